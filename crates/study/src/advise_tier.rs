@@ -14,6 +14,7 @@
 
 mod nodes; // what the scenario says of its own
 mod gain; // why slower memory may gain
+mod price; // what memory costs
 mod told; // the advice as rows of tables, points of a picture and JSON
 mod scale; // the same at half of the scale
 mod sources; // who finds hot pages, and the knobs of each
@@ -33,6 +34,7 @@ use crate::result::spread::Paired;
 use crate::result::variants::{Extent, Made, Plan, Runs};
 use crate::scenario::source::{Setting, Source};
 use crate::scenario::switches::{Table, policy_of};
+pub use price::Prices;
 use scale::{AtHalf, Half};
 use sources::{Knob, SOURCES};
 pub use warm_up::WarmUp;
@@ -53,6 +55,8 @@ pub struct Asked {
     pub loss: f64,
     /// What is left out of losses at the beginning of each run.
     pub warm_up: WarmUp,
+    /// What memory costs, if money is asked about.
+    pub prices: Option<Prices>,
     /// Whether all is asked again at half of the scale.
     pub checks_scale: bool,
 }
@@ -174,6 +178,9 @@ impl Ready {
         }
         let loss = asked.loss;
         ensure(loss.is_finite() && loss >= 0.0, || format!("--loss {loss}: percent are wanted, 0 or more"))?;
+        if let Some(prices) = &asked.prices {
+            prices.check(&asked.devices)?;
+        }
         let (base, memory, put_aside) = all_fast(&asked, scenario)?;
         let half =
             asked.checks_scale.then(|| Half::of(&asked, source, settings, &base, memory)).transpose()?;

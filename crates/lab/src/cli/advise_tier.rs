@@ -14,6 +14,7 @@ Examples:
   pageout advise-tier web.toml --report advice.html --repeat 5
   pageout advise-tier web.toml --check-scale                  is it the same at half of page_stands_for?
   pageout advise-tier web.toml --warm-up 30s                  what all memory fast does in 30 s of simulated time counts nowhere
+  pageout advise-tier web.toml --price fast=9,cxl-1.1=4,cxl-2.0-switch=5
   pageout advise-tier web.toml --json | jq '.advice'
 The scenario's memory is taken as it is, all of it fast; that is what each share of slow memory is compared with.
 With --repeat N all is run with N seeds and compared seed by seed: a loss is then a mean ± half of its 95 % interval.
@@ -45,6 +46,10 @@ pub(crate) struct AdviseTierArgs {
     /// How much longer than with fast memory alone is too long, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     pub(crate) loss: f64,
+
+    /// Prices of a GiB in any currency, of fast memory and of devices: prints the money that slower memory saves
+    #[arg(long, value_name = "fast=PRICE,DEVICE=PRICE")]
+    pub(crate) price: Option<String>,
 
     /// What is left out of losses at the beginning of each run: a time with all memory fast, a part of the work, or none
     ///

@@ -63,6 +63,7 @@ fn asked(args: &AdviseTierArgs) -> Result<Asked, Failure> {
         ratios: args.ratio.iter().map(ratio).collect::<Result<_, _>>()?,
         devices: args.device.clone(),
         loss: args.loss,
+        prices: args.price.as_ref().map(|text| text.parse().map_err(|why| of("--price", why))).transpose()?,
         warm_up: args.warm_up.parse().map_err(|why| of("--warm-up", why))?,
         memory: args.memory.as_ref().map(memory).transpose()?,
         checks_scale: args.check_scale,

@@ -76,9 +76,9 @@ impl Colour {
     /// kswapd, for which nobody waits.
     pub(crate) const KSWAPD: Colour = Colour(2);
 
-    /// The n-th of what is neither good nor bad.
+    /// The n-th of what is neither good nor bad. Eight differ; the next eight are these again, with other dashes (page.js).
     pub(crate) fn nth(at: usize) -> Colour {
-        const NEUTRAL: [usize; 6] = [2, 3, 6, 4, 5, 7];
+        const NEUTRAL: [usize; 8] = [2, 3, 6, 4, 5, 7, 8, 9];
         Colour(NEUTRAL[at % NEUTRAL.len()])
     }
 }
@@ -193,4 +193,17 @@ impl Lanes {
 /// Whole numbers without a point, which halves the page.
 fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Colour;
+
+    #[test]
+    fn first_eight_colours_differ() {
+        let mut colours: Vec<usize> = (0..8).map(|at| Colour::nth(at).0).collect();
+        colours.sort_unstable();
+        colours.dedup();
+        assert_eq!(colours.len(), 8);
+    }
 }

@@ -49,6 +49,11 @@ const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f"];
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
+/// The dashes of a line: those of lines of the same colour differ.
+fn dashes(style: usize) -> &'static str {
+    DASHES[(style + style / COLOURS.len()) % DASHES.len()]
+}
+
 /// The curves and bars of a page.
 pub(super) fn svg(page: &Page) -> String {
     let charts: Vec<(&Chart, &[Band])> = page.parts.iter().filter_map(of_lines).collect();
@@ -280,7 +285,7 @@ fn drawn(chart: &Chart, bands: &[Band], names: &[&str], left: f64, top: f64) -> 
             exact.join(", "),
             colour = COLOURS[style % COLOURS.len()]
         );
-        let dashes = DASHES[style % DASHES.len()];
+        let dashes = dashes(style);
         let dashes =
             if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") };
         let placed: Vec<Option<(f64, f64)>> = points
@@ -344,7 +349,7 @@ fn legend(names: &[&str], width: f64, y: &mut f64) -> String {
     let mut body = "<g>\n".to_string();
     for (at, name) in names.iter().enumerate() {
         let (x, line) = (10.0 + entry * (at % columns) as f64, *y + LEGEND * (at / columns) as f64 + 8.0);
-        let dashes = DASHES[at % DASHES.len()];
+        let dashes = dashes(at);
         let dashes =
             if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") };
         _ = write!(
@@ -517,6 +522,13 @@ mod tests {
             "{steps:?}"
         );
         assert_eq!(step(10.0 * 1048576.0, Unit::Bytes), 2097152.0);
+    }
+
+    #[test]
+    fn lines_of_one_colour_have_other_dashes() {
+        let styles = (0..32).map(|at| (super::COLOURS[at % super::COLOURS.len()], super::dashes(at)));
+        let styles: std::collections::BTreeSet<_> = styles.collect();
+        assert_eq!(styles.len(), 32);
     }
 
     #[test]

@@ -502,3 +502,73 @@ fn every_shipped_scenario_is_halved_to_one_that_is_valid_or_says_which_key_canno
         assert!(is_known, "{}: {problem:?}", path.display());
     }
 }
+
+/// Short, with lists whose page tables are walked: every source is tried.
+const EVERY_SOURCE: &str = r#"
+[machine]
+cpus = 2
+memory = "24MiB"
+
+[kernel]
+profile = "mglru@6.12"
+
+[[task]]
+name = "db"
+stands_for = 64
+
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+workload = { pattern = "zipf", alpha = 0.9, ops = 20_000 }
+"#;
+
+#[test]
+fn advice_with_prices_prints_the_money_saved() {
+    let directory = with_scenario(EVERY_SOURCE);
+    let prices = "fast=1024,cxl-1.1=512";
+    let advise = |prices: &str, arguments: &[&str]| {
+        let always = ["advise-tier", "scenario.toml", "--ratio", "1:1,1:2", "--device", "cxl-1.1,pmem"];
+        let always = [&always[..], &["--loss", "1000", "--quiet", "--price", prices]].concat();
+        pageout(directory.path(), &[&always, arguments].concat())
+    };
+    let told: serde_json::Value =
+        serde_json::from_str(&check_success(&advise(prices, &["--json", "--report", "advice.html"])))
+            .unwrap();
+    let runs = told["runs"].as_array().unwrap();
+    for run in runs {
+        // All 24 MiB cost 24; of 8 fast and 16 slow the slow ones cost half.
+        let saved = match run["device"] == "cxl-1.1" {
+            true => Some(if run["ratio"] == "1:2" { 8.0 } else { 6.0 }),
+            false => None,
+        };
+        assert_eq!(run["cost"]["saved"].as_f64(), saved, "{run}");
+    }
+    let story = told["story"].to_string();
+    for says in [
+        "cxl-1.1: at 1024.00 per GiB of fast and 512.00 per GiB of slow memory, 1:2 costs 16.00 and fast memory alone 24.00: 8.00 (33.33%) saved.",
+        "pmem: the money saved is unknown, as --price has no price of it (pmem=PRICE).",
+    ] {
+        assert!(story.contains(says), "{says}: {story}");
+    }
+    let page = std::fs::read_to_string(directory.path().join("advice.html")).unwrap();
+    assert!(page.contains("money saved"), "a column of the table");
+    // Every source is a line with a colour of its own.
+    let (_, charts) = page.split_once("id=\"charts\">").unwrap();
+    let charts: serde_json::Value = serde_json::from_str(charts.split_once("</script>").unwrap().0).unwrap();
+    for chart in charts.as_array().unwrap() {
+        let lines = chart["lines"].as_array().unwrap();
+        let colours: std::collections::BTreeSet<u64> =
+            lines.iter().map(|line| line["colour"].as_u64().unwrap()).collect();
+        assert!(lines.len() >= 2 && colours.len() == lines.len(), "{lines:?}");
+    }
+    let dear = check_success(&advise("fast=512,cxl-1.1=1024", &[]));
+    let words = dear.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("8.00 (66.67%) more."), "slow memory may cost more: {words}");
+    for (prices, why) in [
+        ("fast=1,cxl=2", "found a name that is neither `fast` nor of --device"),
+        ("cxl-1.1=2", "fast: it has no price"),
+        ("fast=x", "expected a price of a GiB"),
+    ] {
+        check_failure(&advise(prices, &[]), 2, &[why]);
+    }
+}

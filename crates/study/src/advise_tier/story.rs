@@ -58,6 +58,9 @@ impl Advice {
                 }
                 None => self.too_slow(device),
             });
+            story.extend(
+                self.advised(device).and_then(|(at, _)| self.cost_story(self.cells[at].ratio, device)),
+            );
             story.extend(self.advised(device).and_then(|(at, _)| self.unsettled(&self.cells[at])));
             story.extend(self.gaps(device));
             story.extend(self.untried(device));

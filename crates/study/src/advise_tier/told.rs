@@ -74,10 +74,11 @@ impl Advice {
     pub fn details(&self) -> Vec<Vec<String>> {
         let heading =
             ["fast:slow", "memory", "source", "takes longer", "fast hits", "at best", "promoted", "demoted"];
+        let prices = self.asked.prices.is_some();
         let row = |cell: &Cell| {
             let tiers = cell.result().and_then(|result| result.tiers.as_ref());
             let show = |value: Option<f64>| value.map_or("-".to_string(), figures::percent);
-            vec![
+            let mut row = vec![
                 cell.ratio.to_string(),
                 cell.device.clone(),
                 SOURCES[cell.source].name.to_string(),
@@ -86,9 +87,13 @@ impl Advice {
                 show(tiers.and_then(|tiers| tiers.offline_fast_hit_ratio)),
                 tiers.map_or("-".to_string(), |tiers| figures::count(tiers.promoted)),
                 tiers.map_or("-".to_string(), |tiers| figures::count(tiers.demoted)),
-            ]
+            ];
+            row.extend(prices.then(|| self.saved_money(cell.ratio, &cell.device)));
+            row
         };
-        std::iter::once(heading.map(str::to_string).to_vec()).chain(self.cells.iter().map(row)).collect()
+        let mut heading = heading.map(str::to_string).to_vec();
+        heading.extend(prices.then(|| "money saved".to_string()));
+        std::iter::once(heading).chain(self.cells.iter().map(row)).collect()
     }
 
     /// A row a knob that changes anything.
@@ -111,6 +116,7 @@ impl Advice {
                 "settings": SOURCES[cell.source].settings(),
                 "slow_share": 1.0 - cell.ratio.share(),
                 "fast_memory_saved_bytes": self.saved(cell.ratio),
+                "cost": self.cost(cell.ratio, &cell.device).map(|cost| cost.json()),
                 "loss_percent": self.cell_loss(cell),
                 "loss_half_width_percent": self.cell_interval(cell).and_then(|loss| loss.half_width),
                 "not_tried": self.not_tried(cell),

@@ -36,6 +36,8 @@
   const colour = (at) => css("--c" + at);
   // The second sign beside colour: no two lines of a chart have the same dashes.
   const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [14, 4], [1, 4], [6, 2, 2, 2]];
+  // Colours are eight: lines of the same colour have other dashes.
+  const dashes = (nth) => DASHES[(nth + Math.floor(nth / 8)) % DASHES.length];
   const isDark = () => chosen ?? wantsDark.matches;
 
   // --- axes ---------------------------------------------------------------------------------------------------------------------
@@ -142,10 +144,10 @@
         return show(value - below, chart.y.unit);
       } };
       if (isPoints) {
-        return { ...one, dash: DASHES[nth % DASHES.length], points: { show: true, size: 8, fill: css("--paper"), stroke } };
+        return { ...one, dash: dashes(nth), points: { show: true, size: 8, fill: css("--paper"), stroke } };
       }
       if (!isStacked) {
-        return { ...one, dash: DASHES[nth % DASHES.length], paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } };
+        return { ...one, dash: dashes(nth), paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } };
       }
       return { ...one, width: 0, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, fill: stroke };
     });
