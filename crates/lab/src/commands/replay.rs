@@ -491,9 +491,9 @@ fn requests_lines(requests: Option<&Requests>, are_deletes_played: bool) -> Stri
     says.into_iter().map(|says| says + "\n").collect()
 }
 
-/// Whether deletes end pages in the machine: files can be truncated, and tenants have no deletes.
+/// Whether deletes end pages in the machine: files can be truncated.
 fn are_deletes_played(args: &ReplayArgs) -> bool {
-    args.channel != ChannelArg::Anonymous && args.by.is_none() && args.timed.is_none()
+    args.channel != ChannelArg::Anonymous
 }
 
 /// What may have been meant otherwise, as far as was read.

@@ -202,8 +202,58 @@ fn deleted_pages_miss_under_every_policy_and_in_the_machine() {
     let printed = check_success(&pageout(at, &["replay", "a.csv", "--memory", "256KiB"]));
     assert!(printed.contains("1 delete: what they name leaves memory"), "{printed}");
     assert!(printed.contains("2 requests with a time to live: nothing expires here"), "{printed}");
-    let tenants = check_success(&pageout(at, &["replay", "a.csv", "--by", "id", "--memory", "256KiB"]));
-    assert!(tenants.contains("1 delete not replayed here"), "{tenants}");
+    let memory = ["replay", "a.csv", "--memory", "256KiB", "--policy", "lru,classic@6.12"];
+    let anonymous = [&memory[..], &["--channel", "anonymous", "--swap", "zram"]].concat();
+    let anonymous = check_success(&pageout(at, &anonymous));
+    assert!(anonymous.contains("1 delete not replayed here"), "{anonymous}");
+}
+
+/// `u` and `v` share the ids; `v` deletes what only `u` reads. The last delete comes after all accesses.
+const SHARED: &str = "ts,user,id,op\n0,u,a,get\n1,v,b,get\n2,u,a,get\n3,v,a,delete\n4,v,b,get\n5,u,a,get\n6,u,b,get\n7,u,b,delete\n";
+
+#[test]
+fn deletes_end_pages_of_all_tenants() {
+    let directory = folder(&[("a.csv", SHARED.as_bytes())]);
+    let policies = ["--policy", "lru,sieve,opt,classic@6.12,mglru@6.12", "--memory", "4MiB"];
+    for timed in [&[][..], &["--timed", "--read", "csv.time_unit=s"]] {
+        let asked = [&["replay", "a.csv", "--by", "user"], &policies[..], timed].concat();
+        let result = json(directory.path(), &asked);
+        for cell in result["traces"][0]["cells"].as_array().unwrap() {
+            let figures: Vec<_> = cell["tenants"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|of| (of["tenant"].as_str(), of["misses"].as_u64(), of["misses_alone"].as_u64()))
+                .collect();
+            // Alone, `u` reads `b` from the device itself.
+            let expected = [(Some("u"), Some(2), Some(3)), (Some("v"), Some(1), Some(1))];
+            assert_eq!(figures, expected, "{} {timed:?}", cell["policy"]);
+        }
+        let printed = check_success(&pageout(directory.path(), &asked));
+        assert!(printed.contains("2 deletes: what they name leaves memory"), "{printed}");
+    }
+}
+
+#[test]
+fn deletes_end_pages_in_an_open_loop() {
+    let directory = folder(&[("a.csv", SHARED.as_bytes())]);
+    let asked = [
+        "replay",
+        "a.csv",
+        "--timed",
+        "--read",
+        "csv.time_unit=s",
+        "--policy",
+        "lru,opt,classic@6.12,mglru@6.12",
+        "--memory",
+        "4MiB",
+    ];
+    let result = json(directory.path(), &asked);
+    for cell in result["traces"][0]["cells"].as_array().unwrap() {
+        assert_eq!(cell["misses"], 3, "{}", cell["policy"]);
+    }
+    let printed = check_success(&pageout(directory.path(), &asked));
+    assert!(printed.contains("2 deletes: what they name leaves memory"), "{printed}");
 }
 
 #[test]

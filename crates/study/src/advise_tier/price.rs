@@ -29,7 +29,9 @@ impl std::str::FromStr for Prices {
             let price: f64 = match price.parse() {
                 Ok(price) if (0.0..=1e12).contains(&price) => price,
                 _ => {
-                    return Err(format!("{name}={price}: expected a price of a GiB, a number from 0 to 1e12"));
+                    return Err(format!(
+                        "{name}={price}: expected a price of a GiB, a number from 0 to 1e12"
+                    ));
                 }
             };
             let is_new = if name == "fast" {

@@ -72,14 +72,14 @@ impl Tenants {
             let trace = super::trace::read(path, options, reader, u64::MAX, &());
             trace.map(|trace| trace.expect("nobody ends it"))
         };
-        let own = parted.parts.iter().map(|part| {
-            let packed = part.loaded.accesses.as_ref().expect("a part is kept whole");
-            numbered(DenseReader::of(path, packed.stream()))
-        });
+        let own = parted
+            .parts
+            .iter()
+            .map(|part| numbered(DenseReader::of_loaded(path, &part.loaded).expect("a part is kept whole")));
         Ok(Tenants {
             order: Arc::clone(&parted.order),
             own: own.collect::<Result<_, _>>()?,
-            all: numbered(DenseReader::of(path, parted.stream()))?,
+            all: numbered(DenseReader::of_parted(path, parted))?,
         })
     }
 
@@ -148,15 +148,21 @@ impl Tenants {
         let size = size.min(self.all.distinct_pages);
         let watcher: &dyn Watcher = question.watcher;
         watcher.begin(&Stage::Running { name: &question.name, runs: 1, accesses: Some(pages.len() as u64) });
-        let future = OnceLock::new();
+        let (future, renamed) = (OnceLock::new(), OnceLock::new());
         let mut simulation = policy.simulation(size, question.seed);
         let mut bound = match &mut simulation {
             Some(simulation) => {
                 simulation.reserve(self.all.distinct_pages);
                 None
             }
-            None => Some(future.get_or_init(|| Opt::new(pages)).memory(size)),
+            None => {
+                let has_removals = !self.all.removals.is_empty();
+                let renamed: &Option<Vec<u32>> =
+                    renamed.get_or_init(|| has_removals.then(|| self.all.renamed()).flatten());
+                Some(future.get_or_init(|| Opt::new(renamed.as_deref().unwrap_or(pages))).memory(size))
+            }
         };
+        let mut removals = self.all.removals.iter().peekable();
         let mut misses = vec![0; self.own.len()];
         let mut at = 0;
         for (pages, tenants) in pages.chunks(BLOCK).zip(self.order.chunks(BLOCK)) {
@@ -164,6 +170,11 @@ impl Tenants {
                 break;
             }
             for (&page, &tenant) in pages.iter().zip(tenants) {
+                while let Some(removal) = removals.next_if(|removal| removal.access <= at) {
+                    if let Some(simulation) = &mut simulation {
+                        simulation.remove(removal.page);
+                    }
+                }
                 let is_hit = match (&mut simulation, &mut bound) {
                     (Some(simulation), _) => simulation.access(page),
                     (None, Some(bound)) => bound.run(1) == 0,

@@ -150,7 +150,7 @@ impl Trace {
 
     /// Whether deletes end pages of it.
     pub fn has_removals(&self) -> bool {
-        self.requests.as_ref().is_some_and(|requests| requests.pages_deleted > 0)
+        !self.removals.is_empty() || self.requests.as_ref().is_some_and(|requests| requests.pages_deleted > 0)
     }
 
     /// The page of each access, where a page that was deleted is another one from then on: so they are to whoever knows the future. `None`

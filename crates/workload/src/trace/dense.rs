@@ -18,6 +18,7 @@ use super::file_calls::{FileCall, PlacedCall};
 use super::load::Loaded;
 use super::open::{open_reader, require_regular};
 use super::options::ReadOptions;
+use super::parted::Parted;
 use super::requests::Requests;
 use crate::{Access, AccessStream};
 
@@ -190,6 +191,12 @@ impl DenseReader {
         let removals = loaded.removals.iter().copied().collect();
         let has_neighbours = loaded.has_neighbours;
         Some(DenseReader { removals, has_neighbours, ..DenseReader::of(path, packed.stream()) })
+    }
+
+    /// The same of all tenants of a trace.
+    pub fn of_parted(path: &Path, parted: &Parted) -> DenseReader {
+        let removals = parted.removals.iter().copied().collect();
+        DenseReader { removals, ..DenseReader::of(path, parted.stream()) }
     }
 
     fn new(path: &Path, stream: Box<dyn AccessStream>, bytes_read: Arc<AtomicU64>) -> DenseReader {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use super::error::{Place, TraceError};
+use super::file_calls::PlacedCall;
 use super::open::open_to_look;
 use super::options::ReadOptions;
 use super::replay::{Told, TraceReader};
@@ -130,6 +131,11 @@ impl DetailReader {
             Some(name) => name.to_string(),
             None => format!("object-{tenant}"),
         }
+    }
+
+    /// Pages that deletes ended among what was read, each before the access of that number of all tenants.
+    pub(super) fn take_removals(&mut self) -> Vec<PlacedCall> {
+        self.reader.take_removals()
     }
 
     /// Whether the numbers of its pages are places.

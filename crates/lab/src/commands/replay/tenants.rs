@@ -12,7 +12,7 @@ use pageout_study::Watcher;
 use pageout_study::bench::{NotShared, Policy, Question, Shares, Tenants, steps};
 use pageout_study::result::run_result::TaskResult;
 use pageout_study::result::variants::Plan;
-use pageout_workload::trace::{Footprint, Interpretation, Outlier, Part, Parted};
+use pageout_workload::trace::{Footprint, Interpretation, Loaded, Outlier, Part, Parted};
 use serde_json::Value;
 
 use super::bench::check_options;
@@ -308,8 +308,11 @@ impl OfMachine<'_> {
             }
             all.accesses += of.loaded.footprint.accesses;
         }
+        // Files are shared, so each delete is made once.
+        let in_turn =
+            |part: &Part| Loaded { removals: Arc::clone(&part.removals_in_turn), ..(*part.loaded).clone() };
         let tenants = self.parted.parts.iter().enumerate().map(|(number, part)| Accesses {
-            loaded: Arc::clone(&part.loaded),
+            loaded: Arc::new(in_turn(part)),
             pace: self.pace(number, part, false),
         });
         self.setup.together(&all, &tenants.collect::<Vec<_>>(), pages)

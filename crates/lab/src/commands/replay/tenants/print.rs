@@ -8,7 +8,9 @@ use pageout_study::result::requests;
 use serde_json::{Value, json};
 
 use super::{Cell, Found, OfTrace};
-use crate::commands::replay::{doubts, loop_line, machine, percentages, readahead, requests_lines, touched};
+use crate::commands::replay::{
+    are_deletes_played, doubts, loop_line, machine, percentages, readahead, requests_lines, touched,
+};
 use crate::print::progress::name_of;
 use crate::print::{figures, output, table};
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
@@ -82,7 +84,7 @@ fn heading(found: &Found, of: &OfTrace) -> String {
         text += &loop_line(args);
         text += &machine(args, all.writes, of.has_neighbours);
     }
-    text += &requests_lines(of.requests.as_ref(), false);
+    text += &requests_lines(of.requests.as_ref(), machines.is_empty() || are_deletes_played(args));
     if of.cells.iter().any(|cell| matches!(cell.limit, pageout_sim::scenario::keys::Limit::Percent(_))) {
         text += &percentages(all.distinct_pages.into());
     }
