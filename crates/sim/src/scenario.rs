@@ -142,7 +142,7 @@ impl Scenario {
     pub fn readahead(&self) -> Vec<(&str, u32)> {
         let windows = match &self.device[..] {
             [] => vec![(DEFAULT_DEVICE, Device::READ_AHEAD_KB)],
-            devices => devices.iter().map(|device| (device.name.as_str(), device.read_ahead_kb)).collect(),
+            devices => devices.iter().map(|device| (device.name.as_str(), device.window_kb())).collect(),
         };
         let of_device = |at: usize| {
             let objects = self.task.iter().flat_map(|task| (0..task.object.len()).map(move |of| (task, of)));

@@ -83,6 +83,7 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("task[].object[].truncate_every", "task.t.object.0.channel=file"),
     ("task[].object[].delete_every", "task.t.object.0.channel=file"),
     ("device[].read_ahead_kb", "device.d.max_sectors_kb=4194304"),
+    ("device[].optimal_io_kb", "device.d.max_sectors_kb=4194304"),
     ("device[].read_p99", "device.d.read_latency=1ns"),
     ("device[].write_p99", "device.d.write_latency=1ns"),
     ("machine.node[].memory", "machine.node=[{ memory = \"1GiB\" }]"),

@@ -27,6 +27,24 @@ fn read(result: &Value) -> (u64, u64, u64) {
 }
 
 #[test]
+fn window_comes_from_what_the_device_says() {
+    let seen = |device: &str, kb: u64| {
+        let result = run(&reader(device, "").replace("read_ahead_kb = 128", ""));
+        assert_eq!(result["readahead"]["read_ahead_kb"]["disk"], kb, "{device}");
+        read(&result).0
+    };
+    let usual = seen("", 128);
+    assert_eq!(seen("optimal_io_kb = 4", 128), usual, "as zram: a page at a time is no reason for less");
+    // As a disk of 6.18.44 with 1,280 KiB a request: 2,560; without being rotational it had 128.
+    let (large, rotational) = (seen("optimal_io_kb = 1280", 2560), seen("rotational = true", 2560));
+    assert!(large < usual && rotational == large, "{large} and {rotational} of {usual} requests");
+    seen("rotational = true\nmax_sectors_kb = 4096", 8192);
+    seen("rotational = true\noptimal_io_kb = 256", 512);
+    let set = reader("rotational = true\noptimal_io_kb = 256", "");
+    assert_eq!(run(&set)["readahead"]["read_ahead_kb"]["disk"], 128, "what is set counts");
+}
+
+#[test]
 fn a_file_read_in_order_comes_in_windows_and_off_page_by_page() {
     // 4, 8, 16 and then 32 pages at a time.
     assert_eq!(read(&run(&reader("", ""))), (34, 1000, 999));

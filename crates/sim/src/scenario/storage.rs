@@ -36,8 +36,12 @@ section! {
         scheduler: Option<DiskScheduler>, [absent "mq-deadline where there is one queue (hdd, sata-ssd, virtio)"] in Accepts::Choice(DiskScheduler::WORDS) => Same,
             "Who puts requests that wait for a slot in order. mq-deadline: reads before writes, each in order of their places, and neighbours become one. cfq: each task that reads has a share of the disk's time, and all writes together have one (the default from 2006 to 2018). none: they are served as they come. The block layer's queue/scheduler.";
         // A window, and a request, of the machine as it is: one stands for as many as a page for pages.
-        read_ahead_kb: u32, [default Device::READ_AHEAD_KB] in Accepts::Integer(0, KB_MAX) => Same,
+        read_ahead_kb: Option<u32>, [absent "twice optimal_io_kb, 128 at least"] in Accepts::Integer(0, KB_MAX) => Same,
             "How far ahead a file is read at most while it is read in order, in KiB, of which whole pages count. The block layer's read_ahead_kb. 0: nothing is read before it is asked for.";
+        optimal_io_kb: u32, [unless 0] in Accepts::Integer(0, KB_MAX) => Same,
+            "The size of requests that the device says is best, in KiB, as the stripe of a RAID; 0: it says nothing. /sys/block/DEVICE/queue/optimal_io_size, which is in bytes. The default of read_ahead_kb is twice that, and no less than 128.";
+        rotational: bool, [unless false] in Accepts::Bool => Same,
+            "/sys/block/DEVICE/queue/rotational is 1, which virtual disks say as well, on a kernel that goes by it: 6.18.44 does. Without an optimal_io_kb the default of read_ahead_kb is then twice max_sectors_kb. Which kernels do not is not known: for one that has 128 there, leave it out. It changes nothing else; a disk's seeks come with preset = \"hdd\".";
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX) => Same,
             "The largest request, in KiB, of which whole pages count; what is larger becomes several. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";
         large_folios: bool, [unless false] in Accepts::Bool => Same,
@@ -115,10 +119,19 @@ impl Device {
         BdiLimits { min_ratio, max_ratio, strict_limit: self.strict_limit }
     }
 
+    /// How far ahead a file is read at most, in KiB: what is set, or what the block layer makes of what the device says.
+    pub fn window_kb(&self) -> u32 {
+        let optimal = match (self.optimal_io_kb, self.rotational) {
+            (0, true) => self.max_sectors_kb,
+            (optimal, _) => optimal,
+        };
+        self.read_ahead_kb.unwrap_or(optimal.saturating_mul(2).clamp(Device::READ_AHEAD_KB, KB_MAX as u32))
+    }
+
     /// What readahead knows of it.
     pub(super) fn bdi(&self) -> Bdi {
         Bdi {
-            ra_pages: self.read_ahead_kb / KB_A_PAGE,
+            ra_pages: self.window_kb() / KB_A_PAGE,
             io_pages: self.max_sectors_kb / KB_A_PAGE,
             large_folios: self.large_folios,
         }

@@ -190,7 +190,7 @@ impl Setup<'_> {
                 files: Knobs(vec![("memory.max".to_string(), Scalar::Text(limit.to_string()))]),
             }],
             device: vec![Device {
-                read_ahead_kb: window_kb,
+                read_ahead_kb: Some(window_kb),
                 ..Device::of_preset(&args.device, &args.device)
             }],
             swap: match args.swap {

@@ -258,7 +258,7 @@ impl Group<'_> {
             let source = Source::parse(Path::new(name), toml_edit::ser::to_string_pretty(&scenario)?)?;
             scenario = source.scenario(&cell.settings)?;
         }
-        if !has_neighbours && scenario.device.iter().any(|device| device.read_ahead_kb > 0) {
+        if !has_neighbours && scenario.device.iter().any(|device| device.window_kb() > 0) {
             // Who asks for it has it.
             scenario.task[0].object.iter_mut().for_each(|object| object.read_ahead = Some(true));
         }

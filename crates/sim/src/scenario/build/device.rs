@@ -28,6 +28,8 @@ impl Device {
             fail_writes,
             remote_completions,
             read_ahead_kb: _, // the engine's: see `bdi`
+            optimal_io_kb: _,
+            rotational: _,
             max_sectors_kb: _,
             large_folios: _,
             min_ratio: _,

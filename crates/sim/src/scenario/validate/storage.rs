@@ -37,10 +37,10 @@ impl Check<'_> {
     fn read_ahead(&mut self, prefix: &str, device: &Device) {
         let Ok(spec) = device.spec() else { return };
         let most = u64::from(spec.nr_requests.max(spec.queue_depth)) * u64::from(device.max_sectors_kb);
-        if u64::from(device.read_ahead_kb) > most {
+        if u64::from(device.window_kb()) > most {
             let message = format!(
                 "`read_ahead_kb`: a window of {} is more than the device takes: {} requests of {}",
-                Size(u64::from(device.read_ahead_kb) << 10),
+                Size(u64::from(device.window_kb()) << 10),
                 spec.nr_requests.max(spec.queue_depth),
                 Size(u64::from(device.max_sectors_kb) << 10)
             );
