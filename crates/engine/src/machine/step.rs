@@ -243,6 +243,8 @@ pub struct OomReport {
     pub has_swap: bool,
     /// Free swap pages it may use.
     pub free_swap: u64,
+    /// Whether `vm.swappiness` is 0 and its lists then swap nothing for it: MGLRU never does, the classic lists not for a limit.
+    pub spares_anon: bool,
     /// A reached `memory.swap.max`, its own, an ancestor's, or a descendant's: whose, and so many pages.
     pub swap_max: Option<(String, u64)>,
     /// Writes of the whole machine that have failed; what they wrote is still in memory.
@@ -369,6 +371,10 @@ impl OomReport {
             causes.push(format!("all swap is used: add swap or {raise}"));
         } else if self.free_swap == 0 {
             causes.push(format!("anonymous memory can't be reclaimed without swap: add swap or {raise}"));
+        } else if self.spares_anon {
+            causes.push(format!(
+                "vm.swappiness is 0, so anonymous memory is not swapped out although swap is free: raise it, or {raise}"
+            ));
         } else if self.failed_writes > 0 {
             causes.push("what could not be written to swap stays in memory".to_string());
         } else if let Some(age) = self.stale {
@@ -400,6 +406,7 @@ mod tests {
             protected: 0,
             has_swap: true,
             free_swap: 0,
+            spares_anon: false,
             swap_max: None,
             failed_writes: 0,
             stale: None,

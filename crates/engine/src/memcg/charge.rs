@@ -18,6 +18,8 @@ use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{CpuId, MemcgId, MmId, Nanos, Pfn};
 use crate::writeback::WritebackReason;
+use pageout_rules::balance::SwappinessZero;
+use pageout_rules::lru::Lru;
 
 /// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
 pub(crate) const RETRIES: u32 = 16;
@@ -281,6 +283,10 @@ impl Core {
             !is_write && self.mm.memcgs.is_below(self.mm.memory.folios[pfn].memcg, memcg)
         });
         let is_full = |id: &MemcgId| self.mm.memcgs[*id].swap_usage >= self.mm.memcgs[*id].swap_max;
+        let policy = &self.mm.memcgs[memcg].policy;
+        let spares_anon = self.mm.config.swappiness == 0
+            && (policy.lru == Lru::Generations
+                || max.is_some() && policy.balance.swappiness_zero == SwappinessZero::Never);
         let full = self.mm.memcgs.ancestors(memcg).chain(subtree).find(is_full);
         OomReport {
             memcg,
@@ -294,6 +300,7 @@ impl Core {
             protected,
             has_swap: self.mm.memory.swap.total_pages() > 0,
             free_swap: self.mm.memcgs.free_swap(memcg, self.mm.memory.swap.free_pages()),
+            spares_anon,
             swap_max: full.map(|id| (self.mm.memcgs.path(id), self.mm.memcgs[id].swap_max)),
             failed_writes: self.io.writes_failed(),
             stale: self

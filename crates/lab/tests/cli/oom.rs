@@ -334,3 +334,97 @@ object = [{ channel = "anonymous", size = "64MiB", workload = { pattern = "unifo
         .replace("[[memcg]]", "[machine]\nmemory = \"32MiB\"\n\n[[memcg]]");
     check_failure(&run(&of_the_machine, &[]), 1, &["out of memory: the machine", "page writes failed"]);
 }
+
+/// Swap is free, and nothing is to be swapped.
+const NO_SWAPPINESS: &str = r#"
+[machine]
+memory = "96MiB"
+
+[sysctl]
+vm.swappiness = 0
+
+[[swap]]
+kind = "zram"
+size = "512MiB"
+
+[[task]]
+name = "heap"
+
+[[task.object]]
+channel = "anonymous"
+size = "96MiB"
+workload = { pattern = "uniform", ops = 100_000, write_ratio = 1.0 }
+"#;
+
+#[test]
+fn swappiness_zero_kills_under_mglru_and_swaps_under_classic() {
+    let cause = "vm.swappiness is 0, so anonymous memory is not swapped out although swap is free";
+    let of = |profile: &str, scenario: &str| run(scenario, &["--set", &format!("kernel.profile={profile}")]);
+    check_failure(&of("mglru@6.12", NO_SWAPPINESS), 1, &[cause]);
+    // With nearly no file pages left, the classic lists swap for the machine.
+    let swapped = check_success(&of("classic@6.12", NO_SWAPPINESS));
+    assert!(swapped.contains("swap-in"), "{swapped}");
+    // For a limit, neither swaps.
+    let limited = NO_SWAPPINESS
+        .replace("memory = \"96MiB\"", "memory = \"1GiB\"")
+        .replace("name = \"heap\"", "name = \"heap\"\nmemcg = \"/a\"")
+        + "[[memcg]]\npath = \"/a\"\nmemory.max = \"64MiB\"\n";
+    for profile in ["mglru@6.12", "classic@6.12"] {
+        check_failure(&of(profile, &limited), 1, &[cause]);
+    }
+    // At a swappiness of 1 both have swap.
+    for profile in ["mglru@6.12", "classic@6.12"] {
+        check_success(&of(profile, &limited.replace("swappiness = 0", "swappiness = 1")));
+    }
+}
+
+/// Seven threads use all that a library has, and a heap needs what little is left.
+const ALL_IN_USE: &str = r#"
+[machine]
+cpus = 8
+memory = "256MiB"
+
+[[memcg]]
+path = "/a"
+memory.max = "64MiB"
+
+[[swap]]
+kind = "disk"
+size = "512MiB"
+
+[[task]]
+name = "lib"
+memcg = "/a"
+threads = 7
+background = true
+
+[[task.object]]
+channel = "mapped"
+executable = true
+size = "54MiB"
+workload = { pattern = "uniform", ops = 40_000_000 }
+
+[[task]]
+name = "heap"
+memcg = "/a"
+
+[[task.object]]
+channel = "anonymous"
+size = "10MiB"
+workload = { pattern = "uniform", ops = 100_000, write_ratio = 1.0 }
+"#;
+
+#[test]
+fn calls_free_little_if_pages_are_used_between_scans() {
+    let freed = |scenario: &str| {
+        let result = json(scenario);
+        let counters = &result["memcgs"].as_array().unwrap().last().unwrap()["counters"];
+        let counter = |name: &str| counters[name].as_f64().unwrap();
+        (counter("pgsteal") / counter("pgscan"), result["reclaim"]["p99_ns"].as_u64().unwrap())
+    };
+    let (all_in_use, longest) = freed(ALL_IN_USE);
+    // More than fits: a page is often gone before it is used again, and what is scanned is freed.
+    let (more_than_fits, shorter) = freed(&ALL_IN_USE.replace("54MiB", "70MiB"));
+    assert!(all_in_use < 0.1 && more_than_fits > 0.2, "{all_in_use} and {more_than_fits}");
+    assert!(longest > 10 * shorter, "a call that finds nothing goes on: {longest} and {shorter} ns");
+}

@@ -233,3 +233,58 @@ fn a_floor_of_dirty_pages_is_told_of_where_it_was_set_and_refused_in_cgroup_v1()
     let words = ["scenario.toml:27:", "memory.dirty_min", "cgroup v2"];
     check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 2, &words);
 }
+
+/// Six writers, and a device that takes all that they write.
+const FAST_DEVICE: &str = r#"
+[machine]
+cpus = 8
+memory = "4GiB"
+
+[sysctl]
+vm.dirty_bytes = 209_715_200
+vm.dirty_background_bytes = 104_857_600
+
+[[device]]
+name = "fast"
+write_bandwidth = "20GB/s"
+write_latency = "10us"
+write_p99 = "10us"
+queue_depth = 1024
+iops = 10_000_000
+
+[[task]]
+name = "writer"
+copies = 6
+
+[[task.object]]
+channel = "file"
+size = "1GiB"
+workload = { pattern = "sequential", write_ratio = 1.0 }
+"#;
+
+#[test]
+fn flusher_with_no_cpu_left_leaves_its_device_idle() {
+    let run = |price: &str| {
+        let directory = super::with_scenario(&FAST_DEVICE.replace(
+            "memory = \"4GiB\"\n",
+            &format!("memory = \"4GiB\"\nprice = {{ write_page = \"{price}\" }}\n"),
+        ));
+        let printed = super::pageout(directory.path(), &["run", "scenario.toml", "--json"]);
+        let result: serde_json::Value = serde_json::from_str(&super::check_success(&printed)).unwrap();
+        let end = result["end_ns"].as_f64().unwrap();
+        let throttled = result["tasks"].as_array().unwrap().iter().map(|task| task["delayed_ns"].as_u64());
+        let flusher = result["threads"].as_array().unwrap().iter();
+        let flusher = flusher.filter(|of| of["name"].as_str().unwrap().starts_with("flush"));
+        (
+            flusher.map(|of| of["cpu_time_ns"].as_f64().unwrap()).sum::<f64>() / end,
+            result["devices"][0]["busy_ns"].as_f64().unwrap() / end,
+            throttled.flatten().sum::<u64>(),
+        )
+    };
+    let (cpu, _, throttled) = run("300ns");
+    assert!(cpu < 0.5 && throttled == 0, "{cpu} of a CPU, {throttled} ns");
+    // What a file system with checksums takes for a page: no more than half a million pages a second come to the device.
+    let (cpu, busy, throttled) = run("2us");
+    assert!(cpu > 0.9 && busy < 0.2, "{cpu} of a CPU, and the device is busy {busy} of the time");
+    assert!(throttled > 100_000_000, "{throttled} ns");
+}
