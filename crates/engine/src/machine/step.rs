@@ -416,6 +416,8 @@ mod tests {
         let told = report.to_string();
         assert!(told.contains("0 unevictable, 11 on no list"), "{told}");
         assert!(told.ends_with("(all swap is used: add swap or raise memory.max)"), "{told}");
+        let told = OomReport { free_swap: 7, spares_anon: true, ..report.clone() }.to_string();
+        assert!(told.ends_with("although swap is free: raise it, or raise memory.max)"), "{told}");
         let told = OomReport { usage: 9, ..report.clone() }.to_string();
         assert!(!told.contains("on no list") && !told.contains("being read"), "{told}");
         assert!(!told.contains("guards"), "{told}");
@@ -440,6 +442,7 @@ mod tests {
                 protected: 0,
                 has_swap: false,
                 free_swap: 0,
+                spares_anon: false,
                 swap_max: None,
                 failed_writes: 0,
                 stale: None,
