@@ -203,7 +203,11 @@ impl Figure {
 
     /// The difference to a base; nothing where runs of either failed or were not made, since pairs are missing then.
     pub fn effect(&self, base: &Runs, runs: &Runs) -> Option<Paired> {
-        (base.is_whole() && runs.is_whole()).then(|| Paired::of(&self.values(base), &self.values(runs)))
+        (base.is_whole() && runs.is_whole()).then(|| {
+            let (base, values) = (self.values(base), self.values(runs));
+            let pairs = base.len().min(values.len());
+            Paired::of(&base[..pairs], &values[..pairs])
+        })
     }
 
     /// An effect in a few characters: `~-0.3% ± 0.5`.
