@@ -94,8 +94,11 @@ impl Accepts {
                     None => Err(format!("`{text}` is no version of the kernel known here")),
                 }
             }
-            // `6.12` without quotes is a number to TOML, and the name of an era here.
-            (Accepts::Choice(_) | Accepts::Policy, Scalar::Text(_) | Scalar::Float(_)) => {
+            // `6.12` and `12` without quotes are numbers to TOML, and names here.
+            (
+                Accepts::Choice(_) | Accepts::Policy,
+                Scalar::Text(_) | Scalar::Float(_) | Scalar::Integer(_),
+            ) => {
                 let text = value.to_string();
                 if self == Accepts::Policy && !self.words().contains(&text) {
                     return match pageout_engine::Policy::by_name(&text) {
