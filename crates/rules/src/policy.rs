@@ -7,8 +7,9 @@
 //!
 //! A name is a version with its lists, `mglru@6.12` ([`Kernel`]), or one of [`PROFILES`].
 
-use crate::balance::Balance;
+use crate::balance::{Balance, BalanceRule};
 use crate::config::{ConfigError, check_range};
+use crate::era::Lists;
 use crate::harvest::Harvest;
 use crate::kernel::Kernel;
 use crate::lru::{GenerationRules, Interface, Lru};
@@ -151,6 +152,24 @@ impl Policy {
     /// The policy of a name that exists.
     pub fn of(name: &str) -> Policy {
         Policy::by_name(name).expect("it is the name of a version or a profile")
+    }
+}
+
+impl Policy {
+    /// The kind of lists that it has, if refaults and balance are those that came with them in Linux: then rules of the other kind are not read.
+    pub fn natural_lists(&self) -> Option<Lists> {
+        let GroupRules { lru, workingset, balance, .. } = self.group;
+        match (lru, workingset, balance.rule) {
+            (Lru::TwoLists, Workingset::Distance | Workingset::CountOnly, BalanceRule::Cost) => {
+                Some(Lists::Classic)
+            }
+            (
+                Lru::Generations,
+                Workingset::OldestGeneration | Workingset::AnyGeneration,
+                BalanceRule::Feedback,
+            ) => Some(Lists::Mglru),
+            _ => None,
+        }
     }
 }
 

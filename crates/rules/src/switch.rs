@@ -59,6 +59,34 @@ impl Switch {
         held(self.eras, version, lists)
     }
 
+    /// The only lists with which it is read, of kernels whose other seams are those that came with their lists ([`Policy::natural_lists`]);
+    /// `None` where both read it.
+    pub fn only_with(&self) -> Option<Lists> {
+        // Rules of generations that stand elsewhere, and rules among those of generations that two lists read as well.
+        const MGLRU: &[&str] = &[
+            "lru.memcg_lru",
+            "lru.memcg_lru_restart",
+            "reclaim.protection",
+            "reclaim.initial_priority",
+            "reclaim.batch_tallies",
+            "workingset.counters",
+            "balance.controller",
+            "balance.smoothing",
+            "balance.type_rule",
+            "balance.ref_tier_gains",
+            "balance.tier_reference",
+        ];
+        const BOTH: &[&str] = &["lru.switching", "lru.interface"];
+        const CLASSIC: &[&str] = &["reclaim.clean_only"];
+        let is_in = |rows: &[Switch]| rows.iter().any(|row| row.name == self.name);
+        if CLASSIC.contains(&self.name) {
+            return Some(Lists::Classic);
+        }
+        let is_of_generations = is_in(crate::lru::GENERATIONS) || is_in(crate::lru::PASS);
+        let is_mglru = MGLRU.contains(&self.name) || is_of_generations && !BOTH.contains(&self.name);
+        is_mglru.then_some(Lists::Mglru)
+    }
+
     /// Whether it is one for the machine, and not a group's.
     pub fn is_machines(&self) -> bool {
         MACHINES.iter().any(|rows| rows.iter().any(|row| row.name == self.name))

@@ -11,7 +11,7 @@
 
 mod search; // the smallest set that does it
 
-use pageout_engine::{Config, Kernel, PARAMETERS, Parameter, SWITCHES, Version, When};
+use pageout_engine::{Config, Kernel, Lists, PARAMETERS, Parameter, SWITCHES, Version, When};
 use pageout_sim::scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -67,8 +67,27 @@ impl Rule {
     }
 }
 
-/// All rules that differ, in the order in which they came. Rules without a known date come last.
-fn rules_between(from: &Scenario, to: &Scenario) -> Vec<Rule> {
+/// Rules that differ between two versions.
+struct Differing {
+    /// Those that may change something, in the order in which they came. Rules without a known date come last.
+    rules: Vec<Rule>,
+    /// Names of the others: rules that only the lists read which the scenario does not have.
+    unread: Vec<&'static str>,
+}
+
+/// The lists that a scenario has in both versions; nothing where it may have both kinds.
+fn lists_of(from: &Scenario, to: &Scenario, configs: [&Config; 2]) -> Option<Lists> {
+    let [before, after] = configs.map(|config| config.policy.natural_lists());
+    let has_both = [from, to].iter().any(|scenario| {
+        let is_of_lists = |path: &String| path.contains("lru_gen");
+        scenario.memcg.iter().any(|memcg| memcg.policy.is_some())
+            || scenario.event.iter().any(|event| event.write.as_ref().is_some_and(is_of_lists))
+    });
+    before.filter(|_| before == after && !has_both)
+}
+
+/// All rules that differ.
+fn rules_between(from: &Scenario, to: &Scenario) -> Differing {
     let config = |scenario: &Scenario| scenario.engine_config().expect("the scenario was checked");
     let (before, after): (Config, Config) = (config(from), config(to));
     let (old, new) = (kernel_of(from), kernel_of(to));
@@ -97,7 +116,13 @@ fn rules_between(from: &Scenario, to: &Scenario) -> Vec<Rule> {
         })
         .collect();
     rules.sort_by_key(|rule| (rule.since.is_none(), rule.since));
-    rules
+    let lists = lists_of(from, to, [&before, &after]);
+    let is_read = |rule: &Rule| match rule.knob {
+        Knob::Switch(switch) => lists.is_none_or(|lists| switch.only_with().is_none_or(|only| only == lists)),
+        Knob::Parameter(_) => true,
+    };
+    let (rules, unread): (Vec<Rule>, Vec<Rule>) = rules.into_iter().partition(is_read);
+    Differing { rules, unread: unread.iter().map(|rule| rule.knob.name()).collect() }
 }
 
 /// The kernel that a scenario names.
@@ -276,6 +301,8 @@ pub struct Bisection {
     pub to: Scenario,
     /// The rules that differ, in the order in which they came.
     pub rules: Vec<Rule>,
+    /// Rules that differ, but are not read with the lists that the scenario has: they are not run.
+    pub unread: Vec<&'static str>,
     /// The runs of both versions.
     pub ends: [Runs; 2],
     /// How many of the runs asked for there are.
@@ -305,11 +332,12 @@ pub fn bisect(
             )));
         }
     }
-    let rules = rules_between(&from, &to);
+    let Differing { rules, unread } = rules_between(&from, &to);
     let Made { variants, extent } = plan.run(&[from.clone(), to.clone()])?;
     let ends: [Runs; 2] = variants.try_into().expect("two scenarios were run");
     let measure = figure.or_else(|| telling_figure(&ends));
-    let mut found = Bisection { from, to, rules, ends, extent, measure, sides: Vec::new(), set: None };
+    let mut found =
+        Bisection { from, to, rules, unread, ends, extent, measure, sides: Vec::new(), set: None };
     if let Some(measure) = found.measure
         && !found.extent.is_interrupted()
         && measure.change(&found.ends).is_ok()
@@ -374,6 +402,14 @@ impl Bisection {
             // What is gone is the way back.
             measure.share(&side.without, &self.ends[1], change),
         ]
+    }
+
+    /// Whether turning a rule, by its place, changes the figure in no run at all.
+    pub fn is_idle(&self, at: usize) -> bool {
+        let is_nothing = |share: &Option<Share>| {
+            share.is_some_and(|share| share.share == 0.0 && share.half_width.is_none_or(|width| width == 0.0))
+        };
+        self.shares(at).iter().all(is_nothing)
     }
 
     /// Rules, by their places, that bring most of the change alone, and without which most of it is gone.
@@ -534,6 +570,7 @@ impl Bisection {
             "figure_to": self.measure.map(|measure| measure.show(&self.ends[1])),
             "complete": !self.extent.is_interrupted(),
             "rules": rules,
+            "rules_not_read": self.unread,
             "verdict": {
                 "rules": found,
                 "is_one": self.set.is_none() && found.len() == 1,
@@ -544,5 +581,77 @@ impl Bisection {
             "not_known": self.doubts(),
         });
         merged(head, self.extent.json())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+    use crate::scenario::source::{Setting, Source};
+    use crate::{Stage, Watcher};
+
+    /// Ends what runs when the second stage has looked at it for the so-and-so-many-th time.
+    struct Ends {
+        stages: AtomicUsize,
+        looks: AtomicUsize,
+        at: usize,
+    }
+
+    impl Watcher for Ends {
+        fn begin(&self, stage: &Stage<'_>) {
+            if matches!(stage, Stage::Running { .. }) {
+                self.stages.fetch_add(1, Relaxed);
+            }
+        }
+
+        fn stop(&self) -> Option<&'static str> {
+            let looks = match self.stages.load(Relaxed) {
+                0 | 1 => 0,
+                _ => self.looks.fetch_add(1, Relaxed),
+            };
+            (looks >= self.at).then_some("SIGINT")
+        }
+    }
+
+    const SCENARIO: &str = r#"
+question = "What changed?"
+[[memcg]]
+path = "/web"
+memory.max = "1MiB"
+[[task]]
+name = "reader"
+memcg = "/web"
+[[task.object]]
+channel = "file"
+size = "4MiB"
+workload = { pattern = "zipf", ops = 3000 }
+"#;
+
+    #[test]
+    fn interrupted_rules_are_compared_by_the_seeds_there_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("scenario.toml");
+        #[allow(clippy::disallowed_methods)]
+        std::fs::write(&path, SCENARIO).unwrap();
+        let source = Source::read(&path).unwrap();
+        let at = |version: &str| {
+            let set = |key: &str, value: &str| Setting {
+                key: key.to_string(),
+                value: value.to_string(),
+                option: "--set",
+                written_at: None,
+            };
+            source.scenario(&[set("kernel.version", version)]).unwrap()
+        };
+        let measure = Measure::called("refaults_file").unwrap();
+        for at_look in [1, 40, 150, 300] {
+            let watcher = Ends { stages: AtomicUsize::new(0), looks: AtomicUsize::new(0), at: at_look };
+            let plan = Plan { name: String::new(), repeat: 5, jobs: 1, watcher: &watcher };
+            let found = bisect(&plan, at("6.1"), at("6.12"), Some(measure)).unwrap();
+            assert!(found.extent.is_interrupted(), "after {at_look} looks");
+            assert_eq!(found.json()["complete"], false);
+        }
     }
 }

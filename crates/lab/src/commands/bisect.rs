@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::cli::{BisectArgs, load};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
-use crate::print::{output, remarks, signals, table};
+use crate::print::{figures, output, remarks, signals, table};
 use crate::report::{Picture, check_name};
 
 /// Runs both versions, finds the figure that differs, turns every rule that differs, and prints what each brings.
@@ -80,17 +80,38 @@ fn scenario_at(args: &BisectArgs, source: &Source, version: Version) -> Result<S
     Ok(args.variant.of(source, &args.options, scenario, &more)?)
 }
 
-/// A row a rule.
+/// One row per rule that changes the figure.
 fn rows(found: &Bisection) -> Vec<Vec<String>> {
     let heading = ["rule", "from", "to", "since", "alone it\nbrings", "gone\nwithout it"];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
-    for (at, rule) in found.rules.iter().enumerate() {
+    for (at, rule) in found.rules.iter().enumerate().filter(|(at, _)| !found.is_idle(*at)) {
         let [alone, without] = found.shares(at).map(|share| share.map_or("-".to_string(), Share::show));
         let Rule { knob, from, to, .. } = rule;
         let since = rule.since_text().unwrap_or("not known".to_string());
         rows.push(vec![knob.name().to_string(), from.clone(), to.clone(), since, alone, without]);
     }
     rows
+}
+
+/// What the rules are that the table leaves out.
+fn left_out(found: &Bisection) -> Vec<String> {
+    let idle: Vec<&str> = (found.rules.iter().enumerate())
+        .filter(|(at, _)| found.is_idle(*at))
+        .map(|(_, rule)| rule.knob.name())
+        .collect();
+    let rules = |names: &[&str]| figures::counted(names.len() as u64, "rule");
+    let mut lines = Vec::new();
+    if !idle.is_empty() {
+        lines.push(format!("{} changed nothing in any run: {}", rules(&idle), idle.join(", ")));
+    }
+    if !found.unread.is_empty() {
+        lines.push(format!(
+            "{} not run, as only other lists than the scenario's read them: {}",
+            rules(&found.unread),
+            found.unread.join(", ")
+        ));
+    }
+    lines
 }
 
 fn heading(args: &BisectArgs, found: &Bisection) -> String {
@@ -116,10 +137,16 @@ fn to_text(args: &BisectArgs, found: &Bisection) -> String {
         let _ = writeln!(text, "{change}");
     }
     if found.rules.is_empty() {
-        text += "No rule that is known differs between them.\n";
-    } else {
-        let _ = write!(text, "\n{}", table::layout(&rows(found), 4));
+        text += match found.unread.is_empty() {
+            true => "No rule that is known differs between them.\n",
+            false => "No rule that the lists in use read differs between them.\n",
+        };
     }
+    let rows = rows(found);
+    if rows.len() > 1 {
+        let _ = write!(text, "\n{}", table::layout(&rows, 4));
+    }
+    left_out(found).iter().for_each(|line| text += &output::wrap(line, width, ""));
     text.push('\n');
     found.verdict().iter().for_each(|says| text += &output::wrap(says, width, ""));
     let doubts = found.doubts();

@@ -2,7 +2,7 @@
 
 use pageout_study::scenario::source::Source;
 
-use super::{Bisection, change_text, heading, rows};
+use super::{Bisection, change_text, heading, left_out, rows};
 use crate::cli::BisectArgs;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 
@@ -23,7 +23,7 @@ pub(super) fn page(source: &Source, args: &BisectArgs, found: &Bisection) -> Pag
         .extend(bars.into_iter().filter_map(|(title, which)| bars_of(found, title, which)).map(Part::Bars));
     page.parts.push(Part::Table(Table {
         title: "Rules that differ, in the order in which they came".to_string(),
-        says: String::new(),
+        says: left_out(found).join(". "),
         rows: rows(found),
         words: 4,
         last_words: 0,
