@@ -3,21 +3,25 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use pageout_sim::scenario::keys::KEYS;
 use pageout_study::letter::Repeat;
 use pageout_study::scenario::source::Setting;
-use pageout_study::scenario::switches::Turn;
+use pageout_study::scenario::switches::{Knob, Turn};
 
 use super::options::{ParallelOptions, RunOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout coverletter --switch reclaim.stat_flush=live --fast               a first look, in five minutes
-  pageout coverletter --switch reclaim.stat_flush=live --repeat auto        until each interval is under 1 %
+  # a first look, in five minutes
+  pageout coverletter --switch kernel.memcg.stat_flush=live --fast
+  # until each interval is under 1 %
+  pageout coverletter --switch kernel.memcg.stat_flush=live --repeat auto
   pageout coverletter --switch lru.tiers=false --set kernel.profile=mglru@6.12
   pageout coverletter --switch kernel.version=6.18 --kernel 6.12 --out letter.txt
-  pageout coverletter --against ../before/target/release/pageout            two builds, the same scenarios
-  pageout coverletter --switch reclaim.stat_flush=live scenarios/regressions mine.toml
-  pageout coverletter --switch reclaim.stat_flush=live --format csv --out letter.csv
+  # two builds, the same scenarios
+  pageout coverletter --against ../before/target/release/pageout
+  pageout coverletter --switch kernel.memcg.stat_flush=live scenarios/regressions mine.toml
+  pageout coverletter --switch kernel.memcg.stat_flush=live --format csv --out letter.csv
 A row helps or hurts if the 95 % interval of its mean difference, over pairs of runs with the same seed, leaves out 0 and the change is 1 % or
 more. How many rows would get there by chance is said, and rows that remain when that is corrected for (Holm) have a *.
 Exit code 1: a run failed that its scenario does not expect to fail, such as a task killed for want of memory; 2: a scenario can't be read.
@@ -77,8 +81,12 @@ fn parse_switch(text: &str) -> Result<Setting, String> {
             ["kernel", "sysctl", "machine", "memcg", "device", "swap", "task", "file", "event", "zswap"];
         text.contains('=') && tables.contains(&table)
     };
+    let name = text.split_once('=').map_or(text, |(name, _)| name.trim());
+    let is_rule = || ["kernel.", "sysctl."].iter().any(|table| name.starts_with(table));
+    let is_any_key = || KEYS.iter().any(|key| key.path == name);
     match text.parse::<Turn>() {
         Ok(turn) => Ok(Setting { key: turn.key(), value: turn.value, option: OPTION, written_at: None }),
+        Err(why) if is_rule() && Knob::called(name).is_none() && !is_any_key() => Err(why),
         // The scenario's reader says what is wrong with a key.
         Err(_) if is_key() => Ok(Setting { option: OPTION, ..text.parse()? }),
         Err(why) => Err(why),

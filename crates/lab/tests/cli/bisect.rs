@@ -226,3 +226,88 @@ fn keys_at_a_version_say_what_held_and_how_it_is_known() {
     failed(TURNS_OVER, "keys kernel --at 5.15 --lists mglru", &["5.15 has no generations"]);
     failed(TURNS_OVER, "keys nothing --at 6.8", &["no rule of the kernel contains `nothing`"]);
 }
+
+#[test]
+fn bisect_leaves_out_rules_of_other_lists_and_joins_idle_ones() {
+    let directory = with_scenario(&SHORT.replace("40_000", "4_000"));
+    let run = |more: &[&str]| {
+        let command = ["bisect", "scenario.toml", "--from", "6.1", "--to", "7.3", "--repeat", "2"];
+        check_success(&pageout(directory.path(), &[&command, more].concat()))
+    };
+    // Whatever the figure comes to: what is turned is decided before.
+    for (lists, read, unread) in
+        [("classic", "reclaim.clean_only", "lru.fault_in"), ("mglru", "lru.fault_in", "reclaim.clean_only")]
+    {
+        let printed = run(&["--lists", lists, "--judge-by", "scanned_per_reclaimed"]);
+        let joined = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (_, left_out) =
+            joined.split_once("not run, as only other lists than the scenario's read them:").unwrap();
+        assert!(left_out.contains(unread) && !left_out.contains(read), "{printed}");
+        assert!(!printed.contains(" 0 %         0 %"), "{printed}");
+        let found: serde_json::Value =
+            serde_json::from_str(&run(&["--lists", lists, "--judge-by", "scanned_per_reclaimed", "--json"]))
+                .unwrap();
+        let names: Vec<&str> =
+            found["rules"].as_array().unwrap().iter().map(|rule| rule["rule"].as_str().unwrap()).collect();
+        assert!(names.contains(&read) && !names.contains(&unread), "{names:?}");
+    }
+    // A scenario that sets a seam itself may have rules of both.
+    let both =
+        run(&["--judge-by", "scanned_per_reclaimed", "--set", "kernel.workingset.recency=oldest_generation"]);
+    assert!(!both.contains("not run, as only other lists"), "{both}");
+}
+
+#[test]
+fn names_of_rules_are_the_same_in_all_commands() {
+    let directory = with_scenario(&SHORT.replace("40_000", "400"));
+    let run = |arguments: &[&str]| pageout(directory.path(), arguments);
+    let found: serde_json::Value = serde_json::from_str(&check_success(&run(&[
+        "bisect",
+        "scenario.toml",
+        "--from",
+        "4.14",
+        "--to",
+        "7.3",
+        "--repeat",
+        "1",
+        "--judge-by",
+        "refaults_file",
+        "--json",
+    ])))
+    .unwrap();
+    let named = found["rules"].as_array().unwrap().iter().map(|rule| (&rule["rule"], &rule["to"]));
+    let named: Vec<(&str, &str)> =
+        named.map(|(rule, to)| (rule.as_str().unwrap(), to.as_str().unwrap())).collect();
+    assert!(named.iter().any(|(rule, _)| *rule == "folio_batch"), "a parameter is among them: {named:?}");
+    for (rule, _) in &named {
+        check_success(&run(&["keys", rule]));
+        check_success(&run(&["keys", rule, "--at", "6.12"]));
+    }
+    let (rule, to) = named.iter().find(|(rule, _)| *rule == "folio_batch").unwrap();
+    for name in [rule.to_string(), format!("kernel.{rule}")] {
+        let switch = format!("{name}=15");
+        assert_ne!(*to, "15");
+        check_success(&run(&["ablate", "scenario.toml", "--repeat", "1", "--switch", &switch]));
+        check_success(&run(&["coverletter", "scenario.toml", "--repeat", "2", "--switch", &switch]));
+    }
+    let misspelt = [
+        &["keys", "reclaim.stat_flsh"][..],
+        &["keys", "reclaim.stat_flsh", "--at", "6.12"],
+        &["ablate", "scenario.toml", "--switch", "reclaim.stat_flsh=6.1"],
+        &["coverletter", "scenario.toml", "--switch", "reclaim.stat_flsh=6.1"],
+        &["coverletter", "scenario.toml", "--switch", "kernel.reclaim.stat_flsh=6.1"],
+        &[
+            "bisect",
+            "scenario.toml",
+            "--from",
+            "6.1",
+            "--to",
+            "6.12",
+            "--set",
+            "kernel.reclaim.stat_flsh=6.1",
+        ],
+    ];
+    for arguments in misspelt {
+        check_failure(&run(arguments), 2, &["did you mean", "reclaim.stat_flush"]);
+    }
+}

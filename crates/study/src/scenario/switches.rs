@@ -63,10 +63,28 @@ pub enum Knob {
 }
 
 impl Knob {
-    /// All of them, in the order of the two tables.
-    fn all() -> impl Iterator<Item = Knob> {
-        let mechanisms = PARAMETERS.iter().filter(|parameter| parameter.mechanism.is_some());
-        SWITCHES.iter().map(Knob::Switch).chain(mechanisms.map(Knob::Parameter))
+    /// All of them, in the order of the two tables: switches, mechanisms of tiers, and parameters that differ between kernels.
+    pub fn all() -> impl Iterator<Item = Knob> {
+        let rules =
+            PARAMETERS.iter().filter(|parameter| parameter.mechanism.is_some() || !parameter.eras.is_empty());
+        SWITCHES.iter().map(Knob::Switch).chain(rules.map(Knob::Parameter))
+    }
+
+    /// The one that this names, with its table or without.
+    pub fn called(name: &str) -> Option<Knob> {
+        Knob::all().find(|knob| knob.is_called(name))
+    }
+
+    /// The name of the one that was perhaps meant.
+    pub fn meant(name: &str) -> Option<&'static str> {
+        let names: Vec<&str> = Knob::all().map(Knob::name).collect();
+        let name = ["kernel.", "sysctl."].iter().find_map(|table| name.strip_prefix(table)).unwrap_or(name);
+        // A name without its seam is as good a guess as a misspelt one.
+        let short = |name: &'static str| name.split_once('.').map_or(name, |(_, name)| name);
+        nearest(name, names.iter().copied()).or_else(|| {
+            let nearest = nearest(name, names.iter().map(|name| short(name)))?;
+            names.iter().copied().find(|name| short(name) == nearest)
+        })
     }
 
     /// Its name below `kernel` or `sysctl`.
@@ -127,7 +145,18 @@ impl Knob {
     fn alternatives(self, config: &Config) -> Vec<String> {
         match self {
             Knob::Switch(switch) => switch.alternatives(&config.policy),
-            Knob::Parameter(parameter) => parameter.alternatives(config),
+            Knob::Parameter(parameter) if parameter.mechanism.is_some() => parameter.alternatives(config),
+            // What other kernels have.
+            Knob::Parameter(parameter) => {
+                let own = parameter.get(config);
+                let mut values: Vec<String> = Vec::new();
+                for era in parameter.eras {
+                    if era.value != own && !values.iter().any(|value| value == era.value) {
+                        values.push(era.value.to_string());
+                    }
+                }
+                values
+            }
         }
     }
 
@@ -141,7 +170,12 @@ impl Knob {
 
     /// Whether it does anything only where memory has tiers.
     fn is_of_tiers(self) -> bool {
-        matches!(self, Knob::Parameter(_))
+        matches!(self, Knob::Parameter(parameter) if parameter.mechanism.is_some())
+    }
+
+    /// Whether it is turned where nobody names what to turn.
+    fn is_turned_unasked(self, has_tiers: bool) -> bool {
+        matches!(self, Knob::Switch(_)) || has_tiers && self.is_of_tiers()
     }
 
     /// Whether it is what a name on the command line means, with its table or without.
@@ -247,7 +281,7 @@ impl FromStr for Wanted {
             None => (text, Vec::new()),
         };
         let name = name.trim();
-        if let Some(knob) = Knob::all().find(|knob| knob.is_called(name)) {
+        if let Some(knob) = Knob::called(name) {
             for value in &values {
                 check(knob, value)?;
             }
@@ -263,13 +297,7 @@ impl FromStr for Wanted {
 }
 
 fn unknown(name: &str) -> String {
-    let names: Vec<&str> = Knob::all().map(Knob::name).collect();
-    // A name without its seam is as good a guess as a misspelt one.
-    let short = |name: &'static str| name.split_once('.').map_or(name, |(_, name)| name);
-    let meant = nearest(name, names.iter().copied()).or_else(|| {
-        let nearest = nearest(name, names.iter().map(|name| short(name)))?;
-        names.iter().copied().find(|name| short(name) == nearest)
-    });
+    let meant = Knob::meant(name);
     let seam = name.split_once('.').map_or(name, |(seam, _)| seam);
     let help = match meant {
         // `lru.*` is a way to say `lru`.
@@ -277,7 +305,7 @@ fn unknown(name: &str) -> String {
             format!("all of a seam are its name, `{seam}`")
         }
         Some(meant) => format!("did you mean `{meant}`? `pageout keys kernel.` lists all"),
-        None => format!("all switches: {}", names.join(", ")),
+        None => "`pageout keys kernel.` lists all".to_string(),
     };
     format!("there is no switch `{name}`; {help}")
 }
@@ -306,7 +334,7 @@ pub fn turns(config: &Config, has_tiers: bool, wanted: &[Wanted]) -> Result<Vec<
     for knob in Knob::all() {
         let asked: Vec<&Wanted> =
             wanted.iter().filter(|wanted| wanted.names.contains(&knob.name())).collect();
-        let is_meant = if wanted.is_empty() { has_tiers || !knob.is_of_tiers() } else { !asked.is_empty() };
+        let is_meant = if wanted.is_empty() { knob.is_turned_unasked(has_tiers) } else { !asked.is_empty() };
         if !is_meant {
             continue;
         }
@@ -368,7 +396,8 @@ mod tests {
             ("harvest.bloom_fliter", &["no switch", "did you mean `harvest.bloom_filter`?"][..]),
             ("lru.*", &["no switch `lru.*`", "all of a seam are its name, `lru`"]),
             ("bloom_filter", &["did you mean `harvest.bloom_filter`?"]),
-            ("colour", &["no switch `colour`", "all switches: harvest.rmap"]),
+            ("colour", &["no switch `colour`", "`pageout keys kernel.` lists all"]),
+            ("folio_bach=31", &["did you mean `folio_batch`?"]),
             ("balance.rule=costs", &["did you mean `cost`?", "It takes: cost, feedback, swappiness"]),
             ("lru.generations=65", &["can't be `65`", "2 to 64"]),
             ("harvest.rmap=", &["can't be ``", "true, false"]),
@@ -405,5 +434,21 @@ mod tests {
         );
         assert!(named(&["pghot"]).iter().all(|turn| turn.starts_with("pghot.")));
         assert!(named(&["numa"]).iter().any(|turn| turn == "numa.promotion_governor_ms=1000"));
+    }
+
+    #[test]
+    fn every_rule_of_a_version_is_called_by_its_name_and_key() {
+        use pageout_engine::Kernel;
+        let kernel = Kernel::of_name("classic@6.12").unwrap();
+        for row in crate::known::rows(kernel) {
+            for name in [row.name.to_string(), row.key()] {
+                let knob = Knob::called(&name).unwrap_or_else(|| panic!("{name} is called by nothing"));
+                let values = knob.alternatives(&config());
+                let turned = format!("{name}={}", values[0]).parse::<Turn>();
+                assert_eq!(turned.unwrap().key(), row.key(), "{name}");
+            }
+        }
+        // What nobody names is not turned, unless it is a switch.
+        assert!(!turns(&config(), true, &[]).unwrap().iter().any(|turn| turn.key() == "kernel.folio_batch"));
     }
 }

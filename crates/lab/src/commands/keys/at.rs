@@ -2,6 +2,7 @@
 
 use pageout_engine::{GENERATIONS_SINCE, Kernel, Lists, Version};
 use pageout_study::known::{read_near, rows, unmodelled};
+use pageout_study::scenario::switches::Knob;
 use serde_json::{Value, json};
 
 use crate::cli::OutputOptions;
@@ -25,7 +26,8 @@ pub(super) fn print(
     let mut unmodelled: Vec<_> = unmodelled(kernel).collect();
     unmodelled.retain(|row| format!("kernel.{}", row.name()).contains(wanted));
     if rows.is_empty() && unmodelled.is_empty() {
-        return Err(Failure::Input(anyhow::anyhow!("no rule of the kernel contains `{wanted}`")));
+        let meant = Knob::meant(wanted).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        return Err(Failure::Input(anyhow::anyhow!("no rule of the kernel contains `{wanted}`{meant}")));
     }
     if options.is_data() {
         let rules: Vec<Value> = rows.iter().map(|row| row.json(version)).collect();
