@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use serde_json::Value;
 
 use crate::cli::Cli;
@@ -119,4 +119,9 @@ pub(crate) fn is_to_stop() -> bool {
 
 fn with<T>(of: impl FnOnce(&mut UnderWay) -> T) -> Option<T> {
     HERE.with_borrow_mut(|here| here.as_mut().map(of))
+}
+
+/// The definition of the command line: names, options and help.
+pub fn command_line() -> clap::Command {
+    Cli::command()
 }

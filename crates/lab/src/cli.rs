@@ -73,6 +73,25 @@ A reader that goes away early (`pageout ... | head`) is no error.
 With --json the first key of the result, or of each object of a list, is `format_version`: 1. It rises when a key goes or
 means something else; keys that are added change nothing.";
 
+const START: &str = "\
+Start with:
+  pageout run scenarios/zipf-under-limit.toml
+  # five publications, their tables beside ours
+  pageout tour --report tour.html
+  pageout replay mytrace.csv --memory 10%,30%,50%
+  pageout replay mytrace.csv --memory 1%..100%/50log --policy lru,s3-fifo,opt
+  # what a scenario may contain
+  pageout keys
+
+More, with examples: `pageout help COMMAND`";
+
+const COMPLETIONS: &str = "\
+Examples:
+  pageout completions bash > ~/.local/share/bash-completion/completions/pageout
+  # into a folder of fpath
+  pageout completions zsh > ~/.zfunc/_pageout
+  pageout completions fish > ~/.config/fish/completions/pageout.fish";
+
 /// Which program this is: figures of speed mean nothing without its profile, nor bug reports without its commit.
 const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
@@ -96,7 +115,7 @@ const VERSION: &str = concat!(
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Start with:\n  pageout run scenarios/zipf-under-limit.toml\n  pageout tour --report tour.html       five publications, their tables beside ours\n  pageout replay mytrace.csv --memory 10%,30%,50%\n  pageout replay mytrace.csv --memory 1%..100%/50log --policy lru,s3-fifo,opt\n  pageout keys                          what a scenario may contain\n\nMore, with examples: pageout help COMMAND"
+    after_help = START
 )]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -316,13 +335,13 @@ pub(crate) enum Command {
 
     /// The reference of all keys a scenario may contain, and of textbook policies: meaning, unit, range, default, and why that default.
     #[command(
-        after_long_help = "Examples:\n  pageout keys                    all keys\n  pageout keys memory.high        those whose name contains this\n  pageout keys policy             textbook policies for replay, with their parameters and sources\n  pageout keys kernel --at 6.8    what held in that version, and how it is known\n  pageout keys device --json"
+        after_long_help = keys::EXAMPLES
     )]
     Keys(KeysArgs),
 
     /// Print shell completions.
     #[command(
-        after_long_help = "Examples:\n  pageout completions bash > ~/.local/share/bash-completion/completions/pageout\n  pageout completions zsh > \"${fpath[1]}/_pageout\"\n  pageout completions fish > ~/.config/fish/completions/pageout.fish"
+        after_long_help = COMPLETIONS
     )]
     Completions {
         /// The shell.

@@ -35,7 +35,7 @@ pub(crate) fn need_root() -> Result<PathBuf, Error> {
                 "tracefs is not mounted, or this user may not see it; as root: mount -t tracefs nodev {}",
                 PLACES[0]
             ),
-            false => "this kernel has no tracefs (CONFIG_FTRACE), so nothing can be recorded; counters alone: `pageout record --events none`".to_string(),
+            false => "this kernel has no tracefs (CONFIG_FTRACE), so nothing can be recorded; counters alone: `pageout record --into DIR --events none`".to_string(),
         })
     })
 }

@@ -10,15 +10,18 @@ use super::options::{FIVE_SEEDS, PageOptions, RepeatOptions, RunOptions, Variant
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout ablate web.toml                                           all switches of the scenario's profile
+  # all switches of the scenario's profile
+  pageout ablate web.toml
   pageout ablate web.toml --set kernel.profile=mglru@6.12
   pageout ablate web.toml --switch harvest.bloom_filter --switch balance
   pageout ablate web.toml --switch lru.generations=2,3,8,16 --repeat 20
-  pageout ablate scenarios/zipf-under-limit.toml --switch balance --switch lru.tiers --repeat 3 \
+  pageout ablate scenarios/zipf-under-limit.toml --switch balance --switch lru.tiers --repeat 3 \\
       --set kernel.profile=mglru@6.12 --over memcg./web.memory.max=10%,25%,50%
   pageout ablate scenarios/shifting-hot-set.toml --variant default --switch pghot --switch numa
-  pageout ablate web.toml --json | jq '.variants[] | {switch, value, e: .effects.throughput.difference_percent}'
-  pageout keys kernel.lru                                           what the switches of a seam do
+  pageout ablate web.toml --json | jq '.variants[]
+      | {switch, value, e: .effects.throughput.difference_percent}'
+  # what the switches of a seam do
+  pageout keys kernel.lru
 Runs are compared seed by seed. An effect is marked `~` if the 95 % confidence interval of its mean contains 0: it may be
 noise. More seeds (--repeat) narrow it. A value with which the scenario fails is shown as failed, and the exit code is 1.";
 

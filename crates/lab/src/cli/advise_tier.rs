@@ -9,11 +9,15 @@ use super::options::{ONE_SEED, PageOptions, RepeatOptions, RunOptions};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   pageout advise-tier web.toml
-  pageout advise-tier requests.pgt --memory 64GiB             a trace, read by one task through an open file
+  # a trace, read by one task through an open file
+  pageout advise-tier requests.pgt --memory 64GiB
   pageout advise-tier web.toml --device cxl-1.1,pmem --ratio 1:1,1:2,1:4
   pageout advise-tier web.toml --report advice.html --repeat 5
-  pageout advise-tier web.toml --check-scale                  is it the same at half of page_stands_for?
-  pageout advise-tier web.toml --warm-up 30s                  what all memory fast does in 30 s of simulated time counts nowhere
+  # is it the same at half of page_stands_for?
+  pageout advise-tier web.toml --check-scale
+  # the first fifth of the run with all memory fast counts nowhere
+  pageout advise-tier web.toml --warm-up 20%
+  # a price per GiB, and the money saved
   pageout advise-tier web.toml --price fast=9,cxl-1.1=4,cxl-2.0-switch=5
   pageout advise-tier web.toml --json | jq '.advice'
 The scenario's memory is taken as it is, all of it fast; that is what each share of slow memory is compared with.

@@ -9,11 +9,15 @@ use super::options::{OutputOptions, ReadingOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout bench                                             Zipf over a file four times the budget
+  # Zipf over a file four times the budget
+  pageout bench
   pageout bench segment.bin --load uniform --budget 256MiB
-  pageout bench --size 128MiB --budget 160MiB               all of it fits: what a hit costs
-  pageout bench --size 128MiB --budget 160MiB --in-place    the same of one byte of a page, where it lies
-  pageout bench --load uniform --cold --batch 32            nothing is in memory, and reads are made 32 at a time
+  # all of it fits: what a hit costs
+  pageout bench --size 128MiB --budget 160MiB
+  # the same of one byte of a page, where it lies
+  pageout bench --size 128MiB --budget 160MiB --in-place
+  # nothing is in memory, and reads are made 32 at a time
+  pageout bench --load uniform --cold --batch 32
   pageout bench --load w92.oracleGeneral.zst --policy classic@6.12 --beside buffered
 Who reads beside this program's page cache (--beside; `kernel` is the first two):
   buffered   pread(2), through the kernel's page cache

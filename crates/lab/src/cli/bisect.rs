@@ -15,7 +15,8 @@ Examples:
   pageout bisect web.toml --from 6.12 --to 6.18 --lists mglru --judge-by refaults_file
   pageout bisect scenarios/regressions/premature-oom.toml --from 6.1 --to 6.12
   pageout bisect web.toml --from 6.12.0 --to 6.12.117 --json | jq '.verdict'
-  pageout keys kernel --at 6.8                                      what held in a version, and how it is known
+  # what held in a version, and how it is known
+  pageout keys kernel --at 6.8
 Runs are compared seed by seed. What a rule brings alone, and what is gone without it, are shares of the whole change.";
 
 /// Arguments of `bisect`.

@@ -6,8 +6,10 @@ use super::options::OutputOptions;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout check-policy ./libmine.so --allow-plugins   a shared library, which runs with your rights
-  mine check-policy mine                              of a program that `pageout new-policy` has written
+  # a shared library, which runs with your rights
+  pageout check-policy ./libmine.so --allow-plugins
+  # of a program that `pageout new-policy` has written
+  mine check-policy mine
   pageout check-policy sieve";
 
 /// Arguments of `check-policy`.

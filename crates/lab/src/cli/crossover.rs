@@ -11,9 +11,12 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   pageout crossover web.toml
   pageout crossover web.toml --set kernel.lru.executable_protection=false --repeat 10
-  pageout crossover web.toml --all                                  all figures, also those that reclaim costs
-  pageout crossover scenarios/zipf-under-limit.toml --repeat 3 --over memcg./web.memory.max=10%,25%,50%
-  pageout crossover web.toml --json | jq '.cells[] | select(.corner == null) | .against_classic.pages_read'
+  # all figures, also those that reclaim costs
+  pageout crossover web.toml --all
+  pageout crossover scenarios/zipf-under-limit.toml --repeat 3 \\
+      --over memcg./web.memory.max=10%,25%,50%
+  pageout crossover web.toml --json | jq '.cells[] | select(.corner == null)
+      | .against_classic.pages_read'
 Two lists have no oldest generation. There `oldest_generation` means that refaults are only counted.";
 
 /// Arguments of `crossover`.

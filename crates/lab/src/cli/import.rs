@@ -8,9 +8,11 @@ use super::options::OutputOptions;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout import trace.txt -o reads.pgt                    text of ftrace, of `trace-cmd report` or of `perf script`
+  # text of ftrace, of `trace-cmd report` or of `perf script`
+  pageout import trace.txt -o reads.pgt
   blkparse -i sda | tee blk.txt; pageout import blk.txt --source blkparse -o blk.pgt
-  valgrind --tool=lackey --trace-mem=yes --log-file=mem.txt ls; pageout import mem.txt --source lackey -o mem.pgt
+  valgrind --tool=lackey --trace-mem=yes --log-file=mem.txt ls
+  pageout import mem.txt --source lackey -o mem.pgt
   pageout import bpf.txt --source lines --pattern '{pid} {op} {file} {offset} {bytes}' -o bpf.pgt
   pageout replay reads.pgt --memory 20%,50%
 For text of the kernel record `filemap:mm_filemap_get_pages` (Linux 6.12), and `filemap:mm_filemap_add_to_page_cache` with it.

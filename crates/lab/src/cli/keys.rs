@@ -5,6 +5,19 @@ use clap::Args;
 use super::options::{OutputOptions, parse_lists, parse_version};
 use pageout_engine::{Lists, Version};
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  pageout keys
+  # those whose name contains this
+  pageout keys memory.high
+  # one rule, by the name that ablate and bisect print
+  pageout keys lru.tiers
+  # textbook policies for replay, with their parameters and sources
+  pageout keys policy
+  # what held in that version, and how it is known
+  pageout keys kernel --at 6.8
+  pageout keys device --json";
+
 /// Arguments of `keys`.
 #[derive(Debug, Args)]
 pub(crate) struct KeysArgs {

@@ -6,10 +6,14 @@ use clap::{Args, ValueHint};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout new-policy mine                           in Rust; then: cd mine && cargo run --release -- replay TRACE --policy mine,s3-fifo
-  pageout new-policy mine --pageout ~/src/pageout   where pageout's sources are, if not where this program was built
-  pageout new-policy mine --c                       in C; then: cd mine && make check
-  pageout new-policy mine --python                  in Python; then: cd mine && python mine.py";
+  # in Rust; then: cd mine && cargo run --release -- replay TRACE --policy mine,s3-fifo
+  pageout new-policy mine
+  # where pageout's sources are, if not where this program was built
+  pageout new-policy mine --pageout ~/src/pageout
+  # in C; then: cd mine && make check
+  pageout new-policy mine --c
+  # in Python; then: cd mine && python mine.py
+  pageout new-policy mine --python";
 
 /// Arguments of `new-policy`.
 #[derive(Debug, Args)]

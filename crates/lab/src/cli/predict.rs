@@ -10,8 +10,10 @@ use super::options::{FIVE_SEEDS, RepeatOptions, RunOptions};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   pageout predict scenarios/predictions/02-loop-limit.toml --out loop.md
-  pageout predict web.toml --vary kernel.lists=classic,mglru --unknown memcg./web.memory.max=63MiB,64MiB
-  pageout predict loop.toml --unknown 'file.text.size=1 pages,2 pages,3 pages' --accesses loop-accesses
+  pageout predict web.toml --vary kernel.lists=classic,mglru \\
+      --unknown memcg./web.memory.max=63MiB,64MiB
+  pageout predict loop.toml --unknown 'file.text.size=1 pages,2 pages,3 pages' \\
+      --accesses loop-accesses
 --unknown is for what the one who will check knows, or nobody: how many pages of its own text a program has in its group, when statistics
 are flushed (kernel.memcg.stat_flush_phase), how fast the disk is. Each of its values is run with each seed.";
 

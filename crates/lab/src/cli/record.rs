@@ -8,12 +8,16 @@ use super::options::OutputOptions;
 
 pub(super) const EXAMPLES: &str = "\
 Examples, as root:
-  pageout record --check                                                 which sources there are, and what each tells
-  pageout record --into rec --cgroup system.slice/db.service --for 60s   a minute of a service
-  pageout record --into rec --cgroup job -- ./run-queries                a command, in a cgroup that has its limit
+  # which sources there are, and what each tells
+  pageout record --check
+  # a minute of a service
+  pageout record --into rec --cgroup system.slice/db.service --for 60s
+  # a command, in a cgroup that has its limit
+  pageout record --into rec --cgroup job -- ./run-queries
   pageout record --into rec --pid 812,813 --events reads,insertions
   pageout record --into rec --file '/srv/db/*.ibd' --sample 1/8 --for 10min --max-size 4GiB
-  pageout record --into rec --cgroup job --events none --for 10min       counters alone; no tracefs needed
+  # counters alone; no tracefs needed
+  pageout record --into rec --cgroup job --events none --for 10min
 It ends when the command has, or the tasks, or the time is over, or at the first Ctrl-C (SIGINT, SIGTERM, SIGHUP), with exit code 0: what there
 is by then is a whole recording. Without a cgroup a command shares the one of the recorder, whose own files then count as well.
 The folder: recording.toml (what it depends on; read it), accesses.pgt (`pageout replay` reads it), before.pgt (what was in memory

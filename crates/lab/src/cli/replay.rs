@@ -15,11 +15,14 @@ Examples:
   pageout replay io.csv --memory 5%,10%,20%,40%,80%
   pageout replay prxy_0.csv --trace-format msr --memory 10%,30%
   pageout replay pages.u32 --memory 64MiB --channel anonymous --swap zram
-  pageout replay w92.oracleGeneral.zst --ignore-size --policy lru,s3-fifo,arc,opt --memory 1%..100%/50log --report curves.html
+  pageout replay w92.oracleGeneral.zst --ignore-size --policy lru,s3-fifo,arc,opt \\
+      --memory 1%..100%/50log --report curves.html
   pageout replay io.csv --by volume --policy lru,s3-fifo,classic@6.12 --memory 256MiB
   pageout replay prxy_0.csv --trace-format msr --timed=10 --memory 10%,30%
-  pageout replay io.csv --live /srv/data.bin --memory 20%     on a real file, by the live page cache; the simulator's counters beside
-  pageout replay a.pgt b.pgt c.pgt --policy lru,sieve,s3-fifo:small=0.05,classic@6.12,lru@machine --memory 5%,20%
+  # on a real file, by the live page cache; the simulator's counters beside
+  pageout replay pages.u32 --live data.bin --memory 20%
+  pageout replay a.pgt b.pgt c.pgt \\
+      --policy lru,sieve,s3-fifo:small=0.05,classic@6.12,lru@machine --memory 5%,20%
 Policies are of two kinds. A textbook policy sees page numbers and counts misses, without time or devices: lru, s3-fifo, opt and others
 (`pageout keys policy` lists them with their parameters). A name with @ runs in the simulated machine: a kernel's (classic@6.12,
 mglru@6.12), or fifo, lru, s3-fifo and sieve as lists of that machine (lru@machine), with time, batches and readahead. What concerns the

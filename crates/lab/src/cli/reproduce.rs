@@ -6,13 +6,18 @@ use super::options::{PageOptions, ParallelOptions, RunOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout reproduce --list                                          the chapters, their experiments and sizes
-  pageout reproduce mglru --scale small                             minutes instead of hours
+  # the chapters, their experiments and sizes
+  pageout reproduce --list
+  # minutes instead of hours
+  pageout reproduce mglru --scale small
   pageout reproduce mglru --scale small --experiment browser --seeds 3
-  pageout reproduce mglru --scale small --set machine.costs=server-2025   do the rows depend on the prices?
+  # do the rows depend on the prices?
+  pageout reproduce mglru --scale small --set machine.costs=server-2025
   pageout reproduce mglru --scale small --report mglru.html --quiet
-  pageout reproduce mglru --scale small --json | jq '.experiments[].rows[] | {row, sides: [.sides[] | {side, change_percent, holds}]}'
-  pageout reproduce my/chapter.toml                                 a chapter of your own; start from scenarios/chapters/mglru.toml
+  pageout reproduce mglru --scale small --json | jq '.experiments[].rows[]
+      | {row, sides: [.sides[] | {side, change_percent, holds}]}'
+  # a chapter of your own; start from scenarios/chapters/mglru.toml
+  pageout reproduce my/chapter.toml
 Rows that are not held are no error. The exit code is 1 if a run failed; the other rows are printed then, too.";
 
 /// Arguments of `reproduce`.

@@ -16,10 +16,13 @@ Examples:
   pageout run web.toml --set sysctl.vm.swappiness=10 --set task.reader.object.0.workload.alpha=0.8
   pageout run web.toml --set 'task.*.think_time=1us' --seed 7
   pageout run web.toml --json | jq .memcgs[0].counters.workingset_refault_file
-  pageout run web.toml --report web.html   the same with pictures, to look at in a browser
+  # the same with pictures, to look at in a browser
+  pageout run web.toml --report web.html
   pageout run web.toml --trace web.txt && pageout vmscan-report web.txt
-  pageout run web.toml --trace web.json    for ui.perfetto.dev
-  pageout run web.toml --check             only check the file";
+  # for ui.perfetto.dev
+  pageout run web.toml --trace web.json
+  # only check the file
+  pageout run web.toml --check";
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]

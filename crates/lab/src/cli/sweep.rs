@@ -23,8 +23,9 @@ A plan is the product of its lists, less what [[except]] names:
 
 Examples:
   pageout sweep plan.toml --into results --dry-run
-  pageout sweep plan.toml --into results               again, to go on where it was ended
-  pageout sweep plan.toml --into /shared/results --shard 3/16
+  # again, to go on where it was ended
+  pageout sweep plan.toml --into results
+  pageout sweep plan.toml --into shared/results --shard 3/16
   pageout sweep --status results
   pageout sweep --collect results --out all.csv
 A key stands for all that a cell's result depends on: the trace's bytes, policy, parameters, memory, seed, settings, and which build of pageout runs

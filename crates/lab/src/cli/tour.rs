@@ -8,8 +8,10 @@ use super::options::{OutputOptions, PageOptions, ParallelOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout tour --report tour.html                  all five stops, and a page to show
-  pageout tour --only mglru,zswap-lru              some of them
+  # all five stops, and a page to show
+  pageout tour --report tour.html
+  # some of them
+  pageout tour --only mglru,zswap-lru
   pageout tour --json | jq '.stops[] | {name, held, not_held, not_decided}'
 Rows that do not hold are no error. The exit code is 1 if a run failed; the other stops are printed then, too.";
 

@@ -6,12 +6,39 @@ use clap::{Subcommand, ValueEnum, ValueHint};
 
 use super::options::{OutputOptions, ReadingOptions};
 
+const INFO_EXAMPLES: &str = "\
+Examples:
+  pageout trace info w92.oracleGeneral.zst
+  pageout trace info blocks.csv --read csv.offset=lba --read csv.offset_unit=512 --json
+  pageout trace info io_traces.csv --trace-format alibaba";
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  pageout trace convert w92.oracleGeneral.zst w92.pgt
+  pageout trace convert blocks.csv blocks.pgt --read csv.id=key --read csv.size=bytes
+The output appears under its name only when it is whole. Into a pipe or device it goes as it comes,
+and what is said about it to standard error.";
+
+const COMPRESSIBILITY_EXAMPLES: &str = "\
+Examples:
+  pageout trace compressibility dump.rdb
+  # what a process has in memory, here the shell
+  pageout trace compressibility $$
+  pageout trace compressibility $$ --compressor zstd --json
+Of a process what can be swapped out is read, by kind of mapping: heap, stack, other anonymous memory, private pages of files, shared
+memory; pages that it never touched are left out. It takes the right to trace the process (its owner's, or root). A file that is
+called by a number is ./4711.
+lzo-rle, which zram takes where nothing else is set, is not among them: no library that could be linked here writes what the kernel does. Beside
+zram of Linux 6.18, on C source and the heap of a Python program, lz4 here comes to the same within 0.4 %, and lzo-rle to 4 % and 10 % less
+than that, so lz4 is the one to take for it.
+What is printed last goes into a [[task.object]], or a [[swap]] of kind zram.";
+
 /// What to do with traces.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Read a trace to its end and say what is in it.
     #[command(
-        after_long_help = "Examples:\n  pageout trace info w92.oracleGeneral.zst\n  pageout trace info blocks.csv --read csv.offset=lba --read csv.offset_unit=512 --json\n  pageout trace info io_traces.csv --trace-format alibaba"
+        after_long_help = INFO_EXAMPLES
     )]
     Info {
         /// The trace files
@@ -27,7 +54,7 @@ pub(crate) enum TraceCommand {
 
     /// Convert a trace to .pgt, which is compact, checked block by block, and replayed without hashing.
     #[command(
-        after_long_help = "Examples:\n  pageout trace convert w92.oracleGeneral.zst w92.pgt\n  pageout trace convert blocks.csv blocks.pgt --read csv.id=key --read csv.size=bytes\nThe output appears under its name only when it is whole. Into a pipe or device it goes as it comes,\nand what is said about it to standard error."
+        after_long_help = CONVERT_EXAMPLES
     )]
     Convert {
         /// The trace file
@@ -51,7 +78,7 @@ pub(crate) enum TraceCommand {
 
     /// Measure what the pages of files and processes compress to, and print the keys of a scenario that say so.
     #[command(
-        after_long_help = "Examples:\n  pageout trace compressibility dump.rdb\n  pageout trace compressibility 4711                       what this process has in memory\n  pageout trace compressibility 4711 --compressor zstd --json\nOf a process what can be swapped out is read, by kind of mapping: heap, stack, other anonymous memory, private pages of files, shared\nmemory; pages that it never touched are left out. It takes the right to trace the process (its owner's, or root). A file that is\ncalled by a number is ./4711.\nlzo-rle, which zram takes where nothing else is set, is not among them: no library that could be linked here writes what the kernel does. Beside\nzram of Linux 6.18, on C source and the heap of a Python program, lz4 here comes to the same within 0.4 %, and lzo-rle to 4 % and 10 % less\nthan that, so lz4 is the one to take for it.\nWhat is printed last goes into a [[task.object]], or a [[swap]] of kind zram."
+        after_long_help = COMPRESSIBILITY_EXAMPLES
     )]
     Compressibility {
         /// Files, or numbers of processes

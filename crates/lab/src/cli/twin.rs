@@ -8,8 +8,10 @@ use super::options::{OutputOptions, PageOptions, ParallelOptions};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  pageout twin rec                                              is the twin like the machine?
-  pageout twin rec rec-2 rec-3                                  beside what repeats of the recording span
+  # is the twin like the machine?
+  pageout twin rec
+  # beside what repeats of the recording span
+  pageout twin rec rec-2 rec-3
   pageout twin rec --ask memory=-25%,memory=+50%,policy=mglru@6.12
   pageout twin rec --ask memory.high=-10%,readahead=0,device=nvme,readers=2
   pageout twin rec --ask policy=mglru@6.12+memory=-25% --report twin.html
@@ -17,7 +19,7 @@ Examples:
 Questions, each a row; + joins changes of one:
   memory=-25% | +50% | 48MiB    the group's limit; programs and the kernel hold as much of it as before
   memory.high=-10% | SIZE | max
-  policy=PROFILE                a kernel's lists and version, as classic@6.8, mglru@6.12 (pageout keys kernel.profile)
+  policy=PROFILE                a kernel's lists and version, as classic@6.8, mglru@6.12 (`pageout keys kernel.profile`)
   device=CLASS                  hdd, sata-ssd, nvme, pmem or virtio instead of the recorded disk
   readahead=KIB                 of all files that are read ahead
   readers=N                     so many do at the same time what was recorded, on the same files, each with memory of its own: in step on one CPU;

@@ -111,7 +111,7 @@ fn check_one(expect: &Expect, unit: Unit, figures: &[(&str, Vec<Vec<Metric>>)]) 
 fn no_such_figure(source: &Source, index: usize, figure: &str, known: &[String]) -> Failure {
     let hint = match nearest(figure, known.iter().map(String::as_str)) {
         Some(name) => format!("did you mean `{name}`?"),
-        None => "`pageout compare --all --json` has the names of all figures".to_string(),
+        None => "`pageout compare FILE --all --json` has the names of all figures".to_string(),
     };
     let problem = Problem {
         key: format!("expect[{index}].figure"),

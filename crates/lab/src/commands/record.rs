@@ -33,11 +33,14 @@ mod linux {
             return check(args);
         }
         let options = options(args)?;
+        if let Some(signal) = signals::to_end() {
+            return Err(Failure::Interrupted(signal, anyhow!("interrupted before anything was recorded")));
+        }
         let listening = signals::listen_until_done();
         let bar = progress::bar(&args.output, None, "recording");
         bar.set_style(indicatif::ProgressStyle::with_template("{msg}").expect("the template is a constant"));
         let mut last = Progress::default();
-        let made = pageout_record::record(&options, &|| signals::came().map(signals::name), &mut |now| {
+        let made = pageout_record::record(&options, &|| signals::to_end().map(signals::name), &mut |now| {
             bar.set_message(line(&now, &last, &options));
             last = now;
         });

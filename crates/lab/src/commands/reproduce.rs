@@ -188,7 +188,7 @@ impl Reproduced<'_> {
         let names: Vec<String> = metrics.iter().map(Metric::full_name).collect();
         let hint = match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`pageout compare --all --json` has the names of all figures".to_string(),
+            None => "`pageout compare FILE --all --json` has the names of all figures".to_string(),
         };
         Failure::Input(anyhow::anyhow!(
             "experiment `{}`, row `{}`: no run has a figure called `{name}`; {hint}",

@@ -46,7 +46,7 @@ section! {
     /// A relation that holds between figures of the variants.
     pub struct Expect {
         figure: String, [required] in Accepts::Text => Same,
-            "A figure of the result, under the name that `pageout compare --all --json` gives it: \"task reader: misses\", \"memcg /web: pgscan\".";
+            "A figure of the result, under the name that `pageout compare FILE --all --json` gives it: \"task reader: misses\", \"memcg /web: pgscan\".";
         holds: Relation, [required] in Accepts::Table("relation, such as \"old > 2 * new\" or \"new == 0\"") => Same,
             "What is true of the figure: variants, numbers, and numbers times variants, compared by < <= == != >= or >. `pageout compare` without --vary checks it.";
         because: String, [unless String::new()] in Accepts::Text => Same,

@@ -33,7 +33,7 @@ pub(super) fn text(columns: &[Variant], accesses: Option<&Path>, written: &[Stri
         };
     }
     if written.is_empty() {
-        text += "\n`pageout predict --accesses DIR` writes the files of accesses that these commands name.\n";
+        text += "\n`pageout predict FILE --accesses DIR` writes the files of accesses that these commands name.\n";
     }
     text
 }

@@ -1,4 +1,4 @@
-//! `pageout replay --by`: tenants of one memory. Each one's misses in the memory they share, its curve alone, and the split with the fewest misses.
+//! `pageout replay` with `--by`: tenants of one memory. Each one's misses in the memory they share, its curve alone, and the split with the fewest misses.
 
 mod print; // as text, JSON and a page
 

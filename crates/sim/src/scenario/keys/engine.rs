@@ -117,7 +117,7 @@ fn parameter_keys(section: Section, table: &'static str) -> impl Iterator<Item =
         let shown = parameter.mechanism.as_ref().and_then(|mechanism| mechanism.shown_by.as_ref());
         let shown = shown.map(|Shown { scenario, variant, value }| {
             let variant = variant.map(|variant| format!(" --variant {variant}")).unwrap_or_default();
-            format!(" Shown by scenarios/{scenario} with{variant} --set {path}={value}.")
+            format!(" Shown by `pageout run scenarios/{scenario}{variant} --set {path}={value}`.")
         });
         Key {
             accepts: accepted(*values),
@@ -131,9 +131,9 @@ fn parameter_keys(section: Section, table: &'static str) -> impl Iterator<Item =
 
 fn switch_key(switch: &Switch) -> Key {
     let path = format!("kernel.{}", switch.name);
-    let shown = switch
-        .shown_by
-        .map(|(scenario, value)| format!(" Shown by scenarios/{scenario} with --set {path}={value}."));
+    let shown = switch.shown_by.map(|(scenario, value)| {
+        format!(" Shown by `pageout run scenarios/{scenario} --set {path}={value}`.")
+    });
     Key {
         accepts: accepted(switch.values),
         // A rule is the same whatever the memory.
