@@ -15,6 +15,7 @@ mod causes; // how long accesses took, and why
 mod coverletter; // what a change helps and hurts over many scenarios
 mod compressibility; // what pages compress to
 mod dropped_caches; // what a user has dropped
+mod docs; // pages that say the same
 mod diff; // two snapshots of a kernel's counters
 mod exactness; // the textbook LRU against others
 mod explain; // why a page is where it is

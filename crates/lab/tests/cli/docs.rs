@@ -1,0 +1,52 @@
+//! Pages that say the same thing agree: the index of results with its pages, and what is modelled with what the live page cache does.
+
+use std::path::{Path, PathBuf};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn page(path: &str) -> String {
+    std::fs::read_to_string(repository().join(path)).unwrap()
+}
+
+/// Numbers as they are written: `1,024`, `0.77`, `29`.
+fn numbers(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
+    let words = text.split(|c: char| !is_part(c)).map(|word| word.trim_matches(['.', ',']));
+    words.filter(|word| !word.is_empty()).map(str::to_string).collect()
+}
+
+#[test]
+fn figures_of_the_results_index_stand_in_their_pages() {
+    let mut rows = 0;
+    let mut missing = Vec::new();
+    for row in page("docs/results/README.md").lines() {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let Some(link) = cells.get(1).and_then(|cell| cell.strip_suffix(".md)")?.split_once("](")) else {
+            continue;
+        };
+        rows += 1;
+        let of_page = numbers(&page(&format!("docs/results/{}.md", link.1)));
+        for number in numbers(cells[2]).into_iter().filter(|number| !of_page.contains(number)) {
+            missing.push(format!("{}.md has no {number}, which its row in README.md says", link.1));
+        }
+    }
+    assert!(rows > 10, "the index has its rows");
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn what_is_not_modelled_live_is_what_the_live_cache_lacks() {
+    let modelled = page("docs/modelled.md");
+    let row = modelled.lines().find(|line| line.starts_with("| where it runs |")).unwrap();
+    let not_yet = row.split('|').map(str::trim).rfind(|cell| !cell.is_empty()).unwrap();
+    let live = page("crates/live/README.md").to_lowercase();
+    let (_, lacks) = live.split_once("## not there").unwrap();
+    for part in not_yet.trim_start_matches("live ").split([',']).flat_map(|part| part.split(" and ")) {
+        assert!(
+            lacks.contains(part.trim()),
+            "live memory has `{part}`, or its README does not say that it lacks it"
+        );
+    }
+}
