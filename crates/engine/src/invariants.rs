@@ -44,8 +44,9 @@ impl Core {
             let is_used = |node| !file.index.is_node_empty(node * NODE_SLOTS);
             file.nodes.check_invariants(is_used);
         }
-        let indexes =
-            self.mm.memory.files.iter().map(|file| &file.index).chain(self.mm.memory.swap.indexes());
+        // What lies in the head of an index is in no node.
+        let files = self.mm.memory.files.iter().filter(|file| !file.nodes.has_head());
+        let indexes = files.map(|file| &file.index).chain(self.mm.memory.swap.indexes());
         let shadow_only = indexes.map(Table::shadow_only_nodes).sum::<usize>();
         assert_eq!(shadow_only, self.mm.shadow_nodes.count(), "shadow-only index nodes and their queue");
     }
@@ -403,7 +404,8 @@ impl State {
         for id in self.memcgs.ids() {
             let group = &self.memcgs[id];
             let held = self.cpus.iter().filter(|cpu| cpu.bytes.memcg == id).map(|cpu| cpu.bytes.bytes);
-            let bytes = bytes[id.index()] + objects[id.index()] as u64 + group.kmem_rest + held.sum::<u64>();
+            let charged = if self.config.kmem { objects[id.index()] as u64 } else { 0 };
+            let bytes = bytes[id.index()] + charged + group.kmem_rest + held.sum::<u64>();
             assert_eq!(group.kmem * PAGE_SIZE, bytes, "kernel memory charged to {}", self.memcgs.path(id));
             let local = |stat: Stat| -> i64 {
                 let nodes = self.lruvecs.nodes();

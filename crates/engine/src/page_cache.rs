@@ -60,7 +60,8 @@ impl Core {
             "{pfn:?} is in the swap cache and enters the page cache"
         );
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-        if self.mm.memory.file(file).index.is_node_empty(page) {
+        let of = self.mm.memory.file(file);
+        if of.index.is_node_empty(page) || of.nodes.has_head() {
             self.index_nodes_make(folio.memcg, file, page);
         }
         let books = self.open_books(Deed::EnterPageCache, [pfn]);

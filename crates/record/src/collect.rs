@@ -236,7 +236,7 @@ impl Collector {
                 }
             }
             What::InodeGone if event.first == 0 => self.deletion(task, event.file),
-            What::InodeGone => {}
+            What::InodeGone => self.inode_reclaim(event.file),
             What::Sync => {
                 let file = self.file(event.file);
                 self.files[file].syncs += 1;
@@ -733,7 +733,8 @@ mod tests {
         assert_eq!(told, ["1,0,fsync", "1,0,delete"]);
         // An inode that keeps a name leaves memory, and no file ends.
         let (_, collector) = pages(&[event(What::Write, 5, 5), event(What::InodeGone, 1, 0)]);
-        assert!(collector.calls().is_empty());
+        let told: Vec<String> = collector.calls().iter().map(PlacedCall::line).collect();
+        assert_eq!(told, ["1,0,forget"]);
     }
 
     #[test]

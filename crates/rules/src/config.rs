@@ -198,6 +198,9 @@ parameters! {
     Kernel "memcg.kmem": kmem: bool = true, Values::Bool, "",
         "Whether cgroups pay for kernel memory: nodes of page-cache indexes, page tables, kernel stacks. It takes memory of the machine in any case."
         "true is the kernel's. The boot parameter cgroup.memory=nokmem turns it off.";
+    Kernel "memcg.kmem_counted": kmem_counted: bool = false, Values::Bool, "",
+        "Whether cgroups that pay for no kernel memory (kernel.memcg.kmem = false) own their nodes of page-cache indexes all the same, so that their reclaim frees nodes that hold only shadows. For a group whose limit leaves kernel memory out."
+        "false: without charges a kernel has one list of such nodes for the machine. The twin of a recording sets it.";
     Kernel "memcg.cgroup_version": cgroup_version: u8 = 2, Values::Number(1, 2), "",
         "Version of the cgroup hierarchy. In version 1 a group has no dirty limits of its own and no writeback of its own: only the machine's limits slow down who dirties its pages, and reclaim at its limit waits for writes instead."
         "2, as every distribution mounts it.";

@@ -8,6 +8,7 @@ use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{FileId, MemcgId, MmId, Pfn};
+use crate::workingset::IndexNode;
 use std::ops::Range;
 
 /// The kernel memory that is missing before a page can be stored in an index.
@@ -40,11 +41,8 @@ impl Core {
     #[inline(never)]
     pub(crate) fn index_nodes_make(&mut self, memcg: MemcgId, file: FileId, page: u64) {
         let missing = self.mm.memory.file(file).nodes.missing(page);
-        if missing == 0 {
-            return;
-        }
         let payer = self.mm.kmem_payer(memcg);
-        if payer != MemcgId::ROOT {
+        if payer != MemcgId::ROOT && missing > 0 {
             self.objcg_charge_now(payer, missing * INDEX_NODE_BYTES);
         }
         while self.mm.kmem.index_nodes.room() < missing {
@@ -57,19 +55,27 @@ impl Core {
                 .expect("who can't wait has seen to free frames");
             self.mm.index_nodes_grow(pfn);
         }
-        let before = self.mm.nodes_counted(payer);
+        let owner = self.mm.kmem_owner(memcg);
+        let before = self.mm.nodes_counted(owner);
         let slab = &mut self.mm.kmem.index_nodes;
         let mut made = Vec::new();
-        self.mm.memory.files[file.index()].nodes.add(page, || {
-            let node = Node { pfn: slab.take(), memcg: payer };
+        let of = &mut self.mm.memory.files[file.index()];
+        let had_head = of.nodes.has_head();
+        of.nodes.add(page, || {
+            let node = Node { pfn: slab.take(), memcg: owner };
             made.push(node);
             node
         });
+        // A shadow that the head held lies in a node from here on, and can be reclaimed with it.
+        let is_moved = had_head && !of.nodes.has_head() && of.index.word(0).is_shadow();
         assert_eq!(made.len() as u64, missing, "nodes that were made, and those that were missing");
         for node in made {
             self.index_node_count(node, 1);
         }
-        self.mm.assert_nodes_counted(payer, before, missing as i64);
+        self.mm.assert_nodes_counted(owner, before, missing as i64);
+        if is_moved {
+            self.queue_shadow_node(IndexNode::of_page(file, 0));
+        }
     }
 
     /// Frees the node of an index in which nothing is left, with those above that lead to nothing else.
@@ -80,7 +86,7 @@ impl Core {
         for node in freed {
             let before = self.mm.nodes_counted(node.memcg);
             self.index_node_count(node, -1);
-            if node.memcg != MemcgId::ROOT {
+            if self.mm.config.kmem && node.memcg != MemcgId::ROOT {
                 self.objcg_uncharge_bytes(self.mm.memcgs.online(node.memcg), INDEX_NODE_BYTES);
             }
             if self.mm.kmem.index_nodes.give(node.pfn) {
@@ -155,9 +161,9 @@ impl State {
     #[inline(always)]
     pub(crate) fn index_has_node(&self, file: FileId, page: u64) -> bool {
         let file = self.memory.file(file);
-        let holds_something = !file.index.is_node_empty(page);
+        let holds_something = !file.index.is_node_empty(page) && !file.nodes.has_head();
         debug_assert!(!holds_something || file.nodes.leaf(page).is_some(), "something is in no node");
-        holds_something || file.nodes.leaf(page).is_some()
+        holds_something || file.nodes.missing(page) == 0
     }
 
     /// Takes a frame for more nodes.

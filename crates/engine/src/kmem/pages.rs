@@ -78,6 +78,11 @@ impl State {
         if self.config.kmem { memcg } else { MemcgId::ROOT }
     }
 
+    /// The memcg that nodes of an index are accounted to, whether or not it is charged for them.
+    pub(crate) fn kmem_owner(&self, memcg: MemcgId) -> MemcgId {
+        if self.config.kmem || self.config.kmem_counted { memcg } else { MemcgId::ROOT }
+    }
+
     /// A frame for the kernel's own use that is no matter of the allocator's, where there are such.
     pub(crate) fn frame_aside(&mut self) -> Option<Pfn> {
         let pfn = self.kmem.aside.take()?;

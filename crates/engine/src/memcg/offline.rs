@@ -89,6 +89,10 @@ impl Core {
             }
         }
         self.objcg_uncharge_rest(parent);
+        if !self.mm.config.kmem && self.mm.config.kmem_counted {
+            // No charge keeps the group's number from being another's next.
+            self.mm.memory.files.iter_mut().for_each(|file| file.nodes.reassign(memcg, parent));
+        }
     }
 
     /// Whole pages of what no object has go back.

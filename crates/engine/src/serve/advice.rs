@@ -143,6 +143,20 @@ impl Engine {
         Ok(Step::Done(Served::Truncated))
     }
 
+    /// Memory takes the inode of an open or mapped file back, as a shrinker of slabs does, and the file keeps its name: what was remembered of
+    /// its evicted pages goes. An inode that has pages stays, and nothing happens. The task only says where.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn inode_reclaim(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
+        let file = self.file_to_truncate(task, object)?;
+        let index = &self.core.mm.memory.file(file).index;
+        if index.iter().all(|(_, word)| word.is_shadow()) {
+            let shadows: Vec<u64> = index.iter().map(|(page, _)| page).collect();
+            shadows.into_iter().for_each(|page| self.core.index_forget(file, page));
+        }
+        Ok(Step::Done(Served::Truncated))
+    }
+
     /// Clears the accessed bit of a page of a mapping, as idle page tracking does for a user who wants to know what is in use:
     /// reclaim won't know of accesses before this one. A huge page has one such bit for all of its pages.
     pub fn mark_idle(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {

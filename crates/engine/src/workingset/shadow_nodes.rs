@@ -9,25 +9,28 @@ use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
 use crate::memory::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
 use crate::stat::Stat;
 use crate::state::State;
-use crate::units::{FileId, MemcgId, PAGE_SIZE, Pfn};
+use crate::units::{FileId, MemcgId, NodeId, PAGE_SIZE, Pfn};
 use crate::workingset::{IndexNode, Indexed};
 
 impl Core {
-    /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio.
+    /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio. What lies in the head is in no node.
     pub(crate) fn index_changed(&mut self, pfn: Pfn, change: NodeChange) {
         if change != NodeChange::None {
             let folio = &self.mm.memory.folios[pfn];
-            self.node_changed(pfn, IndexNode::of_page(FileId(folio.owner), folio.index.into()), change);
+            let (file, page) = (FileId(folio.owner), folio.index.into());
+            if !self.mm.memory.file(file).nodes.has_head() {
+                self.node_changed(pfn, IndexNode::of_page(file, page), change);
+            }
         }
     }
 
     /// What an index knows of a page that is not in memory goes: a shadow, or where it is in swap.
     pub(crate) fn index_forget(&mut self, file: FileId, page: u64) {
-        let index = &mut self.mm.memory.file_mut(file).index;
-        let (_, change) = index.replace(page, Word::EMPTY);
-        let is_empty = index.is_node_empty(page);
+        let of = self.mm.memory.file_mut(file);
+        let (_, change) = of.index.replace(page, Word::EMPTY);
+        let (is_empty, has_head) = (of.index.is_node_empty(page), of.nodes.has_head());
         debug_assert_ne!(change, NodeChange::ShadowOnly, "pages in swap have their shadows there");
-        if change == NodeChange::Mixed {
+        if change == NodeChange::Mixed && !has_head {
             self.forget_shadow_node(IndexNode::of_page(file, page));
         }
         if is_empty {
@@ -43,24 +46,34 @@ impl Core {
     fn node_changed(&mut self, pfn: Pfn, index_node: IndexNode, change: NodeChange) {
         match change {
             NodeChange::None => {}
-            NodeChange::ShadowOnly => {
-                // It is accounted to who pays for it, where it lies. Nobody pays for a node of a swap cache, and where that lies
-                // isn't kept; the page that leaves it last is a fair guess.
-                let (memcg, node) = match index_node.of {
-                    Indexed::File(file) => {
-                        let node = self.mm.memory.file(file).nodes.leaf(index_node.number * NODE_SLOTS);
-                        let node = node.expect("a node with shadows in it is there");
-                        (self.mm.memcgs.online(node.memcg), self.mm.memory.folios[node.pfn].node)
-                    }
-                    Indexed::Swap(_) => (MemcgId::ROOT, self.mm.memory.folios[pfn].node),
-                };
-                let lruvec = self.mm.lruvecs.id(memcg, node);
-                self.mm.shadow_nodes.insert(index_node, lruvec);
-                self.count(lruvec, Stat::WorkingsetNodes, 1);
-                self.mm.assert_shadow_nodes_counted(lruvec);
-            }
+            NodeChange::ShadowOnly => match index_node.of {
+                Indexed::File(_) => self.queue_shadow_node(index_node),
+                // Nobody pays for a node of a swap cache, and where that lies isn't kept; the page that leaves it last is a fair guess.
+                Indexed::Swap(_) => {
+                    self.queue_at(index_node, MemcgId::ROOT, self.mm.memory.folios[pfn].node)
+                }
+            },
             NodeChange::Mixed => self.forget_shadow_node(index_node),
         }
+    }
+
+    /// A node of a file holds nothing but shadows: it waits where it lies, at who owns it.
+    pub(crate) fn queue_shadow_node(&mut self, index_node: IndexNode) {
+        let Indexed::File(file) = index_node.of else { unreachable!("the node is one of a file") };
+        let node = self.mm.memory.file(file).nodes.leaf(index_node.number * NODE_SLOTS);
+        let node = node.expect("a node with shadows in it is there");
+        self.queue_at(
+            index_node,
+            self.mm.memcgs.online(node.memcg),
+            self.mm.memory.folios[node.pfn].node,
+        );
+    }
+
+    fn queue_at(&mut self, index_node: IndexNode, memcg: MemcgId, node: NodeId) {
+        let lruvec = self.mm.lruvecs.id(memcg, node);
+        self.mm.shadow_nodes.insert(index_node, lruvec);
+        self.count(lruvec, Stat::WorkingsetNodes, 1);
+        self.mm.assert_shadow_nodes_counted(lruvec);
     }
 
     /// A node holds a page again, or nothing at all.

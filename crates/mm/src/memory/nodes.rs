@@ -9,6 +9,9 @@
 //! lies, and who pays for it. A node is made when something below it is, and freed with the last of that. An index grows upwards
 //! when a page beyond its top is stored. It loses its levels when it is empty; a kernel also takes away a top that leads to one
 //! node only, which saves a node or two. [machine 7]
+//!
+//! Page 0 needs no node while it is alone: the head of the index holds it, or its shadow, which no shrinker finds there. The next page that
+//! is stored moves it into a node. So small files are remembered as long as their inodes.
 
 use crate::units::{MemcgId, Pfn};
 
@@ -78,12 +81,15 @@ pub struct Nodes {
     levels: Vec<Level>,
     /// Levels in use, from the lowest.
     height: usize,
+    /// Page 0 of an index lies in its head, and nothing else is stored.
+    has_head: bool,
 }
 
 impl Nodes {
     /// The nodes of an empty table of so many pages.
     pub fn new(kind: NodeKind, pages: u64) -> Nodes {
-        let mut nodes = Nodes { kind, levels: Vec::new(), height: kind.fixed_height().unwrap_or(0) };
+        let height = kind.fixed_height().unwrap_or(0);
+        let mut nodes = Nodes { kind, levels: Vec::new(), height, has_head: false };
         nodes.grow(pages);
         nodes
     }
@@ -130,6 +136,18 @@ impl Nodes {
         self.levels[0].nodes[self.number(0, page)].node()
     }
 
+    /// Whether all that is stored is page 0, for which an index needs no node.
+    #[inline]
+    pub fn has_head(&self) -> bool {
+        self.has_head
+    }
+
+    /// Whether this page can be stored without a node.
+    #[inline]
+    fn is_for_head(&self, page: u64) -> bool {
+        page == 0 && self.height == 0
+    }
+
     fn height_for(&self, page: u64) -> usize {
         let grown =
             || (1..).find(|&height| self.number(height - 1, page) == 0).expect("a page has a last level");
@@ -139,7 +157,7 @@ impl Nodes {
     /// How many nodes have to be made before something can be stored at this page.
     #[inline]
     pub fn missing(&self, page: u64) -> u64 {
-        if self.leaf(page).is_some() {
+        if self.leaf(page).is_some() || self.is_for_head(page) {
             return 0;
         }
         let height = self.height_for(page).max(self.height);
@@ -147,17 +165,31 @@ impl Nodes {
         // below the first node of a level.
         let absent =
             (0..height).filter(|&level| self.levels[level].nodes[self.number(level, page)] == Packed::NONE);
-        let tops = if self.height == 0 { 0..0 } else { self.height..height };
+        let tops = match (self.height, self.has_head) {
+            (0, false) => 0..0,
+            (from, _) => from..height,
+        };
         let aside = tops.filter(|&level| self.number(level, page) != 0);
         (absent.count() + aside.count()) as u64
     }
 
     /// Makes those nodes, each by a call of `make`.
     pub fn add(&mut self, page: u64, mut make: impl FnMut() -> Node) {
+        self.add_by(page, &mut make);
+    }
+
+    fn add_by(&mut self, page: u64, make: &mut dyn FnMut() -> Node) {
         let height = self.height_for(page);
         assert!(height <= self.levels.len(), "page {page} is beyond the end of its table");
+        if self.is_for_head(page) {
+            self.has_head = true;
+            return;
+        }
         if self.height == 0 {
             self.height = height;
+            if std::mem::take(&mut self.has_head) {
+                self.add_by(0, make);
+            }
         }
         while self.height < height {
             let level = &mut self.levels[self.height];
@@ -191,6 +223,9 @@ impl Nodes {
     /// Nothing is left in the lowest node of a page: takes it away, and those above that have led to nothing else. Each goes to
     /// `free`.
     pub fn remove(&mut self, page: u64, mut free: impl FnMut(Node)) {
+        if std::mem::take(&mut self.has_head) {
+            return;
+        }
         for level in 0..self.height {
             let number = self.number(level, page);
             if level > 0 {
@@ -209,6 +244,15 @@ impl Nodes {
             free(node.node().expect("a node that leads to something is there"));
         }
         self.height = self.kind.fixed_height().unwrap_or(0);
+    }
+
+    /// Hands what a group owns to another.
+    pub fn reassign(&mut self, from: MemcgId, to: MemcgId) {
+        for packed in self.levels.iter_mut().flat_map(|level| &mut level.nodes) {
+            if let Some(node) = packed.node().filter(|node| node.memcg == from) {
+                *packed = Packed::new(Node { memcg: to, ..node });
+            }
+        }
     }
 
     /// A node has come below this one, or gone: it counts those that are there.
@@ -238,6 +282,11 @@ impl Nodes {
             Some(level) => (0..level.nodes.len() as u64).map(is_used).collect(),
             None => return,
         };
+        if self.has_head {
+            assert_eq!(self.height, 0, "an index with a page in its head has no levels");
+            assert_eq!(used.iter().position(|&is_used| is_used), Some(0), "the head holds page 0");
+            used[0] = false;
+        }
         let is_low = self.kind.fixed_height().is_none() && !used.contains(&true);
         assert_eq!(self.height == 0, is_low, "an empty index has no levels");
         for (at, level) in self.levels.iter().enumerate() {
@@ -280,11 +329,31 @@ mod tests {
             let mut nodes = Nodes::new(NodeKind::Index, pages);
             (0..pages).map(|page| added(&mut nodes, page)).sum::<u64>()
         };
-        assert_eq!(dense(1), 1);
         assert_eq!(dense(64), 1);
         assert_eq!(dense(65), 2 + 1);
         assert_eq!(dense(16_384), 256 + 4 + 1);
         assert_eq!(dense(300_000), 4688 + 74 + 2 + 1);
+    }
+
+    #[test]
+    fn page_0_alone_lies_in_the_head() {
+        let mut nodes = Nodes::new(NodeKind::Index, 300_000);
+        assert_eq!(added(&mut nodes, 0), 0);
+        assert!(nodes.has_head() && nodes.leaf(0).is_none());
+        nodes.remove(0, |_| panic!("there is no node"));
+        assert!(!nodes.has_head());
+        // What comes beside it moves it into a node: the leaves of both, and for a page so far away a path to each below one top.
+        for (page, made) in [(1, 1), (64, 3), (64 * 64, 5)] {
+            assert_eq!((added(&mut nodes, 0), added(&mut nodes, page)), (0, made), "page {page}");
+            assert!(!nodes.has_head() && nodes.leaf(0).is_some());
+            nodes.remove(page, |_| {});
+            if page >= 64 {
+                nodes.remove(0, |_| {});
+            }
+            assert_eq!(nodes.iter().count(), 0);
+        }
+        // A page table has a node in any case.
+        assert_eq!(added(&mut Nodes::new(NodeKind::PageTable, 1), 0), 3);
     }
 
     #[test]
@@ -327,7 +396,8 @@ mod tests {
                 if there.remove(&leaf) {
                     nodes.remove(page, |_| {});
                 } else {
-                    added(&mut nodes, page);
+                    // Page 0 alone needs none.
+                    added(&mut nodes, page.max(1));
                     there.insert(leaf);
                 }
                 nodes.check_invariants(|leaf| there.contains(&leaf));

@@ -31,6 +31,13 @@ impl Collector {
         self.tasks[task].going = Some(Going { file, first: 0, last: 0, access, is_deleted: true });
     }
 
+    /// Memory takes an inode back whose file stays. The kernel remembers nothing of its pages from here on.
+    pub(super) fn inode_reclaim(&mut self, key: FileKey) {
+        if let Some(&file) = self.by_key.get(&key) {
+            self.call(file, self.accesses, FileCall::Forget);
+        }
+    }
+
     /// A folio leaves as its file ends before it.
     pub(super) fn truncation(&mut self, task: usize, event: &Event) {
         let file = self.file(event.file);

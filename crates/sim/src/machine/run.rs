@@ -230,6 +230,7 @@ impl Machine {
         let step = match call {
             FileCall::Sync => return self.fsync(index, object),
             FileCall::Delete => self.engine.unlink(task, object),
+            FileCall::Forget => self.engine.inode_reclaim(task, object),
             FileCall::Truncate { first, end } => {
                 let pages = self.engine.figures().object_pages(task, object);
                 let end = end.min(pages.expect("the object is one of the task's"));

@@ -7,6 +7,7 @@
 //!   1201,4,truncate,16,32             from page 16 to page 31: a hole
 //!   1202,5,delete                     the file, and an empty one takes its place
 //!   1203,3,evict,7,8                  others reclaim page 7
+//!   1204,3,forget                     memory takes the inode back, which has no pages: with it goes what is known of evicted ones
 //! ```
 //!
 //! Objects are those of the trace. Lines are in the order in which the calls were made.
@@ -42,6 +43,8 @@ pub enum FileCall {
         /// The page behind the last one.
         end: u64,
     },
+    /// No call of the task: reclaim takes the inode of a file that has no pages in memory.
+    Forget,
 }
 
 impl FileCall {
@@ -69,6 +72,7 @@ impl PlacedCall {
             FileCall::Truncate { first, end: u64::MAX } => format!("{access},{object},truncate,{first}"),
             FileCall::Truncate { first, end } => format!("{access},{object},truncate,{first},{end}"),
             FileCall::Delete => format!("{access},{object},delete"),
+            FileCall::Forget => format!("{access},{object},forget"),
             FileCall::Evict { first, end } => format!("{access},{object},evict,{first},{end}"),
         }
     }
@@ -86,6 +90,7 @@ impl PlacedCall {
         let call = match (*call, range) {
             ("fsync", []) => FileCall::Sync,
             ("delete", []) => FileCall::Delete,
+            ("forget", []) => FileCall::Forget,
             ("truncate", [first]) => {
                 FileCall::Truncate { first: number(first).ok_or("a page is a number")?, end: u64::MAX }
             }
@@ -99,7 +104,7 @@ impl PlacedCall {
             }
             _ => {
                 return Err(
-                    "a call is `fsync`, `delete`, `truncate,FIRST`, `truncate,FIRST,END` or `evict,FIRST,END`",
+                    "a call is `fsync`, `delete`, `forget`, `truncate,FIRST`, `truncate,FIRST,END` or `evict,FIRST,END`",
                 );
             }
         };
@@ -136,6 +141,7 @@ mod tests {
         for call in [
             FileCall::Sync,
             FileCall::Delete,
+            FileCall::Forget,
             FileCall::TRUNCATE_ALL,
             FileCall::Truncate { first: 4, end: 9 },
             FileCall::Evict { first: 4, end: 9 },

@@ -245,7 +245,7 @@ fn file_calls(task: &Task, sizes: &Files<'_>) -> Result<Vec<(u64, ObjectId, File
             return Err(Problem::new(&key, message).help("add a [[task.object]] for each"));
         };
         let fits = match placed.call {
-            FileCall::Sync | FileCall::Evict { .. } => {
+            FileCall::Sync | FileCall::Evict { .. } | FileCall::Forget => {
                 matches!(of.channel, Channel::File | Channel::Mapped)
             }
             FileCall::Truncate { .. } | FileCall::Delete => of.channel != Channel::Anonymous,
