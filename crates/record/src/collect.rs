@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use pageout_workload::Access;
 use pageout_workload::trace::{FileCall, PlacedCall};
 
+use crate::cut::Cut;
 use crate::event::{Event, FileKey, What};
 use crate::manifest::{Channel, Sums};
 use ends::Going;
@@ -397,6 +398,20 @@ impl Collector {
     /// A file has so many pages: reads that asked for more found none behind.
     pub(crate) fn end_of_file(&mut self, file: usize, pages: u64) {
         self.sums.resident_at_start -= self.files[file].end_at(pages);
+    }
+
+    /// Accesses behind the ends of files have been taken out of the trace: reads asked for so many pages less, and places move.
+    pub(crate) fn cut(&mut self, cut: &Cut) {
+        for (&(file, _), &pages) in self.objects.iter().zip(&cut.by_object) {
+            self.sums.pages_read -= pages;
+            self.files[file].reads -= pages;
+        }
+        self.accesses -= cut.count();
+        self.calls.iter_mut().for_each(|call| call.access = cut.place(call.access));
+        for (fault, evicted) in &mut self.faults {
+            (*fault, *evicted) = (cut.place(*fault), cut.place(*evicted));
+        }
+        self.room.move_places(|access| cut.place(access));
     }
 
     /// A task whose call had begun before the recording is in none.

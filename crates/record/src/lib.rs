@@ -50,6 +50,8 @@ mod check; // which sources there are
 mod started; // the command that a recording is of
 #[cfg(target_os = "linux")]
 mod folder; // files of its folder beside the accesses
+#[cfg(target_os = "linux")]
+mod cut; // accesses behind the ends of files
 mod recorder; // a recording, from begin to end
 #[cfg(target_os = "linux")]
 mod import; // the same events, written by another tool

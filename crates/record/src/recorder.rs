@@ -20,6 +20,7 @@ use pageout_workload::trace::PgtWriter;
 
 use crate::cgroup::Cgroup;
 use crate::collect::Collector;
+use crate::cut::cut;
 use crate::error::Error;
 use crate::event::{Decoder, FileKey, KNOWN, Kind};
 use crate::folder::{Samples, write_before, write_calls, write_error, write_rooms};
@@ -521,17 +522,41 @@ impl<'a> Recorder<'a> {
             let pages = bytes.map_or(collector.files[file].page_last + 1, |bytes| bytes.div_ceil(page_size));
             collector.end_of_file(file, pages);
         }
-        let files = self.file_records(&collector);
+        let ends: Vec<Option<u64>> = collector
+            .objects
+            .iter()
+            .map(|&(at, channel)| {
+                let file = &collector.files[at];
+                let keeps_its_end = file.writes == 0 && file.deletions == 0 && file.truncations == 0;
+                let bytes = self.names.of(file.key).and_then(|known| known.bytes);
+                let is_read = keeps_its_end && channel == Channel::File;
+                bytes.filter(|&bytes| is_read && bytes > 0).map(|bytes| bytes.div_ceil(page_size))
+            })
+            .collect();
+        let named = self.file_records(&collector);
         let names: Vec<String> = collector
             .objects
             .iter()
             .map(|&(file, channel)| match channel {
-                Channel::File => files[file].name.clone(),
-                Channel::Mapped => format!("{} (mapped)", files[file].name),
+                Channel::File => named[file].name.clone(),
+                Channel::Mapped => format!("{} (mapped)", named[file].name),
             })
             .collect();
         writer.finish(&names, None, collector.sums.requests).map_err(fail)?;
         out.out.into_inner().map_err(|error| fail(error.into_error()))?.sync_all().map_err(fail)?;
+        let (cut_part, form) = (
+            folder.join(format!("{ACCESSES}.cut")),
+            (page_size as u32, options.kinds.writes, collector.sums.requests),
+        );
+        let beyond = cut(&part, &cut_part, &ends, &names, form)
+            .inspect_err(|_| _ = std::fs::remove_file(&cut_part))
+            .map_err(fail)?;
+        if beyond.count() > 0 {
+            std::fs::rename(&cut_part, &part).map_err(fail)?;
+            collector.cut(&beyond);
+            count -= beyond.count();
+        }
+        let files = self.file_records(&collector);
         write_before(&folder, &collector, &names, page_size as u32)?;
         write_calls(&folder, &collector)?;
         // Of some files, or some pages, it is not known how much all of them had.

@@ -14,6 +14,7 @@
 //! and over the phase of the flushes of statistics; for several readers also over where and when they run.
 
 mod recording; // a folder, checked
+mod evidence; // what sentences about it can rest on
 mod objects; // its files, and how its traces use them
 mod unseen; // hits on mapped pages, as often as faults say
 mod beside; // what the group holds beside files, as it comes and goes
@@ -21,11 +22,12 @@ mod woven; // both among the accesses of the trace
 mod machine; // what differs between the twin and its variants, as the text of a scenario
 mod question; // what is asked, and whether the recording can say
 mod play; // runs, and their figures beside the recorded ones
-mod counters; // what counters alone tell
+mod counters; // what can be told without simulating anything
 
-pub use counters::Counted;
+pub use counters::{By, Counted};
+pub use evidence::Need;
 pub use machine::Machine;
-pub(crate) use objects::expand;
-pub use play::{Figures, Interval, Played, play};
+pub(crate) use objects::{Recorded, expand};
+pub use play::{Figure, Figures, Interval, Played, Prepared, play};
 pub use question::{Carried, Question, answerable};
 pub use recording::{Held, Knowledge, Recording};

@@ -273,6 +273,13 @@ impl State {
         }
     }
 
+    /// Whether a reader whose last page was this one is still in the folio that a page came in with. He marks it once, however small his reads.
+    pub(crate) fn is_read_on(&self, pfn: Pfn, last: u64) -> bool {
+        let folio = &self.memory.folios[pfn];
+        let first = u64::from(folio.index) - folio.behind_first();
+        folio.read_order() > 0 && (first..first + (1 << folio.read_order())).contains(&last)
+    }
+
     /// This page, and those that came in with it as one folio and are cached still.
     pub(crate) fn read_together(&self, pfn: Pfn) -> impl Iterator<Item = Pfn> {
         let folio = self.memory.folios[pfn];

@@ -107,15 +107,15 @@ enum Stopped {
     RunOver,
     /// The next access isn't a hit.
     NoHit,
-    /// The last access was one, but its page's LRU has to be told.
-    Mark(Pfn),
+    /// The last access was one, but its page's LRU has to be told. The page that was read before is this one.
+    Mark(Pfn, u64),
     /// The last access was one, to a page of slow memory.
     Slow {
         pfn: Pfn,
         /// The page had been in use already.
         is_in_use: bool,
-        /// The page's LRU has to be told, too.
-        marks: bool,
+        /// The page's LRU has to be told, too: this page was read before.
+        marks: Option<u64>,
     },
 }
 
@@ -220,13 +220,15 @@ impl Engine {
             match stopped {
                 Stopped::RunOver => {}
                 Stopped::NoHit => break,
-                Stopped::Mark(pfn) => {
+                Stopped::Mark(pfn, before) => {
                     self.has_work = true;
-                    self.core.mark_accessed(pfn);
+                    if !self.core.mm.is_read_on(pfn, before) {
+                        self.core.mark_accessed(pfn);
+                    }
                 }
                 Stopped::Slow { pfn, is_in_use, marks } => {
                     self.has_work = true;
-                    if marks {
+                    if marks.is_some_and(|before| !self.core.mm.is_read_on(pfn, before)) {
                         self.core.mark_accessed(pfn);
                     }
                     self.current(task).read_slow_page(pfn, is_in_use);
@@ -359,14 +361,16 @@ fn file_hits<const WATCHED: bool, A: Copy>(
             break Stopped::NoHit;
         }
         hits += 1;
+        let before = last;
         if !write {
             last = page;
         }
         if WATCHED && let Some((pfn, is_in_use)) = slow {
-            break Stopped::Slow { pfn, is_in_use, marks: matches!(marked, Marked::Slow(_)) };
+            let marks = matches!(marked, Marked::Slow(_)).then_some(before);
+            break Stopped::Slow { pfn, is_in_use, marks };
         }
         if let Marked::Slow(pfn) = marked {
-            break Stopped::Mark(pfn);
+            break Stopped::Mark(pfn, before);
         }
     };
     open.last_page = last;

@@ -37,8 +37,10 @@ impl Current<'_> {
             Object::File { open, file, is_tmpfs, .. } => {
                 self.core.out.count.file_calls(1);
                 let is_overwrite = write && !is_tmpfs;
-                let is_reread =
-                    !is_tmpfs && !write && page == self.core.mm.memory.open_files[open.index()].last_page;
+                let last_page = self.core.mm.memory.open_files[open.index()].last_page;
+                let is_read_on =
+                    matches!(found, Found::Ready(pfn) if self.core.mm.is_read_on(pfn, last_page));
+                let is_reread = !is_tmpfs && !write && (page == last_page || is_read_on);
                 self.core.mm.memory.file_mut(file).index.note_use(page);
                 if let Found::Ready(pfn) = found
                     && !created

@@ -49,9 +49,7 @@ impl Core {
             NodeChange::ShadowOnly => match index_node.of {
                 Indexed::File(_) => self.queue_shadow_node(index_node),
                 // Nobody pays for a node of a swap cache, and where that lies isn't kept; the page that leaves it last is a fair guess.
-                Indexed::Swap(_) => {
-                    self.queue_at(index_node, MemcgId::ROOT, self.mm.memory.folios[pfn].node)
-                }
+                Indexed::Swap(_) => self.queue_at(index_node, MemcgId::ROOT, self.mm.memory.folios[pfn].node),
             },
             NodeChange::Mixed => self.forget_shadow_node(index_node),
         }
@@ -62,11 +60,7 @@ impl Core {
         let Indexed::File(file) = index_node.of else { unreachable!("the node is one of a file") };
         let node = self.mm.memory.file(file).nodes.leaf(index_node.number * NODE_SLOTS);
         let node = node.expect("a node with shadows in it is there");
-        self.queue_at(
-            index_node,
-            self.mm.memcgs.online(node.memcg),
-            self.mm.memory.folios[node.pfn].node,
-        );
+        self.queue_at(index_node, self.mm.memcgs.online(node.memcg), self.mm.memory.folios[node.pfn].node);
     }
 
     fn queue_at(&mut self, index_node: IndexNode, memcg: MemcgId, node: NodeId) {
@@ -146,6 +140,68 @@ mod tests {
     use crate::page_alloc::request::{Gfp, Request};
     use crate::stat::Stat;
     use crate::*;
+
+    /// A group that has no charges of its own to count, and whose pages of these files, so many of each, have all been evicted. What its reclaim
+    /// left of shadows, by file.
+    fn remembered(config: Config, pages: &[u64]) -> (Engine, Vec<usize>) {
+        let mut engine = Engine::new(Config { node_pages: vec![4096], ..config }).unwrap();
+        let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+        let mm = engine.process_create(memcg);
+        let task = engine.task_create(mm, CpuId(0));
+        let request = Request::movable(Gfp::KERNEL, NodeId(0));
+        let mut files = Vec::new();
+        for (at, &pages) in pages.iter().enumerate() {
+            let spec =
+                FileSpec { name: format!("{at}"), pages, kind: FileKind::Regular, bdi: Bdi::NO_READAHEAD };
+            let file = engine.file_create(spec).unwrap();
+            files.push(file);
+            for page in 0..pages {
+                engine.core.mm.memcgs.charge(memcg, 1, 1).unwrap();
+                let pfn = engine.core.alloc_pages(&request, memcg).unwrap();
+                engine.core.mm.memory.folios[pfn].set(crate::memory::folio::FolioFlags::CHARGED);
+                engine.core.page_cache_add(pfn, file, page, crate::lru::AddedFor::Other);
+                engine.core.lru_add(pfn, crate::lru::AddedFor::Other);
+            }
+        }
+        let all = (pages.iter().sum::<u64>() * PAGE_SIZE).to_string();
+        let mut step = engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", &all).unwrap();
+        while !matches!(step, Step::Done(_)) {
+            step = engine.resume(task);
+        }
+        engine.check_invariants();
+        let shadows = |file: &FileId| {
+            let index = &engine.core.mm.memory.file(*file).index;
+            index.iter().filter(|(_, word)| word.is_shadow()).count()
+        };
+        let shadows = files.iter().map(shadows).collect();
+        (engine, shadows)
+    }
+
+    #[test]
+    fn shadow_of_a_file_of_one_page_needs_no_node_and_stays() {
+        let config = Config { kmem: false, kmem_counted: true, ..Config::default() };
+        let (mut engine, shadows) = remembered(config, &[1, 3, 1, 70]);
+        // The group has no pages left, and so no node of shadows.
+        assert_eq!(shadows, [1, 0, 1, 0]);
+        // With its inode a file is forgotten, but not while it has pages.
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        for (file, left) in [(0, 0), (2, 0)] {
+            let object = engine.open(task, FileId(file)).unwrap();
+            _ = engine.inode_reclaim(task, object).unwrap();
+            let index = &engine.core.mm.memory.file(FileId(file)).index;
+            assert_eq!(index.iter().count(), left);
+        }
+        engine.check_invariants();
+    }
+
+    #[test]
+    fn nodes_of_a_group_are_its_own_only_if_counted() {
+        let uncounted = Config { kmem: false, ..Config::default() };
+        assert_eq!(remembered(uncounted, &[1, 70]).1, [1, 70], "the machine has few for its size");
+        let charged = Config { kmem: true, ..Config::default() };
+        assert_eq!(remembered(charged, &[1, 70]).1, [1, 0]);
+    }
 
     #[test]
     fn a_node_of_shadows_is_accounted_and_freed_where_it_lies() {

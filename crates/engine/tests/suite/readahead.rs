@@ -176,6 +176,25 @@ fn a_use_of_a_page_is_one_of_all_that_came_in_with_it_as_a_large_folio() {
     assert_eq!((active(true), active(false)), (4, 0));
 }
 
+#[test]
+fn reader_in_order_uses_a_large_folio_once() {
+    let active = |pages: &[u64]| {
+        let bdi = Bdi { ra_pages: 2048, large_folios: true, ..Bdi::default() };
+        let mut machine = Machine::new(30_000, bdi);
+        let object = machine.open();
+        for &page in pages {
+            machine.access(Access::new(object, page, false));
+        }
+        let step = machine.engine.truncate(machine.task, object, 20_000..20_001).unwrap();
+        machine.finish(step);
+        machine.engine.figures().memcg_stat_now(MemcgId::ROOT, Stat::NrActiveFile)
+    };
+    // Pages 4 to 7 come in together, and so do 8 to 11.
+    assert_eq!(active(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]), 0);
+    // Whoever was elsewhere meanwhile uses it a second time.
+    assert_eq!(active(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 600, 10, 11]), 4);
+}
+
 /// Where a miss and a mark are judged alike, as in 6.1.
 fn check_6_1(calls: impl IntoIterator<Item = Run>, lines: &str) {
     let policy = Policy::by_name("classic@6.1").unwrap();

@@ -1,17 +1,24 @@
-//! Progress on standard error: a bar for what has a known end, nothing at all where nobody would see it.
+//! Progress on standard error: a bar for what has a known end. Where standard error is no terminal nothing is printed, or a line now and then by
+//! commands that run for long: how far they are, and how long they still need.
 
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pageout_study::{Stage, Watcher};
 
 use super::signals::{self, Listening};
-use super::visible;
+use super::{figures, visible};
 use crate::api;
 use crate::cli::OutputOptions;
+
+/// When a command that prints lines prints the first one of a stage,
+const FIRST_LINE: Duration = Duration::from_secs(2);
+/// and how long after a line the next.
+const NEXT_LINE: Duration = Duration::from_secs(5);
 
 /// Whether anybody would see a bar.
 pub(crate) fn is_seen(options: &OutputOptions) -> bool {
@@ -48,6 +55,8 @@ pub(crate) fn name_of(path: &Path) -> String {
 pub(crate) struct Terminal<'a> {
     options: &'a OutputOptions,
     stage: Mutex<Option<Shown>>,
+    /// Lines are printed where there is no terminal.
+    tells: bool,
     /// What ends the runs of a program's call.
     flag: Option<Arc<AtomicBool>>,
 }
@@ -55,6 +64,7 @@ pub(crate) struct Terminal<'a> {
 /// A stage under way.
 struct Shown {
     bar: ProgressBar,
+    lines: Option<Lines>,
     /// While scenarios run, and between two runs, a signal is meant for them. Reading, it ends at once.
     _listening: Option<Listening>,
 }
@@ -62,7 +72,13 @@ struct Shown {
 impl Terminal<'_> {
     /// Whoever these options are of.
     pub(crate) fn new(options: &OutputOptions) -> Terminal<'_> {
-        Terminal { options, stage: Mutex::default(), flag: api::stop() }
+        Terminal { options, stage: Mutex::default(), tells: false, flag: api::stop() }
+    }
+
+    /// Likewise, and where no terminal would show a bar there are lines.
+    pub(crate) fn telling(options: &OutputOptions) -> Terminal<'_> {
+        let tells = !options.quiet && !is_seen(options);
+        Terminal { tells, ..Terminal::new(options) }
     }
 
     fn stage(&self) -> MutexGuard<'_, Option<Shown>> {
@@ -70,9 +86,50 @@ impl Terminal<'_> {
     }
 }
 
+/// Progress in lines.
+struct Lines {
+    what: String,
+    length: Option<u64>,
+    done: u64,
+    began: Instant,
+    /// After so long the next line is due.
+    next: Duration,
+}
+
+impl Lines {
+    fn new(what: String, length: Option<u64>) -> Lines {
+        Lines { what, length, done: 0, began: Instant::now(), next: FIRST_LINE }
+    }
+
+    /// So many steps more are done after so long: a line, if one is due.
+    fn advance(&mut self, steps: u64, elapsed: Duration) -> Option<String> {
+        self.done += steps;
+        if elapsed < self.next {
+            return None;
+        }
+        self.next = elapsed + NEXT_LINE;
+        let what = &self.what;
+        let Some(length) = self.length.filter(|&length| length > 0 && self.done > 0) else {
+            return Some(format!("{what}: {} done, {}", figures::count(self.done), seconds(elapsed)));
+        };
+        let share = (self.done as f64 / length as f64).min(1.0);
+        let left = elapsed.mul_f64((1.0 - share) / share);
+        let (percent, elapsed) = ((share * 100.0) as u64, seconds(elapsed));
+        Some(format!("{what}: {percent}% done, {elapsed}, about {} left", seconds(left)))
+    }
+}
+
+/// A duration to the second.
+fn seconds(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
 impl Watcher for Terminal<'_> {
     fn is_seen(&self) -> bool {
-        is_seen(self.options)
+        self.tells || is_seen(self.options)
     }
 
     fn begin(&self, stage: &Stage) {
@@ -84,12 +141,17 @@ impl Watcher for Terminal<'_> {
             _ => (None, String::new(), false),
         };
         let bar = bar(self.options, length, &what);
-        *self.stage() = Some(Shown { bar, _listening: is_running.then(signals::listen) });
+        let lines = (self.tells && !what.is_empty()).then(|| Lines::new(what, length));
+        *self.stage() = Some(Shown { bar, lines, _listening: is_running.then(signals::listen) });
     }
 
     fn advance(&self, accesses: u64) {
-        if let Some(stage) = &*self.stage() {
+        if let Some(stage) = &mut *self.stage() {
             stage.bar.inc(accesses);
+            let lines = stage.lines.as_mut();
+            if let Some(line) = lines.and_then(|lines| lines.advance(accesses, lines.began.elapsed())) {
+                eprintln!("{line}");
+            }
         }
     }
 
@@ -104,5 +166,23 @@ impl Watcher for Terminal<'_> {
             Some(flag) => flag.load(Ordering::Relaxed).then_some("SIGINT"),
             None => signals::came().map(signals::name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_how_far_it_is_and_what_time_is_left() {
+        let mut lines = Lines::new("the twin, 22 runs".to_string(), Some(1000));
+        assert_eq!(lines.advance(100, Duration::from_secs(1)), None);
+        let first = lines.advance(100, Duration::from_secs(20));
+        assert_eq!(first.unwrap(), "the twin, 22 runs: 20% done, 20 s, about 1 min 20 s left");
+        assert_eq!(lines.advance(100, Duration::from_secs(24)), None);
+        let second = lines.advance(700, Duration::from_secs(100));
+        assert_eq!(second.unwrap(), "the twin, 22 runs: 100% done, 1 min 40 s, about 0 s left");
+        let endless = Lines::new("reading a".to_string(), None).advance(5, Duration::from_secs(3));
+        assert_eq!(endless.unwrap(), "reading a: 5 done, 3 s");
     }
 }

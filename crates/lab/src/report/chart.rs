@@ -171,6 +171,19 @@ impl Chart {
             "lines": lines.collect::<Vec<_>>(),
         })
     }
+
+    /// Likewise, with bands behind its lines.
+    pub(super) fn json_with(&self, bands: &[Band]) -> Value {
+        let of_band = |band: &Band| {
+            let end = |of: fn((f64, f64)) -> f64| -> Vec<Value> {
+                band.ends.iter().map(|ends| ends.map_or(Value::Null, |ends| number(of(ends)))).collect()
+            };
+            json!({ "line": band.line, "least": end(|(least, _)| least), "most": end(|(_, most)| most) })
+        };
+        let mut json = self.json();
+        json["bands"] = bands.iter().map(of_band).collect();
+        json
+    }
 }
 
 impl Lanes {

@@ -37,6 +37,11 @@ pub(crate) enum Part {
         chart: Chart,
         bands: Vec<Band>,
     },
+    /// Lines of runs, with the spread of each over what is not known.
+    Spread {
+        chart: Chart,
+        bands: Vec<Band>,
+    },
     Lanes(Lanes),
     Bars(Bars),
     Heat(Heat),
@@ -113,6 +118,7 @@ impl Part {
         let (title, says) = match self {
             Part::Chart(Chart { title, says, .. })
             | Part::Estimates { chart: Chart { title, says, .. }, .. }
+            | Part::Spread { chart: Chart { title, says, .. }, .. }
             | Part::Lanes(Lanes { title, says, .. })
             | Part::Bars(Bars { title, says, .. })
             | Part::Heat(Heat { title, says, .. })
@@ -168,6 +174,7 @@ impl Part {
         };
         match self {
             Part::Chart(chart) | Part::Estimates { chart, .. } => place(chart.json()),
+            Part::Spread { chart, bands } => place(chart.json_with(bands)),
             Part::Lanes(lanes) => place(lanes.json()),
             Part::Bars(bars) => *body += &bars.to_html(),
             Part::Heat(heat) => *body += &heat.to_html(),

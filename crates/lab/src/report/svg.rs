@@ -42,6 +42,9 @@ const MARKS: usize = 12;
 const ESTIMATED: &str =
     "estimated from samples; a band is from the least to the largest of them, and no bound";
 
+/// What a band of runs is.
+const SPREAD: &str = "a band is from the least to the most of runs that differ in what is not known";
+
 /// Ticks of an axis, about.
 const TICKS: f64 = 6.0;
 
@@ -81,9 +84,15 @@ pub(super) fn svg(page: &Page) -> String {
     if !charts.is_empty() {
         body += &legend(&names, width, &mut y);
     }
-    if charts.iter().any(|(_, bands)| !bands.is_empty()) {
-        _ = writeln!(body, "<text x=\"10\" y=\"{:.1}\" font-size=\"11\">{ESTIMATED}</text>", y + 6.0);
-        y += LEGEND;
+    let is_estimated = |part: &Part| matches!(part, Part::Estimates { bands, .. } if !bands.is_empty());
+    let is_spread = |part: &Part| matches!(part, Part::Spread { bands, .. } if !bands.is_empty());
+    for (is, says) in
+        [(page.parts.iter().any(is_estimated), ESTIMATED), (page.parts.iter().any(is_spread), SPREAD)]
+    {
+        if is {
+            _ = writeln!(body, "<text x=\"10\" y=\"{:.1}\" font-size=\"11\">{says}</text>", y + 6.0);
+            y += LEGEND;
+        }
     }
     for bars in &bars {
         body += &drawn_bars(bars, width, &mut y);
@@ -117,7 +126,7 @@ pub(super) fn svg(page: &Page) -> String {
 fn of_lines(part: &Part) -> Option<(&Chart, &[Band])> {
     match part {
         Part::Chart(chart) if chart.shape == Shape::Points => Some((chart, &[])),
-        Part::Estimates { chart, bands } => Some((chart, bands)),
+        Part::Estimates { chart, bands } | Part::Spread { chart, bands } => Some((chart, bands)),
         _ => None,
     }
 }

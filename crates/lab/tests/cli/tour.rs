@@ -138,8 +138,8 @@ fn each_stop_tells_claim_machine_rows_and_the_command_for_more_in_80_columns() {
     let row = |name: &str| first.lines().find(|line| line.starts_with(name)).unwrap();
     assert!(row("misses  ").contains("-25%"), "rows of one figure are one line: {first}");
     assert_eq!(first.lines().filter(|line| line.starts_with("misses ")).count(), 1, "{first}");
-    assert!(row("accesses").contains("5,000") && row("accesses").ends_with("held"), "{first}");
-    assert!(row("time from").ends_with("held: way"), "a long name goes on in the next line: {first}");
+    assert!(row("accesses").contains("5,000") && row("accesses").ends_with("held: = 5,000"), "{first}");
+    assert!(row("time from").ends_with("held: < small"), "a long name goes on in the next line: {first}");
     assert!(!first.contains("of a side that is not run"), "{first}");
     assert!(
         printed.lines().all(|line| line.chars().count() <= 80 || line.trim().starts_with("pageout")),

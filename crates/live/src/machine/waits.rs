@@ -370,7 +370,7 @@ mod tests {
         std::fs::remove_file(&deleted).unwrap();
         let (sender, receiver) = std::sync::mpsc::channel();
         let file = memory.open(&other, how()).unwrap();
-        thread::spawn(move || {
+        std::thread::spawn(move || {
             // Files that nobody has open are looked at once a second, by the thread that sees these reads through.
             let began = Instant::now();
             while began.elapsed() < Duration::from_millis(1500) {

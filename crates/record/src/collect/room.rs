@@ -54,6 +54,11 @@ impl Room {
         &self.told
     }
 
+    /// Accesses have been taken out of the trace: each place is another.
+    pub(super) fn move_places(&mut self, place: impl Fn(u64) -> u64) {
+        self.told.iter_mut().for_each(|(access, _)| *access = place(*access));
+    }
+
     /// Files had more than they had room for: something else had gone, before they began to grow. Returns whether it was so much that it is told.
     fn end_growth(&mut self) -> bool {
         let Some((access, pages)) = self.grows_from.take().zip(self.most) else { return false };

@@ -206,6 +206,42 @@ impl Plan<'_> {
         self.run_each(variants, simulate_with_trail)
     }
 
+    /// Runs as many scenarios with one seed each, and makes each where it is run, so that no more are in memory than run at the same time. Each
+    /// makes so many accesses, if that is known. Errors: a scenario can't be made.
+    pub fn run_made(
+        &self,
+        runs: usize,
+        accesses: Option<u64>,
+        make: &(dyn Fn(usize) -> Result<Scenario, Error> + Sync),
+    ) -> Result<Made, Error> {
+        let accesses = accesses.and_then(|each| each.checked_mul(runs as u64));
+        self.watcher.begin(&Stage::Running { name: &self.name, runs, accesses });
+        let results = parallel::map_while(runs, self.jobs, |run| {
+            if self.watcher.stop().is_some() {
+                return None;
+            }
+            match make(run) {
+                Err(error) => Some(Err(error)),
+                Ok(scenario) => match simulate(&scenario, self.watcher) {
+                    Err(Stopped::Interrupted(..)) => None,
+                    result => Some(Ok(result.map_err(|stopped| Failed::from(Error::from(stopped))))),
+                },
+            }
+        });
+        self.watcher.end();
+        let made = results.len();
+        let mut variants: Vec<Runs> = (0..runs).map(|_| Runs::default()).collect();
+        for (run, result) in results {
+            match result? {
+                Ok(result) => variants[run].results.push(result),
+                Err(failure) => variants[run].failures.push(failure),
+            }
+        }
+        let by = self.watcher.stop().filter(|_| made < runs);
+        let interruption = by.map(|by| Interruption { by, made, has_all: false });
+        Ok(Made { variants, extent: Extent { seeds: 1, repeat: 1, runs, interruption } })
+    }
+
     fn run_each(
         &self,
         variants: &[Scenario],

@@ -12,6 +12,7 @@ mod set;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::string::FromUtf8Error;
+use std::sync::Arc;
 
 use pageout_sim::scenario::keys::Key;
 use pageout_sim::scenario::{Problem, Scenario};
@@ -21,7 +22,7 @@ use super::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 use super::nearest::nearest;
 use super::traces::Traces;
 use crate::error::Error;
-use crate::twin;
+use crate::twin::{self, Recorded};
 pub use set::{BadSetting, OVER, Setting, UNKNOWN, VARY, apply, scalar, written};
 
 /// Nobody writes so much by hand, nor a script so much for one run.
@@ -33,6 +34,8 @@ pub struct Source {
     path: PathBuf,
     document: Document<String>,
     traces: Traces,
+    /// The recording that its tasks name, if that has been read already.
+    recorded: Option<Arc<Recorded>>,
 }
 
 impl Source {
@@ -59,7 +62,10 @@ impl Source {
     /// Parses a text that is at hand already; `path` is what messages call it, and where relative paths in it start. Errors: it is no TOML.
     pub fn parse(path: &Path, text: String) -> Result<Source, Error> {
         match Document::parse(text.clone()) {
-            Ok(document) => Ok(Source { path: path.to_path_buf(), document, traces: Traces::default() }),
+            Ok(document) => {
+                let (path, traces) = (path.to_path_buf(), Traces::default());
+                Ok(Source { path, document, traces, recorded: None })
+            }
             Err(error) => {
                 let excerpt = Excerpt::new(&path.to_string_lossy(), &text, error.span().unwrap_or(0..0));
                 let message = format!("this is no TOML: {}", error.message().replace('\n', ", "));
@@ -83,6 +89,11 @@ impl Source {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         }
+    }
+
+    /// The same scenario, whose tasks take this recording in place of the one in the folder that they name.
+    pub(crate) fn with_recorded(self, recorded: Arc<Recorded>) -> Source {
+        Source { recorded: Some(recorded), ..self }
     }
 
     /// The file as it was written.
@@ -109,8 +120,11 @@ impl Source {
             Ok(scenario) => scenario,
             Err(error) => return Err(self.serde_fault(&document, &changed, &error).into()),
         };
-        twin::expand(&mut scenario, self.directory())
-            .map_err(|problem| Diagnostics(vec![self.locate_problem(&changed, problem)]))?;
+        match &self.recorded {
+            Some(recorded) => recorded.give(&mut scenario),
+            None => twin::expand(&mut scenario, self.directory())
+                .map_err(|problem| Diagnostics(vec![self.locate_problem(&changed, problem)]))?,
+        }
         self.place_libraries(&mut scenario, &changed);
         self.check(&scenario, &changed)?;
         Ok(scenario)

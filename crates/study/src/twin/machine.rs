@@ -37,8 +37,10 @@ pub struct Machine {
     pub held: u64,
     /// and what of it is none's now and then, at most.
     pub moving: u64,
-    /// How much less that may be, as memory of programs goes to swap.
+    /// How much less both may be, as memory of programs goes to swap.
     pub swappable: u64,
+    /// What is in swap of them, and files have besides.
+    pub in_swap: u64,
     /// Lists and version.
     pub profile: String,
     /// A class of devices instead of the recorded disks.
@@ -75,6 +77,7 @@ impl Machine {
             held: recording.held().constant,
             moving: recording.held().moving,
             swappable: 0,
+            in_swap: 0,
             profile: profile(recording),
             device: None,
             read_ahead_kb: None,
@@ -84,8 +87,8 @@ impl Machine {
         }
     }
 
-    /// This one, and ones that differ from it in what is not known: what else the group held, when statistics are flushed, how much of programs is
-    /// in swap, and where and when readers run.
+    /// This one, and ones that differ from it in what is not known: what else the group held, when statistics are flushed, and where and when
+    /// readers run; at last one with all of programs' memory in swap, if it may be there.
     pub(super) fn spread(&self, held: &Held) -> Vec<Machine> {
         let holds = |held| Machine { held, ..self.clone() };
         let (least, most) = (holds(self.held.saturating_sub(held.less)), holds(self.held + held.more));
@@ -101,14 +104,15 @@ impl Machine {
             spread.extend([placed(Readers::OnCpusOfTheirOwn), placed(Readers::Apart)]);
         }
         if self.swappable > 0 {
-            spread.push(Machine { held: self.held.saturating_sub(self.swappable), ..self.clone() });
+            spread.push(Machine { in_swap: self.swappable, ..self.clone() });
         }
         spread
     }
 
     /// Memory that files can have of this much.
     fn for_files(&self, bytes: u64) -> u64 {
-        bytes.saturating_sub(self.held).max(64 * 4096) / 4096 * 4096
+        // What moves is played as programs' memory, so files get what swap takes of it in place of what is always held.
+        (bytes + self.in_swap).saturating_sub(self.held).max(64 * 4096) / 4096 * 4096
     }
 
     /// The scenario. Paths of traces start at `from`.
@@ -137,7 +141,7 @@ impl Machine {
         let cpus = manifest.kernel.cpus.clamp(1, 64).max(self.readers.min(64));
         let _ = write!(
             text,
-            "\n[machine]\ncpus = {cpus}\nmemory = \"{}KiB\"\naccess_times = false\n\n[kernel]\nprofile = \"{}\"\n# What the kernel itself takes of the group is in what is held.\nmemcg.kmem = false\n",
+            "\n[machine]\ncpus = {cpus}\nmemory = \"{}KiB\"\naccess_times = false\n\n[kernel]\nprofile = \"{}\"\n# What the kernel itself takes of the group is in what is held.\nmemcg.kmem = false\n# But its nodes of shadows are its own, as on the machine.\nmemcg.kmem_counted = true\n",
             memory.div_ceil(1024).next_multiple_of(4),
             self.profile
         );

@@ -1,25 +1,65 @@
 //! Files of a recording, and how its traces use them: what a task has that says `recorded = "rec/accesses.pgt"`.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pageout_record::{ACCESSES, BEFORE, Channel, FILE_CALLS, FileRecord, MappedAdvice};
 use pageout_sim::scenario::{CallsFile, File, Object, Problem, Scenario};
-use pageout_workload::{TraceError, trace};
+use pageout_workload::{ReadOptions, TraceError, trace};
 use serde_json::{Value, json};
 
 use super::machine::device_name;
 use super::recording::Recording;
 use super::woven::woven;
 use crate::Error;
+use crate::scenario::traces::TRACE_MEMORY;
 
 /// Insertions by reads of a file that tell whether it is read ahead.
 const TELLING: u64 = 16;
 
+/// What scenarios take from a recording: read once, however many of them there are.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    files: Vec<File>,
+    accesses: Vec<Object>,
+    before: Vec<Object>,
+}
+
+impl Recorded {
+    /// That of a recording, its traces in memory. Errors: they can't be read.
+    pub(super) fn of(recording: &Recording, folder: &Path) -> Result<Recorded, Error> {
+        let asked = |error: serde_json::Error| Error::Asked(format!("{}: {error}", folder.display()));
+        let path = folder.join(ACCESSES);
+        let mut accesses = objects(recording, &path).map_err(asked)?;
+        weave(recording, &mut accesses, &path)?;
+        let before = objects(recording, &folder.join(BEFORE)).map_err(asked)?;
+        let mut recorded = Recorded { files: files(recording).map_err(asked)?, accesses, before };
+        for object in recorded.accesses.iter_mut().chain(&mut recorded.before) {
+            let Some(trace) = object.trace.as_mut().filter(|trace| trace.loaded.is_none()) else { continue };
+            let loaded =
+                trace::load_within(&trace.path, &ReadOptions::default(), TRACE_MEMORY.0, &mut |_| {});
+            trace.loaded = loaded.map_err(|error| Error::Asked(error.to_string()))?.map(Arc::new);
+        }
+        Ok(recorded)
+    }
+
+    /// Gives tasks that name a trace of this recording what they take from it.
+    pub(crate) fn give(&self, scenario: &mut Scenario) {
+        for task in &mut scenario.task {
+            let Some(path) = task.recorded.take() else { continue };
+            let is_before = path.file_name().is_some_and(|name| name == BEFORE);
+            task.object = if is_before { self.before.clone() } else { self.accesses.clone() };
+        }
+        scenario.file = self.files.clone();
+    }
+}
+
 /// Gives each task that names a recorded trace the objects of that trace, and the scenario their files. Paths start in `directory`. A file whose
 /// name the scenario has already is that one.
 pub(crate) fn expand(scenario: &mut Scenario, directory: &Path) -> Result<(), Problem> {
+    let mut known: Option<BTreeSet<String>> = None;
+    let mut last: Option<(PathBuf, Recording)> = None;
     for (index, task) in scenario.task.iter_mut().enumerate() {
         let Some(path) = task.recorded.take() else { continue };
         let key = format!("task[{index}].recorded");
@@ -33,17 +73,24 @@ pub(crate) fn expand(scenario: &mut Scenario, directory: &Path) -> Result<(), Pr
         }
         let from = if directory == Path::new(".") { path.clone() } else { directory.join(&path) };
         let refuse = |error: Error| Problem::new(&key, error.to_string());
-        let recording = Recording::read(from.parent().unwrap_or(Path::new(".")), true).map_err(refuse)?;
-        task.object = objects(&recording, &path)
+        let folder = from.parent().unwrap_or(Path::new("."));
+        let is_first = last.as_ref().is_none_or(|(of, _)| of != folder);
+        if is_first {
+            last = Some((folder.to_path_buf(), Recording::read(folder, true).map_err(refuse)?));
+        }
+        let Some((_, recording)) = &last else { unreachable!("it has just been read") };
+        task.object = objects(recording, &path)
             .map_err(|error| Problem::new(&key, format!("{}: {error}", path.display())))?;
         if path.file_name().is_some_and(|name| name == ACCESSES) {
-            weave(&recording, &mut task.object, &from).map_err(refuse)?;
+            weave(recording, &mut task.object, &from).map_err(refuse)?;
         }
-        let known = |name: &str| scenario.file.iter().any(|file| file.name == name);
+        if !is_first {
+            continue;
+        }
+        let names = known.get_or_insert_with(|| scenario.file.iter().map(|file| file.name.clone()).collect());
         let files =
-            files(&recording).map_err(|error| Problem::new(&key, format!("{}: {error}", path.display())))?;
-        let fresh: Vec<File> = files.into_iter().filter(|file| !known(&file.name)).collect();
-        scenario.file.extend(fresh);
+            files(recording).map_err(|error| Problem::new(&key, format!("{}: {error}", path.display())))?;
+        scenario.file.extend(files.into_iter().filter(|file| names.insert(file.name.clone())));
     }
     Ok(())
 }

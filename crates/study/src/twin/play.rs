@@ -1,16 +1,26 @@
 //! Runs of the twin, and their figures beside the recorded ones.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pageout_sim::scenario::Scenario;
 
+use super::evidence::{INSERTIONS, Need};
 use super::machine::{BEFORE_TASK, GROUP, Machine, TASK};
+use super::objects::Recorded;
 use super::recording::Recording;
+use crate::basis::{Verdict, verdict};
 use crate::result::run_result::{RunResult, counter};
-use crate::result::variants::{Extent, Plan};
+use crate::result::simulate;
+use crate::result::variants::{Extent, Plan, Runs};
 use crate::scenario::load::{self, Changes};
 use crate::scenario::source::Source;
 use crate::{Error, Watcher};
+
+/// Pages that a CPU charges at once.
+const FEW_PAGES: u64 = 64;
+/// Calls of reclaim that so many pages make.
+const FEW_CALLS: u64 = 2;
 
 /// What a run, or a recording, comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,36 +39,51 @@ pub struct Figures {
     pub runtime_ns: u64,
 }
 
-/// A figure by name, with how it is taken. Those that a recording may lack have no value there.
-type Named = (&'static str, fn(&Figures) -> u64);
+/// A figure that is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// What it is called.
+    pub name: &'static str,
+    /// What JSON calls it.
+    pub key: &'static str,
+    /// How it is taken.
+    pub of: fn(&Figures) -> u64,
+    /// Differences up to here have no cause that a twin could have: what a CPU charges at once, or a call that begins a page earlier.
+    pub few: u64,
+}
 
 impl Figures {
-    /// Figures that are compared, in the order in which they are told.
-    pub const NAMED: [Named; 5] = [
-        ("pages brought in", |of| of.insertions),
-        ("accesses that missed", |of| of.misses),
-        ("refaults", |of| of.refaults),
-        ("calls of reclaim", |of| of.reclaim_calls),
-        ("pages reclaimed", |of| of.reclaimed),
+    /// Figures that are compared, in the order in which they are told; the last is time.
+    pub const NAMED: [Figure; 6] = [
+        Figure { name: "pages brought in", key: "insertions", of: |of| of.insertions, few: FEW_PAGES },
+        Figure { name: "accesses that missed", key: "misses", of: |of| of.misses, few: FEW_PAGES },
+        Figure { name: "refaults", key: "refaults", of: |of| of.refaults, few: FEW_PAGES },
+        Figure { name: "calls of reclaim", key: "reclaim_calls", of: |of| of.reclaim_calls, few: FEW_CALLS },
+        Figure { name: "pages reclaimed", key: "reclaimed", of: |of| of.reclaimed, few: FEW_PAGES },
+        Figure { name: "time", key: "runtime_ns", of: |of| of.runtime_ns, few: 0 },
     ];
 
-    /// The recorded ones, in the order of [`Figures::NAMED`]; what was not recorded is none.
-    pub fn recorded(recording: &Recording) -> [Option<u64>; 5] {
-        let sums = &recording.manifest.sums;
-        let has = |event: &str| recording.manifest.source.events.iter().any(|name| name.ends_with(event));
-        let events = has("mm_filemap_add_to_page_cache");
-        let sample = recording.manifest.recording.sample;
-        let reclaim = has("mm_vmscan_memcg_reclaim_begin");
-        let has_reads = has("mm_filemap_get_pages") && events;
+    /// The place of time among them.
+    pub const TIME: usize = 5;
+
+    /// The recorded ones, in the order of [`Figures::NAMED`]; of each that is not there, what it would have needed.
+    pub fn recorded(recording: &Recording) -> [Verdict<u64>; 6] {
+        let sample = recording.manifest.recording.sample.max(1);
+        let misses = |[insertions, read_misses, faults, ..]: [u64; 5]| {
+            read_misses + faults.min(insertions.saturating_sub(read_misses))
+        };
+        let reads = Need::Events("mm_filemap_get_pages", |sums| sums.read_misses);
+        let faults = Need::Events("mm_filemap_add_to_page_cache", |sums| sums.faults);
+        let begins = Need::Events("mm_vmscan_memcg_reclaim_begin", |sums| sums.reclaim_calls);
+        let ends = Need::Events("mm_vmscan_memcg_reclaim_end", |sums| sums.reclaimed);
+        let refaults = Need::Counter("workingset_refault_file");
         [
-            events.then_some(sums.insertions),
-            // Which writes found their page in memory is not told.
-            (has_reads && sums.pages_written == 0).then_some(
-                sums.read_misses + sums.faults.min(sums.insertions.saturating_sub(sums.read_misses)),
-            ),
-            recording.rose("workingset_refault_file").map(|refaults| refaults / sample),
-            reclaim.then_some(sums.reclaim_calls / sample),
-            reclaim.then_some(sums.reclaimed / sample),
+            verdict(recording, [INSERTIONS], |[insertions]| insertions),
+            verdict(recording, [INSERTIONS, reads, faults, Need::NoWrites, Need::ReadsOfOnePage], misses),
+            verdict(recording, [refaults], |[refaults]| refaults / sample),
+            verdict(recording, [begins], |[calls]| calls / sample),
+            verdict(recording, [ends], |[reclaimed]| reclaimed / sample),
+            verdict(recording, [Need::Duration], |[duration]| duration),
         ]
     }
 
@@ -92,6 +117,18 @@ pub struct Interval {
     pub most: u64,
 }
 
+impl Interval {
+    /// How far a figure from `least` to `most` is outside of it, as a share of that figure; nothing if it is not.
+    pub fn off(self, (least, most): (u64, u64)) -> Option<f64> {
+        let (far, of) = match (least.checked_sub(self.most), self.least.checked_sub(most)) {
+            (Some(below), _) if below > 0 => (below, least),
+            (_, Some(above)) if above > 0 => (above, most),
+            _ => return None,
+        };
+        Some(if of == 0 { f64::INFINITY } else { far as f64 / of as f64 })
+    }
+}
+
 /// What a machine came to.
 #[derive(Clone, Debug)]
 pub struct Played {
@@ -99,6 +136,8 @@ pub struct Played {
     pub figures: Figures,
     /// All runs: this one, and those that differ in what is not known.
     pub runs: Vec<Figures>,
+    /// The run with all of programs' memory in swap, if it may be there: one end of what is not known, with `figures` the other.
+    pub in_swap: Option<Figures>,
     /// Why it has none, if it has none.
     pub failed: Option<String>,
     /// Share of misses that may be more, as accesses are missing, in percent.
@@ -125,50 +164,87 @@ fn middle(runs: &[Figures]) -> Option<Figures> {
     sorted.get(sorted.len() / 2).map(|figures| **figures)
 }
 
+/// A recording's traces and files in memory, for any number of runs.
+#[derive(Debug)]
+pub struct Prepared {
+    folder: PathBuf,
+    recorded: Arc<Recorded>,
+}
+
+impl Prepared {
+    /// That of a recording. Errors: its traces can't be read.
+    pub fn of(recording: &Recording) -> Result<Prepared, Error> {
+        let folder = std::path::absolute(&recording.folder).unwrap_or_else(|_| recording.folder.clone());
+        let recorded = Arc::new(Recorded::of(recording, &folder)?);
+        Ok(Prepared { folder, recorded })
+    }
+}
+
 /// Runs these machines, each also with what is not known of it. `up_to` of each: see [`Played::up_to`]. Errors: a machine makes no sense.
 pub fn play(
     recording: &Recording,
+    Prepared { folder, recorded }: &Prepared,
     machines: &[(Machine, u32)],
     jobs: usize,
     watcher: &dyn Watcher,
 ) -> Result<(Vec<Played>, Extent), Error> {
     let held = recording.held();
-    let mut scenarios: Vec<Scenario> = Vec::new();
-    let mut counts = Vec::new();
+    let scenario = |text: &str| -> Result<Scenario, Error> {
+        let source = Source::parse(Path::new("the twin"), text.to_string())?;
+        load::load(&source.with_recorded(Arc::clone(recorded)), &Changes::default(), &[], &())
+    };
+    // What is the same is run once.
+    let mut texts: Vec<String> = Vec::new();
+    let mut which: Vec<Vec<usize>> = Vec::new();
     for (machine, _) in machines {
-        let mut spread = machine.spread(&held);
-        spread.dedup();
-        counts.push(spread.len());
-        for machine in spread {
-            scenarios.push(load(recording, &machine, watcher)?);
-        }
+        let of_machine = machine.spread(&held).into_iter().map(|machine| {
+            let text = machine.scenario(recording, folder);
+            texts.iter().position(|known| *known == text).unwrap_or_else(|| {
+                texts.push(text);
+                texts.len() - 1
+            })
+        });
+        which.push(of_machine.collect());
     }
+    // The first one tells what is wrong with all, and how many accesses each makes.
+    let accesses = texts.first().map(|text| scenario(text)).transpose()?;
+    let accesses = accesses.as_ref().and_then(|scenario| simulate::accesses(scenario));
     let plan = Plan { name: "the twin".to_string(), repeat: 1, jobs, watcher };
-    let made = plan.run(&scenarios)?;
-    let mut variants = made.variants.into_iter();
+    let made = plan.run_made(texts.len(), accesses, &|run| scenario(&texts[run]))?;
     let before = recording.before;
-    let played = machines.iter().zip(counts).map(|((machine, up_to), count)| {
+    let played = machines.iter().zip(which).map(|((machine, up_to), which)| {
         let beside = recording.moved() * u64::from(machine.readers);
-        let runs: Vec<_> = variants.by_ref().take(count).collect();
-        let figures: Vec<Figures> = runs
-            .iter()
-            .flat_map(|runs| &runs.results)
-            .map(|result| Figures::of(result, before, beside))
-            .collect();
-        let failed =
-            runs.iter().flat_map(|runs| &runs.failures).map(|failure| failure.message.clone()).next();
+        let runs = || which.iter().map(|&run| &made.variants[run]);
+        let figures_of = |runs: &Runs| Some(Figures::of(runs.results.first()?, before, beside));
+        let figures: Vec<Figures> = runs().filter_map(figures_of).collect();
+        let failed = runs().flat_map(|runs| &runs.failures).map(|failure| failure.message.clone()).next();
         let failed = failed.or_else(|| figures.is_empty().then(|| "not run".to_string()));
         let value = if held.is_chancy { middle(&figures) } else { figures.first().copied() };
-        Played { figures: value.unwrap_or_default(), runs: figures, failed, up_to: *up_to }
+        let in_swap =
+            (machine.swappable > 0 && figures.len() == which.len()).then(|| figures.last().copied());
+        Played {
+            figures: value.unwrap_or_default(),
+            runs: figures,
+            in_swap: in_swap.flatten(),
+            failed,
+            up_to: *up_to,
+        }
     });
     let played = played.collect();
     Ok((played, made.extent))
 }
 
-/// The scenario of a machine, with the traces of the recording.
-fn load(recording: &Recording, machine: &Machine, watcher: &dyn Watcher) -> Result<Scenario, Error> {
-    let folder = std::path::absolute(&recording.folder).unwrap_or_else(|_| recording.folder.clone());
-    let text = machine.scenario(recording, &folder);
-    let source = Source::parse(Path::new("the twin"), text)?;
-    load::load(&source, &Changes::default(), &[], watcher)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figure_outside_an_interval_is_off_by_the_distance_to_it() {
+        let interval = Interval { value: 100, least: 90, most: 110 };
+        assert_eq!(interval.off((95, 95)), None);
+        assert_eq!(interval.off((80, 90)), None);
+        assert_eq!(interval.off((220, 230)), Some(0.5));
+        assert_eq!(interval.off((40, 60)), Some(0.5));
+        assert_eq!(interval.off((0, 0)), Some(f64::INFINITY));
+    }
 }

@@ -144,7 +144,7 @@ fn size(text: &str, base: u64) -> Result<u64, String> {
 /// Why zswap can't be answered for; or why it changes nothing.
 fn zswap(recording: &Recording) -> Option<&'static str> {
     let holds_swap = recording.samples.iter().any(|sample| sample.swap_bytes > 0);
-    Some(match (recording.swap_ins() > 0 || holds_swap, recording.has_swap()) {
+    Some(match (recording.swap_ins().unwrap_or(0) > 0 || holds_swap, recording.has_swap()) {
         (true, _) => {
             "it hangs on which memory of programs is used, and that is not recorded: faults tell first touches and swap-ins alone"
         }

@@ -4,14 +4,16 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use pageout_record::{
-    ACCESSES, BEFORE, Channel, FILE_CALLS, FileRecord, Manifest, MappedAdvice, ROOM_STEP, Sample,
+    ACCESSES, BEFORE, Channel, FILE_CALLS, FileRecord, Manifest, MappedAdvice, ROOM_STEP, ROOMS, Sample,
 };
 use pageout_workload::ReadOptions;
 use pageout_workload::trace::{self, TraceHeader};
 
 use super::beside::Beside;
+use super::evidence::Need;
 use super::unseen::Unseen;
 use crate::Error;
+use crate::basis::{Verdict, verdict};
 
 /// Samples count where the group was at least this full.
 const FULL: f64 = 0.9;
@@ -103,6 +105,8 @@ pub struct Recording {
     pub evictions: Vec<(u64, u64)>,
     /// Pages that files had when the group was full, more than at the begin: from which access on, and how many.
     pub rooms: Vec<(u64, i64)>,
+    /// Whether that was recorded.
+    pub has_rooms: bool,
     unseen: OnceCell<Unseen>,
     beside: OnceCell<Option<Beside>>,
 }
@@ -167,6 +171,7 @@ impl Recording {
             has_file_calls,
             evictions: Manifest::evictions(folder).map_err(asked)?,
             rooms: Manifest::rooms(folder).map_err(asked)?,
+            has_rooms: folder.join(ROOMS).exists(),
             unseen: OnceCell::new(),
             beside: OnceCell::new(),
         })
@@ -301,9 +306,12 @@ impl Recording {
         !self.manifest.kernel.swap.is_empty() && allowed
     }
 
-    /// Pages of programs that came back from swap.
-    pub fn swap_ins(&self) -> u64 {
-        self.rose("pswpin").unwrap_or(0).max(self.rose("workingset_refault_anon").unwrap_or(0))
+    /// Pages of programs that came back from swap. Errors: no counter tells it, and there was swap.
+    pub fn swap_ins(&self) -> Verdict<u64> {
+        let counters = ["pswpin", "workingset_refault_anon"];
+        let of = |name| verdict(self, [Need::Counter(name)], |[count]| count);
+        let known = counters.into_iter().filter_map(|name| of(name).ok()).max();
+        known.map_or_else(|| verdict(self, [Need::NoSwap], |_| 0).or_else(|_| of(counters[1])), Ok)
     }
 
     /// How much a counter of `memory.stat` rose; none if the kernel lacks it.
@@ -346,6 +354,14 @@ impl Recording {
         is_whole.then(|| {
             sums.insertions as i64 - (sums.evictions + sums.taken) as i64 - self.file_growth() / page
         })
+    }
+
+    /// Pages of files that came in, by counters: they have been evicted, or are there.
+    pub(super) fn came_by_counters(&self) -> u64 {
+        let of = |name: &str| self.rose(name).unwrap_or(0);
+        let evicted = self.rose("pgsteal").unwrap_or_else(|| of("pgsteal_kswapd") + of("pgsteal_direct"));
+        let page = self.manifest.recording.page_size.max(1) as i64;
+        (evicted as i64 + self.file_growth() / page).max(0) as u64
     }
 
     /// Bytes of files that the group held when the recording ended, beyond what it held at the begin.

@@ -35,8 +35,8 @@ use stops::{Stop, Tour};
 const UNDECIDED: &str = "A row is not decided at this size where the 95 % interval over the seeds contains the bound that it is judged by, \
      or where the mean keeps to the bound and some seed does not.";
 
-/// What a verdict says that is about no size.
-const WAY: &str = "Behind \"held\", \"way\" says that no more is judged of a row than which way it goes.";
+/// What stands behind a verdict.
+const COMPARED: &str = "Behind a verdict is what was compared: \"sign\" is the sign of the change, \"size\" its size or that of a level, and      \"< side\" or \"= number\" is a relation.";
 
 /// A stop that can be run.
 struct Ready<'a> {
@@ -90,6 +90,7 @@ struct Told {
     ours: String,
     verdict: Verdict,
     is_way_only: bool,
+    compared: String,
     figures: Option<Figures>,
     unit: Unit,
     better: Better,
@@ -176,7 +177,7 @@ fn ready<'a>(stop: &'a Stop, args: &TourArgs) -> Result<Ready<'a>, Failure> {
 impl<'a> Ready<'a> {
     fn run(self, name: &str, args: &TourArgs) -> Result<(Came<'a>, Extent), Failure> {
         let Ready { stop, chapter, source, path, scenarios } = self;
-        let terminal = Terminal::new(&args.output);
+        let terminal = Terminal::telling(&args.output);
         let plan =
             Plan { name: name.to_string(), repeat: stop.seeds, jobs: args.parallel.jobs, watcher: &terminal };
         let Made { variants, extent } = plan.run(&scenarios)?;
@@ -227,6 +228,7 @@ impl Told {
             ours: line.ours,
             verdict: line.verdict,
             is_way_only: line.is_way_only,
+            compared: line.compared,
             figures: line.figures,
             unit: line.unit,
         }
@@ -234,8 +236,7 @@ impl Told {
 
     /// As tables have it.
     fn cells(&self) -> [String; 4] {
-        let way = if self.is_way_only && self.verdict == Verdict::Held { ": way" } else { "" };
-        let verdict = format!("{}{way}", self.verdict.told());
+        let verdict = format!("{}: {}", self.verdict.told(), self.compared);
         [self.name.clone(), self.published.clone(), self.ours.clone(), verdict]
     }
 
@@ -261,6 +262,7 @@ impl Told {
                 Verdict::NotDecided => "not_decided",
             },
             "which_way_alone": self.is_way_only,
+            "compared": self.compared,
             "asked": self.asked,
             "because": self.because,
             "shown_by": self.shown_by,

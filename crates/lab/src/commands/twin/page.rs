@@ -1,16 +1,17 @@
 //! The HTML page of `twin`: recorded and simulated on one axis, the curve over memory with where the machine is, and bars of what was asked.
 
-use pageout_study::result::better::Better;
-use pageout_study::twin::{Figures, Interval, Machine};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Twin, asked_rows, difference, rows, told};
-use crate::report::{Axis, Bar, Bars, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
+use pageout_study::result::better::Better;
+use pageout_study::twin::{Figures, Interval, Machine, Played};
+
+use super::{Twin, asked_rows, difference, notes, rows, told, unknown};
+use crate::report::{Axis, Band, Bar, Bars, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(super) fn page(found: &Twin<'_>) -> Page {
-    let mut story = told::counters(found.counted, found.recording);
-    story.extend(found.asked.iter().filter_map(|(question, answer)| {
-        Some(format!("{}: not answered, as {}.", question.text, answer.as_ref().err()?))
-    }));
+    let mut story = told::counters(&found.counted, found.recording);
+    story.extend(unknown(found));
+    story.extend(notes(found));
     let mut page = Page {
         title: "A machine and its twin".to_string(),
         of: told::heading(found.recording).trim_end().to_string(),
@@ -18,7 +19,7 @@ pub(super) fn page(found: &Twin<'_>) -> Page {
         parts: Vec::new(),
     };
     page.parts.extend(beside(found).map(Part::Bars));
-    page.parts.extend(curve(found).map(Part::Chart));
+    page.parts.extend(curve(found));
     page.parts.extend(asked(found).map(Part::Bars));
     let table = |title: &str, rows| {
         Part::Table(Table { title: title.to_string(), says: String::new(), rows, words: 1, last_words: 0 })
@@ -55,9 +56,9 @@ fn bar(name: &str, interval: Interval, of: u64, better: Better) -> Bar {
 /// Each counter's difference from the recorded one.
 fn beside(found: &Twin<'_>) -> Option<Bars> {
     let twin = found.twin.as_ref().filter(|twin| twin.failed.is_none())?;
-    let bars = Figures::NAMED.iter().enumerate().filter_map(|(at, (name, of))| {
-        let recorded = found.recorded[at].filter(|&recorded| recorded > 0)?;
-        Some(bar(name, twin.interval(*of), recorded, Better::Neither))
+    let bars = Figures::NAMED.iter().enumerate().filter_map(|(at, figure)| {
+        let recorded = found.recorded[at].as_ref().ok().copied().filter(|&recorded| recorded > 0)?;
+        Some(bar(figure.name, twin.interval(figure.of), recorded, Better::Neither))
     });
     let bars: Vec<Bar> = bars.collect();
     let says =
@@ -66,32 +67,77 @@ fn beside(found: &Twin<'_>) -> Option<Bars> {
     (!bars.is_empty()).then(|| Bars { title, says: says.to_string(), bars })
 }
 
-/// Pages brought in over memory.
-fn curve(found: &Twin<'_>) -> Option<Chart> {
-    let points: Vec<_> = found.curve.iter().filter(|(_, played)| played.failed.is_none()).collect();
-    if points.len() < 2 {
+/// Pages brought in over memory: the curve, and what was asked of other memory alone, each with what it may be instead.
+fn curve(found: &Twin<'_>) -> Option<Part> {
+    let curve = || found.curve.iter().filter(|(_, played)| played.failed.is_none());
+    if curve().count() < 2 {
         return None;
     }
-    let here = found.recording.limit();
-    let line =
-        |name: &str, nth, ys: Vec<Option<f64>>| Line { name: name.to_string(), colour: Colour::nth(nth), ys };
-    let simulated = points.iter().map(|(_, played)| Some(played.figures.insertions as f64)).collect();
-    let recorded = |limit: u64| found.recorded[0].filter(|_| limit.abs_diff(here) <= here / 100);
-    let here = points.iter().map(|(limit, _)| recorded(*limit).map(|count| count as f64)).collect();
-    let mut lines = vec![line("simulated", 1, simulated), line("you are here (recorded)", 3, here)];
-    if let Some(counted) = found.counted {
-        let floor = points.iter().map(|_| Some(counted.distinct() as f64)).collect();
-        lines.push(line("floor: distinct pages, by counters", 2, floor));
+    let base = Machine::of(found.recording);
+    let here = base.limit;
+    let asked: Vec<(u64, &Played)> = found
+        .asked
+        .iter()
+        .filter_map(|(question, answer)| {
+            let limit = question.machine.limit;
+            let is_memory_alone = question.machine == Machine { limit, ..base.clone() };
+            let played = answer.as_ref().ok().filter(|played| played.failed.is_none())?;
+            is_memory_alone.then_some((limit, played))
+        })
+        .collect();
+    let simulated: BTreeMap<u64, &Played> = curve().map(|(limit, played)| (*limit, played)).collect();
+    let mut points: BTreeSet<u64> = simulated.keys().copied().collect();
+    points.extend(asked.iter().map(|(limit, _)| *limit));
+    points.insert(here);
+    let line = |name: &str, nth, of: &dyn Fn(u64) -> Option<f64>| Line {
+        name: name.to_string(),
+        colour: Colour::nth(nth),
+        ys: points.iter().map(|&limit| of(limit)).collect(),
+    };
+    let asked_at = |limit: u64| asked.iter().find(|(of, _)| *of == limit).map(|(_, played)| *played);
+    let of_played = |played: &Played| played.figures.insertions as f64;
+    // A line goes on through points that were asked: they are of the same twin.
+    let at = |limit: u64| {
+        simulated
+            .get(&limit)
+            .copied()
+            .or_else(|| asked_at(limit))
+            .or_else(|| found.played().filter(|_| limit == here))
+    };
+    let recorded = found.recorded[0].as_ref().ok().map(|&count| count as f64);
+    let mut lines = vec![
+        line("simulated", 1, &|limit| at(limit).map(of_played)),
+        line("you are here (recorded)", 3, &|limit| recorded.filter(|_| limit == here)),
+    ];
+    let mut bands = vec![Band { line: 0, ends: points.iter().map(|&limit| at(limit).map(span)).collect() }];
+    if !asked.is_empty() {
+        bands.push(Band {
+            line: lines.len(),
+            ends: points.iter().map(|&limit| asked_at(limit).map(span)).collect(),
+        });
+        lines.push(line("asked", 4, &|limit| asked_at(limit).map(of_played)));
     }
-    Some(Chart {
+    if let Ok(counted) = found.counted.as_ref()
+        && counted.is_floor()
+    {
+        lines.push(line("floor: distinct pages", 2, &|_| Some(counted.distinct() as f64)));
+    }
+    let chart = Chart {
         title: "Pages brought in over memory".to_string(),
-        says: "What no memory can save is the floor.".to_string(),
+        says: "What no memory can save is the floor. Bands are from the least to the most of the runs that differ in what is not known.".to_string(),
         x: Axis::linear("limit of the group", Unit::Bytes),
         y: Axis::linear("pages brought in", Unit::Count),
-        xs: points.iter().map(|(limit, _)| *limit as f64).collect(),
+        xs: points.iter().map(|&limit| limit as f64).collect(),
         lines,
         shape: Shape::Points,
-    })
+    };
+    Some(Part::Spread { chart, bands })
+}
+
+/// The least and the most pages that came in.
+fn span(played: &Played) -> (f64, f64) {
+    let interval = played.interval(|of| of.insertions);
+    (interval.least as f64, interval.most as f64)
 }
 
 /// What was asked, as differences of what comes in.

@@ -1,6 +1,7 @@
 //! What a recording can say and what not, in sentences.
 
-use pageout_study::twin::{Counted, Knowledge, Machine, Recording};
+use pageout_study::basis::{Verdict, verdict};
+use pageout_study::twin::{By, Counted, Knowledge, Machine, Need, Recording};
 
 use crate::print::figures;
 
@@ -32,24 +33,37 @@ pub(super) fn heading(recording: &Recording) -> String {
     )
 }
 
-/// What counters alone say.
-pub(super) fn counters(counted: Option<Counted>, recording: &Recording) -> Vec<String> {
-    let Some(counted) = counted else {
-        let unknown =
-            "This kernel's memory.stat does not count refaults: the floor of the curve is not known.";
-        return vec![unknown.to_string()];
-    };
-    let about = if counted.is_exact { "" } else { "some " };
-    let mut lines = vec![format!(
-        "By counters alone: {about}{} pages came in, {} of them again. So {about}{} distinct pages did, which no memory can save; more memory saves at most {} of what comes in.",
-        figures::count(counted.insertions),
-        figures::count(counted.refaults),
-        figures::count(counted.distinct()),
-        figures::percent(figures::share(counted.refaults, counted.insertions)),
-    )];
+/// What is known without a twin: how many pages have to come in.
+pub(super) fn counters(counted: &Verdict<Counted>, recording: &Recording) -> Vec<String> {
+    let mut lines = vec![match counted {
+        Err(unknown) => format!("The floor, pages that no memory can save: {unknown}."),
+        Ok(counted) => {
+            let count = figures::count;
+            let (insertions, again, distinct) =
+                (count(counted.insertions), count(counted.again), count(counted.distinct()));
+            let share = figures::percent(figures::share(counted.again, counted.insertions));
+            match counted.by {
+                By::Events => format!(
+                    "By first insertions: {insertions} pages came in, {again} of them again. So {distinct} distinct pages did, which no memory can save; more memory saves at most {share} of what comes in."
+                ),
+                By::Counters => format!(
+                    "By counters alone: {insertions} pages came in, {again} of them again. So {distinct} distinct pages did, which no memory can save; more memory saves at most {share} of what comes in."
+                ),
+                By::Remembered => format!(
+                    "By counters alone: {insertions} pages came in, at least {again} of them ({share}) again, as the kernel counts those that it remembers. So at most {distinct} distinct pages did; the floor, and what more memory saves at most: {}.",
+                    verdict(recording, [Need::FirstInsertions, Need::NothingForgotten], |_| String::new())
+                        .unwrap_or_else(|unknown| unknown.to_string())
+                ),
+            }
+        }
+    }];
     if recording.header.is_none() {
+        let floor = match counted {
+            Ok(counted) if counted.is_floor() => ", the floor",
+            _ => "",
+        };
         lines.extend([
-            "Identified: misses at this limit, the floor, what else the group holds. One more point (a lower memory.high for two minutes) gives the slope there.".to_string(),
+            format!("Identified: refaults at this limit{floor}, what else the group holds. One more point (a lower memory.high for two minutes) gives the slope there."),
             "Never identified by counters: the curve beyond its points, which policy would do better, who of several readers causes misses, scans against reuse. Record accesses for these.".to_string(),
         ]);
     }
@@ -120,31 +134,43 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
     if held.is_chancy {
         lines.push("chance: windows of readahead begin where a page has just been evicted, so a few pages of memory more or less change much. The twin is the middle one of runs that hold up to 24 pages less and more".to_string());
     }
-    if sums.insertions_large * 100 > sums.insertions {
-        let share = figures::percent(figures::share(sums.insertions_large, sums.insertions));
-        lines.push(format!("{share} of the pages came in large folios; the twin has single pages, which reclaim takes one by one"));
-    }
+    let large = Need::Events("mm_filemap_add_to_page_cache", |sums| sums.insertions_large);
+    let said = verdict(recording, [INSERTED, large], |[insertions, large]| {
+        let share = figures::percent(figures::share(large, insertions));
+        (large * 100 > insertions).then(|| format!("{share} of the pages came in large folios; the twin has single pages, which reclaim takes one by one"))
+    });
+    lines.extend(said_of("large folios", said));
+    let rooms = verdict(recording, [INSERTED, Need::AllPages], |_| {
+        (!recording.has_rooms).then(|| "rooms.csv is missing: how much memory files had whenever the group was full is not known, and the twin takes it for constant. Record again, or copy the whole folder".to_string())
+    });
+    lines.extend(said_of("how much memory files had whenever the group was full", rooms));
     if recording.before > 0 {
         let pages = figures::counted(recording.before, "page");
         lines.push(format!("{pages} in memory when it began: in which order they were used before is not known, so as many misses at most may be others"));
     }
-    if sums.pages_written > 0 {
-        let pages = figures::counted(sums.pages_written, "page");
-        lines.push(format!("{pages} written: when they are written back hangs on the flusher's phase, and what a write found in memory is not told"));
-    }
-    if sums.faults_around > 0 && sums.faults > 0 {
-        let faults = figures::counted(sums.faults_around, "fault");
-        lines.push(format!(
-            "{faults} of mapped files looked for pages nearby: which page was asked for is not told"
-        ));
-    }
-    if sums.turns * SELDOM > manifest.recording.accesses {
-        lines.push(format!(
+    let written = verdict(recording, [Need::Writes(|sums| sums.pages_written)], |[written]| {
+        let pages = figures::counted(written, "page");
+        (written > 0).then(|| format!("{pages} written: when they are written back hangs on the flusher's phase, and what a write found in memory is not told"))
+    });
+    lines.extend(said_of("pages written", written));
+    let around = Need::Events("mm_filemap_map_pages", |sums| sums.faults_around);
+    let faults = Need::Events("mm_filemap_fault", |sums| sums.faults);
+    let said =
+        verdict(recording, [around, faults], |[around, faults]| {
+            let around_told = figures::counted(around, "fault");
+            (around > 0 && faults > 0).then(|| format!(
+            "{around_told} of mapped files looked for pages nearby: which page was asked for is not told"
+        ))
+        });
+    lines.extend(said_of("faults of mapped files", said));
+    let turns = verdict(recording, [Need::Accesses], |[accesses]| {
+        (sums.turns * SELDOM > accesses).then(|| format!(
             "{} took turns {} times: one task plays their accesses, in the order of their events. Who waited for whom, and on which CPU, is not in it",
             figures::counted(sums.tasks, "task"),
             figures::count(sums.turns)
-        ));
-    }
+        ))
+    });
+    lines.extend(turns.ok().flatten());
     if sums.taken > 0 {
         let pages = figures::counted(sums.taken, "page");
         lines.push(format!("{pages} that it had brought in taken by kswapd or DAMON, for the whole machine: the twin loses them at the same places, whatever is asked"));
@@ -197,21 +223,34 @@ pub(super) fn limits(recording: &Recording) -> Vec<String> {
     lines
 }
 
+/// Pages that came in.
+const INSERTED: Need = Need::Events("mm_filemap_add_to_page_cache", |sums| sums.insertions);
+
+/// What is said, if there is something; or what `subject` would have needed.
+fn said_of(subject: &str, said: Verdict<Option<String>>) -> Option<String> {
+    said.unwrap_or_else(|unknown| Some(format!("{subject}: {unknown}")))
+}
+
 /// Which accesses to memory of programs are known.
 fn memory_of_programs(recording: &Recording) -> String {
-    let sums = &recording.manifest.sums;
-    let swap_ins = recording.swap_ins();
-    let touched = match (sums.memory_faults, sums.user_faults) {
-        (0, 0) => "first touches were not recorded".to_string(),
+    let came_back = match recording.swap_ins() {
+        Ok(0) => "none came back from swap".to_string(),
+        Ok(pages) => {
+            format!("{} came back from swap, which the twin has not", figures::counted(pages, "page"))
+        }
+        Err(ref unknown) => format!("what came back from swap is {unknown}"),
+    };
+    let user = Need::Events("page_fault_user", |sums| sums.user_faults);
+    let memory = Need::Events("page_fault_user", |sums| sums.memory_faults);
+    let touched = verdict(recording, [user, memory], |[user, memory]| match (memory, user) {
+        (0, 0) => "there were no first touches".to_string(),
         // A recording of a version that did not tell them apart.
         (0, faults) => format!("first touches are among {}", figures::counted(faults, "fault")),
         (faults, _) => {
+            let swap_ins = recording.swap_ins().unwrap_or(0);
             format!("{} of first touches", figures::counted(faults.saturating_sub(swap_ins), "fault"))
         }
-    };
-    let came_back = match swap_ins {
-        0 => "none came back from swap".to_string(),
-        pages => format!("{} came back from swap, which the twin has not", figures::counted(pages, "page")),
-    };
+    });
+    let touched = touched.unwrap_or_else(|unknown| format!("first touches are {unknown}"));
     format!("memory of programs: {touched}, and {came_back}; of accesses to what is there nothing is known")
 }

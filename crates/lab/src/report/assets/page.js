@@ -155,9 +155,18 @@
       scales: { x: scaleOf(chart.x), y: { ...scaleOf(chart.y), ...(chart.y.log ? {} : { range: amounts }) } },
       axes: [axis(chart.x, "x"), axis(chart.y, "y")],
       series: [{ label: chart.x.label, value: (_, value) => show(value, chart.x.unit) }, ...series],
-      legend: { markers: { width: 0, fill: (_, at) => colour(chart.lines[at - 1].colour) } },
+      legend: { markers: { width: 0, fill: (_, at) => colour((chart.lines[at - 1] || chart.lines[chart.bands[(at - 1 - chart.lines.length) >> 1].line]).colour) } },
       height: isPoints ? 300 : 200,
     };
+    // Behind a line, from the least to the most that it may be.
+    for (const { line, least, most } of chart.bands || []) {
+      const { name, colour: at } = chart.lines[line], stroke = colour(at);
+      const value = (_, value) => value == null ? "" : show(value, chart.y.unit);
+      const end = (what) => ({ label: `${name}, ${what}`, stroke, width: 1, dash: [2, 4], value, points: { show: true, size: 4, stroke } });
+      options.series.push(end("most"), end("least"));
+      data.push(most, least);
+      options.bands = [...options.bands || [], { series: [data.length - 2, data.length - 1], fill: stroke + "33" }];
+    }
     if (isStacked) options.bands = chart.lines.slice(1).map((_, at) => ({ series: [at + 2, at + 1] }));
     return { options, data };
   };

@@ -54,6 +54,8 @@ pub(super) struct Line<'a> {
     pub(super) verdict: Verdict,
     /// Whether no more is claimed than which way it goes.
     pub(super) is_way_only: bool,
+    /// What its rows compare, by which it holds or not.
+    pub(super) compared: String,
     /// As figures, for pictures.
     pub(super) figures: Option<Figures>,
     pub(super) unit: Unit,
@@ -221,10 +223,31 @@ fn line<'a>(
         ours,
         verdict: parts.iter().map(|part| part.verdict).fold(Verdict::Held, Verdict::and),
         is_way_only: parts.iter().all(|part| says_which_way_alone(part.row.claim)),
+        compared: compared(parts, first.unit, names[key.side]),
         figures,
         unit: first.unit,
         rows: parts.iter().map(|part| (part.row.claim, part.verdict)).collect(),
     })
+}
+
+/// What rows compare: the sign and the size of a change, the size of a level, or what a relation asks.
+fn compared(parts: &[Part], unit: Unit, side: &str) -> String {
+    let mut compared: Vec<String> = Vec::new();
+    for claim in parts.iter().map(|part| part.row.claim) {
+        let of_one = match (&claim.holds, claim.published) {
+            (Some(relation), _) if relation.sign == Sign::Equal => {
+                format!("= {}", bound(relation, unit, side).trim_start_matches("== "))
+            }
+            (Some(relation), _) => bound(relation, unit, side),
+            (None, Some(Published::Base(_))) => "size".to_string(),
+            (None, Some(published)) if published.change().is_some() => "sign and size".to_string(),
+            (None, _) => "sign".to_string(),
+        };
+        if !compared.contains(&of_one) {
+            compared.push(of_one);
+        }
+    }
+    compared.join(", ")
 }
 
 fn percent(change: f64) -> String {

@@ -2,7 +2,7 @@
 
 use pageout_study::result::metrics;
 
-use super::{Done, Figures, Found, Tally, Told, UNDECIDED, WAY};
+use super::{COMPARED, Done, Figures, Found, Tally, Told, UNDECIDED};
 use crate::commands::reproduce::change;
 use crate::commands::reproduce::judge::CRITERIA;
 use crate::report::{Axis, Badge, Bar, Bars, Chart, Colour, Letter, Line, Page, Part, Shape, Table, Unit};
@@ -37,7 +37,7 @@ pub(super) fn page(found: &Found) -> Page {
     }
     page.parts.push(Part::Prose {
         title: "How to read it".to_string(),
-        text: format!("{CRITERIA}\n{UNDECIDED}\n{WAY}"),
+        text: format!("{CRITERIA}\n{UNDECIDED}\n{COMPARED}"),
     });
     page
 }

@@ -1,6 +1,6 @@
 //! A stop of the tour on the terminal: what was claimed, on what machine, the table, what holds, and where there is more.
 
-use super::{Done, Found, Told, UNDECIDED, WAY};
+use super::{COMPARED, Done, Found, Told, UNDECIDED};
 use crate::commands::reproduce::judge::CRITERIA;
 use crate::print::{output, table};
 
@@ -57,7 +57,7 @@ pub(super) fn end(found: &Found) -> String {
     let mut text = String::from("\n");
     text += &found.warning.as_ref().map_or(String::new(), |says| wrap(says, ""));
     text += &wrap(&format!("All in all: {}.", found.tally().says()), "");
-    text + &wrap(&format!("{CRITERIA} {UNDECIDED} {WAY}"), "")
+    text + &wrap(&format!("{CRITERIA} {UNDECIDED} {COMPARED}"), "")
 }
 
 /// A reason in lines of at most `width` characters; a command stays in one, to be copied.
