@@ -208,7 +208,7 @@ pub fn play(
     }
     // The first one tells what is wrong with all, and how many accesses each makes.
     let accesses = texts.first().map(|text| scenario(text)).transpose()?;
-    let accesses = accesses.as_ref().and_then(|scenario| simulate::accesses(scenario));
+    let accesses = accesses.as_ref().and_then(simulate::accesses);
     let plan = Plan { name: "the twin".to_string(), repeat: 1, jobs, watcher };
     let made = plan.run_made(texts.len(), accesses, &|run| scenario(&texts[run]))?;
     let before = recording.before;
