@@ -21,7 +21,7 @@ use extract::{Found, Line};
 use pageout_lab::api::{self, Called};
 
 /// An example is ended after so long.
-const MOMENT: Duration = Duration::from_millis(200);
+const MOMENT: Duration = Duration::from_millis(20);
 
 fn manifest() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
