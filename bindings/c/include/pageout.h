@@ -97,8 +97,8 @@ struct pageout_batch; /* reads in flight */
  *    "sysctl": {},                   sysctls by name: {"vm.swappiness": 60}
  *    "backend": "any",               how batches and readahead are read: "uring", "threads" or "any"
  *    "io_threads": 8,                number of threads of the backend "threads", max 1024
- *    "read_ahead": 1048576,          bytes read ahead of a file at a time, at most; a device whose queue/read_ahead_kb in
- *                                    /sys/block is less has that. Default: budget / 64, and at least 131072
+ *    "read_ahead": 131072,           bytes read ahead of a file at a time; default: queue/read_ahead_kb of the device in
+ *                                    /sys/block, and at most budget / 64 or 131072, whichever is more
  *    "groups": {},                   {"tenant": {"max": BYTES, "high": BYTES, "low": BYTES, "min": BYTES}}, each optional
  *    "nodes": []}                    [{"numa_node": 0}, {"slow": BYTES, "numa_node": 1}] or [{"slow": BYTES, "delay_ns": 60}]
  *

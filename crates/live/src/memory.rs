@@ -201,9 +201,9 @@ impl Builder {
         self
     }
 
-    /// The most that is read ahead of a file at a time, in bytes. A device whose `queue/read_ahead_kb` in /sys/block says less has that, and reads of a
-    /// tenant with a small `memory.max` are best with an eighth of it at most: what is read ahead would drive itself out. 0: nothing is read ahead.
-    /// Default: a 64th of the budget, and 128 KiB at least.
+    /// How far files are read ahead at a time, in bytes. 0: nothing is read ahead. Beside a group with a small `memory.max`, choose an eighth of that at
+    /// most: else what is read ahead drives itself out. Default: as far as the system reads ahead on the file's device (`queue/read_ahead_kb` in
+    /// /sys/block), and at most a 64th of the budget or 128 KiB, whichever is more.
     pub fn read_ahead(mut self, bytes: u64) -> Builder {
         self.read_ahead = Some(bytes);
         self
@@ -266,13 +266,14 @@ impl Builder {
         builder.bdi_register("0")?;
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
         let io = (self.backend, self.io_threads);
-        // Two windows are in memory at a time, and several files may be read.
-        let read_ahead = self.read_ahead.unwrap_or((self.budget / 64).max(READ_AHEAD_MIN));
+        let pages = |bytes: u64| (bytes / PAGE_SIZE).try_into().unwrap_or(u32::MAX);
         let limits = FileLimits {
             bytes: files_max,
             handles: self.handles_max,
             idle: (self.budget / IDLE_FILE_SHARE).min(descriptors_max() / 2) as usize,
-            ra_pages: (read_ahead / PAGE_SIZE).try_into().unwrap_or(u32::MAX),
+            ra_pages: self.read_ahead.map(pages),
+            // Two windows are in memory at a time, and several files may be read.
+            ra_pages_max: pages((self.budget / 64).max(READ_AHEAD_MIN)),
         };
         let machine = Machine::new(
             builder.build(),

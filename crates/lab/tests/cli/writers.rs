@@ -113,7 +113,8 @@ fn a_strict_limit_keeps_a_slow_device_from_filling_memory_with_what_it_has_yet_t
     let (loose, thresh) = dirty("max_ratio = 1");
     assert_eq!(loose, free, "a share alone is asked for only where the machine has too much");
     let (held, _) = dirty("max_ratio = 1\nstrict_limit = true");
-    assert!(held <= thresh / 100 + 8, "{held} of {thresh} pages");
+    // Its writer looks once in 32 pages.
+    assert!(held <= thresh / 100 + 32, "{held} of {thresh} pages");
     assert!(held > thresh / 200, "{held} of {thresh} pages");
 }
 

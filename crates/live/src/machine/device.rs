@@ -165,7 +165,8 @@ impl Locked<'_> {
         let runs = |wait| Runs::after(wait, now);
         self.threads
             .extend(started.into_iter().map(|of| KernelThread { task: of.task, runs: runs(of.wait) }));
-        let ra_pages = queue::ra_pages(number, self.machine().limits.ra_pages);
+        let limits = self.machine().limits;
+        let ra_pages = limits.ra_pages.unwrap_or_else(|| queue::ra_pages(number, limits.ra_pages_max));
         Ok(self.devices.add(number, bdi, ra_pages))
     }
 }

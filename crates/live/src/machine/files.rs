@@ -70,8 +70,10 @@ pub(crate) struct FileLimits {
     pub(crate) handles: u32,
     /// Files that nobody has open and that keep their descriptors.
     pub(crate) idle: usize,
-    /// Pages of a file that are read ahead at a time, whatever its device says.
-    pub(crate) ra_pages: u32,
+    /// Pages of a file that are read ahead at a time, whatever its device says; none: as many as that says.
+    pub(crate) ra_pages: Option<u32>,
+    /// And at most so many then.
+    pub(crate) ra_pages_max: u32,
 }
 
 /// A file of the system, and what reads and writes it.

@@ -251,7 +251,9 @@ impl Replay<'_> {
             );
         }
         // Whoever waits for a page reads it: who else would, would come at another time each time.
-        let built = Memory::builder().budget(budget).files(bytes).policy(self.profile).io_threads(0).build();
+        let read_ahead = u64::from(self.args.window_kb(self.loaded.has_neighbours)) << 10;
+        let builder = Memory::builder().budget(budget).files(bytes).policy(self.profile);
+        let built = builder.io_threads(0).read_ahead(read_ahead).build();
         built.map_err(|error| match error {
             pageout_live::Error::Config(_) => anyhow!("--policy {}: {error}", self.profile),
             error => error.into(),
