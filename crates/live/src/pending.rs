@@ -88,10 +88,14 @@ impl Flight {
         }
     }
 
+    /// Nobody asks any more. The waker goes now: were it dropped with the last miss, that would be under the engine's lock.
     fn give_up(&self) {
         let mut landing = self.landing();
         landing.is_given_up = true;
-        landing.found.clear();
+        let dropped = (landing.waker.take(), std::mem::take(&mut landing.found));
+        // A waker may own anything: what its drop calls may need the engine's lock, whose holder may need this one.
+        drop(landing);
+        drop(dropped);
     }
 }
 
@@ -210,11 +214,15 @@ impl<'a> Pending<'a> {
             if self.file.0.is_poisoned() {
                 return Poll::Ready(Err(Error::Poisoned));
             }
+            let waker = context.waker().clone();
             let (found, left) = {
                 let mut landing = self.flight.landing();
                 let found = std::mem::take(&mut landing.found);
                 if found.is_empty() && landing.left > 0 {
-                    landing.waker = Some(context.waker().clone());
+                    let former = landing.waker.replace(waker);
+                    // Without the lock, as in `give_up`.
+                    drop(landing);
+                    drop(former);
                     return Poll::Pending;
                 }
                 (found, landing.left)

@@ -4,9 +4,9 @@
 mod made;
 
 use made::{Made, PAGE, check};
-use pageout::{Advice, Backend, Error, Limits, Memory, Open, Pending, ReadAt};
+use pageout::{Advice, Backend, Error, File, Limits, Memory, Open, Pending, ReadAt};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -131,6 +131,47 @@ fn reads_that_are_given_up_hold_nothing() {
         let stats = memory.stats().unwrap();
         assert_eq!((stats.pinned, stats.resident), (0, 0));
     }
+}
+
+/// Owns the last handle of a file, so that its drop closes the file.
+struct Owns(#[expect(dead_code, reason = "it is there to be dropped")] File);
+
+impl Wake for Owns {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// Polls reads that are under way with wakers that own a handle each, so often at most, and drops them. Fails if that takes too long.
+fn poll_with_owners(name: &str, polls: u32) {
+    let (made, other) = (Made::new(name, 4096 * PAGE), Made::new(&format!("{name}-other"), PAGE));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    // A thread of its own: where this fails, it hangs, and so would the end of the cache.
+    std::thread::spawn(move || {
+        let memory = Memory::builder().budget(8 << 20).build().unwrap();
+        let file = memory.open(&made.0, Open::read().random()).unwrap();
+        for round in 0..100 {
+            let mut some = buffers(32, 9);
+            let first = round * 40 * 4096;
+            let mut pending = file.submit(reads(&mut some, first, 4096)).unwrap();
+            for _ in 0..polls {
+                let waker = Waker::from(Arc::new(Owns(memory.open(&other.0, Open::read()).unwrap())));
+                if Pin::new(&mut pending).poll(&mut Context::from_waker(&waker)).is_ready() {
+                    break;
+                }
+            }
+        }
+        sender.send(()).unwrap();
+    });
+    receiver.recv_timeout(Duration::from_secs(30)).expect("the cache hangs");
+}
+
+#[test]
+fn waker_that_outlives_its_reads_may_close_a_file() {
+    poll_with_owners("outlives", 1);
+}
+
+#[test]
+fn waker_that_another_replaces_may_close_a_file() {
+    poll_with_owners("replaces", u32::MAX);
 }
 
 #[test]
