@@ -154,10 +154,9 @@ impl<'a> Pending<'a> {
         self.file.0.begin_all(wants, self.is_alone, &self.flight)
     }
 
-    /// Whether all is read that can be, so that [`Pending::wait`] does not wait. Copies what is there.
+    /// Whether all is read that can be, so that [`Pending::wait`] does not wait. Copies what is there. The task that has polled last is woken all the same.
     pub fn is_ready(&mut self) -> bool {
-        let mut context = Context::from_waker(Waker::noop());
-        match self.poll_all(&mut context) {
+        match self.poll_all(None) {
             Poll::Ready(outcome) => {
                 // It is told to who waits.
                 self.error = outcome.err();
@@ -183,12 +182,11 @@ impl<'a> Pending<'a> {
             }
         }
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let mut context = Context::from_waker(&waker);
         let memory = Arc::clone(&self.file.0.memory);
         let machine = &*memory.machine;
         let mut guard_wait = machine.guard_wait();
         loop {
-            if let Poll::Ready(outcome) = self.poll_all(&mut context) {
+            if let Poll::Ready(outcome) = self.poll_all(Some(&waker)) {
                 return outcome;
             }
             // The engine's own thread asks for the page, and does not know who waits for the guard.
@@ -209,17 +207,18 @@ impl<'a> Pending<'a> {
         self.missing.iter().map(page).find_map(|page| Some((page, self.file.0.written_frame(page)?)))
     }
 
-    fn poll_all(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+    /// Takes what is there, and begins what comes next. Without a waker, the one of the last poll stays.
+    fn poll_all(&mut self, waker: Option<&Waker>) -> Poll<Result<(), Error>> {
         loop {
             if self.file.0.is_poisoned() {
                 return Poll::Ready(Err(Error::Poisoned));
             }
-            let waker = context.waker().clone();
+            let waker = waker.cloned();
             let (found, left) = {
                 let mut landing = self.flight.landing();
                 let found = std::mem::take(&mut landing.found);
                 if found.is_empty() && landing.left > 0 {
-                    let former = landing.waker.replace(waker);
+                    let former = waker.and_then(|waker| landing.waker.replace(waker));
                     // Without the lock, as in `give_up`.
                     drop(landing);
                     drop(former);
@@ -281,7 +280,7 @@ impl Future for Pending<'_> {
     type Output = Result<(), Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_all(context)
+        self.poll_all(Some(context.waker()))
     }
 }
 

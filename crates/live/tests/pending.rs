@@ -175,6 +175,30 @@ fn waker_that_another_replaces_may_close_a_file() {
 }
 
 #[test]
+fn task_that_has_polled_is_woken_whoever_looks_after_that() {
+    let made = Made::new("looks", 4096 * PAGE);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&made.0, Open::read().random()).unwrap();
+    let mut was_pending = 0;
+    for round in 0..100 {
+        let mut some = buffers(32, 9);
+        let mut pending = file.submit(reads(&mut some, round * 40 * 4096, 4096)).unwrap();
+        let counts = Arc::new(Counts::default());
+        let waker = Waker::from(Arc::clone(&counts));
+        if Pin::new(&mut pending).poll(&mut Context::from_waker(&waker)).is_ready() || pending.is_ready() {
+            continue;
+        }
+        was_pending += 1;
+        let since = Instant::now();
+        while counts.0.load(Ordering::Relaxed) == 0 {
+            assert!(since.elapsed() < Duration::from_secs(10), "nobody wakes the task");
+            std::thread::yield_now();
+        }
+    }
+    assert!(was_pending > 0, "each read was over at once");
+}
+
+#[test]
 fn pages_of_reads_that_nobody_takes_count_as_held() {
     let made = Made::new("held", 4096 * PAGE);
     let memory = Memory::builder().budget(8 << 20).build().unwrap();
