@@ -23,7 +23,7 @@ use bytemuck::allocation::zeroed_slice_box;
 use prefetch_index::prefetch_index;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use yoke::Yoke;
 
 /// Words in memory that is taken where it is first written. Who writes and who reads hold it together, and each knows at once where it lies.
@@ -250,10 +250,16 @@ impl WordReader {
         }
     }
 
+    /// Looks whether there is another array. Waits for nobody: in the child of a fork, the thread that has the lock may not be there. The caller asks the
+    /// engine then, as for any page of which nothing is known.
     #[cold]
     #[inline(never)]
     fn look_up(&mut self, page: u64) -> Word {
-        self.known = self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.known = match self.shared.try_lock() {
+            Ok(array) => array.clone(),
+            Err(TryLockError::Poisoned(array)) => array.into_inner().clone(),
+            Err(TryLockError::WouldBlock) => return Word::EMPTY,
+        };
         Run(self.known.get()).get(page)
     }
 }
@@ -322,6 +328,23 @@ mod tests {
             }
             is_over.store(true, Release);
         });
+    }
+
+    #[test]
+    fn reader_whose_lock_is_never_let_go_finds_nothing() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut table = Table::new(LEAF_PAGES);
+            let (mut reader, other) = (table.reader(0), table.reader(0));
+            let held = other.shared.lock().expect("nobody panics there");
+            let beside = reader.get(7);
+            drop(held);
+            table.replace(7, cached(1));
+            sender.send((beside, reader.get(7))).expect("the test waits");
+        });
+        let found =
+            receiver.recv_timeout(std::time::Duration::from_secs(10)).expect("a reader waits for the lock");
+        assert_eq!(found, (Word::EMPTY, cached(1)));
     }
 
     #[test]
