@@ -174,6 +174,42 @@ fn waker_that_another_replaces_may_close_a_file() {
     poll_with_owners("replaces", u32::MAX);
 }
 
+/// Panics when it wakes, and again when what it has panicked with is dropped.
+struct PanicsTwice;
+
+struct Payload;
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        panic!("as a test");
+    }
+}
+
+impl Wake for PanicsTwice {
+    fn wake(self: Arc<Self>) {
+        std::panic::panic_any(Payload);
+    }
+}
+
+#[test]
+fn panic_of_a_waker_is_no_panic_of_the_cache() {
+    let made = Made::new("panics", 4096 * PAGE);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&made.0, Open::read().random()).unwrap();
+    for round in 0..20 {
+        let mut some = buffers(32, 9);
+        let mut pending = file.submit(reads(&mut some, round * 40 * 4096, 4096)).unwrap();
+        let waker = Waker::from(Arc::new(PanicsTwice));
+        let _ = Pin::new(&mut pending).poll(&mut Context::from_waker(&waker));
+        let since = Instant::now();
+        while !pending.is_ready() {
+            assert!(since.elapsed() < Duration::from_secs(10), "the reads do not end");
+            std::thread::yield_now();
+        }
+        pending.wait().unwrap();
+    }
+}
+
 #[test]
 fn task_that_has_polled_is_woken_whoever_looks_after_that() {
     let made = Made::new("looks", 4096 * PAGE);

@@ -78,7 +78,10 @@ impl Drop for Locked<'_> {
         }
         for waker in wakers {
             // One that panics is its executor's trouble: whoever waits for the others, and for all that follows, is none the wiser.
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+                // The drop of a payload may panic as well.
+                std::mem::forget(payload);
+            }
         }
     }
 }
