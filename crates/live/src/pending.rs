@@ -101,6 +101,9 @@ impl Flight {
 
 /// Reads of a file that are under way ([`File::submit`]). As a future it is over when all of them are; [`Pending::wait`] waits for that. One that
 /// is dropped before leaves its buffers as they are, or partly filled.
+///
+/// A waker may be called by a thread of the cache itself. While it runs, that thread does nothing else. A waker may read and write files of the cache, and drop
+/// its handles. It must not wait for pending reads or forget a file: these wait for that thread, and would wait without end.
 #[must_use = "reads that nobody waits for leave their buffers as they are"]
 pub struct Pending<'a> {
     file: File,
