@@ -646,10 +646,16 @@ workload = { pattern = "zipf", ops = 3000 }
             source.scenario(&[set("kernel.version", version)]).unwrap()
         };
         let measure = Measure::called("refaults_file").unwrap();
-        for at_look in [1, 40, 150, 300] {
+        let ending_at = |at_look| {
             let watcher = Ends { stages: AtomicUsize::new(0), looks: AtomicUsize::new(0), at: at_look };
             let plan = Plan { name: String::new(), repeat: 5, jobs: 1, watcher: &watcher };
             let found = bisect(&plan, at("6.1"), at("6.12"), Some(measure)).unwrap();
+            (found, watcher.looks.into_inner())
+        };
+        let (whole, looks) = ending_at(usize::MAX);
+        assert!(!whole.extent.is_interrupted());
+        for at_look in [1, looks / 10, looks / 3, looks * 2 / 3] {
+            let (found, _) = ending_at(at_look);
             assert!(found.extent.is_interrupted(), "after {at_look} looks");
             assert_eq!(found.json()["complete"], false);
         }
