@@ -8,7 +8,8 @@
  *
  *   For whom      Programs that read large files, and programs whose own format survives a crash (a log, checksums, copies).
  *                 The interface may change with each version. No release has been in production for long: keep backups.
- *   Full disk     A write or sync returns -ENOSPC, -EDQUOT or -EFBIG within a second. Pages that were accepted stay in memory,
+ *   Full disk     A write or sync returns -ENOSPC, -EDQUOT or -EFBIG within a second (each page, if the disk
+ *                 takes some pages and not others). Pages that were accepted stay in memory,
  *                 dirty and readable, and are written when there is space. FULL DISK below has what to do.
  *   Locks         PAGEOUT_RDWR takes an exclusive flock(2): no other cache or process opens the file for writing (-EAGAIN).
  *                 PAGEOUT_OWN_LOCKS is for programs with locks of their own.

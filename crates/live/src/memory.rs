@@ -64,7 +64,8 @@ pub struct Builder {
 /// What a group may have, in bytes; `None`: the kernel's default, which is no limit or no protection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limits {
-    /// `memory.max`: more than that is never in memory for it.
+    /// `memory.max`: more than that is never in memory for it. With less than 256 KiB, reads may fail with [`Error::OutOfMemory`]: with the classic lists, 15 pages
+    /// wait in a batch where reclaim does not find them.
     pub max: Option<u64>,
     /// `memory.high`: beyond that it reclaims, and is slowed down.
     pub high: Option<u64>,
@@ -363,7 +364,7 @@ impl Memory {
         self.0.guarded(|_| File::open(&self.0, path.as_ref(), &how))
     }
 
-    /// Makes a group.
+    /// Makes a group. It lasts as long as the cache. Groups are not in the budget: each takes some 5 KB more.
     ///
     /// # Errors
     /// [`Error::Config`] where there is one of this name, or the name leads elsewhere or looks like a file of a group.

@@ -20,7 +20,8 @@ impl File {
     /// [`Error::OutOfMemory`] if the rest of a page can't be read, or there is no memory for it. [`Error::Pinned`] if a guard keeps a page for too long,
     /// and [`Error::CutMeanwhile`] if the file was made shorter while this waited for one.
     ///
-    /// [`Error::Io`] with ENOSPC, EDQUOT, EFBIG or EIO, within a second, if the device takes none of what is dirty and too much is to accept more. What was
+    /// [`Error::Io`] with ENOSPC, EDQUOT, EFBIG or EIO, within a second, if the device takes none of what is dirty and too much is to accept more. If it takes
+    /// some, each page of the call may wait as long. What was
     /// accepted before stays in memory, dirty, and is tried again. Make space, or discard it by [`File::set_len`] or [`File::forget_and_discard`]. A file size
     /// limit (RLIMIT_FSIZE) also sends SIGXFSZ, which ends a process that does not ignore it.
     pub fn write_at(&self, buf: &[u8], offset: u64) -> Result<(), Error> {
