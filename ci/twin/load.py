@@ -102,12 +102,17 @@ def compare(name, limit, path):
     found = json.load(sys.stdin)
     recorded, twin = found["recorded"], found["twin"]
     figures = None
-    if twin and not twin["error"]:
-        figures = {counter: (recorded[counter], *(twin[counter][what] for what in ("value", "least", "most"))) for counter in COUNTERS}
+    # A counter is null if the recording lacks what it needs.
+    if twin and not twin["error"] and recorded["insertions"] is not None:
+        known = [counter for counter in COUNTERS if recorded[counter] is not None]
+        figures = {counter: (recorded[counter], *(twin[counter][what] for what in ("value", "least", "most"))) for counter in known}
     with open(path, "a") as file:
         print(json.dumps([name, int(limit), recorded["insertions"], figures]), file=file)
     told = [f"{counter} {real}, {value} ({least} to {most}), {off(value, real)}" for counter, (real, value, least, most) in (figures or {}).items()]
-    why = twin["error"] if twin else "what the group holds came and went, and when is not known"
+    if twin and not twin["error"]:
+        why = "the recording does not have the pages that came in"
+    else:
+        why = twin["error"] if twin else "what the group holds came and went, and when is not known"
     print(f"{name}, {limit} MiB: " + ("; ".join(told) or f"refused: {why}"), flush=True)
 
 
@@ -131,10 +136,10 @@ def table(path):
     print("|---|---|---|---|---|---|---|---|---|")
     before = None
     for (_, name, limit), found in sorted(rows.items()):
-        reals = sorted(real for real, _ in found)
+        reals = sorted(real for real, _ in found if real is not None)
         played = [figures for _, figures in found if figures]
         refused = f", {len(found) - len(played)} refused" if 0 < len(played) < len(found) else ""
-        cells = [LOADS[name] if name != before else "", f"{limit} MiB", f"{len(found)}{refused}", span(f"{real:,}" for real in reals)]
+        cells = [LOADS[name] if name != before else "", f"{limit} MiB", f"{len(found)}{refused}", span(f"{real:,}" for real in reals) if reals else "unknown"]
         if played:
             inside = sum(reals[0] <= figures["insertions"][1] <= reals[-1] for figures in played)
             ranges = [figures["insertions"] for figures in played]
@@ -149,9 +154,10 @@ def table(path):
 
 def differences(played, counter):
     """The least and the most that twins are off, each beside its own recording."""
-    pairs = [(figures[counter][1] / figures[counter][0] - 1) * 100 for figures in played if figures[counter][0]]
+    known = [figures[counter] for figures in played if counter in figures]
+    pairs = [(simulated / real - 1) * 100 for real, simulated, *_ in known if real]
     if not pairs:
-        return "none"
+        return "none" if known else "unknown"
     low, high = f"{min(pairs):+.1f}", f"{max(pairs):+.1f}"
     return f"{low} %" if low == high else f"{low} to {high} %"
 
