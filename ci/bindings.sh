@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The C library: it exports what its header declares and no more, and programs in C11 and C++ find the header's promises kept, with the shared library and
 # with the static one. Takes cc and c++. Not part of .ci/run: the profile that unwinds builds the engine once more.
-# ci/bindings.sh --build only builds it, and prints where it is.
+# ci/bindings.sh --build only builds it, and prints where it is. With PAGEOUT_FAILING the library is one whose devices fail as that says.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PAGEOUT_PROFILE:-wheel}
-[[ -n ${PAGEOUT_BUILT:-} ]] || cargo build --quiet --locked --profile "$profile" -p pageout-c
+features=()
+[[ -z ${PAGEOUT_FAILING:-} ]] || features=(--features failing)
+[[ -n ${PAGEOUT_BUILT:-} ]] || cargo build --quiet --locked --profile "$profile" -p pageout-c "${features[@]}"
 target=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 if [[ ${1:-} == --build ]]; then
     echo "$target"
@@ -23,7 +25,7 @@ diff -u "$work/declared" "$work/exported" || { echo "the header (-) and libpageo
 echo "$(wc -l < "$work/declared") functions are declared and exported"
 
 # Its own tests are of what C does not see.
-cargo test --quiet --locked --profile "$profile" -p pageout-c
+cargo test --quiet --locked --profile "$profile" -p pageout-c "${features[@]}"
 
 warnings=(-Wall -Wextra -Werror -pedantic -O1 -I"$include")
 sed -n '/^```c$/,/^```$/{/^```/!p}' bindings/c/README.md > "$work/readme.c"

@@ -10,6 +10,11 @@ seconds=$((${MINUTES:-20} * 15))
 (set -x; PAGEOUT_FAILING="match=pageout-differential short=20 reorder=20 delay_ms=1 seed=7" PAGEOUT_DIFFERENTIAL_SECONDS=$seconds \
     cargo test --locked -p pageout --features failing --test differential -- --nocapture)
 
+# The same device below programs in C and below SQLite, whose results are to be the usual ones.
+for one in ci/bindings.sh "ci/sqlite.sh target/sqlite-failing shell"; do
+    (set -x; PAGEOUT_FAILING="short=20 reorder=20 delay_ms=1 seed=7" PAGEOUT_PROFILE=dev $one) || [[ $? -eq 77 ]]
+done
+
 has() { rustup component list --toolchain nightly --installed 2> /dev/null | grep -q "^$1"; }
 
 # What makes no system call that Miri does not know: copies, rings, statistics, and what gates and holds say.

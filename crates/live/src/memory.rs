@@ -104,7 +104,7 @@ impl Default for Builder {
         Builder {
             budget: 256 << 20,
             files: None,
-            policy: "mglru@7.3".to_owned(),
+            policy: "mglru@6.12".to_owned(),
             rules: Vec::new(),
             sysctls: Vec::new(),
             nodes: Vec::new(),
@@ -133,7 +133,7 @@ impl Builder {
     }
 
     /// The kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `mglru@6.12`, `classic@6.12`, `lru` ...
-    /// Default: `mglru@7.3`, which over the loads of `examples/policies.rs` misses least (docs/results/live.md).
+    /// Default: `mglru@6.12`; docs/results/live.md compares loads.
     pub fn policy(mut self, profile: &str) -> Builder {
         profile.clone_into(&mut self.policy);
         self
