@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pageout_engine::{
-    ADISTANCE_DAX_KMEM, Config, ConfigError, Engine, FailedWrite, Layout, MemcgId, MemoryType, NodeId,
+    ADISTANCE_DAX_KMEM, Bdi, Config, ConfigError, Engine, FailedWrite, Layout, MemcgId, MemoryType, NodeId,
     PAGE_SIZE, PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, Switch, TaskId,
 };
 
@@ -30,8 +30,6 @@ const FRAME_BYTES: u64 = 72;
 const FILE_PAGE_BYTES: u64 = 9;
 /// A look at a page takes less.
 const GUARD_WAIT: Duration = Duration::from_secs(10);
-/// The kernel's default for a device.
-const READ_AHEAD_MIN: u64 = 128 << 10;
 /// Of a budget, for each file that nobody has open: its name, its tables, and what is known of its pages.
 const IDLE_FILE_SHARE: u64 = 64 << 10;
 /// Fewer frames of a node would not do for the marks of free memory.
@@ -64,8 +62,8 @@ pub struct Builder {
 /// What a group may have, in bytes; `None`: the kernel's default, which is no limit or no protection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limits {
-    /// `memory.max`: more than that is never in memory for it. With less than 256 KiB, reads may fail with [`Error::OutOfMemory`]: with the classic lists, 15 pages
-    /// wait in a batch where reclaim does not find them.
+    /// `memory.max`: more than that is never in memory for it. With the classic lists, reads of a group of 64 KiB fail with [`Error::OutOfMemory`]: up to 15 pages
+    /// wait in a batch of the CPU, where reclaim does not find them.
     pub max: Option<u64>,
     /// `memory.high`: beyond that it reclaims, and is slowed down.
     pub high: Option<u64>,
@@ -274,7 +272,7 @@ impl Builder {
             idle: (self.budget / IDLE_FILE_SHARE).min(descriptors_max() / 2) as usize,
             ra_pages: self.read_ahead.map(pages),
             // Two windows are in memory at a time, and several files may be read.
-            ra_pages_max: pages((self.budget / 64).max(READ_AHEAD_MIN)),
+            ra_pages_max: pages(self.budget / 64).max(Bdi::default().ra_pages),
         };
         let machine = Machine::new(
             builder.build(),

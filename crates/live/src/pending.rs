@@ -216,6 +216,7 @@ impl<'a> Pending<'a> {
             if self.file.0.is_poisoned() {
                 return Poll::Ready(Err(Error::Poisoned));
             }
+            // Without the lock: a waker's clone is its executor's code.
             let waker = waker.cloned();
             let (found, left) = {
                 let mut landing = self.flight.landing();
