@@ -114,7 +114,7 @@ fn kernel_memory_reclaims_at_the_limit_like_any_other() {
         t read f 384               => M
         t read f 448..461          => 13M
         usage job                  => 20
-        events job max             => 5
+        events job max             => 6     # nodes of shadows stay: they are too few to be freed
     ",
     );
 }

@@ -109,11 +109,18 @@ impl Core {
         }
     }
 
-    /// Has the shrinkers of slabs give what they can, of all groups on all nodes.
+    /// Has the shrinkers of slabs give what they can, of all groups on all nodes, until a round frees little: what it freed is halved once
+    /// for each round before it. [machine 6]
     fn drop_slab(&mut self) {
-        for node in self.mm.memory.nodes().collect::<Vec<_>>() {
-            for memcg in self.mm.memcgs.ids() {
-                self.shrink_shadow_nodes(self.mm.lruvecs.id(memcg, node));
+        for round in 0..u64::BITS {
+            let mut freed = 0;
+            for node in self.mm.memory.nodes().collect::<Vec<_>>() {
+                for memcg in self.mm.memcgs.ids() {
+                    freed += self.shrink_shadow_nodes(self.mm.lruvecs.id(memcg, node), 0);
+                }
+            }
+            if freed >> round <= 1 {
+                break;
             }
         }
     }

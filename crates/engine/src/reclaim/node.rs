@@ -144,7 +144,7 @@ impl Core {
                 if self.pass_round(lruvec, pass, sc) == Round::Last {
                     self.unplug(&mut sc.hands.plug);
                     self.note_pass(lruvec, sc);
-                    self.shrink_shadow_nodes(lruvec);
+                    self.shrink_shadow_nodes(lruvec, sc.priority);
                     self.shrink_zspools(memcg, self.mm.lruvecs[lruvec].node, sc);
                     let has_aged = pass.has_aged();
                     node.pass = None;

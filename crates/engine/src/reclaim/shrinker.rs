@@ -4,6 +4,8 @@
 //! free, F. A call owes 2 (F >> priority), beside what earlier calls have left undone, and works it off in chunks of 128, as soon as
 //! there is a whole one (or F). What is left is owed by later calls, up to 2 F. So a small cache is touched only where reclaim has
 //! come to low priorities: two lists do, generations hardly ever. [tiering-zswap-6.12 1.4]
+//!
+//! Objects that cost nothing to make again (`seeks` is 0) are offered half of F at every priority. [reclaim 3.3]
 
 use crate::story::{GfpFlags, Shrinker, Tracepoint};
 
@@ -31,8 +33,16 @@ pub(crate) struct ShrinkerCall {
 impl ShrinkerCall {
     /// Begins a call, taking over what earlier ones have left undone.
     pub(crate) fn begin(freeable: u64, deferred: &mut u64, priority: u8) -> ShrinkerCall {
+        ShrinkerCall::with(SCANNED_PER_SHARE * (freeable >> priority), freeable, deferred, priority)
+    }
+
+    /// Begins a call for objects that cost nothing to make again.
+    pub(crate) fn begin_costless(freeable: u64, deferred: &mut u64, priority: u8) -> ShrinkerCall {
+        ShrinkerCall::with(freeable / 2, freeable, deferred, priority)
+    }
+
+    fn with(new: u64, freeable: u64, deferred: &mut u64, priority: u8) -> ShrinkerCall {
         let deferred = std::mem::take(deferred);
-        let new = SCANNED_PER_SHARE * (freeable >> priority);
         let budget = ((deferred >> priority) + new).min(2 * freeable);
         ShrinkerCall { freeable, owed: deferred + new, budget, scanned: 0, deferred, priority }
     }
@@ -84,6 +94,31 @@ impl ShrinkerCall {
 mod tests {
     use super::*;
 
+    fn worked_off(mut call: ShrinkerCall) -> (u64, u64) {
+        while let Some(chunk) = call.chunk() {
+            call.note(chunk);
+        }
+        (call.left(), call.scanned())
+    }
+
+    /// Calls of a kernel's `scan_shadow_nodes` (Linux 6.18), as its tracepoint tells them: owed before, freeable, priority; owed
+    /// afterwards, and what was scanned.
+    #[test]
+    fn costless_calls_owe_and_scan_as_recorded() {
+        for (before, freeable, priority, after, scanned) in [
+            (0, 2, 11, 1, 0),
+            (18, 11, 11, 22, 0),
+            (44, 21, 12, 42, 0),
+            (510, 260, 10, 512, 128),
+            (510, 257, 11, 510, 128),
+            (508, 265, 9, 512, 128),
+            (508, 256, 12, 508, 128),
+        ] {
+            let call = ShrinkerCall::begin_costless(freeable, &mut { before }, priority);
+            assert_eq!(worked_off(call), (after, scanned), "{before} owed of {freeable} at {priority}");
+        }
+    }
+
     /// Calls of a kernel's `zs_shrinker_scan`, as its tracepoint tells them: owed before, freeable, priority; owed afterwards, and
     /// what was scanned.
     #[test]
@@ -100,16 +135,8 @@ mod tests {
             (560, 280, 3, 502, 128),
             (512, 256, 3, 448, 128),
         ] {
-            let mut deferred = before;
-            let mut call = ShrinkerCall::begin(freeable, &mut deferred, priority);
-            while let Some(chunk) = call.chunk() {
-                call.note(chunk);
-            }
-            assert_eq!(
-                (call.left(), call.scanned),
-                (after, scanned),
-                "{before} owed of {freeable} at {priority}"
-            );
+            let call = ShrinkerCall::begin(freeable, &mut { before }, priority);
+            assert_eq!(worked_off(call), (after, scanned), "{before} owed of {freeable} at {priority}");
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Index nodes that hold nothing but shadows: memory spent on the past. Reclaim takes it back when it grows too much.
 //!
 //! A node has 64 slots, and its shadows stay while it holds a page as well. When it loses its last page, it goes to the end of a
-//! queue. Beyond an eighth of the group's pages, the first in the queue are freed: since their pages were evicted, the cache has
-//! turned over several times, and they have nothing to tell any more. The swap cache has such nodes, too, by slot. [reclaim 3.3]
+//! queue. Beyond an eighth of the group's pages, the first in the queue can be freed: since their pages were evicted, the cache has
+//! turned over several times, and they have nothing to tell any more. A call of reclaim offers to free half of the excess, and does so in
+//! chunks of 128: the excess grows to 256 nodes, and falls by 128. The swap cache has such nodes, too, by slot. [reclaim 3.3]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
 use crate::memory::table::{NODE_SLOTS, NodeChange, SwapEntry, Word};
+use crate::reclaim::ShrinkerCall;
 use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{FileId, MemcgId, NodeId, PAGE_SIZE, Pfn};
@@ -77,12 +79,36 @@ impl Core {
         self.mm.assert_shadow_nodes_counted(owner);
     }
 
-    /// Frees the oldest shadow-only nodes of an lruvec beyond what its size justifies.
-    #[doc(alias = "shadow_lru_isolate")]
-    pub(crate) fn shrink_shadow_nodes(&mut self, lruvec: LruvecId) {
+    /// Offers the shadow-only nodes of an lruvec the pressure of a pass over its lists. Returns how many were freed.
+    #[doc(alias = "scan_shadow_nodes")]
+    pub(crate) fn shrink_shadow_nodes(&mut self, lruvec: LruvecId, priority: u8) -> u64 {
+        let freeable = self.shadow_nodes_excess(lruvec);
+        if freeable == 0 {
+            return 0;
+        }
+        let deferred = &mut self.mm.lruvecs[lruvec].shadow_nodes_deferred;
+        let mut call = ShrinkerCall::begin_costless(freeable, deferred, priority);
+        let mut freed = 0;
+        while let Some(chunk) = call.chunk() {
+            let in_chunk = self.free_shadow_nodes(lruvec, chunk);
+            if in_chunk == 0 {
+                break;
+            }
+            freed += in_chunk;
+            call.note(chunk);
+        }
+        self.mm.lruvecs[lruvec].shadow_nodes_deferred += call.left();
+        let node = self.mm.lruvecs[lruvec].node;
+        self.mm.count_node(node, Stat::SlabsScanned, call.scanned() as i64);
+        freed
+    }
+
+    /// Shadow-only nodes of an lruvec beyond what its size justifies.
+    #[doc(alias = "count_shadow_nodes")]
+    fn shadow_nodes_excess(&mut self, lruvec: LruvecId) -> u64 {
         let nodes = self.mm.shadow_nodes.len_of(lruvec);
         if nodes == 0 {
-            return;
+            return 0;
         }
         self.flush_stats_ratelimited();
         let Lruvec { memcg, node, .. } = self.mm.lruvecs[lruvec];
@@ -95,8 +121,14 @@ impl Core {
                 listed + self.mm.stale(lruvec, Stat::SlabReclaimable) / PAGE_SIZE
             }
         };
-        let excess = nodes.saturating_sub(pages >> 3);
-        let doomed: Vec<IndexNode> = self.mm.shadow_nodes.of(lruvec).take(excess as usize).collect();
+        nodes.saturating_sub(pages >> 3)
+    }
+
+    /// Frees the oldest shadow-only nodes of an lruvec, with what they remember.
+    #[doc(alias = "shadow_lru_isolate")]
+    fn free_shadow_nodes(&mut self, lruvec: LruvecId, count: u64) -> u64 {
+        let doomed: Vec<IndexNode> = self.mm.shadow_nodes.of(lruvec).take(count as usize).collect();
+        let freed = doomed.len() as u64;
         for index_node in doomed {
             let index = match index_node.of {
                 Indexed::File(file) => &mut self.mm.memory.file_mut(file).index,
@@ -119,6 +151,7 @@ impl Core {
                 self.index_nodes_free(file, first);
             }
         }
+        freed
     }
 }
 
@@ -141,9 +174,17 @@ mod tests {
     use crate::stat::Stat;
     use crate::*;
 
+    /// Files whose nodes are more than two chunks of the shrinker.
+    const MANY: usize = 300;
+
     /// A group that has no charges of its own to count, and whose pages of these files, so many of each, have all been evicted. What its reclaim
     /// left of shadows, by file.
     fn remembered(config: Config, pages: &[u64]) -> (Engine, Vec<usize>) {
+        remembered_of(config, pages, pages.iter().sum())
+    }
+
+    /// The same, with so many of the pages evicted, from the first.
+    fn remembered_of(config: Config, pages: &[u64], evicted: u64) -> (Engine, Vec<usize>) {
         let mut engine = Engine::new(Config { node_pages: vec![4096], ..config }).unwrap();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let mm = engine.process_create(memcg);
@@ -163,8 +204,8 @@ mod tests {
                 engine.core.lru_add(pfn, crate::lru::AddedFor::Other);
             }
         }
-        let all = (pages.iter().sum::<u64>() * PAGE_SIZE).to_string();
-        let mut step = engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", &all).unwrap();
+        let bytes = (evicted * PAGE_SIZE).to_string();
+        let mut step = engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", &bytes).unwrap();
         while !matches!(step, Step::Done(_)) {
             step = engine.resume(task);
         }
@@ -180,9 +221,9 @@ mod tests {
     #[test]
     fn shadow_of_a_file_of_one_page_needs_no_node_and_stays() {
         let config = Config { kmem: false, kmem_counted: true, ..Config::default() };
-        let (mut engine, shadows) = remembered(config, &[1, 3, 1, 70]);
+        let (mut engine, shadows) = remembered(config, &[[1; MANY], [3; MANY]].concat());
         // The group has no pages left, and so no node of shadows.
-        assert_eq!(shadows, [1, 0, 1, 0]);
+        assert_eq!(shadows, [[1; MANY], [0; MANY]].concat());
         // With its inode a file is forgotten, but not while it has pages.
         let mm = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(mm, CpuId(0));
@@ -196,11 +237,24 @@ mod tests {
     }
 
     #[test]
+    fn shadow_nodes_are_freed_by_the_chunk() {
+        let forgotten = |files: usize| {
+            let config = Config { kmem: false, kmem_counted: true, ..Config::default() };
+            let pages = [vec![3; files], vec![640]].concat();
+            let (_, shadows) = remembered_of(config, &pages, 3 * files as u64);
+            shadows[..files].iter().filter(|&&shadows| shadows == 0).count()
+        };
+        // By its counters, which were not brought up to date yet, the group has no pages that justify nodes.
+        assert_eq!(forgotten(200), 0);
+        assert_eq!(forgotten(300), 128);
+    }
+
+    #[test]
     fn nodes_of_a_group_are_its_own_only_if_counted() {
         let uncounted = Config { kmem: false, ..Config::default() };
-        assert_eq!(remembered(uncounted, &[1, 70]).1, [1, 70], "the machine has few for its size");
+        assert_eq!(remembered(uncounted, &[3; MANY]).1, [3; MANY], "the machine has few for its size");
         let charged = Config { kmem: true, ..Config::default() };
-        assert_eq!(remembered(charged, &[1, 70]).1, [1, 0]);
+        assert_eq!(remembered(charged, &[3; MANY]).1, [0; MANY]);
     }
 
     #[test]

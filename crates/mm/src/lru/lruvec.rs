@@ -123,6 +123,8 @@ pub struct Lruvec {
     pub refaults_live: [u64; 2],
     /// The lruvec's compressed pages.
     pub zswap: ZswapLru,
+    /// What calls of the shrinker of shadow-only nodes have left undone here.
+    pub shadow_nodes_deferred: u64,
     /// Pages on its lists are among them, live.
     pub stat_local: Counters,
     /// Its counters as of the last flush.
@@ -217,6 +219,7 @@ impl Lruvecs {
                 refaults: [0; 2],
                 refaults_live: [0; 2],
                 zswap: ZswapLru::default(),
+                shadow_nodes_deferred: 0,
                 stat_local: [0; STATS],
                 stat_flushed: [0; STATS],
             });
