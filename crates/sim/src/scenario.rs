@@ -50,6 +50,7 @@ mod expect; // [[variant]] and [[expect]]
 /// The reference of all keys, and what each accepts.
 pub mod keys;
 mod files; // what objects refer to by name, and how large objects are
+mod read_ahead; // which files are read ahead, and how far
 mod validate; // checks that need more than one key at a time, or a range
 
 mod measure; // what percentages of a limit are percentages of
@@ -134,64 +135,6 @@ impl Scenario {
     /// The files that objects refer to, to be looked up by name.
     pub fn files(&self) -> Files<'_> {
         Files::of(&self.file)
-    }
-
-    /// How far files on each device are read ahead at most, in KiB, with the device's name.
-    ///
-    /// A device whose files are all read page by page (`read_ahead = false`) has none.
-    pub fn readahead(&self) -> Vec<(&str, u32)> {
-        let windows = match &self.device[..] {
-            [] => vec![(DEFAULT_DEVICE, Device::READ_AHEAD_KB)],
-            devices => devices.iter().map(|device| (device.name.as_str(), device.window_kb())).collect(),
-        };
-        let of_device = |at: usize| {
-            let objects = self.task.iter().flat_map(|task| (0..task.object.len()).map(move |of| (task, of)));
-            let mut on =
-                objects.filter(|(task, of)| self.device_of(&task.object[*of]) == Some(at)).peekable();
-            on.peek().is_none() || on.any(|(task, of)| self.is_object_read_ahead(task, of))
-        };
-        let windows = windows.into_iter().enumerate();
-        windows.map(|(at, (name, kib))| (name, if of_device(at) { kib } else { 0 })).collect()
-    }
-
-    /// Objects whose files are not read ahead because their traces are of opaque ids, as `task, object N`.
-    pub fn objects_of_ids(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        for task in &self.task {
-            for (at, object) in task.object.iter().enumerate() {
-                let is_file = matches!(object.channel, Channel::File | Channel::Mapped);
-                if is_file && object.read_ahead.is_none() && !self.is_object_read_ahead(task, at) {
-                    names.push(format!("{}, object {at}", task.name));
-                }
-            }
-        }
-        names
-    }
-
-    /// Whether the file of an object is read ahead, as far as its device is.
-    fn is_object_read_ahead(&self, task: &Task, at: usize) -> bool {
-        match &task.object[at].file {
-            Some(name) => self.is_read_ahead(name),
-            None => task.is_read_ahead(at),
-        }
-    }
-
-    /// Whether a file with a name is read ahead: unless an object that names it is not.
-    fn is_read_ahead(&self, file: &str) -> bool {
-        let mut objects = self.task.iter().flat_map(|task| (0..task.object.len()).map(move |at| (task, at)));
-        objects.all(|(task, at)| task.object[at].file.as_deref() != Some(file) || task.is_read_ahead(at))
-    }
-
-    /// The number of the device that an object's file is on; nothing of memory.
-    fn device_of(&self, object: &Object) -> Option<usize> {
-        if !matches!(object.channel, Channel::File | Channel::Mapped) {
-            return None;
-        }
-        let device = match &object.file {
-            Some(name) => self.file.iter().find(|file| file.name == *name)?.device.as_ref(),
-            None => object.device.as_ref(),
-        };
-        device.map_or(Some(0), |name| self.device.iter().position(|device| device.name == *name))
     }
 
     /// Whether NUMA balancing is to promote pages of slow memory.

@@ -398,7 +398,7 @@ impl Task {
                 times.record_hits(self.one_of(price.all), self.accesses.index.saturating_sub(told));
             }
             HitPrice::Uniform(_) => {}
-            HitPrice::ByObject(objects) => {
+            HitPrice::ByObject { objects, .. } => {
                 for object in objects {
                     times.record_hits(self.one_of(object.price.all), object.hits);
                 }
@@ -539,7 +539,11 @@ pub(crate) enum HitPrice {
     /// Every object costs the same, as nearly always.
     Uniform(Price),
     /// The price of a hit, by object.
-    ByObject(Vec<Priced>),
+    ByObject {
+        objects: Vec<Priced>,
+        /// Nanoseconds of the dearest hit of any object.
+        dearest: u64,
+    },
 }
 
 /// What hits of one object cost, and how many there were that nothing held up.
@@ -578,14 +582,17 @@ impl HitPrice {
         match prices.split_first() {
             None => HitPrice::Uniform(Price { all: think_time, user: think_time }),
             Some((first, rest)) if rest.iter().all(|price| price == first) => HitPrice::Uniform(*first),
-            _ => HitPrice::ByObject(prices.into_iter().map(|price| Priced { price, hits: 0 }).collect()),
+            _ => HitPrice::ByObject {
+                dearest: prices.iter().map(|price| price.all.0).max().unwrap_or(0),
+                objects: prices.into_iter().map(|price| Priced { price, hits: 0 }).collect(),
+            },
         }
     }
 
     fn dearest(&self) -> u64 {
         match self {
             HitPrice::Uniform(price) => price.all.0,
-            HitPrice::ByObject(objects) => dearest_of(objects),
+            HitPrice::ByObject { dearest, .. } => *dearest,
         }
     }
 
@@ -593,7 +600,9 @@ impl HitPrice {
     fn of_object(&self, object: u32) -> Price {
         match self {
             HitPrice::Uniform(price) => *price,
-            HitPrice::ByObject(objects) => objects.get(object as usize).copied().unwrap_or_default().price,
+            HitPrice::ByObject { objects, .. } => {
+                objects.get(object as usize).copied().unwrap_or_default().price
+            }
         }
     }
 
@@ -604,7 +613,7 @@ impl HitPrice {
                 let count = accesses.len() as u64;
                 Price { all: Nanos(price.all.0 * count), user: Nanos(price.user.0 * count) }
             }
-            HitPrice::ByObject(objects) => {
+            HitPrice::ByObject { objects, .. } => {
                 accesses.iter().map(|access| priced(objects, access).price).fold(Price::default(), Price::and)
             }
         }
@@ -614,23 +623,18 @@ impl HitPrice {
     pub(crate) fn of_hits(&mut self, accesses: &[Access]) -> Price {
         match self {
             HitPrice::Uniform(_) => self.of(accesses),
-            HitPrice::ByObject(objects) => count_by_object(objects, accesses),
+            HitPrice::ByObject { objects, .. } => count_by_object(objects, accesses),
         }
     }
 
     /// A hit that was counted is told of in another way.
     fn forget_hit(&mut self, object: u32) {
-        if let HitPrice::ByObject(objects) = self
+        if let HitPrice::ByObject { objects, .. } = self
             && let Some(object) = objects.get_mut(object as usize)
         {
             object.hits -= 1;
         }
     }
-}
-
-#[cold]
-fn dearest_of(objects: &[Priced]) -> u64 {
-    objects.iter().map(|object| object.price.all.0).max().unwrap_or(0)
 }
 
 /// An object without a channel is one the engine will refuse; it costs nothing here.

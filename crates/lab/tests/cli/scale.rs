@@ -31,6 +31,27 @@ fn many_groups_and_tasks_side_by_side_are_run() {
     assert!(printed.lines().count() < 500, "what is shown is to be read");
 }
 
+/// As a twin of a program that reads many small files: one trace, and an object for each file. Were building it quadratic, or the price of a hit asked of
+/// all objects for each access, the test would take minutes.
+#[test]
+fn many_files_of_one_task_are_read() {
+    const FILES: usize = 100_000;
+    let directory = tempfile::tempdir().unwrap();
+    let accesses = (0..20_000u32).flat_map(|access| (access * 7 % 400).to_le_bytes());
+    std::fs::write(directory.path().join("one.u32"), accesses.collect::<Vec<u8>>()).unwrap();
+    let mut scenario = "[machine]\nmemory = \"256MiB\"\n[[task]]\nname = \"reader\"\n".to_string();
+    scenario += "[[task.object]]\nchannel = \"anonymous\"\ntrace = \"one.u32\"\n";
+    for file in 0..FILES {
+        let _ = write!(
+            scenario,
+            "[[file]]\nname = \"f{file}\"\nsize = \"4KiB\"\n[[task.object]]\nchannel = \"file\"\nfile = \"f{file}\"\n"
+        );
+    }
+    std::fs::write(directory.path().join("scenario.toml"), scenario).unwrap();
+    let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
+    assert!(printed.contains("20,000 accesses"), "{printed}");
+}
+
 #[test]
 #[ignore = "slow: ci/slow.sh runs it with a release"]
 fn a_hundred_thousand_tasks_are_run() {

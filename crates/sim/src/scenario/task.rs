@@ -243,23 +243,6 @@ impl From<PathBuf> for TraceFile {
 }
 
 impl Task {
-    /// The trace whose accesses an object of the task has: its own, or that of an object before it, which may hold several.
-    pub fn trace_of(&self, at: usize) -> Option<&TraceFile> {
-        let has_accesses = |object: &&Object| object.trace.is_some() || object.workload.is_some();
-        self.object[..=at].iter().rev().find(has_accesses)?.trace.as_ref()
-    }
-
-    /// Whether an object's file is read ahead, as far as its device is.
-    pub fn is_read_ahead(&self, at: usize) -> bool {
-        let is_of_ids = || {
-            let of = self.trace_of(at);
-            of.is_some_and(|of| {
-                of.is_of_ids || of.loaded.as_ref().is_some_and(|loaded| !loaded.has_neighbours)
-            })
-        };
-        self.object[at].read_ahead.unwrap_or_else(|| !is_of_ids())
-    }
-
     /// Pages that deletes in a trace end, if the task makes the trace's accesses and no others: places of deletes count those.
     pub fn removals(&self) -> Option<(usize, &[PlacedCall])> {
         let has_accesses = |object: &Object| object.trace.is_some() || object.workload.is_some();

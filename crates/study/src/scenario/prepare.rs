@@ -66,10 +66,12 @@ pub(super) fn prepare(
 /// Swap of ids is read page by page, as their files are, where the scenario doesn't say and has no other anonymous memory.
 fn page_by_page(scenario: &mut Scenario) {
     const PAGE_CLUSTER: &str = "vm.page-cluster";
-    let objects = scenario.task.iter().flat_map(|task| (0..task.object.len()).map(move |at| (task, at)));
-    let mut anonymous =
-        objects.filter(|(task, at)| task.object[*at].channel == Channel::Anonymous).peekable();
-    let are_ids = anonymous.peek().is_some() && anonymous.all(|(task, at)| !task.is_read_ahead(at));
+    let read_ahead = scenario.files_read_ahead();
+    let objects = scenario.task.iter().enumerate().flat_map(|(index, task)| {
+        task.object.iter().enumerate().map(move |(at, object)| (index, at, object.channel))
+    });
+    let mut anonymous = objects.filter(|(.., channel)| *channel == Channel::Anonymous).peekable();
+    let are_ids = anonymous.peek().is_some() && anonymous.all(|(task, at, _)| !read_ahead.object(task, at));
     if are_ids && scenario.sysctl.get(PAGE_CLUSTER).is_none() {
         scenario.sysctl.0.push((PAGE_CLUSTER.to_string(), Scalar::Integer(0)));
     }

@@ -24,7 +24,7 @@ impl Scenario {
         bdis: &[BdiId],
         sizes: &Files<'_>,
     ) -> Result<OpenFiles, Problem> {
-        let mut files = OpenFiles::new();
+        let (mut files, read_ahead) = (OpenFiles::new(), self.files_read_ahead());
         for (index, file) in self.file.iter().enumerate() {
             let kind = match file.kind {
                 FileKind::Regular => EngineFileKind::Regular,
@@ -34,7 +34,7 @@ impl Scenario {
                 name: file.name.clone(),
                 pages: file.size.pages_ceil(),
                 kind,
-                bdi: self.bdi_of(kind, file.device.as_deref(), self.is_read_ahead(&file.name)),
+                bdi: self.bdi_of(kind, file.device.as_deref(), read_ahead.file(&file.name)),
             };
             let device = (kind == EngineFileKind::Regular).then(|| self.device_index(file.device.as_deref()));
             let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
@@ -54,7 +54,7 @@ impl Scenario {
                     Channel::Tmpfs => EngineFileKind::Tmpfs,
                     _ => EngineFileKind::Regular,
                 };
-                let bdi = self.bdi_of(kind, object.device.as_deref(), task.is_read_ahead(index));
+                let bdi = self.bdi_of(kind, object.device.as_deref(), read_ahead.object(task_index, index));
                 let device =
                     (kind == EngineFileKind::Regular).then(|| self.device_index(object.device.as_deref()));
                 let apart = object.copies_per_file().unwrap_or(task.copies);
