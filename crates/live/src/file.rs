@@ -247,7 +247,7 @@ impl File {
             let opened = Opened { path, how, file, disk, identity, is_stable };
             let (mut locked, id, has_changed) = machine.meet_in_time(&opened)?;
             let length = Arc::clone(&locked.file_mut(id).length);
-            let owner = locked.owner;
+            let owner = locked.files.owner;
             let object = locked.engine.open(owner, id)?;
             let most = machine.limits.handles;
             if object.0 >= most {
@@ -387,7 +387,7 @@ impl File {
         self.0.memory.guarded(|machine| {
             let mut locked = machine.drain(machine.lock()?)?;
             locked = machine.wait_if_going(locked, &self.0)?;
-            let owner = locked.owner;
+            let owner = locked.files.owner;
             Ok(locked.engine.fadvise(owner, self.0.object, of_handle)?)
         })
     }

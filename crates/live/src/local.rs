@@ -85,7 +85,7 @@ impl Locals {
         if !locked.is_reachable(file) {
             return None;
         }
-        let (number, owner) = (file.number(), locked.owner);
+        let (number, owner) = (file.number(), locked.files.owner);
         let words = locked.engine.words_of(owner, file.object);
         let local = &mut self.caches[self.last];
         local.give_back(&locked);
@@ -102,8 +102,8 @@ impl Locals {
         self.caches.retain(|local| Arc::strong_count(&local.ring) > 1);
         let mut locked = machine.lock().ok()?;
         let ring = Arc::new(Ring::new(machine.arena.holds.take_line(thread_number())));
-        locked.rings.push(Arc::clone(&ring));
-        let (files, closed) = (Vec::new(), locked.closed);
+        locked.hits.rings.push(Arc::clone(&ring));
+        let (files, closed) = (Vec::new(), locked.files.closed);
         self.caches.push(Local { machine: machine.id, ring, files, closed });
         Some(self.caches.len() - 1)
     }
@@ -112,7 +112,7 @@ impl Locals {
 impl Local {
     /// Gives the words of files back whose handles are gone.
     fn give_back(&mut self, locked: &Locked<'_>) {
-        if std::mem::replace(&mut self.closed, locked.closed) != locked.closed {
+        if std::mem::replace(&mut self.closed, locked.files.closed) != locked.files.closed {
             let is_gone = |of: &LocalFile| !locked.is_open(of.serial);
             self.files.iter_mut().for_each(|of| _ = of.take_if(|of| is_gone(of)));
         }

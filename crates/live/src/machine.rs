@@ -10,7 +10,8 @@
 mod device; // backing devices, and what each has to do
 mod driven; // misses that no thread waits for
 mod moves; // copies that are made without it
-mod locked; // what is under the lock, and what is done there
+mod inner; // what is under the lock, in parts
+mod locked; // what is done under the lock
 mod files; // which files there are, and how one is forgotten
 mod open_file; // a file: its handles, its lengths, and what of it could not be written
 mod lengths; // how long files are: set, cut, reloaded
@@ -40,8 +41,9 @@ use crate::stats::Histogram;
 use crate::sync::{Condvar, Instant, Mutex, thread};
 
 pub(crate) use files::{FileLimits, Opened, Unwritten};
+use inner::Inner;
 pub(crate) use locked::Locked;
-use locked::{Inner, Miss, Outcome};
+use locked::{Miss, Outcome};
 use moves::Moves;
 use open_file::OpenFile;
 pub use readers::Backend;
@@ -264,10 +266,10 @@ impl Machine {
         locked = self.begin_writes(locked)?;
         let is_alone = self.readers.threads == 0;
         let mut own = if is_alone { usize::MAX } else { own };
-        while !locked.reads.is_empty() {
-            if own > 0 && locked.reads.len() == 1 {
+        while !locked.transfers.reads.is_empty() {
+            if own > 0 && locked.transfers.reads.len() == 1 {
                 // A miss, mostly.
-                let mut read = locked.reads.pop().expect("there is one");
+                let mut read = locked.transfers.reads.pop().expect("there is one");
                 drop(locked);
                 let result = read.perform(&self.arena);
                 locked = self.lock()?;
@@ -275,7 +277,7 @@ impl Machine {
                 own = if is_alone { usize::MAX } else { 0 };
                 continue;
             }
-            let mut reads = std::mem::take(&mut locked.reads);
+            let mut reads = std::mem::take(&mut locked.transfers.reads);
             let mut others = reads.split_off(own.min(reads.len()));
             reads.extend(others.extract_if(.., |read| !read.needs_device()));
             match &self.readers.ring {
@@ -285,7 +287,7 @@ impl Machine {
                 }
                 _ => {
                     others.iter().for_each(|_| self.readers.more.notify_one());
-                    locked.queue.extend(others);
+                    locked.transfers.queue.extend(others);
                     if reads.is_empty() {
                         break;
                     }
@@ -304,10 +306,10 @@ impl Machine {
 
     /// Makes all reads that were asked for, in flight together as far as that can be, or has others make them.
     fn read_together<'a>(&'a self, mut locked: Locked<'a>, file: FileId) -> Result<Locked<'a>, Error> {
-        if locked.reads.len() > 1
+        if locked.transfers.reads.len() > 1
             && let Some(ring) = self.readers.lend()
         {
-            let mut reads = std::mem::take(&mut locked.reads);
+            let mut reads = std::mem::take(&mut locked.transfers.reads);
             let empty: Vec<_> = reads.extract_if(.., |read| !read.needs_device()).collect();
             drop(locked);
             let mut ended = ring.perform(&self.arena, reads);
@@ -470,7 +472,7 @@ impl Machine {
         loop {
             let mut locked = self.drain(self.lock()?)?;
             locked = self.await_change(locked, file)?;
-            let (owner, end) = (locked.owner, pages.end.min(file.bytes().div_ceil(PAGE_SIZE)));
+            let (owner, end) = (locked.files.owner, pages.end.min(file.bytes().div_ceil(PAGE_SIZE)));
             if page >= end {
                 return Ok(());
             }
@@ -534,7 +536,7 @@ impl Machine {
     #[cold]
     pub(crate) fn count_pins(&self, more: i64) {
         if let Ok(mut locked) = self.lock() {
-            locked.pins_of_ended += more;
+            locked.hits.pins_of_ended += more;
         }
     }
 
@@ -582,7 +584,7 @@ mod tests {
     fn break_device(memory: &Memory) {
         // Nothing is mapped at the address zero.
         let broken = std::fs::File::open(Path::new("/proc/self/mem")).unwrap();
-        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk = Arc::new(Real::new(broken));
+        memory.0.machine.lock().unwrap().files.open[0].as_mut().unwrap().disk = Arc::new(Real::new(broken));
     }
 
     fn reads_of(bufs: &mut [[u8; 9]]) -> Vec<ReadAt<'_>> {
@@ -590,7 +592,7 @@ mod tests {
     }
 
     fn idle(memory: &Memory) -> usize {
-        memory.0.machine.lock().unwrap().groups[0].idle.lock().unwrap().len()
+        memory.0.machine.lock().unwrap().files.groups[0].idle.lock().unwrap().len()
     }
 
     #[test]
@@ -622,13 +624,13 @@ mod tests {
         // Whoever can't be lent the file has lost nothing else.
         let (id, object) = (file.0.id, file.0.object);
         let mut locked = memory.0.machine.lock().unwrap();
-        let owner = locked.owner;
+        let owner = locked.files.owner;
         locked.engine.close(owner, object).unwrap();
         drop(locked);
         assert!(file.page(30).is_err());
         assert_eq!(idle(&memory), tasks);
         let locked = memory.0.machine.lock().unwrap();
-        assert!(!locked.files[id.0 as usize].as_ref().unwrap().is_going);
+        assert!(!locked.files.open[id.0 as usize].as_ref().unwrap().is_going);
     }
 
     #[test]
@@ -677,7 +679,7 @@ mod tests {
             file.prefetch(0..64 * PAGE_SIZE).unwrap();
             is_told(file.read_at(&mut [0; 9], 60 * PAGE_SIZE));
             // The device is well again, and nothing of it is left.
-            memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk =
+            memory.0.machine.lock().unwrap().files.open[0].as_mut().unwrap().disk =
                 Arc::new(Real::new(std::fs::File::open(&path).unwrap()));
             file.read_batch(&mut reads_of(&mut bufs)).unwrap();
             assert_eq!(bufs, [[7; 9]; 40]);

@@ -381,7 +381,11 @@ fn beside_reads_a_part_of_a_long_write_is_under_way_that_nobody_waits_for_or_sev
         let wanted = pages.map(|page| file.write_at(&[7; PAGE], page * PAGE_SIZE).unwrap()).count();
         expire("1");
         let asked = || {
-            machine.lock().unwrap().devices[0].writes.iter().map(|write| write.frames.len()).sum::<usize>()
+            machine.lock().unwrap().transfers.devices[0]
+                .writes
+                .iter()
+                .map(|write| write.frames.len())
+                .sum::<usize>()
         };
         while asked() < wanted {
             std::thread::sleep(Duration::from_millis(1));
@@ -390,7 +394,7 @@ fn beside_reads_a_part_of_a_long_write_is_under_way_that_nobody_waits_for_or_sev
     let begins = |is_read: bool| {
         let mut locked = machine.lock().unwrap();
         locked.file_mut(file.0.id).is_cut = false;
-        locked.devices[0].read_at = is_read.then_some(locked.now);
+        locked.transfers.devices[0].read_at = is_read.then_some(locked.now);
         let mut writes: Vec<_> =
             std::iter::from_fn(|| locked.next_write(&machine.arena, 0, super::writes::AT_ONCE)).collect();
         locked.file_mut(file.0.id).is_cut = true;
@@ -400,7 +404,7 @@ fn beside_reads_a_part_of_a_long_write_is_under_way_that_nobody_waits_for_or_sev
         let begun = (writes.len(), pages);
         let mut locked = machine.lock().unwrap();
         writes.into_iter().for_each(|write| locked.write_done(write));
-        assert_eq!((locked.devices[0].writing, locked.devices[0].writing_pages), (0, 0));
+        assert_eq!((locked.transfers.devices[0].writing, locked.transfers.devices[0].writing_pages), (0, 0));
         begun
     };
     let ends = || machine.lock().unwrap().file_mut(file.0.id).is_cut = false;
@@ -408,8 +412,10 @@ fn beside_reads_a_part_of_a_long_write_is_under_way_that_nobody_waits_for_or_sev
     assert_eq!(begins(false), (8, 512));
     assert_eq!([begins(true), begins(true)], [(1, 16); 2]);
     // What is left of it is its rest.
-    let next =
-        machine.lock().unwrap().devices[0].writes.front().map(|write| (write.page % 64, write.frames.len()));
+    let next = machine.lock().unwrap().transfers.devices[0]
+        .writes
+        .front()
+        .map(|write| (write.page % 64, write.frames.len()));
     assert_eq!(next, Some((32, 32)));
     ends();
     file.sync_data().unwrap();
@@ -424,9 +430,9 @@ fn beside_reads_a_part_of_a_long_write_is_under_way_that_nobody_waits_for_or_sev
     file.sync_data().unwrap();
     // A read is said to be one.
     memory.write("/proc/sys/vm/drop_caches", "1").unwrap();
-    machine.lock().unwrap().devices[0].read_at = None;
+    machine.lock().unwrap().transfers.devices[0].read_at = None;
     file.read_at(&mut [0; 9], 0).unwrap();
-    assert!(machine.lock().unwrap().devices[0].read_at.is_some());
+    assert!(machine.lock().unwrap().transfers.devices[0].read_at.is_some());
     assert!(made.bytes()[..1024 * PAGE].iter().all(|byte| *byte == 7));
 }
 

@@ -12,7 +12,8 @@ use std::ops::{Index, IndexMut};
 
 use pageout_engine::{BdiId, Nanos};
 
-use super::locked::{KernelThread, Locked, Runs};
+use super::inner::{KernelThread, Runs};
+use super::locked::Locked;
 use super::transfer::Transfer;
 use crate::error::Error;
 use crate::queue;
@@ -153,21 +154,22 @@ impl IndexMut<usize> for Devices {
 impl Locked<'_> {
     /// The index of a device by its number. The engine hears of a new one, and has a flusher for it.
     pub(super) fn device_numbered(&mut self, number: u64) -> Result<usize, Error> {
-        if let Some(known) = self.devices.numbered(number) {
+        if let Some(known) = self.transfers.devices.numbered(number) {
             return Ok(known);
         }
-        let bdi = match self.devices.devices.is_empty() {
+        let bdi = match self.transfers.devices.devices.is_empty() {
             true => BdiId(0),
             false => self.engine.bdi_register(&format!("{number:x}"))?,
         };
         let now = self.now;
         let started = self.engine.start_kernel_threads();
         let runs = |wait| Runs::after(wait, now);
-        self.threads
+        self.waiting
+            .threads
             .extend(started.into_iter().map(|of| KernelThread { task: of.task, runs: runs(of.wait) }));
         let limits = self.machine().limits;
         let ra_pages = limits.ra_pages.unwrap_or_else(|| queue::ra_pages(number, limits.ra_pages_max));
-        Ok(self.devices.add(number, bdi, ra_pages))
+        Ok(self.transfers.devices.add(number, bdi, ra_pages))
     }
 }
 
@@ -391,7 +393,7 @@ mod tests {
         for backend in BACKENDS {
             let two = two(backend, is_write);
             write(&two.silent, 300, 6);
-            let is_full = || !two.memory.0.machine.lock().unwrap().devices[0].has_room();
+            let is_full = || !two.memory.0.machine.lock().unwrap().transfers.devices[0].has_room();
             await_that("the backlog is not full", is_full);
             two.goes_on("a sync", || {
                 write(&two.other, 60, 7);

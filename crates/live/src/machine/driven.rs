@@ -94,7 +94,8 @@ impl Machine {
     /// Nobody sees these misses through any more: whoever waits for one is told.
     pub(super) fn fail_driven(&self) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let driven: Vec<_> = inner.waiters.iter_mut().filter_map(|waiter| waiter.driven.take()).collect();
+        let driven: Vec<_> =
+            inner.waiting.waiters.iter_mut().filter_map(|waiter| waiter.driven.take()).collect();
         drop(inner);
         let wakers =
             driven.into_iter().filter_map(|driven| driven.flight.ends(driven.at, Err(Error::Poisoned)));
@@ -106,15 +107,15 @@ impl Locked<'_> {
     /// Has a miss go on that can. Returns whether there was one.
     pub(super) fn drive(&mut self) -> bool {
         let now = self.now;
-        while let Some(at) = self.timed.iter().position(|&(time, _)| time <= now) {
-            let task = self.timed.swap_remove(at).1;
+        while let Some(at) = self.waiting.timed.iter().position(|&(time, _)| time <= now) {
+            let task = self.waiting.timed.swap_remove(at).1;
             self.go_on_later(task);
         }
-        let Some(task) = self.due.pop_front() else { return false };
+        let Some(task) = self.waiting.due.pop_front() else { return false };
         // It may have been woken twice, or be another's miss by now.
         let waiter = self.waiter(task);
         if waiter.driven.is_some() && std::mem::take(&mut waiter.is_woken) {
-            self.timed.retain(|&(_, of)| of != task);
+            self.waiting.timed.retain(|&(_, of)| of != task);
             let driven = self.waiter(task).driven.as_mut().expect("it is driven");
             let step = match std::mem::take(&mut driven.starts_again) {
                 true => self.start_again(task),
@@ -127,14 +128,14 @@ impl Locked<'_> {
 
     /// When the next one goes on by itself.
     pub(super) fn next_driven(&self) -> Option<Duration> {
-        let next = self.timed.iter().map(|&(time, _)| time).min()?;
+        let next = self.waiting.timed.iter().map(|&(time, _)| time).min()?;
         Some(Duration::from_nanos(next.0.saturating_sub(self.now.0)))
     }
 
     /// A miss that no thread waits for may go on: not here, as this may be in the middle of something else.
     pub(super) fn go_on_later(&mut self, task: TaskId) {
         self.waiter(task).is_woken = true;
-        self.due.push_back(task);
+        self.waiting.due.push_back(task);
         self.wake_service();
     }
 
@@ -183,13 +184,13 @@ impl Locked<'_> {
                 Step::Again => {
                     // First of all: one reclaimer at a time does.
                     self.waiter(task).is_woken = true;
-                    self.due.push_front(task);
+                    self.waiting.due.push_front(task);
                     return self.wake_service();
                 }
                 Step::Wait(Wait::Io(_) | Wait::Woken) => return,
                 Step::Wait(Wait::WokenOr(span, _) | Wait::Delay(span, _)) => {
                     let at = self.now + span;
-                    self.timed.push((at, task));
+                    self.waiting.timed.push((at, task));
                     return self.wake_service();
                 }
             }
@@ -209,13 +210,13 @@ impl Locked<'_> {
     fn start_again_in(&mut self, task: TaskId, span: Nanos) {
         let at = self.now + span;
         self.waiter(task).driven.as_mut().expect("it is driven").starts_again = true;
-        self.timed.push((at, task));
+        self.waiting.timed.push((at, task));
         self.wake_service();
     }
 
     /// The page of a miss, which is wanted up to a byte of the file, for who may poll when he likes.
     fn hand_out(&self, file: FileId, end: u64, pin: Pin<'_>) -> Result<Held, Error> {
-        let of = self.files[file.0 as usize].as_ref().expect("an access to it is under way");
+        let of = self.files.open[file.0 as usize].as_ref().expect("an access to it is under way");
         if !of.length.reaches(end) {
             return Err(Error::CutMeanwhile { path: of.path.clone() });
         }
@@ -229,6 +230,6 @@ impl Locked<'_> {
     fn land(&mut self, driven: Driven, found: Result<Held, Error>) {
         self.ended(&driven.miss);
         let waker = driven.flight.ends(driven.at, found);
-        self.to_wake.extend(waker);
+        self.effects.to_wake.extend(waker);
     }
 }

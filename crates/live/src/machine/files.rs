@@ -146,7 +146,7 @@ impl Machine {
                 && (of.is_written || of.is_direct || how.is_buffered)
         };
         let locked = self.lock()?;
-        let known = locked.files.iter().flatten().find(serves);
+        let known = locked.files.open.iter().flatten().find(serves);
         Ok(known.map(|of| (Arc::clone(&of.file), Arc::clone(&of.disk))))
     }
 
@@ -177,13 +177,13 @@ impl Machine {
         loop {
             let is_it =
                 |of: &Option<OpenFile>| of.as_ref().is_some_and(|of| of.identity.is_same_file(identity));
-            let known = locked.files.iter().position(is_it);
+            let known = locked.files.open.iter().position(is_it);
             let Some(at) = known else {
                 let lock = if how.takes_lock() { Some(opened.lock()?) } else { None };
                 // Whoever had the lock before may have written it.
                 let identity = self.look_at(opened)?;
                 locked = self.make_room_for(locked, identity.bytes())?;
-                if locked.files.iter().any(is_it) {
+                if locked.files.open.iter().any(is_it) {
                     continue;
                 }
                 let device = locked.device_numbered(how.device_of(identity))?;
@@ -191,26 +191,26 @@ impl Machine {
                     name: path.display().to_string(),
                     pages: identity.bytes().div_ceil(PAGE_SIZE).max(1),
                     kind: FileKind::Regular,
-                    bdi: Bdi { ra_pages: locked.devices[device].ra_pages, ..Bdi::default() },
+                    bdi: Bdi { ra_pages: locked.transfers.devices[device].ra_pages, ..Bdi::default() },
                 };
-                let bdi = locked.devices[device].bdi;
+                let bdi = locked.transfers.devices[device].bdi;
                 let id = locked.engine.file_create_on(spec, bdi)?;
                 let at = id.0 as usize;
-                if locked.files.len() <= at {
-                    locked.files.resize_with(at + 1, || None);
+                if locked.files.open.len() <= at {
+                    locked.files.open.resize_with(at + 1, || None);
                 }
                 let files = (Arc::clone(&opened.file), Arc::clone(&opened.disk), device);
                 let mut of = OpenFile::new(path.to_owned(), files, identity, !how.is_buffered);
                 of.lock = lock;
                 (of.is_written, of.is_stable) = (how.is_writable, opened.is_stable);
-                locked.files[at] = Some(of);
+                locked.files.open[at] = Some(of);
                 return Ok((locked, id, false));
             };
             let id = FileId(at as u32);
             let of = locked.file_mut(id);
             if of.is_going || of.is_ending || of.length.is_changing() {
                 locked = self.wait_while(locked, |inner| {
-                    let of = inner.files.get(at).and_then(Option::as_ref);
+                    let of = inner.files.open.get(at).and_then(Option::as_ref);
                     of.is_some_and(|of| of.is_going || of.is_ending || of.length.is_changing())
                 })?;
                 continue;
@@ -223,7 +223,7 @@ impl Machine {
             let has_changed;
             (locked, has_changed) = self.has_changed_outside(locked, id, (opened, identity))?;
             // Others may have had the lock.
-            if !locked.files.get(at).is_some_and(is_it) {
+            if !locked.files.open.get(at).is_some_and(is_it) {
                 continue;
             }
             let is_dirty = !is_clean(&locked, id);
@@ -299,7 +299,7 @@ impl Machine {
     fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
         let mut stays = Vec::new();
         loop {
-            let reserved = locked.files.iter().flatten().map(|of| of.reserved);
+            let reserved = locked.files.open.iter().flatten().map(|of| of.reserved);
             let sum = reserved.fold(bytes, u64::saturating_add);
             if sum <= self.limits.bytes {
                 return Ok(locked);
@@ -345,8 +345,12 @@ impl Machine {
         let idle = |of: &OpenFile| {
             of.is_idle() && of.busy() == 0 && !of.is_going && !of.is_ending && !of.is_unwritten()
         };
-        let files =
-            locked.files.iter().enumerate().filter_map(|(at, of)| Some((FileId(at as u32), of.as_ref()?)));
+        let files = locked
+            .files
+            .open
+            .iter()
+            .enumerate()
+            .filter_map(|(at, of)| Some((FileId(at as u32), of.as_ref()?)));
         let idle = files.filter(|&(id, of)| idle(of) && may_go(id));
         idle.min_by_key(|(_, of)| of.idle_since).map(|(id, _)| id)
     }
@@ -372,7 +376,7 @@ impl Machine {
             of.is_idle() && of.busy() == 0 && !of.is_going && !of.is_ending && of.writing == 0
         };
         let idle: Vec<_> = (0..)
-            .zip(&locked.files)
+            .zip(&locked.files.open)
             .filter_map(|(at, of)| of.as_ref().filter(|of| is_idle(of)).map(|of| (at, Arc::clone(&of.file))))
             .collect();
         let mut many = idle.len().saturating_sub(self.limits.idle);
@@ -380,7 +384,7 @@ impl Machine {
             let id = FileId(at);
             let is_done = |locked: &Locked<'_>| {
                 let is_it = |of: &OpenFile| is_idle(of) && Arc::ptr_eq(&of.file, &file);
-                locked.files[at as usize].as_ref().is_some_and(is_it) && is_clean(locked, id)
+                locked.files.open[at as usize].as_ref().is_some_and(is_it) && is_clean(locked, id)
             };
             if !is_done(&locked) {
                 continue;
@@ -441,7 +445,7 @@ impl Machine {
 
     /// Has all that is dirty of a file on its device.
     fn write_back<'a>(&'a self, mut locked: Locked<'a>, id: FileId) -> Result<Locked<'a>, Error> {
-        let owner = locked.owner;
+        let owner = locked.files.owner;
         let object = locked.engine.open(owner, id)?;
         let outcome;
         (locked, outcome) = self.sync_object(locked, id, object, false)?;
@@ -453,21 +457,21 @@ impl Machine {
     /// What was written and not synced goes to its devices with the cache, as far as they take it. Returns the files of which that is not known.
     pub(crate) fn write_all_back(&self) -> Result<Vec<Unsaved>, Error> {
         let mut unsaved = Vec::new();
-        let files = self.lock()?.files.len();
+        let files = self.lock()?.files.open.len();
         for at in 0..files {
             let locked = self.lock()?;
             let id = FileId(at as u32);
-            let is_dirty = locked.files[at].is_some() && !is_clean(&locked, id);
+            let is_dirty = locked.files.open[at].is_some() && !is_clean(&locked, id);
             // One that nobody has open, and that is on its device as it is here, is done with: another cache may have it.
             let is_left = |of: &OpenFile| {
                 of.is_written && !of.is_going && (is_dirty || !of.is_idle() || of.is_rounded())
             };
-            if !locked.files[at].as_ref().is_some_and(is_left) {
+            if !locked.files.open[at].as_ref().is_some_and(is_left) {
                 continue;
             }
             let Err(error) = self.write_back(locked, id) else { continue };
             let locked = self.lock()?;
-            let of = locked.files[at].as_ref().expect("nobody forgets it any more");
+            let of = locked.files.open[at].as_ref().expect("nobody forgets it any more");
             let (dirty, writing) = locked.engine.figures().file_dirty(id);
             if (dirty, writing) == (0, 0) && !of.is_unwritten() && !of.is_rounded() {
                 // Only nobody has acknowledged that a write had failed before.
@@ -482,7 +486,7 @@ impl Machine {
     pub(crate) fn unsaved_after_panic(&self) -> Vec<Unsaved> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let look = || {
-            let files = inner.files.iter().enumerate().filter_map(|(at, of)| Some((at, of.as_ref()?)));
+            let files = inner.files.open.iter().enumerate().filter_map(|(at, of)| Some((at, of.as_ref()?)));
             let unsaved = files.map(|(at, of)| {
                 let (dirty, writing) = inner.engine.figures().file_dirty(FileId(at as u32));
                 Unsaved { path: of.path.clone(), pages: dirty.max(writing), why: Error::Poisoned }
@@ -507,9 +511,9 @@ impl Machine {
         let (length, path) = (Arc::clone(&of.length), of.path.clone());
         // The number may be another file's when this has waited.
         let is_it = |of: &OpenFile| Arc::ptr_eq(&of.length, &length);
-        let there = |inner: &super::Inner| inner.files[id.0 as usize].as_ref().is_some_and(is_it);
+        let there = |inner: &super::Inner| inner.files.open[id.0 as usize].as_ref().is_some_and(is_it);
         locked = self.wait_while(locked, |inner| {
-            inner.files[id.0 as usize].as_ref().is_some_and(|of| is_it(of) && of.is_ending)
+            inner.files.open[id.0 as usize].as_ref().is_some_and(|of| is_it(of) && of.is_ending)
         })?;
         if !there(&locked) {
             return Err(Error::Forgotten { path });
@@ -522,7 +526,7 @@ impl Machine {
             }
             Err(error) => {
                 let mut locked = self.lock()?;
-                if let Some(of) = &mut locked.files[id.0 as usize] {
+                if let Some(of) = &mut locked.files.open[id.0 as usize] {
                     // A call that takes bytes away may have narrowed it, too, if nobody has come so far here.
                     if of.is_going {
                         of.length.widen();
@@ -542,10 +546,10 @@ impl Machine {
         id: FileId,
         unwritten: Unwritten,
     ) -> Result<Locked<'a>, Error> {
-        let owner = locked.owner;
+        let owner = locked.files.owner;
         let is_to_be_written = |locked: &Locked<'_>| {
             unwritten == Unwritten::IsWritten
-                && locked.files[id.0 as usize].as_ref().is_some_and(|of| of.is_written)
+                && locked.files.open[id.0 as usize].as_ref().is_some_and(|of| of.is_written)
         };
         if is_to_be_written(&locked) {
             locked = self.write_back(locked, id)?;
@@ -598,7 +602,7 @@ impl Machine {
             locked.engine.close(owner, object)?;
         }
         locked.close_gone()?;
-        if let Some(mut of) = locked.files[id.0 as usize].take() {
+        if let Some(mut of) = locked.files.open[id.0 as usize].take() {
             // The child of a fork may have its descriptor.
             of.unlock();
         }

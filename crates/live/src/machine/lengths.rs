@@ -16,7 +16,8 @@ use std::time::Duration;
 use pageout_engine::{AccessError, FileId, ObjectId, PAGE_SIZE, Pfn, Served, Step};
 
 use super::Machine;
-use super::locked::{Inner, Locked};
+use super::inner::Inner;
+use super::locked::Locked;
 use super::open_file::OpenFile;
 use super::writes::{Begun, DirtyLimits, Owed, Part, Writable};
 use crate::error::Error;
@@ -39,7 +40,7 @@ impl Machine {
         file: FileId,
         length: impl Fn(&OpenFile) -> u64,
     ) -> Result<(Locked<'a>, std::io::Result<()>), Error> {
-        let is_cut = |inner: &Inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_cut);
+        let is_cut = |inner: &Inner| inner.files.open[file.0 as usize].as_ref().is_some_and(|of| of.is_cut);
         locked = self.wait_while(locked, is_cut)?;
         let of = locked.file_mut(file);
         if length(of) == of.on_disk {
@@ -48,7 +49,7 @@ impl Machine {
         }
         of.is_cut = true;
         locked = self.wait_while(locked, |inner| {
-            inner.files[file.0 as usize].as_ref().is_some_and(|of| of.writing > 0)
+            inner.files.open[file.0 as usize].as_ref().is_some_and(|of| of.writing > 0)
         })?;
         let of = locked.file_mut(file);
         // Not before: what was written until then may have made it longer.
@@ -78,11 +79,11 @@ impl Machine {
     ) -> Result<(Locked<'a>, T), Error> {
         // Who forgets the file waits for this.
         locked.file_mut(file).busy += 1;
-        let is_cut = |inner: &Inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_cut);
+        let is_cut = |inner: &Inner| inner.files.open[file.0 as usize].as_ref().is_some_and(|of| of.is_cut);
         locked = self.wait_while(locked, is_cut)?;
         locked.file_mut(file).is_cut = true;
         locked = self.wait_while(locked, |inner| {
-            inner.files[file.0 as usize].as_ref().is_some_and(|of| of.writing > 0)
+            inner.files.open[file.0 as usize].as_ref().is_some_and(|of| of.writing > 0)
         })?;
         let of = locked.file_mut(file);
         let seen = look(of);
@@ -320,7 +321,7 @@ impl Machine {
                         return Err(locked.pinned_page(file, page));
                     }
                     // A device that has the page may keep writers out as a guard does. It ends.
-                    let of = locked.files[file.0 as usize].as_ref();
+                    let of = locked.files.open[file.0 as usize].as_ref();
                     let is_written = of.is_some_and(|of| of.is_stable && of.writing > 0);
                     drop(locked);
                     tries += u32::from(!is_written);
@@ -345,7 +346,7 @@ impl Machine {
             if !locked.is_reachable(file) {
                 return Err(file.forgotten());
             }
-            let (hired, owner) = (locked.hire(0), locked.owner);
+            let (hired, owner) = (locked.hire(0), locked.files.owner);
             let object = locked.engine.lend((owner, file.object), hired.task)?;
             let step = begin(&mut locked, hired.task, object)?;
             let served;

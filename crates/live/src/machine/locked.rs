@@ -1,23 +1,20 @@
-//! What is under the engine's lock, and what is done there.
+//! What is done under the engine's lock.
 //!
 //! Whoever has a [`Locked`] is the only one. Nothing here lets go of it or reads a file: what a call of the engine has decided is noted
 //! ([`Locked::settle`]), and who lets go of the lock copies what has moved.
 
-use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
-use std::task::Waker;
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, CpuId, Engine, FileId, IoError, MemcgId, MmId, Nanos, ObjectId, OomReport, Op,
-    PAGE_SIZE, Pfn, Served, Step, TaskId, Touched, Wait,
+    Access, AccessError, CpuId, FileId, IoError, MemcgId, Nanos, ObjectId, OomReport, Op, PAGE_SIZE, Pfn,
+    Served, Step, TaskId, Touched,
 };
 
-use super::device::Devices;
-use super::driven::Driven;
+use super::inner::{Group, Inner, Runs, Waiter};
 use super::moves::Move;
 use super::open_file::OpenFile;
 use super::transfer::{Failed, PAGE_BYTES, Progress, Transfer, WRITTEN_TOGETHER, Written};
@@ -27,8 +24,7 @@ use crate::cpu_time;
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::gate::Unpinned;
-use crate::ring::{Hits, Read, Ring};
-use crate::sync::thread::Thread;
+use crate::ring::{Hits, Read};
 use crate::sync::{Instant, Mutex, MutexGuard};
 
 /// Reads that have pages promoted, of which the engine is told in one go at most: a page each, mostly.
@@ -66,10 +62,11 @@ impl Drop for Locked<'_> {
         let by_cpu = self.cpu_since.map(|since| cpu_time::of_thread().saturating_sub(since));
         self.machine.held.count(by_cpu.unwrap_or_else(|| self.since.elapsed()));
         let Some(mut inner) = self.inner.take() else { return };
-        if inner.moves.is_empty() && inner.to_wake.is_empty() || std::thread::panicking() {
+        if inner.effects.moves.is_empty() && inner.effects.to_wake.is_empty() || std::thread::panicking() {
             return;
         }
-        let (moves, wakers) = (std::mem::take(&mut inner.moves), std::mem::take(&mut inner.to_wake));
+        let (moves, wakers) =
+            (std::mem::take(&mut inner.effects.moves), std::mem::take(&mut inner.effects.to_wake));
         self.machine.moves.begin(&moves);
         drop(inner);
         for one in moves {
@@ -100,66 +97,6 @@ impl std::ops::DerefMut for Locked<'_> {
     }
 }
 
-/// What is under the lock.
-pub(crate) struct Inner {
-    pub(crate) engine: Engine,
-    ops: Vec<Op>,
-    woken: Vec<TaskId>,
-    /// Decided on, and not begun.
-    moves: Vec<Move>,
-    /// Asked for, and not begun.
-    pub(super) reads: Vec<Transfer>,
-    /// For the threads that read.
-    pub(super) queue: VecDeque<Transfer>,
-    pub(super) devices: Devices,
-    /// Since when nobody could begin any of those that there are.
-    pub(super) held_up_since: Option<Nanos>,
-    pub(super) waiters: Vec<Waiter>,
-    pub(super) threads: Vec<KernelThread>,
-    /// The thread that runs them is waiting.
-    pub(super) service_sleeps: bool,
-    /// Misses that no thread waits for, and that may go on, or will at a time.
-    pub(super) due: VecDeque<TaskId>,
-    pub(super) timed: Vec<(Nanos, TaskId)>,
-    /// To be woken when the lock is free: they may do anything.
-    pub(super) to_wake: Vec<Waker>,
-    /// By file.
-    pub(crate) files: Vec<Option<OpenFile>>,
-    pub(crate) groups: Vec<Group>,
-    /// Has all files open, and never accesses any.
-    pub(crate) owner: TaskId,
-    /// In its name the engine hears of hits.
-    hitter: TaskId,
-    /// It is in the middle of promoting what was read in a call.
-    is_promoting: bool,
-    pub(crate) rings: Vec<Arc<Ring>>,
-    /// Hits that are in no ring any more, and that the engine has not heard of, in order.
-    untold: VecDeque<Read>,
-    /// Of rings whose threads are gone.
-    hits_of_ended: Hits,
-    pub(crate) pins_of_ended: i64,
-    pub(crate) misses: u64,
-    pub(crate) device_reads: u64,
-    pub(crate) device_bytes: u64,
-    pub(crate) device_writes: u64,
-    pub(crate) device_bytes_written: u64,
-    /// Objects of handles that are gone.
-    pub(super) to_close: Vec<ObjectId>,
-    /// Handles of files that there have been, and those that are gone.
-    pub(super) serials: u64,
-    pub(crate) closed: u64,
-    pub(super) now: Nanos,
-    /// When files that nobody has open were looked at last.
-    pub(super) tended_at: Nanos,
-    pub(super) stops: bool,
-}
-
-/// An address space, to which pages are charged, and tasks that access on its behalf.
-pub(crate) struct Group {
-    pub(crate) mm: MmId,
-    pub(super) idle: Arc<Mutex<Vec<TaskId>>>,
-}
-
 /// A task that acts on behalf of a group, and is the group's again when this goes, however that comes.
 pub(crate) struct Hired {
     pub(crate) task: TaskId,
@@ -170,31 +107,6 @@ impl Drop for Hired {
     fn drop(&mut self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.task);
     }
-}
-
-/// A task, and who waits for it.
-#[derive(Default)]
-pub(super) struct Waiter {
-    pub(super) is_woken: bool,
-    pub(super) thread: Option<Thread>,
-    /// No thread does.
-    pub(super) driven: Option<Box<Driven>>,
-}
-
-pub(super) struct KernelThread {
-    pub(super) task: TaskId,
-    pub(super) runs: Runs,
-}
-
-/// When a kernel thread goes on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Runs {
-    Now,
-    /// As soon as this device accepts more writes.
-    WithRoom(usize),
-    WhenWoken,
-    /// At this time, or when it is woken.
-    At(Nanos),
 }
 
 /// What an access has come to that is over.
@@ -254,64 +166,6 @@ impl Miss {
     }
 }
 
-impl Inner {
-    /// Of an engine that has no task yet.
-    pub(super) fn new(mut engine: Engine) -> Inner {
-        let mm = engine.process_create(MemcgId::ROOT);
-        let [owner, hitter] = [(); 2].map(|()| engine.task_create(mm, CpuId(0)));
-        let threads = engine.start_kernel_threads();
-        let threads = threads
-            .into_iter()
-            .map(|thread| KernelThread { task: thread.task, runs: Runs::after(thread.wait, Nanos::ZERO) });
-        Inner {
-            threads: threads.collect(),
-            engine,
-            ops: Vec::new(),
-            woken: Vec::new(),
-            moves: Vec::new(),
-            reads: Vec::new(),
-            queue: VecDeque::new(),
-            devices: Devices::default(),
-            held_up_since: None,
-            waiters: Vec::new(),
-            service_sleeps: false,
-            due: VecDeque::new(),
-            timed: Vec::new(),
-            to_wake: Vec::new(),
-            files: Vec::new(),
-            groups: vec![Group { mm, idle: Arc::default() }],
-            owner,
-            hitter,
-            is_promoting: false,
-            rings: Vec::new(),
-            untold: VecDeque::new(),
-            hits_of_ended: Hits::default(),
-            pins_of_ended: 0,
-            misses: 0,
-            device_reads: 0,
-            device_bytes: 0,
-            device_writes: 0,
-            device_bytes_written: 0,
-            to_close: Vec::new(),
-            serials: 0,
-            closed: 0,
-            now: Nanos::ZERO,
-            tended_at: Nanos::ZERO,
-            stops: false,
-        }
-    }
-}
-
-impl Runs {
-    /// Of a kernel thread that waits from now on.
-    pub(super) fn after(wait: Wait, now: Nanos) -> Runs {
-        match wait {
-            Wait::Io(_) | Wait::Woken => Runs::WhenWoken,
-            Wait::Delay(span, _) | Wait::WokenOr(span, _) => Runs::At(now + span),
-        }
-    }
-}
-
 impl<'a> Locked<'a> {
     pub(super) fn machine(&self) -> &'a Machine {
         self.machine
@@ -320,8 +174,8 @@ impl<'a> Locked<'a> {
     /// A group of its own address space.
     pub(crate) fn add_group(&mut self, memcg: MemcgId) -> usize {
         let mm = self.engine.process_create(memcg);
-        self.groups.push(Group { mm, idle: Arc::default() });
-        self.groups.len() - 1
+        self.files.groups.push(Group { mm, idle: Arc::default() });
+        self.files.groups.len() - 1
     }
 
     fn tell_time(&mut self, since: Duration) {
@@ -333,15 +187,15 @@ impl<'a> Locked<'a> {
 
     pub(super) fn waiter(&mut self, task: TaskId) -> &mut Waiter {
         let at = task.0 as usize;
-        if self.waiters.len() <= at {
-            self.waiters.resize_with(at + 1, Waiter::default);
+        if self.waiting.waiters.len() <= at {
+            self.waiting.waiters.resize_with(at + 1, Waiter::default);
         }
-        &mut self.waiters[at]
+        &mut self.waiting.waiters[at]
     }
 
     /// A task that accesses on behalf of a group, and does nothing else at the moment.
     pub(crate) fn hire(&mut self, group: usize) -> Hired {
-        let Group { mm, idle } = &self.groups[group];
+        let Group { mm, idle } = &self.files.groups[group];
         let (mm, idle) = (*mm, Arc::clone(idle));
         let task = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let task = task.unwrap_or_else(|| self.engine.task_create(mm, CpuId(0)));
@@ -351,7 +205,7 @@ impl<'a> Locked<'a> {
 
     /// All that it takes to read a page of a file on behalf of a group.
     pub(super) fn begin(&mut self, file: &File, group: usize, want: Want) -> Result<Miss, Error> {
-        self.misses += 1;
+        self.transfers.misses += 1;
         self.begin_access(file, group, want, false)
     }
 
@@ -367,15 +221,15 @@ impl<'a> Locked<'a> {
             return Err(file.forgotten());
         }
         let hired = self.hire(group);
-        let (owner, hitter) = (self.owner, self.hitter);
+        let (owner, hitter) = (self.files.owner, self.hits.hitter);
         let object = self.engine.lend((owner, file.object), hired.task)?;
-        if !self.is_promoting {
+        if !self.hits.is_promoting {
             self.engine.pass_call(hitter, hired.task);
         }
         let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
         let access = Access { wanted, ..Access::new(object, want.page, write) };
         self.access_begins(file.id, file.serial);
-        let (of, reads_before) = ((file.id, file.serial), self.device_reads);
+        let (of, reads_before) = ((file.id, file.serial), self.transfers.device_reads);
         let step = Step::Again;
         Ok(Miss { of, hired, access, step, is_spared: false, reads_before, tries: 0, in_vain: 0 })
     }
@@ -390,7 +244,7 @@ impl<'a> Locked<'a> {
 
     /// Makes an access, for the first time or again.
     pub(super) fn start(&mut self, miss: &mut Miss) {
-        miss.reads_before = self.device_reads;
+        miss.reads_before = self.transfers.device_reads;
         if miss.is_spared {
             self.engine.spare_next_throttle(miss.hired.task);
         }
@@ -399,7 +253,7 @@ impl<'a> Locked<'a> {
 
     /// An access is over, and its call perhaps not.
     pub(super) fn ended(&mut self, miss: &Miss) {
-        let hitter = self.hitter;
+        let hitter = self.hits.hitter;
         self.engine.pass_call(miss.hired.task, hitter);
         let (file, serial) = miss.of;
         self.access_ends(file, serial);
@@ -410,23 +264,24 @@ impl<'a> Locked<'a> {
         let machine = self.machine;
         let arena = &machine.arena;
         let inner = &mut **self;
-        let mut ops = std::mem::take(&mut inner.ops);
+        let mut ops = std::mem::take(&mut inner.effects.ops);
         inner.engine.take_ops(&mut ops);
         for op in ops.drain(..) {
             match op {
                 Op::ReadFile { io, file, page, pages, .. } => {
-                    let of =
-                        inner.files[file.0 as usize].as_ref().expect("it is open as long as it has pages");
+                    let of = inner.files.open[file.0 as usize]
+                        .as_ref()
+                        .expect("it is open as long as it has pages");
                     let device = of.device;
-                    inner.devices[device].read_at = Some(inner.now);
+                    inner.transfers.devices[device].read_at = Some(inner.now);
                     // What the device has not got yet is zeroes: nobody has written it, or it would be in memory.
                     let end = of.bytes().min(of.on_disk);
                     let bytes = end.saturating_sub(page * PAGE_SIZE).min(u64::from(pages) * PAGE_SIZE);
                     let frames: Vec<Pfn> = inner.engine.frames_of(io).collect();
-                    frames.iter().for_each(|&pfn| machine.await_move(&mut inner.moves, pfn));
+                    frames.iter().for_each(|&pfn| machine.await_move(&mut inner.effects.moves, pfn));
                     let disk = Arc::clone(&of.disk);
                     let progress = Progress::default();
-                    inner.reads.push(Transfer {
+                    inner.transfers.reads.push(Transfer {
                         io,
                         file,
                         device: device as u32,
@@ -440,9 +295,9 @@ impl<'a> Locked<'a> {
                     });
                 }
                 Op::WriteFile { io, file, page, pfn, .. } => {
-                    machine.await_move(&mut inner.moves, pfn);
-                    let of = inner.files[file.0 as usize].as_ref().expect("it has pages");
-                    let device = &mut inner.devices[of.device];
+                    machine.await_move(&mut inner.effects.moves, pfn);
+                    let of = inner.files.open[file.0 as usize].as_ref().expect("it has pages");
+                    let device = &mut inner.transfers.devices[of.device];
                     device.was_asked = true;
                     let is_next = |last: &&mut Transfer| {
                         last.file == file
@@ -480,7 +335,7 @@ impl<'a> Locked<'a> {
                         let one = Move { from: Pfn(from.0 + at), to: Pfn(to.0 + at) };
                         machine.await_moves_of_others(one.from);
                         machine.await_moves_of_others(one.to);
-                        inner.moves.push(one);
+                        inner.effects.moves.push(one);
                     }
                 }
                 // A file that is forgotten stays as it is on its device, and one that is made shorter is cut there.
@@ -488,21 +343,21 @@ impl<'a> Locked<'a> {
                 op => panic!("a cache of files is asked for {op:?}"),
             }
         }
-        inner.ops = ops;
+        inner.effects.ops = ops;
         self.wake();
     }
 
     /// Makes all moves that were decided on.
     fn make_moves(&mut self) {
         let machine = self.machine;
-        self.moves.drain(..).for_each(|one| one.make(&machine.arena));
+        self.effects.moves.drain(..).for_each(|one| one.make(&machine.arena));
     }
 
     fn wake(&mut self) {
-        let mut woken = std::mem::take(&mut self.woken);
+        let mut woken = std::mem::take(&mut self.effects.woken);
         self.engine.take_woken(&mut woken);
         for task in woken.drain(..) {
-            if let Some(thread) = self.threads.iter_mut().find(|thread| thread.task == task) {
+            if let Some(thread) = self.waiting.threads.iter_mut().find(|thread| thread.task == task) {
                 thread.runs = Runs::Now;
                 self.wake_service();
                 continue;
@@ -515,13 +370,13 @@ impl<'a> Locked<'a> {
                 self.go_on_later(task);
             }
         }
-        self.woken = woken;
+        self.effects.woken = woken;
     }
 
     /// The thread that runs kernel threads has something to do.
     pub(super) fn wake_service(&mut self) {
         // A call to wake it costs as much as the rest of what is done here.
-        if std::mem::take(&mut self.service_sleeps) {
+        if std::mem::take(&mut self.waiting.service_sleeps) {
             self.machine.service.notify_one();
         }
     }
@@ -533,14 +388,14 @@ impl<'a> Locked<'a> {
 
     /// A read has ended: what it has filled can be seen, and who waited for it goes on.
     pub(super) fn read_done(&mut self, read: Transfer, result: Result<(), Failed>) {
-        self.device_reads += 1;
+        self.transfers.device_reads += 1;
         match result {
             Ok(()) => {
-                self.device_bytes += u64::from(read.bytes);
+                self.transfers.device_bytes += u64::from(read.bytes);
                 read.frames.iter().for_each(|&pfn| self.machine.arena.gate(pfn).open());
             }
             Err(failed) => {
-                if let Some(of) = &mut self.files[read.file.0 as usize] {
+                if let Some(of) = &mut self.files.open[read.file.0 as usize] {
                     of.failed = Some((read.page, failed));
                 }
             }
@@ -553,13 +408,13 @@ impl<'a> Locked<'a> {
     pub(super) fn collect_hits(&mut self) {
         let holds = &self.machine.arena.holds;
         let inner = &mut **self;
-        inner.rings.retain(|ring| {
+        inner.hits.rings.retain(|ring| {
             let is_over = ring.is_over();
-            ring.drain(&mut inner.untold);
+            ring.drain(&mut inner.hits.untold);
             if is_over {
                 ring.line.into_iter().for_each(|line| holds.give_back(line));
-                inner.hits_of_ended += ring.hits();
-                inner.pins_of_ended += ring.pins();
+                inner.hits.of_ended += ring.hits();
+                inner.hits.pins_of_ended += ring.pins();
             }
             !is_over
         });
@@ -567,17 +422,17 @@ impl<'a> Locked<'a> {
 
     /// Tells the engine of hits that were collected; false where there are more, and others should have the lock first: pages were promoted.
     pub(super) fn drain_step(&mut self) -> bool {
-        if self.is_promoting {
-            let hitter = self.hitter;
+        if self.hits.is_promoting {
+            let hitter = self.hits.hitter;
             let step = self.engine.resume(hitter);
             self.told(step);
             return false;
         }
         let mut promoted = 0;
-        while let Some(&first) = self.untold.front() {
-            let run = self.untold.iter().take_while(|read| read.object() == first.object()).count();
+        while let Some(&first) = self.hits.untold.front() {
+            let run = self.hits.untold.iter().take_while(|read| read.object() == first.object()).count();
             promoted += self.tell_hits(first.object(), run);
-            if self.is_promoting || promoted >= PROMOTED_MAX {
+            if self.hits.is_promoting || promoted >= PROMOTED_MAX {
                 return false;
             }
         }
@@ -586,15 +441,15 @@ impl<'a> Locked<'a> {
 
     /// Tells the engine of so many hits through one handle, or of as many as a step takes. Returns how many of them had something to promote.
     fn tell_hits(&mut self, object: ObjectId, run: usize) -> u64 {
-        let mut untold = std::mem::take(&mut self.untold);
+        let mut untold = std::mem::take(&mut self.hits.untold);
         let mut reads = &untold.make_contiguous()[..run];
-        let (owner, hitter) = (self.owner, self.hitter);
+        let (owner, hitter) = (self.files.owner, self.hits.hitter);
         let mut promoted = 0;
         // It may have been closed meanwhile.
         if let Ok(object) = self.engine.lend((owner, object), hitter) {
             let access =
                 |read: Read| Access { wanted: read.wanted(), ..Access::new(object, read.page(), false) };
-            while !reads.is_empty() && !self.is_promoting && promoted < PROMOTED_MAX {
+            while !reads.is_empty() && !self.hits.is_promoting && promoted < PROMOTED_MAX {
                 let hits = self.engine.run_hits(hitter, reads, access);
                 reads = &reads[hits..];
                 let Some((&read, rest)) = reads.split_first() else { break };
@@ -611,14 +466,14 @@ impl<'a> Locked<'a> {
         }
         let told = run - reads.len();
         untold.drain(..told);
-        self.untold = untold;
+        self.hits.untold = untold;
         promoted
     }
 
     /// The engine was told of a hit that ends its call.
     fn told(&mut self, step: Step) {
         self.settle();
-        self.is_promoting = match step {
+        self.hits.is_promoting = match step {
             Step::Again => true,
             Step::Done(_) => false,
             Step::Wait(wait) => panic!("who was told of a hit waits: {wait:?}"),
@@ -627,8 +482,8 @@ impl<'a> Locked<'a> {
 
     /// Hits of all threads.
     pub(crate) fn hits(&self) -> Hits {
-        let mut hits = self.hits_of_ended;
-        self.rings.iter().for_each(|ring| hits += ring.hits());
+        let mut hits = self.hits.of_ended;
+        self.hits.rings.iter().for_each(|ring| hits += ring.hits());
         hits
     }
 
@@ -654,7 +509,7 @@ impl<'a> Locked<'a> {
                 Touched::Gone => Outcome::Again,
                 Touched::Frame(pfn) => {
                     let machine = self.machine;
-                    machine.await_move(&mut self.moves, pfn);
+                    machine.await_move(&mut self.effects.moves, pfn);
                     Outcome::Found(Ok(pfn))
                 }
                 other => panic!("an access to a file ended with {other:?}"),
@@ -686,12 +541,12 @@ impl<'a> Locked<'a> {
     }
 
     fn path_of(&self, file: FileId) -> PathBuf {
-        self.files[file.0 as usize].as_ref().map_or_else(PathBuf::new, |of| of.path.clone())
+        self.files.open[file.0 as usize].as_ref().map_or_else(PathBuf::new, |of| of.path.clone())
     }
 
     /// What an access's failure means to who made it.
     fn failure(&self, file: FileId, page: u64, error: AccessError) -> Error {
-        let (of, path) = (self.files[file.0 as usize].as_ref(), self.path_of(file));
+        let (of, path) = (self.files.open[file.0 as usize].as_ref(), self.path_of(file));
         match (error, of.and_then(|of| of.failed)) {
             (AccessError::Oom(mut report), _) => {
                 report.held = self.pinned();
@@ -716,7 +571,7 @@ impl<'a> Locked<'a> {
             }
             (AccessError::Writeback, _) => {
                 // What another file's pages have met, if its own have met nothing.
-                let of_device = || of.and_then(|of| self.devices[of.device].write_error);
+                let of_device = || of.and_then(|of| self.transfers.devices[of.device].write_error);
                 let errno = of.and_then(|of| of.write_error).or_else(of_device).unwrap_or(libc::EIO);
                 Error::Io { op: "write-back", path, page: None, source: io::Error::from_raw_os_error(errno) }
             }
@@ -726,8 +581,8 @@ impl<'a> Locked<'a> {
 
     /// How many pages guards hold.
     pub(crate) fn pinned(&self) -> u64 {
-        let of_rings: i64 = self.rings.iter().map(|ring| ring.pins()).sum();
+        let of_rings: i64 = self.hits.rings.iter().map(|ring| ring.pins()).sum();
         let arena = &self.machine.arena;
-        (of_rings + self.pins_of_ended).max(0) as u64 + arena.owned_pins() + arena.holds.count()
+        (of_rings + self.hits.pins_of_ended).max(0) as u64 + arena.owned_pins() + arena.holds.count()
     }
 }

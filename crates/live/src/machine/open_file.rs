@@ -221,14 +221,14 @@ impl OpenFile {
 impl Locked<'_> {
     /// A file that somebody has open, or an access to which is under way.
     pub(crate) fn file_mut(&mut self, file: FileId) -> &mut OpenFile {
-        self.files[file.0 as usize].as_mut().expect("nobody forgets it before")
+        self.files.open[file.0 as usize].as_mut().expect("nobody forgets it before")
     }
 
     /// A handle of a file has this object of the owner's. Returns a number that no other handle has.
     pub(crate) fn opened(&mut self, file: FileId, object: ObjectId) -> u64 {
-        self.serials += 1;
-        let serial = self.serials;
-        let of = self.files[file.0 as usize].as_mut().expect("it was just opened");
+        self.files.serials += 1;
+        let serial = self.files.serials;
+        let of = self.files.open[file.0 as usize].as_mut().expect("it was just opened");
         of.handles.push(Handle { serial, object, under_way: 0, is_dropped: false });
         serial
     }
@@ -256,21 +256,21 @@ impl Locked<'_> {
 
     /// Changes a handle. Its object is to be closed if nobody needs that any more.
     fn with_handle(&mut self, file: FileId, serial: u64, change: impl FnOnce(&mut Handle)) {
-        let Some(of) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
+        let Some(of) = self.files.open.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
         let Some(at) = of.handles.iter().position(|of| of.serial == serial) else { return };
         let handle = &mut of.handles[at];
         change(handle);
         if handle.is_dropped && handle.under_way == 0 {
             let object = of.handles.swap_remove(at).object;
-            self.closed += 1;
-            self.to_close.push(object);
+            self.files.closed += 1;
+            self.files.to_close.push(object);
             self.wake_service();
         }
     }
 
     /// A file that nobody has open has no lock once all of it is written. Whether only its length on its device is left to be set.
     pub(super) fn unlock_if_done(&mut self, file: FileId) -> bool {
-        let Some(of) = &self.files[file.0 as usize] else { return false };
+        let Some(of) = &self.files.open[file.0 as usize] else { return false };
         let is_done = of.is_idle() && self.engine.figures().file_dirty(file) == (0, 0);
         if of.lock.is_none() || !is_done || of.writing > 0 {
             return false;
@@ -284,9 +284,11 @@ impl Locked<'_> {
 
     /// Whether nobody has a file open any more, which is noted.
     pub(crate) fn becomes_idle(&mut self, file: FileId) -> bool {
-        self.serials += 1;
-        let now = self.serials;
-        let Some(of) = self.files.get_mut(file.0 as usize).and_then(Option::as_mut) else { return false };
+        self.files.serials += 1;
+        let now = self.files.serials;
+        let Some(of) = self.files.open.get_mut(file.0 as usize).and_then(Option::as_mut) else {
+            return false;
+        };
         of.idle_since = now;
         let is_idle = of.is_idle();
         self.unlock_if_done(file);
@@ -296,23 +298,24 @@ impl Locked<'_> {
     /// Whether files that nobody has open are to be looked at again: one may have been deleted.
     pub(super) fn is_time_to_tend(&mut self) -> bool {
         let now = self.now;
-        let is_due = self.tended_at + TENDED_EVERY <= now;
+        let is_due = self.files.tended_at + TENDED_EVERY <= now;
         if is_due {
-            self.tended_at = now;
+            self.files.tended_at = now;
         }
-        is_due && self.files.iter().flatten().any(OpenFile::is_idle)
+        is_due && self.files.open.iter().flatten().any(OpenFile::is_idle)
     }
 
     /// When they are to be looked at next, if there is any.
     pub(super) fn next_tending(&self) -> Option<Duration> {
-        let has_idle = self.files.iter().flatten().any(OpenFile::is_idle);
-        has_idle.then(|| Duration::from_nanos((self.tended_at + TENDED_EVERY).0.saturating_sub(self.now.0)))
+        let has_idle = self.files.open.iter().flatten().any(OpenFile::is_idle);
+        has_idle
+            .then(|| Duration::from_nanos((self.files.tended_at + TENDED_EVERY).0.saturating_sub(self.now.0)))
     }
 
     /// Closes what nobody needs any more. The engine has heard of all hits: it may be in the middle of one else.
     pub(crate) fn close_gone(&mut self) -> Result<(), Error> {
-        let owner = self.owner;
-        while let Some(object) = self.to_close.pop() {
+        let owner = self.files.owner;
+        while let Some(object) = self.files.to_close.pop() {
             self.engine.close(owner, object)?;
         }
         Ok(())
@@ -328,35 +331,35 @@ impl Locked<'_> {
     /// A page of a file whose write can't begin, as somebody writes to it in place.
     pub(super) fn held_write(&self, file: FileId) -> Option<(u64, Pfn)> {
         let arena = &self.machine().arena;
-        let device = self.files[file.0 as usize].as_ref()?.device;
-        let of_file = self.devices[device].writes.iter().filter(|write| write.file == file);
+        let device = self.files.open[file.0 as usize].as_ref()?.device;
+        let of_file = self.transfers.devices[device].writes.iter().filter(|write| write.file == file);
         let mut pages = of_file.flat_map(|write| (write.page..).zip(write.frames.iter().copied()));
         pages.find(|&(_, pfn)| arena.gate(pfn).is_written())
     }
 
     /// Whether there is a handle of this number.
     pub(crate) fn is_open(&self, serial: u64) -> bool {
-        self.files.iter().flatten().any(|of| of.has(serial))
+        self.files.open.iter().flatten().any(|of| of.has(serial))
     }
 
     /// All objects of a file, which are to be closed.
     pub(crate) fn take_objects(&mut self, file: FileId) -> Vec<ObjectId> {
-        let of = self.files[file.0 as usize].as_mut();
+        let of = self.files.open[file.0 as usize].as_mut();
         let handles = of.map_or_else(Vec::new, |of| std::mem::take(&mut of.handles));
-        self.closed += handles.len() as u64;
+        self.files.closed += handles.len() as u64;
         handles.into_iter().map(|of| of.object).collect()
     }
 
     /// Nobody may bring in pages of a file, or anybody again.
     pub(crate) fn set_going(&mut self, file: FileId, is_going: bool) {
-        if let Some(of) = &mut self.files[file.0 as usize] {
+        if let Some(of) = &mut self.files.open[file.0 as usize] {
             of.is_going = is_going;
         }
     }
 
     /// Whether pages of a file may be brought in through a handle.
     pub(crate) fn is_reachable(&self, file: &File) -> bool {
-        let of = self.files.get(file.id.0 as usize).and_then(Option::as_ref);
+        let of = self.files.open.get(file.id.0 as usize).and_then(Option::as_ref);
         of.is_some_and(|of| !of.is_going && of.has(file.serial))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pageout_engine::Step;
 
 use super::Machine;
-use super::locked::{KernelThread, Runs};
+use super::inner::{KernelThread, Runs};
 use super::transfer::Transfer;
 use super::uring::Uring;
 use crate::sync::wait_at_most;
@@ -24,12 +24,12 @@ impl Machine {
             if locked.stops {
                 return;
             }
-            locked.service_sleeps = false;
+            locked.waiting.service_sleeps = false;
             locked = match self.drain(locked) {
                 Ok(locked) => locked,
                 Err(_) => return,
             };
-            if locked.drive() || locked.devices.have_writes() {
+            if locked.drive() || locked.transfers.devices.have_writes() {
                 locked = match self.read(locked, 0) {
                     Ok(locked) => locked,
                     Err(_) => return,
@@ -48,41 +48,41 @@ impl Machine {
             let now = locked.now;
             let is_due = |thread: &KernelThread| match thread.runs {
                 Runs::Now => true,
-                Runs::WithRoom(device) => locked.devices[device].has_room(),
+                Runs::WithRoom(device) => locked.transfers.devices[device].has_room(),
                 Runs::WhenWoken => false,
                 Runs::At(time) => time <= now,
             };
-            if let Some(at) = locked.threads.iter().position(is_due) {
-                let task = locked.threads[at].task;
+            if let Some(at) = locked.waiting.threads.iter().position(is_due) {
+                let task = locked.waiting.threads[at].task;
                 let step = locked.engine.resume(task);
-                locked.threads[at].runs = match step {
+                locked.waiting.threads[at].runs = match step {
                     Step::Again => Runs::Now,
                     Step::Wait(wait) => Runs::after(wait, now),
                     Step::Done(served) => panic!("a kernel thread has ended: {served:?}"),
                 };
                 locked.settle();
                 if step == Step::Again
-                    && let Some(device) = locked.devices.asked_without_room()
+                    && let Some(device) = locked.transfers.devices.asked_without_room()
                 {
                     // Who submits more than a device takes sleeps until it has taken some.
-                    locked.threads[at].runs = Runs::WithRoom(device);
+                    locked.waiting.threads[at].runs = Runs::WithRoom(device);
                 }
                 let _ = self.read(locked, 0);
                 continue;
             }
-            let next = locked.threads.iter().filter_map(|thread| match thread.runs {
+            let next = locked.waiting.threads.iter().filter_map(|thread| match thread.runs {
                 Runs::At(time) => Some(Duration::from_nanos(time.0 - now.0)),
                 _ => None,
             });
             let next = next.chain(locked.next_driven());
             let next = next.chain(locked.next_tending());
             // Somebody was writing to a page that is to go to its device.
-            let held_up = locked.devices.have_writes().then_some(HELD_UP);
+            let held_up = locked.transfers.devices.have_writes().then_some(HELD_UP);
             let next = next.chain(held_up).min().unwrap_or(Duration::from_secs(60));
-            if !(locked.due.is_empty() && locked.to_wake.is_empty()) {
+            if !(locked.waiting.due.is_empty() && locked.effects.to_wake.is_empty()) {
                 continue;
             }
-            locked.service_sleeps = true;
+            locked.waiting.service_sleeps = true;
             let inner = locked.into_inner();
             wait_at_most(&self.service, inner, next);
         }
@@ -126,7 +126,9 @@ impl Machine {
             let next = next.or_else(|| inner.next_read(self.io_threads()));
             reads = if next.as_ref().is_some_and(Transfer::is_write) { 0 } else { reads + 1 };
             let Some(mut transfer) = next else {
-                if inner.devices.is_one_held_up() && std::mem::take(&mut inner.service_sleeps) {
+                if inner.transfers.devices.is_one_held_up()
+                    && std::mem::take(&mut inner.waiting.service_sleeps)
+                {
                     // Somebody is writing to what is to be written. The engine's own thread looks again.
                     self.service.notify_one();
                 }
@@ -137,8 +139,10 @@ impl Machine {
                 continue;
             };
             let device = transfer.device as usize;
-            inner.devices[device].threads += 1;
-            if inner.devices.iter().count() > 1 && (inner.devices.have_writes() || !inner.queue.is_empty()) {
+            inner.transfers.devices[device].threads += 1;
+            if inner.transfers.devices.iter().count() > 1
+                && (inner.transfers.devices.have_writes() || !inner.transfers.queue.is_empty())
+            {
                 // What this thread has passed, or comes to only after this, may be of a device that has threads left.
                 self.readers.more.notify_one();
             }
@@ -146,7 +150,7 @@ impl Machine {
             let result = transfer.perform(&self.arena);
             match self.lock() {
                 Ok(mut locked) => {
-                    locked.devices[device].threads -= 1;
+                    locked.transfers.devices[device].threads -= 1;
                     locked.transfer_done(transfer, result);
                     inner = locked.into_inner();
                 }

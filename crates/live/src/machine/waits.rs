@@ -109,7 +109,7 @@ impl Machine {
             locked = self.lock()?;
             waited += span;
             // Any read that has ended may have been of its group.
-            if waited >= crowded.most || locked.device_reads != miss.reads_before {
+            if waited >= crowded.most || locked.transfers.device_reads != miss.reads_before {
                 return Ok(locked);
             }
             span = (2 * span).min(Duration::from_millis(1));
@@ -169,7 +169,7 @@ impl Machine {
         const IS_LONG: Duration = Duration::from_millis(200);
         let began = Instant::now();
         let of = |inner: &'_ Inner, is: fn(&OpenFile) -> bool| {
-            inner.files[file.0 as usize].as_ref().is_some_and(is)
+            inner.files.open[file.0 as usize].as_ref().is_some_and(is)
         };
         loop {
             let waits = if of(&locked, |of| of.is_going) {
@@ -212,7 +212,7 @@ impl Machine {
             return Ok(locked);
         }
         locked = self.wait_while(locked, |inner| {
-            inner.files[file.id.0 as usize]
+            inner.files.open[file.id.0 as usize]
                 .as_ref()
                 .is_some_and(|of| (of.is_going || of.length.is_changing()) && of.has(file.serial))
         })?;
@@ -232,7 +232,9 @@ impl Machine {
             return Ok(locked);
         }
         locked = self.wait_while(locked, |locked| {
-            locked.files[file.id.0 as usize].as_ref().is_some_and(|of| of.is_going && of.has(file.serial))
+            locked.files.open[file.id.0 as usize]
+                .as_ref()
+                .is_some_and(|of| of.is_going && of.has(file.serial))
         })?;
         if locked.is_reachable(file) { Ok(locked) } else { Err(file.forgotten()) }
     }
@@ -312,7 +314,7 @@ mod tests {
         let late = Arc::new(Late { bytes: MAX, may_answer: Mutex::new(false), changed: Condvar::new() });
         let real = Real::new(OpenOptions::new().read(true).write(true).open(&path).unwrap());
         std::fs::remove_file(&path).unwrap();
-        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().disk =
+        memory.0.machine.lock().unwrap().files.open[0].as_mut().unwrap().disk =
             Arc::new(Failing::new(real, Arc::clone(&late) as Arc<dyn Faults>));
         file.prefetch(0..MAX).unwrap();
         assert_eq!(small.read("memory.current").unwrap().trim(), MAX.to_string());
@@ -384,7 +386,7 @@ mod tests {
         *late.may_answer.lock().unwrap() = true;
         late.changed.notify_all();
         let began = Instant::now();
-        while memory.0.machine.lock().unwrap().files[0].is_some() {
+        while memory.0.machine.lock().unwrap().files.open[0].is_some() {
             assert!(began.elapsed() < Duration::from_secs(5), "the deleted file keeps its space");
             thread::sleep(Duration::from_millis(10));
         }
@@ -405,7 +407,7 @@ mod tests {
         let mut bufs = [[0; 9]; 1];
         let pending = file.submit(reads_of(0, &mut bufs)).unwrap();
         // As a reload does, which may be refused then.
-        memory.0.machine.lock().unwrap().files[0].as_mut().unwrap().copy_pins();
+        memory.0.machine.lock().unwrap().files.open[0].as_mut().unwrap().copy_pins();
         *late.may_answer.lock().unwrap() = true;
         late.changed.notify_all();
         while memory.stats().unwrap().pinned == 0 {

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use pageout_engine::{CpuId, FileId, IoError, Nanos, ObjectId, PAGE_SIZE, Pfn, Served, Step, Wait};
 
-use super::locked::{Inner, Locked, Miss, Outcome, Runs};
+use super::inner::{Inner, Runs};
+use super::locked::{Locked, Miss, Outcome};
 use super::transfer::{Transfer, Written};
 use super::{Machine, Want};
 use crate::arena::{Arena, Writing};
@@ -104,19 +105,19 @@ pub(crate) const BYTES_MAX: u64 = PAGE_SIZE << 30;
 impl Inner {
     /// The device of a file, unless it is forgotten.
     pub(super) fn device_of(&self, file: FileId) -> Option<usize> {
-        self.files.get(file.0 as usize)?.as_ref().map(|of| of.device)
+        self.files.open.get(file.0 as usize)?.as_ref().map(|of| of.device)
     }
 
     /// Takes the first read out of the queue that a thread may begin.
     pub(super) fn take_read(&mut self, may: impl Fn(&Inner, &Transfer) -> bool) -> Option<Transfer> {
-        let at = self.queue.iter().position(|read| may(self, read))?;
-        self.queue.remove(at)
+        let at = self.transfers.queue.iter().position(|read| may(self, read))?;
+        self.transfers.queue.remove(at)
     }
 
     /// Takes the next read that one of so many threads of the cache may begin.
     pub(super) fn next_read(&mut self, threads: usize) -> Option<Transfer> {
-        let most = self.devices.threads_of_each(threads);
-        self.take_read(|inner, read| inner.devices[read.device as usize].threads < most)
+        let most = self.transfers.devices.threads_of_each(threads);
+        self.take_read(|inner, read| inner.transfers.devices[read.device as usize].threads < most)
     }
 
     /// Takes the next write that one of so many threads of the cache may begin: of each device in its turn.
@@ -126,12 +127,15 @@ impl Inner {
         writers: usize,
         threads: usize,
     ) -> Option<Transfer> {
-        let (most, threads) = (self.devices.writers_of_each(writers), self.devices.threads_of_each(threads));
-        for device in self.devices.in_turn() {
-            if self.devices[device].threads < threads
+        let (most, threads) = (
+            self.transfers.devices.writers_of_each(writers),
+            self.transfers.devices.threads_of_each(threads),
+        );
+        for device in self.transfers.devices.in_turn() {
+            if self.transfers.devices[device].threads < threads
                 && let Some(write) = self.next_write(arena, device, most)
             {
-                self.devices.has_had_turn(device);
+                self.transfers.devices.has_had_turn(device);
                 return Some(write);
             }
         }
@@ -140,7 +144,7 @@ impl Inner {
 
     /// Takes the next write of a device that may begin and that nobody waits for, if fewer than so many are under way.
     pub(super) fn next_write(&mut self, arena: &Arena, device: usize, most: usize) -> Option<Transfer> {
-        let of = &self.devices[device];
+        let of = &self.transfers.devices[device];
         let is_read = of.read_at.is_some_and(|at| self.now.0 - at.0 < IS_READ_FOR.0);
         let piece = if is_read { PAGES_BESIDE_READS } else { usize::MAX };
         let room = piece.saturating_sub(of.writing_pages);
@@ -151,12 +155,12 @@ impl Inner {
     /// without end.
     fn take_write(&mut self, arena: &Arena, device: usize, piece: usize, room: usize) -> Option<Transfer> {
         let is_cut = |write: &Transfer| {
-            let of = self.files[write.file.0 as usize].as_ref();
+            let of = self.files.open[write.file.0 as usize].as_ref();
             of.is_some_and(|of| of.is_cut)
         };
         let mut at = 0;
         let piece = loop {
-            let write = self.devices[device].writes.get(at)?;
+            let write = self.transfers.devices[device].writes.get(at)?;
             if is_cut(write) {
                 at += 1;
                 continue;
@@ -170,13 +174,14 @@ impl Inner {
                 // Its neighbours do not wait for a page that somebody holds.
                 Some(held) if held > 0 => break held,
                 Some(_) => {
-                    let rest = self.devices[device].writes[at].split_off(1);
-                    rest.into_iter().for_each(|rest| self.devices[device].writes.insert(at + 1, rest));
+                    let rest = self.transfers.devices[device].writes[at].split_off(1);
+                    rest.into_iter()
+                        .for_each(|rest| self.transfers.devices[device].writes.insert(at + 1, rest));
                     at += 1;
                 }
             }
         };
-        let of = &mut self.devices[device];
+        let of = &mut self.transfers.devices[device];
         let write = match of.writes[at].split_off(piece) {
             Some(rest) => std::mem::replace(&mut of.writes[at], rest),
             None => of.writes.remove(at)?,
@@ -184,7 +189,7 @@ impl Inner {
         of.writing += 1;
         of.writing_pages += write.frames.len();
         of.is_written = true;
-        if let Some(of) = &mut self.files[write.file.0 as usize] {
+        if let Some(of) = &mut self.files.open[write.file.0 as usize] {
             of.writing += 1;
         }
         Some(write)
@@ -209,15 +214,15 @@ impl Locked<'_> {
         if is_stable {
             frames.iter().for_each(|&pfn| machine.arena.gate(pfn).unpin());
         }
-        self.device_writes += 1;
-        self.held_up_since = None;
-        self.device_bytes_written += u64::from(bytes) - failed.len() as u64 * PAGE_SIZE;
-        let had_room = self.devices[device].has_room();
-        self.devices[device].writing -= 1;
-        self.devices[device].writing_pages -= frames.len();
-        self.devices[device].write_error = failed.last().map(|&(_, errno)| errno);
+        self.transfers.device_writes += 1;
+        self.transfers.held_up_since = None;
+        self.transfers.device_bytes_written += u64::from(bytes) - failed.len() as u64 * PAGE_SIZE;
+        let had_room = self.transfers.devices[device].has_room();
+        self.transfers.devices[device].writing -= 1;
+        self.transfers.devices[device].writing_pages -= frames.len();
+        self.transfers.devices[device].write_error = failed.last().map(|&(_, errno)| errno);
         let mut is_awaited = false;
-        if let Some(of) = &mut self.files[file.0 as usize] {
+        if let Some(of) = &mut self.files.open[file.0 as usize] {
             of.writing -= 1;
             of.needs_flush = true;
             is_awaited = of.is_cut && of.writing == 0;
@@ -243,14 +248,14 @@ impl Locked<'_> {
         self.settle();
         if self.unlock_if_done(file) {
             // The engine's own thread sees to its length.
-            self.tended_at = Nanos::ZERO;
+            self.files.tended_at = Nanos::ZERO;
             self.wake_service();
         }
-        let has_room = self.devices[device].has_room();
+        let has_room = self.transfers.devices[device].has_room();
         if is_awaited || !had_room && has_room {
             machine.wake_idle();
         }
-        if has_room && self.threads.iter().any(|thread| thread.runs == Runs::WithRoom(device)) {
+        if has_room && self.waiting.threads.iter().any(|thread| thread.runs == Runs::WithRoom(device)) {
             self.wake_service();
         }
     }
@@ -262,15 +267,19 @@ impl Locked<'_> {
         let is_held_up =
             |write: &Transfer| write.frames.iter().any(|&pfn| machine.arena.gate(pfn).is_written());
         // Of all devices: as long as one has something in flight, memory may come of it.
-        let are_held_up = self.devices.have_writes()
-            && self.devices.iter().all(|device| device.writing == 0 && device.writes.iter().all(is_held_up));
+        let are_held_up = self.transfers.devices.have_writes()
+            && self
+                .transfers
+                .devices
+                .iter()
+                .all(|device| device.writing == 0 && device.writes.iter().all(is_held_up));
         if !are_held_up {
-            self.held_up_since = None;
+            self.transfers.held_up_since = None;
             return;
         }
         let now = self.now;
-        if now.0 - self.held_up_since.get_or_insert(now).0 >= LONG.0 {
-            self.held_up_since = None;
+        if now.0 - self.transfers.held_up_since.get_or_insert(now).0 >= LONG.0 {
+            self.transfers.held_up_since = None;
             self.engine.writes_are_held_up();
             self.settle();
         }
@@ -279,7 +288,7 @@ impl Locked<'_> {
     /// Whether a page that is to be written in this part has to be read first, if it is not in memory. It is another answer whenever others have had the
     /// lock: they may have written it, and it may have gone to its device since.
     fn say_what_is_written(&mut self, miss: &Miss, file: FileId, part: Part) {
-        let of = self.files[file.0 as usize].as_ref().expect("an access to it is under way");
+        let of = self.files.open[file.0 as usize].as_ref().expect("an access to it is under way");
         let is_partial = of.has_more_than(part);
         let said = self.engine.set_partial_writes(miss.hired.task, miss.access.object, is_partial);
         debug_assert!(said.is_ok(), "it was lent the file");
@@ -294,13 +303,13 @@ impl Machine {
 
     /// Begins what may begin of the writes that were asked for.
     pub(super) fn begin_writes<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
-        if locked.devices.are_idle() {
+        if locked.transfers.devices.are_idle() {
             return Ok(locked);
         }
-        locked.devices.forget_who_was_asked();
+        locked.transfers.devices.forget_who_was_asked();
         if self.io_threads() == 0 {
             let next = |locked: &mut Locked<'_>| {
-                let mut devices = locked.devices.in_turn();
+                let mut devices = locked.transfers.devices.in_turn();
                 devices.find_map(|device| locked.take_write(&self.arena, device, usize::MAX, usize::MAX))
             };
             while let Some(mut write) = next(&mut locked) {
@@ -311,7 +320,7 @@ impl Machine {
             }
         } else if let Some(ring) = &self.readers.ring {
             let mut begun = Vec::new();
-            for device in locked.devices.in_turn() {
+            for device in locked.transfers.devices.in_turn() {
                 begun.extend(std::iter::from_fn(|| locked.next_write(&self.arena, device, AT_ONCE)));
             }
             if !begun.is_empty() {
@@ -320,11 +329,15 @@ impl Machine {
                 locked = self.lock()?;
             }
         } else {
-            let most = locked.devices.writers_of_each(self.writers_max());
-            let more = locked.devices.iter().map(|of| of.writes.len().min(most.saturating_sub(of.writing)));
+            let most = locked.transfers.devices.writers_of_each(self.writers_max());
+            let more = locked
+                .transfers
+                .devices
+                .iter()
+                .map(|of| of.writes.len().min(most.saturating_sub(of.writing)));
             (0..more.sum()).for_each(|_| self.readers.more.notify_one());
         }
-        if locked.devices.is_one_held_up() {
+        if locked.transfers.devices.is_one_held_up() {
             // Somebody is writing to what is to be written. The engine's own thread looks again.
             locked.wake_service();
         }
@@ -333,15 +346,16 @@ impl Machine {
 
     /// Who has asked for more writes than a device takes waits until it has taken some.
     pub(super) fn await_room<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
-        let Some(device) = locked.devices.asked_without_room() else { return Ok(locked) };
+        let Some(device) = locked.transfers.devices.asked_without_room() else { return Ok(locked) };
         locked = self.begin_writes(locked)?;
-        self.wait_while(locked, |inner| !inner.devices[device].has_room())
+        self.wait_while(locked, |inner| !inner.transfers.devices[device].has_room())
     }
 
     /// Makes the writes of a device that were asked for, beside those who do it anyway.
     fn write_now<'a>(&'a self, mut locked: Locked<'a>, device: usize) -> Result<Locked<'a>, Error> {
         loop {
-            let ring = if locked.devices[device].writes.len() > 1 { self.readers.lend() } else { None };
+            let ring =
+                if locked.transfers.devices[device].writes.len() > 1 { self.readers.lend() } else { None };
             let most = if ring.is_some() { SYNCED_AT_ONCE } else { 1 };
             let next = |_| locked.take_write(&self.arena, device, usize::MAX, usize::MAX);
             let mut writes: Vec<_> = (0..most).map_while(next).collect();
@@ -373,7 +387,7 @@ impl Machine {
 
     /// Threads that write do so beside who waits for it.
     fn help_write<'a>(&self, locked: Locked<'a>, device: usize) -> Locked<'a> {
-        let more = locked.devices[device].writes.len().min(self.writers_max());
+        let more = locked.transfers.devices[device].writes.len().min(self.writers_max());
         (0..more).for_each(|_| self.readers.more.notify_one());
         locked
     }
@@ -394,7 +408,7 @@ impl Machine {
         let mut locked = self.drain(self.lock()?)?;
         local::give_back(self, &locked);
         locked = self.wait_if_going(locked, file)?;
-        locked.misses += 1;
+        locked.transfers.misses += 1;
         let want = Want { page: part.page, bytes: PAGE_SIZE };
         let mut miss = locked.begin_access(file, group, want, true)?;
         miss.is_spared = limits == DirtyLimits::Spare;
@@ -475,7 +489,7 @@ impl Machine {
         is_all: bool,
     ) -> Result<(Locked<'a>, Result<(), Error>), Error> {
         let hired = locked.hire(0);
-        let owner = locked.owner;
+        let owner = locked.files.owner;
         let lent = locked.engine.lend((owner, object), hired.task)?;
         let mut step = locked.engine.fsync(hired.task, lent)?;
         let of = locked.file_mut(file);
@@ -486,7 +500,7 @@ impl Machine {
             locked.settle();
             locked = match step {
                 Step::Done(Served::Synced(result)) => break result,
-                Step::Again if locked.devices[device].has_room() => {
+                Step::Again if locked.transfers.devices[device].has_room() => {
                     // Neighbours become one write if they are asked for before it begins.
                     drop(locked);
                     self.lock()?
@@ -553,7 +567,7 @@ impl Machine {
         is_all: bool,
     ) -> Result<Locked<'a>, Error> {
         let is_flushing =
-            |inner: &Inner| inner.files[file.0 as usize].as_ref().is_some_and(|of| of.is_flushing);
+            |inner: &Inner| inner.files.open[file.0 as usize].as_ref().is_some_and(|of| of.is_flushing);
         locked = self.wait_while(locked, is_flushing)?;
         let of = locked.file_mut(file);
         #[cfg(test)]
@@ -564,7 +578,7 @@ impl Machine {
             return Ok(locked);
         }
         of.is_flushing = true;
-        let (disk, owner) = (Arc::clone(&of.disk), locked.owner);
+        let (disk, owner) = (Arc::clone(&of.disk), locked.files.owner);
         locked.engine.flush_begins(owner, object)?;
         drop(locked);
         let flushed = disk.flush(is_all);
@@ -596,7 +610,7 @@ impl Machine {
     pub(crate) fn acknowledge(&self, file: &File) -> Result<(), Error> {
         // A file that cannot be forgotten after all stays, with its errors.
         let mut locked = self.wait_if_going(self.lock()?, file)?;
-        let owner = locked.owner;
+        let owner = locked.files.owner;
         locked.engine.acknowledge_write_errors(owner, file.object)?;
         let of = locked.file_mut(file.id);
         of.flush_error = None;
