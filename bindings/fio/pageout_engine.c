@@ -11,7 +11,7 @@
  * `continue_on_error` work. A write is in memory when it is over, so the disk may be found full by a later write or sync: give
  * the job an `end_fsync`.
  *
- * It is compiled against the headers of the fio that runs it (ci/fio.sh), whose interface differs by version.
+ * It is compiled against the headers of the fio that runs it (ci/slow/fio.sh), whose interface differs by version.
  */
 #include <errno.h>
 #include <limits.h>
@@ -121,7 +121,7 @@ static int engine_init(struct thread_data *td) {
     int64_t said = 0;
     int length;
     if (td->io_ops != &ioengine) {
-        log_err("pageout: built against the headers of another fio (ci/fio.sh has the way)\n");
+        log_err("pageout: built against the headers of another fio (ci/slow/fio.sh has the way)\n");
         return 1;
     }
     length = snprintf(json, sizeof json, "{\"budget\": %llu, \"policy\": \"%s\", \"backend\": \"%s\"}", with->budget,

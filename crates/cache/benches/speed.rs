@@ -1,5 +1,5 @@
 //! Nanoseconds an access of each policy and each curve: `cargo bench -p pageout-cache`. Best of five; trust the ratios. With `--goals` only
-//! those that `ci/bench.sh` sets beside others.
+//! those that `ci/figures/bench.sh` sets beside others.
 //!
 //! Zipf 0.99, 10 million accesses to 1 million ids, memory for a tenth of the pages that come.
 

@@ -253,7 +253,7 @@ fn a_store_has_all_that_was_committed_after_a_kill() {
 }
 
 #[test]
-#[ignore = "200 kills of each backend: ci/crash.sh"]
+#[ignore = "200 kills of each backend: ci/slow/crash.sh"]
 fn killed_at_two_hundred_points() {
     for backend in backends() {
         let (mut found, began) = (Found::default(), Instant::now());

@@ -315,7 +315,7 @@ fn pages_bound_to(node: u64) -> [u64; 2] {
 }
 
 #[test]
-#[ignore = "takes a machine of two NUMA nodes, as ci/two-nodes.sh has one"]
+#[ignore = "takes a machine of two NUMA nodes, as ci/slow/two-nodes.sh has one"]
 fn pages_are_on_the_node_of_slow_memory_until_they_are_promoted_to_the_other() {
     let made = Made::new("two-nodes", 1024 * PAGE);
     let nodes = [Node::bound_to(0), Node::slow(8 * MIB).on_numa_node(1)];

@@ -1,4 +1,4 @@
-/* SIEVE as a shared library, to time one beside the same policy built in (ci/own-policy.py). A hit sets a byte; the hand passes by what was used. */
+/* SIEVE as a shared library, to time one beside the same policy built in (ci/figures/own-policy.py). A hit sets a byte; the hand passes by what was used. */
 #include <stdlib.h>
 
 #include "pageout_policy.h"

@@ -1,4 +1,4 @@
-"""Promises of the Python package. `ci/python.sh` runs them with the wheel installed; the program's own answers are asked for by `python -m pageout`."""
+"""Promises of the Python package. `ci/slow/python.sh` runs them with the wheel installed; the program's own answers are asked for by `python -m pageout`."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 //! The speed budgets, each beside what it is a ratio of, interleaved in one run: `cargo bench -p pageout-sim --bench budgets`.
 //!
-//! `ci/bench.sh` runs it side by side with libCacheSim. Words after `--` select rows by part of their names; `--tsv` runs one
+//! `ci/figures/bench.sh` runs it side by side with libCacheSim. Words after `--` select rows by part of their names; `--tsv` runs one
 //! round and prints it for a script; `--small` takes an eighth of the pages and other accesses, for tools that slow a program down.
 //!
 //! Zipf 0.99 over 1 M pages. *Bare walk* is the least that any simulator must do: for each access, read and write one word of

@@ -1,7 +1,7 @@
 //! Random runs of the byte machine.
 //!
 //! A run is made from a seed. A run that fails is cut down to the actions that matter and printed with its seed. `PAGEOUT_RUNS`
-//! asks for more runs than a test should take (`ci/long.sh` does), `PAGEOUT_SEED` for the run of one seed.
+//! asks for more runs than a test should take (`ci/slow/long.sh` does), `PAGEOUT_SEED` for the run of one seed.
 
 use super::actions::{
     Action, Setup, TASKS, action, huge_action, setup, sparing_setup, tiered_action, tiered_setup,

@@ -82,7 +82,7 @@ fn check_order(printed: &str, parts: &[&str]) {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn an_ablation_has_a_line_for_every_value_below_its_seam() {
     let text = printed(MIXED, "ablate scenario.toml --repeat 2 --set kernel.profile=mglru@6.12");
     check_order(
@@ -172,7 +172,7 @@ set = { sysctl.kernel.numa_balancing = 2, sysctl.vm.pghot_record_hintfaults_enab
 "#;
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn mechanisms_of_tiers_are_turned_with_figures_of_tiers_from_the_variant_that_is_asked_for() {
     let text = printed(TIERS, "ablate scenario.toml --variant on --repeat 1");
     check_order(
@@ -283,7 +283,7 @@ fn a_scenario_that_fails_as_it_is_has_no_ablation() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn ablation_and_crossover_do_not_depend_on_how_many_run_at_the_same_time() {
     for command in ["ablate scenario.toml --switch harvest --switch balance", "crossover scenario.toml"] {
         let with_jobs = |jobs: &str| printed(MIXED, &format!("{command} --repeat 2 --json --jobs {jobs}"));
@@ -428,7 +428,7 @@ fn a_grid_of_ablations_prints_its_points_signs_sizes_and_what_turns() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_crossover_over_a_grid_is_the_crossover_at_each_of_its_points() {
     let over = json(MIXED, "crossover scenario.toml --repeat 2 --over memcg./app.memory.max=768KiB,1MiB");
     let points = over["points"].as_array().unwrap();

@@ -30,7 +30,7 @@ workload = { pattern = "sequential" }
 "#;
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn advise_tier_tells_how_much_memory_may_be_slower_and_no_run_is_above_what_is_best() {
     let directory = with_scenario(CHURN);
     let advise = |arguments: &[&str]| {
@@ -97,7 +97,7 @@ workload = { pattern = "hot_set", ops = 200_000, hot_pages_fraction = 0.1, hot_a
 "#;
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn advise_tier_puts_the_scenarios_own_nodes_aside_and_tries_every_source() {
     let directory = with_scenario(ON_ITS_NODES);
     let advise = |arguments: &[&str]| {
@@ -126,7 +126,7 @@ fn advise_tier_puts_the_scenarios_own_nodes_aside_and_tries_every_source() {
 
 /// Where demotion alone is best there is little to turn, so knobs are turned beside it, where something is promoted.
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn advise_tier_turns_the_knobs_of_a_source_that_promotes() {
     let directory = with_scenario(CHURN);
     let always = ["advise-tier", "scenario.toml", "--ratio", "1:1", "--device", "cxl-1.1", "--json"];
@@ -200,7 +200,7 @@ workload = { pattern = "zipf", alpha = 0.9, ops = 3_000, write_ratio = 0.1 }
 "#;
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn less_fast_memory_never_gains_without_a_reason_and_what_it_saves_is_of_the_whole_machine() {
     let directory = with_scenario(DATABASE);
     let always = ["advise-tier", "scenario.toml", "--ratio", "2:1,1:1,1:4", "--device", "cxl-1.1,pmem"];
@@ -264,7 +264,7 @@ fn without_migration(told: &serde_json::Value) -> &serde_json::Value {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn an_expensive_beginning_is_left_out_of_the_loss_as_the_same_work_at_each_ratio() {
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let whole = advised(FILLED_FIRST, &["--warm-up", "none"]);
@@ -291,7 +291,7 @@ fn an_expensive_beginning_is_left_out_of_the_loss_as_the_same_work_at_each_ratio
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn what_is_run_for_advice_is_the_run_that_run_shows() {
     for scenario in [FILLED_FIRST, CHURN, DATABASE] {
         let directory = with_scenario(scenario);
@@ -313,7 +313,7 @@ fn what_is_run_for_advice_is_the_run_that_run_shows() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn advice_that_half_of_the_work_would_not_give_says_so() {
     let says = |limit: &str| {
         let told = advised(FILLED_FIRST, &["--warm-up", "none", "--loss", limit]);
@@ -347,7 +347,7 @@ fn a_run_that_ends_at_a_time_loses_accesses_after_the_same_work() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn half_of_the_scale_is_made_again_and_the_verdicts_stand_side_by_side() {
     let database = DATABASE.replace("3_000", "1_000");
     let directory = with_scenario(&database);

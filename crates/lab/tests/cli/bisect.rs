@@ -42,7 +42,7 @@ fn rule<'a>(found: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn bisect_names_the_rate_limit_of_flushes_for_a_premature_out_of_memory() {
     let found = json(TURNS_OVER, "bisect scenario.toml --from 6.1 --to 6.12 --repeat 2");
     assert_eq!(found["figure"], "fails");
@@ -73,7 +73,7 @@ workload = { pattern = "zipf", alpha = 0.9, ops = 40_000 }
 "#;
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_rule_is_named_without_a_doubt_only_where_its_interval_keeps_above_half_of_the_change() {
     let directory = with_scenario(SHORT);
     let bisect = |more: &str| {
@@ -109,7 +109,7 @@ fn a_rule_that_the_scenario_sets_itself_does_not_differ_between_versions() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn rules_stand_in_the_order_in_which_they_came_and_the_page_has_a_bar_a_rule() {
     let directory = with_scenario(TURNS_OVER);
     let command = "bisect scenario.toml --from 6.1 --to 6.12 --repeat 1 --report page.html";

@@ -227,7 +227,7 @@ fn names_that_there_are_not_are_answered_with_those_that_there_are() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_page_that_came_back_after_an_eviction_is_said_to_have_even_if_it_left_again() {
     let looping = GOOD.replace("pattern = \"zipf\", ops = 5000", "pattern = \"looping\", ops = 5000");
     let directory = with_scenario(&looping);
@@ -347,7 +347,7 @@ fn words(value: &serde_json::Value, found: &mut std::collections::BTreeSet<(Stri
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn the_words_of_the_json_form_are_these() {
     let mut found = std::collections::BTreeSet::new();
     for profile in ["classic@6.12", "mglru@v4-2021", "mglru@6.12", "mglru@6.16", "mglru@2026", "lru", "sieve"]
@@ -422,7 +422,7 @@ fn tells(scenario: &str, page: &str, parts: &[&str]) {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_promoted_page_tells_who_found_it_hot_and_between_which_nodes_it_moved() {
     let balancing = with_sysctl("kernel.numa_balancing = 2");
     let way = [

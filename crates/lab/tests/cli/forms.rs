@@ -204,7 +204,7 @@ fn every_command_is_one_whose_forms_are_looked_at_or_known_to_have_none() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn every_command_has_its_result_in_every_form_and_in_a_file() {
     let directory = with_inputs();
     for (command, has_table) in &every_command() {

@@ -203,7 +203,7 @@ fn all_keys() -> impl Iterator<Item = &'static Key> {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn every_range_of_the_reference_is_accepted_to_its_ends_and_nothing_beyond() {
     let (mut tried, mut wrong) = (0, Vec::new());
     for key in all_keys() {

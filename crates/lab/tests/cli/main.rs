@@ -67,7 +67,7 @@ mod zram; // compressed swap
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The program under test: the one built with the tests, or the release that `ci/test.sh` and `ci/slow.sh` name.
+/// The program under test: the one built with the tests, or the release that `ci/gate/test.sh` and `ci/slow/tests.sh` name.
 fn binary() -> String {
     std::env::var("PAGEOUT_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_pageout").to_string())
 }

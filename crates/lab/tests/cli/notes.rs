@@ -100,7 +100,7 @@ fn a_limit_beyond_the_machine_is_told_by_check_and_run() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn readings_beyond_what_a_result_holds_are_thinned_and_it_says_so() {
     let often = |every: &str| {
         format!(

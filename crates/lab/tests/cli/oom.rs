@@ -297,7 +297,7 @@ object = [{ channel = "anonymous", size = "80MiB", workload = { pattern = "fill"
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_swap_device_that_fails_every_write_ends_in_want_of_memory() {
     let failing = r#"
 [[memcg]]

@@ -24,7 +24,7 @@ fn recorded() -> PathBuf {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_kill_of_a_real_kernel_is_a_kill_here_after_as_many_calls_that_look_at_nothing() {
     let output = validate(&recorded(), &["ou600.classic.1", "ou400t.classic.t", "ou400.mglru.1", "--json"]);
     let judged: Value = serde_json::from_str(&check_success(&output)).unwrap();
@@ -44,7 +44,7 @@ fn recordings_in_a_folder_within_are_named() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn an_outcome_that_the_simulator_does_not_have_falls_short() {
     let survived = changed("ou600.classic.1", |run| run["killed"] = false.into());
     let output = validate(survived.path(), &["ou600.classic.1"]);

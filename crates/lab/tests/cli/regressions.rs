@@ -2,7 +2,7 @@
 
 use super::{GOOD, check_failure, check_success, pageout, scenarios, text, with_scenario};
 
-/// What is expected holds: `ci/scenarios.sh` compares the variants of each, and fails where it doesn't.
+/// What is expected holds: `ci/gate/scenarios.sh` compares the variants of each, and fails where it doesn't.
 #[test]
 fn each_known_bug_has_two_sides_and_says_what_is_expected_of_them_and_why() {
     let directory = scenarios().join("regressions");
@@ -29,7 +29,7 @@ fn each_known_bug_has_two_sides_and_says_what_is_expected_of_them_and_why() {
     }
 }
 
-/// `ci/scenarios.sh` compares the others, too: docs/results/predictions.md.
+/// `ci/gate/scenarios.sh` compares the others, too: docs/results/predictions.md.
 #[test]
 fn what_was_predicted_of_a_kernel_before_it_ran_is_still_predicted() {
     let predictions = scenarios().join("predictions");

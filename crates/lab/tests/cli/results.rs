@@ -46,7 +46,7 @@ fn a_result_says_what_work_the_kernel_did() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_run_says_for_what_its_tasks_were_throttled_and_for_what_reclaim_waited() {
     let scenario = scenarios().join("regressions/c6-too-many-isolated.toml");
     let scenario = scenario.to_str().unwrap();
@@ -147,7 +147,7 @@ fn write_traces(directory: &std::path::Path) -> Vec<&'static str> {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_trace_past_its_memory_is_read_again_with_the_same_figures_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     for trace in write_traces(directory.path()) {

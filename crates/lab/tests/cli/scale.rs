@@ -53,7 +53,7 @@ fn many_files_of_one_task_are_read() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_hundred_thousand_tasks_are_run() {
     let task = |index: usize| {
         format!(

@@ -137,7 +137,7 @@ fn a_soft_limit_without_cgroup_v1_or_of_no_size_is_refused_with_its_line() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn the_shipped_scenario_shows_what_soft_limits_are_for() {
     let output = pageout(&scenarios(), &["compare", "soft-limits.toml", "--json"]);
     let result: Value = serde_json::from_str(&check_success(&output)).unwrap();

@@ -44,7 +44,7 @@ fn collected(directory: &Path, into: &str) -> String {
 const CELLS: usize = 2 * (8 + 16 + 8 + 32) + 8;
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_sweep_that_was_killed_goes_on_and_comes_to_what_an_undisturbed_one_does() {
     let folder = folder(PLAN);
     let at = folder.path();
@@ -74,7 +74,7 @@ fn a_sweep_that_was_killed_goes_on_and_comes_to_what_an_undisturbed_one_does() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn shards_together_are_the_whole_and_a_damaged_part_is_run_again() {
     let folder = folder(PLAN);
     let at = folder.path();

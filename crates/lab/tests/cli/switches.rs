@@ -36,7 +36,7 @@ fn figures(scenario: &str, settings: &[&str]) -> Value {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn each_switch_changes_the_result_of_the_scenario_that_is_said_to_show_it() {
     let mut unchanged: BTreeMap<&str, Value> = BTreeMap::new();
     for switch in SWITCHES {
@@ -52,7 +52,7 @@ fn each_switch_changes_the_result_of_the_scenario_that_is_said_to_show_it() {
 
 /// Tiers are the machine's, and so are the counters that tell of them.
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn each_mechanism_of_tiers_changes_the_counters_of_the_run_that_is_said_to_show_it() {
     let mut unchanged: BTreeMap<(&str, Option<&str>), Value> = BTreeMap::new();
     let mut same = Vec::new();
@@ -124,7 +124,7 @@ fn the_reference_names_the_scenario_that_shows_a_switch() {
 
 /// A rule that only the other lists read is left out of `bisect` before it runs. It is tried where it is said to show.
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn rules_that_only_other_lists_read_change_nothing() {
     let mut unchanged: BTreeMap<(&str, &str), Value> = BTreeMap::new();
     let mut changing = Vec::new();

@@ -105,7 +105,7 @@ fn tiers_list_their_nodes_and_a_tier_that_is_not_there_is_refused() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn memory_tiering_promotes_a_hot_set_and_its_knobs_can_be_written_while_it_runs() {
     check_success(&pageout(&scenarios(), &["compare", "hot-set-on-slow-memory.toml"]));
     let event =
@@ -189,7 +189,7 @@ workload = { pattern = "uniform", ops = 8000000 }
 "#;
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn every_source_of_hot_pages_promotes_what_is_in_use() {
     let directory = with_scenario(HOT_ON_SLOW);
     let run = |settings: &[&str]| -> serde_json::Value {
@@ -518,7 +518,7 @@ fn a_row_of_distances_says_which_node_is_nearest_from_there() {
 
 /// What it costs to find pages in use is one figure, and its parts; each source has its own.
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_run_with_tiers_tells_what_tracking_took_and_how_much_its_records_take() {
     let directory = with_scenario(HOT_ON_SLOW);
     let run = |settings: &[&str]| -> serde_json::Value {
@@ -645,7 +645,7 @@ fn slips_of_the_third_posting_are_refused_with_records_that_it_has_not() {
 
 /// The published case, at 1/1024.
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn where_all_is_hot_promotion_thrashes_and_the_governor_slows_it_down() {
     let directory = scenarios();
     let times = |settings: &[&str]| -> Vec<f64> {
@@ -667,7 +667,7 @@ fn where_all_is_hot_promotion_thrashes_and_the_governor_slows_it_down() {
 
 /// Hot memory of several sizes beside fast memory of 128 MiB, from one that fits to one that does not, each page standing for some.
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_governor_promotes_no_more_than_there_would_be_and_costs_no_throughput() {
     let text = |size: u32, hot: &str, stands_for: u32| {
         format!(

@@ -679,7 +679,7 @@ fn background_work_counts_its_pages_down_from_a_longs_largest() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_groups_writers_are_told_beside_the_limit_of_the_machine() {
     let grouped = WRITER.replace(
         "[[task]]\nname = \"writer\"\n",

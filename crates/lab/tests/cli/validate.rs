@@ -73,7 +73,7 @@ fn change_runs(dir: &Path, change: impl Fn(&mut Value)) {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn recorded_runs_are_reproduced_within_their_tolerances() {
     let of_each_class = [
         "fr-loop.classic.1",
@@ -130,7 +130,7 @@ fn traced_flushes_widen_no_range_of_the_repeats_made_without() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn blanking_the_answers_changes_no_simulated_figure() {
     let runs = [
         "--json",
@@ -175,7 +175,7 @@ fn copy_of_machine() -> tempfile::TempDir {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn blanking_the_answers_of_a_whole_machine_changes_no_simulated_figure() {
     let runs = ["--json", "ft-global.*", "gl-zipf090.mglru.1"];
     let informed = simulated(&validate(&ground_truth().join("machine"), &runs));
@@ -209,13 +209,13 @@ fn a_whole_machine_is_played_where_its_class_limits_shares() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
     let folder = ground_truth().join("tiering");
     let run = "numa-promote.classic.1";
     let played = |folder: &Path| validate(folder, &[run, "--json"]);
     let whole = played(&folder);
-    check_success(&whole); // its figures are within their tolerances; ci/validate.sh looks at all runs
+    check_success(&whole); // its figures are within their tolerances; ci/gate/validate.sh looks at all runs
     let copy = copy_of(&folder);
     change_runs(copy.path(), |run| run["vmstat_delta"]["pgpromote_success"] = 1_234_567.into());
     let output = played(copy.path());
@@ -227,7 +227,7 @@ fn memory_tiering_is_as_recorded_and_its_answers_change_no_simulated_figure() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn zswap_is_as_recorded_and_its_sums_are_equal_in_every_simulation() {
     let copy = copy_of(&ground_truth().join("zswap"));
     let played = ["zswap-shrink.classic.2", "--verbose"];
@@ -254,7 +254,7 @@ fn zswap_is_as_recorded_and_its_sums_are_equal_in_every_simulation() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn dirty_pages_are_as_recorded_and_none_is_lost() {
     let copy = copy_of(&ground_truth().join("dirty"));
     // Reclaim that met a tenth of the dirty pages more is not this kernel's.
@@ -408,7 +408,7 @@ fn a_malformed_folder_is_refused_by_file() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_run_whose_answer_is_blank_falls_short_by_name_whatever_its_class() {
     for run in ["fr-loop.mglru.1", "fr-loop.classic.1"] {
         for field in ["vmstat_delta", "memcg_delta"] {
@@ -498,7 +498,7 @@ fn flushes_are_taken_before_the_next_access_than_the_one_that_they_came_in() {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_run_without_repeats_is_simulated_as_often_as_phases_single_says() {
     let copy = copy_of_ground_truth();
     let simulations = |phases: &str| {
@@ -582,7 +582,7 @@ fn the_limit_at_which_a_loop_stops_hitting_is_the_kernels_to_the_page() {
 /// Whoever finds a page with readahead's mark holds it while the next ones are read. Where reclaim for these could take it, five accesses
 /// of this run bring it in once more.
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_mapping_with_readahead_and_all_its_inputs_is_as_recorded_page_by_page() {
     let folder = ground_truth().join("inputs");
     let run = "rl-mzipf.classic.w1";
@@ -608,7 +608,7 @@ fn misses_off(output: &std::process::Output) -> f64 {
 
 /// What of it lies where before the first access is worth 8 % of the misses of this run.
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn a_whole_machine_goes_on_from_the_state_in_which_it_was_found() {
     let folder = ground_truth().join("machine-inputs");
     let run = "gl-mixb.classic.f1";

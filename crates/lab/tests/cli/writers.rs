@@ -34,7 +34,7 @@ workload = {{ pattern = "sequential", write_ratio = 1 }}
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn equal_writers_get_equal_shares_of_the_device_and_together_all_of_it() {
     // Who is looked at when is chance, and tells in a minute: of 5 to 16 writers one is 1 to 13 % off, in no order.
     for (count, percent) in [(2, 2.0), (4, 5.0), (8, 13.0)] {

@@ -2,7 +2,7 @@
 //!
 //! `cargo test` calls each of them in a folder that has what it names. What takes longer than a moment is ended then: all that the line says was
 //! read by that time, since only runs can be ended. Lines that need root, or input from another program, are read by the command line's parser
-//! alone. `ci/slow.sh` runs all of them to their end, with a shell.
+//! alone. `ci/slow/tests.sh` runs all of them to their end, with a shell.
 
 // Tests write the files they need, and a test that can't is a failed test.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
@@ -27,7 +27,7 @@ fn manifest() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The program: the one built with the tests, or the release that `ci/slow.sh` names.
+/// The program: the one built with the tests, or the release that `ci/slow/tests.sh` names.
 fn binary() -> String {
     std::env::var("PAGEOUT_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_pageout").to_string())
 }
@@ -304,7 +304,7 @@ fn run_whole(folder: &Path, line: &Line) -> Result<(), String> {
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn command_lines_of_help_run_to_their_end() {
     each(found().examples.iter(), run_whole);
 }

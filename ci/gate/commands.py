@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Whether the outputs that the documentation shows are what the program prints: README.md, docs/*.md, scenarios/README.md and a page of results.
+
+    ci/gate/commands.py PAGEOUT [PAGE.md...]            fails, and shows what differs
+    ci/gate/commands.py PAGEOUT --write [PAGE.md...]    puts what is printed now in the place of what was
+
+A block that begins with ```console holds commands behind "$ ", continued by a backslash at the end of a line, each with its output below.
+A line "..." stands for any lines that are left out; between two lines without it nothing is. What a command prints on either stream
+counts, in the order in which it came; of a command with nothing below it, that it ends well. Each command of `pageout --help` has a heading in docs/commands.md.
+Commands of a page run one after the other from a
+folder that has scenarios/, ground-truth/, docs/ and crates/ in it, so that files which one of them writes can be the next one's input; as many pages
+at a time as there are CPUs. A block with a line <!-- not run: REASON --> before it is not run, and counted. A command that ends with another code than 0 says so in a comment:
+"$ pageout run bad.toml   # exit code 2".
+"""
+
+import difflib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Pages of results whose commands take no more than a second are among them.
+PAGES = [
+    "README.md",
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md")),
+    "docs/results/swappiness-60-150.md",
+    "scenarios/README.md",
+]
+LEFT_OUT = "..."
+NOT_RUN = re.compile(r"<!-- not run: (.+) -->$")
+EXIT_CODE = re.compile(r"\s+# exit code (\d+)$")
+
+
+@dataclass
+class Shown:
+    """A command of a page, and what the page shows of its output."""
+
+    line: int
+    command: list[str]
+    output: list[str]
+
+
+@dataclass
+class Block:
+    """The lines of a page between two fences."""
+
+    begin: int
+    end: int
+    not_run: str | None
+
+
+def blocks(lines: list[str]) -> list[Block]:
+    found, begin = [], None
+    for number, line in enumerate(lines):
+        if begin is None and line == "```console":
+            begin = number + 1
+        elif begin is not None and line == "```":
+            reason = next((above for above in reversed(lines[: begin - 1]) if above), "")
+            told = NOT_RUN.match(reason)
+            found.append(Block(begin, number, told and told[1]))
+            begin = None
+    return found
+
+
+def commands(lines: list[str], block: Block) -> list[Shown]:
+    found: list[Shown] = []
+    continues = False
+    for number in range(block.begin, block.end):
+        line = lines[number]
+        if continues or line.startswith("$ "):
+            if not continues:
+                found.append(Shown(number + 1, [], []))
+            found[-1].command.append(line)
+            continues = line.endswith("\\")
+        elif found:
+            found[-1].output.append(line)
+        else:
+            raise SystemExit(f"line {number + 1}: output without a command above it")
+    return found
+
+
+def run(pageout: str, folder: str, shown: Shown) -> tuple[list[str], str | None]:
+    """What the command prints, and what is wrong with how it ends."""
+    line = " ".join(part.removesuffix("\\").strip() for part in shown.command).removeprefix("$ ")
+    told = EXIT_CODE.search(line)
+    expected = int(told[1]) if told else 0
+    line = EXIT_CODE.sub("", line)
+    for name in ("pageout ", "cargo run --release -- "):
+        if line.startswith(name):
+            line = f"{shlex.quote(pageout)} {line.removeprefix(name)}"
+            break
+    else:
+        return [], "is no command of pageout"
+    # As a user without a terminal would see it, whatever terminal this runs in.
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "CLICOLOR_FORCE")}
+    ended = subprocess.run(
+        ["bash", "-c", line], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
+    )
+    wrong = None if ended.returncode == expected else f"ends with exit code {ended.returncode}, not {expected}"
+    return [printed.rstrip() for printed in ended.stdout.rstrip("\n").split("\n")], wrong
+
+
+def segments(output: list[str]) -> list[list[str]]:
+    """The runs of lines between those that say that something is left out."""
+    found: list[list[str]] = [[]]
+    for line in output:
+        if line.strip() == LEFT_OUT:
+            found.append([])
+        else:
+            found[-1].append(line)
+    return found
+
+
+def is_shown(output: list[str], printed: list[str]) -> bool:
+    first, *rest = segments(output)
+    if not rest:
+        return printed == first
+    *middle, last = rest
+    if printed[: len(first)] != first:
+        return False
+    at = len(first)
+    for segment in middle:
+        places = range(at, len(printed) - len(segment) + 1)
+        begin = next((place for place in places if printed[place : place + len(segment)] == segment), None)
+        if begin is None:
+            return False
+        at = begin + len(segment)
+    return len(printed) - at >= len(last) and printed[len(printed) - len(last) :] == last
+
+
+def aligned(kept: list[str], printed: list[str]) -> list[int]:
+    """For each line that is kept the printed one that has its place: in the same order, as like it as can be, whatever the digits."""
+
+    @cache
+    def likeness(left: str, right: str) -> float:
+        return difflib.SequenceMatcher(None, left, right, autojunk=False).ratio()
+
+    def plain(line: str) -> str:
+        return re.sub(r"[0-9][0-9,.]*", "0", re.sub(r"\s+", " ", line))
+
+    left, right = [plain(line) for line in kept], [plain(line) for line in printed]
+    best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    for row in range(1, len(left) + 1):
+        for column in range(1, len(right) + 1):
+            same = kept[row - 1] == printed[column - 1]
+            matched = best[row - 1][column - 1] + likeness(left[row - 1], right[column - 1]) + (0.01 if same else 0.0)
+            best[row][column] = max(matched, best[row][column - 1], best[row - 1][column])
+    places, row, column = [-1] * len(left), len(left), len(right)
+    while row and column:
+        if best[row][column] == best[row][column - 1]:
+            column -= 1
+        elif best[row][column] == best[row - 1][column]:
+            row -= 1
+        else:
+            row, column = row - 1, column - 1
+            places[row] = column
+    return places
+
+
+def rewritten(output: list[str], printed: list[str]) -> list[str]:
+    """The output as it is now, with what was left out left out."""
+    if LEFT_OUT not in (line.strip() for line in output):
+        return printed
+    kept = [line for line in output if line.strip() != LEFT_OUT]
+    if not kept:
+        return output
+    places = aligned(kept, printed)
+    result, at, next_kept, gap = [], 0, 0, ""
+    for line in output:
+        if line.strip() == LEFT_OUT:
+            gap = line
+            continue
+        place = places[next_kept]
+        next_kept += 1
+        if place < 0:
+            continue
+        if gap and place > at:
+            result.append(gap)
+        elif not gap:
+            # Lines that have come between two that are both shown are shown.
+            result += printed[at:place]
+        result.append(printed[place])
+        at, gap = place + 1, ""
+    if gap and at < len(printed):
+        result.append(gap)
+    elif not gap:
+        result += printed[at:]
+    return result
+
+
+def check(pageout: str, page: Path, folder: str, is_to_write: bool) -> tuple[int, int, int]:
+    """How many commands of a page were run, how many are in blocks that are not, and how many outputs are not what is printed."""
+    lines = page.read_text().split("\n")
+    name = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page
+    written: list[str] = []
+    done = ran = left_out = stale = 0
+    for block in blocks(lines):
+        written += lines[done : block.begin]
+        done = block.begin
+        found = commands(lines, block)
+        if block.not_run:
+            left_out += len(found)
+            continue
+        for shown in found:
+            began = time.monotonic()
+            printed, wrong = run(pageout, folder, shown)
+            ran += 1
+            seconds = time.monotonic() - began
+            if seconds > 1:
+                print(f"{name}:{shown.line}: {seconds:.1f} s")
+            written += shown.command
+            if wrong:
+                stale += 1
+                print(f"{name}:{shown.line}: `{' '.join(shown.command)}` {wrong}", *printed, sep="\n", file=sys.stderr)
+                written += shown.output
+                continue
+            # A blank line parts two commands; it is the page's, not the program's.
+            output = "\n".join(shown.output).rstrip("\n").split("\n") if any(shown.output) else []
+            blank = shown.output[len(output) :]
+            if not output or is_shown(output, printed):
+                written += shown.output
+                continue
+            now = rewritten(output, printed)
+            written += now + blank
+            if is_to_write and is_shown(now, printed):
+                print(f"{name}:{shown.line}: rewritten")
+                continue
+            stale += 1
+            difference = difflib.unified_diff(output, now, f"{name}:{shown.line}, as shown", "as printed", lineterm="")
+            print(f"{name}:{shown.line}: `{' '.join(shown.command)}` prints something else", *difference, sep="\n", file=sys.stderr)
+        done = block.end
+    written += lines[done:]
+    if is_to_write and written != lines:
+        page.write_text("\n".join(written))
+    return ran, left_out, stale
+
+
+def without_chapter(pageout: str) -> list[str]:
+    """Commands that no heading of docs/commands.md names."""
+    told = subprocess.run([pageout, "--help"], check=True, capture_output=True, text=True).stdout
+    listed = told.split("\nCommands:\n")[1].split("\n\n")[0]
+    named = re.findall(r"^  ([a-z-]+)", listed, re.MULTILINE)
+    headings = [line for line in Path(ROOT, "docs/commands.md").read_text().split("\n") if line.startswith("## ")]
+    chapters = {word.strip(",") for line in headings for word in line.split()[1:]}
+    return [name for name in named if name not in chapters and name != "help"]
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    is_to_write = "--write" in arguments
+    if is_to_write:
+        arguments.remove("--write")
+    if not arguments:
+        sys.exit(__doc__)
+    pageout, pages = str(Path(arguments[0]).resolve()), arguments[1:] or PAGES
+    if missing := without_chapter(pageout):
+        sys.exit(f"docs/commands.md has no chapter of: {', '.join(missing)}")
+
+    def checked(page: str) -> tuple[int, int, int]:
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("scenarios", "ground-truth", "docs", "crates"):
+                Path(folder, name).symlink_to(ROOT / name)
+            return check(pageout, Path(ROOT, page), folder, is_to_write)
+
+    # The longest page first, so that it doesn't end alone.
+    pages = sorted(pages, key=lambda page: -Path(ROOT, page).stat().st_size)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        ran, left_out, stale = (sum(numbers) for numbers in zip(*pool.map(checked, pages)))
+    print(f"{ran} commands of the documentation run, {left_out} not, as their pages say; {stale} outputs are not as shown")
+    if stale:
+        sys.exit(1 if is_to_write else "ci/gate/commands.sh --write puts them right; look at the difference before you commit it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# The C library: it exports what its header declares and no more, and programs in C11 and C++ find the header's promises kept, with the shared library and
+# with the static one. Takes cc and c++. Not part of .ci/run: the profile that unwinds builds the engine once more.
+# ci/slow/bindings.sh --build only builds it, and prints where it is. With PAGEOUT_FAILING the library is one whose devices fail as that says.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+profile=${PAGEOUT_PROFILE:-wheel}
+features=()
+[[ -z ${PAGEOUT_FAILING:-} ]] || features=(--features failing)
+[[ -n ${PAGEOUT_BUILT:-} ]] || cargo build --quiet --locked --profile "$profile" -p pageout-c "${features[@]}"
+target=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
+if [[ ${1:-} == --build ]]; then
+    echo "$target"
+    exit
+fi
+work=$(mktemp -d "$target/bindings.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+include=bindings/c/include
+
+# The header without its comments, against what the library lets others see.
+cc -fpreprocessed -dD -E -P "$include/pageout.h" 2> /dev/null | grep -oE '\bpageout_[a-z_]+ *\(' | tr -d ' (' | sort -u > "$work/declared"
+nm -D --defined-only "$target/libpageout.so" | awk '$2 == "T" { print $3 }' | sort -u > "$work/exported"
+[[ -s $work/declared ]]
+diff -u "$work/declared" "$work/exported" || { echo "the header (-) and libpageout.so (+) differ" >&2; exit 1; }
+echo "$(wc -l < "$work/declared") functions are declared and exported"
+
+# Its own tests are of what C does not see.
+cargo test --quiet --locked --profile "$profile" -p pageout-c "${features[@]}"
+
+warnings=(-Wall -Wextra -Werror -pedantic -O1 -I"$include")
+sed -n '/^```c$/,/^```$/{/^```/!p}' bindings/c/README.md > "$work/readme.c"
+cc -std=c11 "${warnings[@]}" "$work/readme.c" -o "$work/readme" -L"$target" -lpageout
+for source in bindings/c/tests/*.c; do
+    name=$(basename "$source" .c)
+    cc -std=c11 -D_XOPEN_SOURCE=700 "${warnings[@]}" "$source" -o "$work/$name-c11" -L"$target" -lpageout -lpthread
+    c++ -x c++ -std=c++11 "${warnings[@]}" "$source" -o "$work/$name-c++" -L"$target" -lpageout -lpthread
+    # What a static library of Rust's needs beside itself: rustc --print native-static-libs.
+    cc -std=c11 -D_XOPEN_SOURCE=700 "${warnings[@]}" "$source" -o "$work/$name-static" "$target/libpageout.a" -lpthread -ldl -lm -lgcc_s
+    for how in c11 c++ static; do
+        LD_LIBRARY_PATH=$target "$work/$name-$how" "$work/$name.bytes"
+    done
+done

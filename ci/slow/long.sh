@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Random runs of the engine inside the machine that holds bytes, more than a test should take: optimised, with every check. Not part of
+# .ci/run, whose tests make hundreds.
+# Usage: ci/slow/long.sh [RUNS]     5,000 of each kind
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export PAGEOUT_RUNS=${1:-5000} CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
+set -x
+cargo test --locked --release -p pageout-engine --lib testing::tests::
