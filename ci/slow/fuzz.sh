@@ -14,12 +14,6 @@ if [[ $# -gt 0 ]]; then
     seconds=$1
     shift
 fi
-targets=("$@")
-if [[ ${#targets[@]} -eq 0 ]]; then
-    # The largest first, so that they don't end alone.
-    targets=(engine scenario detected csv pgt fio_iolog oracle_general lcs vscsi words pages_text pages_u32 pages_u64 lru_gen ftrace)
-fi
-
 host=$(rustc -vV | sed -n 's/^host: //p')
 flags=(
     -Cpasses=sancov-module
@@ -33,6 +27,10 @@ echo "+ cargo build --release --target $host    (in fuzz/, with coverage: RUSTFL
 RUSTFLAGS="${flags[*]}" cargo build --release --target "$host"
 export bin="${CARGO_TARGET_DIR:-target}/$host/release"
 export seconds
+targets=("$@")
+if [[ ${#targets[@]} -eq 0 ]]; then
+    mapfile -t targets < <("$bin/targets")
+fi
 
 # One target: former failures and seeds first, then whatever comes of them. New seeds are kept in work/ for the next time.
 fuzz_one() {
@@ -43,17 +41,18 @@ fuzz_one() {
     done
     if [[ $target == engine ]]; then length=1660; fi
     if [[ $target == scenario ]]; then seeds+=(../scenarios -dict=scenario.dict); fi
-    local command=("$bin/$target" "work/corpus/$target" "${seeds[@]}" -max_total_time="$seconds" -max_len="$length"
+    local command=("$bin/fuzz" "work/corpus/$target" "${seeds[@]}" -max_total_time="$seconds" -max_len="$length"
         -len_control=20 -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="artifacts/$target/")
-    echo "+ ${command[*]}"
+    export PAGEOUT_FUZZ_TARGET=$target
+    echo "+ PAGEOUT_FUZZ_TARGET=$target ${command[*]}"
     if ! "${command[@]}" > "$log" 2>&1; then
         local artifact
         artifact=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
         {
             echo "$target FAILED:"
             grep -aE -A4 'panicked at|ERROR: libFuzzer' "$log" | head -20 || tail -20 "$log"
-            echo "see it again:   cd fuzz && PAGEOUT_FUZZ_SHOW=1 $bin/$target $artifact"
-            echo "make it small:  cd fuzz && $bin/$target -minimize_crash=1 -max_total_time=60 -exact_artifact_path=small $artifact"
+            echo "see it again:   cd fuzz && PAGEOUT_FUZZ_TARGET=$target PAGEOUT_FUZZ_SHOW=1 $bin/fuzz $artifact"
+            echo "make it small:  cd fuzz && PAGEOUT_FUZZ_TARGET=$target $bin/fuzz -minimize_crash=1 -max_total_time=60 -exact_artifact_path=small $artifact"
             echo "once mended:    keep it as fuzz/regressions/$target/NAME, and run 'cargo test --lib' in fuzz/"
         } >&2
         return 255 # which makes xargs stop

@@ -1,9 +1,9 @@
 //! The fuzz targets: one function a target, from bytes to nothing, that panics when a promise is broken.
 //!
 //! ```text
-//!   targets/NAME.rs ─ libFuzzer ─┐
-//!                                ├─▶ run(NAME, bytes) ─▶ TARGETS
-//!   cargo test ─ regressions/ ───┘
+//!   bin/fuzz.rs ─ libFuzzer ───┐
+//!                              ├─▶ targets()
+//!   cargo test ─ regressions/ ─┘
 //! ```
 //! The functions know nothing of libFuzzer, so that whatever it finds is replayed by a plain `cargo test`, and can be
 //! looked at in a debugger.
@@ -15,34 +15,34 @@ mod lru_gen; // dumps of lru_gen: read, printed, read again
 
 use pageout_lab::commands::vmscan_report;
 use pageout_workload::fuzz_entry;
+use pageout_workload::trace::Format;
 
 /// A target: must neither panic nor run away, whatever the bytes.
-pub type Target = fn(&[u8]);
+pub type Target = Box<dyn Fn(&[u8]) + Send + Sync>;
 
-/// All targets. The binary in `targets/`, the seeds in `corpus/` and the former failures in `regressions/` have their names.
-pub const TARGETS: &[(&str, Target)] = &[
-    ("engine", pageout_conformance::run),
-    ("scenario", scenario::run),
-    ("pgt", pgt::run),
-    ("lru_gen", lru_gen::run),
-    ("ftrace", vmscan_report::drain),
-    ("oracle_general", fuzz_entry::oracle_general),
-    ("lcs", fuzz_entry::lcs),
-    ("vscsi", fuzz_entry::vscsi),
-    ("csv", fuzz_entry::csv),
-    ("fio_iolog", fuzz_entry::fio_iolog),
-    ("words", fuzz_entry::words),
-    ("pages_text", fuzz_entry::pages_text),
-    ("pages_u32", fuzz_entry::pages_u32),
-    ("pages_u64", fuzz_entry::pages_u64),
-    ("detected", fuzz_entry::detected),
-];
+/// All targets. The seeds in `corpus/` and the former failures in `regressions/` have their names.
+pub fn targets() -> Vec<(String, Target)> {
+    const OTHERS: &[(&str, fn(&[u8]))] = &[
+        ("engine", pageout_conformance::run),
+        ("scenario", scenario::run),
+        ("detected", fuzz_entry::detected),
+        ("lru_gen", lru_gen::run),
+        ("ftrace", vmscan_report::drain),
+    ];
+    let others = OTHERS.iter().map(|&(name, run)| (name.to_string(), Box::new(run) as Target));
+    let formats = Format::ALL.iter().map(|&format| {
+        let read: Target = match format {
+            Format::Pgt => Box::new(pgt::run),
+            _ => Box::new(move |bytes| fuzz_entry::read_as(format, bytes)),
+        };
+        (format.name().replace('-', "_"), read)
+    });
+    others.chain(formats).collect()
+}
 
-/// Runs the target of this name.
-pub fn run(name: &str, bytes: &[u8]) {
-    let found = TARGETS.iter().find(|(known, _)| *known == name);
-    let (_, target) = found.unwrap_or_else(|| panic!("there is no target {name}"));
-    target(bytes);
+/// The target of this name.
+pub fn by_name(name: &str) -> Option<Target> {
+    targets().into_iter().find(|(known, _)| known == name).map(|(_, target)| target)
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
 
     /// Runs everything in a folder of `folder/TARGET/`.
     fn replay(folder: &str) {
-        for (name, target) in super::TARGETS {
+        for (name, target) in super::targets() {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(name);
             let Ok(inputs) = std::fs::read_dir(folder) else { continue };
             for input in inputs {

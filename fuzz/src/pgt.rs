@@ -15,9 +15,9 @@ const END: u8 = 4;
 
 /// Reads bytes as a `.pgt`, and as the description of one.
 pub(crate) fn run(bytes: &[u8]) {
-    fuzz_entry::pgt(bytes);
+    fuzz_entry::read_as(trace::Format::Pgt, bytes);
     let file = file(bytes);
-    fuzz_entry::pgt(&file);
+    fuzz_entry::read_as(trace::Format::Pgt, &file);
     from_path(&file);
 }
 

@@ -60,6 +60,7 @@ pub use details::{Detail, DetailReader, TENANTS_MAX};
 pub use error::{Place, TraceError};
 pub use file_calls::{COLUMNS as FILE_CALL_COLUMNS, FileCall, PlacedCall, file_calls};
 pub use footprint::{Footprint, ObjectFootprint};
+pub(crate) use format::Use;
 pub use format::{Format, UnknownFormat};
 pub use info::{TimeSpan, TraceInfo, info};
 pub use intern::OriginalId;

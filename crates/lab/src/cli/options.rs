@@ -14,7 +14,7 @@ use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
 use pageout_study::scenario::variation::Variation;
 use pageout_study::{Error, Watcher};
-use pageout_workload::trace;
+use pageout_workload::trace::{self, Format};
 
 use crate::print::form::{self, Form};
 use crate::print::progress::{Terminal, name_of};
@@ -158,12 +158,7 @@ pub(crate) struct PageOptions {
 #[derive(Debug, Args)]
 pub(crate) struct ReadingOptions {
     /// The trace's format, when neither content nor name tell it
-    ///
-    /// pgt, oracle-general and lcs (libCacheSim), csv (columns by their usual names: timestamp, volume, disk, host, file, offset, lba, size,
-    /// op, ...), csv of known columns, with a header line or without: msr (MSR Cambridge), alibaba (block traces), tencent (CBS), spc
-    /// (UMass), lis (first block, number of blocks); vscsi (VMware, versions 1 and 2), fio-iolog, words (u32: bit 31 write, 30..28 object, 27..0 page; what .u32
-    /// means, unless they can hardly be words), pages-text (one page number a line, decimal or 0x; told by its content), pages-u32 (page numbers alone, which from 2^28 on are no words), pages-u64; each also as .zst.
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", long_help = format!("The trace's format, when neither content nor name tell it\n\n{}", Format::LIST))]
     pub(crate) trace_format: Option<String>,
 
     /// One id is one page, whatever its size, as cache simulators often have it

@@ -9,130 +9,211 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use super::csv::Csv;
 use super::error::{Place, TraceError};
-use super::{lcs, pages_text, pgt};
+use super::fio_iolog::FioIolog;
+use super::lcs::{self, Lcs};
+use super::options::ReadOptions;
+use super::oracle_general::OracleGeneral;
+use super::page_list::PageList;
+use super::pages_text::{self, PagesText};
+use super::pgt::{self, PgtReader};
+use super::replay::{Replay, TraceReader};
+use super::source::Source;
+use super::vscsi::Vscsi;
+use super::words::Words;
 
-/// A trace format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
-    /// The project's own `.pgt`.
-    Pgt,
-    /// libCacheSim's oracleGeneral.
-    OracleGeneral,
-    /// libCacheSim's lcs.
-    Lcs,
-    /// Text with named columns.
-    Csv,
-    /// Block traces of MSR Cambridge: text with fixed columns, as the next four.
-    Msr,
-    /// Alibaba's block traces.
-    Alibaba,
-    /// Tencent's cloud block storage.
-    Tencent,
-    /// The SPC trace file format, of the UMass repository.
-    Spc,
-    /// ARC's block traces: the first block, how many, and two columns that are not read.
-    Lis,
-    /// Block traces of VMware's vscsi tracer, version 1 or 2.
-    Vscsi,
-    /// fio's I/O log, version 2 or 3.
-    FioIolog,
-    /// The ground truth's words: u32 little-endian, bit 31 write, 30..28 object, 27..0 page.
-    Words,
-    /// Page numbers as text, one a line.
-    PagesText,
-    /// Page numbers as u32 little-endian.
-    PagesU32,
-    /// Page numbers as u64 little-endian.
-    PagesU64,
+/// A read option that not all formats have a use for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    IgnoreSize,
+    PageIds,
+    UnterminatedOk,
+    ImplausibleOk,
+    /// The table `csv`.
+    Columns,
+}
+
+/// A reader, or why there is none.
+type Opened = Result<Box<dyn TraceReader>, TraceError>;
+
+/// What there is to know of a format, but for its name.
+struct Row {
+    /// File name endings, in lower case, that stand for the format.
+    suffixes: &'static [&'static str],
+    /// The first bytes of each file of the format; empty where a file does not announce itself.
+    magic: &'static [u8],
+    /// Whether it is lines of text.
+    is_text: bool,
+    /// Whether the reader says by itself what an empty file lacks.
+    has_header: bool,
+    /// Options that the format has a use for.
+    uses: &'static [Use],
+    /// Makes the reader of a source.
+    open: fn(Source, &ReadOptions) -> Opened,
+}
+
+/// Page numbers as u32, little-endian, and nothing more.
+const NUMBERS: Row = Row {
+    suffixes: &[],
+    magic: &[],
+    is_text: false,
+    has_header: false,
+    uses: &[Use::PageIds],
+    open: |source, options| Ok(Box::new(Replay::new(PageList::of_u32(source), options))),
+};
+
+/// Text of columns that are known. Files of published traces are called `.csv`, which stands for columns that a line names.
+const COLUMNS: Row = Row {
+    is_text: true,
+    uses: &[Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk],
+    open: |source, options| Ok(Box::new(Replay::new(Csv::new(source, options)?, options))),
+    ..NUMBERS
+};
+
+/// Declares the formats, a row each: variant, the name by which an option forces it, what it is, and its [`Row`].
+macro_rules! formats {
+    (@list $name:literal $about:literal $($more:literal $more_about:literal)*) => {
+        concat!("The trace's format: ", $name, " (", $about, ")", $(", ", $more, " (", $more_about, ")",)* "; each also as .zst.")
+    };
+    ($($format:ident = $name:literal, $about:literal, $row:expr;)*) => {
+        /// A trace format.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Format {
+            $(#[doc = concat!("`", $name, "`: ", $about, ".")] $format,)*
+        }
+
+        impl Format {
+            /// Every format, in the order in which errors list them.
+            pub const ALL: &[Format] = &[$(Format::$format),*];
+
+            /// The names of [`Format::ALL`].
+            pub const NAMES: &[&str] = &[$($name),*];
+
+            /// The sentence that lists all formats, for help and references.
+            pub const LIST: &str = formats!(@list $($name $about)*);
+
+            /// The name by which an option forces the format.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Format::$format => $name,)*
+                }
+            }
+
+            const fn row(self) -> Row {
+                match self {
+                    $(Format::$format => $row,)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    Pgt = "pgt", "pageout's own", Row {
+        suffixes: &[".pgt"],
+        magic: &pgt::MAGIC,
+        has_header: true,
+        uses: &[],
+        open: |source, options| Ok(Box::new(PgtReader::new(source)?.with_page_size(options.page_size)?)),
+        ..NUMBERS
+    };
+    OracleGeneral = "oracle-general", "of libCacheSim", Row {
+        suffixes: &[".oraclegeneral", ".oraclegeneral.bin"],
+        uses: &[Use::IgnoreSize, Use::PageIds, Use::ImplausibleOk],
+        open: |source, options| Ok(Box::new(Replay::new(OracleGeneral::new(source, options), options))),
+        ..NUMBERS
+    };
+    Lcs = "lcs", "of libCacheSim, with a header", Row {
+        suffixes: &[".lcs"],
+        magic: &lcs::MAGIC,
+        uses: &[Use::IgnoreSize, Use::PageIds, Use::ImplausibleOk],
+        open: |source, options| Ok(Box::new(Replay::new(Lcs::new(source, options)?, options))),
+        ..NUMBERS
+    };
+    Csv = "csv", "text with columns by their usual names: timestamp, volume, disk, host, file, offset, lba, size, op, ...", Row {
+        suffixes: &[".csv", ".tsv"],
+        has_header: true,
+        uses: &[Use::IgnoreSize, Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk, Use::Columns],
+        ..COLUMNS
+    };
+    Msr = "msr", "MSR Cambridge: text with known columns and units, with a header line or without, as the next four", COLUMNS;
+    Alibaba = "alibaba", "its block traces", COLUMNS;
+    Tencent = "tencent", "its cloud block storage", COLUMNS;
+    Spc = "spc", "the SPC file format, of UMass", Row { suffixes: &[".spc"], ..COLUMNS };
+    Lis = "lis", "lines of a first block and a number of blocks, each as large as a page", Row { suffixes: &[".lis"], ..COLUMNS };
+    Vscsi = "vscsi", "of VMware's tracer, versions 1 and 2", Row {
+        suffixes: &[".vscsi", ".vscsi1", ".vscsi2"],
+        uses: &[Use::PageIds, Use::ImplausibleOk],
+        open: |source, options| Ok(Box::new(Replay::new(Vscsi::new(source, options)?, options))),
+        ..NUMBERS
+    };
+    FioIolog = "fio-iolog", "fio's I/O log, versions 2 and 3", Row {
+        suffixes: &[".iolog", ".fio"],
+        magic: b"fio version ",
+        has_header: true,
+        open: |source, options| Ok(Box::new(Replay::new(FioIolog::new(source, options)?, options))),
+        ..COLUMNS
+    };
+    // A list of u32 pages below 2^28 reads the same as words, so the ground truth's `.u32` is free to mean the latter. From 2^28 on it
+    // doesn't, and no word tells which was meant; see [`Format::says_words`].
+    Words = "words", "u32: bit 31 write, 30..28 object, 27..0 page; what .u32 means, unless they can hardly be words", Row {
+        suffixes: &[".u32", ".words"],
+        open: |source, options| Ok(Box::new(Replay::new(Words::new(source, options), options))),
+        ..NUMBERS
+    };
+    PagesText = "pages-text", "one page number a line, decimal or 0x", Row {
+        suffixes: &[".pages-text", ".pages"],
+        is_text: true,
+        uses: &[Use::PageIds, Use::UnterminatedOk],
+        open: |source, options| Ok(Box::new(Replay::new(PagesText::new(source, options), options))),
+        ..NUMBERS
+    };
+    PagesU32 = "pages-u32", "page numbers, which from 2^28 on are no words", Row { suffixes: &[".pages-u32", ".pages32"], ..NUMBERS };
+    PagesU64 = "pages-u64", "page numbers", Row {
+        suffixes: &[".pages-u64", ".pages64", ".u64"],
+        open: |source, options| Ok(Box::new(Replay::new(PageList::of_u64(source), options))),
+        ..NUMBERS
+    };
 }
 
 impl Format {
-    /// Every format, in the order in which errors list them.
-    pub const ALL: [Format; 15] = [
-        Format::Pgt,
-        Format::OracleGeneral,
-        Format::Lcs,
-        Format::Csv,
-        Format::Msr,
-        Format::Alibaba,
-        Format::Tencent,
-        Format::Spc,
-        Format::Lis,
-        Format::Vscsi,
-        Format::FioIolog,
-        Format::Words,
-        Format::PagesText,
-        Format::PagesU32,
-        Format::PagesU64,
-    ];
-
-    /// The name by which an option forces the format.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Format::Pgt => "pgt",
-            Format::OracleGeneral => "oracle-general",
-            Format::Lcs => "lcs",
-            Format::Csv => "csv",
-            Format::Msr => "msr",
-            Format::Alibaba => "alibaba",
-            Format::Tencent => "tencent",
-            Format::Spc => "spc",
-            Format::Lis => "lis",
-            Format::Vscsi => "vscsi",
-            Format::FioIolog => "fio-iolog",
-            Format::Words => "words",
-            Format::PagesText => "pages-text",
-            Format::PagesU32 => "pages-u32",
-            Format::PagesU64 => "pages-u64",
-        }
-    }
-
-    /// File name endings, in lower case, that stand for the format. A list of u32 pages below 2^28 reads the same as
-    /// words, so the ground truth's `.u32` is free to mean the latter. From 2^28 on it doesn't, and no word tells which was
-    /// meant; see [`Format::says_words`].
-    const fn suffixes(self) -> &'static [&'static str] {
-        match self {
-            Format::Pgt => &[".pgt"],
-            Format::OracleGeneral => &[".oraclegeneral", ".oraclegeneral.bin"],
-            Format::Lcs => &[".lcs"],
-            Format::Csv => &[".csv", ".tsv"],
-            // Their files are called `.csv`, too.
-            Format::Msr | Format::Alibaba | Format::Tencent => &[],
-            Format::Spc => &[".spc"],
-            Format::Lis => &[".lis"],
-            Format::Vscsi => &[".vscsi", ".vscsi1", ".vscsi2"],
-            Format::FioIolog => &[".iolog", ".fio"],
-            Format::Words => &[".u32", ".words"],
-            Format::PagesText => &[".pages-text", ".pages"],
-            Format::PagesU32 => &[".pages-u32", ".pages32"],
-            Format::PagesU64 => &[".pages-u64", ".pages64", ".u64"],
-        }
-    }
-
     /// Whether it is lines of text.
     pub(super) fn is_text(self) -> bool {
-        use Format::{Alibaba, Csv, FioIolog, Lis, Msr, PagesText, Spc, Tencent};
-        matches!(self, Csv | Lis | Msr | Alibaba | Tencent | Spc | FioIolog | PagesText)
+        self.row().is_text
+    }
+
+    /// Whether its reader says by itself what an empty file lacks.
+    pub(super) fn has_header(self) -> bool {
+        self.row().has_header
+    }
+
+    /// Whether the format has a use for a read option.
+    pub(crate) fn uses(self, option: Use) -> bool {
+        self.row().uses.contains(&option)
+    }
+
+    /// The reader of a source of this format.
+    pub(super) fn open(self, source: Source, options: &ReadOptions) -> Opened {
+        (self.row().open)(source, options)
+    }
+
+    fn all() -> impl Iterator<Item = Format> {
+        Format::ALL.iter().copied()
     }
 
     /// The format that a file's name stands for.
     pub fn of_name(path: &Path) -> Option<Format> {
         let name = plain_name(&path.to_string_lossy());
-        Format::ALL.into_iter().find(|format| format.suffixes().iter().any(|suffix| name.ends_with(suffix)))
+        Format::all().find(|format| format.row().suffixes.iter().any(|suffix| name.ends_with(suffix)))
     }
 
     /// Tells the format from the name and the first bytes, as they are after decompression; [`DETECTED_BYTES`](Self::DETECTED_BYTES)
     /// are plenty.
     pub fn detect(path: &Path, first: &[u8]) -> Result<Format, TraceError> {
-        if first.starts_with(&pgt::MAGIC) {
-            return Ok(Format::Pgt);
-        }
-        if first.starts_with(&lcs::MAGIC) {
-            return Ok(Format::Lcs);
-        }
-        if first.starts_with(b"fio version ") {
-            return Ok(Format::FioIolog);
+        let announces = |magic: &[u8]| !magic.is_empty() && first.starts_with(magic);
+        if let Some(format) = Format::all().find(|format| announces(format.row().magic)) {
+            return Ok(format);
         }
         let fail = |reason| Err(TraceError::new(&path.to_string_lossy(), None, Place::default(), reason));
         match (Format::of_name(path), TextLine::first_of(first)) {
@@ -212,7 +293,7 @@ pub(super) fn plain_name(name: &str) -> String {
 }
 
 fn known() -> String {
-    Format::ALL.map(Format::name).join(", ")
+    Format::NAMES.join(", ")
 }
 
 impl fmt::Display for Format {
@@ -255,12 +336,11 @@ impl FromStr for Format {
     fn from_str(given: &str) -> Result<Format, UnknownFormat> {
         let plain = |name: &str| name.to_lowercase().replace(['-', '_'], "");
         let wanted = plain(given);
-        if let Some(format) = Format::ALL.into_iter().find(|format| plain(format.name()) == wanted) {
+        if let Some(format) = Format::all().find(|format| plain(format.name()) == wanted) {
             return Ok(format);
         }
         let likeness = |format: &Format| strsim::jaro_winkler(&plain(format.name()), &wanted);
-        let nearest = Format::ALL
-            .into_iter()
+        let nearest = Format::all()
             .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
             .filter(|format| likeness(format) > 0.7);
         Err(UnknownFormat { given: given.to_string(), nearest })
@@ -273,7 +353,7 @@ mod tests {
 
     #[test]
     fn every_format_is_found_by_its_name() {
-        for format in Format::ALL {
+        for format in Format::all() {
             assert_eq!(format.name().parse(), Ok(format));
             assert_eq!(format.name().to_uppercase().replace('-', "_").parse(), Ok(format));
         }

@@ -8,21 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ahead::Ahead;
 use super::bytes_ahead::BytesAhead;
-use super::csv::Csv;
 use super::error::{Place, TraceError};
-use super::fio_iolog::FioIolog;
 use super::format::Format;
 use super::intern::OriginalId;
-use super::lcs::Lcs;
 use super::options::{ReadOptions, is_page_size};
-use super::oracle_general::OracleGeneral;
-use super::page_list::PageList;
-use super::pages_text::PagesText;
 use super::pgt::{self, PgtReader, Tables, TraceHeader};
-use super::replay::{Replay, TraceReader};
+use super::replay::TraceReader;
 use super::source::{Input, Source};
-use super::vscsi::Vscsi;
-use super::words::Words;
 use crate::AccessStream;
 
 /// Opens a trace for replay. It must be a regular file: whoever replays one reads it several times.
@@ -207,31 +199,17 @@ pub(super) fn reader_of(
         return Err(source.error(reason));
     }
     let format = source.format().expect("the caller has told the source its format");
-    if let Some((option, formats)) = options.unused_by(format) {
-        let formats: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+    if let Some((option, needed)) = options.unused_by(format) {
+        let formats: Vec<&str> =
+            Format::ALL.iter().filter(|other| other.uses(needed)).map(|other| other.name()).collect();
         let reason =
             format!("the read option `{option}` is for {}, and not for {format}", formats.join(", "));
         return Err(source.error(reason));
     }
-    // Of these the reader itself says what is missing.
-    let has_header = matches!(format, Format::Pgt | Format::Csv | Format::FioIolog);
-    if !has_header && source.peek(1)?.is_empty() {
+    if !format.has_header() && source.peek(1)?.is_empty() {
         return Err(source.error("the file is empty"));
     }
-    Ok(match format {
-        Format::Pgt => Box::new(PgtReader::new(source)?.with_page_size(options.page_size)?),
-        Format::OracleGeneral => Box::new(Replay::new(OracleGeneral::new(source, options), options)),
-        Format::Lcs => Box::new(Replay::new(Lcs::new(source, options)?, options)),
-        Format::Vscsi => Box::new(Replay::new(Vscsi::new(source, options)?, options)),
-        Format::Csv | Format::Msr | Format::Alibaba | Format::Tencent | Format::Spc | Format::Lis => {
-            Box::new(Replay::new(Csv::new(source, options)?, options))
-        }
-        Format::FioIolog => Box::new(Replay::new(FioIolog::new(source, options)?, options)),
-        Format::Words => Box::new(Replay::new(Words::new(source, options), options)),
-        Format::PagesText => Box::new(Replay::new(PagesText::new(source, options), options)),
-        Format::PagesU32 => Box::new(Replay::new(PageList::of_u32(source), options)),
-        Format::PagesU64 => Box::new(Replay::new(PageList::of_u64(source), options)),
-    })
+    format.open(source, options)
 }
 
 struct Counted {

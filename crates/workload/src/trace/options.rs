@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::Format;
+use super::format::{Format, Use};
 
 /// Whether pages can be of this size.
 pub(super) fn is_page_size(bytes: u32) -> bool {
@@ -60,48 +60,17 @@ impl ReadOptions {
         self.page_size.unwrap_or(4096)
     }
 
-    /// An option that was set although `format` has no use for it, and the formats that have.
-    pub(super) fn unused_by(&self, format: Format) -> Option<(&'static str, &'static [Format])> {
-        use Format::{
-            Alibaba, Csv, FioIolog, Lcs, Lis, Msr, OracleGeneral, PagesText, PagesU32, PagesU64, Spc,
-            Tencent, Vscsi, Words,
-        };
-        let uses: [(&str, bool, &[Format]); 5] = [
-            ("ignore_size", self.ignore_size, &[OracleGeneral, Lcs, Csv]),
-            (
-                "page_ids",
-                self.page_ids != PageIds::Auto,
-                &[
-                    OracleGeneral,
-                    Lcs,
-                    Csv,
-                    Msr,
-                    Alibaba,
-                    Tencent,
-                    Spc,
-                    Lis,
-                    Vscsi,
-                    FioIolog,
-                    Words,
-                    PagesText,
-                    PagesU32,
-                    PagesU64,
-                ],
-            ),
-            (
-                "unterminated_ok",
-                self.unterminated_ok,
-                &[Csv, Msr, Alibaba, Tencent, Spc, Lis, FioIolog, PagesText],
-            ),
-            (
-                "implausible_ok",
-                self.implausible_ok,
-                &[OracleGeneral, Lcs, Csv, Msr, Alibaba, Tencent, Spc, Lis, Vscsi, FioIolog],
-            ),
-            (self.csv.first_set().unwrap_or_default(), self.csv.first_set().is_some(), &[Csv]),
+    /// An option that was set although `format` has no use for it.
+    pub(super) fn unused_by(&self, format: Format) -> Option<(&'static str, Use)> {
+        let set = [
+            ("ignore_size", self.ignore_size, Use::IgnoreSize),
+            ("page_ids", self.page_ids != PageIds::Auto, Use::PageIds),
+            ("unterminated_ok", self.unterminated_ok, Use::UnterminatedOk),
+            ("implausible_ok", self.implausible_ok, Use::ImplausibleOk),
+            (self.csv.first_set().unwrap_or_default(), self.csv.first_set().is_some(), Use::Columns),
         ];
-        let unused = uses.into_iter().find(|(_, is_set, formats)| *is_set && !formats.contains(&format));
-        unused.map(|(option, _, formats)| (option, formats))
+        let unused = set.into_iter().find(|&(_, is_set, needed)| is_set && !format.uses(needed));
+        unused.map(|(option, _, needed)| (option, needed))
     }
 }
 

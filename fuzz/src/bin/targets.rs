@@ -1,0 +1,7 @@
+//! Prints the names of all targets, a line each.
+
+fn main() {
+    for (name, _) in pageout_fuzz::targets() {
+        println!("{name}");
+    }
+}
