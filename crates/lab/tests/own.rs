@@ -364,7 +364,8 @@ fn liars_in_sweep() {
         ("hangs", "nominate(1): has not returned for 3s"),
         ("panics", "nominate(1): panicked: no idea"),
         ("aborts", "nominate(1): ended by SIGABRT"),
-        ("hoards", "nominate(1): ended by SIGABRT"),
+        // How its call ends is a matter of time: it is aborted, and on a busy machine that may take longer than a call may.
+        ("hoards", "nominate(1): "),
         ("exits", "nominate(1): has called exit"),
         ("overflows", "nominate(1): ended by SIGSEGV"),
         ("unmade", "make(): panicked: not today"),
@@ -374,7 +375,9 @@ fn liars_in_sweep() {
         for row in of(policy) {
             let told = row["error"].as_str().unwrap();
             assert!(told.contains("call ") && told.contains(wrong), "{policy}: {told}");
-            assert_eq!(told.contains("(--policy-memory 1GiB)"), policy == "hoards", "{told}");
+            for of_memory in ["memory allocation of ", "(--policy-memory 1GiB)"] {
+                assert_eq!(told.contains(of_memory), policy == "hoards", "{told}");
+            }
             assert!(row["policy_hash"].is_string(), "{row}");
         }
     }
