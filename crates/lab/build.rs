@@ -1,13 +1,11 @@
-//! What `pageout --version` says of the build (its profile, and of a profile that is built to be measured the commit), and the scenarios that the
-//! program brings along.
+//! What `pageout --version` says of the build: its profile, and of a profile that is built to be measured the commit.
 //!
 //! A build for development doesn't ask for the commit: it would be another program after every commit, and built anew.
 
 // What Cargo compiles is written here.
 #![allow(clippy::disallowed_methods)]
 
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
@@ -23,28 +21,6 @@ fn main() {
     println!("cargo::rustc-env=PAGEOUT_PROFILE={profile}");
     println!("cargo::rustc-env=PAGEOUT_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
     println!("cargo::rerun-if-changed=build.rs");
-    bring_scenarios(&Path::new(&directory).join("scenarios.rs"));
-}
-
-/// Writes a list of all files of `scenarios/`: the path of each there, and its text.
-fn bring_scenarios(list: &Path) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let mut files = files_below(&folder);
-    files.sort();
-    let mut text = "&[\n".to_string();
-    for file in files.iter().filter(|file| file.extension().is_some_and(|suffix| suffix == "toml")) {
-        let name = file.strip_prefix(&folder).expect("it is below").to_string_lossy().replace('\\', "/");
-        let _ = writeln!(text, "    ({name:?}, include_str!({:?})),", file.to_string_lossy());
-    }
-    std::fs::write(list, text + "]\n").expect("cargo has made the directory");
-}
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder)
-        .expect("the repository has it")
-        .map(|entry| entry.expect("it can be read").path());
-    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 /// The commit that is checked out, with a mark if the sources differ from it. Without git, or outside of a repository that this

@@ -10,6 +10,7 @@ pub(crate) mod bisect; // which rule changed the result between two versions
 pub(crate) mod advise_tier; // how much of its memory may be slower
 pub(crate) mod crossover; // the families' mechanisms exchanged
 pub(crate) mod reproduce; // published tables beside ours
+pub(crate) mod tour; // an experiment of each of several chapters
 pub(crate) mod replay; // from a trace to an answer
 pub(crate) mod bench; // the live page cache beside what else reads files
 pub(crate) mod sweep; // very many answers, in a folder

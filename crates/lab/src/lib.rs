@@ -12,7 +12,6 @@ mod failure; // how it can fail, and the exit codes
 mod own; // policies of the user's own
 pub mod rivals; // caches of others, to measure beside the live one
 pub mod api; // commands for programs
-mod shipped; // the scenarios that it brings along
 
 mod print; // results as people read them
 mod tracing; // what happened in a run, in the forms of real traces
@@ -30,8 +29,8 @@ use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command, TraceCommand};
 use commands::{
     ablate, advise_tier, bench, bisect, check_policy, compare, completions, coverletter, crossover, diff,
-    explain, import, keys, new_policy, predict, record, replay, reproduce, sweep, trace, twin, validate,
-    vmscan_report, working_set,
+    explain, import, keys, new_policy, predict, record, replay, reproduce, sweep, tour, trace, twin,
+    validate, vmscan_report, working_set,
 };
 use failure::{Failure, Outcome};
 use print::{form, output, visible};
@@ -103,7 +102,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Coverletter(args) => coverletter::coverletter(&args),
         Command::AdviseTier(args) => advise_tier::advise_tier(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
-        Command::Tour(args) => reproduce::tour(&args),
+        Command::Tour(args) => tour::tour(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Sweep(args) => sweep::run(&args),

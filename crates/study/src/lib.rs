@@ -49,6 +49,9 @@ pub mod bench; // textbook policies over traces, without a machine
 pub mod sweep; // more runs than fit one sitting, in a folder
 pub mod bisect; // which rule changed a figure between two versions
 pub mod twin; // a recorded machine, simulated: its counters, and what if
+pub mod reproduce; // a published table beside ours, and which rows hold
+pub mod tour; // an experiment of each of several chapters
+pub mod shipped; // scenarios that are compiled in
 pub mod basis; // verdicts that name what they need, or are unknown
 pub mod known; // what each rule was in a version, and how that is known
 pub mod figures; // numbers as people read them

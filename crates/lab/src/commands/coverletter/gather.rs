@@ -9,13 +9,13 @@ use pageout_study::scenario::load::load;
 use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
 use pageout_study::scenario::switches::Turn;
+use pageout_study::shipped::FILES;
 use pageout_study::{Error, Failed, Watcher};
 
 use super::Runner;
 use super::build::Build;
 use crate::cli::CoverletterArgs;
 use crate::failure::Failure;
-use crate::shipped::FILES;
 
 /// Accesses that two CPUs simulate within five minutes with a release, at up to 2 us of CPU time each.
 const FAST_ACCESSES: u64 = 300_000_000;

@@ -1,24 +1,27 @@
 //! The HTML page of `reproduce`: published and simulated changes as bars, above the tables that the terminal has.
 
-use super::judge::{CRITERIA, Measured};
-use super::{Found, change};
+use pageout_study::reproduce::judge::{CRITERIA, Measured};
+use pageout_study::reproduce::{Answer, Reproduced, change};
+
+use super::{not_run, preface, remarks, rows, tally};
+use crate::cli::RunOptions;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 
-pub(super) fn page(found: &Found, tables: &[Vec<Measured>]) -> Page {
-    let chapter = found.chapter;
+pub(super) fn page(answer: &Answer, options: &RunOptions) -> Page {
+    let chapter = &answer.chapter;
     let mut page = Page {
         title: format!("Reproduced: {}", chapter.title),
-        of: format!("{}; {}", chapter.source, found.extent.seeds_from(found.seed)),
-        story: (found.extent.warning().into_iter())
-            .chain(found.not_run())
-            .chain([found.tally(tables)])
-            .chain(found.preface())
+        of: format!("{}; {}", chapter.source, answer.extent.seeds_from(answer.seed)),
+        story: (answer.extent.warning().into_iter())
+            .chain(not_run(answer))
+            .chain([tally(answer)])
+            .chain(preface(answer))
             .collect(),
         parts: Vec::new(),
     };
-    for (reproduced, measured) in found.experiments.iter().zip(tables) {
-        let experiment = reproduced.experiment;
-        let bars: Vec<Bar> = measured.iter().flat_map(|row| bars(found, row)).collect();
+    for reproduced in &answer.experiments {
+        let Reproduced { experiment, rows: measured, .. } = reproduced;
+        let bars: Vec<Bar> = measured.iter().flat_map(|row| bars(answer, row)).collect();
         if !bars.is_empty() {
             page.parts.push(Part::Bars(Bars {
                 title: format!("{}: {}", experiment.name, experiment.title),
@@ -31,25 +34,24 @@ pub(super) fn page(found: &Found, tables: &[Vec<Measured>]) -> Page {
         page.parts.push(Part::Table(Table {
             title: format!("{}: row by row", experiment.name),
             says: String::new(),
-            rows: found.rows(measured),
+            rows: rows(answer, measured),
             words: 1,
             last_words: 1,
         }));
-        let text: String =
-            found.remarks(reproduced, measured).iter().map(|says| format!("{says}\n")).collect();
+        let text: String = remarks(reproduced).iter().map(|says| format!("{says}\n")).collect();
         if !text.is_empty() {
             page.parts.push(Part::Prose { title: format!("{}: remarks", experiment.name), text });
         }
     }
     page.parts.push(Part::Prose { title: "How to read it".to_string(), text: CRITERIA.to_string() });
-    for reproduced in &found.experiments {
-        page.parts.push(scenario(&reproduced.source, &found.args.options, &[]));
+    for reproduced in &answer.experiments {
+        page.parts.push(scenario(&reproduced.source, options, &[]));
     }
     page
 }
 
 /// The published change, and below it that of each side.
-fn bars(found: &Found, row: &Measured) -> Vec<Bar> {
+fn bars(answer: &Answer, row: &Measured) -> Vec<Bar> {
     let Some(published) = row.claim.published.and_then(|published| published.change()) else {
         return Vec::new();
     };
@@ -62,7 +64,7 @@ fn bars(found: &Found, row: &Measured) -> Vec<Bar> {
         verdict: verdict(published),
         text: format!("{:+.0}%", published * 100.0),
     };
-    let sides = found.chapter.side.iter().zip(row.judge()).filter_map(|(side, judged)| {
+    let sides = answer.chapter.side.iter().zip(row.judge()).filter_map(|(side, judged)| {
         let paired = judged.change?;
         Some(Bar {
             name: format!("  {}", side.name),

@@ -3,44 +3,48 @@
 //! - The *sign* is right if it is so for nine seeds of ten.
 //! - The *size* is right if the mean change is between half and twice the published one.
 
-use pageout_study::result::metrics::{Metric, Unit};
-use pageout_study::result::spread::{Paired, Spread};
 use serde_json::{Value, json};
 
 use super::chapter::{Claim, Direction, Published};
+use crate::result::metrics::{Metric, Unit};
+use crate::result::spread::{Paired, Spread};
 
 /// The share of seeds for which the sign has to be right.
 const SIGN_SHARE: f64 = 0.9;
 /// How many times the published size is too much, or that part of it too little.
-pub(super) const SIZE_FACTOR: f64 = 2.0;
+pub(crate) const SIZE_FACTOR: f64 = 2.0;
 
 /// What the criteria are, in words.
-pub(super) const CRITERIA: &str = "A row holds if the sign of its change is right for nine seeds of ten, and the mean change is \
+pub const CRITERIA: &str = "A row holds if the sign of its change is right for nine seeds of ten, and the mean change is \
      between half and twice the published one. A row with one published level holds if the mean is between half and twice that. \
      A row with a relation holds if that is true with every seed. \
      ± behind a value is the standard deviation over the seeds, behind a change half of its 95 % interval, over pairs of runs with \
      the same seed.";
 
-/// A claim's values, a seed each, at every side; `None` for a side of which a run failed.
-pub(super) struct Measured<'a> {
-    pub(super) claim: &'a Claim,
-    pub(super) unit: Unit,
-    pub(super) sides: Vec<Option<Vec<f64>>>,
+/// What was measured of a claim.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The claim.
+    pub claim: Claim,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Values, a seed each, at every side; `None` for a side of which a run failed.
+    pub sides: Vec<Option<Vec<f64>>>,
     /// The side whose row says so, and whether the claim's relation is true with every seed.
-    pub(super) relation: Option<(usize, bool)>,
+    pub relation: Option<(usize, bool)>,
 }
 
 /// What came of a row at a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Judged {
+pub struct Judged {
     /// Against the base; the base has none.
-    pub(super) change: Option<Paired>,
+    pub change: Option<Paired>,
     /// Seeds with the right sign, and how many it takes.
-    pub(super) sign: Option<(usize, usize)>,
+    pub sign: Option<(usize, usize)>,
     /// Ours by the published size.
-    pub(super) size: Option<f64>,
+    pub size: Option<f64>,
     /// Whether all holds that was published of this side; `None` where nothing was.
-    pub(super) holds: Option<bool>,
+    pub holds: Option<bool>,
 }
 
 impl Judged {
@@ -53,7 +57,7 @@ impl Judged {
     }
 
     /// `held`, or what is not.
-    pub(super) fn verdict(&self) -> String {
+    pub fn verdict(&self) -> String {
         match self.holds {
             None => String::new(),
             Some(true) => "held".to_string(),
@@ -70,9 +74,9 @@ impl Judged {
     }
 }
 
-impl Measured<'_> {
+impl Measured {
     /// What came of the row at each side, the base first.
-    pub(super) fn judge(&self) -> Vec<Judged> {
+    pub fn judge(&self) -> Vec<Judged> {
         let base = self.sides[0].as_deref();
         let judged = (0..).zip(&self.sides).map(|(index, values)| {
             let of_base = index == 0;
@@ -94,7 +98,8 @@ impl Measured<'_> {
         judged.collect()
     }
 
-    pub(super) fn json(&self, names: &[&str]) -> Value {
+    /// As JSON, with the sides' names.
+    pub fn json(&self, names: &[&str]) -> Value {
         let sides = names.iter().zip(&self.sides).zip(self.judge()).map(|((name, values), judged)| {
             let spread = values.as_deref().map(Spread::of);
             let percent = |change: Paired| change.percent(change.difference);

@@ -8,96 +8,105 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, bail, ensure};
 use pageout_sim::scenario::{Knobs, Relation};
-use pageout_study::result::better::Better;
-use pageout_study::scenario::nearest::nearest;
-use pageout_study::scenario::source::{Setting, written};
 use serde::{Deserialize, Serialize};
+
+use super::ensure;
+use crate::error::Error;
+use crate::result::better::Better;
+use crate::scenario::nearest::nearest;
+use crate::scenario::source::{Setting, written};
 
 /// A published table, as far as it is to be reproduced.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Chapter {
+pub struct Chapter {
     /// What was published.
-    pub(super) title: String,
+    pub title: String,
     /// Where, as a link.
-    pub(super) source: String,
+    pub source: String,
     /// What a reader has to know about the whole table.
     #[serde(default)]
-    pub(super) note: String,
+    pub note: String,
     /// What is compared. The first is the base.
-    pub(super) side: Vec<Side>,
-    pub(super) experiment: Vec<Experiment>,
+    pub side: Vec<Side>,
+    /// What is run.
+    pub experiment: Vec<Experiment>,
 }
 
 /// What one column stands for.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Side {
-    pub(super) name: String,
+pub struct Side {
+    /// What it is called.
+    pub name: String,
     /// How a scenario becomes this side's.
     #[serde(default)]
-    pub(super) set: Knobs,
+    pub set: Knobs,
     /// What it is, where the name does not say it.
     #[serde(default)]
-    pub(super) note: String,
+    pub note: String,
 }
 
 /// A workload of a publication: its scenario, and the rows that it gives.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Experiment {
-    pub(super) name: String,
-    pub(super) title: String,
+pub struct Experiment {
+    /// What `--experiment` takes.
+    pub name: String,
+    /// What it is, for people.
+    pub title: String,
     /// The scenario at its full size: a path from where the chapter lies.
-    pub(super) scenario: String,
+    pub scenario: String,
     /// Smaller sizes at which the rows are sound as well, by the name that `--scale` takes.
     #[serde(default)]
-    pub(super) scaled: BTreeMap<String, String>,
+    pub scaled: BTreeMap<String, String>,
     /// What it changes in its scenario before a side does: where experiments are points of a sweep.
     #[serde(default)]
-    pub(super) set: Knobs,
+    pub set: Knobs,
     /// What it changes besides at a smaller size, by its name: what does not scale, as a number of accesses.
     #[serde(default)]
-    pub(super) scaled_set: BTreeMap<String, Knobs>,
+    pub scaled_set: BTreeMap<String, Knobs>,
+    /// What a reader has to know about its rows.
     #[serde(default)]
-    pub(super) note: String,
-    pub(super) claim: Vec<Claim>,
+    pub note: String,
+    /// Its rows.
+    pub claim: Vec<Claim>,
 }
 
 /// A published figure beside ours: a row of a chapter.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Claim {
+pub struct Claim {
     /// What is claimed, in a few words.
-    pub(super) row: String,
+    pub row: String,
     /// The figures that are it, added up, by the names that `compare --all --json` gives them.
-    pub(super) figures: Vec<String>,
+    pub figures: Vec<String>,
     /// What it is a share of: figures, added up.
     #[serde(default)]
-    pub(super) per: Vec<String>,
+    pub per: Vec<String>,
     /// Without it, and without a relation, the row is only shown.
-    pub(super) published: Option<Published>,
+    pub published: Option<Published>,
     /// The published figures of the sides.
     #[serde(default)]
-    pub(super) levels: Levels,
+    pub levels: Levels,
     /// What is to be true of the sides' figures, as in `[[expect]]`: "nodirect == 0", "nodirect <= 0.27 * traceonly".
-    pub(super) holds: Option<Relation>,
+    pub holds: Option<Relation>,
     /// How ours is defined, where it is not what was measured.
     #[serde(default)]
-    pub(super) note: String,
-    /// Why the row does not hold, where it does not, and the command that shows it.
+    pub note: String,
+    /// Why the row does not hold, where it does not.
     #[serde(default)]
-    pub(super) because: String,
+    pub because: String,
+    /// Commands that show that reason.
     #[serde(default)]
-    pub(super) shown_by: Vec<String>,
+    pub shown_by: Vec<String>,
 }
 
 /// The figures that were published of the sides.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged, expecting = "levels are a list, one a side, or a table of them by side: { after = 12.5 }")]
-pub(super) enum Levels {
+pub enum Levels {
     /// In the order of the sides; of sides after the last nothing was published.
     InOrder(Vec<f64>),
     /// By the names of the sides; of others nothing was published.
@@ -113,11 +122,16 @@ impl Default for Levels {
 /// What was published.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Published {
+pub enum Published {
     /// The change against the base, as a fraction of it: -0.51 is 51 % less.
     Change(f64),
     /// The figure at the base and after the change, which say the change as well.
-    Levels { before: f64, after: f64 },
+    Levels {
+        /// At the base, more than 0.
+        before: f64,
+        /// After the change.
+        after: f64,
+    },
     /// The figure at the base alone.
     Base(f64),
     /// Which way, and no size.
@@ -127,14 +141,16 @@ pub(super) enum Published {
 /// Which way a figure changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Direction {
+pub enum Direction {
+    /// It falls.
     Less,
+    /// It rises.
     More,
 }
 
 impl Published {
     /// The change, as a fraction of the base.
-    pub(super) fn change(self) -> Option<f64> {
+    pub fn change(self) -> Option<f64> {
         match self {
             Published::Change(change) => Some(change),
             Published::Levels { before, after } => Some(after / before - 1.0),
@@ -142,7 +158,8 @@ impl Published {
         }
     }
 
-    pub(super) fn direction(self) -> Option<Direction> {
+    /// Which way it changes; nothing of a level alone.
+    pub fn direction(self) -> Option<Direction> {
         match self {
             Published::Direction(direction) => Some(direction),
             Published::Base(_) => None,
@@ -153,11 +170,12 @@ impl Published {
         }
     }
 
-    fn check(self) -> anyhow::Result<()> {
+    fn check(self) -> Result<(), String> {
         let is_change = |change: f64| change.is_finite() && change >= -1.0 && change != 0.0;
         match self {
             Published::Change(change) if !is_change(change) => {
-                bail!("a change is a fraction of the base, -1 or more and not 0: -0.51 is 51 % less")
+                return Err("a change is a fraction of the base, -1 or more and not 0: -0.51 is 51 % less"
+                    .to_string());
             }
             Published::Levels { before, after } => ensure!(
                 before > 0.0 && after >= 0.0 && is_change(after / before - 1.0),
@@ -172,7 +190,7 @@ impl Published {
 
 impl Levels {
     /// That of a side, the `index`-th.
-    pub(super) fn of(&self, index: usize, side: &str) -> Option<f64> {
+    pub fn of(&self, index: usize, side: &str) -> Option<f64> {
         match self {
             Levels::InOrder(levels) => levels.get(index).copied(),
             Levels::BySide(levels) => levels.get(side).copied(),
@@ -186,7 +204,7 @@ impl Levels {
         Levels::BySide(levels.collect())
     }
 
-    fn check(&self, sides: &[Side]) -> anyhow::Result<()> {
+    fn check(&self, sides: &[Side]) -> Result<(), String> {
         match self {
             Levels::InOrder(levels) => {
                 let (levels, sides) = (levels.len(), sides.len());
@@ -208,7 +226,7 @@ impl Levels {
 impl Claim {
     /// Which way its figure is better. A row that adds figures up of which some are better one way and some another says neither, and so
     /// does a share: of all of kswapd's time, say, something always takes the rest.
-    pub(super) fn better(&self) -> Better {
+    pub fn better(&self) -> Better {
         if !self.per.is_empty() {
             return Better::Neither;
         }
@@ -218,22 +236,22 @@ impl Claim {
     }
 
     /// Whether it is about this side: a relation is about those that it names, any other claim about all.
-    pub(super) fn speaks_of(&self, side: &str) -> bool {
+    pub fn speaks_of(&self, side: &str) -> bool {
         self.holds.as_ref().is_none_or(|relation| relation.variants().any(|name| name == side))
     }
 }
 
 impl Chapter {
     /// Reads a chapter; `path` is for messages.
-    pub(super) fn parse(path: &str, text: &str) -> anyhow::Result<Chapter> {
-        let chapter: Chapter = toml_edit::de::from_str(text)
-            .map_err(|error| anyhow::anyhow!("{}", error.to_string().trim_end()))
-            .with_context(|| format!("{path} is no chapter"))?;
-        chapter.check().with_context(|| path.to_string())?;
+    pub fn parse(path: &str, text: &str) -> Result<Chapter, Error> {
+        let chapter: Chapter = toml_edit::de::from_str(text).map_err(|error| {
+            Error::Asked(format!("{path} is no chapter: {}", error.to_string().trim_end()))
+        })?;
+        chapter.check().map_err(|why| Error::Asked(format!("{path}: {why}")))?;
         Ok(chapter)
     }
 
-    fn check(&self) -> anyhow::Result<()> {
+    fn check(&self) -> Result<(), String> {
         ensure!(self.side.len() > 1, "a chapter compares: it has a base and one more [[side]] at least");
         no_twins(self.side.iter().map(|side| &side.name), "[[side]]")?;
         no_twins(self.experiment.iter().map(|experiment| &experiment.name), "[[experiment]]")?;
@@ -241,13 +259,17 @@ impl Chapter {
             if let Some(scale) =
                 experiment.scaled_set.keys().find(|scale| !experiment.scaled.contains_key(*scale))
             {
-                bail!("experiment `{}`: scaled_set has `{scale}`, which `scaled` has not", experiment.name);
+                return Err(format!(
+                    "experiment `{}`: scaled_set has `{scale}`, which `scaled` has not",
+                    experiment.name
+                ));
             }
             for claim in &experiment.claim {
                 let at = || format!("experiment `{}`, row `{}`", experiment.name, claim.row);
+                let said = |why: String| format!("{}: {why}", at());
                 ensure!(!claim.figures.is_empty(), "{}: it has no figures", at());
-                claim.published.map_or(Ok(()), Published::check).with_context(at)?;
-                claim.levels.check(&self.side).with_context(at)?;
+                claim.published.map_or(Ok(()), Published::check).map_err(said)?;
+                claim.levels.check(&self.side).map_err(said)?;
                 ensure!(
                     claim.published.is_none() || claim.holds.is_none(),
                     "{}: it has what was published of a change, or a relation that holds, and not both",
@@ -268,15 +290,16 @@ impl Chapter {
     }
 
     /// This chapter with some of its sides alone, the first of them the base, and with the claims that speak of nothing else.
-    pub(super) fn of_sides(mut self, names: &[String]) -> anyhow::Result<Chapter> {
+    /// Errors: there is no such side, or what is left compares nothing.
+    pub fn of_sides(mut self, names: &[String]) -> Result<Chapter, String> {
         let find = |name: &String| {
             let found = self.side.iter().find(|side| side.name == *name);
-            found.cloned().with_context(|| {
+            found.cloned().ok_or_else(|| {
                 let known: Vec<&str> = self.side.iter().map(|side| side.name.as_str()).collect();
                 format!("the chapter has no side called `{name}`; they are {}", known.join(", "))
             })
         };
-        let sides = names.iter().map(find).collect::<anyhow::Result<Vec<Side>>>()?;
+        let sides = names.iter().map(find).collect::<Result<Vec<Side>, String>>()?;
         for experiment in &mut self.experiment {
             for claim in &mut experiment.claim {
                 claim.levels = claim.levels.by_side(&self.side, names);
@@ -290,19 +313,20 @@ impl Chapter {
     }
 
     /// The experiments that were asked for, all of them if none was.
-    pub(super) fn choose(&self, names: &[String]) -> anyhow::Result<Vec<&Experiment>> {
+    /// Errors: the chapter has no experiment of a name.
+    pub fn choose(&self, names: &[String]) -> Result<Vec<&Experiment>, Error> {
         if names.is_empty() {
             return Ok(self.experiment.iter().collect());
         }
         let find = |name: &String| {
             let found = self.experiment.iter().find(|experiment| experiment.name == *name);
-            found.with_context(|| {
+            found.ok_or_else(|| {
                 let known: Vec<&str> = self.experiment.iter().map(|known| known.name.as_str()).collect();
                 let hint = nearest(name, known.iter().copied())
                     .map_or(format!("; it has {}", known.join(", ")), |near| {
                         format!("; did you mean `{near}`?")
                     });
-                format!("the chapter has no experiment called `{name}`{hint}")
+                Error::Asked(format!("the chapter has no experiment called `{name}`{hint}"))
             })
         };
         names.iter().map(find).collect()
@@ -311,7 +335,7 @@ impl Chapter {
 
 impl Experiment {
     /// What this experiment at this size and a side of it change in its scenario, the side last.
-    pub(super) fn settings(&self, side: &Side, scale: Option<&str>) -> Vec<Setting> {
+    pub fn settings(&self, side: &Side, scale: Option<&str>) -> Vec<Setting> {
         let mut all = settings(&self.set, "[[experiment]] set");
         if let Some(scaled) = scale.and_then(|scale| self.scaled_set.get(scale)) {
             all.extend(settings(scaled, "[[experiment]] scaled_set"));
@@ -321,26 +345,27 @@ impl Experiment {
     }
 
     /// The sizes it has: the full one, which has no name, and smaller ones.
-    pub(super) fn scales(&self) -> impl Iterator<Item = Option<&str>> {
+    pub fn scales(&self) -> impl Iterator<Item = Option<&str>> {
         std::iter::once(None).chain(self.scaled.keys().map(|scale| Some(scale.as_str())))
     }
 
     /// The path of its scenario at this size.
-    pub(super) fn scenario_at(&self, scale: Option<&str>) -> anyhow::Result<&str> {
+    /// Errors: it has no such size.
+    pub fn scenario_at(&self, scale: Option<&str>) -> Result<&str, Error> {
         let Some(scale) = scale else { return Ok(&self.scenario) };
-        self.scaled.get(scale).map(String::as_str).with_context(|| {
+        self.scaled.get(scale).map(String::as_str).ok_or_else(|| {
             let known: Vec<&str> = self.scaled.keys().map(String::as_str).collect();
-            match known.is_empty() {
+            Error::Asked(match known.is_empty() {
                 true => format!("--scale {scale}: experiment `{}` is not sound at any other size", self.name),
                 false => format!("--scale {scale}: experiment `{}` has {}", self.name, known.join(", ")),
-            }
+            })
         })
     }
 }
 
 impl Side {
     /// What it changes in a scenario, as `--set` would.
-    pub(super) fn settings(&self) -> Vec<Setting> {
+    pub fn settings(&self) -> Vec<Setting> {
         settings(&self.set, "[[side]] set")
     }
 }
@@ -355,7 +380,7 @@ fn settings(knobs: &Knobs, option: &'static str) -> Vec<Setting> {
     knobs.iter().map(setting).collect()
 }
 
-pub(super) fn no_twins<'a>(names: impl Iterator<Item = &'a String>, what: &str) -> anyhow::Result<()> {
+pub(crate) fn no_twins<'a>(names: impl Iterator<Item = &'a String>, what: &str) -> Result<(), String> {
     let mut seen = std::collections::BTreeSet::new();
     for name in names {
         ensure!(seen.insert(name), "two {what} are called `{name}`");
@@ -433,7 +458,7 @@ published = { change = -0.5 }
         ] {
             assert!(GOOD.contains(from), "{from}");
             let error = Chapter::parse("a.toml", &GOOD.replacen(from, to, 1)).unwrap_err();
-            let told = format!("{error:#}");
+            let told = error.to_string();
             for part in parts.iter().chain(&["a.toml"]) {
                 assert!(told.contains(part), "{to}: expected {part:?} in {told}");
             }
@@ -443,9 +468,9 @@ published = { change = -0.5 }
     #[test]
     fn an_experiment_or_size_that_is_not_there_is_an_error_that_names_those_that_are() {
         let chapter = Chapter::parse("a.toml", GOOD).unwrap();
-        let told = |error: anyhow::Error| format!("{error:#}");
-        assert!(told(chapter.choose(&["on".to_string()]).unwrap_err()).contains("did you mean `one`?"));
+        let error = chapter.choose(&["on".to_string()]).unwrap_err();
+        assert!(error.to_string().contains("did you mean `one`?"));
         let error = chapter.experiment[0].scenario_at(Some("smaller")).unwrap_err();
-        assert!(told(error).contains("has small"));
+        assert!(error.to_string().contains("has small"));
     }
 }

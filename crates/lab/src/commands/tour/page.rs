@@ -1,25 +1,26 @@
 //! The HTML page of the tour: all claims with what holds of them, then each with its picture and its table.
 
+use pageout_study::reproduce::change;
+use pageout_study::reproduce::judge::CRITERIA;
 use pageout_study::result::metrics;
+use pageout_study::tour::lines::Figures;
+use pageout_study::tour::{Answer, COMPARED, Done, Tally, Told, UNDECIDED};
 
-use super::{COMPARED, Done, Figures, Found, Tally, Told, UNDECIDED};
-use crate::commands::reproduce::change;
-use crate::commands::reproduce::judge::CRITERIA;
 use crate::report::{Axis, Badge, Bar, Bars, Chart, Colour, Letter, Line, Page, Part, Shape, Table, Unit};
 
-pub(super) fn page(found: &Found) -> Page {
-    let letters: Vec<Letter> = found.stops.iter().map(letter).collect();
+pub(super) fn page(answer: &Answer) -> Page {
+    let letters: Vec<Letter> = answer.stops.iter().map(letter).collect();
     let mut page = Page {
         title: "Claimed of page reclaim and memory tiers, and what holds here".to_string(),
         of: "pageout tour".to_string(),
-        story: found.warning.iter().cloned().chain([format!("{}.", found.tally().says())]).collect(),
+        story: answer.warning.iter().cloned().chain([format!("{}.", answer.tally().says())]).collect(),
         parts: vec![Part::Letters {
             title: "The claims".to_string(),
             says: "Rows of each published table that hold in a simulation of the kernel's rules on such a machine.".to_string(),
             letters: letters.clone(),
         }],
     };
-    for (of, letter) in found.stops.iter().zip(letters) {
+    for (of, letter) in answer.stops.iter().zip(letters) {
         page.parts.push(Part::Letter(letter));
         page.parts.extend(picture(of));
         let heading = ["", "", "published", "ours"].map(str::to_string).to_vec();
@@ -49,7 +50,7 @@ fn cells(line: &Told) -> Vec<String> {
 }
 
 fn letter(of: &Done) -> Letter {
-    let stop = of.stop;
+    let stop = &of.stop;
     let Tally { held, not_held, not_decided } = of.tally();
     let badges = [
         ("held", held, "held"),

@@ -1,7 +1,8 @@
 //! A stop of the tour on the terminal: what was claimed, on what machine, the table, what holds, and where there is more.
 
-use super::{COMPARED, Done, Found, Told, UNDECIDED};
-use crate::commands::reproduce::judge::CRITERIA;
+use pageout_study::reproduce::judge::CRITERIA;
+use pageout_study::tour::{Answer, COMPARED, Done, Told, UNDECIDED};
+
 use crate::print::{output, table};
 
 /// Columns: a story is read best in narrow lines, and fits every terminal.
@@ -17,7 +18,7 @@ fn wrap(text: &str, indent: &str) -> String {
 
 /// All that is said of one stop.
 pub(super) fn stop(number: usize, count: usize, done: &Done) -> String {
-    let stop = done.stop;
+    let stop = &done.stop;
     let mut text = String::new();
     if number > 1 {
         text += "\n";
@@ -53,10 +54,10 @@ fn rows(done: &Done) -> String {
 }
 
 /// What is said when all is done.
-pub(super) fn end(found: &Found) -> String {
+pub(super) fn end(answer: &Answer) -> String {
     let mut text = String::from("\n");
-    text += &found.warning.as_ref().map_or(String::new(), |says| wrap(says, ""));
-    text += &wrap(&format!("All in all: {}.", found.tally().says()), "");
+    text += &answer.warning.as_ref().map_or(String::new(), |says| wrap(says, ""));
+    text += &wrap(&format!("All in all: {}.", answer.tally().says()), "");
     text + &wrap(&format!("{CRITERIA} {UNDECIDED} {COMPARED}"), "")
 }
 

@@ -2,15 +2,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::Context;
-use pageout_study::scenario::nearest::nearest;
-use pageout_study::scenario::source::Source;
-
 use super::chapter::Chapter;
+use crate::error::Error;
+use crate::scenario::nearest::nearest;
+use crate::scenario::source::Source;
 use crate::shipped::shipped;
 
 /// Names and files of the chapters.
-pub(super) const CHAPTERS: &[(&str, &str)] = &[
+pub const CHAPTERS: &[(&str, &str)] = &[
     ("mglru", "chapters/mglru.toml"),
     ("no-writeback", "chapters/no-writeback.toml"),
     ("page-cache-promotion", "chapters/page-cache-promotion.toml"),
@@ -22,7 +21,8 @@ pub(super) const CHAPTERS: &[(&str, &str)] = &[
 ];
 
 /// Where a chapter was found, and so the scenarios that it names.
-pub(super) enum Place {
+#[derive(Debug)]
+pub enum Place {
     /// In the program, at this path below `scenarios/`.
     Program(&'static str),
     /// In a file.
@@ -31,7 +31,7 @@ pub(super) enum Place {
 
 impl Place {
     /// Where the chapter of this name is: one of the program's, or a file.
-    pub(super) fn find(name: &str) -> anyhow::Result<Place> {
+    pub fn find(name: &str) -> Result<Place, Error> {
         if let Some((_, path)) = CHAPTERS.iter().find(|(known, _)| *known == name) {
             return Ok(Place::Program(path));
         }
@@ -41,12 +41,13 @@ impl Place {
         let names: Vec<&str> = CHAPTERS.iter().map(|(name, _)| *name).collect();
         let near = nearest(name, names.iter().copied());
         let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        anyhow::bail!(
+        Err(Error::Asked(format!(
             "there is no chapter `{name}`{hint} `pageout reproduce --list` names them all; FILE.toml reads one of your own"
-        )
+        )))
     }
 
-    pub(super) fn chapter(&self) -> anyhow::Result<Chapter> {
+    /// The chapter. Errors: it can't be read, or is wrong.
+    pub fn chapter(&self) -> Result<Chapter, Error> {
         match self {
             Place::Program(path) => {
                 let text = shipped(path).expect("the names of chapters are names of files, says a test");
@@ -54,14 +55,16 @@ impl Place {
             }
             Place::File(path) => {
                 let text = std::fs::read_to_string(path);
-                let text = text.with_context(|| format!("cannot read chapter {}", path.display()))?;
+                let text = text.map_err(|error| {
+                    Error::Asked(format!("cannot read chapter {}: {error}", path.display()))
+                })?;
                 Chapter::parse(&path.to_string_lossy(), &text)
             }
         }
     }
 
     /// The path of a scenario that the chapter names: for people.
-    pub(super) fn path_of(&self, scenario: &str) -> PathBuf {
+    pub fn path_of(&self, scenario: &str) -> PathBuf {
         match self {
             Place::Program(path) => Path::new("scenarios").join(beside(Path::new(path), scenario)),
             Place::File(path) => beside(path, scenario),
@@ -69,22 +72,22 @@ impl Place {
     }
 
     /// A scenario that the chapter names.
-    pub(super) fn scenario(&self, scenario: &str) -> anyhow::Result<Source> {
+    pub fn scenario(&self, scenario: &str) -> Result<Source, Error> {
         let path = self.path_of(scenario);
         match self {
             Place::Program(chapter) => {
                 let name = beside(Path::new(chapter), scenario);
                 let text = shipped(&name.to_string_lossy())
-                    .with_context(|| format!("{} is not part of this program", path.display()))?;
-                Ok(Source::parse(&path, text.to_string())?)
+                    .ok_or_else(|| Error::Asked(format!("{} is not part of this program", path.display())))?;
+                Source::parse(&path, text.to_string())
             }
-            Place::File(_) => Ok(Source::read(&path)?),
+            Place::File(_) => Source::read(&path),
         }
     }
 }
 
 /// A path that is written in the file `of`, without the steps up that it takes.
-pub(super) fn beside(of: &Path, path: &str) -> PathBuf {
+pub(crate) fn beside(of: &Path, path: &str) -> PathBuf {
     let mut whole = of.parent().map(Path::to_path_buf).unwrap_or_default();
     for step in Path::new(path).components() {
         let is_named = matches!(whole.components().next_back(), Some(Component::Normal(_)));

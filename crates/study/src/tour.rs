@@ -1,99 +1,123 @@
-//! `pageout tour`: five publications, an experiment of each at a size that fits, and what holds.
+//! A tour: five publications, an experiment of each at a size that fits, and what holds.
 //!
 //! ```text
-//!   stops (data) ─▶ a chapter's experiment at some of its sides ─▶ runs ─▶ claims judged ─▶ lines ─▶ story, JSON, page
+//!   stops (data) ─▶ a chapter's experiment at some of its sides ─▶ runs ─▶ claims judged ─▶ lines ─▶ Answer
 //! ```
-//! Nothing is run or judged here that `pageout reproduce` does not run or judge: a stop is a choice. What is more is that a row may be too close to its
-//! bound for so few seeds ([`mod@lines`]), and that a stop is printed as soon as it is done.
+//! Nothing is run or judged here that [`reproduce`](crate::reproduce) does not run or judge: a stop is a choice. What is more is that a row may be too
+//! close to its bound for so few seeds ([`mod@lines`]), and that a stop is told as soon as it is done.
 
-mod lines; // a line a figure, and whether it is decided
-mod page; // the tour as a page
-mod stops; // what is chosen, as data
-mod text; // a stop as a terminal has it
+pub mod lines; // a line a figure, and whether it is decided
+pub mod stops; // what is chosen, as data
 
+use std::path::PathBuf;
+
+use pageout_sim::scenario::Scenario;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::cli::TourArgs;
-use crate::commands::reproduce::Reproduced;
-use crate::commands::reproduce::chapter::Chapter;
-use crate::commands::reproduce::judge::CRITERIA;
-use crate::failure::{Failure, Outcome};
-use crate::print::progress::Terminal;
-use crate::print::{output, signals};
-use crate::report::{Picture, check_name};
-use lines::{Figures, Line, Verdict, lines};
-use pageout_sim::scenario::Scenario;
-use pageout_study::result::better::Better;
-use pageout_study::result::metrics::Unit;
-use pageout_study::result::variants::{Extent, Made, Plan, Runs};
-use pageout_study::scenario::load::{Changes, load};
-use pageout_study::scenario::source::Source;
-use pageout_study::{Error, Failed};
-use stops::{Stop, Tour};
+use self::lines::{Figures, Line, Verdict, lines};
+use self::stops::{Stop, Tour};
+use crate::error::{Error, Failed};
+use crate::json::merged;
+use crate::reproduce::chapter::Chapter;
+use crate::reproduce::judge::CRITERIA;
+use crate::reproduce::measured;
+use crate::result::better::Better;
+use crate::result::metrics::Unit;
+use crate::result::variants::{Extent, Made, Plan, Runs};
+use crate::scenario::load::{Changes, load};
+use crate::watch::Watcher;
+
+/// Which stops are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Ask {
+    /// A tour of one's own; nothing stands for the program's.
+    pub file: Option<PathBuf>,
+    /// Names of stops; none stands for all.
+    pub only: Vec<String>,
+    /// Runs at the same time; 0 is one a CPU.
+    pub jobs: usize,
+}
 
 /// What a verdict that is none means.
-const UNDECIDED: &str = "A row is not decided at this size where the 95 % interval over the seeds contains the bound that it is judged by, \
+pub const UNDECIDED: &str = "A row is not decided at this size where the 95 % interval over the seeds contains the bound that it is judged by, \
      or where the mean keeps to the bound and some seed does not.";
 
 /// What stands behind a verdict.
-const COMPARED: &str = "Behind a verdict is what was compared: \"sign\" is the sign of the change, \"size\" its size or that of a level, and      \"< side\" or \"= number\" is a relation.";
+pub const COMPARED: &str = "Behind a verdict is what was compared: \"sign\" is the sign of the change, \"size\" its size or that of a level, and \"< side\" or \"= number\" is a relation.";
 
 /// A stop that can be run.
-struct Ready<'a> {
-    stop: &'a Stop,
+struct Ready {
+    stop: Stop,
     chapter: Chapter,
-    source: Source,
     /// The scenario's path, for people.
     path: String,
     scenarios: Vec<Scenario>,
 }
 
 /// What came of a stop: all that is printed of it.
-struct Done<'a> {
-    stop: &'a Stop,
+#[derive(Debug)]
+pub struct Done {
+    /// The stop.
+    pub stop: Stop,
     /// The letter, as a link.
-    address: String,
+    pub address: String,
     /// Its scenario, for people.
-    scenario: String,
-    seeds: u32,
+    pub scenario: String,
+    /// Seeds that its figures are over.
+    pub seeds: u32,
     /// Which they are, in words.
     told_seeds: String,
-    told: Vec<Told>,
+    /// Its lines.
+    pub told: Vec<Told>,
     /// Every row of the experiment, as `reproduce --json` has them.
     rows: Value,
-    failures: Vec<Failed>,
+    /// Runs that failed.
+    pub failures: Vec<Failed>,
 }
 
 /// What running a stop came to.
-enum Came<'a> {
-    Stop(Box<Done<'a>>),
+enum Came {
+    Stop(Box<Done>),
     /// No table: why, or nothing where a signal came first.
     Nothing(Vec<Failed>),
 }
 
 /// All that was found out.
-#[derive(Default)]
-struct Found<'a> {
-    stops: Vec<Done<'a>>,
-    /// Stops that a signal came before the end of.
-    not_run: Vec<&'a str>,
+#[derive(Debug)]
+pub struct Answer {
+    /// Stops of which every side was run.
+    pub stops: Vec<Done>,
+    /// Names of stops that an interruption came before the end of.
+    pub not_run: Vec<String>,
     /// What a reader has to know first of a tour that was interrupted.
-    warning: Option<String>,
+    pub warning: Option<String>,
+    /// How many of the runs asked for there are.
+    pub extent: Extent,
+    /// Runs that failed.
+    pub failures: Vec<Failed>,
 }
 
-/// A line, owned: chapters are gone when the page is written.
-struct Told {
-    name: String,
+/// A line of a stop's table.
+#[derive(Debug)]
+pub struct Told {
+    /// What is claimed, in a few words.
+    pub name: String,
     side: String,
     against: Option<String>,
-    published: String,
+    /// What was published, as people read it.
+    pub published: String,
     ours: String,
-    verdict: Verdict,
+    /// Whether it holds.
+    pub verdict: Verdict,
     is_way_only: bool,
     compared: String,
-    figures: Option<Figures>,
-    unit: Unit,
-    better: Better,
+    /// As figures, for pictures.
+    pub figures: Option<Figures>,
+    /// Unit of the figures.
+    pub unit: Unit,
+    /// Which way the figure is better.
+    pub better: Better,
     /// What was asked where rows do not hold, why it is not so where that is known, and the commands that show it.
     asked: Vec<String>,
     because: Vec<String>,
@@ -101,85 +125,73 @@ struct Told {
 }
 
 /// How many lines hold, do not, and are not decided.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    held: usize,
-    not_held: usize,
-    not_decided: usize,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Lines that hold.
+    pub held: usize,
+    /// Lines that do not.
+    pub not_held: usize,
+    /// Lines of which the runs are too few to say.
+    pub not_decided: usize,
 }
 
-/// Runs the stops one after the other, and tells of each.
-pub(crate) fn tour(args: &TourArgs) -> Outcome {
-    if let Some(path) = &args.page.report {
-        check_name(path, Picture::Curves)?;
-    }
-    let tour = Tour::read(args.file.as_deref())?;
-    let chosen = tour.choose(&args.only)?;
-    let all = chosen.iter().map(|stop| ready(stop, args)).collect::<Result<Vec<Ready>, Failure>>()?;
+/// Runs the stops one after the other, and calls `told` with each that is done: its number from 1, and how many there are. Errors: a stop chooses what
+/// there is not, a scenario makes no sense, or `told` has one. Runs that fail are part of the answer.
+pub fn ask<E: From<Error>>(
+    ask: &Ask,
+    watcher: &dyn Watcher,
+    mut told: impl FnMut(usize, usize, &Done) -> Result<(), E>,
+) -> Result<Answer, E> {
+    let tour = Tour::read(ask.file.as_deref())?;
+    let chosen = tour.choose(&ask.only)?;
+    let all =
+        chosen.into_iter().map(|stop| ready(stop, ask, watcher)).collect::<Result<Vec<Ready>, Error>>()?;
     let count = all.len();
-    let mut found = Found::default();
-    let mut failures: Vec<Failed> = Vec::new();
+    let (mut stops, mut not_run, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     let mut extent: Option<Extent> = None;
-    // Between two stops a signal is meant for the tour as well.
-    let listening = signals::listen();
     for (number, ready) in (1..).zip(all) {
-        let name = ready.stop.name.as_str();
-        let (of, its_extent) = ready.run(&format!("stop {number} of {count}: {name}"), args)?;
+        let name = ready.stop.name.clone();
+        let (of, its_extent) = ready.run(&format!("stop {number} of {count}: {name}"), ask, watcher)?;
         extent = Some(extent.map_or_else(|| its_extent.clone(), |extent| extent.and(&its_extent)));
         match of {
             Came::Stop(of) => {
-                if !args.output.is_data() {
-                    output::print_text(&text::stop(number, count, &of))?;
-                }
+                told(number, count, &of)?;
                 failures.extend(of.failures.iter().cloned());
-                found.stops.push(*of);
+                stops.push(*of);
             }
-            Came::Nothing(of) if of.is_empty() => found.not_run.push(name),
+            Came::Nothing(of) if of.is_empty() => not_run.push(name),
             Came::Nothing(of) => failures.extend(of),
         }
     }
-    drop(listening);
     let extent = extent.expect("a tour has a stop");
-    found.warning = extent.interrupted().map(|told| match found.not_run.is_empty() {
+    let warning = extent.interrupted().map(|told| match not_run.is_empty() {
         true => format!("Not complete: {told}."),
-        false => format!("Not complete: {told}. Not run: {}.", found.not_run.join(", ")),
+        false => format!("Not complete: {told}. Not run: {}.", not_run.join(", ")),
     });
-    if found.stops.is_empty() {
-        let failure = extent.nothing("every run failed", &failures);
-        return output::no_result(&args.output, failure.into(), Value::Null);
-    }
-    match args.output.is_data() {
-        true => output::print_json(&found.json(&extent, &failures))?,
-        false => output::print_text(&text::end(&found))?,
-    }
-    if let Some(path) = &args.page.report {
-        page::page(&found).write(path)?;
-    }
-    Ok(extent.verdict(&failures)?)
+    let answer = Answer { stops, not_run, warning, extent, failures };
+    debug_assert_eq!(answer.check(), Ok(()));
+    Ok(answer)
 }
 
-fn ready<'a>(stop: &'a Stop, args: &TourArgs) -> Result<Ready<'a>, Failure> {
-    let (place, chapter) = stop.chapter(args.file.as_deref())?;
+fn ready(stop: &Stop, ask: &Ask, watcher: &dyn Watcher) -> Result<Ready, Error> {
+    let (place, chapter) = stop.chapter(ask.file.as_deref())?;
     let scale = stop.scale.as_deref();
     let experiment = chapter.choose(std::slice::from_ref(&stop.experiment))?[0];
     let scenario = experiment.scenario_at(scale)?;
     let source = place.scenario(scenario)?;
-    let terminal = Terminal::new(&args.output);
     let scenarios = chapter
         .side
         .iter()
-        .map(|side| load(&source, &Changes::default(), &experiment.settings(side, scale), &terminal));
+        .map(|side| load(&source, &Changes::default(), &experiment.settings(side, scale), watcher));
     let scenarios = scenarios.collect::<Result<Vec<Scenario>, Error>>()?;
     let path = place.path_of(scenario).display().to_string();
-    Ok(Ready { stop, chapter, source, path, scenarios })
+    Ok(Ready { stop: stop.clone(), chapter, path, scenarios })
 }
 
-impl<'a> Ready<'a> {
-    fn run(self, name: &str, args: &TourArgs) -> Result<(Came<'a>, Extent), Failure> {
-        let Ready { stop, chapter, source, path, scenarios } = self;
-        let terminal = Terminal::telling(&args.output);
-        let plan =
-            Plan { name: name.to_string(), repeat: stop.seeds, jobs: args.parallel.jobs, watcher: &terminal };
+impl Ready {
+    fn run(self, name: &str, ask: &Ask, watcher: &dyn Watcher) -> Result<(Came, Extent), Error> {
+        let Ready { stop, chapter, path, scenarios } = self;
+        let plan = Plan { name: name.to_string(), repeat: stop.seeds, jobs: ask.jobs, watcher };
         let Made { variants, extent } = plan.run(&scenarios)?;
         let failures = variants.iter().zip(&chapter.side);
         let failures: Vec<Failed> = failures
@@ -191,11 +203,9 @@ impl<'a> Ready<'a> {
             return Ok((Came::Nothing(failures), extent));
         }
         let experiment = chapter.choose(std::slice::from_ref(&stop.experiment))?[0];
-        let reproduced = Reproduced { experiment, source, sides: variants };
         let names: Vec<&str> = chapter.side.iter().map(|side| side.name.as_str()).collect();
-        let measured = reproduced.measured(&names, extent.seeds as usize)?;
+        let measured = measured(experiment, &variants, &names, extent.seeds as usize)?;
         let done = Done {
-            stop,
             address: chapter.source.clone(),
             scenario: path,
             seeds: extent.seeds,
@@ -203,6 +213,7 @@ impl<'a> Ready<'a> {
             told: lines(&names, &measured).into_iter().map(Told::of).collect(),
             rows: measured.iter().map(|row| row.json(&names)).collect(),
             failures,
+            stop,
         };
         Ok((Came::Stop(Box::new(done)), extent))
     }
@@ -235,7 +246,7 @@ impl Told {
     }
 
     /// As tables have it.
-    fn cells(&self) -> [String; 4] {
+    pub fn cells(&self) -> [String; 4] {
         let verdict = format!("{}: {}", self.verdict.told(), self.compared);
         [self.name.clone(), self.published.clone(), self.ours.clone(), verdict]
     }
@@ -267,18 +278,19 @@ impl Told {
             "because": self.because,
             "shown_by": self.shown_by,
         });
-        output::merged(line, figures)
+        merged(line, figures)
     }
 }
 
-impl Done<'_> {
+impl Done {
     /// What our figures are of.
-    fn ours_on(&self) -> String {
+    pub fn ours_on(&self) -> String {
         let of = if self.seeds == 1 { "Of" } else { "Means of" };
         format!("{} {of} {}.", self.stop.ours_on, self.told_seeds)
     }
 
-    fn tally(&self) -> Tally {
+    /// How many of its lines hold.
+    pub fn tally(&self) -> Tally {
         let of = |verdict| self.told.iter().filter(|line| line.verdict == verdict).count();
         Tally {
             held: of(Verdict::Held),
@@ -288,7 +300,7 @@ impl Done<'_> {
     }
 
     /// What is to be said of lines that do not hold: what was asked; and why not, where that is known, once for all lines of which it is true.
-    fn reasons(&self) -> Vec<String> {
+    pub fn reasons(&self) -> Vec<String> {
         let not_held = || self.told.iter().filter(|line| line.verdict == Verdict::NotHeld);
         let mut reasons: Vec<String> = not_held()
             .flat_map(|line| {
@@ -312,7 +324,7 @@ impl Done<'_> {
     }
 
     fn json(&self) -> Value {
-        let stop = self.stop;
+        let stop = &self.stop;
         let json = json!({
             "name": stop.name,
             "title": stop.title,
@@ -330,7 +342,7 @@ impl Done<'_> {
             "rows": self.rows,
             "more": stop.more,
         });
-        output::merged(json, self.tally().json())
+        merged(json, self.tally().json())
     }
 }
 
@@ -344,7 +356,7 @@ impl Tally {
     }
 
     /// `22 of 27 hold, 4 do not, 1 is not decided at this size`.
-    fn says(self) -> String {
+    pub fn says(self) -> String {
         let Tally { held, not_held, not_decided } = self;
         let verb = |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };
         let mut says = format!("{held} of {} {}", held + not_held + not_decided, verb(held, "holds", "hold"));
@@ -362,22 +374,52 @@ impl Tally {
     }
 }
 
-impl Found<'_> {
-    fn tally(&self) -> Tally {
+impl Answer {
+    /// How many lines hold, of all stops.
+    pub fn tally(&self) -> Tally {
         Tally::of_all(&self.stops)
     }
 
-    fn json(&self, extent: &Extent, failures: &[Failed]) -> Value {
+    /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        for stop in &self.stops {
+            let Tally { held, not_held, not_decided } = stop.tally();
+            let (sum, lines) = (held + not_held + not_decided, stop.told.len());
+            if sum != lines {
+                return Err(format!("stop `{}`: {lines} lines, and verdicts on {sum}", stop.stop.name));
+            }
+            let failed = stop
+                .failures
+                .iter()
+                .filter(|failed| !self.failures.iter().any(|of| of.message == failed.message));
+            if failed.count() > 0 {
+                return Err(format!("stop `{}`: it has failures that the tour has not", stop.stop.name));
+            }
+        }
+        match self.not_run.is_empty() || self.warning.is_some() {
+            true => Ok(()),
+            false => Err(format!("{} were not run, and nothing says so", self.not_run.join(", "))),
+        }
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> Value {
         let mut json = json!({
-            "complete": !extent.is_interrupted() && failures.is_empty(),
+            "complete": !self.extent.is_interrupted() && self.failures.is_empty(),
             "stops": self.stops.iter().map(Done::json).collect::<Vec<_>>(),
             "not_run": self.not_run,
-            "failures": failures,
+            "failures": self.failures,
             "criteria": format!("{CRITERIA} {UNDECIDED}"),
         });
         if let Some(warning) = &self.warning {
             json["warning"] = json!(warning);
         }
-        output::merged(json, self.tally().json())
+        merged(json, self.tally().json())
+    }
+}
+
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
     }
 }

@@ -4,27 +4,31 @@
 //!   claims ─ by figure, side, and what it is compared with ─▶ line: published │ ours │ held, not held, or not decided
 //! ```
 //! A chapter may have several rows of one figure at one side: which way it goes, how far at least, how far at most. Here they are a line, which holds
-//! if all of them do. Whether a row holds is what [`judge`](crate::commands::reproduce::judge) says. It is not decided where the 95 % interval of what
+//! if all of them do. Whether a row holds is what [`judge`](crate::reproduce::judge) says. It is not decided where the 95 % interval of what
 //! it compares contains the bound, as with few seeds.
 
 use pageout_sim::scenario::{Relation, Sign, Term};
-use pageout_study::result::metrics::Unit;
-use pageout_study::result::spread::{Paired, Spread};
 
-use crate::commands::reproduce::chapter::{Claim, Published};
-use crate::commands::reproduce::judge::{Measured, SIZE_FACTOR};
-use crate::commands::reproduce::{change, told};
+use crate::reproduce::chapter::{Claim, Published};
+use crate::reproduce::judge::{Measured, SIZE_FACTOR};
+use crate::reproduce::{change, published_text};
+use crate::result::metrics::Unit;
+use crate::result::spread::{Paired, Spread};
 
 /// What the runs say of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub enum Verdict {
+    /// It holds.
     Held,
+    /// It does not.
     NotHeld,
+    /// The runs are too few to say.
     NotDecided,
 }
 
 impl Verdict {
-    pub(super) fn told(self) -> &'static str {
+    /// The verdict in words.
+    pub fn told(self) -> &'static str {
         match self {
             Verdict::Held => "held",
             Verdict::NotHeld => "NOT HELD",
@@ -45,27 +49,27 @@ impl Verdict {
 /// One line.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
-    pub(super) name: String,
-    pub(super) side: &'a str,
+    pub name: String,
+    pub side: &'a str,
     /// What it is compared with, where it is another side.
-    pub(super) against: Option<&'a str>,
-    pub(super) published: String,
-    pub(super) ours: String,
-    pub(super) verdict: Verdict,
+    pub against: Option<&'a str>,
+    pub published: String,
+    pub ours: String,
+    pub verdict: Verdict,
     /// Whether no more is claimed than which way it goes.
-    pub(super) is_way_only: bool,
+    pub is_way_only: bool,
     /// What its rows compare, by which it holds or not.
-    pub(super) compared: String,
+    pub compared: String,
     /// As figures, for pictures.
-    pub(super) figures: Option<Figures>,
-    pub(super) unit: Unit,
+    pub figures: Option<Figures>,
+    pub unit: Unit,
     /// The rows that it is made of, and what is said of each.
-    pub(super) rows: Vec<(&'a Claim, Verdict)>,
+    pub rows: Vec<(&'a Claim, Verdict)>,
 }
 
 /// What a picture can show of a line.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Figures {
+pub enum Figures {
     /// The published change as a fraction, and ours.
     Changes(f64, Paired),
     /// The published level, and ours.
@@ -81,13 +85,13 @@ struct Key<'a> {
 }
 
 /// A row at the side that tells of it.
-struct Part<'a, 'b> {
-    row: &'b Measured<'a>,
+struct Part<'a> {
+    row: &'a Measured,
     verdict: Verdict,
 }
 
 /// The lines of an experiment, in the order of its rows.
-pub(super) fn lines<'a>(names: &[&'a str], measured: &[Measured<'a>]) -> Vec<Line<'a>> {
+pub(super) fn lines<'a>(names: &[&'a str], measured: &'a [Measured]) -> Vec<Line<'a>> {
     let mut groups: Vec<(Key, Vec<Part>)> = Vec::new();
     for row in measured {
         for (side, judged) in row.judge().into_iter().enumerate() {
@@ -98,7 +102,7 @@ pub(super) fn lines<'a>(names: &[&'a str], measured: &[Measured<'a>]) -> Vec<Lin
                 }
                 None => (side > 0).then_some(0),
             };
-            let key = Key { figures: figures_of(row.claim), side, against };
+            let key = Key { figures: figures_of(&row.claim), side, against };
             let part = Part { row, verdict: verdict(row, side, names, holds) };
             match groups.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, parts)) => parts.push(part),
@@ -132,13 +136,13 @@ enum Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    fn of(names: &[&str], measured: &[Measured<'a>], key: &Key, claim: &'a Claim) -> Option<Told<'a>> {
+    fn of(names: &[&str], measured: &'a [Measured], key: &Key, claim: &'a Claim) -> Option<Told<'a>> {
         if let Some(published) = claim.published {
             return Some(Told::OfRow(published));
         }
         let level = |at: usize| {
-            let mut same = measured.iter().filter(|row| key.figures == figures_of(row.claim));
-            same.find_map(|row| Some((row.claim, row.claim.levels.of(at, names[at])?)))
+            let mut same = measured.iter().filter(|row| key.figures == figures_of(&row.claim));
+            same.find_map(|row| Some((&row.claim, row.claim.levels.of(at, names[at])?)))
         };
         match (key.against.and_then(level), level(key.side)) {
             (Some((_, from)), Some((by, to))) if from != 0.0 => Some(Told::Change { from, to, by }),
@@ -163,7 +167,7 @@ impl<'a> Told<'a> {
 
     fn published(&self, unit: Unit, side: &str) -> String {
         match *self {
-            Told::OfRow(published) => told(published, unit),
+            Told::OfRow(published) => published_text(published, unit),
             Told::Change { from, to, .. } => percent(to / from - 1.0),
             Told::Level { level, .. } => unit.show(level),
             Told::Bound(relation) => bound(relation, unit, side),
@@ -198,14 +202,9 @@ fn figures_of(claim: &Claim) -> (&[String], &[String]) {
     (&claim.figures, &claim.per)
 }
 
-fn line<'a>(
-    names: &[&'a str],
-    measured: &[Measured<'a>],
-    key: &Key,
-    parts: &[Part<'a, '_>],
-) -> Option<Line<'a>> {
+fn line<'a>(names: &[&'a str], measured: &'a [Measured], key: &Key, parts: &[Part<'a>]) -> Option<Line<'a>> {
     let first = parts[0].row;
-    let told = Told::of(names, measured, key, first.claim)?;
+    let told = Told::of(names, measured, key, &first.claim)?;
     let values = first.sides[key.side].as_deref();
     let base = key.against.map(|at| first.sides[at].as_deref());
     let (ours, figures) = match (values, base) {
@@ -216,24 +215,24 @@ fn line<'a>(
         }
     };
     Some(Line {
-        name: told.name(names, key, first.claim),
+        name: told.name(names, key, &first.claim),
         side: names[key.side],
         against: key.against.map(|at| names[at]),
         published: told.published(first.unit, names[key.side]),
         ours,
         verdict: parts.iter().map(|part| part.verdict).fold(Verdict::Held, Verdict::and),
-        is_way_only: parts.iter().all(|part| says_which_way_alone(part.row.claim)),
+        is_way_only: parts.iter().all(|part| says_which_way_alone(&part.row.claim)),
         compared: compared(parts, first.unit, names[key.side]),
         figures,
         unit: first.unit,
-        rows: parts.iter().map(|part| (part.row.claim, part.verdict)).collect(),
+        rows: parts.iter().map(|part| (&part.row.claim, part.verdict)).collect(),
     })
 }
 
 /// What rows compare: the sign and the size of a change, the size of a level, or what a relation asks.
 fn compared(parts: &[Part], unit: Unit, side: &str) -> String {
     let mut compared: Vec<String> = Vec::new();
-    for claim in parts.iter().map(|part| part.row.claim) {
+    for claim in parts.iter().map(|part| &part.row.claim) {
         let of_one = match (&claim.holds, claim.published) {
             (Some(relation), _) if relation.sign == Sign::Equal => {
                 format!("= {}", bound(relation, unit, side).trim_start_matches("== "))

@@ -1,0 +1,42 @@
+//! `pageout tour`: five publications and what holds of them ([`pageout_study::tour`]), as a story, JSON and a page.
+
+mod page; // the tour as a page
+mod text; // a stop as a terminal has it
+
+use pageout_study::tour::{self, Ask};
+use serde_json::Value;
+
+use crate::cli::TourArgs;
+use crate::failure::{Failure, Outcome};
+use crate::print::progress::Terminal;
+use crate::print::{output, signals};
+use crate::report::{Picture, check_name};
+
+/// Runs the stops one after the other, and prints each as soon as it is done.
+pub(crate) fn tour(args: &TourArgs) -> Outcome {
+    if let Some(path) = &args.page.report {
+        check_name(path, Picture::Curves)?;
+    }
+    let ask = Ask { file: args.file.clone(), only: args.only.clone(), jobs: args.parallel.jobs };
+    // Between two stops a signal is meant for the tour as well.
+    let listening = signals::listen();
+    let answer = tour::ask(&ask, &Terminal::telling(&args.output), |number, count, stop| {
+        match args.output.is_data() {
+            true => Ok::<(), Failure>(()),
+            false => output::print_text(&text::stop(number, count, stop)),
+        }
+    })?;
+    drop(listening);
+    if answer.stops.is_empty() {
+        let failure = answer.extent.nothing("every run failed", &answer.failures);
+        return output::no_result(&args.output, failure.into(), Value::Null);
+    }
+    match args.output.is_data() {
+        true => output::print_json(&answer)?,
+        false => output::print_text(&text::end(&answer))?,
+    }
+    if let Some(path) = &args.page.report {
+        page::page(&answer).write(path)?;
+    }
+    Ok(answer.extent.verdict(&answer.failures)?)
+}
