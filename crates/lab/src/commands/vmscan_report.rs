@@ -1,8 +1,8 @@
 //! `pageout vmscan-report`: who reclaimed on a real kernel, how long tasks were stalled by it, and what it came to.
 //!
 //! ```text
-//!   file, .zst, stdin, trace.dat ──input──▶ text ──ftrace──▶ events by time ──tally──▶ sums ──report──▶ tables, JSON,
-//!                                                                                       the kernel script's own text
+//!   file, .zst, stdin, trace.dat ──input──▶ text ──kerneltext::ftrace──▶ events by time ──kerneltext::vmscan──▶ sums ──report──▶ tables, JSON,
+//!                                                                                                       the kernel script's own text
 //! ```
 //! The questions are those of the series "Avoid overflowing of stack during page reclaim" of 2010, which brought these events and the
 //! script that reads them: what direct reclaim and kswapd scan, free and write, and how long tasks wait for it. Here calls at a
@@ -11,26 +11,24 @@
 //! A trace of any length is read once, in constant memory. Lines that cannot be read are counted by reason and never end the report; but
 //! then it is not complete, which the exit code says.
 
-pub mod ftrace; // from bytes to events of reclaim
 mod input; // from a file to bytes
-mod tally; // from events to sums
 mod report; // from sums to tables and JSON
 mod live; // from the tracepoints of a run to sums
 
 use std::path::Path;
 
 use anyhow::{anyhow, bail, ensure};
+use pageout_kerneltext::ftrace::{Reader, Totals};
+use pageout_kerneltext::vmscan::{Options, Sums, Tally};
 use serde_json::{Value, json};
 
 use crate::cli::{ReportLayout, VmscanReportArgs};
 use crate::failure::{Failure, Outcome};
 use crate::print::{figures, output, progress};
 use crate::report::{Picture, check_name};
-use ftrace::{Reader, Totals};
 use input::Input;
 pub(super) use live::{Heard, Listener};
 use report::{Report, Times};
-use tally::{Options, Sums, Tally};
 
 /// Single calls that the script's list of latencies has room for.
 const ITEMS_MAX: usize = 1_000_000;
@@ -67,7 +65,7 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
     let options = Options {
         ignore_pid: args.ignore_pid,
         items_max: if is_script { ITEMS_MAX } else { 0 },
-        is_run: false,
+        has_all_events: false,
     };
     let mut readings = Vec::new();
     for (path, times) in args.traces.iter().zip(times) {
@@ -167,7 +165,8 @@ fn read(path: &Path, options: Options, times: Times, args: &VmscanReportArgs) ->
 /// Reads bytes as a trace and makes every form of the report; for fuzzers.
 #[doc(hidden)]
 pub fn drain(bytes: &[u8]) {
-    let mut tally = Tally::new(Options { ignore_pid: bytes.len() % 2 == 1, items_max: 100, is_run: false });
+    let mut tally =
+        Tally::new(Options { ignore_pid: bytes.len() % 2 == 1, items_max: 100, has_all_events: false });
     let mut reader = Reader::new(bytes);
     for record in reader.by_ref() {
         tally.add(record);

@@ -10,9 +10,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{bail, ensure};
+use pageout_kerneltext::ftrace::parse_line;
 use pageout_workload::Access;
-
-use crate::commands::vmscan_report::ftrace::parse_line;
 
 const PAGE: u64 = 4096;
 /// Pages of a program's memory that stay neighbours. Its address space has holes, which a trace does not.

@@ -1,12 +1,12 @@
 //! The sums of `vmscan-report` of a run while it runs: its tracepoints, without a text in between.
 
 use pageout_engine::{LruType, ThrottleReason, Tracepoint};
+use pageout_kerneltext::ftrace::{CallKind, Event, Isolated, Lru, Record, Shrunk, Task, Totals, WriteKind};
+use pageout_kerneltext::vmscan::{Options, Tally};
 use pageout_sim::{Machine, Observer, TraceRecord};
 
 use super::Reading;
-use super::ftrace::{CallKind, Event, Isolated, Lru, Record, Shrunk, Task, Totals, WriteKind};
 use super::report::{Times, pictures, story};
-use super::tally::{Options, Tally};
 use crate::report::Part;
 use crate::tracing::Tasks;
 
@@ -22,7 +22,7 @@ pub(in crate::commands) struct Heard(Reading);
 impl Listener {
     pub(in crate::commands) fn new() -> Listener {
         Listener {
-            tally: Tally::new(Options { is_run: true, ..Options::default() }),
+            tally: Tally::new(Options { has_all_events: true, ..Options::default() }),
             tasks: Tasks::default(),
         }
     }
@@ -119,7 +119,7 @@ fn event(told: &Tracepoint) -> Option<Event> {
                 activated: kept.nr_activate.iter().sum(),
                 referenced: kept.nr_ref_keep,
                 unmap_failed: kept.nr_unmap_fail,
-                told: u8::MAX,
+                known: u8::MAX,
                 priority: Some(priority),
             })
         }

@@ -2,8 +2,7 @@
 
 use anyhow::{Context, ensure};
 use pageout_engine::Nanos;
-
-use crate::commands::vmscan_report::ftrace::{Head, parse_line};
+use pageout_kerneltext::ftrace::{Head, parse_line};
 
 /// The calls, in order.
 pub(super) struct Trace {

@@ -1,17 +1,16 @@
 //! The result of `vmscan-report` as JSON, with everything in it, times in nanoseconds.
 
-use pageout_sim::latency::LatencyHistogram;
-use pageout_study::basis::{Evidence, verdict};
 use serde_json::{Map, Value, json};
 
-use super::story::{lacking, story};
-use super::{KSWAPD_EDGES, Report, Value as Figure, edges};
-use crate::commands::vmscan_report::Reading;
-use crate::commands::vmscan_report::ftrace::{CallKind, REASONS, Totals};
-use crate::commands::vmscan_report::tally::{
-    Absence, ByOrder, ByType, Class, Need, OffCpu, Process, Refaults, Stall, Sums, Work,
+use pageout_kerneltext::ftrace::{CallKind, REASONS, Totals};
+use pageout_kerneltext::vmscan::{
+    ByOrder, ByType, Durations, EventKind, OffCpu, OffCpuTime, Process, Reclaimer, Refaults, Stall, Sums,
+    Work,
 };
 
+use super::story::{lacking, story};
+use super::{KSWAPD_EDGES, Report, Value as Figure, edges, verdict, why};
+use crate::commands::vmscan_report::Reading;
 impl Report<'_> {
     pub(in crate::commands::vmscan_report) fn to_json(&self) -> Value {
         json!({
@@ -23,7 +22,7 @@ impl Report<'_> {
 
 fn reading_json(reading: &Reading) -> Value {
     let sums = &reading.sums;
-    let work = Class::ALL.map(|class| (class.name().to_string(), work_json(sums, &sums.work(class))));
+    let work = Reclaimer::ALL.map(|class| (class.name().to_string(), work_json(sums, &sums.work(class))));
     let summary = reading.summary();
     let summary = summary.iter().map(|(label, value)| (label.to_string(), figure_json(*value)));
     json!({
@@ -31,7 +30,7 @@ fn reading_json(reading: &Reading) -> Value {
         "complete": reading.is_complete(),
         "faults": reading.faults,
         "read": totals_json(&reading.totals),
-        "tells_work": sums.tells_work,
+        "tells_work": sums.has_work_events,
         "story": story(reading),
         "refaults": refaults_json(&sums.refaults),
         "record_next": lacking(reading).iter().flat_map(|lack| lack.events.iter()).collect::<Vec<_>>(),
@@ -78,8 +77,8 @@ fn figure_json(figure: Figure) -> Value {
     }
 }
 
-fn by_type(ByType { anon, file, untold }: ByType) -> Value {
-    json!({ "anon": anon, "file": file, "untold": untold, "total": anon + file + untold })
+fn by_type(ByType { anon, file, unknown }: ByType) -> Value {
+    json!({ "anon": anon, "file": file, "untold": unknown, "total": anon + file + unknown })
 }
 
 fn by_order(counts: &ByOrder) -> Value {
@@ -88,19 +87,19 @@ fn by_order(counts: &ByOrder) -> Value {
 
 /// Null where no event tells of work.
 fn work_json(sums: &Sums, work: &Work) -> Value {
-    if !sums.tells_work {
+    if !sums.has_work_events {
         return Value::Null;
     }
     let kept = work.kept();
-    let seen = |need: Need| sums.seen.seen(&need).is_ok();
+    let seen = |need: EventKind| sums.coverage.count_of(&need).is_ok();
     let throttled = REASONS.iter().zip(work.throttled_for_us);
     let throttled = throttled.map(|(reason, us)| (reason.to_string(), json!(us)));
     json!({
-        "scanned": Some(by_type(work.scanned)).filter(|_| seen(Need::Scans)),
+        "scanned": Some(by_type(work.scanned)).filter(|_| seen(EventKind::Scans)),
         "taken": work.taken().map(by_type),
-        "reclaimed": Some(by_type(work.reclaimed)).filter(|_| seen(Need::Batches)),
-        "written_sync": Some(by_type(work.written_sync)).filter(|_| seen(Need::Writes)),
-        "written_async": Some(by_type(work.written_async)).filter(|_| seen(Need::Writes)),
+        "reclaimed": Some(by_type(work.reclaimed)).filter(|_| seen(EventKind::Batches)),
+        "written_sync": Some(by_type(work.written_sync)).filter(|_| seen(EventKind::Writes)),
+        "written_async": Some(by_type(work.written_async)).filter(|_| seen(EventKind::Writes)),
         "contig_dirty": work.contig_dirty,
         "activated": kept[0],
         "ref_keep": kept[1],
@@ -108,25 +107,25 @@ fn work_json(sums: &Sums, work: &Work) -> Value {
         "writeback": kept[3],
         "immediate": kept[4],
         "unmap_fail": kept[5],
-        "throttled_us": Some(work.throttled_us).filter(|_| seen(Need::Throttles)),
-        "throttled_us_by_reason": Some(throttled.collect::<Map<_, _>>()).filter(|_| seen(Need::Throttles)),
+        "throttled_us": Some(work.throttled_us).filter(|_| seen(EventKind::Throttles)),
+        "throttled_us_by_reason": Some(throttled.collect::<Map<_, _>>()).filter(|_| seen(EventKind::Throttles)),
         "lowest_priority": work.priority,
     })
 }
 
 /// Null without the events that the value needs.
-fn told<const N: usize>(sums: &Sums, needs: [Need; N], value: impl FnOnce() -> Value) -> Value {
-    verdict(&sums.seen, needs, |_| value()).unwrap_or(Value::Null)
+fn told<const N: usize>(sums: &Sums, needs: [EventKind; N], value: impl FnOnce() -> Value) -> Value {
+    verdict(sums, needs, |_| value()).unwrap_or(Value::Null)
 }
 
-fn latency_json(latency: &LatencyHistogram) -> Value {
+fn latency_json(latency: &Durations) -> Value {
     let summary = latency.summary();
     json!({
         "count": summary.count,
-        "total_ns": summary.total.0,
-        "p50_ns": summary.p50.0,
-        "p99_ns": summary.p99.0,
-        "max_ns": summary.max.0,
+        "total_ns": summary.total_ns,
+        "p50_ns": summary.p50_ns,
+        "p99_ns": summary.p99_ns,
+        "max_ns": summary.max_ns,
     })
 }
 
@@ -134,46 +133,46 @@ fn process_json(sums: &Sums, process: &Process) -> Value {
     let mut json = json!({ "name": process.name(), "comm": process.comm, "pid": process.pid });
     for kind in [CallKind::Direct, CallKind::Memcg, CallKind::SoftLimit, CallKind::Node] {
         let calls = process.calls(kind);
-        if calls.begun.total() + calls.beginless > 0 {
-            json[Class::from(kind).name()] = json!({
+        if calls.begun.total() + calls.without_begin > 0 {
+            json[Reclaimer::from(kind).name()] = json!({
                 "calls": sums.calls_of(process, kind),
                 "calls_by_order": by_order(&calls.begun),
                 "stalled": told(sums, edges(kind), || latency_json(&calls.latency)),
-                "reclaimed": figure_json(sums.freed_of(process, kind)),
+                "reclaimed": figure_json(sums.freed_of(process, kind).into()),
                 "unfinished_calls": calls.unfinished.map_or(0, |(count, _)| count),
                 "unfinished_since_ns": calls.unfinished.map(|(_, since_ns)| since_ns),
-                "begins_without_end": calls.endless,
-                "ends_without_begin": calls.beginless,
-                "work": work_json(sums, process.work_of(kind.into())),
+                "begins_without_end": calls.without_end,
+                "ends_without_begin": calls.without_begin,
+                "work": work_json(sums, process.work_by(kind.into())),
             });
         }
     }
     if let Some(kswapd) = &process.kswapd {
         json["kswapd"] = json!({
-            "wakeups": told(sums, [Need::KswapdWakes], || json!(kswapd.wakes.total())),
+            "wakeups": told(sums, [EventKind::KswapdWakes], || json!(kswapd.wakes.total())),
             "wakeups_by_order": by_order(&kswapd.wakes),
-            "wakeups_while_awake": told(sums, [Need::KswapdWakes], || json!(kswapd.rewakes.total())),
+            "wakeups_while_awake": told(sums, [EventKind::KswapdWakes], || json!(kswapd.rewakes.total())),
             "wakeups_while_awake_by_order": by_order(&kswapd.rewakes),
-            "sleeps": told(sums, [Need::KswapdSleeps], || json!(kswapd.sleeps)),
+            "sleeps": told(sums, [EventKind::KswapdSleeps], || json!(kswapd.sleeps)),
             "awake": told(sums, KSWAPD_EDGES, || latency_json(&kswapd.awake)),
             "awake_before_until_ns": kswapd.awake_before_ns,
             "awake_at_end_since_ns": kswapd.since.map(|(since_ns, _)| since_ns),
-            "work": work_json(sums, process.work_of(Class::Kswapd)),
+            "work": work_json(sums, process.work_by(Reclaimer::Kswapd)),
         });
     }
-    json["wake_requests"] = told(sums, [Need::WakeRequests], || json!(process.wake_requests.total()));
+    json["wake_requests"] = told(sums, [EventKind::WakeRequests], || json!(process.wake_requests.total()));
     json["wake_requests_by_order"] = by_order(&process.wake_requests);
-    json["outside"] = work_json(sums, process.work_of(Class::Outside));
+    json["outside"] = work_json(sums, process.work_by(Reclaimer::Outside));
     json
 }
 
 /// `sure` by the scheduler's events; otherwise nothing that the call did accounts for the time.
 fn absence_json(stall: &Stall) -> Value {
-    match (stall.off_cpu, stall.absence()) {
+    match (stall.off_cpu, stall.off_cpu_time()) {
         (Some(OffCpu { asleep_ns, waiting_ns }), _) => {
             json!({ "sure": true, "ns": asleep_ns.saturating_add(waiting_ns), "asleep_ns": asleep_ns, "waiting_for_cpu_ns": waiting_ns })
         }
-        (None, Some(Absence::Probably(ns))) => {
+        (None, Some(OffCpuTime::Inferred(ns))) => {
             json!({ "sure": false, "ns": ns, "asleep_ns": null, "waiting_for_cpu_ns": null })
         }
         (None, _) => Value::Null,
@@ -182,8 +181,8 @@ fn absence_json(stall: &Stall) -> Value {
 
 /// Null where no event tells.
 fn refaults_json(refaults: &Refaults) -> Value {
-    if !refaults.is_told() {
-        return json!({ "told_by_events_of_that_name": Some(refaults.told).filter(|&told| told > 0) });
+    if !refaults.is_known() {
+        return json!({ "told_by_events_of_that_name": Some(refaults.refault_events).filter(|&told| told > 0) });
     }
     json!({
         "entered": refaults.added,
@@ -192,20 +191,20 @@ fn refaults_json(refaults: &Refaults) -> Value {
         "refaulted": refaults.refaulted,
         "away": latency_json(&refaults.away),
         "forgotten": refaults.forgotten,
-        "told_by_events_of_that_name": Some(refaults.told).filter(|&told| told > 0),
+        "told_by_events_of_that_name": Some(refaults.refault_events).filter(|&told| told > 0),
     })
 }
 
 fn stall_json(reading: &Reading, stall: &Stall) -> Value {
     json!({
         "process": reading.sums.processes[stall.process].name(),
-        "class": stall.class.name(),
+        "class": stall.reclaimer.name(),
         "order": stall.order,
         "begin_ns": stall.begin_ns,
         "lasted_ns": stall.lasted_ns,
         "ended": stall.is_over,
         "reclaimed": stall.reclaimed,
-        "why": stall.why(),
+        "why": why(stall),
         "off_cpu": absence_json(stall),
         "shrinkers_ns": stall.slab_ns,
         "work": work_json(&reading.sums, &stall.work),
@@ -218,7 +217,7 @@ fn timeline_json(reading: &Reading) -> Value {
     let begin_ns = timeline.begin_ns.unwrap_or(0);
     let mut steps = Vec::new();
     for (at, step) in timeline.steps.iter().enumerate() {
-        let busy = Class::ALL.into_iter().filter(|class| step[*class as usize] != Default::default());
+        let busy = Reclaimer::ALL.into_iter().filter(|class| step[*class as usize] != Default::default());
         let classes = busy.map(|class| {
             let slice = step[class as usize];
             let slice = json!({

@@ -1,10 +1,11 @@
 //! The HTML page of `vmscan-report`: which tasks were stalled, when and why, in sentences, then over time, then the tables.
 
-use super::Report;
+use pageout_kerneltext::vmscan::{Reclaimer, Slice, Stall};
+
 use super::story::{next, story};
 use super::text::{heading, seconds, short};
+use super::{Report, why};
 use crate::commands::vmscan_report::Reading;
-use crate::commands::vmscan_report::tally::{Class, Stall};
 use crate::print::figures;
 use crate::report::{Axis, Chart, Colour, Lanes, Line, Page, Part, Shape, Span, Unit};
 
@@ -55,8 +56,8 @@ pub(in crate::commands::vmscan_report) fn pictures(reading: &Reading, of: &str) 
     let mut parts = Vec::new();
     parts.extend(lanes(reading, of).map(Part::Lanes));
     let over_time = OverTime::new(reading);
-    let tasks = [Class::Direct, Class::Memcg, Class::Node];
-    let all = [Class::Direct, Class::Memcg, Class::Node, Class::Kswapd, Class::Outside];
+    let tasks = [Reclaimer::Direct, Reclaimer::Memcg, Reclaimer::Node];
+    let all = [Reclaimer::Direct, Reclaimer::Memcg, Reclaimer::Node, Reclaimer::Kswapd, Reclaimer::Outside];
     parts.extend(over_time.chart(
         of,
         "Tasks stalled at a time",
@@ -89,25 +90,25 @@ pub(in crate::commands::vmscan_report) fn pictures(reading: &Reading, of: &str) 
     parts
 }
 
-fn colour(class: Class) -> Colour {
+fn colour(class: Reclaimer) -> Colour {
     match class {
-        Class::Direct => Colour::HARM,
-        Class::Memcg => Colour::MEMCG,
-        Class::Kswapd => Colour::KSWAPD,
-        Class::SoftLimit => Colour::nth(3),
-        Class::Node => Colour::nth(4),
-        Class::Outside => Colour::nth(5),
+        Reclaimer::Direct => Colour::HARM,
+        Reclaimer::Memcg => Colour::MEMCG,
+        Reclaimer::Kswapd => Colour::KSWAPD,
+        Reclaimer::SoftLimit => Colour::nth(3),
+        Reclaimer::Node => Colour::nth(4),
+        Reclaimer::Outside => Colour::nth(5),
     }
 }
 
-fn class_name(class: Class, reading: &Reading) -> &'static str {
+fn reclaimer_name(class: Reclaimer, reading: &Reading) -> &'static str {
     match class {
-        Class::Direct => "tasks, direct reclaim",
-        Class::Memcg => "tasks, at a cgroup's limit",
-        Class::SoftLimit => "soft limit",
-        Class::Node => "tasks, node reclaim",
-        Class::Kswapd => "kswapd",
-        Class::Outside => reading.outside,
+        Reclaimer::Direct => "tasks, direct reclaim",
+        Reclaimer::Memcg => "tasks, at a cgroup's limit",
+        Reclaimer::SoftLimit => "soft limit",
+        Reclaimer::Node => "tasks, node reclaim",
+        Reclaimer::Kswapd => "kswapd",
+        Reclaimer::Outside => reading.outside,
     }
 }
 
@@ -118,7 +119,7 @@ fn lanes(reading: &Reading, of: &str) -> Option<Lanes> {
     let (first, last) = reading.totals.span_ns?;
     let mut tasks: Vec<(usize, u64, bool)> = Vec::new();
     for stall in spans.clone() {
-        let is_kswapd = stall.class == Class::Kswapd;
+        let is_kswapd = stall.reclaimer == Reclaimer::Kswapd;
         match tasks.iter_mut().find(|(process, ..)| *process == stall.process) {
             Some((_, lasted, _)) => *lasted = lasted.saturating_add(stall.lasted_ns),
             None => tasks.push((stall.process, stall.lasted_ns, is_kswapd)),
@@ -161,20 +162,20 @@ fn lanes(reading: &Reading, of: &str) -> Option<Lanes> {
 fn span(reading: &Reading, stall: &Stall, lane: usize) -> Span {
     let name = reading.sums.processes[stall.process].name();
     let lasted = figures::time(stall.lasted_ns);
-    let says = match stall.class {
-        Class::Kswapd => format!("{name} awake for {lasted} from {} s", seconds(stall.begin_ns)),
+    let says = match stall.reclaimer {
+        Reclaimer::Kswapd => format!("{name} awake for {lasted} from {} s", seconds(stall.begin_ns)),
         class => format!(
             "{name}: {} reclaim for {lasted} from {} s, order {}: {}{}",
             class.name(),
             seconds(stall.begin_ns),
             stall.order,
-            stall.why(),
+            why(stall),
             if stall.is_over { "" } else { "; not over when the trace ends" }
         ),
     };
     let from = stall.begin_ns as f64 / 1e9;
     let to = stall.begin_ns.saturating_add(stall.lasted_ns) as f64 / 1e9;
-    Span { lane, from, to, colour: colour(stall.class), says }
+    Span { lane, from, to, colour: colour(stall.reclaimer), says }
 }
 
 /// The timeline, as charts want it.
@@ -201,8 +202,8 @@ impl OverTime<'_> {
         of: &str,
         title: &str,
         says: &str,
-        classes: &[Class],
-        value: impl Fn(&crate::commands::vmscan_report::tally::Slice, f64) -> f64,
+        classes: &[Reclaimer],
+        value: impl Fn(&Slice, f64) -> f64,
     ) -> Option<Part> {
         let steps = &self.reading.sums.timeline.steps;
         let lines = classes.iter().filter_map(|class| {
@@ -213,7 +214,7 @@ impl OverTime<'_> {
             let is_empty = ys.iter().all(|y| *y == Some(0.0));
             // The last step ends where the next would begin.
             ys.push(ys.last().copied().flatten());
-            let name = class_name(*class, self.reading).to_string();
+            let name = reclaimer_name(*class, self.reading).to_string();
             (!is_empty).then_some(Line { name, colour: colour(*class), ys })
         });
         let lines: Vec<Line> = lines.collect();
@@ -233,7 +234,7 @@ impl OverTime<'_> {
 
 /// How long the slowest one in so many calls took.
 fn latencies(reading: &Reading, of: &str) -> Option<Chart> {
-    let classes = [Class::Direct, Class::Memcg, Class::Node];
+    let classes = [Reclaimer::Direct, Reclaimer::Memcg, Reclaimer::Node];
     let most = classes.iter().map(|class| reading.sums.latency(*class).count()).max()?;
     if most < 2 {
         return None;
@@ -252,10 +253,10 @@ fn latencies(reading: &Reading, of: &str) -> Option<Chart> {
         let ys = one_in.iter().map(|one| {
             // Just beyond the share that is faster.
             let quantile = (1.0 - (1.0 - 1e-9) / *one as f64).min(1.0);
-            (*one <= latency.count()).then(|| latency.quantile(quantile).0 as f64).filter(|ns| *ns > 0.0)
+            (*one <= latency.count()).then(|| latency.quantile_ns(quantile) as f64).filter(|ns| *ns > 0.0)
         });
         (latency.count() > 1).then(|| Line {
-            name: class_name(class, reading).to_string(),
+            name: reclaimer_name(class, reading).to_string(),
             colour: colour(class),
             ys: ys.collect(),
         })

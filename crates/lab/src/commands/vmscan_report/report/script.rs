@@ -6,11 +6,11 @@
 
 use std::fmt::Write;
 
+use pageout_kerneltext::ftrace::CallKind;
+use pageout_kerneltext::vmscan::{ByOrder, ByType, Item, Process, Reclaimer, Work};
+
 use super::Report;
 use crate::commands::vmscan_report::Reading;
-use crate::commands::vmscan_report::ftrace::CallKind;
-use crate::commands::vmscan_report::tally::{ByOrder, ByType, Class, Item, Process, Work};
-
 impl Report<'_> {
     pub(in crate::commands::vmscan_report) fn to_script(&self) -> String {
         let reading = &self.readings[0];
@@ -74,7 +74,7 @@ fn process_table(reading: &Reading, callers: &[&Process], width: usize, text: &m
     heading(text, ["Process", "Direct", "Wokeup", "Pages", "Pages", "Pages", "Pages", "Time"]);
     heading(text, ["details", "Rclms", "Kswapd", "Scanned", "Rclmed", "Sync-IO", "ASync-IO", "Stalled"]);
     for process in callers {
-        let (calls, work) = (process.calls(CallKind::Direct), process.work_of(Class::Direct));
+        let (calls, work) = (process.calls(CallKind::Direct), process.work_by(Reclaimer::Direct));
         _ = write!(
             text,
             "{:<width$} {:>8} {:>10}   {:>8} {:>8}  {:>8} {:>8} {:>8.3}",
@@ -82,10 +82,10 @@ fn process_table(reading: &Reading, callers: &[&Process], width: usize, text: &m
             calls.begun.total(),
             process.wake_requests.total(),
             work.scanned.total(),
-            reading.sums.freed_of(process, CallKind::Direct).count().unwrap_or(0),
+            reading.sums.freed_of(process, CallKind::Direct).unwrap_or(0),
             work.written_sync.total(),
             work.written_async.total(),
-            calls.latency.total().0 as f64 / 1e9,
+            calls.latency.total_ns() as f64 / 1e9,
         );
         by_order("direct", &calls.begun, text);
         by_order("wakeup", &process.wake_requests, text);
@@ -109,7 +109,7 @@ fn kswapd_table(kswapds: &[&Process], width: usize, text: &mut String) {
     heading(text, ["Instance", "Wakeups", "Re-wakeup", "Scanned", "Rclmed", "Sync-IO", "ASync-IO"]);
     for process in kswapds {
         let kswapd = process.kswapd.as_ref().expect("it was chosen for that");
-        let work = process.work_of(Class::Kswapd);
+        let work = process.work_by(Reclaimer::Kswapd);
         _ = write!(
             text,
             "{:<width$} {:>8} {:>10}   {:>8} {:>8}  {:>8} {:>8}",
@@ -141,12 +141,12 @@ fn summary(reading: &Reading, callers: &[&Process], kswapds: &[&Process], text: 
         _ = writeln!(text, "{label}{value}");
     };
     row("\nSummary", false, 0);
-    let sum = |class: Class, of: &[&Process]| {
+    let sum = |class: Reclaimer, of: &[&Process]| {
         let mut sum = Work::default();
-        of.iter().for_each(|process| sum.add(process.work_of(class)));
+        of.iter().for_each(|process| sum.add(process.work_by(class)));
         sum
     };
-    let (direct, is_there) = (sum(Class::Direct, callers), !callers.is_empty());
+    let (direct, is_there) = (sum(Reclaimer::Direct, callers), !callers.is_empty());
     let count = |of: fn(&Process) -> u64| callers.iter().map(|process| of(process)).sum();
     row(
         "Direct reclaims:     \t\t\t",
@@ -155,20 +155,20 @@ fn summary(reading: &Reading, callers: &[&Process], kswapds: &[&Process], text: 
     );
     types(&mut row, ["Direct reclaim", "\t\t", "\t", "scanned"], is_there, has_types, direct.scanned);
     let freed: u64 =
-        callers.iter().filter_map(|process| reading.sums.freed_of(process, CallKind::Direct).count()).sum();
-    let freed = ByType { untold: freed, ..ByType::default() };
+        callers.iter().filter_map(|process| reading.sums.freed_of(process, CallKind::Direct).ok()).sum();
+    let freed = ByType { unknown: freed, ..ByType::default() };
     let freed = if direct.batches > 0 { direct.reclaimed } else { freed };
     types(&mut row, ["Direct reclaim", "\t\t", "\t", "reclaimed"], is_there, has_types, freed);
     writes(&mut row, "Direct reclaim", is_there, &direct);
     row("Wake kswapd requests:\t\t\t", is_there, count(|process| process.wake_requests.total()));
     let stalled =
-        callers.iter().map(|process| process.calls(CallKind::Direct).latency.total().0 as f64 / 1e9);
+        callers.iter().map(|process| process.calls(CallKind::Direct).latency.total_ns() as f64 / 1e9);
     let stalled: f64 = stalled.sum();
     row(&format!("Time stalled direct reclaim: \t\t{stalled:.2} seconds"), false, 0);
-    let (work, is_there) = (sum(Class::Kswapd, kswapds), !kswapds.is_empty());
+    let (work, is_there) = (sum(Reclaimer::Kswapd, kswapds), !kswapds.is_empty());
     let all = kswapds.iter().filter_map(|process| process.kswapd.as_deref());
     let (wakeups, awake_s) = all.fold((0, 0.0), |(wakeups, awake_s), kswapd| {
-        (wakeups + kswapd.wakes.total(), awake_s + kswapd.awake.total().0 as f64 / 1e9)
+        (wakeups + kswapd.wakes.total(), awake_s + kswapd.awake.total_ns() as f64 / 1e9)
     });
     row("\nKswapd wakeups:\t\t\t\t", is_there, wakeups);
     types(&mut row, ["Kswapd", "\t\t\t", "\t\t", "scanned"], is_there, has_types, work.scanned);
@@ -196,13 +196,13 @@ fn writes(row: &mut impl FnMut(&str, bool, u64), who: &str, is_there: bool, work
     row(
         &format!("{who} write file sync I/O:\t"),
         is_there,
-        work.written_sync.file + work.written_sync.untold,
+        work.written_sync.file + work.written_sync.unknown,
     );
     row(&format!("{who} write anon sync I/O:\t"), is_there, work.written_sync.anon);
     row(
         &format!("{who} write file async I/O:\t"),
         is_there,
-        work.written_async.file + work.written_async.untold,
+        work.written_async.file + work.written_async.unknown,
     );
     row(&format!("{who} write anon async I/O:\t"), is_there, work.written_async.anon);
 }

@@ -1,13 +1,14 @@
 //! The story of a trace in sentences: which tasks were stalled, when and why, whether freed pages refaulted, and what to record next
 //! where the events leave that open.
 
-use pageout_study::basis::{Evidence, Verdict, verdict};
+use pageout_study::basis::Verdict;
+
+use pageout_kerneltext::ftrace::{CallKind, Dialect};
+use pageout_kerneltext::vmscan::{EventKind, OffCpuTime, Process, Reclaimer, Sums};
 
 use super::text::seconds;
-use super::{KSWAPD_EDGES, edges, ratio};
+use super::{KSWAPD_EDGES, edges, ratio, verdict, why};
 use crate::commands::vmscan_report::Reading;
-use crate::commands::vmscan_report::ftrace::{CallKind, Dialect};
-use crate::commands::vmscan_report::tally::{Absence, Class, Need, Process, Sums};
 use crate::print::figures;
 
 /// Kinds of calls in which tasks wait; a soft limit's are within others.
@@ -18,9 +19,9 @@ pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String
     let mut says = Vec::new();
     let sums = &reading.sums;
     let told: Vec<Verdict<CallKind>> =
-        STALLS.iter().map(|kind| verdict(&sums.seen, edges(*kind), |_| *kind)).collect();
+        STALLS.iter().map(|kind| verdict(sums, edges(*kind), |_| *kind)).collect();
     let known: Vec<CallKind> = told.iter().filter_map(|kind| kind.clone().ok()).collect();
-    let stalled = |process: &Process, kind: CallKind| process.calls(kind).latency.total().0;
+    let stalled = |process: &Process, kind: CallKind| process.calls(kind).latency.total_ns();
     let all =
         |process: &Process| STALLS.iter().map(|kind| stalled(process, *kind)).fold(0, u64::saturating_add);
     let total = sums.processes.iter().map(all).fold(0, u64::saturating_add);
@@ -43,7 +44,7 @@ pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String
         return says;
     };
     let kind = STALLS.into_iter().max_by_key(|kind| stalled(worst, *kind)).expect("there are some");
-    let why = match kind {
+    let since = match kind {
         CallKind::Memcg => "since its cgroup was at its limit",
         CallKind::Node => "since its node was short of memory",
         _ => "since the whole machine was short of memory",
@@ -64,7 +65,7 @@ pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String
         ),
     };
     says.push(format!(
-        "Who: {} was stalled longest, {} in {} of reclaim ({share} of the time), {why}. {others}",
+        "Who: {} was stalled longest, {} in {} of reclaim ({share} of the time), {since}. {others}",
         worst.name(),
         figures::time(all(worst)),
         figures::counted(calls.begun.total(), "call"),
@@ -80,8 +81,8 @@ pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String
             if longest.is_over { "" } else { "more than " },
             seconds(longest.begin_ns),
             sums.processes[longest.process].name(),
-            longest.why(),
-            figures::time(sums.latency(kind.into()).summary().p50.0),
+            why(longest),
+            figures::time(sums.latency(kind.into()).summary().p50_ns),
         ));
     }
     says.push(format!("Why: {}", causes(sums, kind)));
@@ -121,7 +122,7 @@ fn half_of_the_stalls(reading: &Reading) -> Option<(f64, f64)> {
     let timeline = &reading.sums.timeline;
     let begin_ns = timeline.begin_ns?;
     let stalled = timeline.steps.iter().map(|step| {
-        let of_step = STALLS.iter().map(|kind| step[Class::from(*kind) as usize].busy_ns);
+        let of_step = STALLS.iter().map(|kind| step[Reclaimer::from(*kind) as usize].busy_ns);
         of_step.fold(0, u64::saturating_add)
     });
     let stalled: Vec<u64> = stalled.collect();
@@ -143,11 +144,11 @@ fn half_of_the_stalls(reading: &Reading) -> Option<(f64, f64)> {
 
 /// What calls of a kind spent their time on, by what the events show.
 fn causes(sums: &Sums, kind: CallKind) -> String {
-    let class = Class::from(kind);
+    let class = Reclaimer::from(kind);
     let (work, calls) = (sums.work(class), sums.calls(kind));
     let stalled_ns = calls.stalled_ns;
-    if !sums.tells_work {
-        let unknown = verdict(&sums.seen, [Need::Scans], |_| ())
+    if !sums.has_work_events {
+        let unknown = verdict(sums, [EventKind::Scans], |_| ())
             .map_or_else(|unknown| unknown.to_string(), |()| "unknown".to_string());
         return format!(
             "what calls spent their time on is {unknown}{}.",
@@ -182,7 +183,7 @@ fn causes(sums: &Sums, kind: CallKind) -> String {
     } else {
         says.extend(probable_absence(sums, class));
     }
-    let freed = sums.freed(kind).count();
+    let freed = sums.freed(kind).ok();
     if let Some(freed) = freed.filter(|_| scanned > 0) {
         let share = figures::percent(figures::share(freed.min(scanned), scanned));
         let kept = work.kept();
@@ -212,12 +213,12 @@ fn causes(sums: &Sums, kind: CallKind) -> String {
 }
 
 /// Calls among the longest for whose time nothing accounts that they did.
-fn probable_absence(sums: &Sums, class: Class) -> Option<String> {
-    let of_class = sums.stalls.iter().filter(|stall| stall.class == class);
+fn probable_absence(sums: &Sums, class: Reclaimer) -> Option<String> {
+    let of_class = sums.stalls.iter().filter(|stall| stall.reclaimer == class);
     let absent: Vec<u64> = of_class
-        .filter_map(|stall| match stall.absence()? {
-            Absence::Probably(ns) => Some(ns),
-            Absence::Surely(_) => None,
+        .filter_map(|stall| match stall.off_cpu_time()? {
+            OffCpuTime::Inferred(ns) => Some(ns),
+            OffCpuTime::Measured(_) => None,
         })
         .collect();
     let ns = absent.iter().copied().fold(0, u64::saturating_add);
@@ -246,7 +247,7 @@ fn again(reading: &Reading, kind: CallKind) -> Option<String> {
         CallKind::Node => "the node's memory",
         _ => "the machine's memory",
     };
-    if refaults.is_told() {
+    if refaults.is_known() {
         let share = figures::share(refaults.refaulted, refaults.reclaimed);
         let forgotten = match refaults.forgotten {
             0 => String::new(),
@@ -254,7 +255,7 @@ fn again(reading: &Reading, kind: CallKind) -> Option<String> {
                 format!(" (at least: the first {} to leave were forgotten meanwhile)", figures::count(pages))
             }
         };
-        let away = refaults.away.summary().p50.0;
+        let away = refaults.away.summary().p50_ns;
         let verdict = if share >= NEEDED {
             format!("What reclaim frees is needed again: {what} is too small for what is in use.")
         } else if share < NOT_NEEDED {
@@ -282,11 +283,12 @@ fn again(reading: &Reading, kind: CallKind) -> Option<String> {
             figures::percent(share),
         ));
     }
-    if refaults.told > 0 {
-        let freed = Class::ALL.iter().map(|class| reading.sums.work(*class).reclaimed.total()).sum::<u64>();
-        let refaulted = figures::counted(refaults.told, "refault");
-        let says = verdict(&reading.sums.seen, [Need::Batches], |_| {
-            let share = figures::share(refaults.told, freed);
+    if refaults.refault_events > 0 {
+        let freed =
+            Reclaimer::ALL.iter().map(|class| reading.sums.work(*class).reclaimed.total()).sum::<u64>();
+        let refaulted = figures::counted(refaults.refault_events, "refault");
+        let says = verdict(&reading.sums, [EventKind::Batches], |_| {
+            let share = figures::share(refaults.refault_events, freed);
             let verdict = if share >= NEEDED {
                 format!(" What reclaim frees is needed again: {what} is too small for what is in use.")
             } else {
@@ -315,12 +317,12 @@ pub(super) struct Lack {
 pub(super) fn lacking(reading: &Reading) -> Vec<Lack> {
     let (sums, mut lacks) = (&reading.sums, Vec::new());
     let is_early = reading.totals.dialect() == Some(Dialect::Early.name());
-    let has_calls = sums.stalls.iter().any(|stall| stall.class != Class::Kswapd);
+    let has_calls = sums.stalls.iter().any(|stall| stall.reclaimer != Reclaimer::Kswapd);
     if !reading.is_recorded || reading.totals.events == 0 {
         return lacks;
     }
-    let mut ask = |needs: &[Need], tells: &'static str| {
-        let missing = needs.iter().filter(|need| sums.seen.seen(need).is_err());
+    let mut ask = |needs: &[EventKind], tells: &'static str| {
+        let missing = needs.iter().filter(|need| sums.coverage.count_of(need).is_err());
         let events: Vec<&str> = missing.map(|need| need.event()).collect();
         if !events.is_empty() {
             lacks.push(Lack { events, tells });
@@ -329,23 +331,23 @@ pub(super) fn lacking(reading: &Reading) -> Vec<Lack> {
     let calls = [edges(CallKind::Direct), edges(CallKind::Memcg)].concat();
     ask(&calls, "whether and how long tasks were stalled");
     ask(&KSWAPD_EDGES, "when kswapd was awake");
-    ask(&[Need::WakeRequests], "how often tasks asked for kswapd");
+    ask(&[EventKind::WakeRequests], "how often tasks asked for kswapd");
     match is_early {
-        true => ask(&[Need::Scans], "what calls looked at"),
-        false => ask(&[Need::Scans, Need::Batches], "what calls looked at and freed"),
+        true => ask(&[EventKind::Scans], "what calls looked at"),
+        false => ask(&[EventKind::Scans, EventKind::Batches], "what calls looked at and freed"),
     }
-    ask(&[Need::Writes], "what calls wrote");
+    ask(&[EventKind::Writes], "what calls wrote");
     if is_early {
         return lacks;
     }
-    ask(&[Need::Throttles], "what calls waited for");
-    if !sums.refaults.is_told() && sums.refaults.told == 0 {
+    ask(&[EventKind::Throttles], "what calls waited for");
+    if !sums.refaults.is_known() && sums.refaults.refault_events == 0 {
         lacks.push(Lack {
             events: vec!["filemap:mm_filemap_add_to_page_cache", "filemap:mm_filemap_delete_from_page_cache"],
             tells: "whether what was freed was needed again, so that memory or a limit is too small",
         });
     }
-    if has_calls && Class::ALL.iter().all(|class| sums.off_cpu(*class).is_none()) {
+    if has_calls && Reclaimer::ALL.iter().all(|class| sums.off_cpu(*class).is_none()) {
         let events = vec!["sched:sched_switch", "sched:sched_wakeup"];
         lacks.push(Lack { events, tells: "how long calls were off the CPU" });
     }
@@ -410,7 +412,7 @@ fn kswapd_story(reading: &Reading) -> Option<String> {
     if kswapd.threads == 0 {
         return None;
     }
-    let work = sums.work(Class::Kswapd);
+    let work = sums.work(Reclaimer::Kswapd);
     // A time awake that is not over when the trace ends counts up to there.
     let lasting = sums.processes.iter().filter_map(|process| process.kswapd.as_ref()?.since);
     let lasting: u64 = lasting.map(|(since_ns, _)| sums.end_ns.saturating_sub(since_ns)).sum();
@@ -420,7 +422,7 @@ fn kswapd_story(reading: &Reading) -> Option<String> {
         1 => "once".to_string(),
         count => format!("{} times", figures::count(count)),
     };
-    let awake = verdict(&sums.seen, KSWAPD_EDGES, |_| {
+    let awake = verdict(sums, KSWAPD_EDGES, |_| {
         format!(
             "kswapd, for which nobody waits, was awake {share} of the time (woken {}, {} times more while awake)",
             times(kswapd.wakes),
@@ -428,9 +430,10 @@ fn kswapd_story(reading: &Reading) -> Option<String> {
         )
     });
     let mut text = awake.unwrap_or_else(|unknown| format!("How long kswapd was awake is {unknown}"));
-    let needs = [Need::Batches, Need::Begins(CallKind::Direct), Need::Begins(CallKind::Memcg)];
-    let freed = verdict(&sums.seen, needs, |_| {
-        let by_tasks: u64 = STALLS.iter().map(|kind| sums.work(Class::from(*kind)).reclaimed.total()).sum();
+    let needs = [EventKind::Batches, EventKind::Begins(CallKind::Direct), EventKind::Begins(CallKind::Memcg)];
+    let freed = verdict(sums, needs, |_| {
+        let by_tasks: u64 =
+            STALLS.iter().map(|kind| sums.work(Reclaimer::from(*kind)).reclaimed.total()).sum();
         let all = by_tasks + work.reclaimed.total();
         (all > 0 && work.batches > 0).then(|| figures::percent(figures::share(work.reclaimed.total(), all)))
     });

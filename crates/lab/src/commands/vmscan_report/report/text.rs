@@ -2,13 +2,12 @@
 
 use std::cmp::Reverse;
 
-use super::story::{how_to_record, story};
-use super::{KSWAPD_EDGES, MEMCG_ROWS, Report, Value, edges, is_rare, ratio};
-use crate::commands::vmscan_report::Reading;
-use crate::commands::vmscan_report::ftrace::CallKind;
-use crate::commands::vmscan_report::tally::{Class, Need, Process, Stall, Work};
-use pageout_study::basis::verdict;
+use pageout_kerneltext::ftrace::CallKind;
+use pageout_kerneltext::vmscan::{EventKind, Process, Reclaimer, Stall, Work};
 
+use super::story::{how_to_record, story};
+use super::{KSWAPD_EDGES, MEMCG_ROWS, Report, Value, edges, is_rare, known, ratio, verdict, why};
+use crate::commands::vmscan_report::Reading;
 use crate::print::figures::counted;
 use crate::print::{figures, output, table};
 use crate::report::Table;
@@ -66,10 +65,10 @@ impl Report<'_> {
     fn callers(&self, reading: &Reading, kind: CallKind, title: &str) -> Option<Table> {
         let made = |process: &&Process| {
             let calls = process.calls(kind);
-            calls.begun.total() + calls.beginless > 0
+            calls.begun.total() + calls.without_begin > 0
         };
         let mut processes: Vec<&Process> = reading.sums.processes.iter().filter(made).collect();
-        processes.sort_by_key(|process| Reverse(process.calls(kind).latency.total()));
+        processes.sort_by_key(|process| Reverse(process.calls(kind).latency.total_ns()));
         if processes.is_empty() {
             return None;
         }
@@ -91,28 +90,28 @@ impl Report<'_> {
         }
         let shown = if self.all { processes.len() } else { processes.len().min(ROWS) };
         for process in &processes[..shown] {
-            let (calls, work) = (process.calls(kind), process.work_of(kind.into()));
+            let (calls, work) = (process.calls(kind), process.work_by(kind.into()));
             let sums = &reading.sums;
             let latency = calls.latency.summary();
             // Calls of which no one has both of its ends have no durations.
-            let lasted = verdict(&sums.seen, edges(kind), |_| latency.count > 0).unwrap_or(false);
+            let lasted = verdict(sums, edges(kind), |_| latency.count > 0).unwrap_or(false);
             let time = |ns: u64| if lasted { figures::time(ns) } else { Value::Unknown.text() };
-            let share = Value::Share(ratio(latency.total.0 as f64, reading.elapsed_ns()));
+            let share = Value::Share(ratio(latency.total_ns as f64, reading.elapsed_ns()));
             let mut cells = vec![
                 process.name(),
                 figures::count(sums.calls_of(process, kind)),
-                time(latency.total.0),
+                time(latency.total_ns),
                 if lasted { share } else { Value::Unknown }.text(),
-                time(latency.p50.0),
-                time(latency.p99.0),
-                time(latency.max.0),
-                sums.scanned(kind.into(), work).text(),
-                sums.freed_of(process, kind).text(),
-                sums.written(kind.into(), work.written()).text(),
+                time(latency.p50_ns),
+                time(latency.p99_ns),
+                time(latency.max_ns),
+                Value::from(sums.scanned(kind.into(), work)).text(),
+                Value::from(sums.freed_of(process, kind)).text(),
+                Value::from(sums.written(kind.into(), work.written())).text(),
             ];
             if is_direct {
                 let asked = Value::Count(process.wake_requests.total());
-                cells.push(sums.told([Need::WakeRequests], asked).text());
+                cells.push(known(sums, [EventKind::WakeRequests], asked).text());
             }
             rows.push(cells);
         }
@@ -120,9 +119,9 @@ impl Report<'_> {
         if shown < processes.len() {
             let rest = &processes[shown..];
             let calls: u64 = rest.iter().map(|process| reading.sums.calls_of(process, kind)).sum();
-            let stalled = rest.iter().map(|process| process.calls(kind).latency.total().0);
+            let stalled = rest.iter().map(|process| process.calls(kind).latency.total_ns());
             let stalled = Value::Milliseconds(stalled.fold(0, u64::saturating_add));
-            let stalled = match reading.sums.told(edges(kind), stalled) {
+            let stalled = match known(&reading.sums, edges(kind), stalled) {
                 Value::Milliseconds(ns) => figures::time(ns),
                 _ => "for a time that is unknown".to_string(),
             };
@@ -157,8 +156,8 @@ impl Report<'_> {
                 format!("{atleast}{}", figures::time(*lasted_ns)),
                 order.to_string(),
                 reading.sums.processes[stall.process].name(),
-                stall.class.name().to_string(),
-                stall.why(),
+                stall.reclaimer.name().to_string(),
+                why(stall),
             ]);
         }
         let title = "The longest calls".to_string();
@@ -202,12 +201,12 @@ impl Report<'_> {
             ));
         }
         if totals.events > 0
-            && let Err(unknown) = verdict(&sums.seen, [Need::Scans, Need::Batches], |_| ())
-            && !sums.tells_work
+            && let Err(unknown) = verdict(sums, [EventKind::Scans, EventKind::Batches], |_| ())
+            && !sums.has_work_events
         {
             remarks.push(format!("{name}: what was looked at, freed and written is {unknown}."));
         }
-        if sums.seen.scans_by_batches() {
+        if sums.coverage.scans_by_batches() {
             remarks.push(format!(
                 "{name}: it has no isolations (mm_vmscan_lru_isolate), so pages scanned are those that batches judged. MGLRU looks at \
                  more."
@@ -254,19 +253,19 @@ impl Report<'_> {
         for process in &sums.processes {
             self.remarks_on(reading, process, &mut remarks);
         }
-        let outside = sums.work(Class::Outside);
+        let outside = sums.work(Reclaimer::Outside);
         if outside.scanned.total() + outside.written() > 0 {
-            let begins = [CallKind::Direct, CallKind::Memcg].map(Need::Begins);
-            let whose = match verdict(&sums.seen, begins, |_| ()) {
+            let begins = [CallKind::Direct, CallKind::Memcg].map(EventKind::Begins);
+            let whose = match verdict(sums, begins, |_| ()) {
                 Ok(()) => " outside of any call that the trace shows: madvise, or calls that began before it"
                     .to_string(),
                 Err(unknown) => format!("; in which calls is {unknown}"),
             };
             remarks.push(format!(
                 "{name}: {} pages scanned, {} reclaimed and {} written by tasks{whose}.",
-                sums.scanned(Class::Outside, &outside).text(),
-                sums.freed_in_batches(&outside).text(),
-                sums.written(Class::Outside, outside.written()).text()
+                Value::from(sums.scanned(Reclaimer::Outside, &outside)).text(),
+                Value::from(sums.freed_in_batches(&outside)).text(),
+                Value::from(sums.written(Reclaimer::Outside, outside.written())).text()
             ));
         }
         remarks
@@ -276,17 +275,17 @@ impl Report<'_> {
         let (end_ns, name) = (reading.sums.end_ns, process.name());
         for kind in [CallKind::Direct, CallKind::Memcg, CallKind::SoftLimit, CallKind::Node] {
             let calls = process.calls(kind);
-            let what = Class::from(kind).name();
+            let what = Reclaimer::from(kind).name();
             if let Some((_, since_ns)) = calls.unfinished {
                 let lasts = figures::time(end_ns.saturating_sub(since_ns));
                 remarks.push(format!(
                     "{name} was still in {what} reclaim when the trace ended, for {lasts}: not in its sums."
                 ));
             }
-            let (endless, beginless) = (calls.endless, calls.beginless);
+            let (without_end, without_begin) = (calls.without_end, calls.without_begin);
             let lacking = [
-                (endless, counted(endless, "call") + " of " + what + " reclaim without an end"),
-                (beginless, counted(beginless, "end") + " of " + what + " reclaim without a begin"),
+                (without_end, counted(without_end, "call") + " of " + what + " reclaim without an end"),
+                (without_begin, counted(without_begin, "end") + " of " + what + " reclaim without a begin"),
             ];
             let lacking: Vec<_> =
                 lacking.into_iter().filter(|&(times, _)| times > 0).map(|(_, words)| words).collect();
@@ -355,25 +354,25 @@ fn kswapds(reading: &Reading) -> Option<Table> {
     let mut by_order = Vec::new();
     for process in &reading.sums.processes {
         let Some(kswapd) = &process.kswapd else { continue };
-        let (work, awake) = (process.work_of(Class::Kswapd), kswapd.awake.summary());
+        let (work, awake) = (process.work_by(Reclaimer::Kswapd), kswapd.awake.summary());
         by_order.extend(kswapd.wakes.iter());
         let sums = &reading.sums;
-        let count = |need: Need, count: u64| sums.told([need], Value::Count(count)).text();
-        let has_edges = verdict(&sums.seen, KSWAPD_EDGES, |_| ()).is_ok();
+        let count = |need: EventKind, count: u64| known(sums, [need], Value::Count(count)).text();
+        let has_edges = verdict(sums, KSWAPD_EDGES, |_| ()).is_ok();
         let time = |ns: u64| if has_edges { figures::time(ns) } else { Value::Unknown.text() };
-        let share = Value::Share(ratio(awake.total.0 as f64, reading.elapsed_ns()));
+        let share = Value::Share(ratio(awake.total_ns as f64, reading.elapsed_ns()));
         rows.push(vec![
             process.name(),
-            count(Need::KswapdWakes, kswapd.wakes.total()),
-            count(Need::KswapdWakes, kswapd.rewakes.total()),
-            count(Need::KswapdSleeps, kswapd.sleeps),
-            time(awake.total.0),
-            sums.told(KSWAPD_EDGES, share).text(),
-            time(awake.p50.0),
-            time(awake.max.0),
-            sums.scanned(Class::Kswapd, work).text(),
-            sums.freed_in_batches(work).text(),
-            sums.written(Class::Kswapd, work.written()).text(),
+            count(EventKind::KswapdWakes, kswapd.wakes.total()),
+            count(EventKind::KswapdWakes, kswapd.rewakes.total()),
+            count(EventKind::KswapdSleeps, kswapd.sleeps),
+            time(awake.total_ns),
+            known(sums, KSWAPD_EDGES, share).text(),
+            time(awake.p50_ns),
+            time(awake.max_ns),
+            Value::from(sums.scanned(Reclaimer::Kswapd, work)).text(),
+            Value::from(sums.freed_in_batches(work)).text(),
+            Value::from(sums.written(Reclaimer::Kswapd, work.written())).text(),
         ]);
     }
     if rows.len() == 1 {
@@ -388,7 +387,7 @@ fn kswapds(reading: &Reading) -> Option<Table> {
 
 /// What became of the pages that each class looked at.
 fn fates(reading: &Reading) -> Option<Table> {
-    let classes: Vec<(Class, Work)> = Class::ALL
+    let classes: Vec<(Reclaimer, Work)> = Reclaimer::ALL
         .into_iter()
         .map(|class| (class, reading.sums.work(class)))
         .filter(|(_, work)| work.batches > 0)
@@ -425,7 +424,7 @@ fn fates(reading: &Reading) -> Option<Table> {
             kept(2),
             kept(3),
             kept(5),
-            match reading.sums.told([Need::Throttles], Value::Count(work.throttled_us)) {
+            match known(&reading.sums, [EventKind::Throttles], Value::Count(work.throttled_us)) {
                 Value::Count(us) => figures::time(us.saturating_mul(1000)),
                 _ => "-".to_string(),
             },

@@ -5,30 +5,28 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pageout_sim::latency::LatencyHistogram;
-
-use super::process::record;
+use super::durations::Durations;
 
 /// Pages that are remembered: 2 GiB of pages of 4 KiB.
 const PAGES_MAX: usize = 1 << 19;
 
 /// Pages of files that reclaim removed, and those of them that came back.
 #[derive(Debug, Default)]
-pub(in crate::commands::vmscan_report) struct Refaults {
+pub struct Refaults {
     /// Pages that entered the page cache.
-    pub(in crate::commands::vmscan_report) added: u64,
+    pub added: u64,
     /// Pages that reclaim removed.
-    pub(in crate::commands::vmscan_report) reclaimed: u64,
-    /// Pages that others removed: files were truncated or deleted, or someone asked for it.
-    pub(in crate::commands::vmscan_report) removed: u64,
+    pub reclaimed: u64,
+    /// Pages removed otherwise: by truncation, deletion or on request.
+    pub removed: u64,
     /// Pages that reclaim removed and that entered again.
-    pub(in crate::commands::vmscan_report) refaulted: u64,
-    /// How long after they had left.
-    pub(in crate::commands::vmscan_report) away: LatencyHistogram,
-    /// Pages whose leaving is forgotten: they may have come back as well.
-    pub(in crate::commands::vmscan_report) forgotten: u64,
-    /// Refaults that events of that name tell.
-    pub(in crate::commands::vmscan_report) told: u64,
+    pub refaulted: u64,
+    /// Time from removal to return of those pages.
+    pub away: Durations,
+    /// Removed pages that are no longer remembered (the limit is 524,288): more of them may have come back.
+    pub forgotten: u64,
+    /// Events whose name contains `workingset_refault`, from kernels patched to have one.
+    pub refault_events: u64,
     /// When pages left, by file and page.
     out: BTreeMap<(u64, u64), u64>,
     order: VecDeque<((u64, u64), u64)>,
@@ -39,7 +37,7 @@ impl Refaults {
         self.added += 1;
         if let Some(left_ns) = self.out.remove(&page) {
             self.refaulted += 1;
-            record(&mut self.away, time_ns.saturating_sub(left_ns));
+            self.away.record(time_ns.saturating_sub(left_ns));
         }
     }
 
@@ -60,8 +58,8 @@ impl Refaults {
         }
     }
 
-    /// Whether leaving and entering were both seen, so that the share that came back means something.
-    pub(in crate::commands::vmscan_report) fn is_told(&self) -> bool {
+    /// Whether the trace has removals by reclaim and additions, so that the share of refaults is meaningful.
+    pub fn is_known(&self) -> bool {
         self.reclaimed > 0 && self.added > 0
     }
 }
@@ -76,18 +74,18 @@ mod tests {
         refaults.added((1, 0), 1);
         refaults.removed((1, 0), 2, true);
         refaults.removed((1, 1), 2, false);
-        assert!(refaults.is_told());
+        assert!(refaults.is_known());
         refaults.added((1, 1), 3);
         refaults.added((2, 0), 3);
         assert_eq!(refaults.refaulted, 0);
         refaults.added((1, 0), 9);
         refaults.added((1, 0), 10);
-        assert_eq!((refaults.refaulted, refaults.away.summary().max.0), (1, 7));
+        assert_eq!((refaults.refaulted, refaults.away.summary().max_ns), (1, 7));
         assert_eq!((refaults.added, refaults.reclaimed, refaults.removed), (5, 1, 1));
     }
 
     #[test]
-    fn so_many_pages_are_remembered_and_the_rest_is_told() {
+    fn pages_beyond_the_limit_are_forgotten_and_counted() {
         let mut refaults = Refaults::default();
         (0..PAGES_MAX as u64 + 3).for_each(|page| refaults.removed((0, page), page, true));
         assert_eq!((refaults.forgotten, refaults.out.len()), (3, PAGES_MAX));

@@ -1,6 +1,6 @@
 //! Reclaim over time by kswapd and by tasks, in at most 1024 steps: when they are used up, each two become one.
 
-use super::work::{Class, Work};
+use super::work::{Reclaimer, Work};
 
 /// Steps at most.
 const STEPS_MAX: usize = 1024;
@@ -8,29 +8,33 @@ const STEPS_MAX: usize = 1024;
 /// The width of a step to begin with.
 const STEP_NS: u64 = 100_000;
 
-/// What one class did in one step.
+/// Work and time of one reclaimer in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::commands::vmscan_report) struct Slice {
-    pub(in crate::commands::vmscan_report) scanned: u64,
+pub struct Slice {
+    /// Pages scanned.
+    pub scanned: u64,
     /// Pages judged in batches.
     judged: u64,
-    pub(in crate::commands::vmscan_report) reclaimed: u64,
-    pub(in crate::commands::vmscan_report) written: u64,
-    /// Time spent in calls, of all tasks together; of kswapd, awake.
-    pub(in crate::commands::vmscan_report) busy_ns: u64,
+    /// Pages freed.
+    pub reclaimed: u64,
+    /// Pages written.
+    pub written: u64,
+    /// Time in calls of all tasks together, in nanoseconds; for kswapd, time awake.
+    pub busy_ns: u64,
 }
 
-/// All classes in one step.
-pub(in crate::commands::vmscan_report) type Step = [Slice; Class::ALL.len()];
+/// One step, by [`Reclaimer`].
+pub type Step = [Slice; Reclaimer::ALL.len()];
 
-/// What happened when.
+/// Work and time over time.
 #[derive(Debug)]
-pub(in crate::commands::vmscan_report) struct Timeline {
-    /// When the first step begins.
-    pub(in crate::commands::vmscan_report) begin_ns: Option<u64>,
-    /// How long a step is.
-    pub(in crate::commands::vmscan_report) step_ns: u64,
-    pub(in crate::commands::vmscan_report) steps: Vec<Step>,
+pub struct Timeline {
+    /// Begin of the first step, in nanoseconds of the trace's clock; `None` without events.
+    pub begin_ns: Option<u64>,
+    /// Length of a step, in nanoseconds.
+    pub step_ns: u64,
+    /// The steps, at most 1024.
+    pub steps: Vec<Step>,
 }
 
 impl Default for Timeline {
@@ -45,9 +49,9 @@ impl Timeline {
         self.begin_ns.get_or_insert(time_ns);
     }
 
-    pub(super) fn work(&mut self, class: Class, time_ns: u64, work: &Work) {
+    pub(super) fn work(&mut self, reclaimer: Reclaimer, time_ns: u64, work: &Work) {
         let at = self.step_at(time_ns);
-        let slice = &mut self.steps[at][class as usize];
+        let slice = &mut self.steps[at][reclaimer as usize];
         slice.scanned += work.scanned.total();
         slice.judged += work.judged.total();
         slice.reclaimed += work.reclaimed.total();
@@ -55,7 +59,7 @@ impl Timeline {
     }
 
     /// A task was busy from one moment to another.
-    pub(super) fn busy(&mut self, class: Class, (from_ns, to_ns): (u64, u64)) {
+    pub(super) fn busy(&mut self, reclaimer: Reclaimer, (from_ns, to_ns): (u64, u64)) {
         let last = self.step_at(to_ns);
         let first = self.step_at(from_ns);
         let begin_ns = self.begin_ns.unwrap_or(0);
@@ -63,7 +67,7 @@ impl Timeline {
             let start = begin_ns.saturating_add(at as u64 * self.step_ns);
             let end = start.saturating_add(self.step_ns);
             let busy_ns = to_ns.min(end).saturating_sub(from_ns.max(start));
-            let slice = &mut self.steps[at][class as usize];
+            let slice = &mut self.steps[at][reclaimer as usize];
             slice.busy_ns = slice.busy_ns.saturating_add(busy_ns);
         }
     }
@@ -110,9 +114,9 @@ mod tests {
         timeline.begin(1_000);
         let spans = [(1_000, 51_000), (90_000, 400_000), (1 << 30, (1 << 30) + 7), (1 << 50, 1 << 51)];
         for span in spans {
-            timeline.busy(Class::Direct, span);
+            timeline.busy(Reclaimer::Direct, span);
         }
-        let busy: u64 = timeline.steps.iter().map(|step| step[Class::Direct as usize].busy_ns).sum();
+        let busy: u64 = timeline.steps.iter().map(|step| step[Reclaimer::Direct as usize].busy_ns).sum();
         assert_eq!(busy, spans.iter().map(|(from, to)| to - from).sum::<u64>());
         assert!(timeline.steps.len() <= STEPS_MAX);
     }

@@ -198,8 +198,8 @@ pub struct Shrunk {
     pub unmap_failed: u64,
     /// How hard reclaim tries: 12 is gently, 0 is everything.
     pub priority: Option<u8>,
-    /// Which of those the event told, a bit each in the order of [`KEPT`].
-    pub told: u8,
+    /// Reasons that the event had, one bit each in the order of [`KEPT`].
+    pub known: u8,
 }
 
 /// Why pages of a batch were kept, as results have it.
@@ -354,10 +354,10 @@ fn isolate(fields: &Fields) -> Option<Event> {
 }
 
 fn shrink_inactive(fields: &Fields) -> Option<Event> {
-    let mut told = 0;
+    let mut known = 0;
     let mut some = |bit: usize, name: &[u8]| {
         let pages = fields.pages(name);
-        told |= u8::from(pages.is_some()) << bit;
+        known |= u8::from(pages.is_some()) << bit;
         pages.unwrap_or(0)
     };
     // One field for both types until they were told apart.
@@ -375,7 +375,7 @@ fn shrink_inactive(fields: &Fields) -> Option<Event> {
         activated,
         referenced,
         unmap_failed,
-        told,
+        known,
         priority: fields.get(b"priority").and_then(whole).and_then(|priority| u8::try_from(priority).ok()),
     }))
 }

@@ -11,17 +11,18 @@ use std::collections::BTreeMap;
 /// Tasks with an open call that are followed.
 const CALLERS_MAX: usize = 4096;
 
-/// Time off the CPU.
+/// Time off the CPU, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::commands::vmscan_report) struct OffCpu {
+pub struct OffCpu {
     /// Asleep: for a transfer, a lock, a timeout.
-    pub(in crate::commands::vmscan_report) asleep_ns: u64,
-    /// Ready to run, while others did.
-    pub(in crate::commands::vmscan_report) waiting_ns: u64,
+    pub asleep_ns: u64,
+    /// Runnable, while other tasks ran.
+    pub waiting_ns: u64,
 }
 
 impl OffCpu {
-    pub(in crate::commands::vmscan_report) fn total_ns(self) -> u64 {
+    /// Asleep or runnable.
+    pub fn total_ns(self) -> u64 {
         self.asleep_ns.saturating_add(self.waiting_ns)
     }
 
@@ -35,8 +36,8 @@ impl OffCpu {
 #[derive(Debug, Default)]
 pub(super) struct Callers {
     by_pid: BTreeMap<u32, Caller>,
-    /// Switches were seen: who was never switched was on a CPU.
-    is_told: bool,
+    /// The trace has switches: a task without one stayed on its CPU.
+    has_switches: bool,
 }
 
 #[derive(Debug, Default)]
@@ -68,11 +69,11 @@ impl Callers {
     pub(super) fn end(&mut self, pid: u32, time_ns: u64) -> Option<OffCpu> {
         let mut caller = self.by_pid.remove(&pid)?;
         caller.count(time_ns);
-        self.is_told.then_some(caller.off)
+        self.has_switches.then_some(caller.off)
     }
 
     pub(super) fn switch(&mut self, prev: u32, is_runnable: bool, next: u32, time_ns: u64) {
-        self.is_told = true;
+        self.has_switches = true;
         if let Some(caller) = self.by_pid.get_mut(&prev) {
             caller.count(time_ns);
             caller.since = Some((time_ns, is_runnable));
@@ -89,8 +90,8 @@ impl Callers {
         }
     }
 
-    pub(super) fn is_told(&self) -> bool {
-        self.is_told
+    pub(super) fn has_switches(&self) -> bool {
+        self.has_switches
     }
 }
 
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_off_the_cpu_is_told_apart_by_what_the_task_waits_for() {
+    fn time_off_the_cpu_is_split_into_asleep_and_runnable() {
         let mut callers = Callers::default();
         callers.begin(7);
         assert_eq!(callers.end(7, 5), None, "nothing tells");

@@ -1,5 +1,5 @@
-//! Trace text of a kernel, as `/sys/kernel/tracing/trace`, `trace-cmd report` and `perf script` print it: from bytes to events of
-//! reclaim in the order of time, and to those of others that say why reclaim was needed and what a call waited for.
+//! Trace text, as `/sys/kernel/tracing/trace`, `trace-cmd report` and `perf script` print it: from bytes to reclaim events in order of
+//! time. Events of the scheduler, the page cache and the shrinkers are read as well, as they explain what a reclaim call waited for.
 //!
 //! ```text
 //!   bytes ──reader──▶ lines ──line──▶ task, CPU, time, event name, fields ──event──▶ Event ──order──▶ events by time
@@ -9,12 +9,12 @@
 //! Two dialects are read, and mixes of them: that of 2010, when these events were new, and that of today. They differ in the flag
 //! column of a line and in the fields of some events, so each event is read by the names of its fields.
 //!
-//! Nothing is kept of a line once it is read, but for a window of events that may still have to change places.
+//! Memory is constant: only a window of events is kept, to sort them by time.
 
-mod line; // one line: who, where, when, what
-mod event; // what an event of reclaim says
-mod order; // CPUs are merged late: events take their places by time
-mod reader; // bytes to events, and what could not be read
+mod line; // one line: task, CPU, time, event name, fields
+mod event; // reclaim events and their fields
+mod order; // events in order of time, as CPUs are merged late
+mod reader; // bytes to events, and lines that could not be read
 
 pub use event::{
     CallKind, Dialect, Event, Isolated, KEPT, Lru, ORDERS, REASONS, Shrunk, Unreadable, WriteKind,

@@ -1,82 +1,83 @@
-//! One task: its calls of reclaim from begin to end, what it did in them, and kswapd's waking hours.
+//! One task: its reclaim calls from begin to end, their work, and kswapd's times awake.
 
-use pageout_engine::Nanos;
-use pageout_sim::latency::LatencyHistogram;
-use pageout_study::basis::Evidence;
+use super::coverage::{Coverage, EventKind};
+use super::durations::Durations;
+use super::work::{Reclaimer, Work};
+use crate::ftrace::{CallKind, Event, ORDERS};
 
-use super::seen::{Need, Seen};
-use super::work::{Class, Work};
-use crate::commands::vmscan_report::ftrace::{CallKind, Event, ORDERS};
-
-/// Calls within calls that are followed: a soft limit's within another is the only one there is.
+/// Nested calls that are followed: the kernel nests a soft limit's call in another one, and no deeper.
 const NESTED_MAX: usize = 8;
 
 /// Open calls of tasks that share a row.
 const OPEN_MAX: usize = 4096;
 
-/// How often something was asked for, by order.
+/// Counts by order of the allocation (2^order pages).
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::commands::vmscan_report) struct ByOrder([u64; ORDERS]);
+pub struct ByOrder([u64; ORDERS]);
 
 impl ByOrder {
     pub(super) fn count(&mut self, order: u8) {
         self.0[usize::from(order)] += 1;
     }
 
-    pub(in crate::commands::vmscan_report) fn total(&self) -> u64 {
+    /// Sum over all orders.
+    pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Orders that were asked for, and how often.
-    pub(in crate::commands::vmscan_report) fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+    /// Orders with a count above 0, and the count.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.0.iter().copied().enumerate().filter(|(_, count)| *count > 0)
     }
 }
 
-/// A task, or all of a name.
+/// A task, or all tasks of one name.
 #[derive(Debug)]
-pub(in crate::commands::vmscan_report) struct Process {
-    pub(in crate::commands::vmscan_report) comm: String,
-    /// None where several share the row.
-    pub(in crate::commands::vmscan_report) pid: Option<u32>,
-    /// How often it asked for kswapd.
-    pub(in crate::commands::vmscan_report) wake_requests: ByOrder,
+pub struct Process {
+    /// The task's name; empty for tasks beyond the limit of names.
+    pub comm: String,
+    /// The task's pid; `None` if several tasks share this entry.
+    pub pid: Option<u32>,
+    /// Times that it asked for kswapd.
+    pub wake_requests: ByOrder,
     /// Its calls, by [`CallKind`].
     calls: [Calls; 4],
-    /// Work by who reclaimed ([`Class`]).
-    work: [Work; Class::ALL.len()],
+    /// Work by [`Reclaimer`].
+    work: [Work; Reclaimer::ALL.len()],
     /// Calls that have begun, by the pid, the outermost first.
     open: Vec<(u32, Vec<Call>)>,
-    /// What only kswapd has.
-    pub(in crate::commands::vmscan_report) kswapd: Option<Box<Kswapd>>,
-    /// Single calls and waking hours, where they are kept.
-    pub(in crate::commands::vmscan_report) items: [Vec<Item>; 2],
+    /// kswapd's times awake; `None` for other tasks.
+    pub kswapd: Option<Box<Kswapd>>,
+    /// Single direct reclaim calls, and single times awake of kswapd: the first `Options::items_max` of the trace.
+    pub items: [Vec<Item>; 2],
 }
 
 /// One call or one time awake.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::commands::vmscan_report) struct Item {
-    pub(in crate::commands::vmscan_report) order: u8,
-    pub(in crate::commands::vmscan_report) span_ns: (u64, u64),
+pub struct Item {
+    /// For an allocation of 2^order pages.
+    pub order: u8,
+    /// Begin and end, in nanoseconds of the trace's clock.
+    pub span_ns: (u64, u64),
 }
 
 /// Calls of one kind.
 #[derive(Clone, Debug, Default)]
-pub(in crate::commands::vmscan_report) struct Calls {
-    /// Calls begun.
-    pub(in crate::commands::vmscan_report) begun: ByOrder,
-    /// Pages freed, as the ends say of calls whose begin is there.
-    pub(in crate::commands::vmscan_report) reclaimed: u64,
-    /// Pages freed, as the ends say of calls whose begin is missing.
-    pub(in crate::commands::vmscan_report) reclaimed_beginless: u64,
-    /// How long those took of which begin and end are there.
-    pub(in crate::commands::vmscan_report) latency: LatencyHistogram,
-    /// Begins without an end, and not the task's last: the end was lost.
-    pub(in crate::commands::vmscan_report) endless: u64,
-    /// Ends without a begin: before the trace, or lost.
-    pub(in crate::commands::vmscan_report) beginless: u64,
-    /// Calls that last until the trace ends, and the earliest of them.
-    pub(in crate::commands::vmscan_report) unfinished: Option<(u64, u64)>,
+pub struct Calls {
+    /// Begin events.
+    pub begun: ByOrder,
+    /// Pages freed, by the end events of calls whose begin is in the trace.
+    pub reclaimed: u64,
+    /// Pages freed, by the end events of calls whose begin is not in the trace.
+    pub reclaimed_without_begin: u64,
+    /// Durations of calls with begin and end.
+    pub latency: Durations,
+    /// Begins whose end was lost: the task began another call of this kind later.
+    pub without_end: u64,
+    /// Ends without a begin, which was lost or is before the trace.
+    pub without_begin: u64,
+    /// Calls without an end when the trace ends: their number, and the earliest begin in nanoseconds of the trace's clock.
+    pub unfinished: Option<(u64, u64)>,
 }
 
 /// A call that has begun.
@@ -86,36 +87,37 @@ pub(super) struct Call {
     pub(super) order: u8,
     pub(super) begin_ns: u64,
     pub(super) work: Work,
-    /// What its end said.
+    /// Pages freed, by its end event.
     pub(super) reclaimed: Option<u64>,
     /// Time in shrinkers, and since when it is in one.
     pub(super) slab_ns: u64,
     pub(super) slab_since_ns: Option<u64>,
 }
 
-/// Something that lasted.
+/// A call or a time awake that has ended.
 pub(super) struct Ended {
-    pub(super) class: Class,
+    pub(super) reclaimer: Reclaimer,
     pub(super) order: u8,
     pub(super) span_ns: (u64, u64),
     /// The call, if it was one, and not within another.
     pub(super) call: Option<Call>,
 }
 
-/// kswapd's waking hours.
+/// kswapd's times awake.
 #[derive(Debug, Default)]
-pub(in crate::commands::vmscan_report) struct Kswapd {
-    /// Woken from sleep.
-    pub(in crate::commands::vmscan_report) wakes: ByOrder,
-    /// Asked for more while awake.
-    pub(in crate::commands::vmscan_report) rewakes: ByOrder,
-    pub(in crate::commands::vmscan_report) sleeps: u64,
-    /// How long it was awake, from wake to sleep.
-    pub(in crate::commands::vmscan_report) awake: LatencyHistogram,
-    /// Awake since, and for what order.
-    pub(in crate::commands::vmscan_report) since: Option<(u64, u8)>,
-    /// The first sleep without a wake: it was awake when the trace began.
-    pub(in crate::commands::vmscan_report) awake_before_ns: Option<u64>,
+pub struct Kswapd {
+    /// Times woken from sleep.
+    pub wakes: ByOrder,
+    /// Times asked for another order while awake.
+    pub rewakes: ByOrder,
+    /// Times that it went to sleep.
+    pub sleeps: u64,
+    /// Times awake, from wake to sleep.
+    pub awake: Durations,
+    /// If it is awake when the trace ends: since when, in nanoseconds of the trace's clock, and for which order.
+    pub since: Option<(u64, u8)>,
+    /// If it was awake when the trace began: when it went to sleep, in nanoseconds of the trace's clock.
+    pub awake_before_ns: Option<u64>,
 }
 
 impl Kswapd {
@@ -136,15 +138,13 @@ impl Kswapd {
             }
             return None;
         };
-        record(&mut self.awake, time_ns.saturating_sub(since_ns));
-        Some(Ended { class: Class::Kswapd, order, span_ns: (since_ns, time_ns.max(since_ns)), call: None })
-    }
-}
-
-/// Adds a span, unless the sum would be more than 584 years: such times are no times.
-pub(super) fn record(latency: &mut LatencyHistogram, span_ns: u64) {
-    if latency.total().0.checked_add(span_ns).is_some() {
-        latency.record(Nanos(span_ns));
+        self.awake.record(time_ns.saturating_sub(since_ns));
+        Some(Ended {
+            reclaimer: Reclaimer::Kswapd,
+            order,
+            span_ns: (since_ns, time_ns.max(since_ns)),
+            call: None,
+        })
     }
 }
 
@@ -158,15 +158,15 @@ impl Process {
             pid,
             wake_requests: ByOrder::default(),
             calls: Default::default(),
-            work: [Work::default(); Class::ALL.len()],
+            work: [Work::default(); Reclaimer::ALL.len()],
             open: Vec::new(),
             kswapd,
             items: Default::default(),
         }
     }
 
-    /// `comm-pid`, or `comm` where several share the row.
-    pub(in crate::commands::vmscan_report) fn name(&self) -> String {
+    /// `comm-pid`, or `comm` if several tasks share this entry.
+    pub fn name(&self) -> String {
         match self.pid {
             Some(pid) => format!("{}-{pid}", self.comm),
             None if self.comm.is_empty() => "(all others)".to_string(),
@@ -174,12 +174,14 @@ impl Process {
         }
     }
 
-    pub(in crate::commands::vmscan_report) fn calls(&self, kind: CallKind) -> &Calls {
+    /// Its calls of one kind.
+    pub fn calls(&self, kind: CallKind) -> &Calls {
         &self.calls[kind as usize]
     }
 
-    pub(in crate::commands::vmscan_report) fn work_of(&self, class: Class) -> &Work {
-        &self.work[class as usize]
+    /// Its work as one reclaimer.
+    pub fn work_by(&self, reclaimer: Reclaimer) -> &Work {
+        &self.work[reclaimer as usize]
     }
 
     pub(super) fn kswapd(&mut self) -> &mut Kswapd {
@@ -201,10 +203,10 @@ impl Process {
         }
         let Some(open) = self.open_calls(pid) else { return false };
         // A call of the same kind cannot begin within it: the end of that one was lost.
-        let mut endless = 0;
+        let mut without_end = 0;
         if let Some(at) = open.iter().position(|call| call.kind == kind) {
             open.truncate(at);
-            endless = 1;
+            without_end = 1;
         }
         let is_outermost = open.is_empty();
         if open.len() < NESTED_MAX {
@@ -219,7 +221,7 @@ impl Process {
                 slab_since_ns,
             });
         }
-        self.calls[kind as usize].endless += endless;
+        self.calls[kind as usize].without_end += without_end;
         is_outermost
     }
 
@@ -234,18 +236,18 @@ impl Process {
             self.open.retain(|(whose, _)| *whose != pid);
         }
         let calls = &mut self.calls[kind as usize];
-        // Of a call that began before the trace nobody knows what of it was freed since.
+        // Some of these pages may have been freed before the trace began.
         let Some((call, is_outermost)) = found else {
-            calls.beginless += 1;
-            calls.reclaimed_beginless += reclaimed;
+            calls.without_begin += 1;
+            calls.reclaimed_without_begin += reclaimed;
             return None;
         };
         calls.reclaimed += reclaimed;
         let end_ns = time_ns.max(call.begin_ns);
-        record(&mut calls.latency, end_ns - call.begin_ns);
+        calls.latency.record(end_ns - call.begin_ns);
         let call = Call { reclaimed: Some(reclaimed), ..call };
         Some(Ended {
-            class: kind.into(),
+            reclaimer: kind.into(),
             order: call.order,
             span_ns: (call.begin_ns, end_ns),
             call: Some(call).filter(|_| is_outermost && self.kswapd.is_none()),
@@ -268,24 +270,24 @@ impl Process {
     }
 
     /// Adds the work of one event where it belongs, and says where that is.
-    pub(super) fn work(&mut self, pid: u32, event: Event) -> (Class, Work) {
+    pub(super) fn work(&mut self, pid: u32, event: Event) -> (Reclaimer, Work) {
         let work = Work::of(event);
         let is_kswapd = self.kswapd.is_some();
         let call = self.open_calls(pid).and_then(|open| open.first_mut());
-        let class = match call {
-            _ if is_kswapd => Class::Kswapd,
+        let reclaimer = match call {
+            _ if is_kswapd => Reclaimer::Kswapd,
             Some(call) => {
                 call.work.add(&work);
                 call.kind.into()
             }
-            None => Class::Outside,
+            None => Reclaimer::Outside,
         };
-        self.work[class as usize].add(&work);
-        (class, work)
+        self.work[reclaimer as usize].add(&work);
+        (reclaimer, work)
     }
 
-    pub(super) fn keep_item(&mut self, class: Class, item: Item) {
-        self.items[usize::from(class == Class::Kswapd)].push(item);
+    pub(super) fn keep_item(&mut self, reclaimer: Reclaimer, item: Item) {
+        self.items[usize::from(reclaimer == Reclaimer::Kswapd)].push(item);
     }
 
     /// No isolation was recorded: the batches say what was looked at.
@@ -295,19 +297,20 @@ impl Process {
 
     /// What lasts until the trace ends: since when, and which call. Counted as unfinished from here on. Without events of its end
     /// nothing is known to last.
-    pub(super) fn unfinished(&mut self, seen: &Seen) -> Vec<(Class, u64, Option<Call>)> {
+    pub(super) fn unfinished(&mut self, coverage: &Coverage) -> Vec<(Reclaimer, u64, Option<Call>)> {
         let mut lasting = Vec::new();
         if let Some(kswapd) = &mut self.kswapd {
-            kswapd.since = kswapd.since.filter(|_| seen.seen(&Need::KswapdSleeps).is_ok());
-            kswapd.awake_before_ns = kswapd.awake_before_ns.filter(|_| seen.seen(&Need::KswapdWakes).is_ok());
+            kswapd.since = kswapd.since.filter(|_| coverage.count_of(&EventKind::KswapdSleeps).is_ok());
+            kswapd.awake_before_ns =
+                kswapd.awake_before_ns.filter(|_| coverage.count_of(&EventKind::KswapdWakes).is_ok());
         }
         if let Some((since_ns, _)) = self.kswapd.as_ref().and_then(|kswapd| kswapd.since) {
-            lasting.push((Class::Kswapd, since_ns, None));
+            lasting.push((Reclaimer::Kswapd, since_ns, None));
         }
         for (_, open) in &self.open {
             for (depth, call) in open.iter().enumerate() {
-                if seen.seen(&Need::Ends(call.kind)).is_err() {
-                    self.calls[call.kind as usize].endless += 1;
+                if coverage.count_of(&EventKind::Ends(call.kind)).is_err() {
+                    self.calls[call.kind as usize].without_end += 1;
                     continue;
                 }
                 let unfinished = &mut self.calls[call.kind as usize].unfinished;

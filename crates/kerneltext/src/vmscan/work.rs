@@ -1,127 +1,137 @@
 //! The work of a reclaim call: pages scanned, freed and written, and what became of those it kept.
 
-use crate::commands::vmscan_report::ftrace::{CallKind, Event, KEPT, Lru};
+use crate::ftrace::{CallKind, Event, KEPT, Lru};
 
-/// Who reclaims.
+/// Kind of reclaimer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::commands::vmscan_report) enum Class {
-    /// A task, since the machine is short of memory.
+pub enum Reclaimer {
+    /// A task in direct reclaim: the machine is short of memory.
     Direct,
-    /// A task, since its cgroup is at its limit.
+    /// A task in memcg reclaim: its cgroup is at its limit.
     Memcg,
-    /// A task or kswapd, from cgroups above their soft limit.
+    /// A task or kswapd that reclaims from cgroups above their soft limit (cgroup v1).
     SoftLimit,
-    /// A task, since its node is short of memory.
+    /// A task in node reclaim: its node is short of memory.
     Node,
     /// kswapd.
     Kswapd,
-    /// Anything that the trace does not show the begin of.
+    /// A task outside of any call whose begin the trace has.
     Outside,
 }
 
-impl Class {
-    pub(in crate::commands::vmscan_report) const ALL: [Class; 6] =
-        [Class::Direct, Class::Memcg, Class::SoftLimit, Class::Node, Class::Kswapd, Class::Outside];
+impl Reclaimer {
+    /// All kinds, in the order of their discriminants.
+    pub const ALL: [Reclaimer; 6] = [
+        Reclaimer::Direct,
+        Reclaimer::Memcg,
+        Reclaimer::SoftLimit,
+        Reclaimer::Node,
+        Reclaimer::Kswapd,
+        Reclaimer::Outside,
+    ];
 
-    /// The name of the class in results.
-    pub(in crate::commands::vmscan_report) fn name(self) -> &'static str {
+    /// Short name: `direct`, `memcg`, `kswapd` and so on.
+    pub fn name(self) -> &'static str {
         match self {
-            Class::Direct => "direct",
-            Class::Memcg => "memcg",
-            Class::SoftLimit => "memcg_softlimit",
-            Class::Node => "node",
-            Class::Kswapd => "kswapd",
-            Class::Outside => "outside",
+            Reclaimer::Direct => "direct",
+            Reclaimer::Memcg => "memcg",
+            Reclaimer::SoftLimit => "memcg_softlimit",
+            Reclaimer::Node => "node",
+            Reclaimer::Kswapd => "kswapd",
+            Reclaimer::Outside => "outside",
         }
     }
 }
 
-impl From<CallKind> for Class {
-    fn from(kind: CallKind) -> Class {
+impl From<CallKind> for Reclaimer {
+    fn from(kind: CallKind) -> Reclaimer {
         match kind {
-            CallKind::Direct => Class::Direct,
-            CallKind::Memcg => Class::Memcg,
-            CallKind::SoftLimit => Class::SoftLimit,
-            CallKind::Node => Class::Node,
+            CallKind::Direct => Reclaimer::Direct,
+            CallKind::Memcg => Reclaimer::Memcg,
+            CallKind::SoftLimit => Reclaimer::SoftLimit,
+            CallKind::Node => Reclaimer::Node,
         }
     }
 }
 
-/// A count by type of page.
+/// Pages by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::commands::vmscan_report) struct ByType {
-    pub(in crate::commands::vmscan_report) anon: u64,
-    pub(in crate::commands::vmscan_report) file: u64,
-    /// The type was not told.
-    pub(in crate::commands::vmscan_report) untold: u64,
+pub struct ByType {
+    /// Anonymous pages and tmpfs.
+    pub anon: u64,
+    /// Pages of files.
+    pub file: u64,
+    /// Pages whose type the event does not have.
+    pub unknown: u64,
 }
 
 impl ByType {
-    pub(in crate::commands::vmscan_report) fn total(self) -> u64 {
-        self.anon + self.file + self.untold
+    /// Pages of all types.
+    pub fn total(self) -> u64 {
+        self.anon + self.file + self.unknown
     }
 
     fn count(&mut self, lru: Option<Lru>, pages: u64) {
         *match lru {
             Some(Lru::Anon) => &mut self.anon,
             Some(Lru::File) => &mut self.file,
-            None => &mut self.untold,
+            None => &mut self.unknown,
         } += pages;
     }
 
     fn add(&mut self, other: ByType) {
         self.anon += other.anon;
         self.file += other.file;
-        self.untold += other.untold;
+        self.unknown += other.unknown;
     }
 }
 
 /// Work of a call, of a task, or of all tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::commands::vmscan_report) struct Work {
-    /// Pages looked at on inactive lists.
-    pub(in crate::commands::vmscan_report) scanned: ByType,
-    /// Pages taken to be judged. Generations look at more than they take.
+pub struct Work {
+    /// Pages scanned on inactive lists.
+    pub scanned: ByType,
+    /// Pages isolated. MGLRU scans more than it isolates.
     taken: ByType,
     /// Pages judged in batches.
     pub(super) judged: ByType,
-    /// Isolations that did not say how many pages they took.
-    pub(super) takes_untold: u64,
+    /// Isolation events without a count of isolated pages.
+    pub(super) isolations_without_taken: u64,
     /// Pages freed.
-    pub(in crate::commands::vmscan_report) reclaimed: ByType,
-    /// Whether anything was said about freeing: the dialect of 2010 says it at the end of a call only.
-    pub(in crate::commands::vmscan_report) batches: u64,
+    pub reclaimed: ByType,
+    /// Number of batch events (`mm_vmscan_lru_shrink_inactive`). Without them, only the ends of calls have pages freed.
+    pub batches: u64,
     /// Pages written and waited for.
-    pub(in crate::commands::vmscan_report) written_sync: ByType,
+    pub written_sync: ByType,
     /// Pages written and not waited for.
-    pub(in crate::commands::vmscan_report) written_async: ByType,
-    /// Dirty pages taken along for a high order.
-    pub(in crate::commands::vmscan_report) contig_dirty: u64,
+    pub written_async: ByType,
+    /// Dirty pages isolated for a high order (lumpy reclaim, 2010).
+    pub contig_dirty: u64,
     /// Pages kept because they were dirty.
-    pub(in crate::commands::vmscan_report) dirty: u64,
+    pub dirty: u64,
     /// Pages kept because they were under writeback.
-    pub(in crate::commands::vmscan_report) writeback: u64,
+    pub writeback: u64,
     /// Pages kept because they were under writeback, to be freed at its end.
-    pub(in crate::commands::vmscan_report) immediate: u64,
+    pub immediate: u64,
     /// Pages made active.
-    pub(in crate::commands::vmscan_report) activated: u64,
+    pub activated: u64,
     /// Pages kept because they were used.
-    pub(in crate::commands::vmscan_report) referenced: u64,
+    pub referenced: u64,
     /// Pages kept because they were mapped.
-    pub(in crate::commands::vmscan_report) unmap_failed: u64,
+    pub unmap_failed: u64,
     /// Time throttled, in microseconds.
-    pub(in crate::commands::vmscan_report) throttled_us: u64,
+    pub throttled_us: u64,
     /// Time throttled by reason, in microseconds; a wait for two reasons counts with both.
-    pub(in crate::commands::vmscan_report) throttled_for_us: [u64; 4],
-    /// Which of the reasons to keep a page any event told, a bit each in the order of `KEPT`.
-    pub(in crate::commands::vmscan_report) told: u8,
-    /// The hardest that reclaim tried: the lowest priority.
-    pub(in crate::commands::vmscan_report) priority: Option<u8>,
+    pub throttled_for_us: [u64; 4],
+    /// Reasons for keeping pages that any batch event had, one bit each in the order of [`KEPT`].
+    pub known: u8,
+    /// The lowest priority (12 is the gentlest, 0 scans everything).
+    pub priority: Option<u8>,
 }
 
 impl Work {
     /// The work of one event.
-    pub(in crate::commands::vmscan_report) fn of(event: Event) -> Work {
+    pub fn of(event: Event) -> Work {
         let mut work = Work::default();
         match event {
             Event::Isolate(isolated) => {
@@ -129,7 +139,7 @@ impl Work {
                 if !isolated.is_active {
                     work.scanned.count(isolated.lru, isolated.scanned);
                     work.taken.count(isolated.lru, isolated.taken.unwrap_or(0));
-                    work.takes_untold = u64::from(isolated.taken.is_none());
+                    work.isolations_without_taken = u64::from(isolated.taken.is_none());
                 }
             }
             Event::ShrinkInactive(shrunk) => {
@@ -142,7 +152,7 @@ impl Work {
                 work.activated = shrunk.activated;
                 work.referenced = shrunk.referenced;
                 work.unmap_failed = shrunk.unmap_failed;
-                work.told = shrunk.told;
+                work.known = shrunk.known;
                 work.priority = shrunk.priority;
             }
             Event::Write(write) if write.is_sync => work.written_sync.count(write.lru, 1),
@@ -158,11 +168,11 @@ impl Work {
         work
     }
 
-    /// Pages kept for each reason, in the order of `KEPT`; `None` where events were there and none told it.
-    pub(in crate::commands::vmscan_report) fn kept(&self) -> [Option<u64>; KEPT.len()] {
+    /// Pages kept by reason, in the order of [`KEPT`]; `None` if batch events do not have the reason.
+    pub fn kept(&self) -> [Option<u64>; KEPT.len()] {
         let pages =
             [self.activated, self.referenced, self.dirty, self.writeback, self.immediate, self.unmap_failed];
-        std::array::from_fn(|at| Some(pages[at]).filter(|_| self.batches == 0 || self.told >> at & 1 == 1))
+        std::array::from_fn(|at| Some(pages[at]).filter(|_| self.batches == 0 || self.known >> at & 1 == 1))
     }
 
     /// No isolation was recorded: the batches say what was looked at.
@@ -170,21 +180,22 @@ impl Work {
         (self.scanned, self.taken) = (self.judged, self.judged);
     }
 
-    /// Pages taken to be judged, if every isolation said it.
-    pub(in crate::commands::vmscan_report) fn taken(&self) -> Option<ByType> {
-        Some(self.taken).filter(|_| self.takes_untold == 0)
+    /// Pages isolated; `None` if an isolation event lacks the count.
+    pub fn taken(&self) -> Option<ByType> {
+        Some(self.taken).filter(|_| self.isolations_without_taken == 0)
     }
 
-    /// Pages written.
-    pub(in crate::commands::vmscan_report) fn written(&self) -> u64 {
+    /// Pages written, waited for or not.
+    pub fn written(&self) -> u64 {
         self.written_sync.total() + self.written_async.total()
     }
 
-    pub(in crate::commands::vmscan_report) fn add(&mut self, other: &Work) {
+    /// Adds the work of another task or call.
+    pub fn add(&mut self, other: &Work) {
         self.scanned.add(other.scanned);
         self.taken.add(other.taken);
         self.judged.add(other.judged);
-        self.takes_untold += other.takes_untold;
+        self.isolations_without_taken += other.isolations_without_taken;
         self.reclaimed.add(other.reclaimed);
         self.batches += other.batches;
         self.written_sync.add(other.written_sync);
@@ -200,7 +211,7 @@ impl Work {
         for (time, more) in self.throttled_for_us.iter_mut().zip(other.throttled_for_us) {
             *time += more;
         }
-        self.told |= other.told;
+        self.known |= other.known;
         self.priority = [self.priority, other.priority].into_iter().flatten().min();
     }
 }

@@ -1,0 +1,12 @@
+//! Readers of text that the Linux kernel prints about memory: from text to events, values and sums.
+//!
+//! | module | text | results |
+//! |---|---|---|
+//! | [`ftrace`] | `/sys/kernel/tracing/trace`, `trace-cmd report`, `perf script` | reclaim events in order of time |
+//! | [`vmscan`] | those events | sums by task: calls, durations, pages scanned, freed, written |
+//!
+//! No simulator and no engine is below this crate, and it opens no files: callers pass bytes, text or a reader.
+#![forbid(unsafe_code)]
+
+pub mod ftrace; // trace text to events
+pub mod vmscan; // reclaim events to sums by task
