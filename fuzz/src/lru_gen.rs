@@ -1,7 +1,6 @@
-//! Dumps of `lru_gen`, the way `pageout working-set` reads them: what is read is printed and read again, what is refused has
-//! its place in the text.
+//! Dumps of `lru_gen`: a dump is printed and read again, and an error has its place in the text.
 
-use pageout_lab::commands::working_set::dump::{Dump, GENERATIONS_MAX, PAGES_MAX, parse};
+use pageout_kerneltext::lru_gen::{Dump, GENERATIONS_MAX, PAGES_MAX, parse};
 
 /// Reads bytes as a dump.
 pub(crate) fn run(bytes: &[u8]) {

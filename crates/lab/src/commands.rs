@@ -20,7 +20,7 @@ pub(crate) mod record; // what a real machine does, for its twin
 pub(crate) mod import; // what other tools recorded, as a trace
 pub(crate) mod twin; // a recorded machine, simulated
 pub(crate) mod explain; // why a page is where it is
-pub mod working_set; // lru_gen dumps of machines
+pub(crate) mod working_set; // lru_gen dumps of machines
 pub mod vmscan_report; // reclaim in traces of a real kernel
 pub(crate) mod diff; // what happened between two snapshots of a kernel's counters
 pub(crate) mod trace; // `trace info` and `trace convert`

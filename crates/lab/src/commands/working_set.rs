@@ -1,24 +1,21 @@
 //! `pageout working-set`: how much memory machines have in use, from their `lru_gen` dumps, and where a new job would fit.
 //!
 //! ```text
-//!   files ──machine──▶ machines with their dumps ──estimate──▶ brackets ──trend──▶ over time ──report──▶ text, JSON
-//!              │ dump: text to data                               └───────rank───▶ for a job ────┘
+//!   files ──machine──▶ machines with their dumps ──kerneltext::lru_gen──▶ brackets ──trend──▶ over time ──report──▶ text, JSON
+//!                                                                         └───────rank───▶ for a job ────┘
 //! ```
 //! Nothing is printed unless every file was read to its end: a fleet with a machine missing would be ranked wrongly. With
 //! `--skip-bad` bad files are left out, and every form of the result names them.
 
-pub mod dump; // the text of lru_gen
 mod machine; // whose dumps, in which order
-mod estimate; // pages in use within a window: at least, at most
 mod trend; // several dumps of a machine
 mod rank; // machines for a job
 mod report; // tables and JSON
-#[cfg(test)]
-mod properties; // what holds for any dump
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail, ensure};
+use pageout_kerneltext::lru_gen::working_set::Window;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Size, TimeSpan};
 use pageout_study::scenario::nearest::nearest;
@@ -26,7 +23,6 @@ use pageout_study::scenario::nearest::nearest;
 use crate::cli::WorkingSetArgs;
 use crate::failure::Outcome;
 use crate::print::{figures, output};
-use estimate::Question;
 use machine::Skipped;
 use rank::{Job, Landing, Room, rank};
 use report::{Landings, Report};
@@ -44,7 +40,7 @@ pub(crate) fn run(args: &WorkingSetArgs) -> Outcome {
     for Skipped { problem, .. } in &skipped {
         output::remark(&format!("left out: {problem}"));
     }
-    let question = Question { within_ms, has_swap: !args.no_swap };
+    let question = Window { within_ms, has_swap: !args.no_swap };
     let histories: Vec<History> = machines.iter().map(|machine| History::of(machine, question)).collect();
     sizes.check(&histories, job.is_some())?;
     let rooms = histories.iter().map(|history| room(history, &sizes, reserve, page_size));

@@ -18,9 +18,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use pageout_kerneltext::lru_gen::{Dump, ParseError, parse};
 use pageout_study::scenario::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 
-use super::dump::{self, Dump, Fault};
 use crate::failure::told;
 
 /// What a dump on standard input is called.
@@ -102,7 +102,7 @@ pub(super) fn read(
             }
             Err(error) => return Err(error),
         };
-        match dump::parse(&text, generations_max) {
+        match parse(&text, generations_max) {
             Err(fault) => {
                 let problem = diagnostic(&file, &text, fault);
                 skipped.push(Skipped { file, problem: problem.to_string() });
@@ -220,8 +220,8 @@ fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// The fault with its place; a line that is no text for people is not shown.
-fn diagnostic(file: &str, text: &str, fault: Fault) -> Diagnostic {
-    let Fault { message, span, help } = fault;
+fn diagnostic(file: &str, text: &str, fault: ParseError) -> Diagnostic {
+    let ParseError { message, span, help } = fault;
     let before = &text[..span.start];
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     let line = text[start..].lines().next().unwrap_or_default();

@@ -11,7 +11,7 @@
 
 use std::cmp::Reverse;
 
-use super::estimate::{Bracket, Estimate};
+use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate};
 
 /// What is to be landed, in pages.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +113,7 @@ fn to_signed(pages: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::working_set::estimate::Pages;
+    use pageout_kerneltext::lru_gen::working_set::Pages;
 
     fn pages(at_least: u64, at_most: u64, listed: u64) -> Pages {
         Pages { used: Bracket { at_least, at_most }, listed }

@@ -1,11 +1,11 @@
 //! The result of `working-set` in tables, with remarks on what makes it uncertain; and as JSON.
 
 mod json;
-
 use std::fmt::Write;
 
-use super::dump::{Memcg, Node};
-use super::estimate::{Bracket, Estimate, Question, of_memcg, of_node};
+use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate, Window, of_memcg, of_node};
+use pageout_kerneltext::lru_gen::{Memcg, Node};
+
 use super::machine::Skipped;
 use super::rank::{Job, Landing, Room};
 use super::trend::{History, Trend};
@@ -18,7 +18,7 @@ const ROWS: usize = 10;
 pub(super) struct Report<'a> {
     /// The window as it was given.
     pub(super) window: &'a str,
-    pub(super) question: Question,
+    pub(super) question: Window,
     pub(super) page_size: u64,
     pub(super) histories: &'a [History<'a>],
     /// The memory of each, where it was given.

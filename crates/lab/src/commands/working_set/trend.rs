@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::dump::Dump;
-use super::estimate::{Bracket, Estimate, Question, of_dump};
+use pageout_kerneltext::lru_gen::Dump;
+use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate, Window, of_dump};
+
 use super::machine::{Machine, Reading};
 
 /// A machine's estimates, one a dump, and where its history begins.
@@ -31,7 +32,7 @@ pub(super) enum Trend {
 
 impl<'a> History<'a> {
     /// Estimates all dumps of `machine`.
-    pub(super) fn of(machine: &'a Machine, question: Question) -> History<'a> {
+    pub(super) fn of(machine: &'a Machine, question: Window) -> History<'a> {
         let estimates = machine.dumps.iter().map(|reading| of_dump(&reading.dump, question)).collect();
         let goes_back = |pair: &[Reading]| goes_back(&pair[0].dump, &pair[1].dump);
         let since = machine.dumps.windows(2).rposition(goes_back).map_or(0, |at| at + 1);
@@ -88,7 +89,7 @@ fn nodes(dump: &Dump) -> impl Iterator<Item = ((u32, &str, u32), u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::working_set::dump::tests::parse;
+    use pageout_kerneltext::lru_gen::{GENERATIONS_MAX, parse};
 
     /// A machine whose dumps have this youngest generation and so many pages in use at least and at most.
     fn machine(dumps: &[(u64, u64, u64)]) -> Machine {
@@ -97,14 +98,14 @@ mod tests {
             let text = format!(
                 "memcg 1 /\n node 0\n {oldest} 90000 0 1\n {older} 9000 0 {between}\n {seq} 10 0 {at_least}\n"
             );
-            Reading { file: "a".into(), dump: parse(&text).unwrap() }
+            Reading { file: "a".into(), dump: parse(&text, GENERATIONS_MAX).unwrap() }
         };
         Machine { name: "m".into(), dumps: dumps.iter().map(reading).collect() }
     }
 
     fn check(dumps: &[(u64, u64, u64)], since: usize, expected: Option<Trend>) {
         let machine = machine(dumps);
-        let history = History::of(&machine, Question { within_ms: 1000, has_swap: true });
+        let history = History::of(&machine, Window { within_ms: 1000, has_swap: true });
         assert_eq!((history.since, history.trend()), (since, expected), "{dumps:?}");
     }
 

@@ -1,16 +1,16 @@
 //! The result of `vmscan-report` as JSON, with everything in it, times in nanoseconds.
 
-use serde_json::{Map, Value, json};
-
 use pageout_kerneltext::ftrace::{CallKind, REASONS, Totals};
 use pageout_kerneltext::vmscan::{
     ByOrder, ByType, Durations, EventKind, OffCpu, OffCpuTime, Process, Reclaimer, Refaults, Stall, Sums,
     Work,
 };
+use serde_json::{Map, Value, json};
 
 use super::story::{lacking, story};
 use super::{KSWAPD_EDGES, Report, Value as Figure, edges, verdict, why};
 use crate::commands::vmscan_report::Reading;
+
 impl Report<'_> {
     pub(in crate::commands::vmscan_report) fn to_json(&self) -> Value {
         json!({

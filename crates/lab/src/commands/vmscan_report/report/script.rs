@@ -11,6 +11,7 @@ use pageout_kerneltext::vmscan::{ByOrder, ByType, Item, Process, Reclaimer, Work
 
 use super::Report;
 use crate::commands::vmscan_report::Reading;
+
 impl Report<'_> {
     pub(in crate::commands::vmscan_report) fn to_script(&self) -> String {
         let reading = &self.readings[0];

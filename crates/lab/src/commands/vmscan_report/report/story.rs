@@ -1,10 +1,9 @@
 //! The story of a trace in sentences: which tasks were stalled, when and why, whether freed pages refaulted, and what to record next
 //! where the events leave that open.
 
-use pageout_study::basis::Verdict;
-
 use pageout_kerneltext::ftrace::{CallKind, Dialect};
 use pageout_kerneltext::vmscan::{EventKind, OffCpuTime, Process, Reclaimer, Sums};
+use pageout_study::basis::Verdict;
 
 use super::text::seconds;
 use super::{KSWAPD_EDGES, edges, ratio, verdict, why};

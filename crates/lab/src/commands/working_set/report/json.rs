@@ -1,10 +1,10 @@
 //! The result of `working-set` as JSON, with everything in it, in pages.
 
+use pageout_kerneltext::lru_gen::Memcg;
+use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate, of_memcg, of_node};
 use serde_json::{Value, json};
 
 use super::{Landings, Report, has_root};
-use crate::commands::working_set::dump::Memcg;
-use crate::commands::working_set::estimate::{Bracket, Estimate, of_memcg, of_node};
 use crate::commands::working_set::machine::Skipped;
 use crate::commands::working_set::rank::{Landing, Room};
 use crate::commands::working_set::trend::{History, Trend};

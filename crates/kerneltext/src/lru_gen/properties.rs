@@ -1,10 +1,10 @@
-//! Property tests of `working-set`: what holds for dumps of any shape, and with any damage.
+//! Property tests: what holds for dumps of any shape, and with any damage.
 
 use proptest::prelude::*;
 
-use super::dump::tests::{PLAIN, full, parse};
-use super::dump::{Dump, GENERATIONS_MAX, Generation, Memcg, Node};
-use super::estimate::{Question, of_dump};
+use super::tests::{PLAIN, full, parse};
+use super::working_set::{Window, of_dump};
+use super::{Dump, GENERATIONS_MAX, Generation, Memcg, Node};
 
 fn dumps() -> impl Strategy<Value = Dump> {
     let generations = (
@@ -59,7 +59,7 @@ proptest! {
     fn a_longer_window_has_no_less_in_use_once_it_is_looked_into(dump in dumps(), short in 0..3000u64, more in 0..3000u64) {
         let aged_ms = dump.memcgs.iter().flat_map(|memcg| &memcg.nodes).map(|node| node.youngest().age_ms).max();
         let short = short.max(aged_ms.unwrap_or(0));
-        let used = |within_ms| of_dump(&dump, Question { within_ms, has_swap: true }).total();
+        let used = |within_ms| of_dump(&dump, Window { within_ms, has_swap: true }).total();
         let (short, long) = (used(short), used(short + more));
         prop_assert!(short.used.at_least <= short.used.at_most && short.used.at_most <= short.listed);
         prop_assert!(short.used.at_least <= long.used.at_least && short.used.at_most <= long.used.at_most);

@@ -1,10 +1,10 @@
-//! The parser of `lru_gen` text: it makes a [`Dump`], or tells the first thing that is wrong with the text.
+//! The parser of `lru_gen` text: it returns a [`Dump`], or the first error in the text.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::fields::{Field, Line};
-use super::{Dump, Fault, GENERATIONS_MAX, Generation, Memcg, Node, PAGES_MAX, TIERS};
+use super::{Dump, GENERATIONS_MAX, Generation, Memcg, Node, PAGES_MAX, ParseError, TIERS};
 
 const MEMCG: &str = "a line `memcg ID PATH`";
 const NODE: &str = "a line ` node ID`";
@@ -40,12 +40,12 @@ impl Statistics {
     }
 }
 
-/// Reads a dump of a machine that keeps so many generations at most. Errors: anything but a whole dump of `lru_gen` or
-/// `lru_gen_full`.
-pub fn parse(source: &str, generations_max: usize) -> Result<Dump, Fault> {
+/// Reads a dump of a machine that keeps at most `generations_max` generations: [`GENERATIONS_MAX`] on Linux. Errors: the text is not
+/// a whole dump of `lru_gen` or `lru_gen_full`.
+pub fn parse(source: &str, generations_max: usize) -> Result<Dump, ParseError> {
     let lines = lines(source);
     let Some(first) = lines.first() else {
-        return Err(Fault {
+        return Err(ParseError {
             message: "there is nothing in it".into(),
             span: 0..0,
             help: vec![format!("expected: {MEMCG}; reading lru_gen needs root, and a kernel with MGLRU")],
@@ -58,7 +58,7 @@ pub fn parse(source: &str, generations_max: usize) -> Result<Dump, Fault> {
         Parser { source, lines: &lines, at: 0, generations_max, statistics: None, pages: 0, nodes_read: 0 };
     let memcgs = parser.memcgs()?;
     if !source.ends_with('\n') {
-        return Err(Fault {
+        return Err(ParseError {
             message: "the dump breaks off: its last line has no end".into(),
             span: lines[lines.len() - 1].span(),
             help: vec![
@@ -82,7 +82,7 @@ fn lines(source: &str) -> Vec<Line<'_>> {
     lines
 }
 
-fn not_a_dump(first: &Line<'_>) -> Fault {
+fn not_a_dump(first: &Line<'_>) -> ParseError {
     const STRANGER: &str = "this is no dump of lru_gen";
     let (message, hint) = if first.first().starts_with("0x") {
         (STRANGER, "0x... is what /sys/kernel/mm/lru_gen/enabled says; the dump is /sys/kernel/debug/lru_gen")
@@ -91,7 +91,7 @@ fn not_a_dump(first: &Line<'_>) -> Fault {
     } else {
         (STRANGER, "the file to copy is /sys/kernel/debug/lru_gen or lru_gen_full")
     };
-    Fault {
+    ParseError {
         message: message.into(),
         span: first.span(),
         help: vec![format!("expected: {MEMCG}, such as `memcg     1 /`"), hint.into()],
@@ -124,22 +124,22 @@ impl<'a> Parser<'a> {
     }
 
     /// The fault that the next line is not what was `expected` there, or that there is none.
-    fn unexpected(&self, message: String, expected: &str) -> Fault {
+    fn unexpected(&self, message: String, expected: &str) -> ParseError {
         let Some(line) = self.peek() else {
-            return Fault {
+            return ParseError {
                 message: format!("the dump breaks off: {message}"),
                 span: self.last_line(),
                 help: vec![format!("expected after this line: {expected}")],
             };
         };
-        Fault { message, span: line.span(), help: vec![format!("expected: {expected}")] }
+        ParseError { message, span: line.span(), help: vec![format!("expected: {expected}")] }
     }
 
     fn last_line(&self) -> Range<usize> {
         self.lines.last().map_or(0..self.source.len(), Line::span)
     }
 
-    fn memcgs(&mut self) -> Result<Vec<Memcg>, Fault> {
+    fn memcgs(&mut self) -> Result<Vec<Memcg>, ParseError> {
         let mut memcgs: Vec<Memcg> = Vec::new();
         let mut paths: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         while let Some(line) = self.next_if(|line| line.first() == "memcg") {
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
             let known = paths.entry(id).or_default();
             // Groups that are no groups any more may share the number 0.
             if known.iter().any(|other| id != 0 || *other == path) {
-                return Err(Fault {
+                return Err(ParseError {
                     message: format!("memcg {id} comes twice"),
                     span: line.span(),
                     help: vec!["expected: one dump a file, with each group once".into()],
@@ -170,7 +170,9 @@ impl<'a> Parser<'a> {
                 const SAME: &str = "the same nodes for every group";
                 return Err(match self.peek() {
                     None => self.unexpected(message, SAME),
-                    Some(_) => Fault { message, span: line.span(), help: vec![format!("expected: {SAME}")] },
+                    Some(_) => {
+                        ParseError { message, span: line.span(), help: vec![format!("expected: {SAME}")] }
+                    }
                 });
             }
             memcgs.push(memcg);
@@ -184,13 +186,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn nodes(&mut self, memcg: u32, path: &str) -> Result<Vec<Node>, Fault> {
+    fn nodes(&mut self, memcg: u32, path: &str) -> Result<Vec<Node>, ParseError> {
         let mut nodes: Vec<Node> = Vec::new();
         while let Some(line) = self.next_if(|line| line.first() == "node") {
             let [_, id] = line.exactly("the line of a node", NODE)?;
             let number = id.number_u32(NODE)?;
             if let Some(before) = nodes.last().filter(|before| before.id >= number) {
-                return Err(Fault {
+                return Err(ParseError {
                     message: format!("node {number} comes after node {}", before.id),
                     span: id.span(),
                     help: vec!["expected: nodes in rising order".into()],
@@ -204,7 +206,7 @@ impl<'a> Parser<'a> {
         Ok(nodes)
     }
 
-    fn generations(&mut self, node: u32, memcg: u32, path: &str) -> Result<Vec<Generation>, Fault> {
+    fn generations(&mut self, node: u32, memcg: u32, path: &str) -> Result<Vec<Generation>, ParseError> {
         let mut generations: Vec<Generation> = Vec::new();
         while let Some(line) = self.next_if(Line::is_row) {
             let generation = self.generation(line, generations.last())?;
@@ -226,7 +228,7 @@ impl<'a> Parser<'a> {
         Ok(generations)
     }
 
-    fn generation(&mut self, line: &Line<'_>, older: Option<&Generation>) -> Result<Generation, Fault> {
+    fn generation(&mut self, line: &Line<'_>, older: Option<&Generation>) -> Result<Generation, ParseError> {
         let [seq, age, anon, file] = line.exactly("the row of a generation", GENERATION)?;
         let statistics = *self.statistics.get_or_insert_with(|| {
             let columns = |ahead: usize| {
@@ -266,7 +268,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The rows below a generation of `lru_gen_full`: checked, and left alone.
-    fn statistics(&mut self, seq: u64, statistics: Statistics) -> Result<(), Fault> {
+    fn statistics(&mut self, seq: u64, statistics: Statistics) -> Result<(), ParseError> {
         let may_lack = statistics == Statistics::Early;
         for tier in 0..TIERS {
             let Some(line) = self.next_if(Line::is_row) else {
@@ -274,7 +276,7 @@ impl<'a> Parser<'a> {
             };
             let [number, counters @ ..] = line.exactly::<7>("the row of a tier", TIER)?;
             if number.number(TIER)? != tier as u64 {
-                return Err(Fault {
+                return Err(ParseError {
                     message: format!("tier {} instead of tier {tier}", number.text),
                     span: number.span(),
                     help: vec![format!("expected: {TIERS} tiers for each generation, counted from 0")],
@@ -299,8 +301,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn memcg_line(line: &Line<'_>) -> Result<(u32, String), Fault> {
-    let fault = |message: String| Fault {
+fn memcg_line(line: &Line<'_>) -> Result<(u32, String), ParseError> {
+    let fault = |message: String| ParseError {
         message,
         span: line.span(),
         help: vec![format!("expected: {MEMCG}, such as `memcg    29 /web`")],
@@ -328,16 +330,21 @@ fn memcg_line(line: &Line<'_>) -> Result<(u32, String), Fault> {
 }
 
 /// Whether `younger` can follow `older`.
-fn in_order(older: &Generation, younger: &Generation, seq: &Field<'_>, age: &Field<'_>) -> Result<(), Fault> {
+fn in_order(
+    older: &Generation,
+    younger: &Generation,
+    seq: &Field<'_>,
+    age: &Field<'_>,
+) -> Result<(), ParseError> {
     if older.seq.checked_add(1) != Some(younger.seq) {
-        return Err(Fault {
+        return Err(ParseError {
             message: format!("generation {} comes after generation {}", younger.seq, older.seq),
             span: seq.span(),
             help: vec!["expected: generations from the oldest to the youngest, without gaps".into()],
         });
     }
     if younger.age_ms > older.age_ms.saturating_add(SLIP_MS) {
-        return Err(Fault {
+        return Err(ParseError {
             message: format!(
                 "generation {} is {} ms old, older than generation {} before it with {} ms",
                 younger.seq, younger.age_ms, older.seq, older.age_ms
@@ -352,8 +359,8 @@ fn in_order(older: &Generation, younger: &Generation, seq: &Field<'_>, age: &Fie
     Ok(())
 }
 
-fn too_many_generations(line: &Line<'_>, most: usize) -> Fault {
-    Fault {
+fn too_many_generations(line: &Line<'_>, most: usize) -> ParseError {
+    ParseError {
         message: format!("a node has more than {most} generations"),
         span: line.span(),
         help: vec![
@@ -365,8 +372,8 @@ fn too_many_generations(line: &Line<'_>, most: usize) -> Fault {
     }
 }
 
-fn too_many(span: Range<usize>) -> Fault {
-    Fault {
+fn too_many(span: Range<usize>) -> ParseError {
+    ParseError {
         message: "more pages than any machine has".into(),
         span,
         help: vec![format!("expected: at most {PAGES_MAX} pages in all of the dump")],

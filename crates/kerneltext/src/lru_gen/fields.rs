@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Fault;
+use super::ParseError;
 
 /// What lies between blanks.
 #[derive(Debug, Clone, Copy)]
@@ -16,12 +16,12 @@ impl Field<'_> {
         self.start..self.start + self.text.len()
     }
 
-    fn fault(&self, message: String, expected: &str) -> Fault {
-        Fault { message, span: self.span(), help: vec![format!("expected: {expected}")] }
+    fn fault(&self, message: String, expected: &str) -> ParseError {
+        ParseError { message, span: self.span(), help: vec![format!("expected: {expected}")] }
     }
 
     /// The number that this is; `expected` says which.
-    pub(super) fn number(&self, expected: &str) -> Result<u64, Fault> {
+    pub(super) fn number(&self, expected: &str) -> Result<u64, ParseError> {
         if let Some(rest) = self.text.strip_prefix('-')
             && is_number(rest)
         {
@@ -35,13 +35,13 @@ impl Field<'_> {
     }
 
     /// As [`Field::number`], of what the kernel keeps in 32 bits.
-    pub(super) fn number_u32(&self, expected: &str) -> Result<u32, Fault> {
+    pub(super) fn number_u32(&self, expected: &str) -> Result<u32, ParseError> {
         let too_large = |_| self.fault(format!("{} is too large", self.text), expected);
         self.number(expected)?.try_into().map_err(too_large)
     }
 
     /// A number with a letter of `marks` at its end, or without one if it `may_lack` it.
-    pub(super) fn marked(&self, marks: &str, may_lack: bool, expected: &str) -> Result<u64, Fault> {
+    pub(super) fn marked(&self, marks: &str, may_lack: bool, expected: &str) -> Result<u64, ParseError> {
         let digits = self.text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let mark = &self.text[digits.len()..];
         let counter = if digits.is_empty() { *self } else { Field { text: digits, start: self.start } };
@@ -91,7 +91,11 @@ impl<'a> Line<'a> {
     }
 
     /// Exactly `N` fields; `what` and `columns` say of what.
-    pub(super) fn exactly<const N: usize>(&self, what: &str, columns: &str) -> Result<[Field<'a>; N], Fault> {
+    pub(super) fn exactly<const N: usize>(
+        &self,
+        what: &str,
+        columns: &str,
+    ) -> Result<[Field<'a>; N], ParseError> {
         let fields: Vec<Field<'a>> = self.fields().collect();
         let count = fields.len();
         let hint = if count < N {
@@ -99,7 +103,7 @@ impl<'a> Line<'a> {
         } else {
             "the forms of Linux 6.1 to 6.16 are read; is it of another version?"
         };
-        fields.try_into().map_err(|fields: Vec<Field<'a>>| Fault {
+        fields.try_into().map_err(|fields: Vec<Field<'a>>| ParseError {
             message: format!("{what} has {N} columns, this one has {count}"),
             // The first that is too many, or the whole of what is too short.
             span: fields.get(N).map_or(self.span(), Field::span),

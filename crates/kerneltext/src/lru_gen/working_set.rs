@@ -34,13 +34,15 @@
 
 use std::ops::{Add, AddAssign};
 
-use super::dump::{Dump, Memcg, Node, Type};
+use super::{Dump, Memcg, Node, PageType};
 
-/// Pages, known to lie between two counts.
+/// A number of pages, known to lie between two bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Bracket {
-    pub(super) at_least: u64,
-    pub(super) at_most: u64,
+pub struct Bracket {
+    /// Lower bound.
+    pub at_least: u64,
+    /// Upper bound.
+    pub at_most: u64,
 }
 
 impl Add for Bracket {
@@ -53,16 +55,16 @@ impl Add for Bracket {
 
 /// The pages of one type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Pages {
+pub struct Pages {
     /// Pages in use within the window.
-    pub(super) used: Bracket,
+    pub used: Bracket,
     /// Pages in any generation.
-    pub(super) listed: u64,
+    pub listed: u64,
 }
 
 impl Pages {
     /// Pages not in use within the window.
-    pub(super) fn idle(&self) -> Bracket {
+    pub fn idle(&self) -> Bracket {
         Bracket { at_least: self.listed - self.used.at_most, at_most: self.listed - self.used.at_least }
     }
 }
@@ -75,20 +77,22 @@ impl Add for Pages {
     }
 }
 
-/// What a group, or a machine, has in use.
+/// Pages in use of a cgroup or a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Estimate {
-    pub(super) anon: Pages,
-    pub(super) file: Pages,
-    /// Pages nobody has looked at within the window: none of them at least, all at most.
-    pub(super) not_looked_at: u64,
-    /// Pages in an oldest generation that was born within the window, but may hold older ones.
-    pub(super) in_drain: u64,
+pub struct Estimate {
+    /// Anonymous pages.
+    pub anon: Pages,
+    /// Pages of files.
+    pub file: Pages,
+    /// Pages whose accessed bits were not looked at within the window: between none and all of them are in use.
+    pub not_looked_at: u64,
+    /// Pages in an oldest generation that was created within the window: some may have been used before it.
+    pub in_drain: u64,
 }
 
 impl Estimate {
     /// Both types together.
-    pub(super) fn total(&self) -> Pages {
+    pub fn total(&self) -> Pages {
         self.anon + self.file
     }
 }
@@ -102,40 +106,40 @@ impl AddAssign for Estimate {
     }
 }
 
-/// What is asked of a dump.
+/// The window before a dump within which pages count as in use.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question {
-    /// Used within so many milliseconds before the dump.
-    pub(super) within_ms: u64,
-    /// The machine can swap. Where it can't, aging never closes a generation of anonymous pages.
-    pub(super) has_swap: bool,
+pub struct Window {
+    /// Length in milliseconds, up to the dump.
+    pub within_ms: u64,
+    /// Whether the machine can swap. Without swap, aging never closes a generation of anonymous pages.
+    pub has_swap: bool,
 }
 
-/// What a group on a node has in use.
-pub(super) fn of_node(node: &Node, question: Question) -> Estimate {
-    let Question { within_ms, has_swap } = question;
+/// Pages in use of a cgroup on one node.
+pub fn of_node(node: &Node, window: Window) -> Estimate {
+    let Window { within_ms, has_swap } = window;
     let mut estimate = Estimate::default();
     let is_looked_at = node.youngest().age_ms <= within_ms;
-    for kind in Type::ALL {
+    for kind in PageType::ALL {
         let listed = node.generations.iter().map(|generation| generation.pages[kind as usize]).sum();
         let open = Pages { used: Bracket { at_least: 0, at_most: listed }, listed };
         let pages = if !is_looked_at {
             estimate.not_looked_at += listed;
             open
-        } else if kind == Type::Anon && !has_swap {
+        } else if kind == PageType::Anon && !has_swap {
             open
         } else {
             of_type(node, kind, within_ms, &mut estimate.in_drain)
         };
         match kind {
-            Type::Anon => estimate.anon = pages,
-            Type::File => estimate.file = pages,
+            PageType::Anon => estimate.anon = pages,
+            PageType::File => estimate.file = pages,
         }
     }
     estimate
 }
 
-fn of_type(node: &Node, kind: Type, within_ms: u64, in_drain: &mut u64) -> Pages {
+fn of_type(node: &Node, kind: PageType, within_ms: u64, in_drain: &mut u64) -> Pages {
     let mut result = Pages::default();
     let first = &node.generations[0];
     let births = node.generations.iter().skip(1).map(|generation| generation.age_ms).chain([0]);
@@ -163,30 +167,30 @@ fn of_type(node: &Node, kind: Type, within_ms: u64, in_drain: &mut u64) -> Pages
     result
 }
 
-/// What a group has in use on all nodes.
-pub(super) fn of_memcg(memcg: &Memcg, question: Question) -> Estimate {
+/// Pages in use of a cgroup on all nodes.
+pub fn of_memcg(memcg: &Memcg, window: Window) -> Estimate {
     let mut sum = Estimate::default();
-    memcg.nodes.iter().for_each(|node| sum += of_node(node, question));
+    memcg.nodes.iter().for_each(|node| sum += of_node(node, window));
     sum
 }
 
-/// What all groups have in use.
-pub(super) fn of_dump(dump: &Dump, question: Question) -> Estimate {
+/// Pages in use of all cgroups.
+pub fn of_dump(dump: &Dump, window: Window) -> Estimate {
     let mut sum = Estimate::default();
-    dump.memcgs.iter().for_each(|memcg| sum += of_memcg(memcg, question));
+    dump.memcgs.iter().for_each(|memcg| sum += of_memcg(memcg, window));
     sum
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::working_set::dump::tests::parse;
+    use crate::lru_gen::tests::parse;
 
     /// The file column of a group with generations of these (age, pages), from generation `seq` on.
     fn check(seq: u64, rows: &[(u64, u64)], within_ms: u64, expected: (u64, u64)) -> Estimate {
         let rows = rows.iter().zip(seq..).map(|((age, pages), seq)| format!(" {seq} {age} 0 {pages}\n"));
         let text = format!("memcg 1 /\n node 0\n{}", rows.collect::<String>());
-        let estimate = of_dump(&parse(&text).unwrap(), Question { within_ms, has_swap: true });
+        let estimate = of_dump(&parse(&text).unwrap(), Window { within_ms, has_swap: true });
         let used = estimate.total().used;
         assert_eq!((used.at_least, used.at_most), expected, "{text} within {within_ms} ms");
         estimate
@@ -234,12 +238,12 @@ mod tests {
         let text =
             format!("memcg 1 /\n node 0\n{rows} node 1\n{rows}memcg 2 /a\n node 0\n{rows} node 1\n{rows}");
         let dump = parse(&text).unwrap();
-        let one = of_memcg(&dump.memcgs[1], Question { within_ms: 6000, has_swap: true });
+        let one = of_memcg(&dump.memcgs[1], Window { within_ms: 6000, has_swap: true });
         assert_eq!(one.anon, Pages { used: Bracket { at_least: 220, at_most: 222 }, listed: 222 });
         assert_eq!(one.file, Pages { used: Bracket { at_least: 440, at_most: 444 }, listed: 444 });
         assert_eq!(one.file.idle(), Bracket { at_least: 0, at_most: 4 });
         assert_eq!(
-            of_dump(&dump, Question { within_ms: 6000, has_swap: true }).total().used,
+            of_dump(&dump, Window { within_ms: 6000, has_swap: true }).total().used,
             Bracket { at_least: 1320, at_most: 1332 }
         );
     }
@@ -248,7 +252,7 @@ mod tests {
     fn without_swap_nothing_of_anonymous_memory_is_certain() {
         let dump =
             parse("memcg 1 /\n node 0\n 4 9000 0 0\n 5 6000 0 0\n 6 3000 0 7\n 7 100 2000 0\n").unwrap();
-        let anon = |has_swap| of_dump(&dump, Question { within_ms: 1000, has_swap }).anon.used;
+        let anon = |has_swap| of_dump(&dump, Window { within_ms: 1000, has_swap }).anon.used;
         assert_eq!(anon(true), Bracket { at_least: 2000, at_most: 2000 });
         assert_eq!(anon(false), Bracket { at_least: 0, at_most: 2000 });
     }

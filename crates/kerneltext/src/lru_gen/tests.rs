@@ -1,12 +1,12 @@
 use super::*;
 
 /// A dump of Linux.
-pub(crate) fn parse(text: &str) -> Result<Dump, Fault> {
+pub(super) fn parse(text: &str) -> Result<Dump, ParseError> {
     super::parse(text, GENERATIONS_MAX)
 }
 
 /// As recorded on a real 6.12 (two nodes), and a group that was never reclaimed.
-pub(crate) const PLAIN: &str = concat!(
+pub(super) const PLAIN: &str = concat!(
     "memcg     1 /\n",
     " node     0\n",
     "          5     198536          0           0 \n",
@@ -31,7 +31,7 @@ pub(crate) const PLAIN: &str = concat!(
 );
 
 /// `dump` as `lru_gen_full` writes it; `statistics` are the figures, in turn.
-pub(crate) fn full(dump: &Dump, statistics: &[u64]) -> String {
+pub(super) fn full(dump: &Dump, statistics: &[u64]) -> String {
     let mut figures = statistics.iter().copied().cycle();
     let mut text = String::new();
     for line in dump.to_string().lines() {

@@ -1,4 +1,5 @@
-//! The text of debugfs `lru_gen` and `lru_gen_full`: what it says, as data, and where it is not what it should be.
+//! Dumps of MGLRU: the text of debugfs `lru_gen` and `lru_gen_full` as data, and where a text is not a whole dump.
+//! [`working_set`] estimates from a dump how many pages are in use.
 //!
 //! ```text
 //!   memcg    29 /web                                    a group, with its path from the root
@@ -15,10 +16,13 @@
 //! Up to 6.8 a figure that says nothing has no mark behind it; since then it has an `x`.
 //!
 //! Source: `lru_gen` as Linux 6.12 and 6.16 write it, and `lru_gen_full` as the kernels of Debian 12, of Ubuntu 24.04 and of Android on 6.1
-//! and 6.6 do. Uses nothing but the standard library, since the fuzzer compiles it in once more.
+//! and 6.6 do.
 
-mod fields;
-mod parse;
+mod fields; // fields of a line, each with its place
+mod parse; // text to a dump
+pub mod working_set; // pages in use within a window: at least, at most
+#[cfg(test)]
+mod properties; // what holds for any dump
 
 use std::fmt;
 use std::ops::Range;
@@ -31,27 +35,27 @@ const TIERS: usize = 4;
 /// Generations that Linux keeps at most.
 pub const GENERATIONS_MAX: usize = 4;
 
-/// More pages than any machine has; sums of fewer never overflow, also as bytes.
+/// Limit of pages in a dump. No machine has as many, and sums of fewer never overflow, also as bytes.
 pub const PAGES_MAX: u64 = 1 << 46;
 
-/// Which of the two columns.
+/// Type of page, one column each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Type {
+pub enum PageType {
     /// Anonymous memory, which needs swap to leave.
     Anon,
     /// The page cache.
     File,
 }
 
-impl Type {
+impl PageType {
     /// Both, in the order of the columns.
-    pub const ALL: [Type; 2] = [Type::Anon, Type::File];
+    pub const ALL: [PageType; 2] = [PageType::Anon, PageType::File];
 }
 
-/// One reading of the file.
+/// One dump.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dump {
-    /// The groups, parents before children.
+    /// The cgroups, parents before children.
     pub memcgs: Vec<Memcg>,
     /// Whether it was `lru_gen_full`.
     pub is_full: bool,
@@ -60,25 +64,25 @@ pub struct Dump {
 /// A memory cgroup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memcg {
-    /// The kernel's number of it; 0 without cgroups.
+    /// The kernel's id of it; 0 without cgroups.
     pub id: u32,
     /// From the root, `/` for the root itself; empty without cgroups.
     pub path: String,
-    /// The group's pages by node, in rising order; at least one node.
+    /// The cgroup's pages by node, in rising order; at least one node.
     pub nodes: Vec<Node>,
 }
 
-/// What one group has on one node.
+/// Pages of one cgroup on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// The node's number.
     pub id: u32,
-    /// Oldest first, without gaps; at least two, and no more than there can be. A piece of a dump may have one, of its only node.
+    /// Oldest first, without gaps; at least two, and at most [`GENERATIONS_MAX`]. An excerpt with a single node may have one.
     pub generations: Vec<Generation>,
 }
 
 impl Node {
-    /// The youngest generation: its birth is when the pages were last looked at.
+    /// The youngest generation. It was created when the pages' accessed bits were last looked at.
     pub fn youngest(&self) -> &Generation {
         self.generations.last().expect("a node has a generation at least")
     }
@@ -89,25 +93,26 @@ impl Node {
 pub struct Generation {
     /// The generation's number.
     pub seq: u64,
-    /// How long ago it was born.
+    /// Milliseconds since it was created.
     pub age_ms: u64,
-    /// Pages, by [`Type`].
+    /// Pages, by [`PageType`].
     pub pages: [u64; 2],
 }
 
-/// What is wrong with a text, where in it, and what would be right.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// What is wrong with the dump.
+/// The first error in a text that is not a whole dump.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ParseError {
+    /// What is wrong.
     pub message: String,
-    /// The bytes that are meant.
+    /// Its place in the text, in bytes.
     pub span: Range<usize>,
-    /// What was expected instead.
+    /// What was expected instead, and hints; at least one.
     pub help: Vec<String>,
 }
 
 impl fmt::Display for Dump {
-    /// As `lru_gen` writes it.
+    /// Writes the dump as `lru_gen` does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for memcg in &self.memcgs {
             writeln!(f, "memcg {:5} {}", memcg.id, memcg.path)?;
@@ -123,4 +128,4 @@ impl fmt::Display for Dump {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
