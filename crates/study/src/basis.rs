@@ -31,6 +31,11 @@ pub struct Unknown {
 }
 
 impl Unknown {
+    /// A verdict that lacks one thing, in the words that follow `unknown: `.
+    pub fn of(lacking: impl fmt::Display) -> Unknown {
+        Unknown { lacking: vec![lacking.to_string()] }
+    }
+
     /// Each thing that is missing, in the order of the needs.
     pub fn lacking(&self) -> &[String] {
         &self.lacking

@@ -3,10 +3,9 @@
 //! Each sentence names the counters that it needs, and is made from them alone ([`pageout_study::basis`]). If a part of the counters of a
 //! subject is there and another is missing, the subject is unknown. Limits that a verdict goes by are constants here, each with its reason.
 
-use pageout_study::basis::{Evidence, Verdict, verdict};
+use pageout_kerneltext::counters::{Change, Counters, FileKind, Reclaimed, Sum};
+use pageout_study::basis::{Evidence, Unknown, Verdict, verdict};
 
-use super::change::{Change, State};
-use super::snapshot::Kind;
 use crate::print::figures::{count, counted, percent, rate, share, time};
 
 /// A sentence about one subject.
@@ -92,178 +91,39 @@ struct Teller<'a> {
     seconds: Option<f64>,
 }
 
-/// A sum of counters, and which they are.
-#[derive(Clone, Default)]
-pub(super) struct Sum {
-    total: u64,
-    of: Vec<(String, u64)>,
-}
+/// The counters that changed, as evidence of verdicts.
+struct Counted<'a>(&'a Change);
 
-/// Counters that a sentence needs. None of them may have gone back, or be in one file alone.
-#[derive(Clone, Copy)]
-pub(super) enum Need {
-    /// The first of these names that is there: kernels have called it differently.
-    First(&'static [&'static str]),
-    /// All of these.
-    All(&'static [&'static str]),
-    /// A counter that each zone has of its own on some kernels: all zones.
-    Zones(&'static str),
-    /// A counter that each reclaimer has of its own: the sum over all of them.
-    Reclaimers(&'static str),
-    /// As many of these as the kernel has, at least one.
-    Some(&'static [&'static str]),
-}
-
-/// The zones that kernels have had, as names of counters end.
-const ZONES: [&str; 6] = ["_dma", "_dma32", "_normal", "_high", "_movable", "_device"];
-
-/// Families of counters that have one counter per zone, on some kernels or on all.
-const BY_ZONE: [&str; 8] = [
-    "pgalloc",
-    "pgskip",
-    "allocstall",
-    "pgrefill",
-    "pgscan_kswapd",
-    "pgscan_direct",
-    "pgsteal_kswapd",
-    "pgsteal_direct",
-];
-
-/// Who reclaims.
-const RECLAIMERS: [&str; 4] = ["kswapd", "direct", "khugepaged", "proactive"];
-
-impl Evidence for Change {
-    type Need = Need;
+impl Evidence for Counted<'_> {
+    type Need = Counters<'static>;
     type Seen = Sum;
 
-    fn seen(&self, need: &Need) -> Result<Sum, String> {
-        match need {
-            Need::First(names) => {
-                let found = names.iter().find(|name| self.state(name) != State::Absent);
-                self.one(found.unwrap_or(&names[0]))
-            }
-            Need::All(names) => joined_all(names.iter().map(|name| self.one(name))),
-            Need::Zones(begin) => self.zones(begin),
-            Need::Reclaimers(what) => {
-                let is_there = |who: &&str| {
-                    let has = |what: &str| self.has_zones(&format!("{what}_{who}"));
-                    // Who scans also frees: one of the two alone is a part that is missing.
-                    ["kswapd", "direct"].contains(who) || has("pgscan") || has("pgsteal")
-                };
-                let parts = RECLAIMERS.into_iter().filter(is_there);
-                joined_all(parts.map(|who| self.zones(&format!("{what}_{who}"))))
-            }
-            Need::Some(names) => {
-                let there = names.iter().filter(|name| self.state(name) != State::Absent);
-                let sums: Vec<_> = there.map(|name| self.one(name)).collect();
-                if sums.is_empty() { Err(format!("no {}", names[0])) } else { joined_all(sums.into_iter()) }
-            }
-        }
+    fn seen(&self, need: &Counters<'static>) -> Result<Sum, String> {
+        self.0.sum(need).map_err(|missing| missing.to_string())
     }
 }
-
-impl Change {
-    fn one(&self, name: &str) -> Result<Sum, String> {
-        match self.state(name) {
-            State::Grew(change) => Ok(Sum { total: change, of: vec![(name.to_string(), change)] }),
-            State::WentBack => Err(format!("{name} went back")),
-            State::InOneFile => Err(format!("{name} is in one file only")),
-            State::Absent => Err(format!("no {name}")),
-        }
-    }
-
-    fn has_zones(&self, begin: &str) -> bool {
-        self.state(begin) != State::Absent
-            || ZONES.iter().any(|zone| self.state(&format!("{begin}{zone}")) != State::Absent)
-    }
-
-    /// Whether the counter has one part per zone.
-    fn is_by_zone(&self, begin: &str) -> bool {
-        self.state(begin) == State::Absent && self.has_zones(begin)
-    }
-
-    /// The sum over all zones, each of which some family of counters shows.
-    fn zones(&self, begin: &str) -> Result<Sum, String> {
-        if !self.is_by_zone(begin) {
-            return self.one(begin);
-        }
-        let is_there = |zone: &&str| {
-            BY_ZONE.iter().any(|family| self.state(&format!("{family}{zone}")) != State::Absent)
-        };
-        joined_all(ZONES.into_iter().filter(is_there).map(|zone| self.one(&format!("{begin}{zone}"))))
-    }
-}
-
-/// One sum of all. Errors: every part that is missing.
-fn joined_all(parts: impl Iterator<Item = Result<Sum, String>>) -> Result<Sum, String> {
-    let (mut sums, mut missing) = (Vec::new(), Vec::new());
-    for part in parts {
-        match part {
-            Ok(sum) => sums.push(sum),
-            Err(lack) => missing.push(lack),
-        }
-    }
-    if missing.is_empty() { Ok(joined(&sums)) } else { Err(missing.join(", ")) }
-}
-
-fn joined(parts: &[Sum]) -> Sum {
-    Sum {
-        total: parts.iter().fold(0, |total, sum| total.saturating_add(sum.total)),
-        of: parts.iter().flat_map(|sum| sum.of.iter().cloned()).collect(),
-    }
-}
-
-/// All that reclaim did of a kind (scan, steal), and how much of it at cgroups' limits where counters tell.
-struct Reclaimed {
-    all: Sum,
-    /// Kernels before 7.1 leave reclaim at limits out of the counters by reclaimer, and have it in those by type.
-    at_limits: Verdict<u64>,
-}
-
-const BY_TYPE_SCAN: Need = Need::All(&["pgscan_anon", "pgscan_file"]);
-const BY_TYPE_STEAL: Need = Need::All(&["pgsteal_anon", "pgsteal_file"]);
 
 impl Teller<'_> {
-    /// The sum of a need, where a sentence is said without it, too.
-    fn sum(&self, need: Need) -> Verdict<Sum> {
-        verdict(self.change, [need], |[sum]| sum)
+    /// A verdict from counters that it needs.
+    fn verdict<T, const N: usize>(
+        &self,
+        needs: [Counters<'static>; N],
+        say: impl FnOnce([Sum; N]) -> T,
+    ) -> Verdict<T> {
+        verdict(&Counted(self.change), needs, say)
     }
 
-    /// The total over all types and reclaimers.
-    fn total(&self, all: Need, reclaimers: &'static str, by_type: Need) -> Verdict<Reclaimed> {
-        // A cgroup's own file has the sum itself.
-        if self.change.state(reclaimers) != State::Absent {
-            return Ok(Reclaimed { all: self.sum(all)?, at_limits: Ok(0) });
-        }
-        let has_reclaimers =
-            RECLAIMERS.iter().any(|who| self.change.has_zones(&format!("{reclaimers}_{who}")));
-        let by_type = self.sum(by_type);
-        if !has_reclaimers && let Ok(by_type) = by_type {
-            let at_limits = self.sum(Need::Reclaimers(reclaimers)).map(|_| 0);
-            return Ok(Reclaimed { all: by_type, at_limits });
-        }
-        let by_who = self.sum(Need::Reclaimers(reclaimers))?;
-        if self.change.kind != Kind::Vmstat {
-            return Ok(Reclaimed { all: by_who, at_limits: Ok(0) });
-        }
-        Ok(match by_type {
-            // The kernel adds to the two one after the other, so they may differ by a few.
-            Ok(by_type) => {
-                let (total, at_limits) =
-                    (by_who.total.max(by_type.total), by_type.total.saturating_sub(by_who.total));
-                let all = Sum { total, of: joined(&[by_who, by_type]).of };
-                Reclaimed { all, at_limits: Ok(at_limits) }
-            }
-            Err(unknown) => Reclaimed { all: by_who, at_limits: Err(unknown) },
-        })
+    /// The sum of counters that a sentence is said without, too.
+    fn sum(&self, counters: Counters<'static>) -> Verdict<Sum> {
+        self.verdict([counters], |[sum]| sum)
     }
 
     fn scanned(&self) -> Verdict<Reclaimed> {
-        self.total(Need::All(&["pgscan"]), "pgscan", BY_TYPE_SCAN)
+        self.change.scanned().map_err(Unknown::of)
     }
 
     fn freed(&self) -> Verdict<Reclaimed> {
-        self.total(Need::All(&["pgsteal"]), "pgsteal", BY_TYPE_STEAL)
+        self.change.freed().map_err(Unknown::of)
     }
 
     /// ` (2.00 k/s)`, if the time is known.
@@ -272,12 +132,12 @@ impl Teller<'_> {
     }
 
     fn pressure(&self) -> Said {
-        verdict(self.change, [Need::All(&["some_total_us"])], |[some]| {
+        self.verdict([Counters::AllOf(&["some_total_us"])], |[some]| {
             let of_time = |us: u64| match self.seconds {
                 Some(seconds) => format!(" ({} of the time)", percent(us as f64 / 1e6 / seconds)),
                 None => String::new(),
             };
-            let full = self.sum(Need::All(&["full_total_us"]));
+            let full = self.sum(Counters::AllOf(&["full_total_us"]));
             let all = match &full {
                 Ok(full) => format!(
                     "; for {}{} of it all tasks that had work waited",
@@ -291,7 +151,7 @@ impl Teller<'_> {
                 time(some.total.saturating_mul(1000)),
                 of_time(some.total)
             );
-            Some((says, joined(&[vec![some], full.into_iter().collect()].concat())))
+            Some((says, Sum::joined(&[vec![some], full.into_iter().collect()].concat())))
         })
     }
 
@@ -305,9 +165,9 @@ impl Teller<'_> {
                  pgsteal_anon and pgsteal_file, and not in pgsteal_kswapd and pgsteal_direct.",
                 count(*pages)
             ),
-            (Err(unknown), Kind::Vmstat) => {
+            (Err(missing), FileKind::Vmstat) => {
                 format!(
-                    " How much went at cgroups' limits is {unknown}; a kernel before 7.1 does not count it above."
+                    " How much went at cgroups' limits is unknown: {missing}; a kernel before 7.1 does not count it above."
                 )
             }
             (Err(_), _) => String::new(),
@@ -332,25 +192,25 @@ impl Teller<'_> {
                 percent(efficiency)
             )
         };
-        Ok(Some((says, joined(&[scanned.all, freed.all]))))
+        Ok(Some((says, Sum::joined(&[scanned.all, freed.all]))))
     }
 
     /// kswapd against tasks that wait.
     fn who(&self) -> Said {
-        let needs = [Need::Zones("pgsteal_kswapd"), Need::Zones("pgsteal_direct")];
-        verdict(self.change, needs, |[kswapd, direct]| {
+        let needs = [Counters::AllZones("pgsteal_kswapd"), Counters::AllZones("pgsteal_direct")];
+        self.verdict(needs, |[kswapd, direct]| {
             let freed = kswapd.total.saturating_add(direct.total);
             if freed == 0 {
                 return None;
             }
-            let stalls = self.sum(Need::Zones("allocstall")).ok();
+            let stalls = self.sum(Counters::AllZones("allocstall")).ok();
             let by_tasks = share(direct.total, freed);
             let calls = match &stalls {
                 Some(stalls) => format!(", in {} (allocstall)", counted(stalls.total, "call")),
                 None => String::new(),
             };
             let verdict = match (self.change.kind, by_tasks) {
-                (Kind::Vmstat, share) if share >= DIRECT => {
+                (FileKind::Vmstat, share) if share >= DIRECT => {
                     // Counters by zone are of kernels before 4.8, which may lack the factor (4.6).
                     let knob = match self.change.is_by_zone("pgsteal_kswapd") {
                         true => "vm.min_free_kbytes",
@@ -364,8 +224,8 @@ impl Teller<'_> {
                     };
                     format!(" kswapd comes too late: a larger {knob} wakes it earlier.{limits}")
                 }
-                (Kind::Vmstat, _) => " kswapd keeps up.".to_string(),
-                (Kind::Unclear, _) => {
+                (FileKind::Vmstat, _) => " kswapd keeps up.".to_string(),
+                (FileKind::Excerpt, _) => {
                     " Whether the machine or a cgroup was short is unknown: no line is of /proc/vmstat or of memory.stat alone."
                         .to_string()
                 }
@@ -382,21 +242,22 @@ impl Teller<'_> {
                 percent(by_tasks),
                 count(kswapd.total)
             );
-            Some((says, joined(&[vec![kswapd, direct], stalls.into_iter().collect()].concat())))
+            Some((says, Sum::joined(&[vec![kswapd, direct], stalls.into_iter().collect()].concat())))
         })
     }
 
     fn refaults_of_files(&self) -> Said {
         // Until 5.9 only files had refaults, and the counter no type.
-        let needs = [Need::First(&["workingset_refault_file", "workingset_refault"])];
-        let refaults = verdict(self.change, needs, |[refaults]| refaults)?;
-        let restored = self.sum(Need::First(&["workingset_restore_file", "workingset_restore"])).ok();
-        let activated = self.sum(Need::First(&["workingset_activate_file", "workingset_activate"])).ok();
-        let freed = match self.sum(Need::All(&["pgsteal_file"])) {
+        let needs = [Counters::FirstOf(&["workingset_refault_file", "workingset_refault"])];
+        let refaults = self.verdict(needs, |[refaults]| refaults)?;
+        let restored = self.sum(Counters::FirstOf(&["workingset_restore_file", "workingset_restore"])).ok();
+        let activated =
+            self.sum(Counters::FirstOf(&["workingset_activate_file", "workingset_activate"])).ok();
+        let freed = match self.sum(Counters::AllOf(&["pgsteal_file"])) {
             Ok(sum) => Ok(Freed { sum, of: "" }),
             Err(_) => self.freed().map(|freed| Freed {
                 of: match (&freed.at_limits, self.change.kind) {
-                    (Err(_), Kind::Vmstat) => " of any type, without those at cgroups' limits",
+                    (Err(_), FileKind::Vmstat) => " of any type, without those at cgroups' limits",
                     _ => " of any type",
                 },
                 sum: freed.all,
@@ -407,15 +268,15 @@ impl Teller<'_> {
 
     fn refaults_of_anon(&self) -> Said {
         let refaults =
-            verdict(self.change, [Need::All(&["workingset_refault_anon"])], |[refaults]| refaults)?;
-        let activated = self.sum(Need::All(&["workingset_activate_anon"])).ok();
-        let restored = self.sum(Need::All(&["workingset_restore_anon"])).ok();
-        let freed = match self.sum(Need::All(&["pgsteal_anon"])) {
+            self.verdict([Counters::AllOf(&["workingset_refault_anon"])], |[refaults]| refaults)?;
+        let activated = self.sum(Counters::AllOf(&["workingset_activate_anon"])).ok();
+        let restored = self.sum(Counters::AllOf(&["workingset_restore_anon"])).ok();
+        let freed = match self.sum(Counters::AllOf(&["pgsteal_anon"])) {
             Ok(sum) => Ok(Freed { sum, of: "" }),
             // Pages that zswap stores were not written to swap.
-            Err(_) => verdict(self.change, [Need::All(&["pswpout"])], |[written]| {
-                let stored = self.sum(Need::All(&["zswpout"])).ok();
-                Freed { sum: joined(&[vec![written], stored.into_iter().collect()].concat()), of: "" }
+            Err(_) => self.verdict([Counters::AllOf(&["pswpout"])], |[written]| {
+                let stored = self.sum(Counters::AllOf(&["zswpout"])).ok();
+                Freed { sum: Sum::joined(&[vec![written], stored.into_iter().collect()].concat()), of: "" }
             }),
         };
         Ok(self.refaults("anonymous pages", refaults, freed, [activated, restored]))
@@ -435,8 +296,8 @@ impl Teller<'_> {
         }
         let of_freed = share(refaults.total, freed_total);
         let what = match self.change.kind {
-            Kind::Vmstat => "memory",
-            Kind::Unclear => "memory, or the cgroup's limit,",
+            FileKind::Vmstat => "memory",
+            FileKind::Excerpt => "memory, or the cgroup's limit,",
             _ => "the cgroup's limit",
         };
         let verdict = match of_freed {
@@ -472,11 +333,11 @@ impl Teller<'_> {
         );
         let freed = freed.ok().map(|freed| freed.sum);
         let parts = [Some(refaults), freed, activated, restored];
-        Some((says, joined(&parts.into_iter().flatten().collect::<Vec<_>>())))
+        Some((says, Sum::joined(&parts.into_iter().flatten().collect::<Vec<_>>())))
     }
 
     fn swap(&self) -> Said {
-        verdict(self.change, [Need::All(&["pswpin"]), Need::All(&["pswpout"])], |[in_, out]| {
+        self.verdict([Counters::AllOf(&["pswpin"]), Counters::AllOf(&["pswpout"])], |[in_, out]| {
             if in_.total == 0 && out.total == 0 {
                 return None;
             }
@@ -493,16 +354,16 @@ impl Teller<'_> {
                 count(in_.total),
                 self.per_second(in_.total)
             );
-            Some((says, joined(&[out, in_])))
+            Some((says, Sum::joined(&[out, in_])))
         })
     }
 
     fn zswap(&self) -> Said {
-        verdict(self.change, [Need::All(&["zswpout"]), Need::All(&["zswpin"])], |[out, in_]| {
+        self.verdict([Counters::AllOf(&["zswpout"]), Counters::AllOf(&["zswpin"])], |[out, in_]| {
             if in_.total == 0 && out.total == 0 {
                 return None;
             }
-            let written = self.sum(Need::All(&["zswpwb"])).ok();
+            let written = self.sum(Counters::AllOf(&["zswpwb"])).ok();
             let wrote = written.as_ref().map_or(String::new(), |written| {
                 format!(", and {} written on to swap", count(written.total))
             });
@@ -512,25 +373,25 @@ impl Teller<'_> {
                 self.per_second(out.total),
                 count(in_.total)
             );
-            Some((says, joined(&[vec![out, in_], written.into_iter().collect()].concat())))
+            Some((says, Sum::joined(&[vec![out, in_], written.into_iter().collect()].concat())))
         })
     }
 
     fn major_faults(&self) -> Said {
-        verdict(self.change, [Need::All(&["pgmajfault"]), Need::All(&["pgfault"])], |[major, all]| {
+        self.verdict([Counters::AllOf(&["pgmajfault"]), Counters::AllOf(&["pgfault"])], |[major, all]| {
             let says = format!(
                 "{} of {} waited for a device{}.",
                 counted(major.total, "major fault"),
                 counted(all.total, "fault"),
                 self.per_second(major.total)
             );
-            (major.total > 0).then(|| (says, joined(&[major, all])))
+            (major.total > 0).then(|| (says, Sum::joined(&[major, all])))
         })
     }
 
     fn writing(&self) -> Said {
-        verdict(self.change, [Need::All(&["nr_vmscan_write"])], |[written]| {
-            let immediate = self.sum(Need::All(&["nr_vmscan_immediate_reclaim"])).ok();
+        self.verdict([Counters::AllOf(&["nr_vmscan_write"])], |[written]| {
+            let immediate = self.sum(Counters::AllOf(&["nr_vmscan_immediate_reclaim"])).ok();
             if written.total == 0 && immediate.as_ref().is_none_or(|sum| sum.total == 0) {
                 return None;
             }
@@ -545,15 +406,15 @@ impl Teller<'_> {
                 counted(written.total, "page"),
                 self.per_second(written.total)
             );
-            Some((says, joined(&[vec![written], immediate.into_iter().collect()].concat())))
+            Some((says, Sum::joined(&[vec![written], immediate.into_iter().collect()].concat())))
         })
     }
 
     fn huge_pages(&self) -> Said {
-        let needs = [Need::All(&["thp_fault_alloc"]), Need::All(&["thp_fault_fallback"])];
-        verdict(self.change, needs, |[alloc, fallback]| {
+        let needs = [Counters::AllOf(&["thp_fault_alloc"]), Counters::AllOf(&["thp_fault_fallback"])];
+        self.verdict(needs, |[alloc, fallback]| {
             let faults = alloc.total.saturating_add(fallback.total);
-            let split = self.sum(Need::All(&["thp_split_page"])).ok();
+            let split = self.sum(Counters::AllOf(&["thp_split_page"])).ok();
             if faults == 0 && split.as_ref().is_none_or(|sum| sum.total == 0) {
                 return None;
             }
@@ -566,15 +427,15 @@ impl Teller<'_> {
             if let Some(split) = split.as_ref().filter(|split| split.total > 0) {
                 says += &format!(" {} were split.", counted(split.total, "huge page"));
             }
-            Some((says, joined(&[vec![alloc, fallback], split.into_iter().collect()].concat())))
+            Some((says, Sum::joined(&[vec![alloc, fallback], split.into_iter().collect()].concat())))
         })
     }
 
     fn compaction(&self) -> Said {
-        verdict(self.change, [Need::All(&["compact_stall"])], |[stalls]| {
-            let outcome = [Need::All(&["compact_success"]), Need::All(&["compact_fail"])];
-            let outcome = verdict(self.change, outcome, |outcome| outcome).ok();
-            let moved = self.sum(Need::All(&["compact_migrate_scanned"])).ok();
+        self.verdict([Counters::AllOf(&["compact_stall"])], |[stalls]| {
+            let outcome = [Counters::AllOf(&["compact_success"]), Counters::AllOf(&["compact_fail"])];
+            let outcome = self.verdict(outcome, |outcome| outcome).ok();
+            let moved = self.sum(Counters::AllOf(&["compact_migrate_scanned"])).ok();
             if stalls.total == 0 && moved.as_ref().is_none_or(|moved| moved.total == 0) {
                 return None;
             }
@@ -598,16 +459,20 @@ impl Teller<'_> {
             }
             let outcome = outcome.into_iter().flatten();
             let parts = std::iter::once(stalls).chain(outcome).chain(moved);
-            Some((says, joined(&parts.collect::<Vec<_>>())))
+            Some((says, Sum::joined(&parts.collect::<Vec<_>>())))
         })
     }
 
     fn tiers(&self) -> Said {
-        const DEMOTED: Need =
-            Need::Some(&["pgdemote_kswapd", "pgdemote_direct", "pgdemote_khugepaged", "pgdemote_proactive"]);
-        verdict(self.change, [DEMOTED], |[demoted]| {
+        const DEMOTED: Counters<'static> = Counters::AnyOf(&[
+            "pgdemote_kswapd",
+            "pgdemote_direct",
+            "pgdemote_khugepaged",
+            "pgdemote_proactive",
+        ]);
+        self.verdict([DEMOTED], |[demoted]| {
             // Kernels that demote and do not count promotions have none to tell.
-            let promoted = self.sum(Need::All(&["pgpromote_success"]));
+            let promoted = self.sum(Counters::AllOf(&["pgpromote_success"]));
             let (down, up) = (demoted.total, promoted.as_ref().map_or(0, |sum| sum.total));
             if down == 0 && up == 0 {
                 return None;
@@ -626,12 +491,12 @@ impl Teller<'_> {
                 counted(down, "page"),
                 self.per_second(down),
             );
-            Some((says, joined(&[vec![demoted], promoted.into_iter().collect()].concat())))
+            Some((says, Sum::joined(&[vec![demoted], promoted.into_iter().collect()].concat())))
         })
     }
 
     fn oom(&self) -> Said {
-        verdict(self.change, [Need::All(&["oom_kill"])], |[kills]| {
+        self.verdict([Counters::AllOf(&["oom_kill"])], |[kills]| {
             let says = match kills.total {
                 0 => return None,
                 1 => "One task was killed because there was no memory.".to_string(),

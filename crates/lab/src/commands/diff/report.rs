@@ -1,16 +1,16 @@
 //! The result of `diff`: sentences, then counters and gauges that changed, then names that are not known.
 
+use pageout_kerneltext::counters::{Change, Pair, Unit};
 use serde_json::{Map, Value, json};
 
-use super::change::{Change, Pair, Unit};
+use super::file::SnapshotFile;
 use super::meaning::Meaning;
-use super::snapshot::Snapshot;
 use crate::print::{figures, output, table};
 
 /// All that is to be printed.
 pub(super) struct Report<'a> {
-    pub(super) before: &'a Snapshot,
-    pub(super) after: &'a Snapshot,
+    pub(super) before: &'a SnapshotFile,
+    pub(super) after: &'a SnapshotFile,
     pub(super) change: &'a Change,
     pub(super) means: &'a [Meaning],
     pub(super) seconds: Option<f64>,
@@ -25,17 +25,16 @@ impl Report<'_> {
             None => "the time between them is not known (--interval), so there are no rates".to_string(),
         };
         let kind = self.change.kind.name();
-        let heading = match self.before.file.is_empty() {
+        let heading = match self.before.name.is_empty() {
             true => format!(
                 "{kind} of {}, since the boot of the machine or the making of the cgroup: {between}",
-                self.after.file
+                self.after.name
             ),
-            false => format!("{kind} of {} and {}: {between}", self.before.file, self.after.file),
+            false => format!("{kind} of {} and {}: {between}", self.before.name, self.after.name),
         };
         let mut parts = vec![wrap(&heading)];
-        if !self.change.went_back.is_empty() {
-            let names: Vec<&str> =
-                self.change.went_back.iter().map(|counter| counter.name.as_str()).collect();
+        if !self.change.fell.is_empty() {
+            let names: Vec<&str> = self.change.fell.iter().map(|counter| counter.name.as_str()).collect();
             parts.push(wrap(&format!(
                 "WARNING: counters went back, so what they counted is unknown, and all that depends on it: {}.",
                 names.join(", ")
@@ -85,12 +84,13 @@ impl Report<'_> {
 
     fn gauges(&self) -> Option<String> {
         let mut rows = vec![row(["gauge", "before", "after", "change"])];
-        let is_shown =
-            |(gauge, unit): &&(Pair, Unit)| self.all || gauge.change() != 0 || *unit == Unit::Hundredths;
+        let is_shown = |(gauge, unit): &&(Pair, Unit)| {
+            self.all || gauge.change() != 0 || *unit == Unit::HundredthsOfPercent
+        };
         for (gauge, unit) in self.change.gauges.iter().filter(is_shown) {
             let shown = |value: u64| match unit.bytes(self.page_size) {
                 Some(bytes) => figures::bytes(value.saturating_mul(bytes)),
-                None if *unit == Unit::Hundredths => format!("{:.2} %", value as f64 / 100.0),
+                None if *unit == Unit::HundredthsOfPercent => format!("{:.2} %", value as f64 / 100.0),
                 None => figures::count(value),
             };
             let signed = |value: i64| match value {
@@ -131,7 +131,7 @@ impl Report<'_> {
             if !names.is_empty() {
                 remarks.push(format!(
                     "Only in {}, so without a difference: {}.",
-                    file.file,
+                    file.name,
                     names.join(", ")
                 ));
             }
@@ -140,7 +140,7 @@ impl Report<'_> {
             + change
                 .gauges
                 .iter()
-                .filter(|(gauge, unit)| gauge.change() == 0 && *unit != Unit::Hundredths)
+                .filter(|(gauge, unit)| gauge.change() == 0 && *unit != Unit::HundredthsOfPercent)
                 .count();
         if unchanged > 0 && !self.all {
             remarks.push(format!("{} did not change (--all).", figures::counted(unchanged as u64, "other")));
@@ -170,7 +170,7 @@ impl Report<'_> {
                 json!({ "change": i64::try_from(gauge.signed_change()).ok(), "unit": unit.name() }),
             )
         });
-        let back = change.went_back.iter().map(|pair| row("went_back", pair, json!({})));
+        let back = change.fell.iter().map(|pair| row("went_back", pair, json!({})));
         let unknown = change.unknown.iter().map(|pair| row("unknown", pair, json!({})));
         known.chain(gauges).chain(back).chain(unknown).collect()
     }
@@ -194,17 +194,17 @@ impl Report<'_> {
             json!({ "topic": meaning.topic, "says": meaning.says.as_ref().ok(), "unknown": lacking, "rests_on": rests_on })
         });
         json!({
-            "complete": change.went_back.is_empty(),
+            "complete": change.fell.is_empty(),
             "kind": change.kind.name(),
-            "before": Some(&self.before.file).filter(|file| !file.is_empty()),
-            "after": self.after.file,
+            "before": Some(&self.before.name).filter(|file| !file.is_empty()),
+            "after": self.after.name,
             "seconds": self.seconds,
             "page_bytes": self.page_size,
             "means": means.collect::<Vec<_>>(),
             "counters": counters.collect::<Map<_, _>>(),
             "gauges": gauges.collect::<Map<_, _>>(),
             "gauges_below_zero": change.below_zero().map(|gauge| &gauge.name).collect::<Vec<_>>(),
-            "went_back": pairs(&change.went_back),
+            "went_back": pairs(&change.fell),
             "unknown": pairs(&change.unknown),
             "only_before": change.only_before,
             "only_after": change.only_after,
