@@ -4,7 +4,7 @@
 //!   two texts ──Snapshot::parse──▶ names and values, of one kind of file ──Change::of──▶ counters and gauges ──sum──▶ sums over zones
 //! ```
 //! A counter only grows: the difference of two snapshots is the number of events between them. A gauge is a current value: its
-//! difference may be negative. The name tells which of the two it is, and its unit. Unknown names are listed and are neither.
+//! difference may be negative. Its type and unit follow from its name. Unknown names are listed and are neither.
 
 mod snapshot; // text to names and values
 mod change; // counters and gauges apart, with their differences

@@ -14,3 +14,8 @@ pub mod ftrace; // trace text to events
 pub mod vmscan; // reclaim events to sums by task
 pub mod lru_gen; // dumps of MGLRU
 pub mod counters; // snapshots of vmstat, memory.stat, pressure
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

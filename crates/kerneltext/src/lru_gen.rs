@@ -1,4 +1,5 @@
-//! Dumps of MGLRU: the text of debugfs `lru_gen` and `lru_gen_full` as data, and where a text is not a whole dump.
+//! Dumps of MGLRU: the text of debugfs `lru_gen` and `lru_gen_full` as data, or the place of the first error in it.
+//!
 //! [`working_set`] estimates from a dump how many pages are in use.
 //!
 //! ```text
@@ -9,11 +10,10 @@
 //!                         0t        0y        0f        0a      ... and what the page-table walks saw
 //!                         0l  0o  0y  0n  0f  0a                ... which are six figures up to 6.8
 //! ```
-//! Blanks are read freely, since widths differ between versions and copies lose blanks. The structure is checked: a dump has no end
-//! mark, so a dump that broke off shows only by numbers out of order, other nodes than in other groups, or rows that are not
-//! whole. One cut goes unnoticed: at the end of a row, behind the second generation of the last node or later.
+//! Blanks are read freely, since widths differ between versions and copies lose blanks. The structure is checked. A dump has no end
+//! mark: only numbers out of order, other nodes than in other groups, or incomplete rows show that it was cut. One cut goes unnoticed: at the end of a row, behind the second generation of the last node or later.
 //!
-//! Up to 6.8 a figure that says nothing has no mark behind it; since then it has an `x`.
+//! A figure without a meaning has no letter behind it up to 6.8, and an `x` since then.
 //!
 //! Source: `lru_gen` as Linux 6.12 and 6.16 write it, and `lru_gen_full` as the kernels of Debian 12, of Ubuntu 24.04 and of Android on 6.1
 //! and 6.6 do.

@@ -8,8 +8,8 @@
 //! call that the trace shows: `memory.reclaim`, madvise, or a call that began before the trace. A call within a call counts as one, and
 //! its work belongs to the outer one.
 //!
-//! Memory does not grow with the trace: at most 4096 tasks have figures of their own, durations are in histograms, the 200 longest calls
-//! are kept, and the steps of the timeline double in length when it is full.
+//! Memory does not grow with the trace. At most 4096 tasks have figures of their own, durations are in histograms, and the 200 longest
+//! calls are kept. The steps of the timeline double in length when it is full.
 
 mod coverage; // which kinds of events the trace has, and so which figures are known
 mod process; // one task: its calls, and kswapd's times awake

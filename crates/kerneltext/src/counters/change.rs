@@ -1,4 +1,4 @@
-//! Changes between two snapshots: the difference of each counter, and both values of each gauge. Names tell which is which.
+//! Changes between two snapshots: the difference of each counter, and both values of each gauge. The type of a value follows from its name.
 
 use std::collections::BTreeMap;
 
@@ -231,7 +231,7 @@ impl Pair {
     }
 }
 
-/// What two snapshots have of a counter.
+/// State of a counter in two snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CounterState {
     /// It grew by this much, or by 0.
@@ -296,7 +296,7 @@ impl Change {
         change
     }
 
-    /// What the snapshots have of the counter of this name.
+    /// State of the counter of this name.
     pub fn state(&self, name: &str) -> CounterState {
         if let Some(counter) = self.counters.iter().find(|counter| counter.name == name) {
             return CounterState::Grew(u64::try_from(counter.change()).unwrap_or(0));

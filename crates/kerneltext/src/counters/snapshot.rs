@@ -1,4 +1,4 @@
-//! A snapshot of `/proc/vmstat`, `memory.stat` or `/proc/pressure/*`: names and values. The names tell which file it is.
+//! A snapshot of `/proc/vmstat`, `memory.stat` or `/proc/pressure/*`: names and values. The kind of file follows from the names.
 
 use std::collections::BTreeSet;
 use std::num::ParseIntError;

@@ -8,18 +8,18 @@
 //! | a page written | `mm_vmscan_writepage: page pfn sync_io`, later `flags` | `mm_vmscan_write_folio: page pfn flags` |
 //! | a batch shrunk | not yet, then `nr_scanned nr_reclaimed priority flags` | with what became of the rest |
 //!
-//! Fields are found by name, so that a field more or less does no harm; only those that are counted must be there. Of what became of
-//! the rest of a batch a kernel may tell less: then it is not known, which is no zero.
+//! Fields are found by name, so further fields do no harm. Only the fields that are counted must exist. Some kernels do not print why
+//! pages of a batch were kept: the counts are then unknown, which differs from 0.
 //!
-//! Events of others are read where they say what those of reclaim leave open: the page cache, whether what was freed came back; the
-//! scheduler, whether a call was on a CPU; the shrinkers, what they took of a call.
+//! Other events are read as well: those of the page cache show whether freed pages came back, those of the scheduler whether a call was
+//! on a CPU, and those of the shrinkers their time within a call.
 
 use super::line::number;
 
 /// What reclaim calls begin with.
 pub(super) const PREFIX: &[u8] = b"mm_vmscan_";
 
-/// More pages than this in one event is no count: 16 TiB of pages of 4 KiB.
+/// Limit of pages in one event, 16 TiB of pages of 4 KiB: a larger number is damaged.
 const PAGES_MAX: u64 = 1 << 32;
 
 /// Orders an allocation can have.
@@ -132,7 +132,7 @@ impl CallKind {
     pub const ALL: [CallKind; 4] = [CallKind::Direct, CallKind::Memcg, CallKind::SoftLimit, CallKind::Node];
 }
 
-/// The dialect of an event, where that can be told.
+/// The dialect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// The dialect of 2010.
@@ -163,13 +163,13 @@ pub enum Lru {
 /// One isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isolated {
-    /// Pages looked at.
+    /// Pages scanned.
     pub scanned: u64,
-    /// Pages taken, where that is told.
+    /// Pages isolated; `None` if the event does not have the count.
     pub taken: Option<u64>,
     /// From an active list: that is aging, and no scanning.
     pub is_active: bool,
-    /// The type, where it is told.
+    /// The type; `None` if the event does not have it.
     pub lru: Option<Lru>,
     /// Dirty pages taken along for a high order (lumpy reclaim, 2010).
     pub contig_dirty: u64,
@@ -182,7 +182,7 @@ pub struct Shrunk {
     pub scanned: u64,
     /// Pages freed.
     pub reclaimed: u64,
-    /// The type, where it is told.
+    /// The type; `None` if the event does not have it.
     pub lru: Option<Lru>,
     /// Pages not freed that are dirty.
     pub dirty: u64,
@@ -202,7 +202,7 @@ pub struct Shrunk {
     pub known: u8,
 }
 
-/// Why pages of a batch were kept, as results have it.
+/// Reasons for keeping pages of a batch.
 pub const KEPT: [&str; 6] = ["activated", "ref_keep", "dirty", "writeback", "immediate", "unmap_fail"];
 
 /// A page that reclaim writes.
@@ -217,7 +217,7 @@ pub struct WriteKind {
 /// Why an event could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The line is no event of reclaim.
+    /// The event is not about reclaim.
     Other,
     /// The event's name says reclaim, and is not known.
     Unknown,
@@ -262,7 +262,7 @@ fn aside(name: &[u8], fields: &[u8]) -> Result<Event, Unreadable> {
     event.ok_or(Unreadable::Fields)
 }
 
-/// No kernel of today has such an event; who adds one calls it as the counter.
+/// Today's kernels have no such event. A patched kernel names it like the counter.
 const REFAULT: &[u8] = b"workingset_refault";
 
 /// `dev 254:1 ino 1a2b pfn=0x4d ofs=8192 order=0`; the inode is hexadecimal, the offset is in bytes.
@@ -405,7 +405,7 @@ fn throttled(fields: &Fields) -> Option<Event> {
     Some(Event::Throttled { delayed_us, reasons })
 }
 
-/// Told by fields that only one of them has.
+/// The dialect follows from fields that only one of the two has.
 fn dialect(name: &[u8], fields: &Fields) -> Option<Dialect> {
     let has = |field: &[u8]| fields.get(field).is_some();
     let (early, modern): (&[u8], &[u8]) = match name {
@@ -439,7 +439,7 @@ impl<'a> Fields<'a> {
         u8::try_from(order).ok().filter(|&order| usize::from(order) < ORDERS)
     }
 
-    /// The `flags`, by name or, where nobody translated them, by number: 1 anonymous, 2 file, 4 synchronous.
+    /// The `flags`, by name or as a number: 1 anonymous, 2 file, 4 synchronous.
     fn flags(&self) -> Option<WriteKind> {
         let flags = self.get(b"flags")?;
         let bits = match flags.strip_prefix(b"0x") {

@@ -7,12 +7,12 @@
 //!           wl   160/160 [001]   207.727380: vmscan:mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL
 //!         comm   pid/tid  CPU    seconds     group  event                          fields             as `perf script` has it
 //! ```
-//! A comm may hold anything, blanks and `-[]:/` too: `kworker/0:1-57` and `Web Content-812` are tasks. What cannot be mistaken is the
-//! part from the pid to the time, and 15 bytes of comm are too few to forge it. So a line is read from that part to both sides.
-//! The kernel of 2010 has no flag column. A column of thread groups, `(  160)`, may stand before the CPU. `perf script` may leave out
-//! the CPU and the process, and puts a count of the event behind the time if it is asked to.
+//! A comm may hold anything, blanks and `-[]:/` too: `kworker/0:1-57` and `Web Content-812` are tasks. Only the part
+//! from the pid to the time is unambiguous: 15 bytes of comm are too few to forge it. So a line is read from that part to both sides.
+//! The kernel of 2010 has no flag column. A column of thread groups, `(  160)`, may stand before the CPU. `perf script` may omit
+//! the CPU and the process. With an option it prints a count of the event after the time.
 
-/// Who printed a line.
+/// The tool that printed a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// The kernel, or `trace-cmd report`.
@@ -28,7 +28,7 @@ pub struct Head<'a> {
     pub comm: &'a [u8],
     /// The task's number.
     pub pid: u32,
-    /// Where it ran, if that is told.
+    /// The CPU that it ran on; `None` if the line does not have it.
     pub cpu: Option<u32>,
     /// When, in nanoseconds of the trace's clock.
     pub time_ns: u64,
@@ -40,7 +40,7 @@ pub struct Head<'a> {
     pub form: Form,
 }
 
-/// Where a CPU may stand at the latest: behind a comm, a pid and a thread group, with room for wide columns.
+/// Where a CPU may stand at the latest: behind a comm, a pid and a thread group, and wide columns fit.
 const CPU_COLUMN_MAX: usize = 128;
 
 /// Reads a line; `None` if it has not that form.
@@ -143,10 +143,10 @@ fn time(text: &[u8]) -> Option<(u64, &[u8])> {
     })
 }
 
-/// Characters of the flag column, with room for more than today's five.
+/// Characters of the flag column, twice today's five.
 const FLAGS_MAX: usize = 10;
 
-/// Later than this is no time: no clock of a trace has counted 136 years.
+/// Limit of seconds, 136 years: a larger number is damaged.
 const SECONDS_MAX: u64 = u32::MAX as u64;
 
 /// `207.727380:` in nanoseconds. Nine digits behind the point are nanoseconds already.

@@ -1,7 +1,7 @@
 //! Events sorted by time: each CPU writes a buffer of its own, and what merges the buffers may be late.
 //!
 //! Whose call a batch belongs to is known from what came before it, so the order matters. A window of events waits here; the
-//! earliest leaves when the window is full. An event older than one that has left is too late: it is told as such.
+//! earliest leaves when the window is full. An event older than one that has left is reported as late.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

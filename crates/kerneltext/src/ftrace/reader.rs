@@ -1,7 +1,7 @@
 //! From the bytes of a trace to events: which lines are of reclaim, and how many could not be read, why, and where the first was.
 //!
 //! A line that cannot be read is counted and passed over. Only bytes without any line of a trace in them, 64 MiB in a row, end the
-//! reading: that is no trace, and may have no end.
+//! reading: the input is not a trace, and may have no end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Read};
@@ -39,11 +39,11 @@ pub struct Task {
     comm: [u8; COMM_MAX],
 }
 
-/// The kernel's names have 15 bytes at most; this leaves room for longer ones some day.
+/// The kernel's names have 15 bytes at most; longer ones of later kernels fit as well.
 const COMM_MAX: usize = 31;
 
 impl Task {
-    /// One of this name, as far as there is room for it.
+    /// A task; at most 31 bytes of the name are kept.
     pub fn new(comm: &[u8], pid: u32) -> Task {
         let mut task = Task { pid, comm: [0; COMM_MAX] };
         let length = comm.len().min(COMM_MAX);
@@ -66,15 +66,15 @@ pub struct Totals {
     pub bytes: u64,
     /// Lines, also empty ones.
     pub lines: u64,
-    /// Events of reclaim that were understood.
+    /// Reclaim events that were read.
     pub events: u64,
     /// Events that are about something else, and functions.
     pub others: u64,
     /// Events whose name says reclaim, and that are not known, by name; the first few names.
     pub unknown: BTreeMap<String, u64>,
-    /// Events that the kernel says it had no room for.
+    /// Events that the kernel reports as lost.
     pub lost: u64,
-    /// Times that it says so without a number.
+    /// Reports of lost events without a number.
     pub losses: u64,
     /// Events that came after a later one, and took their place by time.
     pub displaced: u64,
@@ -94,7 +94,7 @@ pub struct Totals {
     pub is_headed: bool,
     /// Lines that could not be read.
     pub skipped: Skipped,
-    /// Reading ended here, after so many bytes: nothing in the last 64 MiB was a line of a trace.
+    /// Reading ended early: nothing in the last 64 MiB was a line of a trace.
     pub gave_up: bool,
 }
 
@@ -248,7 +248,7 @@ impl<R: Read> Reader<R> {
         self.totals.skipped.count(reason, self.totals.lines);
     }
 
-    /// Finds out what the line in hand is.
+    /// Classifies and counts the current line.
     fn sort_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         match line::parse(&line) {

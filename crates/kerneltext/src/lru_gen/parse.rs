@@ -14,7 +14,7 @@ const TIER: &str =
 const WALK: &str =
     "a row of the page-table walk: four counters, each with its mark, or six in kernels up to 6.8";
 
-/// By so much a generation may seem older than the one before it: rows are dated one after the other, and time passes in
+/// A generation may seem older than the one before it by this much: rows are dated one after the other, and time passes in
 /// between. 4 ms did in a dump recorded on an idle machine.
 const SLIP_MS: u64 = 1000;
 
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         while let Some(line) = self.next_if(|line| line.first() == "memcg") {
             let (id, path) = memcg_line(line)?;
             let known = paths.entry(id).or_default();
-            // Groups that are no groups any more may share the number 0.
+            // Removed groups may share the number 0.
             if known.iter().any(|other| id != 0 || *other == path) {
                 return Err(ParseError {
                     message: format!("memcg {id} comes twice"),
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
             generations.push(generation);
         }
         let count = generations.len();
-        // A group alone that has one is a piece of a dump, as people post it; beside others it is the end of one that was cut.
+        // A single group with one generation is an excerpt; after other groups it is the end of a dump that was cut.
         let is_piece = count == 1 && self.peek().is_none() && self.nodes_read == 0;
         self.nodes_read += 1;
         if count < 2 && !is_piece {

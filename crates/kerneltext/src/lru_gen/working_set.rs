@@ -17,8 +17,8 @@
 //! - **The oldest generation is a drain.** The kernel keeps four. To make a fifth, it moves the pages of the oldest to the next
 //!   one, used or not. So the oldest generation that has pages of a type says until when they may have been used, not since when.
 //!   Generation 0 is the exception: before it the group had nothing.
-//! - **Nobody looks between two births.** If the youngest generation is older than the window, nobody has looked within
-//!   it: at least none, at most all.
+//! - **Accessed bits are not looked at between two births.** If the youngest generation is older than the window, they were not
+//!   looked at within it: at least none, at most all.
 //! - **Without swap the generations of anonymous memory go round.** Aging moves no page that can't be evicted, so the oldest
 //!   generation's pages find themselves in the youngest without having been used. Nothing about them is certain.
 //!
@@ -27,7 +27,7 @@
 //!
 //! Moves that it takes for use: eviction moves pages, too, without looking at their entries. If a tier refaults, its pages go to the
 //! second oldest generation. Pages that could not be freed (locked, held, dirty, being written) go to the youngest ones. So "at
-//! least" is a true bound where little is evicted. Where eviction is busy, it may be too high by the pages that eviction has put
+//! least" is a true bound where little is evicted. When eviction is busy, it may be too high by the pages that eviction has put
 //! back since.
 //!
 //! Source: the seed multigenerational-lru-v4, "working set estimation", and the rules of aging in Linux 6.12.

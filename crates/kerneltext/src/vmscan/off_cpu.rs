@@ -65,7 +65,7 @@ impl Callers {
         }
     }
 
-    /// The outermost call ends: the time off the CPU, if the scheduler's events are there.
+    /// The outermost call ends: the time off the CPU, if the trace has the scheduler's events.
     pub(super) fn end(&mut self, pid: u32, time_ns: u64) -> Option<OffCpu> {
         let mut caller = self.by_pid.remove(&pid)?;
         caller.count(time_ns);

@@ -1,7 +1,7 @@
 //! Refaults of a trace: which pages that reclaim removed came back, by the events of the page cache.
 //!
 //! A page that leaves the page cache within a call, or through kswapd, was reclaimed. If it enters again, it was needed: a refault. Memory
-//! for that grows with the pages that are out, up to so many; of more, those that left first are forgotten.
+//! grows with the pages that are out, up to 524,288 pages: beyond that, those that left first are forgotten.
 
 use std::collections::{BTreeMap, VecDeque};
 
