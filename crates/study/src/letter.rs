@@ -10,13 +10,26 @@
 
 pub mod figures; // what a run comes to
 pub mod judge; // which of it is more than noise
+pub mod gather; // which scenarios, and what the change makes of each
+pub mod build; // another build of the program, run as a process
+mod json; // the answer as JSON
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use crate::error::Failed;
+use pageout_sim::scenario::Scenario;
+use serde::{Serialize, Serializer};
+use serde_json::to_value;
+
+use crate::error::{Error, Failed};
 use crate::result::parallel;
+use crate::result::simulate::{self, Stopped};
+use crate::scenario::load::Changes;
+use crate::scenario::source::Setting;
 use crate::{Stage, Watcher};
+use build::Build;
 use figures::Outcome;
+use gather::{Gathered, Left, Written};
 use judge::Judged;
 
 /// Accesses of a run whose number nobody knows before it is over, for progress alone.
@@ -27,6 +40,182 @@ pub const NARROW_PERCENT: f64 = 1.0;
 
 /// Seeds to begin with where their number is found out.
 pub const FIRST_SEEDS: u32 = 5;
+
+/// Which change is asked about, and over which scenarios.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// Scenario files, or folders of them; none stands for all that the program brings along.
+    pub paths: Vec<PathBuf>,
+    /// The change; several settings are one.
+    pub switches: Vec<Setting>,
+    /// What is changed in every scenario, base and patched.
+    pub changes: Changes,
+    /// Another build of the program, which runs the base.
+    pub against: Option<PathBuf>,
+    /// With how many seeds.
+    pub repeat: Repeat,
+    /// Runs at the same time; 0 is one a CPU.
+    pub jobs: usize,
+    /// Take only as many scenarios, the shortest first, as run in about five minutes.
+    pub fast: bool,
+}
+
+impl Default for Ask {
+    fn default() -> Ask {
+        Ask {
+            paths: Vec::new(),
+            switches: Vec::new(),
+            changes: Changes::default(),
+            against: None,
+            repeat: Repeat::Fixed(FIRST_SEEDS),
+            jobs: 0,
+            fast: false,
+        }
+    }
+}
+
+/// All that was found out.
+pub struct Answer {
+    /// What was asked.
+    pub ask: Ask,
+    /// What the build that runs the base says of itself, where that is another one.
+    pub base_build: Option<String>,
+    /// What came of each scenario.
+    pub found: Found,
+    /// Scenarios that were not run, and why.
+    pub left: Vec<Left>,
+    /// Group and name of scenarios that know that they fail as they are.
+    pub fails_as_known: Vec<(String, String)>,
+    /// Accesses of all runs that [`Ask::fast`] lets in, if it is set.
+    pub accesses: Option<u64>,
+}
+
+/// Runs every scenario without the change and with it. Errors: there is no scenario, or none can be run; the other build has results that
+/// can't be compared. Scenarios that can't be read and runs that fail are part of the answer.
+pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
+    let build = ask.against.as_deref().map(Build::find).transpose()?;
+    let Gathered { cases, left, fails_as_known, accesses } = gather::gather(ask, build.as_ref(), watcher)?;
+    let found = run(&cases, ask.repeat, ask.jobs, watcher);
+    let base_build = build.as_ref().map(|build| build.version.clone());
+    let answer = Answer { ask: ask.clone(), base_build, found, left, fails_as_known, accesses };
+    debug_assert_eq!(answer.check(), Ok(()));
+    Ok(answer)
+}
+
+/// What runs with a seed.
+pub enum Runner<'a> {
+    /// A scenario in this program.
+    Here(Box<Scenario>),
+    /// A scenario in another build.
+    There {
+        /// The build.
+        build: &'a Build,
+        /// The scenario, to be read there.
+        scenario: Written,
+        /// How many accesses it makes, where that is known.
+        accesses: Option<u64>,
+    },
+}
+
+impl Side for Runner<'_> {
+    fn run(&self, nth: u32, watcher: &dyn Watcher) -> Option<Result<Outcome, Failed>> {
+        match self {
+            Runner::Here(scenario) => {
+                let seed = scenario.seed + u64::from(nth);
+                let scenario = Scenario { seed, ..(**scenario).clone() };
+                match simulate::simulate(&scenario, watcher) {
+                    Ok(result) => Some(Ok(Outcome::of(&to_value(&result).expect("a result is data")))),
+                    Err(Stopped::Interrupted(..)) => None,
+                    Err(stopped) => Some(Err(Failed::from(Error::from(stopped)))),
+                }
+            }
+            Runner::There { build, scenario, accesses } => {
+                let ended = build.run(scenario, nth, watcher);
+                watcher.advance(accesses.unwrap_or(0));
+                ended
+            }
+        }
+    }
+
+    fn accesses(&self) -> Option<u64> {
+        match self {
+            Runner::Here(scenario) => simulate::accesses(scenario),
+            Runner::There { accesses, .. } => *accesses,
+        }
+    }
+}
+
+impl Answer {
+    /// Runs that failed although their scenario does not know that they do, saying whose they are.
+    pub fn failures(&self) -> Vec<Failed> {
+        let unknown = self.found.cases.iter().filter(|case| !self.is_known_to_fail(case));
+        let told = unknown.flat_map(|case| {
+            let of_side = |side: usize| {
+                let side_name = ["base", "patched"][side];
+                case.failed[side].first().map(|failed| failed.of(&format!("{}, {side_name}", case.name)))
+            };
+            [of_side(0), of_side(1)].into_iter().flatten()
+        });
+        let unreadable =
+            self.left.iter().filter_map(|left| left.failed.as_ref().map(|failed| failed.of(&left.name)));
+        told.chain(unreadable).collect()
+    }
+
+    /// Whether a scenario fails as it is, and says so, and the change makes that no worse.
+    fn is_known_to_fail(&self, case: &Judged) -> bool {
+        let is_known =
+            self.fails_as_known.iter().any(|(group, name)| *group == case.group && *name == case.name);
+        is_known && case.failed[1].len() <= case.failed[0].len()
+    }
+
+    /// `interrupted by SIGINT after 3 of 10 runs`.
+    pub fn interrupted(&self) -> Option<String> {
+        let (by, asked) = self.found.interruption?;
+        let [made, asked] = [self.found.made, asked].map(|runs| crate::figures::count(runs as u64));
+        Some(format!("interrupted by {by} after {made} of {asked} runs"))
+    }
+
+    /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        for case in &self.found.cases {
+            let seeds = case.seeds as usize;
+            let failed = case.failed.iter().map(Vec::len).max().unwrap_or(0);
+            if failed > seeds {
+                return Err(format!(
+                    "{}: {failed} runs of one side failed, and {seeds} were made",
+                    case.name
+                ));
+            }
+            let wrong = case.rows.iter().find(|row| row.values[0].len() != row.values[1].len());
+            if let Some(row) = wrong {
+                return Err(format!("{}: {} has values without a pair", case.name, row.figure.name));
+            }
+            let is_left = |left: &Left| left.group == case.group && left.name == case.name;
+            if self.left.iter().any(is_left) {
+                return Err(format!("{}: it was run, and it was not", case.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
+/// Cases by group, in their order.
+pub fn groups(cases: &[Judged]) -> Vec<(&str, Vec<&Judged>)> {
+    let mut groups: Vec<(&str, Vec<&Judged>)> = Vec::new();
+    for case in cases {
+        match groups.iter_mut().find(|(group, _)| *group == case.group) {
+            Some((_, cases)) => cases.push(case),
+            None => groups.push((&case.group, vec![case])),
+        }
+    }
+    groups
+}
 
 /// What can be run with one seed after the other.
 pub trait Side: Sync {
@@ -246,5 +435,56 @@ mod tests {
             runs(&[0, 0], &[1, 2]),
             [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (1, 1, 0), (1, 1, 1)]
         );
+    }
+
+    #[test]
+    fn an_answer_is_checked_by_its_sums() {
+        const SCENARIO: &str = r#"
+            [machine]
+            memory = "64MiB"
+            [[memcg]]
+            path = "/web"
+            memory.max = "1MiB"
+            [[task]]
+            name = "reader"
+            memcg = "/web"
+            object = [{ channel = "file", size = "4MiB", workload = { pattern = "zipf", alpha = 0.9, ops = 2_000 } }]
+        "#;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one.toml");
+        std::fs::write(&path, SCENARIO).unwrap();
+        let asked = Ask {
+            paths: vec![path],
+            switches: vec!["kernel.profile=mglru@6.12".parse().unwrap()],
+            repeat: Repeat::Fixed(2),
+            ..Ask::default()
+        };
+        let answer = || ask(&asked, &()).unwrap();
+        assert_eq!(answer().check(), Ok(()));
+        type Mutant = fn(&mut Answer);
+        let mutants: [(Mutant, &str); 3] = [
+            (
+                |answer| {
+                    let failed = Failed { is_input: false, message: String::new() };
+                    answer.found.cases[0].failed[0] = vec![failed; 3];
+                },
+                "3 runs of one side failed, and 2 were made",
+            ),
+            (|answer| answer.found.cases[0].rows[0].values[0].clear(), "values without a pair"),
+            (
+                |answer| {
+                    let Judged { group, name, .. } = &answer.found.cases[0];
+                    let (group, name) = (group.clone(), name.clone());
+                    answer.left.push(Left { group, name, why: gather::Why::Already, failed: None });
+                },
+                "it was run, and it was not",
+            ),
+        ];
+        for (mutate, told) in mutants {
+            let mut mutant = answer();
+            mutate(&mut mutant);
+            let error = mutant.check().unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::visible;
 use crate::api;
 use crate::cli::OutputOptions;
 use crate::failure::{Failure, Outcome};
+use pageout_study::json::FORMAT_VERSION;
 pub(crate) use pageout_study::json::merged;
 use pageout_study::scenario::nearest::nearest;
 
@@ -91,9 +92,6 @@ pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
 pub(crate) fn print_json_or_rows(value: &Value, rows: impl FnOnce() -> Vec<Value>) -> Outcome {
     if form::has_rows() { print_json(&rows()) } else { print_json(value) }
 }
-
-/// The version of the form of results: another one when a key goes, or means something else. A key more changes nothing.
-pub(crate) const FORMAT_VERSION: u64 = 1;
 
 /// `value` as indented JSON, with the version of its form as the first key: of the object, or of each object of a list.
 pub(crate) fn to_json(value: &impl Serialize) -> String {

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use pageout_study::letter::gather::{GROUPS, Why};
 use pageout_study::letter::judge::{self, GeometricMean, Judged, Row, Says};
-use pageout_study::letter::{NARROW_PERCENT, Repeat};
+use pageout_study::letter::{Answer, NARROW_PERCENT, Repeat, groups};
 use pageout_study::result::effect::capitalised;
 use pageout_study::result::metrics::Unit;
 
-use super::Letter;
-use super::gather::Why;
+use crate::cli::CoverletterArgs;
 use crate::print::form::{Form, form};
 use crate::print::{figures, output, table};
 
@@ -18,40 +18,12 @@ const WIDTH: usize = 72;
 /// Characters of what a row is about.
 const TITLE: usize = 22;
 
-/// Groups of the shipped scenarios, in the order of a letter.
-const GROUPS: [(&str, &str); 7] = [
-    ("scenarios", "Workloads"),
-    ("scenarios/mglru-v4", "Tests that MGLRU was published with"),
-    ("scenarios/no-writeback", "Tests against writing from reclaim"),
-    ("scenarios/pghot", "Tests of hot-page tracking"),
-    ("scenarios/zswap-lru", "A kernel build behind zswap"),
-    ("scenarios/regressions", "Known bugs and complaints"),
-    ("scenarios/predictions", "Predictions of a real kernel"),
-];
-
-/// Where a group stands among others.
-pub(super) fn place(group: &str) -> usize {
-    GROUPS.iter().position(|(name, _)| *name == group).unwrap_or(GROUPS.len())
-}
-
-/// Cases by group, in their order.
-pub(super) fn groups(cases: &[Judged]) -> Vec<(&str, Vec<&Judged>)> {
-    let mut groups: Vec<(&str, Vec<&Judged>)> = Vec::new();
-    for case in cases {
-        match groups.iter_mut().find(|(group, _)| *group == case.group) {
-            Some((_, cases)) => cases.push(case),
-            None => groups.push((&case.group, vec![case])),
-        }
-    }
-    groups
-}
-
-pub(super) fn text(letter: &Letter) -> String {
+pub(super) fn text(letter: &Answer, args: &CoverletterArgs) -> String {
     let cases = &letter.found.cases;
-    let mut text = head(letter);
+    let mut text = head(letter, args);
     text += &summary(letter);
     for (group, cases) in groups(cases) {
-        text += &section(letter, group, &cases);
+        text += &section(group, &cases, args.all);
     }
     text += &wide(letter);
     text += &left(letter);
@@ -70,21 +42,21 @@ fn field(word: &str, says: &str) -> String {
 }
 
 /// What was changed, and what was run.
-fn head(letter: &Letter) -> String {
-    let (args, found) = (letter.args, &letter.found);
+fn head(letter: &Answer, args: &CoverletterArgs) -> String {
+    let found = &letter.found;
     let change: Vec<String> = args.switches.iter().map(ToString::to_string).collect();
     let change = change.join(", ");
     let own = format!("pageout {}", env!("CARGO_PKG_VERSION"));
     let settings: Vec<String> = args.options.all_settings().map(ToString::to_string).collect();
-    let base = match letter.build {
-        Some(build) => format!("each scenario by another build, {}", build.version),
+    let base = match &letter.base_build {
+        Some(version) => format!("each scenario by another build, {version}"),
         None => format!("each scenario as it is, by {own}"),
     };
     let base = match settings.is_empty() {
         true => base,
         false => format!("{base}, with {}", settings.join(", ")),
     };
-    let patched = match (change.is_empty(), letter.build) {
+    let patched = match (change.is_empty(), &letter.base_build) {
         (true, _) => format!("the same by this build, {own}"),
         (false, Some(_)) => format!("the same by this build, {own}, with {change}"),
         (false, None) => format!("the same with {change}"),
@@ -106,7 +78,7 @@ fn head(letter: &Letter) -> String {
         "{seeds}, {from}, in pairs of the same seed; {} runs in all",
         figures::count(found.made as u64)
     );
-    let title = match (change.is_empty(), letter.build) {
+    let title = match (change.is_empty(), &letter.base_build) {
         (true, _) => format!("Two builds of pageout, over {}", scenarios(found.cases.len())),
         (false, _) => format!("{change}, over {}", scenarios(found.cases.len())),
     };
@@ -137,7 +109,7 @@ fn scenarios(count: usize) -> String {
 }
 
 /// How noise is judged, and what comes of it.
-fn summary(letter: &Letter) -> String {
+fn summary(letter: &Answer) -> String {
     let cases = &letter.found.cases;
     let drawn = judge::drawn(cases);
     let count = |says: Says| {
@@ -172,12 +144,12 @@ fn summary(letter: &Letter) -> String {
 }
 
 /// Scenarios of a group.
-fn section(letter: &Letter, group: &str, cases: &[&Judged]) -> String {
+fn section(group: &str, cases: &[&Judged], all: bool) -> String {
     let title = GROUPS.iter().find(|(name, _)| *name == group).map(|(_, title)| format!("{title} ({group})"));
     let title =
         format!("{}: {}", title.unwrap_or_else(|| format!("Scenarios in {group}")), scenarios(cases.len()));
     let mut text = format!("\n\n{}", wrap(&title, ""));
-    let is_shown = |row: &&Row| letter.args.all || matches!(row.says(), Says::Helps | Says::Hurts);
+    let is_shown = |row: &&Row| all || matches!(row.says(), Says::Helps | Says::Hurts);
     let mut lines = Lines::default();
     for case in cases {
         let rows: Vec<&Row> = case.rows.iter().filter(is_shown).collect();
@@ -336,8 +308,8 @@ fn shortened(title: &str) -> String {
 }
 
 /// Rows whose interval is not as narrow as was asked for.
-fn wide(letter: &Letter) -> String {
-    let Repeat::Auto(most) = letter.args.repeat() else { return String::new() };
+fn wide(letter: &Answer) -> String {
+    let Repeat::Auto(most) = letter.ask.repeat else { return String::new() };
     let wide = letter.found.cases.iter().filter_map(|case| {
         let rows = case.rows.iter().filter(|row| !row.is_narrow());
         let rows: Vec<String> = rows
@@ -355,23 +327,8 @@ fn wide(letter: &Letter) -> String {
     }
 }
 
-impl Why {
-    /// Why, in words.
-    pub(super) fn told(&self) -> String {
-        match self {
-            Why::Bad(why) => format!("not read: {}", why.lines().next().unwrap_or_default()),
-            Why::Impossible(why) => format!("the change makes no sense there: {why}"),
-            Why::Already => "it is so already".to_string(),
-            Why::TooLong => "too long for --fast".to_string(),
-            Why::Large => {
-                "a smaller form of it is run, or it takes hours; name its file to run it".to_string()
-            }
-        }
-    }
-}
-
 /// Scenarios that were not run.
-fn left(letter: &Letter) -> String {
+fn left(letter: &Answer) -> String {
     let mut whys: Vec<(String, Vec<&str>)> = Vec::new();
     for left in &letter.left {
         let why = left.why.told();
@@ -389,7 +346,7 @@ fn left(letter: &Letter) -> String {
 }
 
 /// How complete it is.
-fn last_line(letter: &Letter) -> String {
+fn last_line(letter: &Answer) -> String {
     let cases = &letter.found.cases;
     let compared = cases.iter().filter(|case| case.is_compared()).count();
     let not_run = letter.left.iter().filter(|left| left.why != Why::Already).count();

@@ -1,15 +1,20 @@
 //! The letter as JSON: a list of rows, each a figure with its runs, a geometric mean, how runs ended, or why nothing was run.
 
-use pageout_study::letter::Repeat;
-use pageout_study::letter::judge::{self, GeometricMean, Judged, Row, Says};
-use pageout_study::result::variants::NOT_RUN;
 use serde_json::{Value, json};
 
-use super::Letter;
 use super::gather::Left;
-use super::text::groups;
+use super::judge::{self, GeometricMean, Judged, Row, Says};
+use super::{Answer, Repeat, groups};
+use crate::result::variants::NOT_RUN;
 
-pub(super) fn json(letter: &Letter) -> Value {
+impl Answer {
+    /// As JSON.
+    pub fn json(&self) -> Value {
+        json(self)
+    }
+}
+
+fn json(letter: &Answer) -> Value {
     let cases = &letter.found.cases;
     let mut rows: Vec<Value> = Vec::new();
     for (group, cases) in groups(cases) {
@@ -26,11 +31,11 @@ pub(super) fn json(letter: &Letter) -> Value {
         "complete": letter.found.interruption.is_none() && failures.is_empty(),
         "interrupted": letter.interrupted(),
         "failures": failures,
-        "change": letter.args.switches.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "base_build": letter.build.map(|build| &build.version),
+        "change": letter.ask.switches.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "base_build": letter.base_build,
         "criterion": judge::CRITERION,
-        "seeds_at_most": letter.args.repeat().most(),
-        "seeds_are_fixed": matches!(letter.args.repeat(), Repeat::Fixed(_)),
+        "seeds_at_most": letter.ask.repeat.most(),
+        "seeds_are_fixed": matches!(letter.ask.repeat, Repeat::Fixed(_)),
         "runs": letter.found.made,
         "rows_drawn": drawn,
         "rows_by_chance": judge::by_chance(drawn),

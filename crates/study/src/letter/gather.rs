@@ -3,19 +3,33 @@
 use std::path::{Path, PathBuf};
 
 use pageout_sim::scenario::Scenario;
-use pageout_study::letter::Case;
-use pageout_study::result::simulate;
-use pageout_study::scenario::load::load;
-use pageout_study::scenario::own_variants;
-use pageout_study::scenario::source::{Setting, Source};
-use pageout_study::scenario::switches::Turn;
-use pageout_study::shipped::FILES;
-use pageout_study::{Error, Failed, Watcher};
 
-use super::Runner;
 use super::build::Build;
-use crate::cli::CoverletterArgs;
-use crate::failure::Failure;
+use super::{Ask, Case, Runner, Side};
+use crate::error::{Error, Failed};
+use crate::result::simulate;
+use crate::scenario::load::load;
+use crate::scenario::own_variants;
+use crate::scenario::source::{Setting, Source};
+use crate::scenario::switches::Turn;
+use crate::shipped::FILES;
+use crate::watch::Watcher;
+
+/// Groups of the shipped scenarios, and their titles, in the order of a letter.
+pub const GROUPS: [(&str, &str); 7] = [
+    ("scenarios", "Workloads"),
+    ("scenarios/mglru-v4", "Tests that MGLRU was published with"),
+    ("scenarios/no-writeback", "Tests against writing from reclaim"),
+    ("scenarios/pghot", "Tests of hot-page tracking"),
+    ("scenarios/zswap-lru", "A kernel build behind zswap"),
+    ("scenarios/regressions", "Known bugs and complaints"),
+    ("scenarios/predictions", "Predictions of a real kernel"),
+];
+
+/// Where a group stands among others.
+fn place(group: &str) -> usize {
+    GROUPS.iter().position(|(name, _)| *name == group).unwrap_or(GROUPS.len())
+}
 
 /// Accesses that two CPUs simulate within five minutes with a release, at up to 2 us of CPU time each.
 const FAST_ACCESSES: u64 = 300_000_000;
@@ -32,17 +46,20 @@ pub(super) struct Gathered<'a> {
 }
 
 /// A scenario that is not run.
-pub(super) struct Left {
-    pub(super) group: String,
-    pub(super) name: String,
-    pub(super) why: Why,
-    /// The fault of who gave it, if it is one.
-    pub(super) failed: Option<Failed>,
+pub struct Left {
+    /// What it is one of.
+    pub group: String,
+    /// What it is called there.
+    pub name: String,
+    /// Why it is not run.
+    pub why: Why,
+    /// The failure, where the scenario was asked for by name and can't be read.
+    pub failed: Option<Failed>,
 }
 
 /// Why a scenario is not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Why {
+pub enum Why {
     /// It can't be read, or what is set makes no sense in it.
     Bad(String),
     /// The change makes no sense in it.
@@ -56,12 +73,30 @@ pub(super) enum Why {
 }
 
 /// A scenario as another build reads it.
-pub(super) struct Written {
-    pub(super) text: String,
+pub struct Written {
+    /// The text of its file.
+    pub text: String,
     /// Where paths in it start.
-    pub(super) folder: PathBuf,
-    pub(super) settings: Vec<Setting>,
-    pub(super) first_seed: u64,
+    pub folder: PathBuf,
+    /// What is changed in it.
+    pub settings: Vec<Setting>,
+    /// The seed that others are counted up from.
+    pub first_seed: u64,
+}
+
+impl Why {
+    /// Why, in words.
+    pub fn told(&self) -> String {
+        match self {
+            Why::Bad(why) => format!("not read: {}", why.lines().next().unwrap_or_default()),
+            Why::Impossible(why) => format!("the change makes no sense there: {why}"),
+            Why::Already => "it is so already".to_string(),
+            Why::TooLong => "too long for --fast".to_string(),
+            Why::Large => {
+                "a smaller form of it is run, or it takes hours; name its file to run it".to_string()
+            }
+        }
+    }
 }
 
 /// A scenario file.
@@ -73,16 +108,16 @@ struct File {
 
 /// Reads all scenarios, and makes the change in each. Errors: there are none, or none can be run.
 pub(super) fn gather<'a>(
-    args: &CoverletterArgs,
+    ask: &Ask,
     build: Option<&'a Build>,
     watcher: &dyn Watcher,
-) -> Result<Gathered<'a>, Failure> {
+) -> Result<Gathered<'a>, Error> {
     let mut left = Vec::new();
-    let files = if args.paths.is_empty() { shipped(&mut left) } else { named(&args.paths)? };
+    let files = if ask.paths.is_empty() { shipped(&mut left) } else { named(&ask.paths)? };
     let mut gathered = Gathered { cases: Vec::new(), left, fails_as_known: Vec::new(), accesses: None };
     for file in files {
         let (group, name) = (file.group.clone(), file.name.clone());
-        match sides(args, file, build, watcher) {
+        match sides(ask, file, build, watcher) {
             Ok((sides, first_seed, is_known_to_fail)) => {
                 if is_known_to_fail {
                     gathered.fails_as_known.push((group.clone(), name.clone()));
@@ -92,11 +127,11 @@ pub(super) fn gather<'a>(
             Err((why, failed)) => gathered.left.push(Left { group, name, why, failed }),
         }
     }
-    if args.fast {
-        gathered.shorten(args.repeat().most());
+    if ask.fast {
+        gathered.shorten(ask.repeat.most());
     }
     if gathered.cases.is_empty() {
-        return Err(gathered.nothing(args));
+        return Err(gathered.nothing(ask));
     }
     Ok(gathered)
 }
@@ -105,30 +140,30 @@ type Sides<'a> = ([Runner<'a>; 2], u64, bool);
 
 /// A scenario without the change and with it, its first seed, and whether it knows that it fails as it is.
 fn sides<'a>(
-    args: &CoverletterArgs,
+    ask: &Ask,
     file: File,
     build: Option<&'a Build>,
     watcher: &dyn Watcher,
 ) -> Result<Sides<'a>, (Why, Option<Failed>)> {
-    let is_named = !args.paths.is_empty();
+    let is_named = !ask.paths.is_empty();
     let bad = |error: Error| {
         let failed = Failed::from(error);
         (Why::Bad(failed.message.clone()), is_named.then_some(failed))
     };
     let source = file.source.map_err(bad)?;
-    let changes = args.options.changes();
-    let base = load(&source, &changes, &[], watcher).map_err(bad)?;
+    let changes = &ask.changes;
+    let base = load(&source, changes, &[], watcher).map_err(bad)?;
     let impossible = |error: Error| (Why::Impossible(first_fault(&error)), None);
-    let patched = load(&source, &changes, &args.switches, watcher).map_err(impossible)?;
+    let patched = load(&source, changes, &ask.switches, watcher).map_err(impossible)?;
     // A variant that sets nothing is the scenario as it is.
     let mut is_known_to_fail = false;
     if base.variant.iter().any(|variant| !variant.fails.is_empty()) {
-        let variants = own_variants::all(&source, &changes, &base, watcher).map_err(bad)?;
+        let variants = own_variants::all(&source, changes, &base, watcher).map_err(bad)?;
         is_known_to_fail = variants.iter().any(|variant| variant.fails.is_some() && variant.scenario == base);
     }
     let first_seed = base.seed;
     let base = match build {
-        None if base == patched || is_already(&base, &args.switches) => return Err((Why::Already, None)),
+        None if base == patched || is_already(&base, &ask.switches) => return Err((Why::Already, None)),
         None => Runner::Here(Box::new(base)),
         Some(build) => Runner::There {
             build,
@@ -136,7 +171,7 @@ fn sides<'a>(
             scenario: Written {
                 text: source.text().to_string(),
                 folder: source.directory().to_path_buf(),
-                settings: changes.settings,
+                settings: changes.settings.clone(),
                 first_seed,
             },
         },
@@ -181,18 +216,21 @@ fn shipped(left: &mut Vec<Left>) -> Vec<File> {
         files.push(File { group, name, source });
     }
     // Workloads first, then tests of publications, then what is known to go wrong.
-    files.sort_by_key(|file| (super::text::place(&file.group), file.group.clone(), file.name.clone()));
+    files.sort_by_key(|file| (place(&file.group), file.group.clone(), file.name.clone()));
     files
 }
 
 /// The files at these paths, folders' in order of their names. Errors: there is nothing at a path.
-fn named(paths: &[PathBuf]) -> anyhow::Result<Vec<File>> {
+fn named(paths: &[PathBuf]) -> Result<Vec<File>, Error> {
     let mut files = Vec::new();
     for path in paths {
         let mut found = Vec::new();
         if path.is_dir() {
             below(path, &mut found)?;
-            anyhow::ensure!(!found.is_empty(), "there is no scenario, no file *.toml, in {}", path.display());
+            if found.is_empty() {
+                let folder = path.display();
+                return Err(Error::Asked(format!("there is no scenario, no file *.toml, in {folder}")));
+            }
         } else {
             found.push(path.clone());
         }
@@ -218,8 +256,8 @@ fn named(paths: &[PathBuf]) -> anyhow::Result<Vec<File>> {
     Ok(files)
 }
 
-fn below(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    let told = |error| anyhow::anyhow!("cannot read {}: {error}", folder.display());
+fn below(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Error> {
+    let told = |error: std::io::Error| Error::Asked(format!("cannot read {}: {error}", folder.display()));
     for entry in std::fs::read_dir(folder).map_err(told)? {
         let path = entry.map_err(told)?.path();
         if path.is_dir() {
@@ -235,8 +273,7 @@ impl Gathered<'_> {
     /// Leaves only as many scenarios, the shortest first, as are run in some minutes with so many seeds.
     fn shorten(&mut self, seeds: u32) {
         let work = |case: &Case<Runner>| {
-            let [base, patched] =
-                [0, 1].map(|side: usize| pageout_study::letter::Side::accesses(&case.sides[side]));
+            let [base, patched] = [0, 1].map(|side: usize| case.sides[side].accesses());
             Some((base? + patched?) * u64::from(seeds))
         };
         let mut order: Vec<(Option<u64>, usize)> = self.cases.iter().map(work).zip(0..).collect();
@@ -266,8 +303,8 @@ impl Gathered<'_> {
     }
 
     /// Why there is nothing to run.
-    fn nothing(&self, args: &CoverletterArgs) -> Failure {
-        let switches: Vec<String> = args.switches.iter().map(ToString::to_string).collect();
+    fn nothing(&self, ask: &Ask) -> Error {
+        let switches: Vec<String> = ask.switches.iter().map(ToString::to_string).collect();
         let why = self.left.iter().find_map(|left| match &left.why {
             Why::Bad(why) => Some(why.clone()),
             _ => None,
@@ -278,7 +315,7 @@ impl Gathered<'_> {
                 _ => None,
             })
         });
-        let seeds = args.repeat().most();
+        let seeds = ask.repeat.most();
         let is_long = self.left.iter().any(|left| left.why == Why::TooLong);
         let why = why.or_else(|| {
             is_long.then(|| format!("none is short enough for --fast with {seeds} seeds: leave --fast out"))
@@ -286,7 +323,7 @@ impl Gathered<'_> {
         let why = why.unwrap_or_else(|| {
             format!("{} is so in every scenario already: there is nothing to compare", switches.join(", "))
         });
-        Failure::Input(anyhow::anyhow!(why))
+        Error::Asked(why)
     }
 }
 

@@ -1,18 +1,18 @@
 //! Another build of this program, as the base: it runs the same scenarios, each in a process, and tells what came of them as JSON.
 
 use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
-use pageout_study::letter::figures::Outcome;
-use pageout_study::{Failed, Watcher};
 use serde_json::Value;
 
+use super::figures::Outcome;
 use super::gather::Written;
-use crate::print::output::FORMAT_VERSION;
+use crate::error::{Error, Failed};
+use crate::json::FORMAT_VERSION;
+use crate::watch::Watcher;
 
 /// How often it is asked whether the process has ended, or is to end.
 const POLL: Duration = Duration::from_millis(5);
@@ -21,10 +21,10 @@ const POLL: Duration = Duration::from_millis(5);
 const NOTHING: &str = "[[task]]\nname = \"a\"\nobject = [{ channel = \"file\", size = \"4KiB\", workload = { pattern = \"sequential\" } }]\n";
 
 /// A build.
-pub(super) struct Build {
+pub struct Build {
     binary: PathBuf,
     /// What it says of itself.
-    pub(super) version: String,
+    pub version: String,
 }
 
 /// What a process left.
@@ -36,19 +36,19 @@ struct Ended {
 
 impl Build {
     /// Looks whether there is one whose results can be compared. Errors: it can't be run, it is no pageout, its JSON has another form.
-    pub(super) fn find(path: &Path) -> anyhow::Result<Build> {
-        let told = || format!("--against {}", path.display());
+    pub(super) fn find(path: &Path) -> Result<Build, Error> {
+        let told = |why: String| Error::Asked(format!("--against {}: {why}", path.display()));
+        let failed = |error: io::Error| told(error.to_string());
         // A name alone would be looked for among the system's programs.
-        let binary = path.canonicalize().with_context(told)?;
-        ensure!(binary.is_file(), "{}: this is no program", told());
-        let version =
-            Command::new(&binary).arg("--version").stdin(Stdio::null()).output().with_context(told)?;
+        let binary = path.canonicalize().map_err(failed)?;
+        if !binary.is_file() {
+            return Err(told("this is no program".to_string()));
+        }
+        let version = Command::new(&binary).arg("--version").stdin(Stdio::null()).output().map_err(failed)?;
         let version = String::from_utf8_lossy(&version.stdout).trim().to_string();
-        ensure!(
-            version.starts_with("pageout "),
-            "{}: this is no build of pageout: --version says {version:?}",
-            told()
-        );
+        if !version.starts_with("pageout ") {
+            return Err(told(format!("this is no build of pageout: --version says {version:?}")));
+        }
         let build = Build { binary, version };
         let written = Written {
             text: NOTHING.to_string(),
@@ -56,19 +56,19 @@ impl Build {
             settings: Vec::new(),
             first_seed: 1,
         };
-        let ended = build.start(&written, 0, &()).with_context(told)?;
+        let ended = build.start(&written, 0, &()).map_err(failed)?;
         let result: Value =
             ended.as_ref().and_then(|ended| serde_json::from_str(&ended.stdout).ok()).unwrap_or_default();
         let told_version = match &result["format_version"] {
             Value::Null => "none".to_string(),
             version => version.to_string(),
         };
-        ensure!(
-            result["format_version"] == FORMAT_VERSION,
-            "{}: the JSON of {} has format_version {told_version}, and here it is {FORMAT_VERSION}: its figures can't be compared with these",
-            told(),
-            build.version
-        );
+        if result["format_version"] != FORMAT_VERSION {
+            return Err(told(format!(
+                "the JSON of {} has format_version {told_version}, and here it is {FORMAT_VERSION}: its figures can't be compared with these",
+                build.version
+            )));
+        }
         Ok(build)
     }
 
@@ -82,7 +82,7 @@ impl Build {
         let failed = |is_input: bool, message: String| Some(Err(Failed { is_input, message }));
         let ended = match self.start(scenario, nth, watcher) {
             Ok(ended) => ended?,
-            Err(error) => return failed(true, format!("{error:#}")),
+            Err(error) => return failed(true, error.to_string()),
         };
         let result: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
         match (ended.code, &result["error"]) {
@@ -96,8 +96,8 @@ impl Build {
         }
     }
 
-    fn start(&self, scenario: &Written, nth: u32, watcher: &dyn Watcher) -> anyhow::Result<Option<Ended>> {
-        let mut input = tempfile::tempfile().context("a scenario can't be handed over")?;
+    fn start(&self, scenario: &Written, nth: u32, watcher: &dyn Watcher) -> io::Result<Option<Ended>> {
+        let mut input = tempfile::tempfile()?;
         input.write_all(scenario.text.as_bytes())?;
         input.rewind()?;
         let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
@@ -131,7 +131,7 @@ impl Build {
     }
 }
 
-fn all_of(file: &mut File) -> std::io::Result<String> {
+fn all_of(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
