@@ -161,7 +161,7 @@ fn poll_with_owners(name: &str, polls: u32) {
         }
         sender.send(()).unwrap();
     });
-    receiver.recv_timeout(Duration::from_secs(30)).expect("the cache hangs");
+    receiver.recv_timeout(Duration::from_secs(120)).expect("the cache hangs");
 }
 
 #[test]

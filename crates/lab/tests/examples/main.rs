@@ -73,6 +73,8 @@ fn call(folder: &Path, words: &[&str], limit: Option<Duration>) -> Called {
 enum Depth {
     /// It runs, for a moment at most.
     Run,
+    /// It runs to its end: a later line reads what it has made.
+    Whole,
     /// All that it says is read, and nothing runs.
     Read,
     /// The command line's parser alone: for this reason.
@@ -89,6 +91,7 @@ fn depth(words: &[String], from: &Line) -> Depth {
         "validate" => Depth::Parse("nothing ends it before its last run"),
         "trace" if has("$$") => Depth::Parse("a process of the user's"),
         _ if from.place.starts_with("scenarios/") || from.place.starts_with("keys ") => Depth::Read,
+        "sweep" if has("--into") => Depth::Whole,
         _ => Depth::Run,
     }
 }
@@ -125,15 +128,16 @@ fn check(folder: &Path, line: &Line) -> Result<(), String> {
         let parsed = api::command_line().try_get_matches_from(&words);
         parsed.map_err(|error| error.to_string())?;
         let limit = match depth(&words, line) {
-            Depth::Run => MOMENT,
-            Depth::Read => Duration::ZERO,
+            Depth::Run => Some(MOMENT),
+            Depth::Whole => None,
+            Depth::Read => Some(Duration::ZERO),
             Depth::Parse(_) => continue,
         };
         if words[1] == "new-policy" {
             let _ = std::fs::remove_dir_all(folder.join(&words[2]));
         }
         let arguments: Vec<&str> = words[1..].iter().map(String::as_str).collect();
-        let called = call(folder, &arguments, Some(limit));
+        let called = call(folder, &arguments, limit);
         match called.failure {
             None | Some((130, _)) => {}
             Some((code, why)) => {

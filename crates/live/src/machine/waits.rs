@@ -382,7 +382,7 @@ mod tests {
             }
             sender.send(()).unwrap();
         });
-        receiver.recv_timeout(Duration::from_secs(10)).expect("reads of another file hang");
+        receiver.recv_timeout(Duration::from_secs(60)).expect("reads of another file hang");
         *late.may_answer.lock().unwrap() = true;
         late.changed.notify_all();
         let began = Instant::now();
