@@ -81,7 +81,7 @@ macro_rules! parameters {
         #[derive(Clone, PartialEq, Debug)]
         pub struct $config {
             $($(#[$plain_doc])* pub $plain: $plain_type,)*
-            $(#[doc = $doc] #[doc = ""] #[doc = $reason] pub $field: $type,)*
+            $(#[doc = $doc] #[doc = ""] #[doc = $reason] $(#[doc = concat!("\n\nVersions:\n", $("\n- `", $era, "`: ", $span),+)])? pub $field: $type,)*
         }
 
         impl Default for $config {

@@ -180,7 +180,7 @@ impl Era {
             (_, true) => told.name().to_owned(),
             (_, false) => {
                 let read: Vec<String> = trees.iter().map(ToString::to_string).collect();
-                let read = format!("recorded in {}", read.join(", "));
+                let read = format!("read in {}", read.join(", "));
                 if told == Known::Documented { format!("{read}; documented") } else { read }
             }
         }
@@ -189,7 +189,7 @@ impl Era {
     /// The span as the tables of documents have it.
     pub fn span(&self) -> String {
         let of = |from: Version, to: Version| {
-            let from = if from == Version::BEFORE_ALL { String::new() } else { shown_begin(from) };
+            let from = if from == Version::BEFORE_ALL { String::new() } else { from.shown_as_begin() };
             let to = if to == Version::AFTER_ALL { String::new() } else { to.to_string() };
             if !from.is_empty() && from == to { from } else { format!("{from}..{to}") }
         };
@@ -201,12 +201,6 @@ impl Era {
             When::Never => "never".to_owned(),
         }
     }
-}
-
-/// A begin as it is written: a series for its first version.
-fn shown_begin(from: Version) -> String {
-    let series = from.series().to_string();
-    if from == Version::parse_begin(&series) { series } else { from.to_string() }
 }
 
 /// What a rule was in a version.
@@ -246,7 +240,7 @@ pub fn held(eras: &'static [Era], version: Version, lists: Lists) -> Held {
     match (before, next) {
         (_, None) => Held::Rests(None),
         // Generations and what belongs to them began with 6.1.
-        (None, Some((from, ..))) if from.series() == GENERATIONS_SINCE.series() => Held::Rests(None),
+        (None, Some((from, ..))) if from.begins_with_generations() => Held::Rests(None),
         (before, Some((.., next))) => Held::NotKnown { before: before.map(|(.., value)| value), next },
     }
 }

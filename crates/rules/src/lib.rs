@@ -9,6 +9,7 @@ mod choice; // words and ranges that a setting accepts
 pub mod config; // sizes, batches, freshness: what can be chosen beside the policy
 mod version; // versions of the kernel, as text and in order
 pub mod era; // in which versions a rule had a value, and how that is known
+pub mod history; // the eras of a rule in words
 pub mod unmodelled; // what versions did otherwise and no rule has
 mod kernel; // a version, as a query over all eras
 pub mod policy; // every rule's value, for groups and for the machine; the profiles

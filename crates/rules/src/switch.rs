@@ -6,6 +6,7 @@
 
 use crate::choice::Values;
 use crate::era::{Era, Held, Lists, held};
+use crate::history::{Line, history};
 use crate::policy::{GroupRules, MachineRules, Policy};
 use crate::version::Version;
 
@@ -52,6 +53,11 @@ impl Switch {
     /// Sets it; false, changing nothing, where it doesn't accept the value.
     pub fn set(&self, policy: &mut Policy, value: &str) -> bool {
         self.values.holds(value) && (self.set)(policy, value).is_some()
+    }
+
+    /// Which value it had in which versions, in words.
+    pub fn history(&self) -> Vec<Line> {
+        history(self.eras)
     }
 
     /// What it was in a version with lists of this kind.
@@ -117,7 +123,7 @@ macro_rules! rules {
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub struct $name {
             $($(#[$part_doc])* pub $part: $part_type,)*
-            $(#[doc = $rule_doc] pub $field: $type,)*
+            $(#[doc = $rule_doc] #[doc = $crate::switch::rules!(@versions $type $eras)] pub $field: $type,)*
         }
 
         impl $name {
@@ -154,6 +160,14 @@ macro_rules! rules {
         &[$($crate::era::Era::new($crate::switch::rules!(@word $value, $type), $span, $marks)),+]
     };
     (@eras $type:tt ($eras:expr)) => { &$eras };
+    // The eras in rustdoc, which links to values that are not words of the language.
+    (@versions $type:tt ($eras:expr)) => { "\n\nThe eras are those of the lists and of guests." };
+    (@versions bool $eras:tt) => { $crate::switch::rules!(@spans "`" "`" $eras) };
+    (@versions u8 $eras:tt) => { $crate::switch::rules!(@spans "`" "`" $eras) };
+    (@versions $choice:tt $eras:tt) => { $crate::switch::rules!(@spans "[`" "`]" $eras) };
+    (@spans $before:literal $after:literal [$($value:expr => $span:literal $marks:literal),+ $(,)?]) => {
+        concat!("\n\nVersions:\n", $("\n- ", $before, stringify!($value), $after, ": ", $span),+)
+    };
     (@values bool) => { $crate::choice::Values::Bool };
     (@values u8 $values:expr) => { $values };
     (@values $choice:tt) => { $crate::choice::Values::Choice(<$choice>::NAMES) };

@@ -3,7 +3,8 @@
 //! A row is for who reads a result of another version: this differed there, and the run has it as the doc says. Where not enough is known to
 //! write a rule, the doc says that. A row that becomes a rule leaves this table.
 
-use crate::era::{Era, Known, Lists};
+use crate::era::{Era, Known, Lists, When};
+use crate::history::between;
 use crate::version::Version;
 
 /// A rule of some versions that is not modelled.
@@ -38,6 +39,14 @@ impl Unmodelled {
     /// How it is known that a version had it.
     pub fn known_at(&self, version: Version) -> Known {
         self.era.known_at(version)
+    }
+
+    /// The versions that had it, in words: `generations of 6.1`.
+    pub fn words(&self) -> String {
+        match self.era.when {
+            When::Versions(from, to) => between(self.era.lists, from, to),
+            _ => self.era.span(),
+        }
     }
 
     /// The versions in whose sources it was read, or else how it is known.

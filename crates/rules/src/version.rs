@@ -66,6 +66,27 @@ impl Version {
         self.patch == NEWEST
     }
 
+    /// The version as the begin of a span: a series stands for its first version.
+    pub(crate) fn shown_as_begin(self) -> String {
+        if self.patch == 0 { self.series.to_string() } else { self.to_string() }
+    }
+
+    /// Whether no version lies between this one and the next.
+    pub(crate) fn is_right_before(self, next: Version) -> bool {
+        match self.is_newest() {
+            true => {
+                let series = Series::all().find(|series| *series > self.series);
+                series == Some(next.series) && next.patch == 0
+            }
+            false => next.series == self.series && next.patch == self.patch + 1,
+        }
+    }
+
+    /// Whether the version is of the first series with generations.
+    pub(crate) fn begins_with_generations(self) -> bool {
+        self.series == crate::era::GENERATIONS_SINCE.series
+    }
+
     /// A version as users write it: `6.12.117`, or `6.12` for the newest of a series. `None`: that is no version, or none known here.
     pub fn parse(text: &str) -> Option<Version> {
         let numbers: Vec<&str> = text.split('.').collect();

@@ -4,6 +4,7 @@ use super::error::{ConfigError, check_range};
 use super::{Config, PARAMETERS};
 use crate::choice::Values;
 use crate::era::Era;
+use crate::history::{Line, history};
 
 /// Who decides a parameter: the first part of its name for scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +85,11 @@ impl Parameter {
     /// The parameter's value.
     pub fn get(&self, config: &Config) -> String {
         (self.get)(config)
+    }
+
+    /// Which value it had in which versions, in words. Empty for a parameter without eras.
+    pub fn history(&self) -> Vec<Line> {
+        history(self.eras)
     }
 
     /// Sets it; false, changing nothing, where it doesn't accept the value.
