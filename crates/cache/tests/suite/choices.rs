@@ -7,8 +7,7 @@ fn wrong(text: &str) -> String {
 }
 
 #[test]
-fn fifteen_policies_have_names_of_their_own_public_sources_and_defaults_in_range() {
-    assert_eq!(POLICIES.len(), 15);
+fn policies_have_own_names_sources_and_defaults_in_range() {
     for (at, row) in POLICIES.iter().enumerate() {
         assert!(POLICIES[..at].iter().all(|other| other.name != row.name), "{}", row.name);
         assert!(row.source.contains("https://"), "{}", row.name);
