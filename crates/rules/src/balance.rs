@@ -17,26 +17,27 @@ choice! {
 }
 
 choice! {
-    /// When the running costs of [`BalanceRule::Cost`] are brought up to date.
+    /// What costs in [`BalanceRule::Cost`], and when running costs are brought up to date.
     CostRule {
-        /// At each event, as with `events`, and only I/O costs: a page written or read back is one. 5.8 to 6.1.
+        /// Each page written or read back costs one, at that moment, for its group and all groups above it.
+        /// Scanned pages cost nothing.
         Io = "io",
-        /// At each event, for the group and all above it. A burst of one type has halved itself away by the time of the next pass if
-        /// one of the other type follows. Up to 7.2.
+        /// Each event costs at that moment, for its group and all groups above it. A burst of one type has
+        /// halved itself away by the next pass if a burst of the other type follows.
         Events = "events",
-        /// As a pass begins, from counters that are kept anyway, as of their last flush: for the target alone, and the order of events
-        /// between two passes does not matter. Since 7.3.
+        /// A pass adds costs as it begins, from counters that are kept anyway, as of their last flush. Only the
+        /// target's costs count, and the order of events between two passes does not matter.
         Counters = "counters",
     }
 }
 
 choice! {
-    /// What a swappiness of 0 asks of the cost model.
+    /// What a swappiness of 0 means to the cost model.
     SwappinessZero {
-        /// No anonymous memory is taken for a group's own limit. For the machine it is only where file memory is nearly gone.
-        /// Since Linux 3.5.
+        /// Reclaim takes no anonymous memory for a group's own limit. For the machine it takes some only when
+        /// file memory is nearly gone.
         Never = "never",
-        /// One part of 201: every swappiness counts as one more. Before Linux 3.5.
+        /// Anonymous memory gets one part of 201 of the pressure, because every swappiness counts as one more.
         OnePart = "one_part",
     }
 }
@@ -44,33 +45,35 @@ choice! {
 choice! {
     /// How MGLRU's controller chooses the type to evict.
     TypeRule {
-        /// The type with the older oldest generation; at equal age, refaults of one tier 0 against those of the other, and
-        /// the tier index against the other type. Linux 6.1 to 6.13.
+        /// The controller evicts the type with the older oldest generation. At equal age it compares the
+        /// refaults of both tiers 0. It finds the tier index against the other type.
         Linux6_12 = "6.12",
-        /// Refaults of all tiers of one type against those of the other, whatever their age; the tier index within the type.
+        /// The controller compares the refaults of all tiers of both types, whatever their age. It finds the
+        /// tier index within the type.
         Linux6_16 = "6.16",
     }
 }
 
 choice! {
-    /// How much worse a tier may fare than tier 0 before it is protected.
+    /// How much worse a tier may do than tier 0 before it is protected.
     RefTierGains {
-        /// Linux 6.12: twice as many refaults per eviction. Sparing a tier costs all others room, so it has to fare clearly
-        /// worse, not a little.
+        /// Twice as many refaults per eviction. Sparing a tier takes memory from all others, so the tier has to
+        /// do clearly worse, not a little.
         OneToTwo = "1:2",
-        /// Linux 6.16: half as many again, so that read pages are spared sooner.
+        /// Half as many refaults per eviction again, so that pages that are read are spared sooner.
         TwoToThree = "2:3",
     }
 }
 
 choice! {
-    /// What a tier is compared with, where that is a tier of its own type.
+    /// What a tier is compared with, if that is a tier of its own type.
     TierReference {
-        /// Tier 0. Up to 7.3.
+        /// A tier is compared with tier 0.
         Lowest = "tier_0",
         /// A tier is compared with the tier below it.
         Neighbour = "tier_below",
-        /// All tiers below, taken together: what its pages would have to make room for. MGLRU-FG.
+        /// A tier is compared with all tiers below it together, whose pages would have to make room for its
+        /// own. MGLRU-FG does so.
         AllBelow = "all_below",
     }
 }
@@ -88,11 +91,11 @@ rules! {
     "balance.cost": cost: CostRule = CostRule::Events,
         [CostRule::Io => "5.8..6.1" "A", CostRule::Events => "6.2..7.2" "B h", CostRule::Counters => "7.3.." "D M"],
         Some(("swappiness.toml", "counters")),
-        "What costs, and when running costs are brought up to date: pages written and read back (io, up to 6.1), or these 32 times and pages scanned in vain once (since 6.2), so that a type most of whose pages are in use is scanned less; at each event, for a group and all above it (up to 7.2), or as a pass begins, from counters as of their last flush (since 7.3), which takes no lock and does not forget an early burst for a later one.";
+        "What costs, and when running costs are brought up to date. `io`: a page written or read back costs one. `events`: it costs 32, and a page scanned in vain costs one, so that a type whose pages are mostly in use is scanned less. Both add the cost at each event, for a group and all groups above it. `counters`: a pass adds costs as it begins, from counters as of their last flush. This takes no lock and does not forget an early burst for a later one.";
     "balance.swappiness_zero": swappiness_zero: SwappinessZero = SwappinessZero::Never,
         [SwappinessZero::OnePart => "..3.4" "S", SwappinessZero::Never => "3.5.." "S"],
         Some(("regressions/c9-swappiness-zero.toml", "one_part")),
-        "What a swappiness of 0 means to running costs: a group never swaps for its own limit, and the machine does only when it is short of file memory (since 3.5), or a small part of the pressure is anonymous memory's all the same.";
+        "What a swappiness of 0 means to running costs. `never`: a group does not swap for its own limit, and the machine swaps only when it is short of file memory. `one_part`: anonymous memory gets a small part of the pressure all the same.";
     "balance.controller": controller: bool = true,
         [true => "6.1.." "A B C D", false => "never" ""],
         Some(("tiers-of-read-pages.toml", "false")),
@@ -104,16 +107,16 @@ rules! {
     "balance.type_rule": type_rule: TypeRule = TypeRule::Linux6_12,
         [TypeRule::Linux6_12 => "6.1..6.13" "A E B", TypeRule::Linux6_16 => "6.14.." "C"],
         Some(("mechanisms.toml", "6.16")),
-        "How the controller picks the type: the one with the older generation first, then tier 0 against tier 0 (6.12), or all tiers by refaults alone (6.16).";
+        "How the controller picks the type to evict. `6.12`: the type with the older generation first, then tier 0 against tier 0. `6.16`: all tiers by refaults alone.";
     "balance.ref_tier_gains": ref_tier_gains: RefTierGains = RefTierGains::OneToTwo,
         [RefTierGains::OneToTwo => "6.1..6.13" "A B", RefTierGains::TwoToThree => "6.14.." "C"],
         Some(("tiers-of-read-pages.toml", "2:3")),
-        "How much worse than tier 0 a tier may fare before it is protected: 1:2 (6.12, and fg3) or 2:3 (6.16).";
+        "How much worse than tier 0 a tier may do before it is protected: 1:2, as also in the posting of fg3, or 2:3.";
     "balance.tier_reference": tier_reference: TierReference = TierReference::Lowest,
         [TierReference::Lowest => "6.1.." "S", TierReference::Neighbour => "posted" "",
             TierReference::AllBelow => "posted" ""],
         Some(("gets-among-scans.toml", "tier_0")),
-        "What a tier is compared with before it is protected: tier 0 (up to 7.3), the tier below, or all tiers below together (fg3). What is posted of fg3 leaves open which of the last two.";
+        "What a tier is compared with before it is protected: tier 0, the tier below, or all tiers below together. What is posted of fg3 leaves open which of the last two.";
 }
 
 impl TierReference {

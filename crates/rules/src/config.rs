@@ -161,7 +161,7 @@ parameters! {
         "0: every access shows, as with a small cache that is flushed often.";
     Kernel "folio_batch": folio_batch: usize = 31, Values::Number(1, 255), "folios",
         "Folios a CPU collects before it takes the lruvec lock."
-        "31 since 6.9."
+        "31 is the kernel's."
         eras ["14" => "..4.14" "I", "15" => "4.15..6.8" "A", "31" => "6.9.." "B C"];
     Kernel "charge_stock": charge_stock: u64 = 64, Values::Number(1, 4096), "pages",
         "Pages a CPU charges to a cgroup ahead of use."
@@ -175,7 +175,7 @@ parameters! {
         "The kernel's BLK_MAX_REQUEST_COUNT.";
     Kernel "swap.zero_map": zero_map: bool = true, Values::Bool, "",
         "A page of zeroes that is swapped out is a bit of its slot: nothing is written or compressed, and nothing is read when it comes back."
-        "true since 6.12; before, zswap and zram had to find such pages."
+        "true is the kernel's. Without it, zswap and zram have to find such pages."
         eras ["false" => "..6.11" "A", "true" => "6.12.." "B C D"];
     Kernel "zswap.enabled": zswap_enabled: bool = false, Values::Bool, "",
         "Pages that are swapped out are compressed into memory first, in front of the swap device."
@@ -209,7 +209,7 @@ parameters! {
         "never: folios are single pages, as on the machines whose recordings this is compared with. Distributions differ: most have madvise or always, and so keep up to 67584 kB free.";
     Kernel "transparent_hugepage_defrag": hugepage_defrag: HugepageDefrag = HugepageDefrag::Madvise, Values::Choice(HugepageDefrag::NAMES), "",
         "What a fault does for a huge page where no block is free: it reclaims and compacts, which stalls its task (always); it asks kswapd and kcompactd for blocks and takes single pages meanwhile (defer); it takes single pages (never); or it stalls in mappings that ask for huge pages (`task.object.hugepage`), and defers (defer+madvise) or does nothing (madvise) in others. While it runs: /sys/kernel/mm/transparent_hugepage/defrag."
-        "madvise since 4.6, always before. Which distributions change it is not known here."
+        "madvise is the kernel's. Which distributions change it is not known here."
         eras ["always" => "..4.5" "m", "madvise" => "4.6.." "m"];
     Kernel "sched.numa_balancing.scan_delay_ms": scan_delay_ms: u32 = 1000, Values::Number(0, 1_000_000), "ms",
         "CPU time of a new thread before memory tiering looks at its memory, and time that a new mapping is left alone."

@@ -4,23 +4,27 @@ use crate::choice::choice;
 use crate::switch::rules;
 
 choice! {
-    /// Which advice on a mapping takes the meaning from uses of its pages (`vma_has_recency`).
+    /// The hints after which uses of a mapping's pages do not count as recency (`vma_has_recency`).
     Recency {
-        /// Sequential: a use does not count, whoever finds it. Random: it counts where the reverse map finds it and at exit, but walks pass by the
-        /// mapping, and a fault is no sign of use. POSIX_FADV_NOREUSE: none. Up to 6.2.
+        /// MADV_SEQUENTIAL: no use of such a mapping counts. With MADV_RANDOM, uses count that the reverse map
+        /// finds or that exist at exit, but walks skip the mapping, and a fault is no sign of use.
+        /// POSIX_FADV_NOREUSE has no effect.
         Sequential = "sequential",
-        /// Sequential, random, and POSIX_FADV_NOREUSE of the open file: uses are not even looked for. Since 6.3.
+        /// MADV_SEQUENTIAL, MADV_RANDOM, and POSIX_FADV_NOREUSE of the open file: reclaim does not even look
+        /// for uses.
         AllAdvice = "all_advice",
     }
 }
 
 choice! {
-    /// What a look around makes of the entries that it finds young.
+    /// What a look around does with the page-table entries that it finds young.
     Neighbours {
-        /// Fewer than 15 pages of older generations are promoted through the activation batch; more become youngest at once. The entry of the page in hand is among those
-        /// looked at and counts as its second use, so that reclaim activates the page. 6.1.
+        /// A look around promotes fewer than 15 pages of older generations through the activation batch, and
+        /// makes 15 or more youngest directly. The page that reclaim is checking has its entry among those
+        /// looked at. That entry counts as a second use, so reclaim activates the page.
         AtOnce = "6.1",
-        /// All are promoted through the activation batch. The page in hand is kept where this was its first use. Since 6.12.
+        /// A look around promotes all of them through the activation batch. Reclaim keeps the page that it is
+        /// checking if this was its first use.
         Batched = "6.12",
     }
 }
@@ -52,11 +56,11 @@ rules! {
     "harvest.neighbours": neighbours: Neighbours = Neighbours::Batched,
         [Neighbours::AtOnce => "generations 6.1..6.1" "A", Neighbours::Batched => "generations 6.12.." "B C"],
         Some(("mechanisms.toml", "6.1")),
-        "What a look around makes of what it finds. With 15 young neighbours or more they are youngest at once, and the page in hand is activated (6.1); or each is promoted through the activation batch, and the page in hand is kept (6.12), which is the same generation, without a swap slot given up and without a count of activations.";
+        "What a look around does with the young entries that it finds. `6.1`: it makes 15 or more pages youngest directly, and reclaim activates the page that it is checking. `6.12`: it promotes each page through the activation batch, and reclaim keeps the page that it is checking. That page ends in the same generation, but keeps its swap slot and is not counted as activated.";
     "harvest.recency": recency: Recency = Recency::AllAdvice,
         [Recency::Sequential => "..6.2" "A", Recency::AllAdvice => "6.3.." "B m"],
         Some(("regressions/c14-random-uses-that-counted.toml", "sequential")),
-        "Which advice on a mapping takes the meaning from uses of its pages. madvise(MADV_SEQUENTIAL) alone, while uses of a mapping advised random count where the reverse map finds them (up to 6.2), or either and POSIX_FADV_NOREUSE of the open file (since 6.3): whoever says that uses tell nothing loses pages sooner to others.";
+        "Which hints make uses of a mapping's pages count for nothing, so that its program loses pages sooner to others. `sequential`: madvise(MADV_SEQUENTIAL) alone; after MADV_RANDOM, uses count if the reverse map finds them. `all_advice`: both, and POSIX_FADV_NOREUSE of the open file.";
     "harvest.mm_skip": mm_skip: bool = true,
         [true => "6.1.." "A B C D", false => "never" ""],
         Some(("groups-by-age.toml", "false")),

@@ -54,9 +54,10 @@ const NAMES: [&str; LISTS.len()] = {
 choice! {
     /// What reclaim walks while a group is switched between generations and two lists.
     Switching {
-        /// Both: nothing is ever out of reach.
+        /// Reclaim walks both, so that no page is ever out of reach.
         Both = "both",
-        /// The new ones only, as before the bug was mended (merged in March 2026): a false OOM where the group is at its limit.
+        /// Reclaim walks the new lists only, which ends in a false OOM if the group is at its limit. The fix
+        /// was merged in March 2026.
         NewOnly = "new_only",
     }
 }
@@ -64,12 +65,13 @@ choice! {
 choice! {
     /// How accesses are counted, and what a young page-table entry does.
     References {
-        /// WORKINGSET is set by the second access; a walk that finds a page young makes it youngest at once.
+        /// The second access sets WORKINGSET. A walk that finds a page young makes it youngest directly.
         Linux6_12 = "6.12",
-        /// WORKINGSET is set by the fifth access; a page that was only mapped is made youngest when found young twice.
+        /// The fifth access sets WORKINGSET. A page that was only mapped becomes youngest when it is found
+        /// young twice.
         Linux6_16 = "6.16",
-        /// Three bits are one number, 0 to 7, to which every access adds, read or mapped; it promotes the page by itself. MGLRU-FG, as
-        /// posted for the third time in October 2026.
+        /// Three bits are one number, 0 to 7, to which every access adds, read or mapped. It promotes the page
+        /// by itself. MGLRU-FG, as posted for the third time in October 2026.
         Frequency = "fg3",
     }
 }
@@ -79,7 +81,7 @@ choice! {
     Gauges {
         /// The two youngest generations are active: when one is opened, a whole generation becomes inactive at once.
         Generations = "generations",
-        /// Pages that were accessed three times are. Only with the references of MGLRU-FG.
+        /// Pages that were accessed three times are active. Only with the references of MGLRU-FG.
         Count = "count",
     }
 }

@@ -44,26 +44,26 @@ rules! {
         [true => "two_lists .." "A B C D", true => "generations 6.1..6.13" "A B",
             false => "generations 6.14..7.2" "C", true => "generations 7.3.." "D"],
         Some(("program-code.toml", "false")),
-        "A page of a program's code stays active after one use. 6.16 dropped this for generations, where used pages are young anyway; 7.3 has it again, as there a page has to be found used twice by then.";
+        "A page of a program's code stays active after one use. For a time MGLRU had no such rule, because used pages were young anyway. It has the rule again, because a page now has to be found used twice to be young.";
     "reclaim.proactive_counters": proactive_counters: bool = false,
         [false => "..6.14" "A B", true => "6.15.." "M C"],
         Some(("proactive-reclaim.toml", "true")),
-        "What memory.reclaim scans and takes is counted as pgscan_proactive and pgsteal_proactive (since 6.15); before, as direct reclaim.";
+        "What memory.reclaim scans and takes is counted as pgscan_proactive and pgsteal_proactive. Without it, as direct reclaim.";
     "workingset.swap_room": swap_room: SwapRoom = SwapRoom::Evictor,
         [SwapRoom::Reader => "..6.7" "A m", SwapRoom::Evictor => "6.8.." "B m"],
         Some(("regressions/c13-room-that-a-page-could-not-have-had.toml", "reader")),
-        "A refault's distance is compared with anonymous lists, too, where there is swap room: of the group that reads the page in (up to 6.7), or of the group whose limit evicted it (since 6.8). By the first a page looks as if it had been near where its group may swap, although what evicted it could take no anonymous memory, and the other way round.";
+        "Whose free swap decides whether a refault's distance is compared with anonymous lists, too: that of the group that reads the page in (reader), or of the group whose limit evicted it (evictor). With reader, a page can look near because its own group may swap, although the group that evicted it could take no anonymous memory, and the other way round.";
     "workingset.counters": refault_counters: RefaultCounters = RefaultCounters::Refaults,
         [RefaultCounters::Refaults => "two_lists .." "A B C D", RefaultCounters::Protected => "generations 6.1..6.4" "A h m",
             RefaultCounters::Refaults => "generations 6.5.." "B C D h m"],
         Some(("tiers-of-read-pages.toml", "protected")),
-        "What refaults of generations are counted as. workingset_refault counts recent ones alone and workingset_activate pages that eviction protects (6.1 to 6.4), so that there are activations without refaults; or each refault, and recent ones as activations (since 6.5).";
+        "What refaults of generations are counted as. `protected`: workingset_refault counts recent ones alone and workingset_activate pages that eviction protects, so that there are activations without refaults. `refaults`: workingset_refault counts each refault, and workingset_activate recent ones.";
     "workingset.recency": workingset: Workingset = Workingset::Distance,
         [Workingset::CountOnly => "two_lists ..3.14" "S", Workingset::Distance => "two_lists 3.15.." "S",
             Workingset::OldestGeneration => "generations 6.1..6.13" "A B",
             Workingset::AnyGeneration => "generations 6.14.." "C D"],
         Some(("regressions/m13-no-refault-distance.toml", "distance")),
-        "Which refaults say that a page was evicted too early: by distance (classic), by the oldest generation (6.12), by any generation (6.16), or none.";
+        "Which refaults say that a page was evicted too early: by distance (distance), by the oldest generation (oldest_generation), by any generation (any_generation), or none (count_only).";
 }
 
 rules! {
@@ -77,58 +77,58 @@ rules! {
     "readahead.window": readahead_window: ReadaheadWindow = ReadaheadWindow::TwoFunctions,
         [ReadaheadWindow::OneFunction => "6.1..6.10" "A m", ReadaheadWindow::TwoFunctions => "6.12.." "B C D m"],
         Some(("mapped-or-read.toml", "one_function")),
-        "How a read decides what is read ahead: a miss and a marked page each for itself (since 6.12), or both alike (6.1 to 6.10). Then a miss just behind the last window goes on with the next two at once, where it would begin anew: readers that skip pages are read ahead for more.";
+        "How a read decides what is read ahead: a miss and a marked page each in their own way (two_functions), or both alike (one_function). With one function, a miss just behind the last window immediately goes on with the next two, where it would otherwise begin anew. Readers that skip pages are then read ahead for more.";
     "lru.memcg_lru": memcg_lru: bool = true,
         [false => "6.1..6.2" "A", true => "6.3.." "M E B C"],
         Some(("groups-by-age.toml", "false")),
-        "Reclaim for the whole machine comes by groups that keep generations in the order of the memcg LRU: those that were aged or had nothing to give come last. Without it, it walks the tree of groups, as two lists do.";
+        "Reclaim for the whole machine visits groups that keep generations in the order of the memcg LRU: those that were aged or had nothing to give come last. Without it, it walks the tree of groups, as two lists do.";
     "lru.memcg_lru_restart": memcg_lru_restart: bool = false,
         [true => "rests ..6.2" "A", true => "6.3..6.6.7" "M", false => "6.6.8.." "M E B"],
         Some(("groups-by-age.toml", "true")),
-        "Reclaim that has emptied the old generation of groups goes on with the next, and ages groups again that it has just aged (6.3 to 6.6.7).";
+        "Reclaim that has emptied the old generation of groups goes on with the next, and ages groups again that it has just aged.";
     "reclaim.protection": protection: ProtectionRule = ProtectionRule::TopDown,
         [ProtectionRule::TopDown => "..6.2" "A", ProtectionRule::AsVisited => "6.3..6.10" "h m",
             ProtectionRule::KswapdOnly => "6.11..7.3.3" "B C h m",
             ProtectionRule::TopDown => "7.3.4.." "D"],
         Some(("regressions/m9-protection-of-grandchildren.toml", "as_visited")),
-        "Reclaim for the machine that comes by groups in the order of the memcg LRU goes by protection as it is (up to 6.2, and since 7.3.4), by what was worked out for the parent when reclaim last came by that, so that a group below a group is not protected before (6.3 to 6.10), or by what kswapd has worked out last, whoever reclaims (6.11 to 7.3.3).";
+        "Which protection counts when reclaim for the machine visits groups in the order of the memcg LRU. `top_down`: what the settings say now. `as_visited`: what was worked out for the parent when reclaim last visited it, so that a group below a group is not protected before. `kswapd_only`: what kswapd worked out last, for all reclaimers.";
     "reclaim.awake_nodes": awake_nodes: AwakeNodes = AwakeNodes::Used,
         [AwakeNodes::Used => "..6.17" "S", AwakeNodes::PassedBy => "6.18.." "S"],
         Some(("regressions/n1-a-node-that-others-keep-short.toml", "passed_by")),
-        "What the first try of a request makes of a node whose kswapd is awake: it takes memory there down to the low mark (up to 6.17), or passes it by where another node has room (since 6.18). The rule is the machine's.";
+        "How the first try of a request treats a node whose kswapd is awake. `used`: it takes memory there down to the low watermark. `passed_by`: it skips the node if another has free memory. The rule is the machine's.";
     "reclaim.laptop_mode": laptop_mode: LaptopMode = LaptopMode::Priority,
         [LaptopMode::Scanned => "..2.6.35" "S", LaptopMode::Priority => "6.1..6.19" "A B",
             LaptopMode::Ignored => "7.2.." "C"],
         Some(("laptop-mode.toml", "ignored")),
-        "What vm.laptop_mode is to reclaim: it writes nothing above priority 9 (up to 6.19 or later), nothing until it has looked at half as many pages again as it wants, and then has all written (2010), or it is nothing to it (by 7.2).";
+        "What vm.laptop_mode means to reclaim. `priority`: it writes nothing above priority 9. `scanned`: it writes nothing until it has scanned half as many pages again as it wants, and then has all written. `ignored`: nothing.";
     "reclaim.gate": gate: bool = true,
         [false => "..3.5" "m", true => "3.6.." "A B C D m"],
         Some(("regressions/c1-a-walk-of-all-groups.toml", "false")),
-        "Tasks that need a page wait for kswapd where less than half of the minimum is free. Without it (2010) they go on to reclaim for themselves, and may use up what kswapd needs for its own work.";
+        "Tasks that need a page wait for kswapd while less than half of the minimum is free. Without it they go on to reclaim for themselves, and may use up what kswapd needs for its own work.";
     "reclaim.compact_gap": compact_gap: CompactGap = CompactGap::TwiceTheBlock,
         [CompactGap::TwiceTheBlock => "..7.1" "A B", CompactGap::Capped => "7.2.." "C D"],
         Some(("huge-pages-under-load.toml", "capped")),
-        "How many pages reclaim for a block frees before it leaves the rest to compaction: twice the block (up to 7.1), or no more than 32 (since 7.2).";
+        "How many pages reclaim for a block frees before it leaves the rest to compaction: twice the block (twice_the_block), or no more than 32 (capped).";
     "reclaim.lumpy": lumpy: bool = false,
         [true => "..3.4" "S", false => "3.5.." "S"],
         Some(("huge-pages-under-load.toml", "true")),
-        "Who needs a block of pages reclaims whole blocks around the oldest pages, used or not, and waits for what is being written (2007 to 2012, on two lists). Without it, single pages are reclaimed and compaction moves the others out of the way.";
+        "A task that needs a block of pages reclaims whole blocks around the oldest pages, used or not, and waits for what is being written. Only on two lists. Without it, single pages are reclaimed and compaction moves the others out of the way.";
     "reclaim.gives_up": gives_up: GivesUp = GivesUp::AfterRetries,
         [GivesUp::Unreclaimable => "..4.6" "S", GivesUp::AfterRetries => "4.7.." "S"],
         None,
-        "When a request that finds no page asks for someone's end: after 16 rounds without any (since 4.7), or when six times as many pages were looked at as there are on the lists, and none was freed meanwhile (2010). It decides where tasks may not write what they meet and wait for kswapd, as in the series of 2010: 16 rounds are soon over then. No shipped scenario's counters change.";
+        "When a request that finds no page invokes the OOM killer. `after_retries`: after 16 rounds without any page. `unreclaimable`: when six times as many pages were scanned as the lists hold, and none was freed meanwhile. It decides where tasks may not write what they meet and wait for kswapd, as in the series of 2010: 16 rounds are soon over then. No shipped scenario's counters change.";
     "reclaim.trim_retry": trim_retry: bool = true,
         [false => "..6.8" "A m", true => "6.10.." "B m"],
         Some(("regressions/c12-dirty-pages-seen-twice.toml", "false")),
-        "Where a whole run of kswapd has freed nothing and spared anonymous memory for idle page cache, it runs once more without sparing it (since 6.10). Without it that was all, and kswapd has failed once.";
+        "If a whole run of kswapd has freed nothing and spared anonymous memory for idle page cache, kswapd runs once more without sparing it. Without it, the run has failed.";
     "reclaim.initial_priority": initial_priority: InitialPriority = InitialPriority::BySize,
         [InitialPriority::Default => "generations 6.1..6.2" "A m", InitialPriority::BySize => "generations 6.11.." "B m"],
         Some(("groups-by-age.toml", "12")),
-        "The priority at which reclaim for the machine begins where it keeps generations: that of other calls (up to 6.2), or a stronger one, the more is wanted of the inactive lists (in the form of 6.11; 6.3 to 6.10 had others).";
+        "The priority at which reclaim for the machine begins where it keeps generations: that of other calls (12), or a stronger one, the larger the wanted share of the inactive lists is (by_size). Kernels in between had other forms, which are not modelled.";
     "reclaim.kswapd_reset": kswapd_reset: KswapdReset = KswapdReset::AnyProgress,
         [KswapdReset::AnyProgress => "..6.19" "A B", KswapdReset::Balanced => "7.0.." "C"],
         Some(("regressions/k1-kswapd-that-never-gives-up.toml", "balanced")),
-        "Where kswapd has given up on a node, it tries again when anyone reclaims a page there (up to 6.19), or only once enough is free (since 7.0). By the first, a group above its memory.high keeps kswapd awake for nothing.";
+        "When kswapd tries a node again that it has given up: when any reclaimer frees a page there (any_progress), or only once enough is free (balanced). With any_progress, a group above its memory.high keeps kswapd awake for nothing.";
 }
 
 /// Every rule's value.

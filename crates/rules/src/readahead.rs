@@ -5,9 +5,9 @@ use crate::choice::choice;
 choice! {
     /// How a read decides which pages are read ahead.
     ReadaheadWindow {
-        /// A miss and a marked page decide each for itself. Since Linux 6.12.
+        /// A miss and a marked page each decide in their own way.
         TwoFunctions = "two_functions",
-        /// Both decide alike. Linux 6.1.
+        /// A miss and a marked page decide alike.
         OneFunction = "one_function",
     }
 }

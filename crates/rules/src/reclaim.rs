@@ -15,26 +15,29 @@ use crate::choice::choice;
 use crate::switch::rules;
 
 choice! {
-    /// When who decides by the statistics of groups brings them up to date before.
+    /// When statistics of groups are brought up to date before a decision that rests on them.
     FlushRule {
-        /// When the periodic worker is late by a whole period. Linux 6.12.
+        /// The task that decides flushes them if the periodic worker is late by a whole period.
         WorkerLate = "6.12",
-        /// When the CPUs have told the group of enough updates, its own and those below. Since Linux 6.8.
+        /// The task that decides flushes them if the CPUs have reported enough updates of the group, its own
+        /// and those below.
         GroupUpdates = "6.8",
-        /// When the CPUs have told the machine of enough updates, whichever groups'. Linux 5.16 to 6.7.
+        /// The task that decides flushes them if the CPUs have reported enough updates of the machine,
+        /// whichever groups they are of.
         Updates = "6.1",
     }
 }
 
 choice! {
-    /// Which groups a call looks at that reclaims for a limit, or for a task that needs a page, where a tree of groups is walked.
+    /// Which groups a call visits that reclaims for a limit, or for a task that needs a page, if it walks a
+    /// tree of groups.
     TreeWalk {
-        /// A part: reclaimers share one walk, and a call that found nothing in its part looks at all groups before it gives up.
-        /// Since Linux 6.10.
+        /// A call visits a part: reclaimers share one walk. A call that found nothing in its part visits all
+        /// groups before it gives up.
         Shared = "shared",
-        /// All groups at every priority. Linux 5.4 to 6.9.
+        /// A call visits all groups at every priority.
         Full = "full",
-        /// A part, and nothing more before it gives up. Before Linux 5.4.
+        /// A call visits its part, and nothing more before it gives up.
         SharedOnly = "shared_only",
     }
 }
@@ -42,32 +45,35 @@ choice! {
 choice! {
     /// Which reclaimers write a dirty page of a file that they meet.
     FileWriteback {
-        /// All that may enter a file system. Linux up to 3.1.
+        /// All reclaimers that may enter a file system.
         Any = "any",
-        /// All but tasks that reclaim for the machine: they pass dirty pages by, have the flusher write as many, and wait. The
-        /// series "avoid overflowing of stack during page reclaim" of 2010.
+        /// All reclaimers except tasks that reclaim for the machine. Such a task skips dirty pages, has the
+        /// flusher write as many, and waits. The series "avoid overflowing of stack during page reclaim" of
+        /// 2010.
         NotDirect = "not_direct",
-        /// kswapd, once it is in earnest. Linux 3.2 to 4.10.
+        /// kswapd alone, once its priority is below 10.
         KswapdOnly = "kswapd_only",
-        /// kswapd, a page that it meets a second time, where nothing but dirty pages came to the end of the lists. Linux 4.11 to
-        /// 6.15, on file systems that write single pages at all.
+        /// kswapd alone, a page that it meets a second time when nothing but dirty pages came to the end of the
+        /// lists. The file system has to write single pages.
         SeenTwice = "seen_twice",
-        /// Nobody. Linux since 6.16, and before that on ext4 and XFS, which have no way to write a single page.
+        /// No reclaimer: reclaim does not write files, or the file system can't write a single page, as later
+        /// ext4 and XFS.
         Never = "never",
     }
 }
 
 choice! {
-    /// By which settings of the groups above a group is protected that reclaim for the machine comes by in the order of the memcg LRU.
+    /// Which ancestors' settings protect a group that reclaim for the machine visits in the order of the memcg
+    /// LRU.
     ProtectionRule {
-        /// By those that they have now, worked out from the top down: where groups are walked by their tree, and queued for the
-        /// release after 7.3.
+        /// The settings that they have now, worked out from the top down, as in a walk of the tree of groups.
         TopDown = "top_down",
-        /// By what was worked out for its parent when reclaim last came by that, which is nothing before. Linux 6.3 to 6.10.
+        /// What was worked out for the parent when reclaim last visited it. Before its first visit, nothing.
         AsVisited = "as_visited",
-        /// By what kswapd has worked out before its last pass over the node, which is nothing before its first: who else reclaims for
-        /// the machine works nothing out. 6.11 to 7.3: it came with the mending of the second rule, was found in September 2026, and
-        /// mended it is the first one again.
+        /// What kswapd worked out before its last pass over the node. Before its first pass, nothing: other
+        /// reclaimers for the machine work nothing out. This rule came with the fix of
+        /// [`ProtectionRule::AsVisited`]. It was found in September 2026, and its fix is
+        /// [`ProtectionRule::TopDown`] again.
         KswapdOnly = "kswapd_only",
     }
 }
@@ -77,80 +83,85 @@ choice! {
     AnonWriteback {
         /// All reclaimers.
         Any = "any",
-        /// All but tasks that reclaim for the machine, as the third posting of the series of 2010 had it.
+        /// All reclaimers except tasks that reclaim for the machine, as in the third posting of the series of
+        /// 2010.
         NotDirect = "not_direct",
     }
 }
 
 choice! {
-    /// What a request to `memory.reclaim` with `swappiness=max` means: anonymous memory only.
+    /// What a request to `memory.reclaim` with `swappiness=max` does, which asks for anonymous memory only.
     AnonOnly {
-        /// There is no such request. Up to 6.15.
+        /// The file does not accept such a request.
         Absent = "absent",
-        /// File memory instead, where no anonymous page can be swapped or demoted: no swap is told from a swappiness of 0. 6.16 to
-        /// 7.2.
+        /// The request takes file memory if no anonymous page can be swapped or demoted: reclaim does not
+        /// distinguish a lack of swap from a swappiness of 0.
         OrFile = "or_file",
-        /// Nothing is taken there. Since 7.3.
+        /// The request takes nothing if no anonymous page can be swapped or demoted.
         Strict = "strict",
     }
 }
 
 choice! {
-    /// What a signal does to a request to `memory.reclaim` that is under way.
+    /// What a signal does to a request to `memory.reclaim` that is in progress.
     OnSignal {
-        /// Nothing: the request goes on until it has what it was asked for or gives up, and the signal is answered after that.
+        /// Nothing: the request continues until it has what it asked for or gives up, and the signal is handled
+        /// after that.
         GoesOn = "goes_on",
-        /// The request ends after the call of reclaim that is under way, and its write fails (EINTR). A call is for a quarter of what is left.
+        /// The request ends after the current call of reclaim, and its write fails (EINTR). A call is for a
+        /// quarter of what is left.
         BetweenCalls = "between_calls",
-        /// The request ends after its batch, and its write fails (EINTR). Our source tells of generations. A request knows no lists, so two
-        /// lists have it too.
+        /// The request ends after its batch, and its write fails (EINTR). The source describes MGLRU alone. A
+        /// request knows no lists, so classic LRU does so here, too.
         Ends = "ends",
     }
 }
 
 choice! {
-    /// When reclaim asks the flushers to write all that is dirty.
+    /// When reclaim asks the flushers to write all dirty pages.
     FlusherWake {
-        /// Never: generations as of 6.1 to 6.9.
+        /// Reclaim never asks.
         Never = "never",
-        /// A pass over a group's lists has met nothing but dirty pages. Generations as of 6.12.
+        /// Reclaim asks after a pass over a group's lists that met nothing but dirty pages.
         Pass = "pass",
-        /// A batch holds nothing but dirty pages. Two lists, and generations since 7.2.
+        /// Reclaim asks after a batch of nothing but dirty pages.
         Batch = "batch",
-        /// A call has looked at half as many pages again as it wants to free. Linux up to 3.x.
+        /// Reclaim asks after a call has scanned half as many pages again as it wants to free.
         Scanned = "scanned",
     }
 }
 
 choice! {
-    /// Whether reclaim for a group of cgroup v1 waits where it has asked the flushers to write. There, nobody who dirties pages of
-    /// a group is slowed down before the group is full of them.
+    /// Whether reclaim for a group of cgroup v1 waits after it has asked the flushers to write. In v1, tasks
+    /// that dirty pages of a group are not slowed down before the group is full of them.
     V1Throttle {
-        /// Reclaim doesn't wait. Generations before 7.1, but for late versions of 6.12.
+        /// Reclaim doesn't wait.
         Off = "off",
-        /// After a pass. Generations of 7.1, and of 6.12.117.
+        /// Reclaim waits after a pass.
         AfterPass = "after_pass",
-        /// After a batch. Two lists, and generations since 7.2.
+        /// Reclaim waits after a batch.
         Batch = "batch",
     }
 }
 
 choice! {
-    /// How reclaimers wait for pages that are being written.
+    /// How reclaimers wait for pages under writeback.
     Stalls {
-        /// For a reason, as short as that asks for, and until it is gone. Linux since 5.16.
+        /// A reclaimer waits for a reason, as briefly as the reason allows, and until it is gone.
         Throttle = "throttle",
-        /// For a tenth of a second, or until a device is no longer congested, whatever the reason. 2010.
+        /// A reclaimer waits for a tenth of a second, or until a device is no longer congested, whatever the
+        /// reason.
         CongestionWait = "congestion_wait",
     }
 }
 
 choice! {
-    /// What a reclaimer does with a dirty page of a file whose device has as many requests as it takes, but for a few.
+    /// What a reclaimer does with a dirty page of a file if the request queue of the device is nearly full.
     CongestedQueue {
-        /// The reclaimer submits the write, and sleeps until there is room.
+        /// The reclaimer submits the write, and sleeps until a request is free.
         Waits = "waits",
-        /// The reclaimer keeps the page. kswapd writes all the same, and so does a task in the middle of a write of its own. 2010.
+        /// The reclaimer keeps the page. kswapd writes all the same, and so does a task in the middle of its
+        /// own write.
         Keeps = "keeps",
     }
 }
@@ -160,29 +171,32 @@ choice! {
     Writepage {
         /// The file system writes it.
         Obeys = "obeys",
-        /// The file system marks the page dirty again and leaves it to the flusher, because a reclaimer's stack may be deep. Reclaim has begun a write all the
-        /// same, by its counters and tracepoints. XFS and btrfs of mid-2010, and most of ext4, whoever reclaims.
+        /// The file system marks the page dirty again and leaves it to the flusher, because a reclaimer's stack
+        /// may be deep. The counters and tracepoints of reclaim show a write all the same. XFS and btrfs of
+        /// mid-2010 did so for every reclaimer, and ext4 mostly.
         Redirties = "redirties",
     }
 }
 
 choice! {
-    /// What anonymous memory is to a reclaimer of two lists that may do no I/O.
+    /// How a reclaimer that may do no I/O treats anonymous memory on the active and inactive lists.
     NoioAnon {
-        /// Scanned like any other, and all of it kept that is not in the swap cache already. Up to 7.3.
+        /// The reclaimer scans it like any other, and keeps all pages that are not in the swap cache already.
         Scan = "scan",
-        /// Left alone where less than a 64th of it is in the swap cache: a pass over it had looked at 93,000 pages and freed none. Queued
-        /// for the release after 7.3.
+        /// The reclaimer leaves it alone if less than a 64th of it is in the swap cache. Without that, one
+        /// reported pass scanned 93,000 pages and freed none.
         SkipLowSwapcache = "skip_low_swapcache",
     }
 }
 
 choice! {
-    /// What makes a hopeless node hopeful again, whose kswapd has run sixteen times for nothing.
+    /// What makes kswapd try a node again after sixteen runs for nothing.
     KswapdReset {
-        /// A page that anyone reclaims there. Then kswapd runs and runs beside a group that its `memory.high` makes reclaim. Up to 6.19.
+        /// A page that any reclaimer frees there. kswapd then runs without end next to a group whose
+        /// `memory.high` makes it reclaim.
         AnyProgress = "any_progress",
-        /// A page that anyone reclaims there, but only once enough is free. A run for a boost doesn't count as failed. Since 7.0.
+        /// A page that any reclaimer frees there, but only once enough is free. A run for a watermark boost
+        /// doesn't count as failed.
         Balanced = "balanced",
     }
 }
@@ -200,21 +214,22 @@ choice! {
 choice! {
     /// Whether demotion keeps to the nodes of the group whose pages it moves (`cpuset.mems`).
     DemotionMems {
-        /// Demotion does not ask. Up to 6.15.
+        /// Demotion does not check them.
         Ignored = "ignored",
-        /// Demotion asks for the nearest nodes of the next tier only: where the group has none of them, its pages stay.
+        /// Demotion checks the nearest nodes of the next tier only: if the group has none of them, its pages
+        /// stay.
         NearestOnly = "nearest_only",
-        /// Any slower node of the group will do, the nearest first. By 7.2.
+        /// Demotion uses any slower node of the group, the nearest first.
         Respected = "respected",
     }
 }
 
 choice! {
-    /// Whose the pages of a removed group are.
+    /// Which group owns the pages of a removed group.
     OfflinePages {
-        /// The removed group's own: they stay on its lists until they are reclaimed there. Up to 7.0.
+        /// The removed group owns them: they stay on its lists until they are reclaimed there.
         Keep = "keep",
-        /// The parent's, at the cold end of its lists. Since 7.1.
+        /// The parent owns them, at the cold end of its lists.
         Reparent = "reparent",
     }
 }
@@ -222,73 +237,75 @@ choice! {
 choice! {
     /// How many pages reclaim for a block frees before it leaves the rest to compaction.
     CompactGap {
-        /// Twice the block. Up to 7.1.
+        /// Reclaim frees twice the block.
         TwiceTheBlock = "twice_the_block",
-        /// Twice the block, but no more than a reclaimer's batch of 32: for a huge page it had freed 1024, which tore holes without making
-        /// one. Since 7.2.
+        /// Reclaim frees twice the block, but no more than a reclaimer's batch of 32. For a huge page, twice
+        /// the block is 1024 pages: freeing them tore holes without making a block.
         Capped = "capped",
     }
 }
 
 choice! {
-    /// How many pages of zones that are no use to it a reclaimer passes by on its way to a batch from a list.
+    /// How many pages of zones that it can't use a reclaimer skips on its way to a batch from a list.
     ZoneSkip {
-        /// 32,768; then it takes whatever comes. Since 6.14.
+        /// A reclaimer skips 32,768 pages, and then takes any.
         Bounded = "bounded",
-        /// As many as there are, with the list locked: over 150 million, as was reported of 6.x in 2024. Up to 6.13.
+        /// A reclaimer skips any number of pages, with the list locked. Over 150 million were reported in 2024.
         Unbounded = "unbounded",
     }
 }
 
 choice! {
-    /// What the first try of a request makes of nodes whose kswapd is awake.
+    /// How the first try of a request treats nodes whose kswapd is awake.
     AwakeNodes {
-        /// They are used like others, down to their low mark. Up to 6.17.
+        /// The request uses them like others, down to their low watermark.
         Used = "used",
-        /// They are passed by where another node has room. Since 6.18.
+        /// The request skips them if another node has free memory.
         PassedBy = "passed_by",
     }
 }
 
 choice! {
-    /// How much of what memory.reclaim asks for a call of reclaim is for.
+    /// How much of a request to `memory.reclaim` one call of reclaim is for.
     RequestPart {
-        /// All that is left of it. Up to 6.7.
+        /// A call is for all that is left of the request.
         Whole = "whole",
-        /// A quarter of what is left, a batch at least. Since 6.9.
+        /// A call is for a quarter of what is left, at least a batch.
         Quarter = "quarter",
     }
 }
 
 choice! {
-    /// The priority at which reclaim for the machine begins where it keeps generations.
+    /// The priority at which reclaim for the machine begins if groups keep generations.
     InitialPriority {
-        /// That of other calls, 12. Up to 6.2.
+        /// The priority of other calls, 12.
         Default = "12",
-        /// A stronger one, down to 6, the more is wanted of the inactive lists. Since 6.11.
+        /// A stronger priority, down to 6, the larger the wanted share of the inactive lists is.
         BySize = "by_size",
     }
 }
 
 choice! {
-    /// When a request that finds no page asks for someone's end.
+    /// When a request that finds no page invokes the OOM killer.
     GivesUp {
-        /// After 16 rounds without any page, or when all that could be taken would not do. Since 4.7.
+        /// The request does so after 16 rounds without any page, or when all that could be taken would not be
+        /// enough.
         AfterRetries = "after_retries",
-        /// When six times as many pages were looked at as there are on the lists, and none was freed meanwhile. 2010.
+        /// The request does so after reclaim has scanned six times as many pages as the lists hold, and none
+        /// was freed meanwhile.
         Unreclaimable = "unreclaimable",
     }
 }
 
 choice! {
-    /// What laptop mode (`vm.laptop_mode`) is to reclaim.
+    /// What laptop mode (`vm.laptop_mode`) means to reclaim.
     LaptopMode {
-        /// The reclaimer writes nothing above priority 9. Up to 6.19 or later.
+        /// Reclaim writes nothing above priority 9.
         Priority = "priority",
-        /// The reclaimer writes nothing until it has looked at half as many pages again as it wants, and then asks for all that is
-        /// dirty. 2010.
+        /// Reclaim writes nothing until it has scanned half as many pages again as it wants. It then asks the
+        /// flushers to write all dirty pages.
         Scanned = "scanned",
-        /// Nothing. By 7.2.
+        /// Laptop mode means nothing to reclaim.
         Ignored = "ignored",
     }
 }
@@ -301,20 +318,20 @@ rules! {
         [FlushRule::WorkerLate => "5.15..5.15" "I", FlushRule::Updates => "5.16..6.7" "A", FlushRule::GroupUpdates => "6.8..6.11" "M m",
             FlushRule::WorkerLate => "6.12.." "B C D"],
         Some(("regressions/premature-oom.toml", "6.1")),
-        "A pass over two lists decides by statistics. It flushes them first if the periodic worker is late by a whole period (6.12), or if the CPUs have counted enough updates since the last flush: of all groups (5.16 to 6.7, far more often), or of the group that is reclaimed and those below it (6.8 to 6.11), which alone are flushed.";
+        "When a pass over two lists flushes the statistics that it decides by. `6.12`: if the periodic worker is late by a whole period. `6.1`: if the CPUs have counted enough updates of all groups since the last flush, which is far more often. `6.8`: if they have counted enough updates of the reclaimed group and those below it, and these alone are flushed.";
     "reclaim.tree_walk": tree_walk: TreeWalk = TreeWalk::Shared,
         [TreeWalk::SharedOnly => "..5.3" "h", TreeWalk::Full => "5.4..6.9" "h A E",
             TreeWalk::Shared => "6.10.." "B C m"],
         Some(("regressions/c1-a-walk-of-all-groups.toml", "full")),
-        "Which groups a call looks at: its part of a walk that reclaimers share, and all of them if that gave nothing (since 6.10), all of them each time (5.4 to 6.9), or its part only (before).";
+        "Which groups a call visits. `shared`: its part of a walk that reclaimers share, and all groups if that gave nothing. `full`: all groups each time. `shared_only`: its part only.";
     "reclaim.isolation_limit": isolation_limit: bool = true,
         [true => ".." "S", false => "never" ""],
         Some(("regressions/c6-too-many-isolated.toml", "false")),
-        "A task waits once that would reclaim while others have a large part of a type in their hands (since 2.6.32). Without it, what is left on the lists looks like all there is.";
+        "A task that would reclaim waits once while other tasks have isolated a large part of a type. Without it, what is left on the lists looks like all there is.";
     "reclaim.zone_skip": zone_skip: ZoneSkip = ZoneSkip::Bounded,
         [ZoneSkip::Unbounded => "..6.13" "A B", ZoneSkip::Bounded => "6.14.." "M C D"],
         Some(("regressions/c2-passing-by-other-zones.toml", "bounded")),
-        "A reclaimer that needs a page of a lower zone, as the kernel does for itself, passes by pages of higher ones on its way down a list: without a bound, with the list locked all the time (up to 6.13), or 32,768 for a batch, after which it takes whatever comes (since 6.14).";
+        "How many pages of higher zones a reclaimer skips on its way down a list, if it needs a page of a lower zone as the kernel does for itself. `unbounded`: any number, with the list locked all the time. `bounded`: 32,768 per batch, after which it takes any page.";
     "reclaim.drain_before_giving_up": drain_before_giving_up: bool = false,
         [false => ".." "A B C D", true => "never" ""],
         Some(("regressions/premature-oom.toml", "true")),
@@ -338,18 +355,18 @@ rules! {
     "reclaim.offline": offline: OfflinePages = OfflinePages::Keep,
         [OfflinePages::Keep => "..7.0" "A B", OfflinePages::Reparent => "7.1.." "C"],
         Some(("removed-groups.toml", "keep")),
-        "The pages of a removed group stay on its own lists until they are reclaimed there (up to 7.0), or are its parent's at once, at the cold end of the lists (since 7.1).";
+        "Which group owns the pages of a removed group: they stay on its own lists until they are reclaimed there (keep), or move to the cold end of the parent's lists immediately (reparent).";
     "reclaim.demotion_mems": demotion_mems: DemotionMems = DemotionMems::Ignored,
         [DemotionMems::Ignored => "..6.15" "A B", DemotionMems::NearestOnly => "6.16..6.18" "M m",
             DemotionMems::Respected => "7.2.." "C"],
         Some(("regressions/t1-demotion-out-of-the-cpuset.toml", "nearest_only")),
-        "Whether demotion keeps to the nodes of a cgroup (cpuset.mems): it does not ask (up to 6.15), it asks for the nearest ones alone, so that a group without them is not demoted at all (from 6.16), or any slower node of the group will do (by 7.2).";
+        "Whether demotion keeps to the nodes of a cgroup (cpuset.mems). `ignored`: it does not check them. `nearest_only`: it checks the nearest nodes alone, so that a group without them is not demoted at all. `respected`: it uses any slower node of the group.";
     "reclaim.file_writeback": file_writeback: FileWriteback = FileWriteback::Never,
         [FileWriteback::Any => "..3.1" "S", FileWriteback::KswapdOnly => "3.2..4.10" "S",
             FileWriteback::SeenTwice => "4.11..6.2" "A", FileWriteback::Never => "6.3.." "B C M",
             FileWriteback::SeenTwice => "beside 6.3..6.15" "B", FileWriteback::NotDirect => "posted" ""],
         Some(("writeback-from-reclaim.toml", "any")),
-        "Which reclaimers write dirty pages of files that they meet: any that may enter a file system (up to 3.1), all but tasks that reclaim for the machine (the series of 2010 against deep stacks), kswapd in earnest (3.2 to 4.10), kswapd where it meets a page twice among dirty ones only (4.11 to 6.15, on file systems that write single pages), nobody (since 6.16, and on ext4 and XFS before). With the first two a page that may not be written is kept, otherwise it is activated.";
+        "Which reclaimers write dirty pages of files that they meet. `any`: all that may enter a file system. `not_direct`: all except tasks that reclaim for the machine (the series of 2010 against deep stacks). `kswapd_only`: kswapd, once its priority is below 10. `seen_twice`: kswapd, if it meets a page twice among dirty ones only, on file systems that write single pages. `never`: no reclaimer. With any and not_direct, a page that may not be written is kept; otherwise it is activated.";
     "reclaim.anon_writeback": anon_writeback: AnonWriteback = AnonWriteback::Any,
         [AnonWriteback::Any => ".." "A B C D", AnonWriteback::NotDirect => "posted" ""],
         Some(("writeback-from-reclaim.toml", "not_direct")),
@@ -358,15 +375,15 @@ rules! {
         [AnonOnly::Absent => "..6.15" "A B m", AnonOnly::OrFile => "6.16..7.2" "C m",
             AnonOnly::Strict => "7.3.." "D"],
         Some(("regressions/anon-only-takes-files.toml", "or_file")),
-        "What memory.reclaim does with swappiness=max, which asks for anonymous memory only: it does not know it (up to 6.15), takes file memory where no anonymous page can be swapped or demoted (6.16 to 7.2), or takes nothing there (since 7.3).";
+        "What memory.reclaim does with swappiness=max, which asks for anonymous memory only. `absent`: it does not accept the word. `or_file`: it takes file memory if no anonymous page can be swapped or demoted. `strict`: it takes nothing then.";
     "reclaim.on_signal": on_signal: OnSignal = OnSignal::GoesOn,
         [OnSignal::GoesOn => "..5.18" "S", OnSignal::BetweenCalls => "5.19..7.1" "A B", OnSignal::Ends => "7.2.." "C D"],
         Some(("regressions/reclaim-past-its-timeout.toml", "goes_on")),
-        "A signal comes for whoever has asked memory.reclaim: the request goes on until it has all or gives up, however long that takes (before there was such a file, 5.19), ends after the call of reclaim that is under way (5.19 to 7.1), or after its batch (since 7.2); its write then fails with EINTR. What was reclaimed by then stays reclaimed. A signal comes when the `timeout` of an event is over.";
+        "What a signal does to a request to memory.reclaim. `goes_on`: the request continues until it has everything or gives up, however long that takes; kernels without the file count as this. `between_calls`: it ends after the current call of reclaim. `ends`: it ends after its batch. A write that ends early fails with EINTR, and what was reclaimed by then stays reclaimed. A signal comes when the `timeout` of an event is over.";
     "reclaim.request": request: RequestPart = RequestPart::Quarter,
         [RequestPart::Whole => "..6.7" "A m", RequestPart::Quarter => "6.9.." "B m"],
         Some(("proactive-reclaim.toml", "whole")),
-        "How much of a request to memory.reclaim a call of reclaim is for: all that is left (up to 6.7), so that one pass goes on over lists in the proportions with which it began, or a quarter of it, a batch at least (since 6.9), so that each call weighs the lists anew.";
+        "How much of a request to memory.reclaim one call of reclaim is for. `whole`: all that is left, so that one pass goes through the lists in the proportions with which it began. `quarter`: a quarter of it, at least a batch, so that each call weighs the lists anew.";
     "reclaim.flusher_wake": flusher_wake: FlusherWake = FlusherWake::Batch,
         [FlusherWake::Scanned => "two_lists ..2.6.35" "S",
             FlusherWake::Batch => "two_lists 6.1.." "A B C D",
@@ -374,12 +391,12 @@ rules! {
             FlusherWake::Pass => "generations 6.12.117..7.1" "B M",
             FlusherWake::Batch => "generations 7.2.." "C"],
         Some(("writeback-from-reclaim.toml", "never")),
-        "When reclaim asks the flushers to write all that is dirty: never (generations before 6.10), after a pass that met nothing but dirty pages of files (generations of 6.12), after such a batch (two lists), or when a call has looked at half as much again as it wants (2010; so many pages only).";
+        "When reclaim asks the flushers to write all dirty pages. `never`: it does not ask. `pass`: after a pass that met nothing but dirty pages of files. `batch`: after such a batch. `scanned`: when a call has scanned half as many pages again as it wants, and for that many pages only.";
     "reclaim.batch_tallies": batch_tallies: bool = true,
         [true => "two_lists .." "A B C D", false => "generations 6.1..7.1" "A B",
             true => "generations 7.2.." "C"],
         None,
-        "What batches of generations meet that is dirty or being written adds up to what reclaim of a group goes by when it is through with a node, as that of two lists does (since 7.2): it waits a tick while all dirty pages that it met were met before. Without it reclaim of generations waits for nobody who writes. It decides only where most of what could be reclaimed on a node is dirty or being written, and no shipped scenario's counters change by it.";
+        "Reclaim adds up which pages its batches of generations meet that are dirty or being written, and uses the sums at the end of a node, as on two lists. If all dirty pages that it met were met before, it waits a tick. Without it, reclaim of generations never waits for writes. It decides only if most of what could be reclaimed on a node is dirty or being written, and no shipped scenario's counters change by it.";
     "reclaim.v1_throttle": v1_throttle: V1Throttle = V1Throttle::Batch,
         [V1Throttle::Off => "two_lists ..6.1.0" "h",
             V1Throttle::Batch => "two_lists 6.1.192.." "h A B C D",
@@ -389,37 +406,37 @@ rules! {
             V1Throttle::AfterPass => "generations 7.1..7.1" "M",
             V1Throttle::Batch => "generations 7.2.." "C"],
         Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "after_pass")),
-        "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (generations before 7.1), after the pass (7.1, and 6.12.117), after the batch (two lists, and generations since 7.2).";
+        "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (off), after the pass (after_pass), or after the batch (batch).";
     "reclaim.stalls": stalls: Stalls = Stalls::Throttle,
         [Stalls::CongestionWait => "..2.6.35" "S", Stalls::Throttle => "5.16.." "A B C D m"],
         Some(("writeback-from-reclaim.toml", "congestion_wait")),
-        "How reclaimers wait for pages under writeback: for a reason and until it is gone (since 5.16), or for a tenth of a second or until a device's queue is no longer congested, whatever the reason (2010).";
+        "How reclaimers wait for pages under writeback. `throttle`: for a reason and until it is gone. `congestion_wait`: for a tenth of a second or until a device's queue is no longer congested, whatever the reason.";
     "reclaim.congested_queue": congested_queue: CongestedQueue = CongestedQueue::Waits,
         [CongestedQueue::Keeps => "..2.6.35" "S", CongestedQueue::Waits => "6.1.." "A B C D"],
         None,
-        "What a reclaimer does with a dirty page of a file whose device has nearly as many requests as it takes: it submits the write and sleeps until there is room (today, as far as reclaim writes at all), or keeps the page, unless it is kswapd or in the middle of a write of its own (2010). It decides only where tasks write what they meet (reclaim.file_writeback = any), and no shipped scenario's counters change in other profiles than those of 2010.";
+        "What a reclaimer does with a dirty page of a file if the request queue of the device is nearly full. `waits`: it submits the write and sleeps until a request is free. `keeps`: it keeps the page, unless it is kswapd or in the middle of its own write. It decides only where tasks write what they meet (reclaim.file_writeback = any), and no shipped scenario's counters change in other profiles than those of 2010.";
     "reclaim.writepage": writepage: Writepage = Writepage::Obeys,
         [Writepage::Obeys => ".." "I", Writepage::Redirties => "beside 2.6.35..2.6.35" "S"],
         None,
-        "What a file system does with a page that reclaim hands it to write: it writes it, or it marks it dirty again and leaves it to the flusher, while reclaim counts it as written (XFS and btrfs of mid-2010, and most of ext4). It decides only where reclaim writes files at all (reclaim.file_writeback = any, not_direct, kswapd_only or seen_twice), and no shipped scenario's counters change by it alone.";
+        "What a file system does with a page that reclaim hands it to write. `obeys`: it writes the page. `redirties`: it marks the page dirty again and leaves it to the flusher, while reclaim counts it as written (XFS and btrfs of mid-2010, and most of ext4). It decides only where reclaim writes files at all (reclaim.file_writeback = any, not_direct, kswapd_only or seen_twice), and no shipped scenario's counters change by it alone.";
     "reclaim.clean_only": clean_only: bool = true,
         [true => "..7.2" "A B C", false => "7.3.." "D"],
         None,
-        "On two lists, a page of a file that was read once before and is not used now is taken only if it needs no write (up to 7.2). Where reclaim writes no files, such a page is kept for the flusher in any case, and no shipped scenario's counters change.";
+        "On two lists, a page of a file that was read once before and is not used now is taken only if it needs no write. Where reclaim writes no files, such a page is kept for the flusher in any case, and no shipped scenario's counters change.";
     "reclaim.noio_anon": noio_anon: NoioAnon = NoioAnon::Scan,
         [NoioAnon::Scan => ".." "A B C D", NoioAnon::SkipLowSwapcache => "posted" ""],
         Some(("regressions/noio-scans-anon.toml", "skip_low_swapcache")),
-        "A reclaimer that may do no I/O scans anonymous memory on two lists although it can free none of it (up to 7.3), or leaves it alone while less than a 64th of it is in the swap cache (queued for the release after).";
+        "How a reclaimer that may do no I/O treats anonymous memory on two lists. `scan`: it scans that memory although it can free none of it. `skip_low_swapcache`: it leaves that memory alone while less than a 64th of it is in the swap cache.";
     "reclaim.swap_cache_bypass": swap_cache_bypass: bool = true,
         [false => "..4.14" "S", true => "4.15..6.19" "A B S", false => "7.0.." "C S"],
         Some(("mechanisms-2026.toml", "true")),
-        "An anonymous page is read back from a synchronous swap device without the swap cache, and its slot is freed at once (4.15 to 6.19). Since 7.0 it stands in the swap cache until it is mapped: what its group's lists take it for meanwhile is a page that could be freed.";
+        "An anonymous page is read back from a synchronous swap device without the swap cache, and its slot is freed immediately. Without it, the page stands in the swap cache until it is mapped, and its group's lists count it meanwhile as a page that could be freed.";
     "reclaim.machine_counts": machine_counts: bool = false,
         [false => "..7.0" "A B", true => "7.1.." "M C I"],
         None,
-        "What is scanned and taken for a group counts in /proc/vmstat, too (7.3), or only in memory.stat. It decides nothing, so no group's counters change.";
+        "What is scanned and taken for a group counts in /proc/vmstat, too. Without it, only in memory.stat. It decides nothing, so no group's counters change.";
     "reclaim.swap_ahead_drain": swap_ahead_drain: bool = true,
         [true => "..7.2" "A B C", false => "7.3.." "D"],
         None,
-        "Who has read ahead from swap empties its CPU's batches, so that what was read is found on its list at once (up to 7.2). It takes locks for pages that may never be used. Such pages are found a little later, and no shipped scenario's counters change.";
+        "A task that has read ahead from swap empties its CPU's batches, so that what was read is found on its list immediately. The drain takes locks for pages that may never be used. Without it such pages are found a little later, and no shipped scenario's counters change.";
 }

@@ -93,7 +93,7 @@ unmodelled! {
     "generations: pass of 6.1" "generations 6.1..6.2" "A":
         "kswapd ages all groups before each priority, and min_ttl_ms is tested there. Here kswapd ages as since 6.3; how a pass ends is lru.abort_scope.";
     "generations: dirty pages of 6.1" "generations 6.1..6.1" "A":
-        "A dirty page of a file at the old end goes to the head of the next generation, with locked ones, and no pass wakes the flusher. Here lru.dirty and reclaim.flusher_wake have that, but for locked pages.";
+        "A dirty page of a file at the old end goes to the head of the next generation, with locked ones, and no pass wakes the flusher. Here lru.dirty and reclaim.flusher_wake have that, except for locked pages.";
     "generations: reclaim without I/O" "generations 6.6..6.6" "E":
         "Who may do no I/O reclaims as by a swappiness of 1. Here, as in 6.12, files come first unless swappiness says otherwise.";
     "generations: eviction by command" "generations 6.1..6.16" "M":

@@ -13,14 +13,14 @@ pub struct Version {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Series {
     major: u8,
-    /// Of 2.6.35 it is the 35.
+    /// The second number, or the third of 2.6: 35 for 2.6.35.
     minor: u8,
 }
 
 /// The patch of a series' newest version, whichever that is.
 const NEWEST: u16 = u16::MAX;
 
-/// The last series of each major number, from the first that is known here. Each begins with 0, but for 2.6.
+/// The last series of each major number, from the first that is known here. Each begins with 0, except 2.6.
 const MAJORS: &[(u8, u8, u8)] = &[(2, 35, 39), (3, 0, 19), (4, 0, 20), (5, 0, 19), (6, 0, 19), (7, 0, 3)];
 
 impl Series {
@@ -82,7 +82,7 @@ impl Version {
         }
     }
 
-    /// Whether the version is of the first series with generations.
+    /// Whether the version is of the series that brought MGLRU.
     pub(crate) fn begins_with_generations(self) -> bool {
         self.series == crate::era::GENERATIONS_SINCE.series
     }

@@ -7,9 +7,9 @@ choice! {
     Workingset {
         /// The refault of a page that returns before the active list would have turned over: classic.
         Distance = "distance",
-        /// The refault of a page evicted from the generation that is still the oldest: MGLRU of 6.12.
+        /// The refault of a page evicted from the generation that is still the oldest.
         OldestGeneration = "oldest_generation",
-        /// The refault of a page evicted from any generation that could still exist: MGLRU of 6.16.
+        /// The refault of a page evicted from any generation that could still exist.
         AnyGeneration = "any_generation",
         /// None: refaults are counted and have no consequence.
         CountOnly = "count_only",
@@ -17,33 +17,37 @@ choice! {
 }
 
 choice! {
-    /// Whose swap room says whether anonymous lists might have made room for a page that comes back.
+    /// Whose free swap decides whether anonymous lists might have made room for a page that comes back.
     SwapRoom {
-        /// That of the group that reads the page in. Up to 6.7.
+        /// Free swap of the group that reads the page in.
         Reader = "reader",
-        /// That of the group whose limit evicted the page, which is whose lists it is compared with. Since 6.8.
+        /// Free swap of the group whose limit evicted the page, because the page is compared with the lists of
+        /// that group.
         Evictor = "evictor",
     }
 }
 
 choice! {
-    /// What the counters of refaults and activations count of generations. No decision hangs on them.
+    /// What the counters of refaults and activations count for generations. No decision depends on them.
     RefaultCounters {
-        /// `workingset_refault` counts recent refaults alone, and `workingset_activate` pages that eviction protects. 6.1 to 6.4.
+        /// `workingset_refault` counts recent refaults alone, and `workingset_activate` counts pages that
+        /// eviction protects.
         Protected = "protected",
-        /// `workingset_refault` counts each refault, and `workingset_activate` recent ones. Since 6.5.
+        /// `workingset_refault` counts each refault, and `workingset_activate` counts recent ones.
         Refaults = "refaults",
     }
 }
 
 choice! {
-    /// Which pages that come back soon are given back what was known of their use, by the references of 6.12. Those of 6.16 give
-    /// back what the shadow holds.
+    /// Which pages that come back soon get back what was known of their use, with
+    /// [`Linux6_12`](crate::lru::References::Linux6_12). With [`Linux6_16`](crate::lru::References::Linux6_16)
+    /// a page gets back what its shadow holds.
     Restore {
-        /// Before 6.7: those that come back by a fault or had a full count. They have been in use; their count begins anew.
+        /// Pages that come back by a fault or had a full count. They have been in use, and their count begins
+        /// anew.
         Full = "full",
-        /// 6.7 to 6.12: also those one use short of it. Their count comes back full, so that they are spared when eviction
-        /// meets them next.
+        /// Pages one use short of a full count, too. Their count comes back full, so that eviction spares them
+        /// the next time.
         NearlyFull = "nearly_full",
     }
 }
@@ -59,11 +63,12 @@ choice! {
 }
 
 choice! {
-    /// Which pages that come back by a fault count as activated, by the references of 6.16.
+    /// Which pages that come back by a fault count as activated, with
+    /// [`Linux6_16`](crate::lru::References::Linux6_16).
     RefaultActivate {
-        /// All that come back soon. 6.16 to 7.1, where a fault activates all that it brings in.
+        /// All pages that come back soon: a fault activates all that it brings in.
         Fault = "fault",
-        /// Refaults by faults of pages that were in use when they were evicted. Since 7.2.
+        /// Pages that were in use when they were evicted.
         FaultOfWorkingset = "fault_of_workingset",
     }
 }

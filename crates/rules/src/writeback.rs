@@ -6,11 +6,11 @@ use crate::reclaim::FlushRule;
 use crate::switch::rules;
 
 choice! {
-    /// What happens to who dirties more pages of files than may be dirty.
+    /// What happens to a task that dirties more pages of files than may be dirty.
     DirtyRule {
-        /// The writer sleeps, so that it is no faster than the device. Since Linux 3.1.
+        /// The writer sleeps, so that it is no faster than the device.
         Sleeps = "sleeps",
-        /// The writer writes pages itself. 2010.
+        /// The writer writes pages itself.
         Writes = "writes",
     }
 }
@@ -18,19 +18,21 @@ choice! {
 choice! {
     /// How much of a file the flusher writes before it turns to the next one.
     FlusherChunk {
-        /// As much as the device writes in half a second, and 4 MiB at least: seeks are rare, and a round over many files is long.
+        /// The flusher writes as much as the device writes in half a second, at least 4 MiB. Seeks are rare,
+        /// and a round over many files is long.
         HalfASecond = "half_a_second",
-        /// 1024 pages, so that no file waits for long; on a disk each turn is a seek. 2010. [machine 9.3]
+        /// The flusher writes 1024 pages, so that no file waits for long. On a disk each turn is a seek.
+        /// [machine 9.3]
         Pages1024 = "1024_pages",
     }
 }
 
 choice! {
-    /// What comes of a request to the flusher while another one waits for it.
+    /// What happens to a request to the flusher while another one waits for it.
     FlusherRequests {
-        /// Nothing: the one that waits is for all that is dirty, and one is enough. Linux 6.12.
+        /// Nothing: the waiting request is for all that is dirty, and one is enough.
         One = "one",
-        /// The request waits, too: each is for so many pages, and is done. 2010. [machine 9.3]
+        /// The request waits, too. Each is for a number of pages, and is done. [machine 9.3]
         Queue = "queue",
     }
 }
@@ -38,9 +40,11 @@ choice! {
 choice! {
     /// What a page of a file is whose write has failed.
     FailedWrite {
-        /// Clean: what was written is lost when the page is reclaimed, and fsync has told of it once. All kernels.
+        /// The page is clean: what was written is lost when the page is reclaimed, and fsync has reported the
+        /// error once. All kernels.
         Clean = "clean",
-        /// Dirty: it is written again later, reclaim can't drop it, and fsync fails until someone acknowledges that.
+        /// The page is dirty: it is written again later, reclaim can't drop it, and fsync fails until a program
+        /// acknowledges the error.
         Dirty = "dirty",
     }
 }
@@ -52,15 +56,15 @@ rules! {
     "writeback.dirty_throttle": dirty_throttle: DirtyRule = DirtyRule::Sleeps,
         [DirtyRule::Writes => "..3.0" "S", DirtyRule::Sleeps => "3.1.." "S"],
         Some(("writeback-from-reclaim.toml", "writes")),
-        "Who dirties more than may be dirty sleeps, so that it is no faster than the device (since 3.1), or writes half as much again as it has dirtied itself (2010), where anonymous memory that can be swapped counts as memory that could be dirty. It is one for all groups: that of the profile.";
+        "What happens to a task that dirties more than may be dirty. `sleeps`: it sleeps, so that it is no faster than the device. `writes`: it writes half as much again as it has dirtied itself, and anonymous memory that can be swapped counts as memory that could be dirty. It is one for all groups: that of the profile.";
     "writeback.flusher_chunk": flusher_chunk: FlusherChunk = FlusherChunk::HalfASecond,
         [FlusherChunk::Pages1024 => "..3.0" "S", FlusherChunk::HalfASecond => "3.2.." "A B C"],
         Some(("files-of-another-group.toml", "1024_pages")),
-        "How much of a file the flusher writes before it turns to the next one: what the device writes in half a second, at least 4 MiB (6.12), or 4 MiB (2010). Many files on a slow disk then take turns less often, and pages of those that wait grow old. It is one for all groups: that of the profile.";
+        "How much of a file the flusher writes before it turns to the next one: what the device writes in half a second, at least 4 MiB (half_a_second), or 4 MiB (1024_pages). With half_a_second, many files on a slow disk take turns less often, and pages of those that wait grow old. It is one for all groups: that of the profile.";
     "writeback.flusher_requests": flusher_requests: FlusherRequests = FlusherRequests::One,
         [FlusherRequests::Queue => "..4.14" "M", FlusherRequests::One => "4.15.." "A M"],
         Some(("files-of-another-group.toml", "queue")),
-        "What comes of a request of reclaim for writes while another one waits for the flusher: nothing, as the one that waits is for all that is dirty (6.12), or it waits, too, and each is for so many pages (2010). A flusher that is asked for less than there is then goes on for as long as it is asked. It is one for all groups: that of the profile.";
+        "What happens to a request of reclaim for writes while another one waits for the flusher. `one`: nothing, because the waiting one is for all that is dirty. `queue`: it waits, too, and each is for a number of pages. A flusher that is asked for less than there is then goes on for as long as it is asked. It is one for all groups: that of the profile.";
     "writeback.failed_write": failed_write: FailedWrite = FailedWrite::Clean,
         [FailedWrite::Clean => ".." "m", FailedWrite::Dirty => "never" ""],
         Some(("failing-file-disk.toml", "dirty")),
@@ -68,7 +72,7 @@ rules! {
     "writeback.stat_flush": stat_flush: FlushRule = FlushRule::WorkerLate,
         [FlushRule::Updates => "5.16..6.7" "m", FlushRule::GroupUpdates => "6.8..6.8" "m", FlushRule::WorkerLate => "6.9.." "S m"],
         Some(("regressions/w2-room-that-statistics-hide.toml", "6.1")),
-        "A group's dirty limits are worked out of its statistics. These are flushed first, by who is held up or writes, if the CPUs have counted enough updates since the last flush, of all groups (up to 6.7) or of the group and those below it (6.8), or only if the periodic worker is late by a whole period (since early 2024). Old numbers put writers to sleep that have room, and let others go on that have none; fresh ones cost CPU time at every turn, the more the more groups there are.";
+        "When the statistics are flushed from which a group's dirty limits are worked out, by tasks that are held up or write. `6.1`: if the CPUs have counted enough updates of all groups since the last flush. `6.8`: if they have counted enough updates of the group and those below it. `6.12`: only if the periodic worker is late by a whole period. With old numbers, writers sleep that are below their limits, and others go on that are above. Fresh numbers cost CPU time at every turn, the more the more groups there are.";
     "writeback.node_limit": node_limit: bool = true,
         [false => "..3.2" "m", true => "3.3.." "m"],
         Some(("dirty-pages-over-nodes.toml", "false")),

@@ -5,11 +5,13 @@ use crate::choice::choice;
 use crate::switch::rules;
 
 choice! {
-    /// How the shrinker is kept from taking what will be wanted again.
+    /// How the shrinker is kept from taking pages that will be needed again.
     ZswapProtection {
-        /// A number of entries, which each store and each swap-in raises and a long list halves. Linux 6.8.
+        /// A number of entries is protected. Each store and each swap-in raises the number, and a long list
+        /// halves it.
         Size = "6.8",
-        /// A second chance for each entry, and as many entries less as pages had to be read from the device. Linux 6.12.
+        /// Each entry gets a second chance, and as many entries fewer are taken as pages had to be read from
+        /// the device.
         SecondChance = "6.12",
     }
 }
@@ -19,7 +21,7 @@ choice! {
     Incompressible {
         /// The page goes to the device.
         Reject = "reject",
-        /// The page is stored as it is, so that the order in which pages reach the device is that of their age. Linux 6.18.
+        /// The page is stored uncompressed, so that pages reach the device in the order of their age.
         Store = "store",
     }
 }
@@ -27,15 +29,16 @@ choice! {
 choice! {
     /// How the worker that empties a full pool goes through groups.
     WorkerWalk {
-        /// The two oldest entries of one group each time that a page finds the pool full, which is what a page of the pool held at most. No
-        /// further, so a pool that was full stays nearly so. Up to Linux 6.4.
+        /// The worker evicts the two oldest entries of one group each time that a page finds the pool full. A
+        /// page of the pool held no more. The worker goes no further, so a pool that was full stays nearly
+        /// full.
         OnePage = "one_page",
-        /// From the first group each time, and no further than the first one that was removed; a group with nothing counts as a
-        /// failure. Linux 6.10.
+        /// The worker starts at the first group each time, and goes no further than the first one that was
+        /// removed. A group without entries counts as a failure.
         Restart = "restart",
-        /// On from where it was, an entry a node of each group. Linux 6.12 to 7.2.
+        /// The worker continues where it was, one entry per node of each group.
         Cursor = "cursor",
-        /// On from where it was, 32 entries a node of each group. Since Linux 7.3.
+        /// The worker continues where it was, 32 entries per node of each group.
         Batch = "batch",
     }
 }
@@ -48,10 +51,10 @@ choice! {
         /// The page is queued for that in any case, and goes there if it is on a list and inactive when the queue is drained. The fix of the
         /// RFC of February 2024.
         RotateUnlisted = "rotate_unlisted",
-        /// The page is dropped (PG_dropbehind). Posted, and in no version up to 7.3.
+        /// The page is dropped (PG_dropbehind), as posted.
         Dropbehind = "dropbehind",
-        /// The page is dropped, and its shadow stays: nobody asked for the page, so the shadow of its last use is not evaluated until somebody
-        /// does. In no kernel.
+        /// The page is dropped, and its shadow stays: no task asked for the page, so the shadow of its last use
+        /// is not evaluated until one does. In no kernel.
         KeepShadow = "keep_shadow",
     }
 }
@@ -63,20 +66,20 @@ rules! {
     "zswap.protection": protection: ZswapProtection = ZswapProtection::SecondChance,
         [ZswapProtection::Size => "rests ..6.7" "A", ZswapProtection::Size => "6.8..6.11" "m", ZswapProtection::SecondChance => "6.12.." "B C m"],
         Some(("zswap.toml", "6.8")),
-        "How the dynamic shrinker is kept from writing back what will be wanted again: by a number of entries (6.8), or by a second chance for each and as many less as pages had to be read from the device (6.12).";
+        "How the dynamic shrinker is kept from writing back what will be needed again. `6.8`: a number of entries is protected. `6.12`: each entry gets a second chance, and as many fewer are taken as pages had to be read from the device.";
     "zswap.same_filled": same_filled: bool = false,
         [true => "4.16..6.11" "A", false => "6.12.." "B"],
         Some(("zswap.toml", "true")),
-        "A page of one word repeated is kept as that word and takes nothing of the pool (before 6.12).";
+        "A page of one word repeated is kept as that word and takes nothing of the pool.";
     "zswap.incompressible": incompressible: Incompressible = Incompressible::Reject,
         [Incompressible::Reject => "..6.17" "A B", Incompressible::Store => "6.18.." "C"],
         Some(("regressions/z3-pool-full.toml", "store")),
-        "A page that does not shrink goes to the device, or is stored as it is (6.18), so that it is not swapped out before older ones.";
+        "A page that does not shrink goes to the device (reject), or is stored uncompressed (store), so that it is not swapped out before older ones.";
     "zswap.worker": worker: WorkerWalk = WorkerWalk::Cursor,
         [WorkerWalk::OnePage => "..6.4" "A m", WorkerWalk::Restart => "6.6..6.10" "m", WorkerWalk::Cursor => "6.11..7.2" "B C m",
             WorkerWalk::Batch => "7.3.." "D"],
         Some(("regressions/z2-first-groups-only.toml", "restart")),
-        "How far the worker empties a full pool, and how it goes through groups: a page of the pool for each page that found it full, so that what is evicted goes past it until others leave it (one_page, up to 6.4), and since then down to the accept threshold: from the first group each time and no further than a removed one (restart, 6.10), on from where it was (cursor, 6.12), or 32 entries at a time (batch, 7.3).";
+        "How far the worker empties a full pool, and how it goes through groups. `one_page`: by a page of the pool for each page that found it full, so that evicted pages bypass the pool until others leave it. The others empty it down to the accept threshold. `restart`: from the first group each time and no further than a removed one. `cursor`: on from where it was. `batch`: on from where it was, 32 entries at a time.";
     "zswap.proactive_shrink": proactive_shrink: bool = false,
         [false => ".." "A B C D", true => "posted" ""],
         Some(("regressions/z3-pool-full.toml", "true")),
@@ -85,5 +88,5 @@ rules! {
         [WritebackRotation::Baseline => ".." "A B C D", WritebackRotation::RotateUnlisted => "posted" "",
             WritebackRotation::Dropbehind => "posted" "", WritebackRotation::KeepShadow => "never" ""],
         Some(("regressions/z1-written-back-at-the-head.toml", "rotate_unlisted")),
-        "A page that was written back goes to the cold end of its list if it is on one when its write ends (baseline), is queued for that in any case (the fix of February 2024), is dropped (posted), or is dropped and leaves the shadow of its last use, which nobody has come back to yet (in no kernel).";
+        "A page that was written back goes to the cold end of its list if it is on one when its write ends (baseline), is queued for that in any case (rotate_unlisted, the fix of February 2024), is dropped (dropbehind), or is dropped and leaves the shadow of its last use, which no task has come back to yet (keep_shadow, in no kernel).";
 }

@@ -9,7 +9,7 @@ use crate::history::{Line, history};
 /// Who decides a parameter: the first part of its name for scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section {
-    /// Whoever buys the hardware and builds the kernel.
+    /// The buyer of the hardware, or the builder of the kernel.
     Machine,
     /// The kernel's source, or its command line.
     Kernel,
