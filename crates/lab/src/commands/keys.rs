@@ -50,6 +50,9 @@ fn describe(key: &Key) -> String {
     text += &output::wrap(&key.meaning, width, "    ");
     text += &output::wrap(&format!("allowed: {}", key.accepts), width, "    ");
     text += &output::wrap(&format!("default: {default}"), width, "    ");
+    for line in &key.versions {
+        text += &output::wrap(&format!("versions: {line}"), width, "    ");
+    }
     for (name, class, figures) in presets_of(key) {
         let width = output::width();
         text += &output::wrap(&format!("{name}: {class}"), width, "    ");
@@ -101,6 +104,9 @@ fn json_of(key: &Key) -> Value {
         "default": key.default,
         "meaning": key.meaning,
     });
+    if !key.versions.is_empty() {
+        object["versions"] = json!(key.versions);
+    }
     let presets = presets_of(key);
     if !presets.is_empty() {
         let of = |(name, class, figures): Described| {

@@ -294,3 +294,25 @@ fn policies_that_are_no_kernels_are_told_with_their_sources() {
     }
     assert!(told.contains("https://dl.acm.org/doi/10.1145/3600006.3613147"), "{told}");
 }
+
+#[test]
+fn a_rules_versions_are_printed_after_its_default() {
+    let directory = tempfile::tempdir().unwrap();
+    let told = check_success(&pageout(directory.path(), &["keys", "kernel.reclaim.flusher_wake"]));
+    let versions = "    default: as the profile has it
+    versions: scanned: two lists up to 2.6.35 (documented)
+    versions: not known: two lists between 2.6.35 and 6.1.0
+    versions: batch: two lists of 6.1 and later (read in 6.1.192, 6.12.117, 7.2.13, 7.3.4)
+    versions: never: generations of 6.1 to 6.12.0 (read in 6.1.192, 6.6; documented)
+    versions: not known: generations between 6.12.0 and 6.12.117
+    versions: pass: generations of 6.12.117 to 7.1 (read in 6.12.117; documented)
+    versions: batch: generations of 7.2 and later (read in 7.2.13)
+";
+    assert!(told.ends_with(versions), "{told}");
+    let json = |key| -> serde_json::Value {
+        let told = check_success(&pageout(directory.path(), &["keys", key, "--json"]));
+        serde_json::from_str(&told).unwrap()
+    };
+    assert_eq!(json("kernel.folio_batch")[0]["versions"][1], "15: 4.15 to 6.8 (read in 6.1.192)");
+    assert!(json("sysctl.vm.swappiness")[0].get("versions").is_none());
+}

@@ -258,6 +258,8 @@ pub struct Key {
     pub default: String,
     /// The key's meaning, and the reason of its default.
     pub meaning: String,
+    /// Which value it had in which versions of the kernel, a line for each; empty for a key without eras.
+    pub versions: Vec<String>,
 }
 
 impl Key {

@@ -72,6 +72,7 @@ fn price_keys() -> Vec<Key> {
         scale: Scale::Same,
         default: "as the costs have it".to_string(),
         meaning: (*documentation).to_string(),
+        versions: Vec::new(),
     };
     Costs::ROWS.iter().map(key).collect()
 }

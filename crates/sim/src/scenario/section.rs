@@ -219,6 +219,7 @@ macro_rules! section {
                         scale: $crate::scenario::scale::Scale::$scale,
                         default: section!(@default $type, $absence),
                         meaning: $meaning.to_string(),
+                        versions: Vec::new(),
                     });)?
                     $(<$element as $crate::scenario::section::Section>::rows(&format!("{prefix}{}[].", stringify!($field)), rows);)?
                     $(<$table as $crate::scenario::section::Section>::rows(&format!("{prefix}{}.", stringify!($field)), rows);)?

@@ -45,6 +45,7 @@ fn stat_flush_phase() -> Key {
         meaning: "When the first periodic flush falls after the start. On a running kernel it counts from boot and is any \
                   number below the period of 2.016s."
             .to_string(),
+        versions: Vec::new(),
     }
 }
 
@@ -124,6 +125,7 @@ fn parameter_keys(section: Section, table: &'static str) -> impl Iterator<Item =
             scale: scale_of(parameter).expect("a parameter without one does not compile"),
             default: if is_word { format!("\"{default}\"") } else { default },
             meaning: format!("{doc} {reason}{}", shown.unwrap_or_default()),
+            versions: parameter.history().iter().map(ToString::to_string).collect(),
             path,
         }
     })
@@ -140,6 +142,7 @@ fn switch_key(switch: &Switch) -> Key {
         scale: Scale::Same,
         default: "as the profile has it".to_string(),
         meaning: switch.doc.to_string() + &shown.unwrap_or_default(),
+        versions: switch.history().iter().map(ToString::to_string).collect(),
         path,
     }
 }
@@ -158,6 +161,7 @@ pub(in crate::scenario) fn memcg_keys() -> Vec<Key> {
         scale,
         default: if initial == "max" { "\"max\"".to_string() } else { initial.to_string() },
         meaning: file.doc.to_string(),
+        versions: Vec::new(),
     };
     settings.map(key).collect()
 }

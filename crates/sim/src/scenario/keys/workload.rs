@@ -25,6 +25,7 @@ pub static WORKLOAD_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         scale,
         default: String::from(default),
         meaning: String::from(meaning),
+        versions: Vec::new(),
     };
     ROWS.iter().map(key).collect()
 });
