@@ -431,6 +431,22 @@ fn value_without_effect_is_in_the_result_and_in_keys() {
     for scenario in [at_start("0"), written("0")] {
         assert_eq!(about(&scenario), Vec::<String>::new());
     }
+    let of_mode = |mode: u8| about(&format!("{GOOD}\n[sysctl]\nvm.zone_reclaim_mode = {mode}\n"));
+    for mode in 0..8 {
+        let is_idle = [2, 4, 6].contains(&mode);
+        assert_eq!(of_mode(mode).contains(&"values without effect".to_string()), is_idle, "mode {mode}");
+    }
     let keys = check_success(&pageout(std::path::Path::new("."), &["keys", "sysctl.kernel.numa_balancing"]));
     assert!(keys.replace("\n    ", " ").contains("without effect here"), "{keys}");
+}
+
+/// Nothing shows it, whichever value it has: its user would look for an effect in vain.
+#[test]
+fn key_that_no_scenario_shows_is_in_the_result() {
+    let with = |setting: &str| notes(&format!("{GOOD}\n[kernel]\n{setting}\n"));
+    let told = with("lru.interface = \"6.16\"");
+    let (_, text) = told.iter().find(|(about, _)| about == "keys that nothing shows").unwrap();
+    assert!(text.starts_with("No shipped scenario shows an effect of kernel.lru.interface: "), "{text}");
+    let told = with("lru.aging = \"6.16\"");
+    assert!(told.iter().all(|(about, _)| about != "keys that nothing shows"), "{told:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, kernel_bool};
+use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, Parameter, SWITCHES, kernel_bool};
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Advice, Channel, KernelFile, OomRule, Scalar, Scenario, SwapKind};
 use pageout_sim::{Report, TaskReport, Watched};
@@ -43,6 +43,7 @@ pub fn of_scenario(scenario: &Scenario) -> Vec<Note> {
         no_min_ttl(scenario),
         no_lower_tier(scenario),
         without_effect(scenario),
+        unseen(scenario),
         limits_out_of_reach(scenario),
         limits_of_nobody(scenario),
         pages_of_many(scenario),
@@ -200,37 +201,71 @@ fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
     Some(Note { about: "min_ttl_ms", text })
 }
 
-/// A value that Linux acts on, and that is accepted here without effect.
+/// A value that is accepted and has no effect: one that Linux acts on and that is not modelled, or one that does nothing there either.
 struct WithoutEffect {
-    /// The key of the scenario, without the table.
+    /// The key of the scenario, with its table.
     key: &'static str,
     /// Whether a value is, or holds, the one without effect.
     is: fn(&str) -> bool,
-    /// What it does in Linux, and what of the result is missing.
+    /// Why it has none, and what of the result is missing.
     says: &'static str,
 }
 
 /// All of them. `pageout keys` says the same of each.
-const WITHOUT_EFFECT: &[WithoutEffect] = &[WithoutEffect {
-    key: "kernel.numa_balancing",
-    is: |value| value.parse::<u8>().is_ok_and(|bits| bits & 1 != 0),
-    says: "bit 1, by which pages follow the CPUs of their tasks, is not modelled: no hint fault is counted for it, and no page moves \
-           between nodes of one tier",
-}];
+const WITHOUT_EFFECT: &[WithoutEffect] = &[
+    WithoutEffect {
+        key: "sysctl.kernel.numa_balancing",
+        is: |value| value.parse::<u8>().is_ok_and(|bits| bits & 1 != 0),
+        says: "bit 1, by which pages follow the CPUs of their tasks, is not modelled: no hint fault is counted for it, and no page \
+               moves between nodes of one tier",
+    },
+    WithoutEffect {
+        key: "sysctl.vm.zone_reclaim_mode",
+        is: |value| value.parse::<u8>().is_ok_and(|bits| bits != 0 && bits & 1 == 0),
+        says: "bits 2 and 4 say what reclaim of a near node may do, and bit 1, which has it done, is not set",
+    },
+];
+
+/// Whether a value of a key is one that a result reports as without effect.
+pub fn is_without_effect(key: &str, value: &str) -> bool {
+    WITHOUT_EFFECT.iter().any(|row| row.key == key && (row.is)(value))
+}
+
+/// Whether no shipped scenario shows an effect of a key, as its reference says.
+pub fn is_unseen(key: &str) -> bool {
+    let Some(name) = key.strip_prefix("kernel.") else { return false };
+    let is_unseen = |parameter: &Parameter| {
+        parameter.mechanism.as_ref().is_some_and(|mechanism| mechanism.shown_by.is_none())
+    };
+    SWITCHES.iter().any(|switch| switch.name == name && switch.shown_by.is_none())
+        || Parameter::by_name(name).is_some_and(is_unseen)
+}
+
+/// Keys that the scenario sets and that no shipped scenario shows.
+fn unseen(scenario: &Scenario) -> Option<Note> {
+    let set = scenario.kernel.switches.iter().map(|(name, _)| format!("kernel.{name}"));
+    let set: Vec<String> = set.filter(|key| is_unseen(key)).collect();
+    let text = format!(
+        "No shipped scenario shows an effect of {}: `pageout keys KEY` says when a key decides something.",
+        set.join(", ")
+    );
+    (!set.is_empty()).then_some(Note { about: "keys that nothing shows", text })
+}
 
 /// Values without effect that the scenario sets, at its start or by an event.
 fn without_effect(scenario: &Scenario) -> Option<Note> {
     let told: Vec<String> = WITHOUT_EFFECT
         .iter()
         .filter_map(|value| {
-            let at_start = scenario.sysctl.get(value.key);
+            let key = value.key.strip_prefix("sysctl.").expect("all of them are sysctls");
+            let at_start = scenario.sysctl.get(key);
             let writes = scenario.event.iter().filter_map(|event| {
-                let is_it = matches!(KernelFile::parse(event.write.as_deref()?), Some(KernelFile::Sysctl(name)) if name == value.key);
+                let is_it = matches!(KernelFile::parse(event.write.as_deref()?), Some(KernelFile::Sysctl(name)) if name == key);
                 event.value.as_ref().filter(|_| is_it)
             });
             let set = at_start.into_iter().chain(writes).map(|set| set.to_string());
             let set = set.map(|set| set.trim_matches('"').to_string()).find(|set| (value.is)(set))?;
-            Some(format!("{} = {set} has no effect here: {}.", value.key, value.says))
+            Some(format!("{key} = {set} has no effect here: {}.", value.says))
         })
         .collect();
     (!told.is_empty()).then(|| Note { about: "values without effect", text: told.join(" ") })
