@@ -107,7 +107,8 @@ impl Scenario {
         Ok(machine)
     }
 
-    pub(super) fn config(&self) -> Result<Config, Problem> {
+    /// The engine's configuration.
+    pub fn config(&self) -> Result<Config, Problem> {
         let switches = &self.kernel.switches;
         let mut config = Config {
             node_pages: self.machine.node_sizes().into_iter().map(Size::pages_floor).collect(),

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, Parameter, SWITCHES, kernel_bool};
-use pageout_sim::scenario::keys::Limit;
-use pageout_sim::scenario::{Advice, Channel, KernelFile, OomRule, Scalar, Scenario, SwapKind};
+use pageout_sim::scenario::keys::{KEYS, Limit};
+use pageout_sim::scenario::{
+    Advice, Channel, Device, FileKind, KernelFile, Object, OomRule, Scalar, Scenario, SwapKind,
+};
 use pageout_sim::{Report, TaskReport, Watched};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::requests;
 use super::run_result::{Counters, counter};
@@ -201,39 +204,219 @@ fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
     Some(Note { about: "min_ttl_ms", text })
 }
 
-/// A value that is accepted and has no effect: one that Linux acts on and that is not modelled, or one that does nothing there either.
+/// A value that a scenario accepts and that has no effect.
 struct WithoutEffect {
-    /// The key of the scenario, with its table.
+    /// The key, as `pageout keys` prints it. `[0]` is the first element of a list. With a dot at its end: all keys of the table.
     key: &'static str,
-    /// Whether a value is, or holds, the one without effect.
-    is: fn(&str) -> bool,
-    /// Why it has none, and what of the result is missing.
+    /// When a value of the key has no effect.
+    is: Idle,
+    /// Why it has none, and what the result lacks.
     says: &'static str,
 }
 
-/// All of them. `pageout keys` says the same of each.
+/// When a value has no effect.
+enum Idle {
+    /// In every scenario.
+    Value(fn(&str) -> bool),
+    /// Next to other keys of the scenario.
+    Beside(fn(&Set) -> bool),
+}
+
+/// A key that a scenario sets.
+struct Set<'a> {
+    scenario: &'a Scenario,
+    /// With the indices of lists: `swap[0].priority`.
+    path: String,
+    value: String,
+}
+
+impl Set<'_> {
+    /// The index in the last list of the path.
+    fn index(&self) -> usize {
+        let index = self.path.rsplit_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        index.and_then(|(index, _)| index.parse().ok()).unwrap_or(0)
+    }
+
+    /// Whether a row of the table is about the key.
+    fn is_of(&self, key: &str) -> bool {
+        let is_it = |path: &str| path == key || (key.ends_with('.') && path.starts_with(key));
+        is_it(&self.path) || is_it(&any_element(&self.path))
+    }
+
+    /// Whether something of the device is the same without the key.
+    fn keeps<T: PartialEq>(&self, unset: fn(&mut Device), what: fn(&Device) -> T) -> bool {
+        let device = &self.scenario.device[self.index()];
+        let mut without = device.clone();
+        unset(&mut without);
+        what(&without) == what(device)
+    }
+}
+
+/// The path of a key without the indices of lists, as in [`KEYS`].
+fn any_element(path: &str) -> String {
+    let parts = path.split('[').map(|part| part.trim_start_matches(|of: char| of.is_ascii_digit()));
+    parts.collect::<Vec<_>>().join("[")
+}
+
+/// How many requests a device has room for beyond those that it serves. Fewer `nr_requests` than `queue_depth` count as `queue_depth`.
+fn room_for_requests(device: &Device) -> Option<u32> {
+    let spec = device.spec().ok()?;
+    Some(spec.nr_requests.saturating_sub(spec.queue_depth))
+}
+
+/// Whether a file or a swap area is on a device.
+fn is_used(scenario: &Scenario, device: &Device) -> bool {
+    let is_it = |name: Option<&String>| name.map_or(scenario.device.len() == 1, |name| *name == device.name);
+    let is_on = |object: &Object| {
+        let is_regular = matches!(object.channel, Channel::File | Channel::Mapped);
+        is_regular && object.file.is_none() && is_it(object.device.as_ref())
+    };
+    let mut files = scenario.file.iter().filter(|file| file.kind == FileKind::Regular);
+    let mut swap = scenario.swap.iter().filter(|swap| swap.kind == SwapKind::Disk);
+    files.any(|file| is_it(file.device.as_ref()))
+        || swap.any(|swap| is_it(swap.device.as_ref()))
+        || scenario.task.iter().any(|task| task.recorded.is_some() || task.object.iter().any(is_on))
+}
+
+/// All of them.
 const WITHOUT_EFFECT: &[WithoutEffect] = &[
     WithoutEffect {
         key: "sysctl.kernel.numa_balancing",
-        is: |value| value.parse::<u8>().is_ok_and(|bits| bits & 1 != 0),
+        is: Idle::Value(|value| value.parse::<u8>().is_ok_and(|bits| bits & 1 != 0)),
         says: "bit 1, by which pages follow the CPUs of their tasks, is not modelled: no hint fault is counted for it, and no page \
                moves between nodes of one tier",
     },
     WithoutEffect {
         key: "sysctl.vm.zone_reclaim_mode",
-        is: |value| value.parse::<u8>().is_ok_and(|bits| bits != 0 && bits & 1 == 0),
-        says: "bits 2 and 4 say what reclaim of a near node may do, and bit 1, which has it done, is not set",
+        is: Idle::Value(|value| value.parse::<u8>().is_ok_and(|bits| bits != 0 && bits & 1 == 0)),
+        says: "bits 2 and 4 select what reclaim of a near node may do, and bit 1, which turns this reclaim on, is not set",
+    },
+    WithoutEffect {
+        key: "machine.node[0].cpus",
+        is: Idle::Beside(|set| {
+            let named: u64 =
+                set.scenario.machine.node.iter().map(|node| u64::from(node.cpus.unwrap_or(0))).sum();
+            named < u64::from(set.scenario.machine.cpus)
+        }),
+        says: "the nodes have fewer processors than machine.cpus, and the first node gets the others",
+    },
+    WithoutEffect {
+        key: "machine.node[].adistance",
+        is: Idle::Beside(|set| set.scenario.machine.node.len() == 1),
+        says: ONE_NODE,
+    },
+    WithoutEffect {
+        key: "machine.node[].distance",
+        is: Idle::Beside(|set| set.scenario.machine.node.len() == 1),
+        says: ONE_NODE,
+    },
+    WithoutEffect {
+        key: "machine.node[].reserved",
+        is: Idle::Beside(|set| {
+            let machine = &set.scenario.machine;
+            let end: u64 = machine.node.iter().map(|node| node.memory.0 + node.reserved.0).sum();
+            !machine.zone_dma && end <= DMA32_END && machine.node.iter().all(|node| node.movable.0 == 0)
+        }),
+        says: "it moves the limits of zones, and each node has one zone: there is no zone DMA or Movable, and no memory above 4 GiB",
+    },
+    WithoutEffect {
+        key: "machine.node[].interleave_weight",
+        is: Idle::Beside(|set| set.scenario.task.iter().all(|task| task.weighted_interleave.is_none())),
+        says: "no task has weighted_interleave",
+    },
+    WithoutEffect {
+        key: "machine.hints.",
+        is: Idle::Beside(|set| !may_listen(set.scenario)),
+        says: "nothing turns vm.pghot_record_hwhints_enable on",
+    },
+    WithoutEffect {
+        key: "machine.tlb_entries",
+        is: Idle::Beside(|set| {
+            let mut tasks = set.scenario.task.iter();
+            let reads = |object: &Object| matches!(object.channel, Channel::File | Channel::Tmpfs);
+            tasks.all(|task| task.recorded.is_none() && task.object.iter().all(reads))
+        }),
+        says: "no access goes through a page table: all of them are read(2) and write(2)",
+    },
+    WithoutEffect {
+        key: "device[].name",
+        is: Idle::Beside(|set| !is_used(set.scenario, &set.scenario.device[set.index()])),
+        says: "no file and no swap area is on this device, and its other keys have none either",
+    },
+    WithoutEffect {
+        key: "device[].nr_requests",
+        is: Idle::Beside(|set| set.keeps(|device| device.nr_requests = None, room_for_requests)),
+        says: "the device serves as many requests at the same time (queue_depth), and fewer count as these",
+    },
+    WithoutEffect {
+        key: "device[].optimal_io_kb",
+        is: Idle::Beside(|set| set.keeps(|device| device.optimal_io_kb = 0, Device::window_kb)),
+        says: WINDOW,
+    },
+    WithoutEffect {
+        key: "device[].rotational",
+        is: Idle::Beside(|set| set.keeps(|device| device.rotational = false, Device::window_kb)),
+        says: WINDOW,
+    },
+    WithoutEffect {
+        key: "swap[].priority",
+        is: Idle::Beside(|set| set.scenario.swap.len() == 1),
+        says: "there is one swap area",
+    },
+    WithoutEffect {
+        key: "swap[].zero_filled",
+        is: Idle::Beside(|set| {
+            let keeps_slots = |config: Config| !config.zero_map;
+            set.scenario.swap[set.index()].kind == SwapKind::Disk
+                && set.scenario.config().is_ok_and(keeps_slots)
+        }),
+        says: "a disk stores pages of zeroes like others where kernel.swap.zero_map is false",
     },
 ];
 
-/// Whether a value of a key is one that a result reports as without effect.
-pub fn is_without_effect(key: &str, value: &str) -> bool {
-    WITHOUT_EFFECT.iter().any(|row| row.key == key && (row.is)(value))
+const ONE_NODE: &str = "the machine has one node";
+const WINDOW: &str = "it decides the default of read_ahead_kb, which is the same without it or given";
+
+/// The end of zone DMA32, in bytes.
+const DMA32_END: u64 = 4 << 30;
+
+/// Whether hot-page tracking takes hints of hardware at any time.
+fn may_listen(scenario: &Scenario) -> bool {
+    const SWITCH: &str = "vm.pghot_record_hwhints_enable";
+    let is_switch = |path: &str| match KernelFile::parse(path) {
+        Some(KernelFile::Sysctl(name)) => name == SWITCH || name == "vm.pghot_enabled_sources",
+        Some(KernelFile::Pghot(name)) => name == "enabled_sources",
+        _ => false,
+    };
+    let is_on = |value: Option<&Scalar>| value.is_some_and(|value| value.to_string() != "0");
+    let mut writes = scenario.event.iter().filter(|event| event.write.as_deref().is_some_and(is_switch));
+    is_on(scenario.sysctl.get(SWITCH))
+        || writes.any(|event| event.add.is_some() || is_on(event.value.as_ref()))
 }
+
+/// Whether a value of a key is one that a result reports as without effect, whatever the rest of the scenario is.
+pub fn is_without_effect(key: &str, value: &str) -> bool {
+    let is_idle = |row: &WithoutEffect| matches!(row.is, Idle::Value(is) if is(value));
+    WITHOUT_EFFECT.iter().any(|row| row.key == key && is_idle(row))
+}
+
+/// Switches whose reference names no scenario, because none changes its counters by the switch alone. Other figures of a shipped scenario change, or
+/// its counters do with other settings.
+const SEEN_OTHERWISE: &[&str] = &[
+    "reclaim.clean_only",
+    "reclaim.congested_queue",
+    "reclaim.gives_up",
+    "reclaim.machine_counts",
+    "reclaim.swap_ahead_drain",
+    "reclaim.writepage",
+];
 
 /// Whether no shipped scenario shows an effect of a key, as its reference says.
 pub fn is_unseen(key: &str) -> bool {
     let Some(name) = key.strip_prefix("kernel.") else { return false };
+    if SEEN_OTHERWISE.contains(&name) {
+        return false;
+    }
     let is_unseen = |parameter: &Parameter| {
         parameter.mechanism.as_ref().is_some_and(|mechanism| mechanism.shown_by.is_none())
     };
@@ -252,20 +435,63 @@ fn unseen(scenario: &Scenario) -> Option<Note> {
     (!set.is_empty()).then_some(Note { about: "keys that nothing shows", text })
 }
 
-/// Values without effect that the scenario sets, at its start or by an event.
+/// The keys of the machine and the sysctls that a scenario sets to other values than the default, at its start or by an event.
+fn keys_set(scenario: &Scenario) -> Vec<Set<'_>> {
+    let mut found = Vec::new();
+    let tables = [
+        ("machine", serde_json::to_value(&scenario.machine)),
+        ("device", serde_json::to_value(&scenario.device)),
+        ("swap", serde_json::to_value(&scenario.swap)),
+    ];
+    for (table, value) in tables {
+        flatten(table.to_string(), &value.unwrap_or_default(), &mut found);
+    }
+    let is_default = |path: &str, value: &str| {
+        let path = any_element(path);
+        KEYS.iter().any(|key| key.path == path && key.default == value)
+    };
+    found.retain(|(path, value)| !is_default(path, value));
+    for (name, value) in scenario.sysctl.iter() {
+        found.push((format!("sysctl.{name}"), value.to_string()));
+    }
+    for (path, value) in
+        scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()))
+    {
+        if let Some(KernelFile::Sysctl(name)) = KernelFile::parse(path) {
+            found.push((format!("sysctl.{name}"), value.to_string()));
+        }
+    }
+    let set =
+        |(path, value): (String, String)| Set { scenario, path, value: value.trim_matches('"').to_string() };
+    found.into_iter().map(set).collect()
+}
+
+/// The values below a table, each with its path.
+fn flatten(path: String, value: &Value, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(table) => {
+            table.iter().for_each(|(name, value)| flatten(format!("{path}.{name}"), value, found));
+        }
+        Value::Array(list) if list.iter().all(Value::is_object) => {
+            list.iter().enumerate().for_each(|(at, value)| flatten(format!("{path}[{at}]"), value, found));
+        }
+        value => found.push((path, value.to_string())),
+    }
+}
+
+/// Values without effect that the scenario sets.
 fn without_effect(scenario: &Scenario) -> Option<Note> {
+    let set = keys_set(scenario);
     let told: Vec<String> = WITHOUT_EFFECT
         .iter()
-        .filter_map(|value| {
-            let key = value.key.strip_prefix("sysctl.").expect("all of them are sysctls");
-            let at_start = scenario.sysctl.get(key);
-            let writes = scenario.event.iter().filter_map(|event| {
-                let is_it = matches!(KernelFile::parse(event.write.as_deref()?), Some(KernelFile::Sysctl(name)) if name == key);
-                event.value.as_ref().filter(|_| is_it)
-            });
-            let set = at_start.into_iter().chain(writes).map(|set| set.to_string());
-            let set = set.map(|set| set.trim_matches('"').to_string()).find(|set| (value.is)(set))?;
-            Some(format!("{key} = {set} has no effect here: {}.", value.says))
+        .filter_map(|row| {
+            let is_idle = |set: &&Set| match row.is {
+                Idle::Value(is) => is(&set.value),
+                Idle::Beside(is) => is(set),
+            };
+            let Set { path, value, .. } = set.iter().filter(|set| set.is_of(row.key)).find(is_idle)?;
+            let name = path.strip_prefix("sysctl.").unwrap_or(path);
+            Some(format!("{name} = {value} has no effect here: {}.", row.says))
         })
         .collect();
     (!told.is_empty()).then(|| Note { about: "values without effect", text: told.join(" ") })
