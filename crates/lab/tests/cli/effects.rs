@@ -3,7 +3,7 @@
 //!
 //! `KEY=sysctl.vm.page cargo test ... effects -- --ignored` tries the keys whose path contains `sysctl.vm.page`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -16,14 +16,51 @@ use serde_json::Value;
 
 use super::{binary, scenarios};
 
-/// The tables that are covered.
-const TABLES: &[&str] = &["kernel.", "sysctl.", "memcg[]."];
+/// The tables that are covered: those of the machine and its kernel. The others describe the load and the study. A key of a task, an object, a file
+/// or a workload changes which accesses there are, and keys of variants, expectations and events change what is done with a run.
+const TABLES: &[&str] = &["machine.", "device[].", "swap[].", "kernel.", "sysctl.", "memcg[]."];
 
 /// Keys that are names: another name changes nothing but the name.
 const NAMES: &[&str] = &["memcg[].path", "device[].name"];
 
 /// Values to try where those that follow from the range do not bind in a machine of some MiB and a run of some seconds.
 const VALUES: &[(&str, &[&str])] = &[
+    ("device[].min_ratio", &["5", "40"]),
+    // Up to 64 the window is that of a device that says nothing.
+    ("device[].optimal_io_kb", &["128", "1024"]),
+    // Less than the median is refused.
+    ("device[].read_p99", &["1ms", "20ms"]),
+    ("device[].write_p99", &["1ms", "20ms"]),
+    ("machine.hints.counters", &["16", "1024"]),
+    ("machine.hints.drain", &["10us", "5ms"]),
+    ("machine.hints.epoch", &["0s", "1ms"]),
+    // Ordinary memory takes 95 ns.
+    ("machine.hints.min_latency", &["100ns", "1us"]),
+    ("machine.hints.overhead", &["0ns", "10us"]),
+    ("machine.hints.period", &["10", "1000"]),
+    ("machine.hints.ring", &["1", "16"]),
+    // Of one page by default.
+    ("machine.hints.threshold", &["1", "1000"]),
+    ("machine.hints.unit", &["16KiB", "64KiB"]),
+    ("machine.node[].adistance", &["600", "1000000"]),
+    ("machine.node[].cpus", &["2", "3"]),
+    // Of two nodes the larger counts, and the others are 20 and 50 away.
+    ("machine.node[].distance", &["100", "254"]),
+    ("machine.node[].distances", &["[10, 11, 200]", "[10, 200, 11]"]),
+    ("machine.node[].interleave_weight", &["2", "50"]),
+    ("machine.node[].reserved", &["8MiB", "64MiB"]),
+    // 1 ns by default.
+    ("machine.price.hotness_walk", &["0ns", "100us"]),
+    ("machine.remote_bandwidth", &["1MB/s", "1GB/s"]),
+    ("machine.remote_latency", &["0s", "1us"]),
+    ("machine.tlb_entries", &["64", "1024"]),
+    (
+        "swap[].compressed_deciles",
+        &[
+            "1 100 200 300 400 500 600 700 800 900 1000",
+            "1000 2000 3000 3100 3200 3300 3400 3500 3600 3700 4096",
+        ],
+    ),
     // Up to 12 bits hold the same time.
     ("kernel.last_cpupid_bits", &["14", "21"]),
     ("kernel.memcg.stat_flush_phase", &["500ms", "1s"]),
@@ -40,6 +77,8 @@ const VALUES: &[(&str, &[&str])] = &[
     // Of the distinct pages that a group touches: within what the machine has.
     ("memcg[].memory.soft_limit_in_bytes", &["5%", "20%"]),
     // The shipped runs promote some MiB/s.
+    ("swap[].device", &["disk"]),
+    ("swap[].memory_limit", &["1MiB", "4MiB"]),
     ("sysctl.kernel.numa_balancing_promote_rate_limit_MBps", &["1", "4"]),
     ("sysctl.vm.dirty_background_bytes", &["262144", "33554432"]),
     ("sysctl.vm.dirty_bytes", &["1048576", "67108864"]),
@@ -62,16 +101,87 @@ const VALUES: &[(&str, &[&str])] = &[
     ("sysctl.vm.pghot_target_nid", &["1"]),
 ];
 
+/// Keys that decide by how elements of a list differ, so that one of them gets the value, and not all.
+const ELEMENTS: &[(&str, &str)] = &[
+    ("machine.node[].adistance", "machine.node.1.adistance"),
+    ("machine.node[].cpus", "machine.node.1.cpus"),
+    ("machine.node[].distance", "machine.node.1.distance"),
+    ("machine.node[].distances", "machine.node.0.distances"),
+    ("machine.node[].interleave_weight", "machine.node.2.interleave_weight"),
+    // A class of memory next to ordinary memory.
+    ("machine.node[].preset", "machine.node.1.preset"),
+    ("swap[].priority", "swap.1.priority"),
+];
+
 /// A run in which a key binds: scenario, variant, and settings.
 type Place = (&'static str, Option<&'static str>, &'static [&'static str]);
 
 const TIERS: Place = ("mechanisms-tiers.toml", None, &[]);
 const OF_2010: Place = ("writeback-from-reclaim.toml", None, &["kernel.profile=classic@2010"]);
 const THIRD_FAULT: &str = "regressions/t5-hot-at-the-third-fault.toml";
+/// Processors that sample their accesses, and memory that counts them.
+const SAMPLING: Place =
+    ("mechanisms-tiers.toml", None, &["sysctl.vm.pghot_record_hwhints_enable=1", "machine.hints.period=100"]);
+const COUNTING: Place = (
+    "mechanisms-tiers.toml",
+    None,
+    &["sysctl.vm.pghot_record_hwhints_enable=1", "machine.hints.preset=cxl-hmu"],
+);
+/// A group of several tasks that runs out of memory.
+const OUT_OF_MEMORY: Place =
+    ("mechanisms.toml", None, &["memcg./app.memory.max=4MiB", "memcg./app.memory.swap.max=0"]);
+const OUT_OF_MEMORY_KILL: Place = (
+    "mechanisms.toml",
+    None,
+    &["machine.oom=kill", "memcg./app.memory.max=4MiB", "memcg./app.memory.swap.max=0"],
+);
 const COUNTED: Place = ("mechanisms-tiers.toml", Some("counted"), &[]);
 
 /// Where the keys that begin so bind, tried before what the reference says of the key and before any other scenario.
 const PLACES: &[(&str, &[Place])] = &[
+    ("device[].min_ratio", &[("regressions/w1-polite-writer-beside-a-noisy-one.toml", None, &[])]),
+    ("machine.hints.unit", &[COUNTING]),
+    ("machine.hints.counters", &[COUNTING]),
+    ("machine.hints.threshold", &[COUNTING]),
+    ("machine.hints.epoch", &[COUNTING]),
+    (
+        "machine.hints.preset",
+        &[("mechanisms-tiers.toml", None, &["sysctl.vm.pghot_record_hwhints_enable=1"])],
+    ),
+    ("machine.hints.", &[SAMPLING]),
+    // Two classes of memory behind the first.
+    (
+        "machine.node[].adistance",
+        &[(
+            "demotion.toml",
+            None,
+            &[
+                "machine.node=[{memory=\"32MiB\",cpus=2},{memory=\"32MiB\",preset=\"cxl-1.1\"},{memory=\"32MiB\",preset=\"pmem\"}]",
+            ],
+        )],
+    ),
+    ("machine.node[].cpus", &[("mechanisms-tiers.toml", None, &["machine.cpus=4"])]),
+    (
+        "machine.node[].interleave_weight",
+        &[("mechanisms-tiers.toml", None, &["task.server.weighted_interleave=\"0-2\""])],
+    ),
+    // Nodes of several zones each.
+    ("machine.node[].reserved", &[("demotion.toml", None, &["machine.zone_dma=true"])]),
+    ("machine.node[].distance", &[TIERS]),
+    ("machine.node[].preset", &[("demotion.toml", None, &["kernel.numa.demotion_enabled=false"])]),
+    ("machine.oom", &[OUT_OF_MEMORY]),
+    (
+        "machine.price.migrate_backwards",
+        &[("mechanisms-tiers.toml", None, &["kernel.numa.pagecache_promotion_order=head"])],
+    ),
+    ("machine.price.migrate_huge", &[("demotion.toml", None, &["kernel.transparent_hugepage=always"])]),
+    ("machine.price.", &[TIERS, ("mechanisms.toml", None, &[]), ("zswap.toml", None, &[])]),
+    ("machine.remote_", &[TIERS]),
+    ("machine.tlb_entries", &[("mechanisms.toml", None, &[])]),
+    (
+        "swap[].priority",
+        &[("swap-disk-or-zram.toml", None, &["swap=[{size=\"32MiB\",kind=\"zram\"},{size=\"32MiB\"}]"])],
+    ),
     // Pages that are accessed seconds after their mark.
     (
         "kernel.last_cpupid_bits",
@@ -140,15 +250,7 @@ const PLACES: &[(&str, &[Place])] = &[
         ],
     ),
     ("memcg[].memory.soft_limit_in_bytes", &[("soft-limits.toml", None, &[])]),
-    // A group of several tasks that runs out of memory.
-    (
-        "memcg[].memory.oom.group",
-        &[(
-            "mechanisms.toml",
-            None,
-            &["machine.oom=kill", "memcg./app.memory.max=4MiB", "memcg./app.memory.swap.max=0"],
-        )],
-    ),
+    ("memcg[].memory.oom.group", &[OUT_OF_MEMORY_KILL]),
     ("sysctl.kernel.numa_balancing", &[TIERS, ("demotion.toml", None, &[])]),
     ("sysctl.vm.min_unmapped_ratio", &[("node-reclaim.toml", Some("on"), &[])]),
     ("sysctl.vm.page-cluster", &[("swap-disk-or-zram.toml", None, &[]), ("zswap.toml", None, &[])]),
@@ -283,7 +385,7 @@ fn values_of(key: &Key) -> (Vec<String>, Differ) {
 }
 
 /// A run to try a key in.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Run {
     scenario: String,
     variant: Option<String>,
@@ -412,13 +514,13 @@ fn runs_for(key: &Key, shipped: &[(String, String)]) -> Vec<Run> {
     for scenario in naming.take(MOST_NAMING).chain(OTHERS.iter().copied()) {
         runs.push(Run { scenario: scenario.to_string(), variant: None, settings: Vec::new() });
     }
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     runs.retain(|run| seen.insert(run.clone()));
     runs
 }
 
 /// Figures of a run without a setting of the key's, which several keys share.
-type Unchanged = Mutex<HashMap<Run, Option<Value>>>;
+type Unchanged = Mutex<BTreeMap<Run, Option<Value>>>;
 
 /// The values of a key that no run tells from another value, or from none.
 fn idle_values(key: &Key, shipped: &[(String, String)], unchanged: &Unchanged) -> Vec<String> {
@@ -441,7 +543,8 @@ fn idle_values(key: &Key, shipped: &[(String, String)], unchanged: &Unchanged) -
     if notes::is_unseen(&key.path) {
         return Vec::new();
     }
-    let path = key.path.replace("[]", ".*");
+    let element = ELEMENTS.iter().find(|(path, _)| key.path == *path);
+    let path = element.map_or_else(|| key.path.replace("[]", ".*"), |(_, element)| (*element).to_string());
     let mut tried = 0;
     for mut run in runs_for(key, shipped) {
         if pairs.is_empty() || tried >= MOST {
