@@ -239,7 +239,7 @@ fn the_version_says_commit_and_profile() {
 
 const TWO_TIERS: &str = r#"
 [[machine.node]]
-cpus = 2
+cpus = 4
 memory = "16MiB"
 [[machine.node]]
 memory = "64MiB"
