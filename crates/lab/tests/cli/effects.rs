@@ -589,7 +589,7 @@ fn idle_values(key: &Key, shipped: &[(String, String)], unchanged: &Unchanged) -
 }
 
 #[test]
-#[ignore = "slow: ci/slow.sh runs it with a release"]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
 fn each_value_of_a_key_changes_a_result_or_is_reported() {
     let only = std::env::var("KEY").unwrap_or_default();
     let is_covered = |key: &&Key| {
