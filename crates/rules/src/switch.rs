@@ -160,13 +160,14 @@ macro_rules! rules {
         &[$($crate::era::Era::new($crate::switch::rules!(@word $value, $type), $span, $marks)),+]
     };
     (@eras $type:tt ($eras:expr)) => { &$eras };
-    // The eras in rustdoc, which links to values that are not words of the language.
+    // The eras in rustdoc. Values that are not words of the language are links. A colon after one makes it the definition of a link, unless it is
+    // escaped.
     (@versions $type:tt ($eras:expr)) => { "\n\nThe eras are those of the lists and of guests." };
     (@versions bool $eras:tt) => { $crate::switch::rules!(@spans "`" "`" $eras) };
     (@versions u8 $eras:tt) => { $crate::switch::rules!(@spans "`" "`" $eras) };
     (@versions $choice:tt $eras:tt) => { $crate::switch::rules!(@spans "[`" "`]" $eras) };
     (@spans $before:literal $after:literal [$($value:expr => $span:literal $marks:literal),+ $(,)?]) => {
-        concat!("\n\nVersions:\n", $("\n- ", $before, stringify!($value), $after, ": ", $span),+)
+        concat!("\n\nVersions:\n", $("\n- ", $before, stringify!($value), $after, "\\: ", $span),+)
     };
     (@values bool) => { $crate::choice::Values::Bool };
     (@values u8 $values:expr) => { $values };
