@@ -26,7 +26,7 @@ fn main() {
 /// The commit that is checked out, with a mark if the sources differ from it. Without git, or outside of a repository that this
 /// file belongs to, nobody knows it.
 fn commit() -> Option<String> {
-    const SOURCES: [&str; 9] = [
+    const SOURCES: [&str; 10] = [
         "src",
         "../policy/src",
         "../rules/src",
@@ -35,6 +35,7 @@ fn commit() -> Option<String> {
         "../sim/src",
         "../workload/src",
         "../study/src",
+        "../truth/src",
         "../../Cargo.lock",
     ];
     git(&["ls-files", "--error-unmatch", "build.rs"])?;

@@ -55,7 +55,7 @@ pub(crate) use sweep::SweepArgs;
 pub(crate) use tour::TourArgs;
 pub(crate) use trace::{Compressor, TraceCommand};
 pub(crate) use twin::TwinArgs;
-pub(crate) use validate::{Input, ValidateArgs};
+pub(crate) use validate::ValidateArgs;
 pub(crate) use vmscan_report::{ReportLayout, VmscanReportArgs};
 pub(crate) use working_set::WorkingSetArgs;
 

@@ -110,6 +110,16 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<pageout_truth::Error> for Failure {
+    fn from(error: pageout_truth::Error) -> Failure {
+        match error {
+            pageout_truth::Error::Study(error) => error.into(),
+            pageout_truth::Error::Write(error) => Failure::Output(error),
+            error => Failure::Unexpected(error.into()),
+        }
+    }
+}
+
 impl From<Failed> for Failure {
     /// A run's failure where it is that of the command.
     fn from(failed: Failed) -> Failure {

@@ -14,13 +14,18 @@ pub trait Watcher: Sync {
         let _ = stage;
     }
 
-    /// So many accesses more were read, or simulated.
-    fn advance(&self, accesses: u64) {
-        let _ = accesses;
+    /// So many steps of the stage more are done: of most stages, accesses that were read or simulated.
+    fn advance(&self, steps: u64) {
+        let _ = steps;
     }
 
     /// The stage has ended.
     fn end(&self) {}
+
+    /// What who asked should know and no figure says: an input that is ignored, a folder that is left out.
+    fn remark(&self, text: &str) {
+        let _ = text;
+    }
 
     /// Why runs are to end, if they are, such as "SIGINT". It is asked while runs are under way, some hundred times a second. Once there is a
     /// reason it stays: runs that have not begun then don't.
@@ -44,6 +49,11 @@ pub enum Stage<'a> {
         path: &'a Path,
         /// How long its file is.
         bytes: u64,
+    },
+    /// Recorded runs are simulated; a simulation is a step.
+    Playing {
+        /// How many simulations there are.
+        simulations: usize,
     },
     /// Scenarios are simulated.
     Running {

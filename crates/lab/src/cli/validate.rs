@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
+use pageout_truth::input::Input;
 
 use super::options::{OutputOptions, ParallelOptions};
 
@@ -26,7 +28,7 @@ pub(crate) struct ValidateArgs {
 
     /// Leave these recorded inputs out, as if nobody had recorded them, so that the figures show what each is worth
     #[arg(long, value_name = "INPUT", value_delimiter = ',')]
-    pub(crate) without: Vec<Input>,
+    pub(crate) without: Vec<InputArg>,
 
     /// How often to simulate a run where something was not recorded, each time with another value of it, spread evenly; as often as its class says
     /// if absent
@@ -48,81 +50,27 @@ pub(crate) struct ValidateArgs {
     pub(crate) output: OutputOptions,
 }
 
-/// An input of a recorded run that can be left out, by the name of its field. Accesses, limits and settings can't be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Input {
-    /// What the group held before the first access; `base_pages` are in its place
-    #[value(name = "group_at_start")]
-    GroupAtStart,
-    /// The same as far as kinds of pages say it; what such runs mostly hold is in its place
-    #[value(name = "base_pages")]
-    BasePages,
-    /// When statistics were flushed; every two seconds in their place
-    #[value(name = "flushes")]
-    Flushes,
-    /// Which pages each fault mapped; all that are cached around it, and in no transfer, in their place
-    #[value(name = "mapped_file")]
-    MappedFile,
-    /// Which agings walked the address space; nothing else ran within a call of reclaim in their place
-    #[value(name = "agings")]
-    Agings,
-    /// When each access began; the ends of windows, evenly divided, in their place
-    #[value(name = "access_times")]
-    AccessTimes,
-    /// What of a whole machine was free, and what was on its lists; kernel memory that lies dense, and memory of others by its amount alone, in
-    /// its place
-    #[value(name = "start_state")]
-    StartState,
-    /// Of `start_state`, where memory was free and what CPUs held; kernel memory that lies dense, and as much that is free, in its place
-    #[value(name = "free_memory")]
-    FreeMemory,
-    /// Of `start_state`, what each CPU held of free memory, and how much it may hold; nothing, and as little as it begins with, in its place
-    #[value(name = "per_cpu_lists")]
-    PerCpuLists,
-    /// Of `start_state`, on which lists or in which generations pages were, with `costs` and `tiers`; where their first touch brings them in its
-    /// place
-    #[value(name = "lru_lists")]
-    LruLists,
-    /// Of `start_state`, what waited in the add batches of CPUs; on its list, or in the youngest generation, in its place
-    #[value(name = "add_batches")]
-    AddBatches,
-    /// Of `start_state`, what refaults of each tier have taught the generations; nothing in its place
-    #[value(name = "tiers")]
-    Tiers,
-    /// Of `start_state`, what reclaiming each type has cost lately; nothing in its place
-    #[value(name = "costs")]
-    Costs,
-    /// Of `start_state`, how long statistics say that lists are, and whether refaults have activated pages of files since the last call of reclaim;
-    /// as long as they are, and none, in its place
-    #[value(name = "statistics")]
-    Statistics,
-    /// Of `start_state`, when the statistics worker runs next; another time in each simulation in its place
-    #[value(name = "statistics_due")]
-    StatisticsDue,
-    /// How long kswapd took to run each time that it was woken, by the trace of a whole machine; the same each time in its place
-    #[value(name = "kswapd_wakes")]
-    KswapdWakes,
-    /// What the kernel took for itself and gave back, by the trace of a whole machine whose `start_state` is played; what the engine follows of it,
-    /// nodes of indexes, page tables and buffers of readers, in its place
-    #[value(name = "kernel_allocations")]
-    KernelAllocations,
-}
+/// An input by its name on the command line: the name of its field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputArg(pub(crate) Input);
 
-impl Input {
-    /// Parts of `start_state`.
-    pub(crate) const PARTS: &[Input] = &[
-        Input::FreeMemory,
-        Input::PerCpuLists,
-        Input::LruLists,
-        Input::AddBatches,
-        Input::Tiers,
-        Input::Costs,
-        Input::Statistics,
-        Input::StatisticsDue,
-    ];
+/// Every input, as the command line wants them.
+const INPUTS: [InputArg; Input::ALL.len()] = {
+    let mut inputs = [InputArg(Input::ALL[0]); Input::ALL.len()];
+    let mut at = 0;
+    while at < inputs.len() {
+        inputs[at] = InputArg(Input::ALL[at]);
+        at += 1;
+    }
+    inputs
+};
 
-    /// The name of its field.
-    pub(crate) fn field(self) -> String {
-        self.to_possible_value().expect("none is hidden").get_name().to_string()
+impl ValueEnum for InputArg {
+    fn value_variants<'a>() -> &'a [InputArg] {
+        &INPUTS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.field()).help(self.0.told()))
     }
 }

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 
 use anyhow::anyhow;
 use indicatif::ProgressBar;
-use pageout_engine::{Engine, MemcgId, Nanos, PageName, PageState, StoryEvent, StoryFilter};
+use pageout_engine::{MemcgId, Nanos, PageState, StoryFilter};
 use pageout_sim::scenario::Scenario;
 use pageout_sim::{Machine, Observer, Progress, RunError};
 use pageout_study::Error;
@@ -26,6 +26,7 @@ use pageout_study::result::simulate;
 use pageout_study::scenario::diagnostic::Diagnostics;
 use pageout_study::scenario::nearest::nearest;
 use pageout_study::scenario::source::Source;
+use pageout_truth::story::Story;
 use serde_json::Value;
 
 use crate::cli::ExplainArgs;
@@ -163,42 +164,22 @@ impl Question<'_> {
     }
 }
 
-/// A page that is followed without a scenario: whoever plays the engine hands over what it tells.
-pub(crate) struct Followed {
-    page: PageName,
-    following: Following,
-}
-
-impl Followed {
-    /// Follows a page of an engine that tells of it from now on.
-    pub(crate) fn new(page: PageName) -> Followed {
-        Followed { page, following: Following::new(STEPS, None) }
-    }
-
-    /// Takes what the engine told.
-    pub(crate) fn hear(&mut self, event: &StoryEvent) {
-        self.following.hear(event);
-    }
-
-    /// The page's story until `end`, so many accesses from the first.
-    pub(crate) fn text(
-        &mut self,
-        title: &str,
-        engine: &Engine,
-        policy: &str,
-        accesses: u64,
-        end: Nanos,
-    ) -> String {
-        let following = std::mem::replace(&mut self.following, Following::new(STEPS, None));
-        let (story, since) = following.into_page(self.page);
-        let now = engine.figures().page_state(self.page);
-        let title = title.to_string();
-        let report = PageReport { title, eviction: None, back: None, story, since, now, head: None };
-        let groups = engine.figures().memcgs().collect();
-        let (tasks, policy) = (BTreeMap::new(), policy.to_string());
-        let telling = Telling { groups, has_nodes: false, tasks, policy, accesses, end };
-        text::stories(&telling, &[report], None, output::width())
-    }
+/// The story of a page of a recorded run in words.
+pub(crate) fn in_words(told: &Story) -> String {
+    let mut following = Following::new(STEPS, None);
+    told.events.iter().for_each(|event| following.hear(event));
+    let (story, since) = following.into_page(told.page);
+    let (title, now) = (told.title.clone(), told.now);
+    let report = PageReport { title, eviction: None, back: None, story, since, now, head: None };
+    let telling = Telling {
+        groups: told.groups.clone(),
+        has_nodes: false,
+        tasks: BTreeMap::new(),
+        policy: told.policy.clone(),
+        accesses: told.accesses,
+        end: told.end,
+    };
+    text::stories(&telling, &[report], None, output::width())
 }
 
 /// Steps of such a page that are told at each end.

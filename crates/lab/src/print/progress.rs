@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pageout_study::{Stage, Watcher};
 
 use super::signals::{self, Listening};
-use super::{figures, visible};
+use super::{figures, output, visible};
 use crate::api;
 use crate::cli::OutputOptions;
 
@@ -138,6 +138,7 @@ impl Watcher for Terminal<'_> {
             Stage::Decoding { path, bytes } => (Some(bytes), format!("reading {}", name_of(path)), false),
             Stage::Running { name, runs: 1, accesses } => (accesses, name.to_string(), true),
             Stage::Running { name, runs, accesses } => (accesses, format!("{name}, {runs} runs"), true),
+            Stage::Playing { simulations } => (Some(simulations as u64), "simulating".to_string(), false),
             _ => (None, String::new(), false),
         };
         let bar = bar(self.options, length, &what);
@@ -153,6 +154,10 @@ impl Watcher for Terminal<'_> {
                 eprintln!("{line}");
             }
         }
+    }
+
+    fn remark(&self, text: &str) {
+        output::remark(text);
     }
 
     fn end(&self) {

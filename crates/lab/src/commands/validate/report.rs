@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::judge::{Judged, Row};
+use pageout_truth::judge::{Judged, Row};
+
 use crate::print::table;
 
 /// All of it. Runs that pass show their figures only if asked.

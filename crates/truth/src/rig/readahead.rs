@@ -58,7 +58,7 @@ impl Stage {
             self.engine.play_flushes_late();
             if let Some(told) = &mut told {
                 self.engine.take_story(&mut heard);
-                heard.drain(..).for_each(|event| told.followed.hear(&event));
+                told.events.append(&mut heard);
                 if number == told.until {
                     told.end(&self.engine, &run.policy, now);
                 }

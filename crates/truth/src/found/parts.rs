@@ -3,7 +3,7 @@
 use pageout_engine::{FoundGenerations, FreeBlocks, FreeOfCpu, MigrateType, Pfn};
 
 use super::{Found, List, Place, SLOTS};
-use crate::cli::Input;
+use crate::input::Input;
 
 /// The largest block, and pages of a pageblock.
 const ORDER_MAX: u8 = 10;

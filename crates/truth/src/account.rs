@@ -10,17 +10,19 @@ use super::complete::END;
 use super::inputs::Inputs;
 use super::object::{Kind, Object};
 use super::recording::{Recording, Run, Window};
-use crate::cli::Input;
+use crate::input::Input;
 
 /// The inputs that a run asks for, by the names of their fields.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Account {
-    pub(crate) played: Vec<String>,
+pub struct Account {
+    /// Recorded and played.
+    pub played: Vec<String>,
     /// Recorded, and not played: with `--without`, or for want of another.
-    pub(crate) left_out: Vec<String>,
-    pub(crate) not_recorded: Vec<String>,
+    pub left_out: Vec<String>,
+    /// Asked for and not recorded: something else stands in their place.
+    pub not_recorded: Vec<String>,
     /// What was recorded and holds nothing, or not all.
-    pub(crate) doubts: Vec<String>,
+    pub doubts: Vec<String>,
 }
 
 impl Account {
@@ -64,7 +66,7 @@ impl Account {
             (true, false) => &mut self.left_out,
             (true, true) => &mut self.played,
         };
-        of.push(input.field());
+        of.push(input.field().to_string());
         is_played
     }
 
@@ -127,7 +129,7 @@ impl Account {
         let is_found = self.add(recording, Input::StartState, run.start_state.is_some());
         if is_found {
             let parts = Input::PARTS.iter().filter(|&&part| !recording.plays(part));
-            self.left_out.extend(parts.map(|part| part.field()));
+            self.left_out.extend(parts.map(|part| part.field().to_string()));
         }
         for doubt in inputs.found.iter().flat_map(|found| &found.doubts) {
             self.doubt(true, Input::StartState, || doubt.clone());
@@ -141,7 +143,7 @@ impl Account {
         });
         let blocks = Input::KernelAllocations;
         if is_traced && recording.plays(blocks) && !is_found {
-            self.left_out.push(blocks.field());
+            self.left_out.push(blocks.field().to_string());
             self.doubt(run.start_state.is_none(), blocks, || {
                 "are played as if nobody had recorded them: they ask for a `start_state`, and there is none"
                     .into()
@@ -162,7 +164,7 @@ impl Account {
     }
 
     /// Input names and what became of them, in a line; none where the run asks for no input.
-    pub(super) fn text(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         let kinds =
             [("played", &self.played), ("left out", &self.left_out), ("not recorded", &self.not_recorded)];
         let kinds = kinds.iter().filter(|(_, names)| !names.is_empty());

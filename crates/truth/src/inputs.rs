@@ -17,7 +17,7 @@ use super::found::Found;
 use super::kernel_trace::KernelTrace;
 use super::object::Object;
 use super::recording::{Flush, Recording, Run};
-use crate::cli::Input;
+use crate::input::Input;
 
 /// The recorded inputs of a run, those left out that are to be.
 #[derive(Default)]

@@ -36,7 +36,7 @@ pub(super) fn serve_step(
     }
 }
 
-pub(in super::super) fn transfer_of(op: &Op) -> Option<IoId> {
+pub(crate) fn transfer_of(op: &Op) -> Option<IoId> {
     match *op {
         Op::ReadFile { io, .. } | Op::ReadSwap { io, .. } | Op::WriteSwap { io, .. } => Some(io),
         _ => None,

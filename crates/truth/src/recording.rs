@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
+use pageout_study::Watcher;
 use pageout_study::scenario::nearest;
 use pageout_workload::Access;
 use serde::Deserialize;
@@ -12,8 +13,7 @@ use serde::de::IgnoredAny;
 
 use super::class::Class;
 use super::files::{self, read_json, read_runs, read_words, words_path};
-use crate::cli::Input;
-use crate::print::output;
+use crate::input::Input;
 
 /// A folder of recorded runs.
 #[derive(Debug)]
@@ -370,7 +370,7 @@ impl Recording {
     }
 
     /// Reads a folder's inputs.
-    pub(crate) fn open(dir: &Path, without: &[Input]) -> anyhow::Result<Recording> {
+    pub(crate) fn open(dir: &Path, without: &[Input], watcher: &dyn Watcher) -> anyhow::Result<Recording> {
         let path = files::runs_path(dir)?;
         let truth: GroundTruth = read_runs(&path)?;
         if truth.runs.is_empty() {
@@ -381,7 +381,7 @@ impl Recording {
             run.check().with_context(|| path.display().to_string())?;
             ensure!(ids.insert(&run.id), "{}: there are two runs {}", path.display(), run.id);
         }
-        tell_of_unknown_fields(&path)?;
+        tell_of_unknown_fields(&path, watcher)?;
         let flushes = read_flushes(dir, &truth.runs)?;
         Ok(Recording { dir: dir.to_owned(), runs: truth.runs, flushes, without: without.to_owned() })
     }
@@ -513,13 +513,13 @@ fn read_flushes(dir: &Path, runs: &[Run]) -> anyhow::Result<BTreeMap<String, Vec
 }
 
 /// A misspelt optional field would be silently left out.
-fn tell_of_unknown_fields(path: &Path) -> anyhow::Result<()> {
+fn tell_of_unknown_fields(path: &Path, watcher: &dyn Watcher) -> anyhow::Result<()> {
     let fields: Fields = read_json(path)?;
     let names: std::collections::BTreeSet<&String> = fields.runs.iter().flat_map(BTreeMap::keys).collect();
     for name in names.into_iter().filter(|name| !FIELDS.contains(&name.as_str())) {
         let hint = nearest::nearest(name, FIELDS.iter().copied());
         let hint = hint.map_or(String::new(), |known| format!("; did you mean `{known}`?"));
-        output::remark(&format!("{}: the field `{name}` of runs is ignored{hint}", path.display()));
+        watcher.remark(&format!("{}: the field `{name}` of runs is ignored{hint}", path.display()));
     }
     Ok(())
 }

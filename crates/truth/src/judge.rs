@@ -23,41 +23,47 @@ use super::recording::Run;
 use super::rig::{Played, Unplayable};
 
 /// A run's comparison.
-#[derive(Serialize)]
-pub(crate) struct Judged {
-    pub(crate) run: String,
-    pub(crate) class: Option<String>,
+#[derive(Debug, Serialize)]
+pub struct Judged {
+    /// The run, by its id.
+    pub run: String,
+    /// The class that it is judged by; of a run that was not played, none.
+    pub class: Option<String>,
     /// Why it could not be played.
-    pub(crate) not_played: Option<String>,
+    pub not_played: Option<String>,
     /// Which mechanisms it needs that are not modelled.
-    pub(crate) skipped: Option<String>,
+    pub skipped: Option<String>,
     /// A field of its answer that says nothing, so that it can't be compared.
-    pub(crate) blank: Option<&'static str>,
+    pub blank: Option<&'static str>,
     /// Simulations made of it.
-    pub(crate) simulations: usize,
-    pub(crate) rows: Vec<Row>,
+    pub simulations: usize,
+    /// Its figures, side by side.
+    pub rows: Vec<Row>,
     /// What became of its inputs, where it was played.
-    pub(crate) inputs: Account,
+    pub inputs: Account,
     /// Where simulation and kernel part, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) first_difference: Option<Difference>,
+    pub first_difference: Option<Difference>,
 }
 
 /// A figure of a run: recorded, simulated, and its limit.
-#[derive(Serialize)]
-pub(crate) struct Row {
-    pub(crate) name: &'static str,
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// What it is called.
+    pub name: &'static str,
     /// The figure of the median simulation where there are several.
-    pub(crate) simulated: f64,
+    pub simulated: f64,
     /// Least and largest of several simulations.
-    pub(crate) envelope: Option<[f64; 2]>,
-    pub(crate) real: f64,
+    pub envelope: Option<[f64; 2]>,
+    /// What the kernel counted.
+    pub real: f64,
     /// What the simulated figure (or, of an envelope, the real one) must be within.
-    pub(crate) limit: Option<[f64; 2]>,
+    pub limit: Option<[f64; 2]>,
     /// `None` where the class doesn't judge it.
-    pub(crate) passes: Option<bool>,
+    pub passes: Option<bool>,
+    /// It is a share of 1, rather than a count.
     #[serde(skip)]
-    pub(crate) is_share: bool,
+    pub is_share: bool,
 }
 
 impl Row {
@@ -177,12 +183,33 @@ impl Judged {
         self.not_played.is_none() && self.skipped.is_none()
     }
 
-    pub(crate) fn passes(&self) -> bool {
+    /// Whether it was played, and every figure that its class judges is within its limit.
+    pub fn passes(&self) -> bool {
         self.is_played() && self.rows.iter().all(|row| row.passes != Some(false))
     }
 
-    pub(crate) fn falls_short(&self) -> bool {
+    /// Whether it was played, and a figure is beyond its limit.
+    pub fn falls_short(&self) -> bool {
         self.is_played() && !self.passes()
+    }
+
+    /// Checks what a comparison satisfies. Errors: the first that is wrong.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let run = &self.run;
+        if self.not_played.is_some() && self.skipped.is_some() {
+            return Err(format!("{run} can't be played, and is skipped"));
+        }
+        if self.is_played() != (self.simulations > 0) || self.is_played() != self.class.is_some() {
+            return Err(format!("{run} is played if it has simulations and a class, and only then"));
+        }
+        if let Some(row) = self.rows.iter().find(|row| row.passes.is_some() && row.limit.is_none()) {
+            return Err(format!("{run}: `{}` is judged without a limit", row.name));
+        }
+        if let Some(row) = self.rows.iter().find(|row| row.envelope.is_some_and(|[least, most]| least > most))
+        {
+            return Err(format!("{run}: `{}` has least simulations above its largest", row.name));
+        }
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use super::inputs::Inputs;
 use super::object::Kind;
 use super::recording::Flush;
 use super::rig::Playable;
-use crate::cli::Input;
+use crate::input::Input;
 
 /// A list that ends before this share of its run is over has lost its end, where nothing counts its entries: what comes by itself, as wake-ups
 /// do, comes more often.

@@ -10,24 +10,32 @@ use serde::Serialize;
 use super::answers::MissMap;
 use super::reads::Reads;
 use super::rig::Played;
+use super::story::Story;
 
 /// Where simulation and kernel part.
-#[derive(Serialize)]
-pub(crate) struct Difference {
-    pub(crate) access: usize,
-    /// The object that it is to, by its number, and as the recording has it.
-    pub(crate) object: u32,
-    pub(crate) of: String,
-    pub(crate) page: u64,
+#[derive(Debug, Serialize)]
+pub struct Difference {
+    /// The number of the access, from 0.
+    pub access: usize,
+    /// The object that it is to, by its number.
+    pub object: u32,
+    /// The same object, as the recording has it.
+    pub of: String,
+    /// The page of it that is accessed.
+    pub page: u64,
     /// The access missed in the simulation, and in the kernel.
-    pub(crate) missed: [bool; 2],
-    /// Pages that it took from the page cache, and brought into it: in the simulation alone, and in the kernel alone.
-    pub(crate) removed: [Vec<u32>; 2],
-    pub(crate) inserted: [Vec<u32>; 2],
+    pub missed: [bool; 2],
+    /// Pages that it took from the page cache: in the simulation alone, and in the kernel alone.
+    pub removed: [Vec<u32>; 2],
+    /// Pages that it brought into the page cache: in the simulation alone, and in the kernel alone.
+    pub inserted: [Vec<u32>; 2],
     /// The page of the object that is explained.
-    pub(crate) explained: u64,
+    pub explained: u64,
     /// What the simulator did with that page up to the access.
-    pub(crate) story: String,
+    #[serde(skip)]
+    pub told: Option<Story>,
+    /// The same in words, for whoever prints it: nothing until then.
+    pub story: String,
 }
 
 impl Difference {
@@ -66,13 +74,14 @@ impl Difference {
                 removed,
                 inserted,
                 explained,
+                told: None,
                 story: String::new(),
             })
         })
     }
 
     /// As lines.
-    pub(crate) fn text(&self, run: &str) -> String {
+    pub fn text(&self, run: &str) -> String {
         let object = &self.of;
         let mut text = format!(
             "{run}: as recorded up to access {}, which is to page {} of {object}\n",

@@ -20,12 +20,13 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use pageout_engine::{
     Config, Engine, FlushRule, GenerationInfo, Nanos, ObjectId, PROFILES, PageName, Parameter, Policy,
-    StoryFilter, parameters_of,
+    StoryEvent, StoryFilter, parameters_of,
 };
 use pageout_sim::Stall;
+use pageout_study::Watcher;
 use pageout_workload as workload;
 
-pub(super) use self::serve::transfer_of;
+pub(crate) use self::serve::transfer_of;
 use self::stage::Stage;
 use super::account::Account;
 use super::inputs::Inputs;
@@ -33,9 +34,7 @@ use super::missing;
 use super::object::{Kind, Object};
 use super::reads::Reads;
 use super::recording::{BasePage, Recording, Run, Window};
-use crate::commands::explain::Followed;
-use crate::failure::told;
-use crate::print::output;
+use super::story::Story;
 
 /// What the simulator made of a run.
 pub(crate) struct Played {
@@ -92,7 +91,7 @@ impl fmt::Display for Unplayable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unplayable::Missing(mechanisms) => write!(f, "not modelled: {}", mechanisms.join(", ")),
-            Unplayable::Bad(error) => f.write_str(&told(error)),
+            Unplayable::Bad(error) => f.write_str(&pageout_study::told(error.as_ref())),
         }
     }
 }
@@ -153,11 +152,12 @@ impl Unrecorded {
 struct Told {
     page: PageName,
     title: String,
-    followed: Followed,
+    /// What the engine told of it.
+    events: Vec<StoryEvent>,
     /// The last access that is played.
     until: u64,
     /// What came of it.
-    story: String,
+    story: Option<Story>,
 }
 
 impl Told {
@@ -172,7 +172,16 @@ impl Told {
 
     /// The last access is over.
     fn end(&mut self, engine: &Engine, policy: &str, now: Nanos) {
-        self.story = self.followed.text(&self.title, engine, policy, self.until + 1, now);
+        self.story = Some(Story {
+            page: self.page,
+            title: self.title.clone(),
+            events: std::mem::take(&mut self.events),
+            now: engine.figures().page_state(self.page),
+            groups: engine.figures().memcgs().collect(),
+            policy: policy.to_string(),
+            accesses: self.until + 1,
+            end: now,
+        });
     }
 }
 
@@ -193,7 +202,11 @@ pub(crate) struct Playable<'a> {
 
 impl<'a> Playable<'a> {
     /// Reads what a run accesses, if everything that it needs is modelled.
-    pub(crate) fn new(recording: &'a Recording, run: &'a Run) -> Result<Playable<'a>, Unplayable> {
+    pub(crate) fn new(
+        recording: &'a Recording,
+        run: &'a Run,
+        watcher: &dyn Watcher,
+    ) -> Result<Playable<'a>, Unplayable> {
         if run.objects.is_empty() {
             return Err(anyhow!("the run has no objects").into());
         }
@@ -233,7 +246,7 @@ impl<'a> Playable<'a> {
         if !objects.iter().any(Object::is_read_ahead) {
             let unheard = [("agings", inputs.agings.is_some()), ("mapped_file", inputs.mapped.is_some())];
             for (input, _) in unheard.into_iter().filter(|&(_, is_there)| is_there) {
-                output::remark(&format!("{}: `{input}` is played of runs with readahead alone", run.id));
+                watcher.remark(&format!("{}: `{input}` is played of runs with readahead alone", run.id));
             }
         }
         let base_pages = recording.base_pages(run);
@@ -268,12 +281,11 @@ impl<'a> Playable<'a> {
         object: u32,
         page: u64,
         access: u64,
-    ) -> Result<String, Unplayable> {
+    ) -> Result<Option<Story>, Unplayable> {
         let stage = Stage::build(self, unrecorded)?;
         let name = stage.engine.figures().page_name(stage.task, ObjectId(stage.first + object), page)?;
         let title = format!("Page {page}");
-        let followed = Followed::new(name);
-        let mut told = Told { page: name, title, followed, until: access, story: String::new() };
+        let mut told = Told { page: name, title, events: Vec::new(), until: access, story: None };
         if self.is_read_ahead() {
             stage.perform_calls(self, unrecorded, Some(&mut told))?;
         } else {

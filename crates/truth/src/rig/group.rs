@@ -151,7 +151,7 @@ struct Watcher<'a> {
 impl Observer for Watcher<'_> {
     fn story(&mut self, event: &StoryEvent) {
         if let Some(told) = &mut self.told {
-            told.followed.hear(event);
+            told.events.push(event.clone());
         }
     }
 

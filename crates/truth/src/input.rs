@@ -1,0 +1,107 @@
+//! Recorded inputs that can be left out, by the names of their fields.
+
+/// Declares the inputs: what each is and what is in its place where it is left out, and the name of its field.
+macro_rules! inputs {
+    ($($(#[doc = $told:literal])+ $input:ident = $field:literal,)+) => {
+        /// An input of a recorded run that can be left out, by the name of its field. Accesses, limits and settings can't be.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Input {
+            $($(#[doc = $told])+ $input,)+
+        }
+
+        impl Input {
+            /// All of them.
+            pub const ALL: &[Input] = &[$(Input::$input),+];
+
+            /// The name of its field.
+            pub fn field(self) -> &'static str {
+                match self {
+                    $(Input::$input => $field,)+
+                }
+            }
+
+            /// What it is, and what is in its place where it is left out.
+            pub fn told(self) -> &'static str {
+                match self {
+                    $(Input::$input => concat!($($told),+).trim_ascii_start(),)+
+                }
+            }
+        }
+    };
+}
+
+inputs! {
+    /// What the group held before the first access; `base_pages` are in its place
+    GroupAtStart = "group_at_start",
+    /// The same as far as kinds of pages say it; what such runs mostly hold is in its place
+    BasePages = "base_pages",
+    /// When statistics were flushed; every two seconds in their place
+    Flushes = "flushes",
+    /// Which pages each fault mapped; all that are cached around it, and in no transfer, in their place
+    MappedFile = "mapped_file",
+    /// Which agings walked the address space; nothing else ran within a call of reclaim in their place
+    Agings = "agings",
+    /// When each access began; the ends of windows, evenly divided, in their place
+    AccessTimes = "access_times",
+    /// What of a whole machine was free, and what was on its lists; kernel memory that lies dense, and memory of others by its amount alone, in
+    /// its place
+    StartState = "start_state",
+    /// Of `start_state`, where memory was free and what CPUs held; kernel memory that lies dense, and as much that is free, in its place
+    FreeMemory = "free_memory",
+    /// Of `start_state`, what each CPU held of free memory, and how much it may hold; nothing, and as little as it begins with, in its place
+    PerCpuLists = "per_cpu_lists",
+    /// Of `start_state`, on which lists or in which generations pages were, with `costs` and `tiers`; where their first touch brings them in its
+    /// place
+    LruLists = "lru_lists",
+    /// Of `start_state`, what waited in the add batches of CPUs; on its list, or in the youngest generation, in its place
+    AddBatches = "add_batches",
+    /// Of `start_state`, what refaults of each tier have taught the generations; nothing in its place
+    Tiers = "tiers",
+    /// Of `start_state`, what reclaiming each type has cost lately; nothing in its place
+    Costs = "costs",
+    /// Of `start_state`, how long statistics say that lists are, and whether refaults have activated pages of files since the last call of reclaim;
+    /// as long as they are, and none, in its place
+    Statistics = "statistics",
+    /// Of `start_state`, when the statistics worker runs next; another time in each simulation in its place
+    StatisticsDue = "statistics_due",
+    /// How long kswapd took to run each time that it was woken, by the trace of a whole machine; the same each time in its place
+    KswapdWakes = "kswapd_wakes",
+    /// What the kernel took for itself and gave back, by the trace of a whole machine whose `start_state` is played; what the engine follows of it,
+    /// nodes of indexes, page tables and buffers of readers, in its place
+    KernelAllocations = "kernel_allocations",
+}
+
+impl Input {
+    /// Parts of `start_state`.
+    pub const PARTS: &[Input] = &[
+        Input::FreeMemory,
+        Input::PerCpuLists,
+        Input::LruLists,
+        Input::AddBatches,
+        Input::Tiers,
+        Input::Costs,
+        Input::Statistics,
+        Input::StatisticsDue,
+    ];
+
+    /// The input of this name.
+    pub fn by_name(name: &str) -> Option<Input> {
+        Input::ALL.iter().copied().find(|input| input.field() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_by_its_field_is_found_and_told_in_one_line() {
+        for &input in Input::ALL {
+            assert_eq!(Input::by_name(input.field()), Some(input));
+            let told = input.told();
+            assert!(!told.starts_with(' ') && !told.contains("  ") && !told.contains('\n'), "{told}");
+        }
+        assert_eq!(Input::by_name("accesses"), None);
+        assert!(Input::Costs.told().starts_with("Of `start_state`, what reclaiming"));
+    }
+}

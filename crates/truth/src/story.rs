@@ -1,0 +1,26 @@
+//! What happened to one page of a simulated run, as the engine told it. Who prints it puts it into words.
+
+use std::collections::BTreeMap;
+
+use pageout_engine::{MemcgId, Nanos, PageName, PageState, StoryEvent};
+
+/// What happened to a page up to an access.
+#[derive(Clone, Debug)]
+pub struct Story {
+    /// The page.
+    pub page: PageName,
+    /// What a reader calls it, such as "Page 17".
+    pub title: String,
+    /// What the engine told of it and of its lists, in order.
+    pub events: Vec<StoryEvent>,
+    /// Its state at the end; `None` if it is not in memory.
+    pub now: Option<PageState>,
+    /// Paths of the groups.
+    pub groups: BTreeMap<MemcgId, String>,
+    /// The run's policy, as the recording names it.
+    pub policy: String,
+    /// Accesses from the first to the end.
+    pub accesses: u64,
+    /// When that is.
+    pub end: Nanos,
+}

@@ -1,0 +1,334 @@
+//! Recorded runs, simulated: counters beside those that a real kernel counted for the recorded accesses.
+//!
+//! ```text
+//!   recording  (sequences, objects, limits, clock) ──▶ rig ──▶ simulated figures ──┐
+//!   answers    (counters, misses, evictions)   read only after the simulation ─────┼──▶ judge ──▶ Answer
+//!   tolerances.toml                            likewise ───────────────────────────┘
+//! ```
+//! The two readers are separate so that no simulated figure can depend on an answer: what `recording` deserialises has no
+//! field for one. The format of the folder is described in docs/recordings.md.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pageout_study::result::parallel;
+use pageout_study::{Stage, Watcher};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::answers::Answers;
+use crate::class::{Class, Tolerances};
+use crate::complete;
+use crate::difference::Difference;
+use crate::error::Error;
+use crate::input::Input;
+use crate::judge::{self, Judged, judge};
+use crate::outcomes;
+use crate::reads;
+use crate::recording::{Recording, Run};
+use crate::rig::{Playable, Played, Unplayable, Unrecorded};
+
+/// Which recorded runs are compared, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Ask {
+    /// The folder with the recorded runs.
+    pub dir: PathBuf,
+    /// Only these runs, by id or pattern (`fr-*.classic.*`); all of them without any.
+    pub runs: Vec<String>,
+    /// Runs known to fall short, by id. One of them that passes is unexpected.
+    pub expect_short: Vec<String>,
+    /// The file that says how close is close enough; nothing stands for the folder's tolerances.toml.
+    pub tolerances: Option<PathBuf>,
+    /// Inputs that are left out, as if nobody had recorded them.
+    pub without: Vec<Input>,
+    /// Simulations of a run where something was not recorded, 2 or more; nothing stands for as many as its class says.
+    pub simulations: Option<u16>,
+    /// Whether to look for the first access at which simulation and kernel part.
+    pub first_difference: bool,
+    /// Simulations at the same time; 0 is one a CPU.
+    pub jobs: usize,
+}
+
+impl Ask {
+    /// Runs that are expected to fall short are among those that are asked for.
+    pub(crate) fn check_expected<'a>(
+        &self,
+        runs: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), Error> {
+        match self.expect_short.iter().find(|id| !runs.clone().any(|run| run == **id)) {
+            None => Ok(()),
+            Some(stranger) => {
+                Err(Error::asked(format!("--expect-short {stranger}: there is no such run among these")))
+            }
+        }
+    }
+}
+
+/// The runs that were asked for, compared.
+#[derive(Debug)]
+pub struct Answer {
+    /// What was asked.
+    pub ask: Ask,
+    /// What came of it.
+    pub compared: Compared,
+}
+
+/// Recorded runs beside their simulations, in the order of the recording.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Compared {
+    /// Runs with counters.
+    Runs(Vec<Judged>),
+    /// Runs of which it is known whether they were killed.
+    Outcomes(Vec<outcomes::Judged>),
+}
+
+/// Compares the recorded runs of a folder with simulated ones. A run that can't be played, and one that falls short, is part of the
+/// answer. Errors: the folder, its tolerances or an answer can't be read or make no sense; there is no such run.
+pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
+    let compared = match outcomes::are_in(&ask.dir) {
+        true => Compared::Outcomes(outcomes::ask(ask, watcher)?),
+        false => Compared::Runs(compare(ask, watcher)?),
+    };
+    let answer = Answer { ask: ask.clone(), compared };
+    debug_assert_eq!(answer.check(), Ok(()));
+    Ok(answer)
+}
+
+impl Answer {
+    /// Whether all is as it was expected. Errors: runs can't be played, or none was; runs fall short that were not expected to, or the
+    /// reverse ([`Error::Unexpected`]).
+    pub fn verdict(&self) -> Result<(), Error> {
+        match &self.compared {
+            Compared::Runs(judged) => self.verdict_on_runs(judged),
+            Compared::Outcomes(judged) => {
+                let runs = judged.iter().map(|run| (run.run.as_str(), run.passes, !run.passes));
+                self.verdict_on(runs)
+            }
+        }
+    }
+
+    fn verdict_on_runs(&self, judged: &[Judged]) -> Result<(), Error> {
+        let all = judged.len();
+        let not_played = judged.iter().filter(|run| run.not_played.is_some()).count();
+        if not_played > 0 {
+            return Err(Error::asked(format!("{not_played} of {all} runs can't be played")));
+        }
+        if judged.iter().all(|run| run.skipped.is_some()) {
+            return Err(Error::asked("no run was played: each needs what is not modelled"));
+        }
+        if let Some(run) = judged.iter().find(|run| run.skipped.is_some() && self.is_expected(&run.run)) {
+            return Err(Error::Unexpected(format!("{} is not short: it is skipped", run.run)));
+        }
+        self.verdict_on(judged.iter().map(|run| (run.run.as_str(), run.passes(), run.falls_short())))
+    }
+
+    /// Of runs, with whether each passes and whether it falls short.
+    fn verdict_on<'a>(&self, runs: impl Iterator<Item = (&'a str, bool, bool)> + Clone) -> Result<(), Error> {
+        let short = runs.clone().filter(|&(run, _, is_short)| is_short && !self.is_expected(run)).count();
+        if short > 0 {
+            let all = runs.count();
+            return Err(Error::Unexpected(format!("{short} of {all} runs fall short")));
+        }
+        match runs.clone().find(|&(run, passes, _)| passes && self.is_expected(run)) {
+            Some((run, ..)) => Err(Error::Unexpected(format!("{run} passes: it is not short any more"))),
+            None => Ok(()),
+        }
+    }
+
+    fn is_expected(&self, run: &str) -> bool {
+        self.ask.expect_short.iter().any(|expected| expected == run)
+    }
+
+    /// Checks what an answer satisfies. Errors: the first that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        match &self.compared {
+            Compared::Runs(judged) => judged.iter().try_for_each(Judged::check),
+            Compared::Outcomes(judged) => judged.iter().try_for_each(outcomes::Judged::check),
+        }
+    }
+
+    /// As JSON: a list of runs.
+    pub fn json(&self) -> Value {
+        serde_json::to_value(&self.compared).expect("names are texts, and figures have JSON's forms")
+    }
+}
+
+impl Serialize for Answer {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.compared.serialize(serializer)
+    }
+}
+
+/// Runs with counters.
+fn compare(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Judged>, Error> {
+    tell_of_folders_within(&ask.dir, watcher);
+    let recording = Recording::open(&ask.dir, &ask.without, watcher)?;
+    let runs = recording.select(&ask.runs)?;
+    ask.check_expected(runs.iter().map(|run| run.id.as_str()))?;
+    let tolerances = ask.tolerances.clone().unwrap_or_else(|| ask.dir.join("tolerances.toml"));
+    let tolerances = Tolerances::open(&tolerances)?;
+
+    let mut plans: Vec<Result<Plan, Unplayable>> = Vec::new();
+    for &run in &runs {
+        plans.push(match Playable::new(&recording, run, watcher) {
+            Ok(playable) => Plan::new(&recording, run, playable, &tolerances, ask.simulations)?,
+            Err(reason) => Err(reason),
+        });
+    }
+    let jobs: Vec<(&Playable, Unrecorded)> = (plans.iter().flatten())
+        .flat_map(|plan| {
+            let simulations = plan.simulations;
+            (0..simulations).map(move |simulation| (&plan.playable, Unrecorded { simulation, simulations }))
+        })
+        .collect();
+    watcher.begin(&Stage::Playing { simulations: jobs.len() });
+    let played = parallel::map(&jobs, ask.jobs, |&(playable, unrecorded)| {
+        let played = playable.play(unrecorded);
+        watcher.advance(1);
+        played
+    });
+    watcher.end();
+
+    // From here on the answers are known.
+    let answers = Answers::open(&ask.dir)?;
+    let mut played = played.into_iter();
+    let mut judged: Vec<Judged> = Vec::new();
+    for (&run, plan) in runs.iter().zip(plans) {
+        let simulated = plan.and_then(|plan| {
+            // All of them are taken even if the first is an error: the next run's come after them.
+            let simulations: Vec<Result<Played, _>> = played.by_ref().take(plan.simulations).collect();
+            Ok((plan, simulations.into_iter().collect::<Result<Vec<Played>, _>>()?))
+        });
+        judged.push(match simulated {
+            Ok((plan, simulations)) => {
+                let mut judged = judge(run, &plan.class, &tolerances, &simulations, &answers)?;
+                judged.inputs = plan.playable.account().clone();
+                if !run.is_of_balancing() {
+                    let misses = answers.misses(answers.of(&run.id), &simulations[0])?;
+                    let doubts = complete::doubts(&plan.playable, &answers, misses.as_ref())?;
+                    judged.inputs.doubts.extend(doubts);
+                }
+                if ask.first_difference {
+                    judged.first_difference =
+                        first_difference(run, &plan.playable, &simulations, &answers, watcher)?;
+                }
+                judged
+            }
+            Err(reason) => Judged::not_played(run, &reason),
+        });
+    }
+    for (run, field) in judged.iter().filter_map(|run| Some((&run.run, run.blank?))) {
+        watcher.remark(&format!("{run}: its `{field}` is blank, so nothing of it can be compared"));
+    }
+    for run in judged.iter().filter(|run| !run.rows.is_empty() && !answers.of(&run.run).tells_of_accesses()) {
+        let what = "neither `misses_file` nor `page_cache_stream`: only its counters are compared";
+        watcher.remark(&format!("{}: {what}", run.run));
+    }
+    Ok(judged)
+}
+
+/// Where a run's median simulation and the kernel part, with the story of a page that it is about.
+fn first_difference(
+    run: &Run,
+    playable: &Playable,
+    played: &[Played],
+    answers: &Answers,
+    watcher: &dyn Watcher,
+) -> anyhow::Result<Option<Difference>> {
+    if run.is_of_machine() {
+        watcher.remark(&format!(
+            "{}: --first-difference is of runs of a group; what a whole machine does is no single course of events",
+            run.id
+        ));
+        return Ok(None);
+    }
+    let (simulation, median) = judge::median_of(played);
+    let answer = answers.of(&run.id);
+    let missed = answers.misses(answer, median)?;
+    let missed = missed.map(|real| [judge::comparable_misses(median, Some(&real)), real]);
+    let events = answers.reads(answer)?.filter(|_| !median.reads.is_empty());
+    let of_stream = |stream: &[u32]| reads::of_stream(stream, &median.sequence);
+    let both = match events {
+        Some(real) => Some([median.reads.clone(), real]),
+        None => answers.stream(answer)?.map(|real| [of_stream(&median.stream), of_stream(&real)]),
+    };
+    let reads = both.as_ref().map(|both| both.each_ref().map(Vec::as_slice));
+    let Some(mut difference) = Difference::first(median, &run.objects, missed.as_ref(), reads) else {
+        return Ok(None);
+    };
+    let unrecorded = Unrecorded { simulation, simulations: played.len() };
+    let (object, page, access) = (difference.object, difference.explained, difference.access as u64);
+    match playable.story(unrecorded, object, page, access) {
+        Ok(story) => difference.told = story,
+        Err(reason) => return Err(anyhow::anyhow!("{}: {reason}", run.id)),
+    }
+    Ok(Some(difference))
+}
+
+/// A folder within that has recordings of its own is a call of its own: other tolerances hold there.
+fn tell_of_folders_within(dir: &Path, watcher: &dyn Watcher) {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut within: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| outcomes::are_in(path) || Recording::is_in(path))
+        .collect();
+    within.sort();
+    for path in within {
+        let path = path.display();
+        watcher.remark(&format!("{path} has recordings of its own: pageout validate {path}"));
+    }
+}
+
+/// What is to be done with a run that can be played.
+struct Plan<'a> {
+    playable: Playable<'a>,
+    class: Class,
+    simulations: usize,
+}
+
+impl<'a> Plan<'a> {
+    /// The class of a run that can't be played doesn't matter, so it is looked for last.
+    fn new(
+        recording: &Recording,
+        run: &Run,
+        playable: Playable<'a>,
+        tolerances: &Tolerances,
+        asked: Option<u16>,
+    ) -> anyhow::Result<Result<Plan<'a>, Unplayable>> {
+        let class = tolerances.class_of(recording, run)?;
+        let simulations = match recording.simulations(run, &class) {
+            1 => 1,
+            simulations => asked.map_or(simulations, usize::from),
+        };
+        if run.is_of_balancing() {
+            let reason = format!(
+                "class `{}` has no limit on `promoted`, which memory tiering is judged by",
+                class.name
+            );
+            let has_limits = class.limits.promoted.is_some() && class.limits.faults.is_some();
+            return Ok(if has_limits {
+                Ok(Plan { playable, class, simulations })
+            } else {
+                Err(Unplayable::Missing(vec![reason]))
+            });
+        }
+        if run.is_of_machine() {
+            // Without such limits there is nothing to judge a machine by.
+            let reason = format!(
+                "class `{}` has no limit on `shares`, which a whole machine is judged by",
+                class.name
+            );
+            return Ok(class
+                .limits
+                .shares
+                .map(|_| Plan { playable, class, simulations })
+                .ok_or(Unplayable::Missing(vec![reason])));
+        }
+        // What comes into a cache that nothing is taken from doesn't depend on statistics.
+        if class.limits.insertions.is_none() {
+            recording.require_flushes(run, &class)?;
+        }
+        Ok(Ok(Plan { playable, class, simulations }))
+    }
+}
