@@ -45,7 +45,7 @@ pub(crate) use explain::ExplainArgs;
 pub(crate) use import::{ImportArgs, ImportFormat};
 pub(crate) use keys::KeysArgs;
 pub(crate) use new_policy::NewPolicyArgs;
-pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions, load, one_way_to_vary_the_seed};
+pub(crate) use options::{OutputOptions, ReadingOptions, RunOptions, load};
 pub(crate) use predict::PredictArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::{ChannelArg, ReplayArgs, SwapArg};

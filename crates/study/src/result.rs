@@ -17,6 +17,7 @@ pub mod parallel; // runs side by side
 pub mod variants; // several scenarios with several seeds
 pub mod metrics; // a result as a flat list of figures
 pub mod better; // which way a figure is better
+pub mod expectations; // what a scenario expects, held against results
 pub mod spread; // repeated runs: mean, deviation, noise
 pub mod effect; // what turning a rule does, in figures
 pub mod caveats; // what makes figures say nothing, or not what they seem to

@@ -86,6 +86,9 @@ pub enum Compared {
 /// Compares the recorded runs of a folder with simulated ones. A run that can't be played, and one that falls short, is part of the
 /// answer. Errors: the folder, its tolerances or an answer can't be read or make no sense; there is no such run.
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
+    if let Some(few @ ..2) = ask.simulations {
+        return Err(Error::asked(format!("a run is simulated 2 times or more, and {few} was asked for")));
+    }
     let compared = match outcomes::are_in(&ask.dir) {
         true => Compared::Outcomes(outcomes::ask(ask, watcher)?),
         false => Compared::Runs(compare(ask, watcher)?),
@@ -330,5 +333,60 @@ impl<'a> Plan<'a> {
             recording.require_flushes(run, &class)?;
         }
         Ok(Ok(Plan { playable, class, simulations }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn killed(run: &str, simulated_kills: usize) -> outcomes::Judged {
+        outcomes::Judged {
+            run: run.to_string(),
+            killed: true,
+            simulated_kills,
+            simulations: 4,
+            killed_after_ns: (simulated_kills > 0).then_some([1, 2]),
+            major_faults: None,
+            blind_calls: None,
+            passes: simulated_kills == 4,
+            doubts: Vec::new(),
+        }
+    }
+
+    fn answer(runs: Vec<outcomes::Judged>, expect_short: &[&str]) -> Answer {
+        let expect_short = expect_short.iter().map(ToString::to_string).collect();
+        Answer { ask: Ask { expect_short, ..Ask::default() }, compared: Compared::Outcomes(runs) }
+    }
+
+    #[test]
+    fn fewer_than_two_simulations_are_refused() {
+        for simulations in [0, 1] {
+            let ask = Ask { simulations: Some(simulations), ..Ask::default() };
+            let error = super::ask(&ask, &()).unwrap_err().to_string();
+            assert_eq!(error, format!("a run is simulated 2 times or more, and {simulations} was asked for"));
+        }
+    }
+
+    #[test]
+    fn short_run_is_unexpected_unless_it_is_named() {
+        let runs = || vec![killed("a", 4), killed("b", 3)];
+        assert_eq!(answer(runs(), &["b"]).verdict().map_err(|error| error.to_string()), Ok(()));
+        for (expected, says) in
+            [(&[][..], "1 of 2 runs fall short"), (&["a", "b"], "a passes: it is not short any more")]
+        {
+            let error = answer(runs(), expected).verdict().unwrap_err();
+            assert!(matches!(&error, Error::Unexpected(told) if told == says), "{error}");
+        }
+    }
+
+    #[test]
+    fn answer_whose_kills_do_not_add_up_fails_its_check() {
+        assert_eq!(answer(vec![killed("a", 3)], &[]).check(), Ok(()));
+        let wrong = outcomes::Judged { passes: true, ..killed("a", 3) };
+        assert_eq!(
+            answer(vec![wrong], &[]).check(),
+            Err("a: it passes with 3 kills in 4 simulations".to_string())
+        );
     }
 }

@@ -12,7 +12,6 @@ use pageout_study::result::variants::Plan;
 use pageout_study::scenario::load::{self, Changes};
 use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
-use pageout_study::scenario::variation::Variation;
 use pageout_study::{Error, Watcher};
 use pageout_workload::trace::{self, Format};
 
@@ -193,20 +192,6 @@ fn parse_kernel(text: &str) -> Result<Setting, String> {
 /// The scenario of a file with all options applied, ready to be built.
 pub(crate) fn load(source: &Source, options: &RunOptions, more: &[Setting]) -> Result<Scenario, Error> {
     load::load(source, &options.changes(), more, &Terminal::new(&options.output))
-}
-
-/// Refuses to vary the seed by an option where it is counted up as well.
-pub(crate) fn one_way_to_vary_the_seed(
-    option: &str,
-    variations: &[Variation],
-    repeat: u32,
-) -> anyhow::Result<()> {
-    let is_varied = variations.iter().any(|variation| variation.key == "seed");
-    anyhow::ensure!(
-        repeat == 1 || !is_varied,
-        "{option} seed and --repeat both vary the seed: give one of them"
-    );
-    Ok(())
 }
 
 impl<const HAS_FIVE: bool> RepeatOptions<HAS_FIVE> {

@@ -16,9 +16,10 @@ use pageout_study::result::effect::{self, Figure, figures_of};
 use pageout_study::scenario::grid::{self, Point};
 use pageout_study::scenario::source::{OVER, Source};
 use pageout_study::scenario::switches::{self, Knob, Turn};
+use pageout_study::scenario::variation::one_way_to_vary_the_seed;
 use serde_json::{Value, json};
 
-use crate::cli::{AblateArgs, one_way_to_vary_the_seed};
+use crate::cli::AblateArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::summary::percentages;

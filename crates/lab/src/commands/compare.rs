@@ -15,6 +15,7 @@ use std::fmt::Write;
 use pageout_sim::scenario::{Channel, Percentage, Scenario};
 use pageout_study::Failed;
 use pageout_study::result::effect;
+use pageout_study::result::expectations::{self, Checked};
 use pageout_study::result::metrics::{Metric, Unit, metrics};
 use pageout_study::result::run_result::RunResult;
 use pageout_study::result::spread::{Paired, Spread};
@@ -24,10 +25,11 @@ use pageout_study::scenario::grid::{self, Point};
 use pageout_study::scenario::own_variants;
 use pageout_study::scenario::own_variants::Variant;
 use pageout_study::scenario::source::{Source, VARY};
+use pageout_study::scenario::variation::one_way_to_vary_the_seed;
 use serde_json::{Value, json};
 
-use crate::cli::{CompareArgs, one_way_to_vary_the_seed};
-use crate::commands::expectations::{self, Checked};
+use crate::cli::CompareArgs;
+use crate::commands::expectations::{outcome, to_text as expected_text};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::summary::TRUNCATED;
@@ -92,13 +94,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         output::print_json_or_rows(&json, || to_rows(args, &columns))?;
     } else {
         let text = to_text(args, &extent, &variants[0].scenario, &columns);
-        output::print_text(&(text + &expectations::to_text(&checked)))?;
+        output::print_text(&(text + &expected_text(&checked)))?;
     }
     if let Some(path) = &args.page.report {
         page::page(&source, args, &extent, &variants[0].scenario, &columns).write(path)?;
     }
     extent.verdict(&failures)?;
-    expectations::outcome(&checked)
+    outcome(&checked)
 }
 
 /// What came of one column.

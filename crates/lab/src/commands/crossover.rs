@@ -26,10 +26,10 @@ use pageout_study::result::variants::{Extent, Made, Runs};
 use pageout_study::scenario::grid::{self, Point};
 use pageout_study::scenario::source::{OVER, Source};
 use pageout_study::scenario::switches;
-use pageout_study::scenario::variation::Variation;
+use pageout_study::scenario::variation::{Variation, one_way_to_vary_the_seed};
 use serde_json::{Map, Value, json};
 
-use crate::cli::{CrossoverArgs, one_way_to_vary_the_seed};
+use crate::cli::CrossoverArgs;
 use crate::commands::ablate::untouched;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;

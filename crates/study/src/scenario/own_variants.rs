@@ -9,6 +9,7 @@ use crate::Watcher;
 use crate::error::Error;
 
 /// A scenario and what makes it different.
+#[derive(Debug, Clone)]
 pub struct Variant {
     /// What it is called.
     pub label: String,

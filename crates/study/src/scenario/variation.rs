@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::source::Setting;
+use crate::error::Error;
 
 /// A key and several values of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +56,15 @@ fn split_values(text: &str) -> Vec<String> {
         values.last_mut().expect("there is one from the start").push(c);
     }
     values.iter().map(|value| value.trim().to_string()).collect()
+}
+
+/// Refuses to vary the seed by an option where it is counted up as well.
+pub fn one_way_to_vary_the_seed(option: &str, variations: &[Variation], repeat: u32) -> Result<(), Error> {
+    let is_varied = variations.iter().any(|variation| variation.key == "seed");
+    match repeat > 1 && is_varied {
+        true => Err(Error::asked(format!("{option} seed and --repeat both vary the seed: give one of them"))),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]

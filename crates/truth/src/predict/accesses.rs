@@ -16,21 +16,21 @@ use pageout_sim::scenario::{Channel, PAGE_SIZE, Scenario, Task};
 use pageout_workload::{Access, AccessStream};
 
 use super::check::path_of;
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// Accesses taken from a stream at a time.
 const CHUNK: usize = 4096;
 
 /// Writes a file for each task: their names, in the order of tasks. Errors: an access can't be made, a file can't be written.
-pub(super) fn write(directory: &Path, scenario: &Scenario) -> Result<Vec<String>, Failure> {
-    let cannot = |error| Failure::Output(error);
+pub(super) fn write(directory: &Path, scenario: &Scenario) -> Result<Vec<String>, Error> {
+    let cannot = Error::Write;
     fs::create_dir_all(directory).map_err(cannot)?;
     let mut names = Vec::new();
     for (index, task) in scenario.task.iter().enumerate() {
         let name = name_of(task);
         let accesses = scenario
             .accesses(index)
-            .map_err(|problem| anyhow::anyhow!("{}: {}", problem.key, problem.message))?;
+            .map_err(|problem| Error::asked(format!("{}: {}", problem.key, problem.message)))?;
         let file = File::create(directory.join(&name)).map_err(cannot)?;
         let mut out = BufWriter::new(file);
         if is_of_files(task) {
@@ -57,7 +57,7 @@ pub(super) fn is_of_files(task: &Task) -> bool {
 fn each(
     mut accesses: Box<dyn AccessStream>,
     mut take: impl FnMut(Access) -> std::io::Result<()>,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let mut chunk = Vec::new();
     loop {
         chunk.clear();
@@ -65,7 +65,7 @@ fn each(
         if read == 0 {
             return Ok(());
         }
-        chunk.drain(..).try_for_each(&mut take).map_err(Failure::Output)?;
+        chunk.drain(..).try_for_each(&mut take).map_err(Error::Write)?;
     }
 }
 
@@ -74,7 +74,7 @@ fn write_iolog(
     scenario: &Scenario,
     task: &Task,
     accesses: Box<dyn AccessStream>,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let paths: Vec<String> = (0..task.object.len()).map(|at| path_of(scenario, task, at)).collect();
     let told = |out: &mut dyn Write, action: &str| {
         let mut once: Vec<&String> = paths.iter().collect();
@@ -82,15 +82,15 @@ fn write_iolog(
         once.dedup();
         once.into_iter().try_for_each(|path| writeln!(out, "{path} {action}"))
     };
-    writeln!(out, "fio version 2 iolog").map_err(Failure::Output)?;
-    told(out, "add").and_then(|()| told(out, "open")).map_err(Failure::Output)?;
+    writeln!(out, "fio version 2 iolog").map_err(Error::Write)?;
+    told(out, "add").and_then(|()| told(out, "open")).map_err(Error::Write)?;
     each(accesses, |access| {
         let at = access.object() as usize;
         let bytes = task.object[at].request_pages() * PAGE_SIZE;
         let what = if access.is_write() { "write" } else { "read" };
         writeln!(out, "{} {what} {} {bytes}", paths[at], access.page() * bytes)
     })?;
-    told(out, "close").map_err(Failure::Output)
+    told(out, "close").map_err(Error::Write)
 }
 
 fn word(access: Access) -> u32 {

@@ -6,28 +6,28 @@ use std::fmt::Write;
 use std::path::Path;
 
 use pageout_sim::scenario::{Advice, Channel, FileKind, PAGE_SIZE, Scalar, Scenario, Size, SwapKind, Task};
-use pageout_study::scenario::own_variants::Variant;
 
+use super::Column;
 use super::accesses::{is_of_files, name_of};
 
 /// Commands of the first column, and of the others what differs from it.
-pub(super) fn text(columns: &[Variant], accesses: Option<&Path>, written: &[String]) -> String {
+pub(super) fn text(columns: &[Column], accesses: Option<&Path>, written: &[String]) -> String {
     let (first, others) = columns.split_first().expect("there is a column");
-    let base = commands(&first.scenario, accesses);
+    let base = commands(&first.variant.scenario, accesses);
     let mut text = match columns.len() {
         1 => "As root, with cgroup v2:\n\n".to_string(),
-        _ => format!("As root, with cgroup v2, for `{}`:\n\n", first.label),
+        _ => format!("As root, with cgroup v2, for `{}`:\n\n", first.variant.label),
     };
     let _ = write!(text, "```sh\n{}\n```\n", base.join("\n"));
     for other in others {
-        let commands = commands(&other.scenario, accesses);
+        let commands = commands(&other.variant.scenario, accesses);
         let own: Vec<String> = commands.into_iter().filter(|line| !base.contains(line)).collect();
         let _ = match own.is_empty() {
-            true => write!(text, "\nFor `{}` the same.\n", other.label),
+            true => write!(text, "\nFor `{}` the same.\n", other.variant.label),
             false => write!(
                 text,
                 "\nFor `{}` these in their places:\n\n```sh\n{}\n```\n",
-                other.label,
+                other.variant.label,
                 own.join("\n")
             ),
         };
