@@ -51,6 +51,7 @@ mod soft_limits; // groups that give first
 mod scale; // what is too large, and what is only large
 mod sync; // file systems that are synced at a time
 mod sweep; // many cells in a folder
+mod structure; // files that import each other
 mod switches; // what shows each switch
 mod tenants; // several that share a memory
 mod tiers; // fast and slow memory
