@@ -127,5 +127,5 @@ fn largest_circle<'a>(imports: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> B
             .filter(|other| reached[*of].contains(other) && reached[other].contains(*of))
             .collect()
     };
-    imports.keys().map(|of| circle(of)).max_by_key(BTreeSet::len).unwrap_or_default()
+    imports.keys().map(circle).max_by_key(BTreeSet::len).unwrap_or_default()
 }
