@@ -428,11 +428,12 @@ pub fn is_unseen(key: &str) -> bool {
 fn unseen(scenario: &Scenario) -> Option<Note> {
     let set = scenario.kernel.switches.iter().map(|(name, _)| format!("kernel.{name}"));
     let set: Vec<String> = set.filter(|key| is_unseen(key)).collect();
+    let first = set.first()?;
     let text = format!(
-        "No shipped scenario shows an effect of {}: `pageout keys KEY` says when a key decides something.",
+        "No shipped scenario shows an effect of {}: `pageout keys {first}` says when it decides something.",
         set.join(", ")
     );
-    (!set.is_empty()).then_some(Note { about: "keys that nothing shows", text })
+    Some(Note { about: "keys that nothing shows", text })
 }
 
 /// The keys of the machine and the sysctls that a scenario sets to other values than the default, at its start or by an event.
