@@ -12,4 +12,4 @@ wait $! || ended=$?
 [[ $ended -eq 0 ]]
 # Some tests wait, for a program or a device: twice as many as there are CPUs keep these busy.
 export RUST_TEST_THREADS=$((2 * $(nproc)))
-PAGEOUT_BINARY=$PWD/${CARGO_TARGET_DIR:-target}/release/pageout cargo test --locked
+PAGEOUT_BINARY=$(realpath "${CARGO_TARGET_DIR:-target}/release/pageout") cargo test --locked

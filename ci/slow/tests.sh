@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 set -x
 cargo build --locked --release --bin pageout
-PAGEOUT_BINARY=$PWD/${CARGO_TARGET_DIR:-target}/release/pageout cargo test --locked -p pageout-lab --test cli --test examples -- --ignored
+PAGEOUT_BINARY=$(realpath "${CARGO_TARGET_DIR:-target}/release/pageout") cargo test --locked -p pageout-lab --test cli --test examples -- --ignored
 # And those of a feature that is off.
 cargo test --locked -p pageout-lab --features parquet parquet
 # All recorded runs, those repeated as well.
