@@ -42,7 +42,7 @@ pub(super) struct Effects {
 
 /// The files of the cache, and the groups on whose behalf they are accessed.
 pub(crate) struct Files {
-    /// By [`FileId`]; nothing for a file that is forgotten.
+    /// By the number of a file; nothing for one that is forgotten.
     pub(crate) open: Vec<Option<OpenFile>>,
     pub(crate) groups: Vec<Group>,
     /// The task that has all files open, and never accesses any.
