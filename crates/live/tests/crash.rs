@@ -229,7 +229,13 @@ fn backends() -> Vec<Backend> {
 fn what_was_synced_is_there_after_a_kill_and_nothing_of_another_file() {
     for (seed, backend) in (1..).zip(backends()) {
         let mut found = Found::default();
-        kill(backend, seed, 4, false, &mut found).unwrap();
+        // On a busy machine four processes may all be killed before their first sync.
+        for again in 0..25 {
+            kill(backend, seed + 100 * again, 4, false, &mut found).unwrap();
+            if found.syncs > 0 {
+                break;
+            }
+        }
         assert!(found.syncs > 0, "{found:?}");
     }
 }
@@ -237,7 +243,7 @@ fn what_was_synced_is_there_after_a_kill_and_nothing_of_another_file() {
 #[test]
 fn who_tells_before_it_syncs_is_noticed() {
     let mut found = Found::default();
-    assert!((0..10).any(|seed| kill(Backend::Threads, seed, 4, true, &mut found).is_err()), "{found:?}");
+    assert!((0..50).any(|seed| kill(Backend::Threads, seed, 4, true, &mut found).is_err()), "{found:?}");
 }
 
 #[test]
