@@ -49,34 +49,27 @@ struct Row {
     has_header: bool,
     /// Options that the format has a use for.
     uses: &'static [Use],
-    /// Makes the reader of a source.
-    open: fn(Source, &ReadOptions) -> Opened,
 }
 
-/// Page numbers as u32, little-endian, and nothing more.
-const NUMBERS: Row = Row {
-    suffixes: &[],
-    magic: &[],
-    is_text: false,
-    has_header: false,
-    uses: &[Use::PageIds],
-    open: |source, options| Ok(Box::new(Replay::new(PageList::of_u32(source), options))),
-};
+/// A format without a name's ending, of bytes.
+const BYTES: Row =
+    Row { suffixes: &[], magic: &[], is_text: false, has_header: false, uses: &[Use::PageIds] };
 
 /// Text of columns that are known. Files of published traces are called `.csv`, which stands for columns that a line names.
-const COLUMNS: Row = Row {
-    is_text: true,
-    uses: &[Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk],
-    open: |source, options| Ok(Box::new(Replay::new(Csv::new(source, options)?, options))),
-    ..NUMBERS
-};
+const COLUMNS: Row =
+    Row { is_text: true, uses: &[Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk], ..BYTES };
 
-/// Declares the formats, a row each: variant, the name by which an option forces it, what it is, and its [`Row`].
+/// The reader of text with columns.
+fn columns(source: Source, options: &ReadOptions) -> Opened {
+    Ok(Box::new(Replay::new(Csv::new(source, options)?, options)))
+}
+
+/// Declares the formats, a row each: variant, the name by which an option forces it, what it is, its [`Row`], and what makes its reader.
 macro_rules! formats {
     (@list $name:literal $about:literal $($more:literal $more_about:literal)*) => {
         concat!("The trace's format: ", $name, " (", $about, ")", $(", ", $more, " (", $more_about, ")",)* "; each also as .zst.")
     };
-    ($($format:ident = $name:literal, $about:literal, $row:expr;)*) => {
+    ($($format:ident = $name:literal, $about:literal, $row:expr, $open:expr;)*) => {
         /// A trace format.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Format {
@@ -100,6 +93,14 @@ macro_rules! formats {
                 }
             }
 
+            /// The reader of a source of this format.
+            pub(super) fn open(self, source: Source, options: &ReadOptions) -> Opened {
+                let open: fn(Source, &ReadOptions) -> Opened = match self {
+                    $(Format::$format => $open,)*
+                };
+                open(source, options)
+            }
+
             const fn row(self) -> Row {
                 match self {
                     $(Format::$format => $row,)*
@@ -115,66 +116,59 @@ formats! {
         magic: &pgt::MAGIC,
         has_header: true,
         uses: &[],
-        open: |source, options| Ok(Box::new(PgtReader::new(source)?.with_page_size(options.page_size)?)),
-        ..NUMBERS
-    };
+        ..BYTES
+    }, |source, options| Ok(Box::new(PgtReader::new(source)?.with_page_size(options.page_size)?));
     OracleGeneral = "oracle-general", "of libCacheSim", Row {
         suffixes: &[".oraclegeneral", ".oraclegeneral.bin"],
         uses: &[Use::IgnoreSize, Use::PageIds, Use::ImplausibleOk],
-        open: |source, options| Ok(Box::new(Replay::new(OracleGeneral::new(source, options), options))),
-        ..NUMBERS
-    };
+        ..BYTES
+    }, |source, options| Ok(Box::new(Replay::new(OracleGeneral::new(source, options), options)));
     Lcs = "lcs", "of libCacheSim, with a header", Row {
         suffixes: &[".lcs"],
         magic: &lcs::MAGIC,
         uses: &[Use::IgnoreSize, Use::PageIds, Use::ImplausibleOk],
-        open: |source, options| Ok(Box::new(Replay::new(Lcs::new(source, options)?, options))),
-        ..NUMBERS
-    };
+        ..BYTES
+    }, |source, options| Ok(Box::new(Replay::new(Lcs::new(source, options)?, options)));
     Csv = "csv", "text with columns by their usual names: timestamp, volume, disk, host, file, offset, lba, size, op, ...", Row {
         suffixes: &[".csv", ".tsv"],
         has_header: true,
         uses: &[Use::IgnoreSize, Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk, Use::Columns],
         ..COLUMNS
-    };
-    Msr = "msr", "MSR Cambridge: text with known columns and units, with a header line or without, as the next four", COLUMNS;
-    Alibaba = "alibaba", "its block traces", COLUMNS;
-    Tencent = "tencent", "its cloud block storage", COLUMNS;
-    Spc = "spc", "the SPC file format, of UMass", Row { suffixes: &[".spc"], ..COLUMNS };
-    Lis = "lis", "lines of a first block and a number of blocks, each as large as a page", Row { suffixes: &[".lis"], ..COLUMNS };
+    }, columns;
+    Msr = "msr", "MSR Cambridge: text with known columns and units, with a header line or without, as the next four", COLUMNS, columns;
+    Alibaba = "alibaba", "its block traces", COLUMNS, columns;
+    Tencent = "tencent", "its cloud block storage", COLUMNS, columns;
+    Spc = "spc", "the SPC file format, of UMass", Row { suffixes: &[".spc"], ..COLUMNS }, columns;
+    Lis = "lis", "lines of a first block and a number of blocks, each as large as a page", Row { suffixes: &[".lis"], ..COLUMNS }, columns;
     Vscsi = "vscsi", "of VMware's tracer, versions 1 and 2", Row {
         suffixes: &[".vscsi", ".vscsi1", ".vscsi2"],
         uses: &[Use::PageIds, Use::ImplausibleOk],
-        open: |source, options| Ok(Box::new(Replay::new(Vscsi::new(source, options)?, options))),
-        ..NUMBERS
-    };
+        ..BYTES
+    }, |source, options| Ok(Box::new(Replay::new(Vscsi::new(source, options)?, options)));
     FioIolog = "fio-iolog", "fio's I/O log, versions 2 and 3", Row {
         suffixes: &[".iolog", ".fio"],
         magic: b"fio version ",
         has_header: true,
-        open: |source, options| Ok(Box::new(Replay::new(FioIolog::new(source, options)?, options))),
         ..COLUMNS
-    };
+    }, |source, options| Ok(Box::new(Replay::new(FioIolog::new(source, options)?, options)));
     // A list of u32 pages below 2^28 reads the same as words, so the ground truth's `.u32` is free to mean the latter. From 2^28 on it
     // doesn't, and no word tells which was meant; see [`Format::says_words`].
     Words = "words", "u32: bit 31 write, 30..28 object, 27..0 page; what .u32 means, unless they can hardly be words", Row {
         suffixes: &[".u32", ".words"],
-        open: |source, options| Ok(Box::new(Replay::new(Words::new(source, options), options))),
-        ..NUMBERS
-    };
+        ..BYTES
+    }, |source, options| Ok(Box::new(Replay::new(Words::new(source, options), options)));
     PagesText = "pages-text", "one page number a line, decimal or 0x", Row {
         suffixes: &[".pages-text", ".pages"],
         is_text: true,
         uses: &[Use::PageIds, Use::UnterminatedOk],
-        open: |source, options| Ok(Box::new(Replay::new(PagesText::new(source, options), options))),
-        ..NUMBERS
-    };
-    PagesU32 = "pages-u32", "page numbers, which from 2^28 on are no words", Row { suffixes: &[".pages-u32", ".pages32"], ..NUMBERS };
+        ..BYTES
+    }, |source, options| Ok(Box::new(Replay::new(PagesText::new(source, options), options)));
+    PagesU32 = "pages-u32", "page numbers, which from 2^28 on are no words", Row { suffixes: &[".pages-u32", ".pages32"], ..BYTES },
+        |source, options| Ok(Box::new(Replay::new(PageList::of_u32(source), options)));
     PagesU64 = "pages-u64", "page numbers", Row {
         suffixes: &[".pages-u64", ".pages64", ".u64"],
-        open: |source, options| Ok(Box::new(Replay::new(PageList::of_u64(source), options))),
-        ..NUMBERS
-    };
+        ..BYTES
+    }, |source, options| Ok(Box::new(Replay::new(PageList::of_u64(source), options)));
 }
 
 impl Format {
@@ -191,11 +185,6 @@ impl Format {
     /// Whether the format has a use for a read option.
     pub(crate) fn uses(self, option: Use) -> bool {
         self.row().uses.contains(&option)
-    }
-
-    /// The reader of a source of this format.
-    pub(super) fn open(self, source: Source, options: &ReadOptions) -> Opened {
-        (self.row().open)(source, options)
     }
 
     fn all() -> impl Iterator<Item = Format> {
