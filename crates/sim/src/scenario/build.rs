@@ -107,8 +107,7 @@ impl Scenario {
         Ok(machine)
     }
 
-    /// The engine's configuration.
-    pub fn config(&self) -> Result<Config, Problem> {
+    pub(super) fn config(&self) -> Result<Config, Problem> {
         let switches = &self.kernel.switches;
         let mut config = Config {
             node_pages: self.machine.node_sizes().into_iter().map(Size::pages_floor).collect(),

@@ -368,7 +368,7 @@ const WITHOUT_EFFECT: &[WithoutEffect] = &[
         is: Idle::Beside(|set| {
             let keeps_slots = |config: Config| !config.zero_map;
             set.scenario.swap[set.index()].kind == SwapKind::Disk
-                && set.scenario.config().is_ok_and(keeps_slots)
+                && set.scenario.engine_config().is_ok_and(keeps_slots)
         }),
         says: "a disk stores pages of zeroes like others where kernel.swap.zero_map is false",
     },
