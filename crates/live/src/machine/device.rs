@@ -258,10 +258,13 @@ mod tests {
         (0..pages).for_each(|at| file.write_at(&[byte; PAGE], 2 * at * PAGE_SIZE).unwrap());
     }
 
+    /// A wait that takes longer than this has no end. A disk that others write to answers a sync after half a minute at times.
+    const LONG: Duration = Duration::from_secs(120);
+
     fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
         let began = Instant::now();
         while !holds() {
-            assert!(began.elapsed() < Duration::from_secs(20), "after 20 s: {what}");
+            assert!(began.elapsed() < LONG, "after {LONG:?}: {what}");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -272,7 +275,7 @@ mod tests {
             let is_over = std::thread::scope(|scope| {
                 let thread = scope.spawn(act);
                 let began = Instant::now();
-                while !thread.is_finished() && began.elapsed() < Duration::from_secs(20) {
+                while !thread.is_finished() && began.elapsed() < LONG {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 let is_over = thread.is_finished();
