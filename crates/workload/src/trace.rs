@@ -16,12 +16,16 @@
 //! Traces stream in constant memory but for that table; [`load()`] reads one once and keeps it, up to a budget. Any reader also reads the `zstd` form of its format.
 
 mod error; // where and why reading failed
-mod format; // which formats there are and how a file's is told
+mod formats; // which formats there are: a row each
+mod format; // their names, and how a file's is told
 mod options; // how to read: page size, sizes, ids, CSV columns
 
+mod file; // files, opened
 mod source; // bytes with a position: decompression, fixed records, lines
 
 mod intern; // dense page numbers for sparse ids
+mod column; // columns of a text, and their use
+mod text; // parts of lines
 mod chunk; // accesses read many at a time
 mod record; // what one record of a foreign format says
 mod requests; // counts over the records, besides accesses
@@ -54,9 +58,10 @@ mod details; // when each access was, and whose
 mod parted; // a trace kept in memory by tenant
 mod open; // from a path to a reader
 
+pub use column::{Column, ColumnUse};
 pub use convert::{convert, record};
 pub use dense::{DenseReader, Numbering, Removal};
-pub use details::{Detail, DetailReader, TENANTS_MAX};
+pub use details::{Detail, DetailReader};
 pub use error::{Place, TraceError};
 pub use file_calls::{COLUMNS as FILE_CALL_COLUMNS, FileCall, PlacedCall, file_calls};
 pub use footprint::{Footprint, ObjectFootprint};
@@ -64,11 +69,12 @@ pub(crate) use format::Use;
 pub use format::{Format, UnknownFormat};
 pub use info::{TimeSpan, TraceInfo, info};
 pub use intern::OriginalId;
-pub use interpretation::{Column, ColumnUse, Interpretation, interpretation};
+pub use interpretation::{Interpretation, interpretation};
 pub use load::{Loaded, keep, load, load_within};
 pub use open::{from_reader, has_neighbours, header, open, open_ahead, original_ids};
 pub use options::{ColumnNames, CsvOptions, Delimiter, PageIds, ReadOptions, TimeUnit};
 pub use packed::Packed;
 pub use parted::{Outlier, Part, Parted, load_parted};
 pub use pgt::{ObjectInfo, PgtWriter, TraceHeader};
+pub use record::TENANTS_MAX;
 pub use requests::Requests;

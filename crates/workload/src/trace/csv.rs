@@ -15,16 +15,17 @@ use line::LineSplitter;
 use operation::{Op, Operations};
 use published::{Published, is_number};
 
-use super::details::TENANTS_MAX;
+use super::column::Column;
 use super::error::TraceError;
-use super::fio_iolog::shown;
 use super::format::{Format, plain_name};
 use super::intern::Names;
-use super::interpretation::Column;
 use super::options::{CsvOptions, Delimiter, ReadOptions, TimeUnit};
-use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range, whole_pages_of_range};
+use super::record::{
+    REQUEST_BYTES_MAX, Record, RecordReader, TENANTS_MAX, Target, pages_of_range, whole_pages_of_range,
+};
 use super::requests::Requests;
 use super::source::Source;
+use super::text::shown;
 use crate::Access;
 
 pub(super) struct Csv {

@@ -14,9 +14,10 @@ use hashbrown::HashMap;
 
 use super::ahead::Ahead;
 use super::error::TraceError;
+use super::file::require_regular;
 use super::file_calls::{FileCall, PlacedCall};
 use super::load::Loaded;
-use super::open::{open_reader, require_regular};
+use super::open::open_reader;
 use super::options::ReadOptions;
 use super::parted::Parted;
 use super::requests::Requests;

@@ -11,12 +11,10 @@ use super::error::{Place, TraceError};
 use super::file_calls::PlacedCall;
 use super::open::open_to_look;
 use super::options::ReadOptions;
+use super::record::TENANTS_MAX;
 use super::replay::{Told, TraceReader};
 use super::requests::Requests;
 use crate::{Access, AccessStream};
-
-/// Tenants that a trace has at most: a column of more values tells something else apart.
-pub const TENANTS_MAX: u32 = 1_000;
 
 /// Accesses that are read at a time.
 const CHUNK: usize = 1 << 16;

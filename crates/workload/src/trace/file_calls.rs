@@ -16,7 +16,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use super::error::{Place, TraceError};
-use super::open::open_file;
+use super::file::open_file;
 use crate::Access;
 
 /// The first line.

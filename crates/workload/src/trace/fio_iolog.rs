@@ -20,6 +20,7 @@ use super::intern::Names;
 use super::options::ReadOptions;
 use super::record::{REQUEST_BYTES_MAX, Record, RecordReader, Target, pages_of_range, whole_pages_of_range};
 use super::source::Source;
+use super::text::shown;
 use crate::Access;
 
 pub(super) struct FioIolog {
@@ -171,9 +172,4 @@ impl RecordReader for FioIolog {
 fn number(source: &Source, what: &str, field: &[u8]) -> Result<u64, TraceError> {
     let parsed = str::from_utf8(field).ok().and_then(|text| text.parse().ok());
     parsed.ok_or_else(|| source.error(format!("{what} is not a number: `{}`", shown(field))))
-}
-
-/// A field as an error shows it: short, and readable whatever its bytes.
-pub(super) fn shown(field: &[u8]) -> String {
-    String::from_utf8_lossy(&field[..field.len().min(80)]).escape_debug().to_string()
 }

@@ -9,19 +9,9 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::csv::Csv;
 use super::error::{Place, TraceError};
-use super::fio_iolog::FioIolog;
-use super::lcs::{self, Lcs};
-use super::options::ReadOptions;
-use super::oracle_general::OracleGeneral;
-use super::page_list::PageList;
-use super::pages_text::{self, PagesText};
-use super::pgt::{self, PgtReader};
-use super::replay::{Replay, TraceReader};
-use super::source::Source;
-use super::vscsi::Vscsi;
-use super::words::Words;
+use super::formats::for_each_format;
+use super::text;
 
 /// A read option that not all formats have a use for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +23,6 @@ pub(crate) enum Use {
     /// The table `csv`.
     Columns,
 }
-
-/// A reader, or why there is none.
-type Opened = Result<Box<dyn TraceReader>, TraceError>;
 
 /// What there is to know of a format, but for its name.
 struct Row {
@@ -59,13 +46,8 @@ const BYTES: Row =
 const COLUMNS: Row =
     Row { is_text: true, uses: &[Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk], ..BYTES };
 
-/// The reader of text with columns.
-fn columns(source: Source, options: &ReadOptions) -> Opened {
-    Ok(Box::new(Replay::new(Csv::new(source, options)?, options)))
-}
-
-/// Declares the formats, a row each: variant, the name by which an option forces it, what it is, its [`Row`], and what makes its reader.
-macro_rules! formats {
+/// Makes the names of the formats, and what is known of each.
+macro_rules! names {
     (@list $name:literal $about:literal $($more:literal $more_about:literal)*) => {
         concat!("The trace's format: ", $name, " (", $about, ")", $(", ", $more, " (", $more_about, ")",)* "; each also as .zst.")
     };
@@ -84,21 +66,13 @@ macro_rules! formats {
             pub const NAMES: &[&str] = &[$($name),*];
 
             /// The sentence that lists all formats, for help and references.
-            pub const LIST: &str = formats!(@list $($name $about)*);
+            pub const LIST: &str = names!(@list $($name $about)*);
 
             /// The name by which an option forces the format.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Format::$format => $name,)*
                 }
-            }
-
-            /// The reader of a source of this format.
-            pub(super) fn open(self, source: Source, options: &ReadOptions) -> Opened {
-                let open: fn(Source, &ReadOptions) -> Opened = match self {
-                    $(Format::$format => $open,)*
-                };
-                open(source, options)
             }
 
             const fn row(self) -> Row {
@@ -110,68 +84,14 @@ macro_rules! formats {
     };
 }
 
-formats! {
-    Pgt = "pgt", "pageout's own", Row {
-        suffixes: &[".pgt"],
-        magic: &pgt::MAGIC,
-        has_header: true,
-        uses: &[],
-        ..BYTES
-    }, |source, options| Ok(Box::new(PgtReader::new(source)?.with_page_size(options.page_size)?));
-    OracleGeneral = "oracle-general", "of libCacheSim", Row {
-        suffixes: &[".oraclegeneral", ".oraclegeneral.bin"],
-        uses: &[Use::IgnoreSize, Use::PageIds, Use::ImplausibleOk],
-        ..BYTES
-    }, |source, options| Ok(Box::new(Replay::new(OracleGeneral::new(source, options), options)));
-    Lcs = "lcs", "of libCacheSim, with a header", Row {
-        suffixes: &[".lcs"],
-        magic: &lcs::MAGIC,
-        uses: &[Use::IgnoreSize, Use::PageIds, Use::ImplausibleOk],
-        ..BYTES
-    }, |source, options| Ok(Box::new(Replay::new(Lcs::new(source, options)?, options)));
-    Csv = "csv", "text with columns by their usual names: timestamp, volume, disk, host, file, offset, lba, size, op, ...", Row {
-        suffixes: &[".csv", ".tsv"],
-        has_header: true,
-        uses: &[Use::IgnoreSize, Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk, Use::Columns],
-        ..COLUMNS
-    }, columns;
-    Msr = "msr", "MSR Cambridge: text with known columns and units, with a header line or without, as the next four", COLUMNS, columns;
-    Alibaba = "alibaba", "its block traces", COLUMNS, columns;
-    Tencent = "tencent", "its cloud block storage", COLUMNS, columns;
-    Spc = "spc", "the SPC file format, of UMass", Row { suffixes: &[".spc"], ..COLUMNS }, columns;
-    Lis = "lis", "lines of a first block and a number of blocks, each as large as a page", Row { suffixes: &[".lis"], ..COLUMNS }, columns;
-    Vscsi = "vscsi", "of VMware's tracer, versions 1 and 2", Row {
-        suffixes: &[".vscsi", ".vscsi1", ".vscsi2"],
-        uses: &[Use::PageIds, Use::ImplausibleOk],
-        ..BYTES
-    }, |source, options| Ok(Box::new(Replay::new(Vscsi::new(source, options)?, options)));
-    FioIolog = "fio-iolog", "fio's I/O log, versions 2 and 3", Row {
-        suffixes: &[".iolog", ".fio"],
-        magic: b"fio version ",
-        has_header: true,
-        ..COLUMNS
-    }, |source, options| Ok(Box::new(Replay::new(FioIolog::new(source, options)?, options)));
-    // A list of u32 pages below 2^28 reads the same as words, so the ground truth's `.u32` is free to mean the latter. From 2^28 on it
-    // doesn't, and no word tells which was meant; see [`Format::says_words`].
-    Words = "words", "u32: bit 31 write, 30..28 object, 27..0 page; what .u32 means, unless they can hardly be words", Row {
-        suffixes: &[".u32", ".words"],
-        ..BYTES
-    }, |source, options| Ok(Box::new(Replay::new(Words::new(source, options), options)));
-    PagesText = "pages-text", "one page number a line, decimal or 0x", Row {
-        suffixes: &[".pages-text", ".pages"],
-        is_text: true,
-        uses: &[Use::PageIds, Use::UnterminatedOk],
-        ..BYTES
-    }, |source, options| Ok(Box::new(Replay::new(PagesText::new(source, options), options)));
-    PagesU32 = "pages-u32", "page numbers, which from 2^28 on are no words", Row { suffixes: &[".pages-u32", ".pages32"], ..BYTES },
-        |source, options| Ok(Box::new(Replay::new(PageList::of_u32(source), options)));
-    PagesU64 = "pages-u64", "page numbers", Row {
-        suffixes: &[".pages-u64", ".pages64", ".u64"],
-        ..BYTES
-    }, |source, options| Ok(Box::new(Replay::new(PageList::of_u64(source), options)));
-}
+for_each_format!(names);
 
 impl Format {
+    /// The first bytes of each file of the format; empty where a file does not announce itself.
+    pub(super) const fn magic(self) -> &'static [u8] {
+        self.row().magic
+    }
+
     /// Whether it is lines of text.
     pub(super) fn is_text(self) -> bool {
         self.row().is_text
@@ -201,7 +121,7 @@ impl Format {
     /// are plenty.
     pub fn detect(path: &Path, first: &[u8]) -> Result<Format, TraceError> {
         let announces = |magic: &[u8]| !magic.is_empty() && first.starts_with(magic);
-        if let Some(format) = Format::all().find(|format| announces(format.row().magic)) {
+        if let Some(format) = Format::all().find(|format| announces(format.magic())) {
             return Ok(format);
         }
         let fail = |reason| Err(TraceError::new(&path.to_string_lossy(), None, Place::default(), reason));
@@ -247,15 +167,13 @@ impl TextLine {
         let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
         let text = Some(bytes).filter(|bytes| bytes.iter().all(is_text))?;
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-        let line = text
-            .split(|&byte| byte == b'\n')
-            .map(pages_text::without_comment)
-            .find(|line| !line.is_empty())?;
-        if pages_text::page_number(line).is_some() {
+        let line =
+            text.split(|&byte| byte == b'\n').map(text::without_comment).find(|line| !line.is_empty())?;
+        if text::page_number(line).is_some() {
             return Some(TextLine::Number);
         }
         let first = line.split(|byte| !byte.is_ascii_alphanumeric()).next().unwrap_or_default();
-        Some(if pages_text::page_number(first).is_some() { TextLine::Numbers } else { TextLine::Words })
+        Some(if text::page_number(first).is_some() { TextLine::Numbers } else { TextLine::Words })
     }
 
     /// How a text that nothing announces can be read.

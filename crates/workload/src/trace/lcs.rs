@@ -15,16 +15,14 @@
 //!
 //! Layouts are those of the files that libCacheSim 0.3.5 (<https://pypi.org/project/libcachesim/>) writes; its own reader gives the same accesses.
 
-use super::details::TENANTS_MAX;
 use super::error::TraceError;
+use super::format::Format;
 use super::intern::Names;
 use super::options::ReadOptions;
-use super::record::{Record, RecordReader, Target};
+use super::record::{Record, RecordReader, TENANTS_MAX, Target};
 use super::requests::Requests;
 use super::source::Source;
 
-/// How a file begins, and how its header ends.
-pub(super) const MAGIC: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
 const HEADER_BYTES: usize = 8192;
 /// Bytes of a record, by version from 1 on.
 const RECORD_BYTES: [usize; 8] = [24, 28, 36, 40, 44, 52, 68, 100];
@@ -51,7 +49,8 @@ impl Lcs {
             let bytes = header[at..at + 8].try_into().expect("it is eight bytes");
             u64::from_le_bytes(bytes)
         };
-        if header[..8] != MAGIC || header[HEADER_BYTES - 8..] != MAGIC {
+        let magic = Format::Lcs.magic();
+        if header[..8] != *magic || header[HEADER_BYTES - 8..] != *magic {
             return Err(source.error("it is no lcs: its header does not begin and end as one"));
         }
         let version = word(8);

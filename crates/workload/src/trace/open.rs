@@ -1,19 +1,22 @@
-//! Opening a trace: from a path to a reader. The one place of the crate that touches the file system.
+//! Opening a trace: from a path to a reader.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ahead::Ahead;
 use super::bytes_ahead::BytesAhead;
+use super::csv::Csv;
 use super::error::{Place, TraceError};
+use super::file::{open_file, require_regular};
 use super::format::Format;
+use super::formats::for_each_format;
 use super::intern::OriginalId;
 use super::options::{ReadOptions, is_page_size};
 use super::pgt::{self, PgtReader, Tables, TraceHeader};
-use super::replay::TraceReader;
+use super::replay::{Replay, TraceReader};
 use super::source::{Input, Source};
 use crate::AccessStream;
 
@@ -115,34 +118,6 @@ fn open_pgt(path: &Path, options: &ReadOptions) -> Result<Option<(PgtReader, Tab
     Ok(Some((reader, tables)))
 }
 
-/// Anything else can be read once, from its start to its end: the next reader would find nothing, or wait for ever.
-pub(super) fn require_regular(path: &Path) -> Result<(), TraceError> {
-    let name = path.to_string_lossy();
-    let metadata = path.metadata().map_err(|error| cannot_open(path, error))?;
-    if metadata.is_file() || metadata.is_dir() {
-        // Opening a directory has an error of its own.
-        return Ok(());
-    }
-    let reason = "it is no regular file, and has to be read more than once: write it to a file first, or convert it with \
-                  `pageout trace convert`";
-    Err(TraceError::new(&name, None, Place::default(), reason))
-}
-
-fn cannot_open(path: &Path, error: io::Error) -> TraceError {
-    let name = path.to_string_lossy();
-    if path == Path::new("-") && error.kind() == io::ErrorKind::NotFound {
-        let reason = "there is no file of that name. Standard input is /dev/stdin, of which `trace convert` makes a file, with --trace-format \
-                      as it has no name to tell it";
-        return TraceError::new(&name, None, Place::default(), reason);
-    }
-    TraceError::io(&name, None, Place::default(), error)
-}
-
-#[allow(clippy::disallowed_methods)] // Reading traces from files is what this module is for; the rest of the crate gets bytes.
-pub(super) fn open_file(path: &Path) -> Result<File, TraceError> {
-    File::open(path).map_err(|error| cannot_open(path, error))
-}
-
 /// How files begin that are compressed in a way that is not read here, how they are called, and what decompresses them.
 const COMPRESSED: &[(&[u8], &str, &str, &str)] = &[
     (&[0x1F, 0x8B, 0x08], "gzip", ".gz", "gunzip"),
@@ -209,7 +184,29 @@ pub(super) fn reader_of(
     if !format.has_header() && source.peek(1)?.is_empty() {
         return Err(source.error("the file is empty"));
     }
-    format.open(source, options)
+    maker(format)(source, options)
+}
+
+/// A reader, or why there is none.
+type Opened = Result<Box<dyn TraceReader>, TraceError>;
+
+/// Makes the function that knows the maker of each format's reader.
+macro_rules! makers {
+    ($($format:ident = $name:literal, $about:literal, $row:expr, $open:expr;)*) => {
+        /// What makes the reader of a source of this format.
+        fn maker(format: Format) -> fn(Source, &ReadOptions) -> Opened {
+            match format {
+                $(Format::$format => $open,)*
+            }
+        }
+    };
+}
+
+for_each_format!(makers);
+
+/// The reader of text with columns.
+fn columns(source: Source, options: &ReadOptions) -> Opened {
+    Ok(Box::new(Replay::new(Csv::new(source, options)?, options)))
 }
 
 struct Counted {

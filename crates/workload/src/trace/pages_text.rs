@@ -10,10 +10,10 @@
 //! are all multiples of the page size is reported.
 
 use super::error::TraceError;
-use super::fio_iolog::shown;
 use super::options::ReadOptions;
 use super::record::{Record, RecordReader, Target};
 use super::source::Source;
+use super::text::{page_number, shown, without_comment};
 
 pub(super) struct PagesText {
     source: Source,
@@ -52,21 +52,6 @@ impl PagesText {
         } else {
             format!("`{shown}` is no page number")
         })
-    }
-}
-
-/// A line as far as it is no comment, without blanks around.
-pub(super) fn without_comment(line: &[u8]) -> &[u8] {
-    line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii()
-}
-
-/// A decimal number, or a hexadecimal one behind `0x`.
-pub(super) fn page_number(text: &[u8]) -> Option<u64> {
-    let text =
-        str::from_utf8(text).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric()))?;
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
     }
 }
 

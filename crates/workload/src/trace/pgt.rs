@@ -35,10 +35,11 @@ pub use writer::PgtWriter;
 use std::ops::RangeInclusive;
 
 use super::footprint::Footprint;
+use super::format::Format;
 use super::requests::Requests;
 
 /// First bytes of a `.pgt`. Like PNG's, they show a transfer that changed line ends or stripped the eighth bit.
-pub(super) const MAGIC: [u8; 8] = *b"\x89PGT\r\n\x1a\n";
+pub(super) const MAGIC: &[u8] = Format::Pgt.magic();
 
 /// What is written, and what is read: version 1 does not say how many distinct pages there are, and only version 3 whether it is
 /// known which accesses write.

@@ -1,9 +1,12 @@
 //! A record of a foreign format, before it is known which pages it means.
 
+use super::column::Column;
 use super::error::TraceError;
-use super::interpretation::Column;
 use super::requests::Requests;
 use super::source::Source;
+
+/// Tenants that a trace has at most: a column of more values tells something else apart.
+pub const TENANTS_MAX: u32 = 1_000;
 
 /// A request of at most this many bytes is believed; a larger one is a corrupt size, and would replay for hours.
 pub(super) const REQUEST_BYTES_MAX: u64 = 4 << 30;

@@ -1,10 +1,10 @@
 //! From records of a trace to accesses: one access a page of the record, under the number that the page has for the simulator.
 
+use super::column::Column;
 use super::error::TraceError;
 use super::file_calls::{FileCall, PlacedCall};
 use super::format::Format;
 use super::intern::{Interner, OriginalId, PageName};
-use super::interpretation::Column;
 use super::options::{PageIds, ReadOptions};
 use super::record::{Record, RecordReader, Target};
 use super::requests::Requests;

@@ -10,7 +10,7 @@
 //! **Sectors.** Columns called like a number of sectors (`lba`, `blkno`) count 512 bytes, as in Linux, in DiskSim (www.pdl.cmu.edu/DiskSim)
 //! and in the block traces of SNIA's repository (iotta.snia.org). Nothing but the name says so, therefore it is told as a guess.
 
-use super::super::interpretation::{Column, ColumnUse};
+use super::super::column::{Column, ColumnUse};
 use super::super::options::CsvOptions;
 use super::line::FIELDS_MAX;
 use super::published::is_number;

@@ -8,8 +8,8 @@
 //! github.com/alibaba/block-traces. Tencent: SNIA IOTTA, "Tencent Block Storage Traces". SPC: UMass Trace Repository,
 //! "SPC Trace File Format Specification". Lis: the traces of N. Megiddo and D. S. Modha, ARC, FAST 2003.
 
+use super::super::column::{Column, ColumnUse};
 use super::super::format::Format;
-use super::super::interpretation::{Column, ColumnUse};
 
 const SECTOR: u64 = 512;
 

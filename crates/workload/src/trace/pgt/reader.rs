@@ -53,7 +53,7 @@ impl PgtReader {
         let flags = u16::from_le_bytes([header[10], header[11]]);
         let known_flags = if version >= 3 { FLAG_WRITES_UNKNOWN | FLAG_NO_NEIGHBOURS } else { 0 };
         let page_size = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
-        let fault = if header[..8] != MAGIC {
+        let fault = if header[..8] != *MAGIC {
             Some("not a `.pgt`, or one damaged in transfer: the magic does not match".to_string())
         } else if crc32fast::hash(m) != crc {
             Some("the checksum of the file header does not match: the file is corrupt here".to_string())

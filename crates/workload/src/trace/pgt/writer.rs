@@ -43,7 +43,7 @@ impl<'a> PgtWriter<'a> {
         has_neighbours: bool,
     ) -> io::Result<PgtWriter<'a>> {
         let mut header = [0; HEADER_BYTES];
-        header[..8].copy_from_slice(&MAGIC);
+        header[..8].copy_from_slice(MAGIC);
         header[8..10].copy_from_slice(&VERSION.to_le_bytes());
         let flags = if tells_writes { 0 } else { FLAG_WRITES_UNKNOWN }
             | if has_neighbours { 0 } else { FLAG_NO_NEIGHBOURS };
