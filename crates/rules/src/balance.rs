@@ -1,7 +1,7 @@
 //! Rules of balance: how much to take from anonymous and how much from file memory. [reclaim 2.3, 4.9]
 
 use crate::choice::choice;
-use crate::switch::rules;
+use crate::declare::rules;
 use std::ops::Range;
 
 choice! {

@@ -1,7 +1,7 @@
 //! Rules of harvest: how accessed bits are found. [reclaim 4.5]
 
 use crate::choice::choice;
-use crate::switch::rules;
+use crate::declare::rules;
 
 choice! {
     /// The hints after which uses of a mapping's pages do not count as recency (`vma_has_recency`).

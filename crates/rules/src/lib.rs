@@ -13,7 +13,8 @@ pub mod history; // the eras of a rule in words
 pub mod unmodelled; // what versions did otherwise and no rule has
 mod kernel; // a version, as a query over all eras
 pub mod policy; // every rule's value, for groups and for the machine; the profiles
-pub mod switch; // every mechanism and every era's rule under a name: the row that declares it
+mod declare; // `rules!`: a struct of rules, and a row a rule
+pub mod switch; // every mechanism and every era's rule under a name
 
 pub mod harvest; // seam 1: how accessed bits are found
 pub mod lru; // seam 2: which lists, and how generations are kept

@@ -9,6 +9,7 @@
 
 use crate::balance::{Balance, BalanceRule};
 use crate::config::{ConfigError, check_range};
+use crate::declare::rules;
 use crate::era::Lists;
 use crate::harvest::Harvest;
 use crate::kernel::Kernel;
@@ -17,7 +18,7 @@ use crate::readahead::ReadaheadWindow;
 use crate::reclaim::{
     AwakeNodes, CompactGap, GivesUp, InitialPriority, KswapdReset, LaptopMode, ProtectionRule, ReclaimRules,
 };
-use crate::switch::{Switch, rules};
+use crate::switch::Switch;
 use crate::workingset::{RefaultCounters, SwapRoom, Workingset};
 use crate::writeback::WritebackRules;
 use crate::zswap::ZswapRules;

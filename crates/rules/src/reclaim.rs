@@ -12,7 +12,7 @@
 //! others prevents it. `docs/results/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
 
 use crate::choice::choice;
-use crate::switch::rules;
+use crate::declare::rules;
 
 choice! {
     /// When statistics of groups are brought up to date before a decision that rests on them.

@@ -2,8 +2,8 @@
 //! flushers. [machine 5, 9.3]
 
 use crate::choice::choice;
+use crate::declare::rules;
 use crate::reclaim::FlushRule;
-use crate::switch::rules;
 
 choice! {
     /// What happens to a task that dirties more pages of files than may be dirty.

@@ -2,7 +2,7 @@
 //! [reclaim 6; tiering-zswap-6.12 1]
 
 use crate::choice::choice;
-use crate::switch::rules;
+use crate::declare::rules;
 
 choice! {
     /// How the shrinker is kept from taking pages that will be needed again.

@@ -3,7 +3,7 @@
 
 use super::{Gauges, PassRules, References, Switching};
 use crate::choice::{Values, choice};
-use crate::switch::rules;
+use crate::declare::rules;
 use crate::workingset::{RefaultActivate, Restore, ShadowCount};
 
 choice! {

@@ -11,7 +11,7 @@
 //! series that brought them argues for each of them alone. [mglru-2026 2.1 to 2.5, 2.8]
 
 use crate::choice::choice;
-use crate::switch::rules;
+use crate::declare::rules;
 
 choice! {
     /// When a pass counts how many pages it may scan.
