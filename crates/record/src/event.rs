@@ -2,7 +2,26 @@
 
 use crate::error::Error;
 use crate::format::{Field, Format};
-use crate::recorder::Kinds;
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds {
+    /// Buffered reads.
+    pub reads: bool,
+    /// Faults.
+    pub faults: bool,
+    /// What comes into the page cache and leaves it, and calls of reclaim.
+    pub insertions: bool,
+    /// Buffered writes, and fsync.
+    pub writes: bool,
+}
+
+impl Kinds {
+    /// Every kind there is.
+    pub const ALL: Kinds = Kinds { reads: true, faults: true, insertions: true, writes: true };
+    /// Counters alone.
+    pub const NONE: Kinds = Kinds { reads: false, faults: false, insertions: false, writes: false };
+}
 
 /// A file, as events name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]

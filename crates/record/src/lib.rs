@@ -60,6 +60,8 @@ mod import; // the same events, written by another tool
 pub use check::{Availability, check};
 pub use error::Error;
 #[cfg(target_os = "linux")]
+pub use event::Kinds;
+#[cfg(target_os = "linux")]
 pub use import::Importer;
 pub use manifest::{
     ACCESSES, BEFORE, Channel, DeviceRecord, EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord,
@@ -67,4 +69,4 @@ pub use manifest::{
     SourceRecord, Sums,
 };
 #[cfg(target_os = "linux")]
-pub use recorder::{Kinds, Options, Progress, Target, record};
+pub use recorder::{Options, Progress, Target, record};

@@ -22,7 +22,7 @@ use crate::cgroup::Cgroup;
 use crate::collect::Collector;
 use crate::cut::cut;
 use crate::error::Error;
-use crate::event::{Decoder, FileKey, KNOWN, Kind};
+use crate::event::{Decoder, FileKey, KNOWN, Kind, Kinds};
 use crate::folder::{Samples, write_before, write_calls, write_error, write_rooms};
 use crate::host;
 use crate::manifest::{
@@ -31,7 +31,7 @@ use crate::manifest::{
 };
 use crate::merge::Merge;
 use crate::processes::{self, Names};
-use crate::started::{Started, told};
+use crate::started::{PATIENCE, Started, told};
 use crate::tracefs::Instance;
 
 /// Between two rounds over the buffers, if they are not filling fast.
@@ -40,8 +40,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 const BUSY_BYTES: u64 = 1 << 20;
 /// How often at most it is looked what processes have mapped. The first looks follow each other faster.
 const MAPPINGS_EVERY: Duration = Duration::from_secs(5);
-/// How long a command may take to end when it is asked to.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Files that a filter can name: the kernel takes a page of text.
 const FILTER_BYTES: usize = 4000;
 
@@ -61,26 +59,6 @@ pub enum Target {
         /// The group that it is to run in.
         cgroup: Option<String>,
     },
-}
-
-/// Kinds of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kinds {
-    /// Buffered reads.
-    pub reads: bool,
-    /// Faults.
-    pub faults: bool,
-    /// What comes into the page cache and leaves it, and calls of reclaim.
-    pub insertions: bool,
-    /// Buffered writes, and fsync.
-    pub writes: bool,
-}
-
-impl Kinds {
-    /// Every kind there is.
-    pub const ALL: Kinds = Kinds { reads: true, faults: true, insertions: true, writes: true };
-    /// Counters alone.
-    pub const NONE: Kinds = Kinds { reads: false, faults: false, insertions: false, writes: false };
 }
 
 /// What to record.

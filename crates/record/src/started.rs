@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::processes;
-use crate::recorder::PATIENCE;
+
+/// How long a command may take to stop, and to end, when it is asked to.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A command that was started for the recording: a shell that stops itself, and becomes the command when it goes on.
 pub(crate) struct Started {

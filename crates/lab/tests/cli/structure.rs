@@ -16,12 +16,12 @@ const LARGEST: &[(&str, usize)] = &[
     ("live", 7),
     ("mm", 7),
     ("policy", 0),
-    ("record", 9),
-    ("rules", 9),
+    ("record", 4),
+    ("rules", 4),
     ("sim", 4),
     ("study", 5),
     ("truth", 8),
-    ("workload", 19),
+    ("workload", 0),
 ];
 
 #[test]
