@@ -135,7 +135,7 @@ fn writers_of_another_device_go_on_beside_a_full_one() {
             two.other.write_at(&version(page, 1), page * PAGE_SIZE).unwrap();
         }
         two.other.sync_data().unwrap();
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(120), "{:?}", began.elapsed());
         check(&two.other, 4000);
         assert_eq!(two.made[1].bytes().len(), 4000 * PAGE);
         assert!(two.full.sync_data().is_err());
