@@ -18,63 +18,84 @@ pub(crate) struct Tolerances {
     path: PathBuf,
     /// No limit is tighter than so many events.
     pub(crate) floor: f64,
-    class: BTreeMap<String, Limits>,
+    class: BTreeMap<String, Keys>,
     run: Vec<Rule>,
 }
 
-/// Limits of a class, as fractions of the real count; what is absent isn't judged.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Limits {
+/// The keys of a class: fractions of the real count, unless they say otherwise. What is absent isn't judged.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Keys {
     /// The limit on each counter.
-    pub(crate) counters: Option<f64>,
+    counters: Option<f64>,
     /// On accesses that hit here and missed there, or the reverse.
-    pub(crate) disagreement: Option<f64>,
+    disagreement: Option<f64>,
     /// `same`: the evicted pages and their order.
-    pub(crate) victims: Option<Same>,
+    victims: Option<Same>,
     /// On misses, refaults, scanned and stolen pages (of an envelope: of its median run).
-    pub(crate) misses: Option<f64>,
+    misses: Option<f64>,
     /// On activated, deactivated, refilled and restored pages.
-    pub(crate) activity: Option<f64>,
+    activity: Option<f64>,
     /// Simulations, what the recording leaves open (the phase of the statistics worker, and more: see `rig`) being spread evenly
     /// over them; counters are judged by their envelope.
-    pub(crate) phases: Option<usize>,
+    phases: Option<usize>,
     /// Simulations of a run that was recorded once: no range of the kernel's own widens its envelope. `phases` if absent.
     phases_single: Option<usize>,
     /// How much less than the kernel's repeats with each other the median simulation may agree with the run.
-    pub(crate) agreement_slack: Option<f64>,
+    agreement_slack: Option<f64>,
     /// `same`: the pages that each access brings into the page cache, in order.
-    pub(crate) insertions: Option<Same>,
+    insertions: Option<Same>,
     /// `same`: the reads of the device that each access causes.
-    pub(crate) requests: Option<Same>,
-    /// Runs of a whole machine: a factor on shares of reclaim, counts of stalls and of kswapd's runs, free pages.
-    pub(crate) shares: Option<f64>,
-    /// Runs of a whole machine: a factor on the time that all tasks lost, to the time that some did.
-    pub(crate) pressure: Option<f64>,
-    /// Runs with compressed swap: on the key counters, by the family of the run's policy.
-    pub(crate) classic: Option<f64>,
-    pub(crate) mglru: Option<f64>,
+    requests: Option<Same>,
+    /// A factor on shares of reclaim, counts of stalls and of kswapd's runs, free pages.
+    shares: Option<f64>,
+    /// A factor on the time that all tasks lost, to the time that some did.
+    pressure: Option<f64>,
+    /// On the key counters of compressed swap, by the family of the run's policy.
+    classic: Option<f64>,
+    mglru: Option<f64>,
     /// On rotations under the classic LRU, which depend on how fast the disk was.
-    pub(crate) pgrotated: Option<f64>,
-    /// Runs of memory tiering: on pages that are promoted.
-    pub(crate) promoted: Option<f64>,
-    /// The limit on hint faults.
-    pub(crate) faults: Option<f64>,
-    /// Which of `classic` and `mglru` it is, for a run.
-    #[serde(skip)]
-    pub(crate) swapped: Option<f64>,
-    /// Runs that write to files: on pages dirtied, written, met by reclaim and rotated, by the family of the run's policy.
+    pgrotated: Option<f64>,
+    /// On pages that are promoted.
+    promoted: Option<f64>,
+    /// On hint faults.
+    faults: Option<f64>,
+    /// On pages dirtied, written, met by reclaim and rotated, by the family of the run's policy.
     activity_classic: Option<f64>,
     activity_mglru: Option<f64>,
-    /// Which of these two it is, for a run.
-    #[serde(skip)]
-    pub(crate) dirtied: Option<f64>,
 }
 
-impl Limits {
-    /// Limits that are set, by their keys.
-    fn fractions(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let all = [
+/// A kind of run, what it is called, and the keys by which it is judged.
+struct Kind {
+    name: &'static str,
+    /// Keys that no other kind has.
+    own: &'static [&'static str],
+    /// Keys that it has in common with others.
+    shared: &'static [&'static str],
+}
+
+/// The first kind of which a class has an own key is that of the class; the last, if there is none.
+const KINDS: [Kind; 6] = [
+    Kind { name: "an envelope", own: &["phases", "phases_single", "agreement_slack"], shared: &["misses"] },
+    Kind { name: "a whole machine", own: &["shares", "pressure"], shared: &["misses"] },
+    Kind { name: "memory tiering", own: &["promoted", "faults"], shared: &[] },
+    Kind { name: "compressed swap", own: &["classic", "mglru", "pgrotated"], shared: &["activity"] },
+    Kind {
+        name: "files that are written",
+        own: &["activity_classic", "activity_mglru"],
+        shared: &["misses", "activity"],
+    },
+    Kind {
+        name: "a single simulation",
+        own: &["counters", "disagreement", "victims", "insertions", "requests"],
+        shared: &["misses", "activity"],
+    },
+];
+
+impl Keys {
+    /// Keys that are set, with their numbers; those of `same` have none.
+    fn set(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> {
+        let fractions = [
             ("counters", self.counters),
             ("disagreement", self.disagreement),
             ("misses", self.misses),
@@ -89,9 +110,170 @@ impl Limits {
             ("faults", self.faults),
             ("activity_classic", self.activity_classic),
             ("activity_mglru", self.activity_mglru),
+            ("phases", self.phases.map(|phases| phases as f64)),
+            ("phases_single", self.phases_single.map(|phases| phases as f64)),
         ];
-        all.into_iter().filter_map(|(key, limit)| Some((key, limit?)))
+        let words = [("victims", self.victims), ("insertions", self.insertions), ("requests", self.requests)];
+        let fractions = fractions.into_iter().filter(|(_, limit)| limit.is_some());
+        fractions.chain(words.into_iter().filter_map(|(key, same)| same.map(|_| (key, None))))
     }
+
+    fn kind(&self) -> &'static Kind {
+        let has_own = |kind: &&Kind| self.set().any(|(key, _)| kind.own.contains(&key));
+        KINDS.iter().find(has_own).unwrap_or(&KINDS[KINDS.len() - 1])
+    }
+
+    /// Errors: a number that nothing can be compared with, or a key that the class's kind does not read.
+    fn check(&self) -> Result<(), String> {
+        for (key, limit) in self.set() {
+            // Infinite limits would let everything pass, negative ones nothing, and what is not a number compares with nothing.
+            if let Some(limit) = limit.filter(|limit| !limit.is_finite() || *limit < 0.0) {
+                return Err(format!(": `{key}` is {limit}, and must be a number from 0"));
+            }
+        }
+        for (key, phases) in [("phases", self.phases), ("phases_single", self.phases_single)] {
+            if phases == Some(0) {
+                return Err(format!(" asks for no simulation ({key} = 0)"));
+            }
+        }
+        if self.phases.is_none() && self.phases_single.is_some() {
+            return Err(" has `phases_single`, but no `phases`".to_string());
+        }
+        let kind = self.kind();
+        let is_read = |key: &str| kind.own.contains(&key) || kind.shared.contains(&key);
+        match self.set().find(|(key, _)| !is_read(key)) {
+            Some((key, _)) => Err(format!(
+                ": `{key}` is no limit on {}, which a class is of that has one of {}",
+                kind.name,
+                kind.own.join(", ")
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// What is asked of a run. Errors: the key that is missing, and what is judged by it.
+    fn limits(&self, run: &Run, is_repeated: bool) -> Result<Limits, String> {
+        let needed = |key: &str, limit: Option<f64>, what: &str| {
+            limit.ok_or_else(|| format!("no limit on `{key}`, which {what} is judged by"))
+        };
+        if run.is_of_balancing() {
+            let promoted = needed("promoted", self.promoted, "memory tiering")?;
+            let faults = needed("faults", self.faults, "memory tiering")?;
+            return Ok(Limits::Tiering(Tiering { promoted, faults }));
+        }
+        if run.is_of_machine() {
+            let shares = needed("shares", self.shares, "a whole machine")?;
+            return Ok(Limits::Machine(Machine { shares, pressure: self.pressure, misses: self.misses }));
+        }
+        let is_mglru = run.policy.starts_with("mglru");
+        let (swapped, dirtied) = match is_mglru {
+            true => (self.mglru, self.activity_mglru),
+            false => (self.classic, self.activity_classic),
+        };
+        let single = Single {
+            misses: self.counters.or(self.misses).or(swapped),
+            activity: self.counters.or(self.activity),
+            swapped: self.counters.or(swapped),
+            rotated: self.counters.or(swapped.and(self.pgrotated)).or(dirtied),
+            dirtied,
+            others: self.counters,
+            disagreement: self.disagreement,
+            victims: self.victims,
+            insertions: self.insertions,
+            requests: self.requests,
+        };
+        let phases = if is_repeated { self.phases } else { self.phases_single.or(self.phases) };
+        Ok(match (phases, swapped, dirtied) {
+            (Some(phases), ..) => Limits::Envelope(Envelope {
+                phases,
+                misses: self.misses,
+                agreement_slack: self.agreement_slack,
+            }),
+            (None, Some(_), _) => Limits::Compressed(single),
+            (None, None, Some(_)) => Limits::Dirtied(single),
+            (None, None, None) => Limits::Single(single),
+        })
+    }
+}
+
+/// What a class asks of a run, by the run's kind. Fractions are of the real count; of what is `None` nothing is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limits {
+    /// It is simulated once.
+    Single(Single),
+    /// What the recording leaves open is spread over simulations, whose envelope has to hold each real figure.
+    Envelope(Envelope),
+    /// A whole machine, whose tasks compete.
+    Machine(Machine),
+    /// Memory tiering.
+    Tiering(Tiering),
+    /// Pages are compressed on their way to swap.
+    Compressed(Single),
+    /// Files are written.
+    Dirtied(Single),
+}
+
+/// Limits on one simulation, or on the median of several.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Single {
+    /// Misses, refaults, scanned and stolen pages.
+    pub(crate) misses: Option<f64>,
+    /// Activated, deactivated, refilled and restored pages.
+    pub(crate) activity: Option<f64>,
+    /// What goes to swap and comes from there.
+    pub(crate) swapped: Option<f64>,
+    /// Rotated pages.
+    pub(crate) rotated: Option<f64>,
+    /// What becomes of dirty pages.
+    pub(crate) dirtied: Option<f64>,
+    /// All other counters.
+    pub(crate) others: Option<f64>,
+    /// Accesses that hit here and missed there, or the reverse.
+    pub(crate) disagreement: Option<f64>,
+    /// The evicted pages and their order.
+    pub(crate) victims: Option<Same>,
+    /// The pages that each access brings into the page cache, in order.
+    pub(crate) insertions: Option<Same>,
+    /// The reads of the device that each access causes.
+    pub(crate) requests: Option<Same>,
+}
+
+impl Single {
+    /// Whether no counter may differ.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.others == Some(0.0)
+    }
+}
+
+/// Limits on an envelope of simulations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Envelope {
+    /// Simulations.
+    phases: usize,
+    /// Misses, refaults and stolen pages of the median simulation.
+    pub(crate) misses: Option<f64>,
+    /// How much less than the kernel's repeats with each other the median simulation may agree with the run.
+    pub(crate) agreement_slack: Option<f64>,
+}
+
+/// Limits on a whole machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine {
+    /// A factor on shares of reclaim, counts of stalls and of kswapd's runs, free pages.
+    pub(crate) shares: f64,
+    /// A factor on the time that all tasks lost, to the time that some did.
+    pub(crate) pressure: Option<f64>,
+    /// Misses.
+    pub(crate) misses: Option<f64>,
+}
+
+/// Limits on memory tiering.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tiering {
+    /// Pages that are promoted.
+    pub(crate) promoted: f64,
+    /// Hint faults.
+    pub(crate) faults: f64,
 }
 
 /// What is asked of pages and their order.
@@ -138,12 +320,14 @@ pub(crate) struct Class {
 impl Class {
     /// How many simulations it takes.
     pub(crate) fn simulations(&self) -> usize {
-        let of_machine = self.limits.shares.map(|_| MACHINES);
-        let of_balancing = self.limits.promoted.map(|_| BALANCED);
-        let of_compressed = self.limits.swapped.map(|_| COMPRESSED);
-        let of_dirtied = self.limits.dirtied.map(|_| DIRTIED);
-        let all = [self.limits.phases, of_machine, of_balancing, of_compressed, of_dirtied];
-        all.into_iter().flatten().next().unwrap_or(1)
+        match self.limits {
+            Limits::Single(_) => 1,
+            Limits::Envelope(Envelope { phases, .. }) => phases,
+            Limits::Machine(_) => MACHINES,
+            Limits::Tiering(_) => BALANCED,
+            Limits::Compressed(_) => COMPRESSED,
+            Limits::Dirtied(_) => DIRTIED,
+        }
     }
 }
 
@@ -162,52 +346,33 @@ impl Tolerances {
                 ));
             }
         }
-        // Infinite limits would let everything pass, negative ones nothing, and what is not a number compares with nothing.
-        let require = |whose: &str, key: &str, limit: f64| {
-            if limit.is_finite() && limit >= 0.0 {
-                return Ok(());
-            }
-            Err(anyhow!("{}: {whose}`{key}` is {limit}, and must be a number from 0", path.display()))
-        };
-        require("", "floor", tolerances.floor)?;
-        for (name, limits) in &tolerances.class {
-            for (key, limit) in limits.fractions() {
-                require(&format!("class `{name}`: "), key, limit)?;
-            }
-            for (key, phases) in [("phases", limits.phases), ("phases_single", limits.phases_single)] {
-                if phases == Some(0) {
-                    return Err(anyhow!(
-                        "{}: class `{name}` asks for no simulation ({key} = 0)",
-                        path.display()
-                    ));
-                }
-            }
-            if limits.phases.is_none() && limits.phases_single.is_some() {
-                return Err(anyhow!(
-                    "{}: class `{name}` has `phases_single`, but no `phases`",
-                    path.display()
-                ));
-            }
+        if !tolerances.floor.is_finite() || tolerances.floor < 0.0 {
+            return Err(anyhow!(
+                "{}: `floor` is {}, and must be a number from 0",
+                path.display(),
+                tolerances.floor
+            ));
+        }
+        for (name, keys) in &tolerances.class {
+            keys.check().map_err(|why| anyhow!("{}: class `{name}`{why}", path.display()))?;
         }
         Ok(tolerances)
     }
 
-    pub(crate) fn class_of(&self, recording: &Recording, run: &Run) -> anyhow::Result<Class> {
+    /// The class of a run, or what its class lacks to judge it. Errors: it has none.
+    pub(crate) fn class_of(&self, recording: &Recording, run: &Run) -> anyhow::Result<Result<Class, String>> {
         for rule in &self.run {
             if rule.workload.matches(&run.workload)
                 && rule.policy.matches(&run.policy)
                 && rule.rep.as_ref().is_none_or(|rep| rep.matches(&run.rep))
                 && rule.traced.is_none_or(|traced| traced == (run.rep == "t"))
             {
-                let mut limits = self.class[&rule.class].clone();
-                let is_mglru = run.policy.starts_with("mglru");
-                limits.swapped = if is_mglru { limits.mglru } else { limits.classic };
-                limits.dirtied = if is_mglru { limits.activity_mglru } else { limits.activity_classic };
-                limits.misses = limits.misses.or(limits.swapped);
-                if !recording.is_repeated(run) {
-                    limits.phases = limits.phases_single.or(limits.phases);
-                }
-                return Ok(Class { name: rule.class.clone(), limits });
+                let name = rule.class.clone();
+                let limits = self.class[&name].limits(run, recording.is_repeated(run));
+                return Ok(match limits {
+                    Ok(limits) => Ok(Class { name, limits }),
+                    Err(lacking) => Err(format!("class `{name}` has {lacking}")),
+                });
             }
         }
         Err(anyhow!("{} has no rule for {}: none of its `[[run]]` matches", self.path.display(), run.id))
@@ -224,4 +389,40 @@ fn pattern<'de, D: serde::Deserializer<'de>>(text: D) -> Result<glob::Pattern, D
     glob::Pattern::new(&text).map_err(|error| {
         serde::de::Error::custom(format!("the pattern `{text}` is malformed: {}", error.msg))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Keys;
+
+    fn check(keys: &str) -> Result<(), String> {
+        toml_edit::de::from_str::<Keys>(keys).unwrap().check()
+    }
+
+    #[test]
+    fn class_with_keys_of_one_kind_is_taken() {
+        for keys in [
+            "counters = 0.0\nvictims = 'same'\nmisses = 0.1",
+            "phases = 2\nphases_single = 3\nmisses = 0.1",
+            "shares = 1.5\npressure = 2\nmisses = 0.1",
+            "promoted = 0.1\nfaults = 0.2",
+            "classic = 0.1\nmglru = 0.2\npgrotated = 0.3",
+            "activity_classic = 0.1\nmisses = 0.2",
+        ] {
+            assert_eq!(check(keys), Ok(()), "{keys}");
+        }
+    }
+
+    #[test]
+    fn key_that_the_kind_does_not_read_is_refused() {
+        for (keys, unread) in [
+            ("phases = 2\nshares = 1.5", "`shares` is no limit on an envelope"),
+            ("shares = 1.5\ninsertions = 'same'", "`insertions` is no limit on a whole machine"),
+            ("promoted = 0.1\nfaults = 0.2\nmisses = 0.1", "`misses` is no limit on memory tiering"),
+            ("classic = 0.1\ncounters = 0.1", "`counters` is no limit on compressed swap"),
+        ] {
+            let refused = check(keys).unwrap_err();
+            assert!(refused.contains(unread), "{keys}: {refused}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::account::Account;
 use super::answers::{Answer, Answers, MissMap, REMOVED};
-use super::class::{Class, Limits, Same, Tolerances};
+use super::class::{Class, Envelope, Limits, Same, Single, Tolerances};
 use super::difference::Difference;
 use super::reads;
 use super::recording::Run;
@@ -223,16 +223,16 @@ pub(crate) fn judge(
 ) -> anyhow::Result<Judged> {
     let answer = answers.of(&run.id);
     // Which accesses of a run of memory tiering faulted depends on its scans to the millisecond.
-    let is_of_balancing = run.is_of_balancing();
+    let is_of_balancing = matches!(class.limits, Limits::Tiering(_));
     let real_map = if is_of_balancing { None } else { answers.misses(answer, &played[0])? };
-    let comparison = Comparison { class, floor: tolerances.floor, played, answer, answers, real_map };
-    let mut rows = match () {
-        () if is_of_balancing => comparison.balancing(),
-        () if run.is_of_machine() => comparison.machine()?,
-        () if class.limits.swapped.is_some() => comparison.compressed()?,
-        () if class.limits.dirtied.is_some() => comparison.dirtied()?,
-        () if class.limits.phases.is_some() => comparison.envelope()?,
-        () => comparison.single(median_of(played).1)?,
+    let comparison = Comparison { floor: tolerances.floor, played, answer, answers, real_map };
+    let mut rows = match &class.limits {
+        Limits::Tiering(limits) => comparison.balancing(limits),
+        Limits::Machine(limits) => comparison.machine(limits)?,
+        Limits::Compressed(limits) => comparison.compressed(limits)?,
+        Limits::Dirtied(limits) => comparison.dirtied(limits)?,
+        Limits::Envelope(limits) => comparison.envelope(limits)?,
+        Limits::Single(limits) => comparison.single(limits, median_of(played).1)?,
     };
     let blank = answer.blank(comparison.real_map.as_ref());
     if blank.is_some() {
@@ -272,7 +272,6 @@ pub(super) fn comparable_misses(played: &Played, real: Option<&MissMap>) -> Miss
 }
 
 struct Comparison<'a> {
-    class: &'a Class,
     floor: f64,
     played: &'a [Played],
     answer: &'a Answer,
@@ -280,17 +279,27 @@ struct Comparison<'a> {
     real_map: Option<MissMap>,
 }
 
-impl Comparison<'_> {
-    fn limits(&self) -> &Limits {
-        &self.class.limits
+impl Single {
+    /// The limit on the counters of a group.
+    fn fraction(&self, group: Group) -> Option<f64> {
+        match group {
+            Group::Misses => self.misses,
+            Group::Activity => self.activity,
+            Group::Swapped => self.swapped,
+            Group::Rotated => self.rotated,
+            Group::Dirtied => self.dirtied,
+            Group::Other => self.others,
+            Group::Gauge => None,
+        }
     }
+}
 
+impl Comparison<'_> {
     /// The generations at the end, from the youngest: numbers and pages have to be the same where the class is exact. Ages are
     /// shown only, as the time of an access is interpolated.
-    fn generations(&self, played: &Played) -> Vec<Row> {
+    fn generations(&self, played: &Played, is_exact: bool) -> Vec<Row> {
         let real = self.answers.generations(self.answer);
         let (Some(oldest), Some(youngest)) = (real.first(), real.last()) else { return Vec::new() };
-        let is_exact = self.limits().counters == Some(0.0);
         let row = |name, simulated: u64, real: u64, is_judged: bool| Row {
             name,
             simulated: simulated as f64,
@@ -318,14 +327,13 @@ impl Comparison<'_> {
     }
 
     /// One simulation: each figure within its fraction of the real one.
-    fn single(&self, played: &Played) -> anyhow::Result<Vec<Row>> {
+    fn single(&self, limits: &Single, played: &Played) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         if let Some(real) = &self.real_map {
             let simulated = self.comparable_misses(played);
-            let fraction = self.fraction(Group::Misses);
-            rows.push(self.within(MISSED, misses(&simulated), misses(real), fraction, 0.0));
+            rows.push(self.within(MISSED, misses(&simulated), misses(real), limits.misses, 0.0));
             let differing = differing(&simulated, real) as f64;
-            let allowed = self.limits().disagreement.map(|share| (share * real.len() as f64).max(self.floor));
+            let allowed = limits.disagreement.map(|share| (share * real.len() as f64).max(self.floor));
             rows.push(Row {
                 name: DISAGREEMENT,
                 simulated: differing / real.len() as f64,
@@ -339,11 +347,11 @@ impl Comparison<'_> {
         for &(name, group) in COUNTERS {
             let (simulated, real) = (counter(played, name), self.real_counter(self.answer, name));
             if simulated != 0.0 || real != 0.0 {
-                rows.push(self.within(name, simulated, real, self.fraction(group), lag(name)));
+                rows.push(self.within(name, simulated, real, limits.fraction(group), lag(name)));
             }
         }
-        rows.extend(self.generations(played));
-        if self.limits().victims == Some(Same::Same)
+        rows.extend(self.generations(played, limits.is_exact()));
+        if limits.victims == Some(Same::Same)
             && let Some(real) = self.answers.stream(self.answer)?
         {
             let differing = differing_victims(&played.stream, &real) as f64;
@@ -358,11 +366,11 @@ impl Comparison<'_> {
             });
         }
         if let Some(real) = self.answers.reads(self.answer)? {
-            let limits = [
-                (INSERTIONS, self.limits().insertions, reads::differing_insertions(&played.reads, &real)),
-                (REQUESTS, self.limits().requests, reads::differing_requests(&played.reads, &real)),
+            let judged = [
+                (INSERTIONS, limits.insertions, reads::differing_insertions(&played.reads, &real)),
+                (REQUESTS, limits.requests, reads::differing_requests(&played.reads, &real)),
             ];
-            for (name, limit, differing) in limits {
+            for (name, limit, differing) in judged {
                 rows.push(Row {
                     name,
                     simulated: differing as f64,
@@ -382,19 +390,6 @@ impl Comparison<'_> {
         Ok(rows)
     }
 
-    fn fraction(&self, group: Group) -> Option<f64> {
-        let limits = self.limits();
-        match group {
-            Group::Misses => limits.counters.or(limits.misses),
-            Group::Activity => limits.counters.or(limits.activity),
-            Group::Swapped => limits.counters.or(limits.swapped),
-            Group::Rotated => limits.counters.or(limits.swapped.and(limits.pgrotated)).or(limits.dirtied),
-            Group::Dirtied => limits.dirtied,
-            Group::Other => limits.counters,
-            Group::Gauge => None,
-        }
-    }
-
     fn within(&self, name: &'static str, simulated: f64, real: f64, fraction: Option<f64>, lag: f64) -> Row {
         let allowed = fraction.map(|fraction| (real * fraction).max(self.floor).max(lag));
         Row {
@@ -409,7 +404,7 @@ impl Comparison<'_> {
     }
 
     /// Many simulations: the real figures inside their envelope, widened by the kernel's own range; the median close.
-    fn envelope(&self) -> anyhow::Result<Vec<Row>> {
+    fn envelope(&self, limits: &Envelope) -> anyhow::Result<Vec<Row>> {
         let maps: Vec<MissMap> = self.played.iter().map(|played| self.comparable_misses(played)).collect();
         let missed: Vec<f64> = maps.iter().map(misses).collect();
         let mut order: Vec<usize> = (0..missed.len()).collect();
@@ -419,8 +414,8 @@ impl Comparison<'_> {
         let mut rows = Vec::new();
         if let Some(real) = &self.real_map {
             let repeats = self.repeats(|_, map| map.map(misses))?;
-            rows.push(self.enclosed(MISSED, &missed, median, misses(real), repeats, true));
-            rows.push(self.agreement(&maps, real)?);
+            rows.push(self.enclosed(MISSED, &missed, median, misses(real), repeats, limits.misses));
+            rows.push(self.agreement(&maps, real, limits.agreement_slack)?);
         }
         for &(name, group) in COUNTERS {
             let simulated: Vec<f64> = self.played.iter().map(|played| counter(played, name)).collect();
@@ -428,17 +423,17 @@ impl Comparison<'_> {
             if real != 0.0 || simulated.iter().any(|&count| count != 0.0) {
                 let repeats = self.repeats(|answer, _| Some(self.real_counter(answer, name)))?;
                 // Of scanned pages only the envelope is asked.
-                let is_close = group == Group::Misses && name != SCANNED;
-                let row = self.enclosed(name, &simulated, median, real, repeats, is_close);
+                let close = limits.misses.filter(|_| group == Group::Misses && name != SCANNED);
+                let row = self.enclosed(name, &simulated, median, real, repeats, close);
                 let is_shown = matches!(group, Group::Gauge | Group::Dirtied);
                 rows.push(if is_shown { row.not_judged() } else { row });
             }
         }
-        rows.extend(self.generations(&self.played[median]));
+        rows.extend(self.generations(&self.played[median], false));
         Ok(rows)
     }
 
-    /// `is_close`: the median simulation must also be within the class's fraction of what the kernel's repeats span. (Within
+    /// `close`: the median simulation must also be within this fraction of what the kernel's repeats span. (Within
     /// that fraction of each repeat is more than can be asked: the repeats themselves lie further apart than that.)
     fn enclosed(
         &self,
@@ -447,13 +442,13 @@ impl Comparison<'_> {
         median: usize,
         real: f64,
         repeats: [f64; 2],
-        is_close: bool,
+        close: Option<f64>,
     ) -> Row {
         let [least, largest] = span(simulated.iter().copied());
         let room = (repeats[1] - repeats[0]).max(self.floor).max(lag(name));
         let limit = [least - room, largest + room];
         let mut passes = (limit[0]..=limit[1]).contains(&real);
-        if let (true, Some(fraction)) = (is_close, self.limits().misses) {
+        if let Some(fraction) = close {
             let room = (real * fraction).max(self.floor);
             passes &= (repeats[0] - room..=repeats[1] + room).contains(&simulated[median]);
         }
@@ -469,7 +464,7 @@ impl Comparison<'_> {
     }
 
     /// The share of accesses with the same outcome, beside that of the kernel's repeats with each other.
-    fn agreement(&self, maps: &[MissMap], real: &MissMap) -> anyhow::Result<Row> {
+    fn agreement(&self, maps: &[MissMap], real: &MissMap, slack: Option<f64>) -> anyhow::Result<Row> {
         let share = |a: &MissMap, b: &MissMap| 1.0 - differing(a, b) as f64 / a.len() as f64;
         let mut shares: Vec<f64> = maps.iter().map(|map| share(map, real)).collect();
         shares.sort_by(f64::total_cmp);
@@ -481,8 +476,7 @@ impl Comparison<'_> {
         }
         let with_repeats: Vec<f64> = repeats.iter().map(|repeat| share(repeat, real)).collect();
         let kernel = with_repeats.iter().sum::<f64>() / with_repeats.len().max(1) as f64;
-        let least =
-            self.limits().agreement_slack.filter(|_| !with_repeats.is_empty()).map(|slack| kernel - slack);
+        let least = slack.filter(|_| !with_repeats.is_empty()).map(|slack| kernel - slack);
         let median = shares[shares.len() / 2];
         Ok(Row {
             name: AGREEMENT,

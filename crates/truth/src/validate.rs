@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::answers::Answers;
-use crate::class::{Class, Tolerances};
+use crate::class::{Class, Limits, Tolerances};
 use crate::complete;
 use crate::difference::Difference;
 use crate::error::Error;
@@ -299,37 +299,21 @@ impl<'a> Plan<'a> {
         tolerances: &Tolerances,
         asked: Option<u16>,
     ) -> anyhow::Result<Result<Plan<'a>, Unplayable>> {
-        let class = tolerances.class_of(recording, run)?;
+        let class = match tolerances.class_of(recording, run)? {
+            Ok(class) => class,
+            Err(lacking) => return Ok(Err(Unplayable::Missing(vec![lacking]))),
+        };
         let simulations = match recording.simulations(run, &class) {
             1 => 1,
             simulations => asked.map_or(simulations, usize::from),
         };
-        if run.is_of_balancing() {
-            let reason = format!(
-                "class `{}` has no limit on `promoted`, which memory tiering is judged by",
-                class.name
-            );
-            let has_limits = class.limits.promoted.is_some() && class.limits.faults.is_some();
-            return Ok(if has_limits {
-                Ok(Plan { playable, class, simulations })
-            } else {
-                Err(Unplayable::Missing(vec![reason]))
-            });
-        }
-        if run.is_of_machine() {
-            // Without such limits there is nothing to judge a machine by.
-            let reason = format!(
-                "class `{}` has no limit on `shares`, which a whole machine is judged by",
-                class.name
-            );
-            return Ok(class
-                .limits
-                .shares
-                .map(|_| Plan { playable, class, simulations })
-                .ok_or(Unplayable::Missing(vec![reason])));
-        }
         // What comes into a cache that nothing is taken from doesn't depend on statistics.
-        if class.limits.insertions.is_none() {
+        let is_of_cache = match class.limits {
+            Limits::Machine(_) | Limits::Tiering(_) => true,
+            Limits::Single(limits) => limits.insertions.is_some(),
+            Limits::Envelope(_) | Limits::Compressed(_) | Limits::Dirtied(_) => false,
+        };
+        if !is_of_cache {
             recording.require_flushes(run, &class)?;
         }
         Ok(Ok(Plan { playable, class, simulations }))

@@ -4,6 +4,7 @@
 //! span both. The recorded figure must lie in what they span, widened by the class's fraction, and their median in what the recorded
 //! repeats span, widened likewise. Identities hold in each of them.
 
+use super::super::class::Tiering;
 use super::super::rig::Played;
 use super::{Comparison, Row, counter, span};
 
@@ -42,10 +43,11 @@ const IDENTITIES: &[Identity] = &[
 
 impl Comparison<'_> {
     /// The median simulation of each figure beside the recorded one.
-    pub(super) fn balancing(&self) -> Vec<Row> {
-        let limits = self.limits();
+    pub(super) fn balancing(&self, limits: &Tiering) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (names, fraction) in [(PROMOTED, limits.promoted), (FAULTS, limits.faults), (SHOWN, None)] {
+        for (names, fraction) in
+            [(PROMOTED, Some(limits.promoted)), (FAULTS, Some(limits.faults)), (SHOWN, None)]
+        {
             for &name in names {
                 rows.push(self.balanced(name, fraction));
             }

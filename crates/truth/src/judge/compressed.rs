@@ -5,6 +5,7 @@
 //! other. Some sums of counters are equal whatever the machine did. They are asked of every simulation, and exactly.
 //! [tiering-zswap-6.12 1.7, 4]
 
+use super::super::class::Single;
 use super::median::{Identity, equal, identity};
 use super::{Comparison, Row, counter, misses};
 
@@ -20,8 +21,8 @@ const IDENTITIES: &[Identity] = &[
 ];
 
 impl Comparison<'_> {
-    pub(super) fn compressed(&self) -> anyhow::Result<Vec<Row>> {
-        let mut rows = self.median()?;
+    pub(super) fn compressed(&self, limits: &Single) -> anyhow::Result<Vec<Row>> {
+        let mut rows = self.median(limits)?;
         let missed_and_not = self.played.iter().map(|played| {
             let missed = played.missed.iter().filter(|&&missed| missed).count() as f64;
             missed - counter(played, "pgmajfault")

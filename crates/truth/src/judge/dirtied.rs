@@ -5,6 +5,7 @@
 //! flush before a threshold rather than behind it is a second of writing, so a single simulation says little of how many dirty pages
 //! reclaim met. What lies between two repeats of the kernel passes in any case. [machine 5.2; reclaim 5]
 
+use super::super::class::Single;
 use super::median::{Identity, equal, middle};
 use super::{Comparison, Row, counter, group_of};
 
@@ -12,8 +13,8 @@ const IDENTITIES: &[Identity] =
     &[equal("dirtied, gone unwritten", &["nr_dirtied"], &["nr_written", "nr_dirty", "nr_writeback"])];
 
 impl Comparison<'_> {
-    pub(super) fn dirtied(&self) -> anyhow::Result<Vec<Row>> {
-        let mut rows = self.median()?;
+    pub(super) fn dirtied(&self, limits: &Single) -> anyhow::Result<Vec<Row>> {
+        let mut rows = self.median(limits)?;
         for row in rows.iter_mut().filter(|row| group_of(row.name).is_some()) {
             row.simulated = middle(self.played.iter().map(|played| counter(played, row.name)));
             row.passes = row.limit.map(|[least, most]| (least..=most).contains(&row.simulated));

@@ -5,6 +5,7 @@
 //! recording host than of the kernel, only the share of full stalls among all is judged; totals are shown.
 
 use super::super::answers::{Answer, Answers, Stalls};
+use super::super::class::Machine;
 use super::super::rig::{OfMachine, Played};
 use super::{Comparison, Row, counter, span};
 
@@ -81,9 +82,9 @@ fn stalls(count: &dyn Fn(&str) -> f64) -> f64 {
 
 impl Comparison<'_> {
     /// The median simulation of each figure beside the recorded one.
-    pub(super) fn machine(&self) -> anyhow::Result<Vec<Row>> {
+    pub(super) fn machine(&self, limits: &Machine) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
-        let misses = self.limits().misses.map(|fraction| 1.0 + fraction);
+        let misses = limits.misses.map(|fraction| 1.0 + fraction);
         let missed = |map: &Vec<bool>| map.iter().filter(|&&missed| missed).count() as f64;
         if let Some(real) = &self.real_map {
             let simulated = self.played.iter().map(|played| missed(&played.missed));
@@ -109,17 +110,17 @@ impl Comparison<'_> {
             let of_answer = |answer: &Answer| (figure.of)(&|name| self.real_counter(answer, name));
             let simulated = self.played.iter().map(|played| (figure.of)(&|name| counter(played, name)));
             let repeats = self.repeats(|answer, _| Some(of_answer(answer)))?;
-            let shares = self.limits().shares.filter(|_| figure.is_judged);
+            let shares = Some(limits.shares).filter(|_| figure.is_judged);
             let row = self.near(figure.name, simulated, of_answer(self.answer), repeats, shares);
             rows.push(Row { is_share: figure.is_share, ..row });
         }
-        rows.extend(self.mean_free()?);
-        rows.extend(self.pressure()?);
+        rows.extend(self.mean_free(limits.shares)?);
+        rows.extend(self.pressure(limits.pressure)?);
         Ok(rows)
     }
 
     /// Free pages at the ends of the windows in which the recorded machine was short of memory.
-    fn mean_free(&self) -> anyhow::Result<Option<Row>> {
+    fn mean_free(&self, shares: f64) -> anyhow::Result<Option<Row>> {
         let is_short: Vec<bool> = self.answer.windows.iter().map(|window| window.has_reclaimed()).collect();
         let mean = |free: &mut dyn Iterator<Item = f64>| {
             let of: Vec<f64> =
@@ -136,10 +137,10 @@ impl Comparison<'_> {
             .iter()
             .map(|played| mean(&mut of_machine(played).free.iter().map(|&free| free as f64)));
         let repeats = self.repeats(|answer, _| Some(of_answer(answer)))?;
-        Ok(Some(self.near(MEAN_FREE, simulated, of_answer(self.answer), repeats, self.limits().shares)))
+        Ok(Some(self.near(MEAN_FREE, simulated, of_answer(self.answer), repeats, Some(shares))))
     }
 
-    fn pressure(&self) -> anyhow::Result<Vec<Row>> {
+    fn pressure(&self, limit: Option<f64>) -> anyhow::Result<Vec<Row>> {
         let Some(real) = Answers::pressure(self.answer) else { return Ok(Vec::new()) };
         let mut rows = Vec::new();
         for (at, names) in PRESSURE.iter().enumerate() {
@@ -153,7 +154,7 @@ impl Comparison<'_> {
                 let repeats = self.repeats(|answer, _| Some(of(Answers::pressure(answer)?[at])))?;
                 // Nobody who waits for a CPU finds all of them idle.
                 let is_judged = what == 0 && real[at].full > 0.0;
-                let limit = self.limits().pressure.filter(|_| is_judged);
+                let limit = limit.filter(|_| is_judged);
                 let row = self.near(name, simulated.clone().map(of), of(real[at]), repeats, limit);
                 rows.push(Row { is_share: what == 0, ..row });
             }

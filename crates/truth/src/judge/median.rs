@@ -4,6 +4,7 @@
 //! It is the median simulation, by misses, that is judged. What lies between two repeats of the kernel passes in any case. Some sums
 //! of counters are equal whatever the machine did. They are asked of every simulation, and exactly.
 
+use super::super::class::Single;
 use super::super::rig::Played;
 use super::{Comparison, MISSED, Row, counter, group_of, misses, span};
 
@@ -40,11 +41,11 @@ impl Identity {
 }
 
 impl Comparison<'_> {
-    pub(super) fn median(&self) -> anyhow::Result<Vec<Row>> {
+    pub(super) fn median(&self, limits: &Single) -> anyhow::Result<Vec<Row>> {
         let mut by_misses: Vec<(f64, &Played)> =
             self.played.iter().map(|played| (misses(&self.comparable_misses(played)), played)).collect();
         by_misses.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut rows = self.single(by_misses[by_misses.len() / 2].1)?;
+        let mut rows = self.single(limits, by_misses[by_misses.len() / 2].1)?;
         let missed = span(by_misses.iter().map(|&(missed, _)| missed));
         for row in &mut rows {
             let (envelope, repeats) = if row.name == MISSED {
