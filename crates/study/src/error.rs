@@ -91,6 +91,34 @@ impl Error {
     }
 }
 
+/// Says what was to be done when something failed.
+pub(crate) trait During<T> {
+    /// An error of the input: what was to be done, and why it can't be.
+    fn during(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+}
+
+impl<T, E: StdError + 'static> During<T> for Result<T, E> {
+    fn during(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+        self.map_err(|error| Error::Asked(format!("{}: {}", what(), told(&error))))
+    }
+}
+
+/// Returns the formatted text as an error of what was asked for.
+macro_rules! bail {
+    ($($said:tt)*) => { return Err($crate::error::Error::Asked(format!($($said)*))) };
+}
+pub(crate) use bail;
+
+/// Returns the formatted text as an error of what was asked for, unless a condition is true.
+macro_rules! ensure {
+    ($is_so:expr, $($said:tt)*) => {
+        if !$is_so {
+            $crate::error::bail!($($said)*);
+        }
+    };
+}
+pub(crate) use ensure;
+
 /// Why a run has no result. The other runs of the study have theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {

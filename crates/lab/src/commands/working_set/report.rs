@@ -1,14 +1,14 @@
-//! The result of `working-set` in tables, with remarks on what makes it uncertain; and as JSON.
+//! Working sets in tables, with remarks on what makes them uncertain.
 
-mod json;
 use std::fmt::Write;
 
-use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate, Window, of_memcg, of_node};
+use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate, of_memcg, of_node};
 use pageout_kerneltext::lru_gen::{Memcg, Node};
 
-use super::machine::Skipped;
-use super::rank::{Job, Landing, Room};
-use super::trend::{History, Trend};
+use pageout_study::working_set::rank::Landing;
+use pageout_study::working_set::trend::{History, Trend};
+use pageout_study::working_set::{Answer, Landings};
+
 use crate::print::{figures, output, table};
 
 /// Rows of a table without `--all`.
@@ -16,43 +16,26 @@ const ROWS: usize = 10;
 
 /// Everything that is to be printed.
 pub(super) struct Report<'a> {
-    /// The window as it was given.
-    pub(super) window: &'a str,
-    pub(super) question: Window,
-    pub(super) page_size: u64,
-    pub(super) histories: &'a [History<'a>],
-    /// The memory of each, where it was given.
-    pub(super) rooms: &'a [Option<Room>],
-    /// Some of the memory is set aside.
-    pub(super) is_reserved: bool,
-    pub(super) landings: Option<Landings>,
-    /// Files that were bad.
-    pub(super) skipped: &'a [Skipped],
+    pub(super) answer: &'a Answer,
     pub(super) all: bool,
-}
-
-/// Machines in the order in which the job should land on them.
-pub(super) struct Landings {
-    pub(super) job: Job,
-    pub(super) machines: Vec<Landing>,
 }
 
 impl Report<'_> {
     pub(super) fn to_text(&self) -> String {
         let mut parts = Vec::new();
-        if let Some(landings) = &self.landings {
+        if let Some(landings) = &self.answer.landings {
             parts.push(self.ranking(landings));
         } else {
-            let window = self.window;
+            let window = &self.answer.window;
             parts
                 .push(format!("In use within {window} of each machine's latest dump, at least to at most\n"));
         }
-        if self.landings.is_none() && (self.histories.len() > 1 || self.knows_memory()) {
+        if self.answer.landings.is_none() && (self.answer.histories.len() > 1 || self.knows_memory()) {
             parts.push(self.overview());
         }
         // A ranking is its own answer; what it rests on is there for who asks.
-        if self.landings.is_none() || self.all {
-            parts.extend(self.histories.iter().map(|history| self.machine(history)));
+        if self.answer.landings.is_none() || self.all {
+            parts.extend(self.answer.histories.iter().map(|history| self.machine(history)));
         }
         let remarks: String =
             self.remarks().iter().map(|remark| output::wrap(remark, output::width(), "")).collect();
@@ -64,8 +47,10 @@ impl Report<'_> {
 
     fn ranking(&self, landings: &Landings) -> String {
         let job = self.bytes(landings.job.pages);
-        let mut text =
-            format!("Where a job of {job} pushes out the least that was in use within {}\n\n", self.window);
+        let mut text = format!(
+            "Where a job of {job} pushes out the least that was in use within {}\n\n",
+            self.answer.window
+        );
         let mut rows =
             vec![row(["machine", "landing there", "memory", "free", "idle", "in use", "headroom"])];
         for landing in &landings.machines {
@@ -99,7 +84,7 @@ impl Report<'_> {
     }
 
     fn knows_memory(&self) -> bool {
-        self.rooms.iter().any(Option::is_some)
+        self.answer.rooms.iter().any(Option::is_some)
     }
 
     /// One row a machine.
@@ -108,7 +93,7 @@ impl Report<'_> {
         if self.knows_memory() {
             rows[0].splice(1..1, row(["memory", "free"]));
         }
-        for (history, room) in self.histories.iter().zip(self.rooms) {
+        for (history, room) in self.answer.histories.iter().zip(&self.answer.rooms) {
             let estimate = history.estimate();
             let mut row = self.cells(&history.machine.name, &estimate);
             if self.knows_memory() {
@@ -129,7 +114,7 @@ impl Report<'_> {
             .dump
             .memcgs
             .iter()
-            .map(|memcg| (memcg, of_memcg(memcg, self.question)))
+            .map(|memcg| (memcg, of_memcg(memcg, self.answer.question)))
             .filter(|(_, estimate)| estimate.total().listed > 0)
             .collect();
         memcgs.sort_by_key(|(_, estimate)| {
@@ -182,7 +167,7 @@ impl Report<'_> {
     /// What the reader has to know to judge the figures, a paragraph each.
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        let window = self.window;
+        let window = &self.answer.window;
         let open = self.machines_with(|history| history.estimate().not_looked_at);
         if let Some((machine, memcg, node)) = self.least_looked_at() {
             let (id, node_id, youngest) = (memcg.id, node.id, node.youngest());
@@ -202,7 +187,7 @@ impl Report<'_> {
                  --within, or less frequent aging, would narrow it."
             ));
         }
-        for history in self.histories {
+        for history in &self.answer.histories {
             let (name, dumps) = (&history.machine.name, &history.machine.dumps);
             if history.since > 0 {
                 remarks.push(format!(
@@ -220,22 +205,22 @@ impl Report<'_> {
                     history.latest().file
                 ));
             }
-            if !has_root(history) {
+            if !history.has_root() {
                 remarks.push(format!(
                     "Machine {name}: {} has no group `/`, so it is only a part of the machine.",
                     history.latest().file
                 ));
             }
         }
-        if self.knows_memory() && !self.is_reserved {
+        if self.knows_memory() && !self.answer.is_reserved {
             remarks.push(
                 "All memory in no generation counts as free, also the kernel's own, mlocked and huge pages; \
                  --reserve sets some aside."
                     .to_string(),
             );
         }
-        if !self.skipped.is_empty() {
-            let files: Vec<&str> = self.skipped.iter().map(|skipped| skipped.file.as_str()).collect();
+        if !self.answer.skipped.is_empty() {
+            let files: Vec<&str> = self.answer.skipped.iter().map(|skipped| skipped.file.as_str()).collect();
             remarks.push(format!("Left out, as they are no whole dumps: {}.", files.join(", ")));
         }
         remarks
@@ -243,7 +228,7 @@ impl Report<'_> {
 
     /// The machines with such pages, and how many.
     fn machines_with(&self, pages: impl Fn(&History) -> u64) -> String {
-        let named = self.histories.iter().filter(|history| pages(history) > 0);
+        let named = self.answer.histories.iter().filter(|history| pages(history) > 0);
         let named: Vec<String> = named
             .map(|history| format!("{} ({})", history.machine.name, self.bytes(pages(history))))
             .collect();
@@ -252,8 +237,8 @@ impl Report<'_> {
 
     /// The group and node with the most pages that nobody looked at within the window, and the machine.
     fn least_looked_at(&self) -> Option<(&str, &Memcg, &Node)> {
-        let pages = |node: &Node| of_node(node, self.question).not_looked_at;
-        let nodes = self.histories.iter().flat_map(|history| {
+        let pages = |node: &Node| of_node(node, self.answer.question).not_looked_at;
+        let nodes = self.answer.histories.iter().flat_map(|history| {
             let memcgs = history.latest().dump.memcgs.iter();
             let nodes = memcgs.flat_map(|memcg| memcg.nodes.iter().map(move |node| (memcg, node)));
             nodes.map(|(memcg, node)| (history.machine.name.as_str(), memcg, node))
@@ -262,7 +247,7 @@ impl Report<'_> {
     }
 
     fn bytes(&self, pages: u64) -> String {
-        figures::bytes(pages.saturating_mul(self.page_size))
+        figures::bytes(pages.saturating_mul(self.answer.page_size))
     }
 
     fn bracket(&self, bracket: Bracket) -> String {
@@ -286,8 +271,4 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 
 fn path(memcg: &Memcg) -> &str {
     if memcg.path.is_empty() { "(no cgroups)" } else { &memcg.path }
-}
-
-fn has_root(history: &History) -> bool {
-    history.latest().dump.memcgs.iter().any(|memcg| ["", "/"].contains(&memcg.path.as_str()))
 }

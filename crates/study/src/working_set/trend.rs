@@ -12,16 +12,18 @@ use super::machine::{Machine, Reading};
 
 /// A machine's estimates, one a dump, and where its history begins.
 #[derive(Debug)]
-pub(super) struct History<'a> {
-    pub(super) machine: &'a Machine,
-    pub(super) estimates: Vec<Estimate>,
+pub struct History {
+    /// The machine, with its dumps.
+    pub machine: Machine,
+    /// What of each dump is in use.
+    pub estimates: Vec<Estimate>,
     /// The first dump that the latest can be compared with.
-    pub(super) since: usize,
+    pub since: usize,
 }
 
 /// How the working set changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trend {
+pub enum Trend {
     /// By so many pages more.
     Up(Bracket),
     /// By so many pages fewer.
@@ -30,26 +32,32 @@ pub(super) enum Trend {
     Unclear,
 }
 
-impl<'a> History<'a> {
+impl History {
     /// Estimates all dumps of `machine`.
-    pub(super) fn of(machine: &'a Machine, question: Window) -> History<'a> {
+    pub fn of(machine: Machine, question: Window) -> History {
         let estimates = machine.dumps.iter().map(|reading| of_dump(&reading.dump, question)).collect();
         let goes_back = |pair: &[Reading]| goes_back(&pair[0].dump, &pair[1].dump);
         let since = machine.dumps.windows(2).rposition(goes_back).map_or(0, |at| at + 1);
         History { machine, estimates, since }
     }
 
-    pub(super) fn latest(&self) -> &'a Reading {
+    /// The latest dump.
+    pub fn latest(&self) -> &Reading {
         self.machine.dumps.last().expect("a machine has a dump at least")
     }
 
     /// The estimate of the latest dump.
-    pub(super) fn estimate(&self) -> Estimate {
+    pub fn estimate(&self) -> Estimate {
         *self.estimates.last().expect("there is one for each dump")
     }
 
+    /// Whether the latest dump has the root group: without it, it is only a part of the machine.
+    pub fn has_root(&self) -> bool {
+        self.latest().dump.memcgs.iter().any(|memcg| ["", "/"].contains(&memcg.path.as_str()))
+    }
+
     /// From the first comparable dump to the latest; `None` of a single one.
-    pub(super) fn trend(&self) -> Option<Trend> {
+    pub fn trend(&self) -> Option<Trend> {
         let used = |at: usize| self.estimates[at].total().used;
         let latest = self.estimates.len() - 1;
         (self.since < latest).then(|| Trend::between(used(self.since), used(latest)))
@@ -105,7 +113,7 @@ mod tests {
 
     fn check(dumps: &[(u64, u64, u64)], since: usize, expected: Option<Trend>) {
         let machine = machine(dumps);
-        let history = History::of(&machine, Window { within_ms: 1000, has_swap: true });
+        let history = History::of(machine, Window { within_ms: 1000, has_swap: true });
         assert_eq!((history.since, history.trend()), (since, expected), "{dumps:?}");
     }
 

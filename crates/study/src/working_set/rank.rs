@@ -15,18 +15,20 @@ use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate};
 
 /// What is to be landed, in pages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Job {
-    pub(super) pages: u64,
+pub struct Job {
+    /// Its size.
+    pub pages: u64,
     /// Whether anonymous pages can leave.
-    pub(super) has_swap: bool,
+    pub has_swap: bool,
 }
 
 /// The memory of a machine, in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Room {
-    pub(super) memory: u64,
+pub struct Room {
+    /// All of it.
+    pub memory: u64,
     /// Pages of the machine that are nobody's.
-    pub(super) reserved: u64,
+    pub reserved: u64,
 }
 
 impl Room {
@@ -36,36 +38,37 @@ impl Room {
     }
 
     /// Pages in no generation, and not reserved.
-    pub(super) fn free(&self, estimate: &Estimate) -> u64 {
+    pub fn free(&self, estimate: &Estimate) -> u64 {
         self.left(estimate.total().listed).max(0) as u64
     }
 }
 
 /// What landing it on one machine takes, in pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Landing {
-    pub(super) machine: String,
+pub struct Landing {
+    /// The machine's name.
+    pub machine: String,
     /// The size of its memory.
-    pub(super) memory: u64,
+    pub memory: u64,
     /// In no generation, and not reserved.
-    pub(super) free: u64,
+    pub free: u64,
     /// Idle pages that can leave.
-    pub(super) idle: Bracket,
+    pub idle: Bracket,
     /// Pages in use.
-    pub(super) used: Bracket,
+    pub used: Bracket,
     /// Pages that must leave for the job.
-    pub(super) evicted: u64,
+    pub evicted: u64,
     /// Pages that would have to go although they are in use.
-    pub(super) pushed_out: Bracket,
+    pub pushed_out: Bracket,
     /// Free and idle pages that are left afterwards; what is pushed out counts below 0.
-    pub(super) headroom: (i64, i64),
+    pub headroom: (i64, i64),
     /// Pages that the job lacks even with everything evicted.
-    pub(super) lacking: u64,
+    pub lacking: u64,
 }
 
 impl Landing {
     /// The job on a machine with so much memory.
-    pub(super) fn of(machine: &str, estimate: &Estimate, room: Room, job: Job) -> Landing {
+    pub fn of(machine: &str, estimate: &Estimate, room: Room, job: Job) -> Landing {
         let total = estimate.total();
         let evictable = if job.has_swap { total } else { estimate.file };
         // Lists that reach into what is reserved have to shrink for that alone.
@@ -88,14 +91,15 @@ impl Landing {
         }
     }
 
-    pub(super) fn fits(&self) -> bool {
+    /// Whether the job finds room, with all that can leave evicted.
+    pub fn fits(&self) -> bool {
         self.lacking == 0
     }
 }
 
 /// Puts the best machine first: where the job fits, pushes out the least at worst, leaves the most headroom, and
 /// evicts the least for it.
-pub(super) fn rank(landings: &mut [Landing]) {
+pub fn rank(landings: &mut [Landing]) {
     landings.sort_by(|a, b| {
         let key = |landing: &Landing| {
             let pushed_out = (landing.pushed_out.at_most, landing.pushed_out.at_least);

@@ -1,18 +1,25 @@
-//! The result of `working-set` as JSON, with everything in it, in pages.
+//! The answer as data, with everything in it, in pages.
 
 use pageout_kerneltext::lru_gen::Memcg;
 use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate, of_memcg, of_node};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{Landings, Report, has_root};
-use crate::commands::working_set::machine::Skipped;
-use crate::commands::working_set::rank::{Landing, Room};
-use crate::commands::working_set::trend::{History, Trend};
+use super::machine::Skipped;
+use super::rank::{Landing, Room};
+use super::trend::{History, Trend};
+use super::{Answer, Landings};
 
-impl Report<'_> {
-    pub(in crate::commands::working_set) fn to_json(&self) -> Value {
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
+impl Answer {
+    fn json(&self) -> Value {
         let machines =
-            self.histories.iter().zip(self.rooms).map(|(history, room)| self.machine_json(history, *room));
+            self.histories.iter().zip(&self.rooms).map(|(history, room)| self.machine_json(history, *room));
         let skipped =
             self.skipped.iter().map(|Skipped { file, problem }| json!({ "file": file, "problem": problem }));
         let mut json = json!({
@@ -39,7 +46,7 @@ impl Report<'_> {
         json!({
             "machine": history.machine.name,
             "file": latest.file,
-            "whole": has_root(history),
+            "whole": history.has_root(),
             "memory": room.map(|room| room.memory),
             "reserved": room.map(|room| room.reserved),
             "free": room.map(|room| room.free(&history.estimate())),

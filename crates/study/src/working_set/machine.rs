@@ -17,11 +17,10 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use crate::scenario::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 use pageout_kerneltext::lru_gen::{Dump, ParseError, parse};
-use pageout_study::scenario::diagnostic::{Diagnostic, Diagnostics, Excerpt, Origin};
 
-use crate::failure::told;
+use crate::error::{During, Error, bail, ensure};
 
 /// What a dump on standard input is called.
 const STDIN: &str = "stdin";
@@ -34,24 +33,29 @@ const LINE_MAX: usize = 300;
 
 /// A machine with its dumps, the latest last; at least one.
 #[derive(Debug)]
-pub(super) struct Machine {
-    pub(super) name: String,
-    pub(super) dumps: Vec<Reading>,
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Its dumps.
+    pub dumps: Vec<Reading>,
 }
 
 /// One dump and where it came from.
 #[derive(Debug)]
-pub(super) struct Reading {
-    pub(super) file: String,
-    pub(super) dump: Dump,
+pub struct Reading {
+    /// The file.
+    pub file: String,
+    /// What is in it.
+    pub dump: Dump,
 }
 
 /// A file that was left out.
 #[derive(Debug)]
-pub(super) struct Skipped {
-    pub(super) file: String,
+pub struct Skipped {
+    /// The file.
+    pub file: String,
     /// What is wrong with it.
-    pub(super) problem: String,
+    pub problem: String,
 }
 
 /// A file to be read.
@@ -74,7 +78,7 @@ pub(super) fn read(
     files: &[PathBuf],
     generations_max: usize,
     skip_bad: bool,
-) -> anyhow::Result<(Vec<Machine>, Vec<Skipped>)> {
+) -> Result<(Vec<Machine>, Vec<Skipped>), Error> {
     let mut inputs = Vec::new();
     let mut known = BTreeSet::new();
     for file in files {
@@ -97,7 +101,7 @@ pub(super) fn read(
         let text = match bytes(&path) {
             Ok(bytes) => readable(&bytes),
             Err(error) if skip_bad => {
-                skipped.push(Skipped { file, problem: told(&error) });
+                skipped.push(Skipped { file, problem: error.to_string() });
                 continue;
             }
             Err(error) => return Err(error),
@@ -115,24 +119,24 @@ pub(super) fn read(
         }
     }
     if !problems.is_empty() && (!skip_bad || machines.is_empty()) {
-        return Err(Diagnostics(problems).into());
+        return Err(Error::Scenario(Diagnostics(problems)));
     }
     ensure!(!machines.is_empty(), "no file could be read: {}", skipped[0].problem);
     Ok((machines, skipped))
 }
 
 /// The file, or those of a directory.
-fn inputs_of(path: &Path) -> anyhow::Result<Vec<Input>> {
+fn inputs_of(path: &Path) -> Result<Vec<Input>, Error> {
     if path == Path::new("-") {
         return Ok(vec![Input { machine: STDIN.into(), path: path.into() }]);
     }
     let cannot_read = || format!("cannot read {}", path.display());
-    if !path.metadata().with_context(cannot_read)?.is_dir() {
+    if !path.metadata().during(cannot_read)?.is_dir() {
         return Ok(vec![Input { machine: machine_of(path)?, path: path.into() }]);
     }
     let mut inputs = Vec::new();
-    for entry in path.read_dir().with_context(cannot_read)? {
-        let path = entry.with_context(cannot_read)?.path();
+    for entry in path.read_dir().during(cannot_read)? {
+        let path = entry.during(cannot_read)?.path();
         if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
             continue;
         }
@@ -146,7 +150,7 @@ fn inputs_of(path: &Path) -> anyhow::Result<Vec<Input>> {
 }
 
 /// The machine that a file's name names.
-fn machine_of(path: &Path) -> anyhow::Result<String> {
+fn machine_of(path: &Path) -> Result<String, Error> {
     let name = lossy(path.file_name().unwrap_or_default());
     if let Some((machine, _)) = name.split_once('@') {
         ensure!(!machine.is_empty(), "{} names no machine before the @", path.display());
@@ -188,8 +192,8 @@ fn is_epoch(shape: &str) -> bool {
     shape.len() >= 10 && shape.bytes().all(|byte| byte == b'0')
 }
 
-fn directory_name(path: &Path) -> anyhow::Result<String> {
-    let whole = path.canonicalize().with_context(|| format!("cannot read {}", path.display()))?;
+fn directory_name(path: &Path) -> Result<String, Error> {
+    let whole = path.canonicalize().during(|| format!("cannot read {}", path.display()))?;
     match whole.file_name() {
         Some(name) => Ok(lossy(name)),
         None => bail!("{} names no machine", path.display()),
@@ -206,14 +210,14 @@ fn readable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace(|c| !is_shown(c), "\u{fffd}")
 }
 
-fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
+fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
         std::io::stdin().lock().take(LENGTH_MAX + 1).read_to_end(&mut bytes)
     } else {
         std::fs::File::open(path).and_then(|file| file.take(LENGTH_MAX + 1).read_to_end(&mut bytes))
     };
-    read.with_context(|| format!("cannot read {}", path.display()))?;
+    read.during(|| format!("cannot read {}", path.display()))?;
     let is_dump = bytes.len() as u64 <= LENGTH_MAX;
     ensure!(is_dump, "{} is larger than any dump of lru_gen: more than {LENGTH_MAX} bytes", path.display());
     Ok(bytes)
