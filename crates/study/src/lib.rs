@@ -51,11 +51,13 @@ pub mod bisect; // which rule changed a figure between two versions
 pub mod twin; // a recorded machine, simulated: its counters, and what if
 pub mod reproduce; // a published table beside ours, and which rows hold
 pub mod tour; // an experiment of each of several chapters
+pub mod diff; // what happened between two snapshots of a kernel's counters
 pub mod working_set; // what machines have in use, and where a job would fit
 pub mod shipped; // scenarios that are compiled in
 pub mod basis; // verdicts that name what they need, or are unknown
 pub mod known; // what each rule was in a version, and how that is known
 pub mod figures; // numbers as people read them
+mod page_size; // that of a real machine
 pub mod json; // JSON objects put together
 
 pub use error::{Error, Failed, told};

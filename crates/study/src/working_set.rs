@@ -25,6 +25,7 @@ use self::rank::{Job, Landing, Room, rank};
 use self::trend::History;
 use crate::error::{During, Error, bail, ensure};
 use crate::figures;
+use crate::page_size;
 use crate::scenario::nearest::nearest;
 use crate::watch::Watcher;
 
@@ -102,7 +103,7 @@ pub struct Landings {
 /// machine whose memory is not given, or is too small for its dump.
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     let (window, within_ms) = parse_window(&ask.within)?;
-    let page_size = parse_page_size(&ask.page_size)?;
+    let page_size = page_size::parse(&ask.page_size)?;
     let job = ask.job.as_deref().map(|text| size("--job", text)).transpose()?;
     let reserve = ask.reserve.as_deref().map(parse_reserve).transpose()?;
     let sizes = Sizes::parse(&ask.memory)?;
@@ -254,15 +255,6 @@ fn parse_window(text: &str) -> Result<(String, u64), Error> {
     let within_ms = span.0 / 1_000_000;
     ensure!(within_ms > 0, "--within {text}: generations are dated in milliseconds; write 1ms or more");
     Ok((shown, within_ms))
-}
-
-fn parse_page_size(text: &str) -> Result<u64, Error> {
-    let bytes = size("--page-size", text)?.0;
-    ensure!(
-        bytes.is_power_of_two() && (4096..=65536).contains(&bytes),
-        "--page-size {text}: Linux has pages of 4KiB, 16KiB or 64KiB"
-    );
-    Ok(bytes)
 }
 
 #[cfg(test)]

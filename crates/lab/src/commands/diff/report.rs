@@ -1,46 +1,43 @@
-//! The result of `diff`: sentences, then counters and gauges that changed, then names that are not known.
+//! What happened between two snapshots: sentences, then counters and gauges that changed, then names that are not known.
 
-use pageout_kerneltext::counters::{Change, Pair, Unit};
-use serde_json::{Map, Value, json};
+use pageout_kerneltext::counters::{Pair, Unit};
+use pageout_study::diff::Answer;
 
-use super::file::SnapshotFile;
-use super::meaning::Meaning;
 use crate::print::{figures, output, table};
 
 /// All that is to be printed.
 pub(super) struct Report<'a> {
-    pub(super) before: &'a SnapshotFile,
-    pub(super) after: &'a SnapshotFile,
-    pub(super) change: &'a Change,
-    pub(super) means: &'a [Meaning],
-    pub(super) seconds: Option<f64>,
-    pub(super) page_size: u64,
+    pub(super) answer: &'a Answer,
     pub(super) all: bool,
 }
 
 impl Report<'_> {
     pub(super) fn to_text(&self) -> String {
-        let between = match self.seconds {
+        let between = match self.answer.seconds {
             Some(seconds) => format!("{} apart", figures::time((seconds * 1e9) as u64)),
             None => "the time between them is not known (--interval), so there are no rates".to_string(),
         };
-        let kind = self.change.kind.name();
-        let heading = match self.before.name.is_empty() {
+        let kind = self.answer.change.kind.name();
+        let heading = match self.answer.before.name.is_empty() {
             true => format!(
                 "{kind} of {}, since the boot of the machine or the making of the cgroup: {between}",
-                self.after.name
+                self.answer.after.name
             ),
-            false => format!("{kind} of {} and {}: {between}", self.before.name, self.after.name),
+            false => {
+                format!("{kind} of {} and {}: {between}", self.answer.before.name, self.answer.after.name)
+            }
         };
         let mut parts = vec![wrap(&heading)];
-        if !self.change.fell.is_empty() {
-            let names: Vec<&str> = self.change.fell.iter().map(|counter| counter.name.as_str()).collect();
+        if !self.answer.change.fell.is_empty() {
+            let names: Vec<&str> =
+                self.answer.change.fell.iter().map(|counter| counter.name.as_str()).collect();
             parts.push(wrap(&format!(
                 "WARNING: counters went back, so what they counted is unknown, and all that depends on it: {}.",
                 names.join(", ")
             )));
         }
         let means: String = self
+            .answer
             .means
             .iter()
             .map(|meaning| {
@@ -70,13 +67,14 @@ impl Report<'_> {
 
     fn counters(&self) -> Option<String> {
         let mut rows = vec![row(["counter", "happened"])];
-        if self.seconds.is_some() {
+        if self.answer.seconds.is_some() {
             rows[0].push("a second".to_string());
         }
-        for counter in self.change.counters.iter().filter(|counter| self.all || counter.change() != 0) {
+        for counter in self.answer.change.counters.iter().filter(|counter| self.all || counter.change() != 0)
+        {
             let grown = u64::try_from(counter.change()).unwrap_or(0);
             let mut cells = row([&counter.name, &figures::count(grown)]);
-            cells.extend(self.seconds.map(|seconds| figures::rate(grown as f64 / seconds)));
+            cells.extend(self.answer.seconds.map(|seconds| figures::rate(grown as f64 / seconds)));
             rows.push(cells);
         }
         (rows.len() > 1).then(|| table::layout(&rows, 1))
@@ -87,8 +85,8 @@ impl Report<'_> {
         let is_shown = |(gauge, unit): &&(Pair, Unit)| {
             self.all || gauge.change() != 0 || *unit == Unit::HundredthsOfPercent
         };
-        for (gauge, unit) in self.change.gauges.iter().filter(is_shown) {
-            let shown = |value: u64| match unit.bytes(self.page_size) {
+        for (gauge, unit) in self.answer.change.gauges.iter().filter(is_shown) {
+            let shown = |value: u64| match unit.bytes(self.answer.page_size) {
                 Some(bytes) => figures::bytes(value.saturating_mul(bytes)),
                 None if *unit == Unit::HundredthsOfPercent => format!("{:.2} %", value as f64 / 100.0),
                 None => figures::count(value),
@@ -109,7 +107,7 @@ impl Report<'_> {
 
     /// What is not in the figures.
     fn remarks(&self) -> Vec<String> {
-        let change = self.change;
+        let change = &self.answer.change;
         let mut remarks = Vec::new();
         let below: Vec<&str> = change.below_zero().map(|gauge| gauge.name.as_str()).collect();
         if !below.is_empty() {
@@ -127,7 +125,9 @@ impl Report<'_> {
                 told.join(", ")
             ));
         }
-        for (names, file) in [(&change.only_before, self.before), (&change.only_after, self.after)] {
+        for (names, file) in
+            [(&change.only_before, &self.answer.before), (&change.only_after, &self.answer.after)]
+        {
             if !names.is_empty() {
                 remarks.push(format!(
                     "Only in {}, so without a difference: {}.",
@@ -147,74 +147,6 @@ impl Report<'_> {
         }
         remarks
     }
-
-    /// A row a counter or gauge.
-    pub(super) fn to_rows(&self) -> Vec<Value> {
-        let change = self.change;
-        let row = |kind: &str, pair: &Pair, more: Value| {
-            let head = json!({ "kind": kind, "name": pair.name, "before": pair.before, "after": pair.after });
-            output::merged(head, more)
-        };
-        let known = change.counters.iter().map(|counter| {
-            let per_second = self.seconds.map(|seconds| counter.change() as f64 / seconds);
-            row(
-                "counter",
-                counter,
-                json!({ "change": i64::try_from(counter.change()).ok(), "per_second": per_second }),
-            )
-        });
-        let gauges = change.gauges.iter().map(|(gauge, unit)| {
-            row(
-                "gauge",
-                gauge,
-                json!({ "change": i64::try_from(gauge.signed_change()).ok(), "unit": unit.name() }),
-            )
-        });
-        let back = change.fell.iter().map(|pair| row("went_back", pair, json!({})));
-        let unknown = change.unknown.iter().map(|pair| row("unknown", pair, json!({})));
-        known.chain(gauges).chain(back).chain(unknown).collect()
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        let change = self.change;
-        let counters = change.counters.iter().map(|counter| {
-            let per_second = self.seconds.map(|seconds| counter.change() as f64 / seconds);
-            let value = json!({ "before": counter.before, "after": counter.after, "happened": counter.after - counter.before, "per_second": per_second });
-            (counter.name.clone(), value)
-        });
-        let gauges = change.gauges.iter().map(|(gauge, unit)| (gauge.name.clone(), gauge_json(gauge, *unit)));
-        let pairs = |pairs: &[Pair]| -> Map<String, Value> {
-            let value = |pair: &Pair| json!({ "before": pair.before, "after": pair.after });
-            pairs.iter().map(|pair| (pair.name.clone(), value(pair))).collect()
-        };
-        let means = self.means.iter().map(|meaning| {
-            let rests_on: Map<String, Value> =
-                meaning.rests_on.iter().map(|(name, grown)| (name.clone(), json!(grown))).collect();
-            let lacking = meaning.says.as_ref().err().map(|unknown| unknown.lacking());
-            json!({ "topic": meaning.topic, "says": meaning.says.as_ref().ok(), "unknown": lacking, "rests_on": rests_on })
-        });
-        json!({
-            "complete": change.fell.is_empty(),
-            "kind": change.kind.name(),
-            "before": Some(&self.before.name).filter(|file| !file.is_empty()),
-            "after": self.after.name,
-            "seconds": self.seconds,
-            "page_bytes": self.page_size,
-            "means": means.collect::<Vec<_>>(),
-            "counters": counters.collect::<Map<_, _>>(),
-            "gauges": gauges.collect::<Map<_, _>>(),
-            "gauges_below_zero": change.below_zero().map(|gauge| &gauge.name).collect::<Vec<_>>(),
-            "went_back": pairs(&change.fell),
-            "unknown": pairs(&change.unknown),
-            "only_before": change.only_before,
-            "only_after": change.only_after,
-        })
-    }
-}
-
-fn gauge_json(gauge: &Pair, unit: Unit) -> Value {
-    let change = i64::try_from(gauge.signed_change()).ok();
-    json!({ "before": gauge.before, "after": gauge.after, "change": change, "unit": unit.name() })
 }
 
 fn capitalized(topic: &str) -> String {

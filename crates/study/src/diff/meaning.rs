@@ -1,22 +1,22 @@
 //! The meaning of changed counters, in a sentence or two for each subject, with the figures that they rest on.
 //!
-//! Each sentence names the counters that it needs, and is made from them alone ([`pageout_study::basis`]). If a part of the counters of a
+//! Each sentence names the counters that it needs, and is made from them alone ([`crate::basis`]). If a part of the counters of a
 //! subject is there and another is missing, the subject is unknown. Limits that a verdict goes by are constants here, each with its reason.
 
+use crate::basis::{Evidence, Unknown, Verdict, verdict};
 use pageout_kerneltext::counters::{Change, Counters, FileKind, Reclaimed, Sum};
-use pageout_study::basis::{Evidence, Unknown, Verdict, verdict};
 
-use crate::print::figures::{count, counted, percent, rate, share, time};
+use crate::figures::{count, counted, percent, rate, share, time};
 
 /// A sentence about one subject.
 #[derive(Debug)]
-pub(super) struct Meaning {
+pub struct Meaning {
     /// What it is about.
-    pub(super) topic: &'static str,
+    pub topic: &'static str,
     /// The sentence, or the counters that are missing.
-    pub(super) says: Verdict,
+    pub says: Verdict,
     /// Names and by how much they grew.
-    pub(super) rests_on: Vec<(String, u64)>,
+    pub rests_on: Vec<(String, u64)>,
 }
 
 /// Above this share of pages freed that come back, memory is too small for what is in use; below the other, they were not needed.

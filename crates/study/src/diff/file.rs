@@ -4,34 +4,36 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
 use pageout_kerneltext::counters::Snapshot;
+
+use crate::error::{During, Error, bail, ensure};
 
 /// Longer than any file of counters. A file of another kind may have no end.
 const LENGTH_MAX: u64 = 1 << 20;
 
 /// A snapshot and the file that it was read from.
 #[derive(Debug)]
-pub(super) struct SnapshotFile {
+pub struct SnapshotFile {
     /// The file's name; empty for the state at boot, which is in no file.
-    pub(super) name: String,
-    pub(super) snapshot: Snapshot,
+    pub name: String,
+    /// What is in it.
+    pub snapshot: Snapshot,
 }
 
 impl SnapshotFile {
     /// Reads the snapshot at `path`.
-    pub(super) fn open(path: &Path) -> anyhow::Result<SnapshotFile> {
+    pub(super) fn open(path: &Path) -> Result<SnapshotFile, Error> {
         let name = path.display().to_string();
         let cannot_read = || format!("cannot read {name}");
         let mut bytes = Vec::new();
-        let opened = File::open(path).with_context(cannot_read)?;
-        opened.take(LENGTH_MAX + 1).read_to_end(&mut bytes).with_context(cannot_read)?;
+        let opened = File::open(path).during(cannot_read)?;
+        opened.take(LENGTH_MAX + 1).read_to_end(&mut bytes).during(cannot_read)?;
         ensure!(
             bytes.len() as u64 <= LENGTH_MAX,
             "{name}: more than 1 MiB is no /proc/vmstat and no memory.stat"
         );
         let Ok(text) = String::from_utf8(bytes) else { bail!("{name}: it is no text") };
-        let snapshot = Snapshot::parse(&text).with_context(|| name.clone())?;
+        let snapshot = Snapshot::parse(&text).during(|| name.clone())?;
         Ok(SnapshotFile { name, snapshot })
     }
 
