@@ -52,6 +52,7 @@ pub mod twin; // a recorded machine, simulated: its counters, and what if
 pub mod reproduce; // a published table beside ours, and which rows hold
 pub mod tour; // an experiment of each of several chapters
 pub mod diff; // what happened between two snapshots of a kernel's counters
+pub mod vmscan_report; // who reclaimed on a real kernel, and how long tasks were stalled
 pub mod working_set; // what machines have in use, and where a job would fit
 pub mod shipped; // scenarios that are compiled in
 pub mod basis; // verdicts that name what they need, or are unknown

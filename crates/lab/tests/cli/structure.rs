@@ -16,7 +16,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("live", 7),
     ("mm", 7),
     ("policy", 0),
-    ("record", 4),
+    ("record", 0),
     ("rules", 4),
     ("sim", 4),
     ("study", 5),

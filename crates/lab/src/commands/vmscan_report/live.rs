@@ -5,8 +5,10 @@ use pageout_kerneltext::ftrace::{CallKind, Event, Isolated, Lru, Record, Shrunk,
 use pageout_kerneltext::vmscan::{Options, Tally};
 use pageout_sim::{Machine, Observer, TraceRecord};
 
-use super::Reading;
-use super::report::{Times, pictures, story};
+use pageout_study::vmscan_report::story::story;
+use pageout_study::vmscan_report::{Reading, Times};
+
+use super::page::pictures;
 use crate::report::Part;
 use crate::tracing::Tasks;
 

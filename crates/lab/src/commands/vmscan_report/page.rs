@@ -2,10 +2,13 @@
 
 use pageout_kerneltext::vmscan::{Reclaimer, Slice, Stall};
 
-use super::story::{next, story};
-use super::text::{heading, seconds, short};
-use super::{Report, why};
-use crate::commands::vmscan_report::Reading;
+use pageout_study::vmscan_report::Reading;
+use pageout_study::vmscan_report::story::{next, story};
+use pageout_study::vmscan_report::summary::seconds;
+use pageout_study::vmscan_report::why::why;
+
+use super::Report;
+use super::text::{heading, short};
 use crate::print::figures;
 use crate::report::{Axis, Chart, Colour, Lanes, Line, Page, Part, Shape, Span, Unit};
 
@@ -13,7 +16,7 @@ use crate::report::{Axis, Chart, Colour, Lanes, Line, Page, Part, Shape, Span, U
 const LANES: usize = 12;
 
 impl Report<'_> {
-    pub(in crate::commands::vmscan_report) fn to_page(&self) -> Page {
+    pub(super) fn to_page(&self) -> Page {
         let names: Vec<String> = self.readings.iter().map(|reading| short(&reading.name)).collect();
         let is_one = self.readings.len() == 1;
         let mut page = Page {
@@ -52,7 +55,7 @@ impl Report<'_> {
     }
 }
 
-pub(in crate::commands::vmscan_report) fn pictures(reading: &Reading, of: &str) -> Vec<Part> {
+pub(super) fn pictures(reading: &Reading, of: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     parts.extend(lanes(reading, of).map(Part::Lanes));
     let over_time = OverTime::new(reading);

@@ -7,7 +7,7 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, bail, ensure};
+use crate::error::{During, Error, bail, ensure};
 
 const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 const TRACE_DAT: &[u8] = b"\x17\x08\x44tracing";
@@ -22,11 +22,11 @@ const COMPRESSED: [(&[u8], &str, &str); 4] = [
 ];
 
 /// An open trace.
-pub(super) struct Input {
+pub(super) struct Input<'a> {
     /// What it is called in results.
     pub(super) name: String,
     /// The text of the trace.
-    pub(super) text: Box<dyn Read>,
+    pub(super) text: Box<dyn Read + 'a>,
     /// What converts it meanwhile.
     converter: Option<Converter>,
 }
@@ -37,22 +37,25 @@ struct Converter {
     messages: File,
 }
 
-impl Input {
+impl<'a> Input<'a> {
     /// Opens `path`; `counted` sees the bytes of the file as they are read.
-    pub(super) fn open(path: &Path, counted: impl FnOnce(File) -> Box<dyn Read>) -> anyhow::Result<Input> {
+    pub(super) fn open(
+        path: &Path,
+        counted: impl FnOnce(File) -> Box<dyn Read + 'a>,
+    ) -> Result<Input<'a>, Error> {
         let is_stdin = path == Path::new("-");
         let name = if is_stdin { "standard input".to_string() } else { path.display().to_string() };
-        let mut bytes: Box<dyn Read> = if is_stdin {
+        let mut bytes: Box<dyn Read + 'a> = if is_stdin {
             Box::new(io::stdin().lock())
         } else {
             let cannot_read = || format!("cannot read {name}");
-            let file = File::open(path).with_context(cannot_read)?;
-            let is_directory = file.metadata().with_context(cannot_read)?.is_dir();
+            let file = File::open(path).during(cannot_read)?;
+            let is_directory = file.metadata().during(cannot_read)?.is_dir();
             ensure!(!is_directory, "{name} is a directory; expected: a file with the text of a trace");
             counted(file)
         };
         let mut start = Vec::new();
-        (&mut bytes).take(16).read_to_end(&mut start).with_context(|| format!("cannot read {name}"))?;
+        (&mut bytes).take(16).read_to_end(&mut start).during(|| format!("cannot read {name}"))?;
         if start.starts_with(TRACE_DAT) {
             ensure!(
                 !is_stdin,
@@ -73,8 +76,8 @@ impl Input {
         }
         let is_zstd = start.starts_with(ZSTD);
         let whole = Cursor::new(start).chain(bytes);
-        let text: Box<dyn Read> = if is_zstd {
-            Box::new(zstd::stream::read::Decoder::new(whole).with_context(|| format!("cannot read {name}"))?)
+        let text: Box<dyn Read + 'a> = if is_zstd {
+            Box::new(zstd::stream::read::Decoder::new(whole).during(|| format!("cannot read {name}"))?)
         } else {
             Box::new(whole)
         };
@@ -82,12 +85,12 @@ impl Input {
     }
 
     /// Ends the conversion, if there is one; `bytes` came from it. Errors: it failed, or came to nothing.
-    pub(super) fn close(self, bytes: u64) -> anyhow::Result<()> {
+    pub(super) fn close(self, bytes: u64) -> Result<(), Error> {
         let Input { name, text, converter } = self;
         // A converter that is not read any more ends with a broken pipe.
         drop(text);
         let Some(Converter { mut child, mut messages }) = converter else { return Ok(()) };
-        let status = child.wait().with_context(|| format!("trace-cmd report -i {name}"))?;
+        let status = child.wait().during(|| format!("trace-cmd report -i {name}"))?;
         if status.success() {
             // It says nothing of a file that ends in its head.
             ensure!(
@@ -97,18 +100,21 @@ impl Input {
             return Ok(());
         }
         let mut told = String::new();
-        io::Seek::rewind(&mut messages).context("the messages of trace-cmd")?;
+        io::Seek::rewind(&mut messages).during(|| "the messages of trace-cmd".to_string())?;
         messages.take(2000).read_to_string(&mut told).unwrap_or_default();
         bail!("trace-cmd report -i {name} failed, {status}: {}", told.trim());
     }
 }
 
 /// The text that `trace-cmd report` makes of a trace.dat.
-fn converted(path: &Path) -> anyhow::Result<(Box<dyn Read>, Converter)> {
-    let messages = tempfile::tempfile().context("a temporary file for the messages of trace-cmd")?;
+fn converted(path: &Path) -> Result<(Box<dyn Read>, Converter), Error> {
+    let messages =
+        tempfile::tempfile().during(|| "a temporary file for the messages of trace-cmd".to_string())?;
     let mut command = Command::new("trace-cmd");
     command.arg("report").arg("-i").arg(path).stdin(Stdio::null()).stdout(Stdio::piped());
-    command.stderr(messages.try_clone().context("a temporary file for the messages of trace-cmd")?);
+    command.stderr(
+        messages.try_clone().during(|| "a temporary file for the messages of trace-cmd".to_string())?,
+    );
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
@@ -116,7 +122,7 @@ fn converted(path: &Path) -> anyhow::Result<(Box<dyn Read>, Converter)> {
              trace-cmd`, `dnf install trace-cmd`), or convert it where it was recorded: trace-cmd report -i {0} > trace.txt",
             path.display()
         ),
-        Err(error) => return Err(error).context("cannot run trace-cmd"),
+        Err(error) => bail!("cannot run trace-cmd: {error}"),
     };
     let text = child.stdout.take().expect("it was asked for");
     Ok((Box::new(text), Converter { child, messages }))

@@ -5,9 +5,14 @@ use std::cmp::Reverse;
 use pageout_kerneltext::ftrace::CallKind;
 use pageout_kerneltext::vmscan::{EventKind, Process, Reclaimer, Stall, Work};
 
-use super::story::{how_to_record, story};
-use super::{KSWAPD_EDGES, MEMCG_ROWS, Report, Value, edges, is_rare, known, ratio, verdict, why};
-use crate::commands::vmscan_report::Reading;
+use pageout_study::vmscan_report::Reading;
+use pageout_study::vmscan_report::story::{how_to_record, story};
+use pageout_study::vmscan_report::summary::{
+    KSWAPD_EDGES, MEMCG_ROWS, Value, edges, is_rare, known, ratio, seconds, verdict,
+};
+use pageout_study::vmscan_report::why::why;
+
+use super::Report;
 use crate::print::figures::counted;
 use crate::print::{figures, output, table};
 use crate::report::Table;
@@ -19,7 +24,7 @@ const ROWS: usize = 12;
 const ONE_TRACE_NS: u64 = 1_000_000_000;
 
 impl Report<'_> {
-    pub(in crate::commands::vmscan_report) fn to_text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         // Side by side, the sums are what is compared; who did it is in each trace's own report.
         if let [reading] = self.readings {
@@ -455,10 +460,6 @@ fn value(rows: &[(&str, Value)], label: &str) -> Value {
 /// A file's name without its directory.
 pub(super) fn short(name: &str) -> String {
     name.rsplit('/').next().unwrap_or(name).to_string()
-}
-
-pub(super) fn seconds(ns: u64) -> String {
-    format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
 
 fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {

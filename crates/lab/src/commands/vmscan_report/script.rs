@@ -9,11 +9,12 @@ use std::fmt::Write;
 use pageout_kerneltext::ftrace::CallKind;
 use pageout_kerneltext::vmscan::{ByOrder, ByType, Item, Process, Reclaimer, Work};
 
+use pageout_study::vmscan_report::Reading;
+
 use super::Report;
-use crate::commands::vmscan_report::Reading;
 
 impl Report<'_> {
-    pub(in crate::commands::vmscan_report) fn to_script(&self) -> String {
+    pub(super) fn to_script(&self) -> String {
         let reading = &self.readings[0];
         let processes = &reading.sums.processes;
         let width = processes.iter().map(|process| process.name().chars().count()).max().unwrap_or(0) + 2;

@@ -3,18 +3,18 @@
 
 use pageout_kerneltext::ftrace::{CallKind, Dialect};
 use pageout_kerneltext::vmscan::{EventKind, OffCpuTime, Process, Reclaimer, Sums};
-use pageout_study::basis::Verdict;
 
-use super::text::seconds;
-use super::{KSWAPD_EDGES, edges, ratio, verdict, why};
-use crate::commands::vmscan_report::Reading;
-use crate::print::figures;
+use super::Reading;
+use super::summary::{KSWAPD_EDGES, edges, ratio, seconds, verdict};
+use super::why::why;
+use crate::basis::Verdict;
+use crate::figures;
 
 /// Kinds of calls in which tasks wait; a soft limit's are within others.
 const STALLS: [CallKind; 3] = [CallKind::Direct, CallKind::Memcg, CallKind::Node];
 
 /// Who was stalled, when, and why: what a reader in a hurry takes along.
-pub(in crate::commands::vmscan_report) fn story(reading: &Reading) -> Vec<String> {
+pub fn story(reading: &Reading) -> Vec<String> {
     let mut says = Vec::new();
     let sums = &reading.sums;
     let told: Vec<Verdict<CallKind>> =
@@ -354,7 +354,7 @@ pub(super) fn lacking(reading: &Reading) -> Vec<Lack> {
 }
 
 /// What to record next, in a sentence.
-pub(super) fn next(reading: &Reading) -> Option<String> {
+pub fn next(reading: &Reading) -> Option<String> {
     let lacking = lacking(reading);
     if lacking.is_empty() {
         return None;
@@ -369,7 +369,7 @@ pub(super) fn next(reading: &Reading) -> Option<String> {
 }
 
 /// What to record next and how, a line each.
-pub(super) fn how_to_record(reading: &Reading) -> String {
+pub fn how_to_record(reading: &Reading) -> String {
     let lacking = lacking(reading);
     if lacking.is_empty() {
         return String::new();

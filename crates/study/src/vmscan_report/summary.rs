@@ -1,50 +1,26 @@
-//! The result of `vmscan-report`: rows that all its forms share, then the forms (text, JSON, page, script).
-
-mod json; // everything
-mod script; // the text of the kernel's own script
-mod text; // tables to read
-mod story; // sentences
-mod why; // where the time of one call went
-mod page; // pictures
-
-pub(super) use page::pictures;
-pub(super) use story::story;
+//! The sums of a trace in rows, as the kernel's own script has them, and for cgroups besides.
 
 use pageout_kerneltext::ftrace::CallKind;
 use pageout_kerneltext::vmscan::{Coverage, EventKind, NotRecorded, Reclaimer, Sums};
-use pageout_study::basis::{self, Evidence, Verdict};
 
 use super::Reading;
-use crate::print::figures;
-use why::why;
-
-/// All that is to be printed.
-pub(super) struct Report<'a> {
-    pub(super) readings: &'a [Reading],
-    pub(super) ignore_pid: bool,
-    pub(super) all: bool,
-}
-
-/// What a trace does not say of itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Times {
-    pub(super) elapsed_s: Option<f64>,
-    pub(super) cpu_s: Option<f64>,
-}
+use crate::basis::{self, Evidence, Verdict};
+use crate::figures;
 
 impl Reading {
     /// How long it took, in nanoseconds: as given, or from the first event to the last.
-    fn elapsed_ns(&self) -> f64 {
+    pub fn elapsed_ns(&self) -> f64 {
         let (first, last) = self.totals.span_ns.unwrap_or_default();
         self.times.elapsed_s.map_or((last - first) as f64, |seconds| seconds * 1e9)
     }
 
-    fn is_complete(&self) -> bool {
+    /// Whether all of it was read.
+    pub fn is_complete(&self) -> bool {
         self.faults.is_empty()
     }
 
     /// The rows of the seed's summary, and those for cgroups, as text and value.
-    fn summary(&self) -> Vec<(&'static str, Value)> {
+    pub fn summary(&self) -> Vec<(&'static str, Value)> {
         let mut rows = Vec::new();
         let sums = &self.sums;
         let (direct, work) = (CallKind::Direct, sums.work(Reclaimer::Direct));
@@ -117,14 +93,15 @@ fn stalled(sums: &Sums, kind: CallKind) -> Value {
 }
 
 /// What the time that kswapd was awake needs.
-const KSWAPD_EDGES: [EventKind; 2] = [EventKind::KswapdWakes, EventKind::KswapdSleeps];
+pub const KSWAPD_EDGES: [EventKind; 2] = [EventKind::KswapdWakes, EventKind::KswapdSleeps];
 
 /// What the time that tasks were stalled needs.
-fn edges(kind: CallKind) -> [EventKind; 2] {
+pub fn edges(kind: CallKind) -> [EventKind; 2] {
     [EventKind::Begins(kind), EventKind::Ends(kind)]
 }
 
-const MEMCG_ROWS: [&str; 5] = [
+/// Labels of the rows for calls at a cgroup's limit.
+pub const MEMCG_ROWS: [&str; 5] = [
     "Memcg reclaims",
     "Memcg reclaim pages scanned",
     "Memcg reclaim pages reclaimed",
@@ -147,24 +124,28 @@ const NODE_ROWS: [&str; 5] = [
 ];
 
 /// Rows that are left out where no trace has them.
-fn is_rare(label: &str) -> bool {
+pub fn is_rare(label: &str) -> bool {
     SOFT_LIMIT_ROWS.contains(&label) || NODE_ROWS.contains(&label)
 }
 
 /// A figure of the summary.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Value {
+pub enum Value {
+    /// A number of events or pages.
     Count(u64),
-    /// In nanoseconds.
+    /// A time, in nanoseconds; milliseconds are shown.
     Milliseconds(u64),
+    /// A time in seconds.
     Seconds(f64),
+    /// A part of 1.
     Share(f64),
     /// No event tells it.
     Unknown,
 }
 
 impl Value {
-    fn text(self) -> String {
+    /// As a table shows it.
+    pub fn text(self) -> String {
         match self {
             Value::Count(count) => figures::count(count),
             Value::Milliseconds(ns) => format!("{:.2}", ns as f64 / 1e6),
@@ -174,12 +155,14 @@ impl Value {
         }
     }
 
-    fn is_zero(self) -> bool {
+    /// Whether it says that nothing happened, or nothing at all.
+    pub fn is_zero(self) -> bool {
         matches!(self, Value::Count(0) | Value::Milliseconds(0) | Value::Unknown)
     }
 }
 
-fn ratio(part: f64, whole: f64) -> f64 {
+/// A part of a whole; 0 of nothing.
+pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
@@ -196,7 +179,7 @@ impl Evidence for Recorded<'_> {
 }
 
 /// A verdict on a trace, from the events that it needs.
-fn verdict<T, const N: usize>(
+pub fn verdict<T, const N: usize>(
     sums: &Sums,
     needs: [EventKind; N],
     say: impl FnOnce([u64; N]) -> T,
@@ -204,8 +187,13 @@ fn verdict<T, const N: usize>(
     basis::verdict(&Recorded(&sums.coverage), needs, say)
 }
 
+/// Seconds since the trace's clock began, to the microsecond.
+pub fn seconds(ns: u64) -> String {
+    format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
+}
+
 /// A figure, if the trace has all kinds of events that it needs.
-fn known<const N: usize>(sums: &Sums, needs: [EventKind; N], value: Value) -> Value {
+pub fn known<const N: usize>(sums: &Sums, needs: [EventKind; N], value: Value) -> Value {
     verdict(sums, needs, |_| value).unwrap_or(Value::Unknown)
 }
 

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use pageout_kerneltext::ftrace::REASONS;
 use pageout_kerneltext::vmscan::{OffCpu, OffCpuTime, Stall};
 
-use crate::print::figures;
+use crate::figures;
 
 /// What took the time of a call, as far as the events say.
-pub(super) fn why(stall: &Stall) -> String {
+pub fn why(stall: &Stall) -> String {
     let work = &stall.work;
     let mut parts = Vec::new();
     if work.throttled_us > 0 {

@@ -1,22 +1,46 @@
-//! The result of `vmscan-report` as JSON, with everything in it, times in nanoseconds.
+//! The answer as data, with everything in it, times in nanoseconds.
 
 use pageout_kerneltext::ftrace::{CallKind, REASONS, Totals};
 use pageout_kerneltext::vmscan::{
     ByOrder, ByType, Durations, EventKind, OffCpu, OffCpuTime, Process, Reclaimer, Refaults, Stall, Sums,
     Work,
 };
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::story::{lacking, story};
-use super::{KSWAPD_EDGES, Report, Value as Figure, edges, verdict, why};
-use crate::commands::vmscan_report::Reading;
+use super::summary::{KSWAPD_EDGES, Value as Figure, edges, verdict};
+use super::why::why;
+use super::{Answer, Reading};
+use crate::json::merged;
 
-impl Report<'_> {
-    pub(in crate::commands::vmscan_report) fn to_json(&self) -> Value {
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
+impl Answer {
+    fn json(&self) -> Value {
         json!({
             "complete": self.readings.iter().all(Reading::is_complete),
             "traces": self.readings.iter().map(reading_json).collect::<Vec<_>>(),
         })
+    }
+
+    /// A row a process, and a row a call that took long, of each trace.
+    pub fn rows(&self) -> Vec<Value> {
+        let json = self.json();
+        let elements = |of: &Value, list: &str| of[list].as_array().cloned().unwrap_or_default();
+        let of_trace = |trace: &Value| {
+            let kinds = [("process", "processes"), ("call", "longest_calls")];
+            let rows = kinds.into_iter().flat_map(|(kind, list)| {
+                let head = json!({ "trace": trace["trace"], "kind": kind });
+                elements(trace, list).into_iter().map(move |element| merged(head.clone(), element))
+            });
+            rows.collect::<Vec<Value>>()
+        };
+        elements(&json, "traces").iter().flat_map(of_trace).collect()
     }
 }
 
