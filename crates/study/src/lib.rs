@@ -38,6 +38,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod error; // why there is no result
+mod check; // the first sum of an answer that is wrong
 mod watch; // who watches, and may have it end early
 
 pub mod scenario; // from a file to a scenario that can be built
@@ -50,6 +51,7 @@ pub mod sweep; // more runs than fit one sitting, in a folder
 pub mod bisect; // which rule changed a figure between two versions
 pub mod twin; // a recorded machine, simulated: its counters, and what if
 pub mod reproduce; // a published table beside ours, and which rows hold
+pub mod explain; // why a page is where it is, or was evicted
 pub mod tour; // an experiment of each of several chapters
 pub mod diff; // what happened between two snapshots of a kernel's counters
 pub mod vmscan_report; // who reclaimed on a real kernel, and how long tasks were stalled

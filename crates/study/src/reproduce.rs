@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use self::chapter::{Chapter, Claim, Direction, Experiment, Published};
 use self::judge::{CRITERIA, Measured};
 use self::place::Place;
+use crate::check::ensure;
 use crate::error::{Error, Failed};
 use crate::json::merged;
 use crate::result::metrics::{Metric, Unit, metrics};
@@ -25,16 +26,6 @@ use crate::scenario::load::{Changes, load};
 use crate::scenario::nearest::nearest;
 use crate::scenario::source::Source;
 use crate::watch::Watcher;
-
-/// Returns the formatted text as an error unless a condition is true.
-macro_rules! ensure {
-    ($is_so:expr, $($said:tt)*) => {
-        if !$is_so {
-            return Err(format!($($said)*));
-        }
-    };
-}
-pub(crate) use ensure;
 
 /// Which rows are asked for.
 #[derive(Debug, Clone)]

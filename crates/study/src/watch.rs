@@ -55,6 +55,13 @@ pub enum Stage<'a> {
         /// How many simulations there are.
         simulations: usize,
     },
+    /// Something else is done. If it is stopped, there is no result of it.
+    Named {
+        /// What it is called, such as `measuring`.
+        what: &'a str,
+        /// How many steps it has, where that is known.
+        steps: Option<u64>,
+    },
     /// Scenarios are simulated.
     Running {
         /// What the plan is called.

@@ -138,6 +138,7 @@ impl Watcher for Terminal<'_> {
             Stage::Decoding { path, bytes } => (Some(bytes), format!("reading {}", name_of(path)), false),
             Stage::Running { name, runs: 1, accesses } => (accesses, name.to_string(), true),
             Stage::Running { name, runs, accesses } => (accesses, format!("{name}, {runs} runs"), true),
+            Stage::Named { what, steps } => (steps, what.to_string(), false),
             Stage::Playing { simulations } => (Some(simulations as u64), "simulating".to_string(), false),
             _ => (None, String::new(), false),
         };

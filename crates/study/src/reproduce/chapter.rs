@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use pageout_sim::scenario::{Knobs, Relation};
 use serde::{Deserialize, Serialize};
 
-use super::ensure;
+use crate::check::ensure;
 use crate::error::Error;
 use crate::result::better::Better;
 use crate::scenario::nearest::nearest;

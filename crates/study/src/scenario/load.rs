@@ -1,6 +1,7 @@
 //! Loading a scenario: from a file and what is changed in it to a scenario that is ready to be built.
 
 use pageout_sim::scenario::Scenario;
+use serde::{Deserialize, Serialize};
 
 use super::prepare;
 use super::source::{Setting, Source};
@@ -8,7 +9,8 @@ use crate::Watcher;
 use crate::error::Error;
 
 /// What is changed in a scenario before it runs.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Changes {
     /// Keys that are set, in this order.
     pub settings: Vec<Setting>,

@@ -7,18 +7,17 @@ use pageout_engine::{
     MigrateRefusal, NodeId, PageEvent, PageState, PlaceRule, Position, RefTierLimit, RefaultRule, Stamp,
     TypeChoice, TypeReason, Unrotated, Verdict, Whereabouts, WritebackReason,
 };
+use pageout_study::explain::{Run, Step, type_name};
 
-use super::Telling;
-use super::keep::Step;
-use super::text::{generation, type_name, whereabouts};
+use super::text::{generation, whereabouts};
 use crate::print::figures::{count, counted};
 
 /// What happened and why. `before`: the steps before it, for what a step leaves unsaid.
-pub(super) fn phrase(telling: &Telling, step: &Step, before: &[&Step]) -> String {
+pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
     let state = &step.state;
     match &step.event {
         PageEvent::Filled { with, task, reclaim_calls, reclaimed } => {
-            let task = telling.tasks.get(&task.0).map_or("a task", String::as_str);
+            let task = run.tasks.get(&task.0).map_or("a task", String::as_str);
             let mut text = match with {
                 Filled::File => format!("missing; read from its file for {task}"),
                 Filled::Readahead => format!("read ahead for {task}, which has not asked for it yet"),

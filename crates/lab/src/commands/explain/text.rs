@@ -6,13 +6,11 @@
 use std::fmt::Write;
 
 use pageout_engine::{
-    ListsEvent, LruType, MemcgId, Nanos, PageEvent, PageState, ScanBalance, TypeChoice, TypeReason,
-    Whereabouts,
+    ListsEvent, MemcgId, Nanos, PageEvent, PageState, ScanBalance, TypeChoice, TypeReason, Whereabouts,
 };
+use pageout_study::explain::{PageReport, Run, Since, Step, type_name};
 
-use super::keep::{Since, Step};
 use super::phrase::{phrase, tier_limit, type_reason};
-use super::{PageReport, Telling};
 use crate::print::figures::{count, counted, time};
 use crate::print::output;
 
@@ -22,33 +20,28 @@ const LEGEND: &str = "Time in seconds. R referenced, A active, W workingset, +n 
                       meanwhile: the last decision of each kind, and how often it was taken.]";
 
 /// All stories, one after the other.
-pub(super) fn stories(
-    telling: &Telling,
-    reports: &[PageReport],
-    evictions: Option<u64>,
-    width: usize,
-) -> String {
+pub(super) fn stories(run: &Run, reports: &[PageReport], evictions: Option<u64>, width: usize) -> String {
     let mut text = String::new();
     if let Some(total) = evictions {
         let _ =
             writeln!(text, "The last {} of {}\n", count(reports.len() as u64), counted(total, "eviction"));
     }
-    let texts: Vec<String> = reports.iter().map(|report| story(telling, report, width)).collect();
+    let texts: Vec<String> = reports.iter().map(|report| story(run, report, width)).collect();
     text += &texts.join("\n");
     text.push('\n');
     text += &output::wrap(LEGEND, width, "");
     text
 }
 
-fn story(telling: &Telling, report: &PageReport, width: usize) -> String {
-    let mut text = heading(telling, report);
+fn story(run: &Run, report: &PageReport, width: usize) -> String {
+    let mut text = heading(run, report);
     let steps: Vec<&Step> = report.story.steps().collect();
     if steps.is_empty() {
         text += &output::wrap(
             &format!(
                 "Nothing has happened to it in {} accesses, up to {}: no task has needed it.",
-                count(telling.accesses),
-                time(telling.end.0)
+                count(run.accesses),
+                time(run.end.0)
             ),
             width,
             "",
@@ -57,7 +50,7 @@ fn story(telling: &Telling, report: &PageReport, width: usize) -> String {
     }
     // Columns as wide as they need to be; the rest is for the words.
     let rows: Vec<[String; 3]> =
-        steps.iter().map(|step| [seconds(step.at), place(telling, step), bits(&step.state)]).collect();
+        steps.iter().map(|step| [seconds(step.at), place(run, step), bits(&step.state)]).collect();
     let widths: Vec<usize> =
         (0..3).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
     let left = widths.iter().sum::<usize>() + 6;
@@ -69,7 +62,7 @@ fn story(telling: &Telling, report: &PageReport, width: usize) -> String {
         for line in meanwhile(&step.since, true) {
             text += &output::wrap(&format!("[{line}]"), width.saturating_sub(2), &format!("{indent}  "));
         }
-        let mut words = phrase(telling, step, &steps[..at]);
+        let mut words = phrase(run, step, &steps[..at]);
         if step.times > 1 {
             let _ =
                 write!(words, " ({} in a row, until {})", counted(step.times, "time"), seconds(step.until));
@@ -86,37 +79,30 @@ fn story(telling: &Telling, report: &PageReport, width: usize) -> String {
         );
         text += &format!("{front}{}", &words[indent.len().min(words.len())..]);
     }
-    text + "\n" + &output::wrap(&summary(telling, report, &steps), width, "")
+    text + "\n" + &output::wrap(&summary(run, report, &steps), width, "")
 }
 
-fn heading(telling: &Telling, report: &PageReport) -> String {
+fn heading(run: &Run, report: &PageReport) -> String {
     let group = report.story.last_step().map(|step| step.memcg);
-    let group = group.map_or_else(String::new, |group| format!(" of {}", self::group(telling, group)));
+    let group = group.map_or_else(String::new, |group| format!(" of {}", self::group(run, group)));
     match report.eviction {
         Some(eviction) => format!("{}{group}, evicted at {}\n", report.title, seconds(eviction.at)),
-        None => format!("{}{group}, {}\n", report.title, telling.policy),
+        None => format!("{}{group}, {}\n", report.title, run.policy),
     }
 }
 
-fn group(telling: &Telling, group: MemcgId) -> &str {
-    &telling.groups[&group]
+fn group(run: &Run, group: MemcgId) -> &str {
+    &run.groups[&group]
 }
 
 fn seconds(at: Nanos) -> String {
     format!("{}.{:06}", at.0 / 1_000_000_000, at.0 / 1000 % 1_000_000)
 }
 
-pub(super) fn type_name(kind: LruType) -> &'static str {
-    match kind {
-        LruType::Anon => "anon",
-        LruType::File => "file",
-    }
-}
-
 /// The place, short, with the node where there are several.
-fn place(telling: &Telling, step: &Step) -> String {
+fn place(run: &Run, step: &Step) -> String {
     let list = list(&step.state);
-    if telling.has_nodes { format!("{list}, node {}", step.node.0) } else { list }
+    if run.has_nodes { format!("{list}, node {}", step.node.0) } else { list }
 }
 
 fn list(state: &PageState) -> String {
@@ -281,23 +267,23 @@ fn passes(times: u64) -> String {
 }
 
 /// Why the page is where it is.
-fn summary(telling: &Telling, report: &PageReport, steps: &[&Step]) -> String {
+fn summary(run: &Run, report: &PageReport, steps: &[&Step]) -> String {
     let decisive = steps.iter().enumerate().rev().find(|(_, step)| is_decisive(&step.event));
     let Some((at, step)) = decisive else { return "So: it is on its way to a list.".to_string() };
-    let because = format!("{}: {}", seconds(step.at), phrase(telling, step, &steps[..at]));
+    let because = format!("{}: {}", seconds(step.at), phrase(run, step, &steps[..at]));
     if report.eviction.is_some() {
         let back = report.back.map_or(String::new(), |at| format!(" It came back at {}.", seconds(at)));
         return format!("So, at {because}.{back}");
     }
     let mut text = match &report.now {
         Some(now) if now.place == Whereabouts::NoList => "So: it is in memory, on no list".to_string(),
-        Some(now) => format!("So: it is in {}{}", whereabouts(now), on_node(telling, steps)),
+        Some(now) => format!("So: it is in {}{}", whereabouts(now), on_node(run, steps)),
         None => "So: it is not in memory".to_string(),
     };
     if let Some(head) = &report.head {
         let _ = write!(text, ", as part of the huge page that begins with {head} and goes where that goes");
     }
-    let _ = write!(text, ", since {because}. The run ended at {}.", seconds(telling.end));
+    let _ = write!(text, ", since {because}. The run ended at {}.", seconds(run.end));
     let since = meanwhile(&report.since, false);
     if !since.is_empty() {
         text += "\nSince its last step:";
@@ -311,8 +297,8 @@ fn summary(telling: &Telling, report: &PageReport, steps: &[&Step]) -> String {
 }
 
 /// The node of its last step, where there are several: none leaves its node without a step.
-fn on_node(telling: &Telling, steps: &[&Step]) -> String {
-    let last = steps.last().filter(|_| telling.has_nodes);
+fn on_node(run: &Run, steps: &[&Step]) -> String {
+    let last = steps.last().filter(|_| run.has_nodes);
     last.map_or(String::new(), |step| format!(" of node {}", step.node.0))
 }
 

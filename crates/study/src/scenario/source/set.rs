@@ -15,6 +15,8 @@
 
 use pageout_sim::scenario::keys::{Accepts, Key};
 use pageout_sim::scenario::{DEFAULT_DEVICE, Scalar};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml_edit::{Array, ArrayOfTables, Item, Table, TableLike, Value};
 
 use super::place::{index_step, steps_in_table};
@@ -29,7 +31,7 @@ pub const OVER: &str = "--over";
 /// The option that gives one key several values that it may have, for all that is known.
 pub const UNKNOWN: &str = "--unknown";
 
-/// One setting as it was given.
+/// One setting as it was given; as data, a text `KEY=VALUE`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// The key, from the top of the scenario.
@@ -46,6 +48,18 @@ impl Setting {
     /// Whether it is one of several values of its key.
     pub fn is_variation(&self) -> bool {
         [VARY, OVER].contains(&self.option)
+    }
+}
+
+impl Serialize for Setting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}={}", self.key, self.value))
+    }
+}
+
+impl<'de> Deserialize<'de> for Setting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Setting, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

@@ -8,13 +8,13 @@ use pageout_engine::{
     TypeReason,
 };
 
-use super::Listener;
-
 /// An eviction, by which a second run finds it again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Eviction {
-    pub(super) page: PageName,
-    pub(super) at: Nanos,
+pub struct Eviction {
+    /// The page.
+    pub page: PageName,
+    /// When it was evicted.
+    pub at: Nanos,
 }
 
 /// The last evictions of a run.
@@ -37,10 +37,8 @@ impl LastEvictions {
     pub(super) fn total(&self) -> u64 {
         self.total
     }
-}
 
-impl Listener for LastEvictions {
-    fn hear(&mut self, event: &StoryEvent) {
+    pub(super) fn hear(&mut self, event: &StoryEvent) {
         if let Told::Page { page, .. } = event.told {
             self.total += 1;
             if self.ring.len() == self.count {
@@ -53,25 +51,34 @@ impl Listener for LastEvictions {
 
 /// One step of a page, as often as it was taken in a row.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) at: Nanos,
-    pub(super) until: Nanos,
-    pub(super) times: u64,
-    pub(super) memcg: MemcgId,
-    pub(super) node: NodeId,
-    pub(super) state: PageState,
-    pub(super) event: PageEvent,
+pub struct Step {
+    /// When it was taken first.
+    pub at: Nanos,
+    /// When it was taken last.
+    pub until: Nanos,
+    /// How often it was taken in a row.
+    pub times: u64,
+    /// The cgroup that the page was charged to.
+    pub memcg: MemcgId,
+    /// The node that the page was on.
+    pub node: NodeId,
+    /// The state of the page after the step.
+    pub state: PageState,
+    /// What happened, and why.
+    pub event: PageEvent,
     /// What its lists went through since the step before.
-    pub(super) since: Since,
+    pub since: Since,
 }
 
 /// The steps of a page that are kept.
 #[derive(Clone, Default, Debug)]
-pub(super) struct PageStory {
-    pub(super) first: Vec<Step>,
-    pub(super) last: VecDeque<Step>,
+pub struct PageStory {
+    /// The first steps, oldest first.
+    pub first: Vec<Step>,
+    /// The last steps, oldest first; empty if `first` has room for all.
+    pub last: VecDeque<Step>,
     /// Steps between the two.
-    pub(super) left_out: u64,
+    pub left_out: u64,
     /// What its lists had gone through at its last step, and which those are.
     seen: Option<((MemcgId, NodeId), Counts)>,
 }
@@ -97,12 +104,13 @@ impl PageStory {
         self.last.push_back(step);
     }
 
-    pub(super) fn last_step(&self) -> Option<&Step> {
+    /// The last step that is kept.
+    pub fn last_step(&self) -> Option<&Step> {
         self.last.back().or(self.first.last())
     }
 
     /// Kept steps, oldest first.
-    pub(super) fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
+    pub fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
         self.first.iter().chain(&self.last)
     }
 }
@@ -136,18 +144,20 @@ struct Tally {
 
 /// What lists went through between two moments.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Since {
-    /// Generations opened, and the last of them.
-    pub(super) opened: u64,
-    pub(super) youngest: u64,
+pub struct Since {
+    /// Generations opened.
+    pub opened: u64,
+    /// The last generation that was opened.
+    pub youngest: u64,
     /// Generations closed, by type.
-    pub(super) closed: [u64; 2],
+    pub closed: [u64; 2],
     /// Decisions: how often each kind was taken, and the last of them, the latest first.
-    pub(super) decisions: Vec<(u64, Nanos, ListsEvent)>,
+    pub decisions: Vec<(u64, Nanos, ListsEvent)>,
 }
 
 impl Since {
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether nothing happened to them.
+    pub fn is_empty(&self) -> bool {
         self.opened == 0 && self.closed == [0; 2] && self.decisions.is_empty()
     }
 }
@@ -255,10 +265,8 @@ impl Following {
     pub(super) fn into_evictions(self) -> Vec<Residency> {
         self.wanted.unwrap_or_default()
     }
-}
 
-impl Listener for Following {
-    fn hear(&mut self, told: &StoryEvent) {
+    pub(super) fn hear(&mut self, told: &StoryEvent) {
         let lists = (told.memcg, told.node);
         let tally = self.lists.entry(lists).or_default();
         let (page, state, event) = match &told.told {

@@ -1,32 +1,41 @@
 //! Stories of pages as JSON: every event with its numbers, under the names that the engine gives them.
 
 use pageout_engine::{
-    Deactivation, Heat, ListsEvent, PageEvent, PageState, Position, RefTierLimit, RefaultRule, ScanBalance,
-    Stamp, TypeChoice, TypeReason, Whereabouts,
+    Deactivation, Heat, ListsEvent, LruType, PageEvent, PageState, Position, RefTierLimit, RefaultRule,
+    ScanBalance, Stamp, TypeChoice, TypeReason, Whereabouts,
 };
 use serde_json::{Map, Value, json};
 
-use super::keep::{Since, Step};
-use super::text::type_name;
-use super::{PageReport, Telling};
+use super::{Answer, PageReport, Run, Since, Step};
 
-/// All stories.
-pub(super) fn stories(telling: &Telling, reports: &[PageReport], evictions: Option<u64>) -> Value {
-    let mut value = json!({
-        "policy": telling.policy,
-        "accesses": telling.accesses,
-        "end_ns": telling.end.0,
-    });
-    if let Some(total) = evictions {
-        value["evictions"] = total.into();
+impl Answer {
+    /// As JSON.
+    pub fn json(&self) -> Value {
+        let Answer { run, pages, evictions, .. } = self;
+        let mut value = json!({
+            "policy": run.policy,
+            "accesses": run.accesses,
+            "end_ns": run.end.0,
+        });
+        if let Some(total) = evictions {
+            value["evictions"] = (*total).into();
+        }
+        value["pages"] = pages.iter().map(|report| story(run, report)).collect();
+        value
     }
-    value["pages"] = reports.iter().map(|report| story(telling, report)).collect();
-    value
 }
 
-fn story(telling: &Telling, report: &PageReport) -> Value {
+/// The type as the kernel's counters name it.
+pub fn type_name(kind: LruType) -> &'static str {
+    match kind {
+        LruType::Anon => "anon",
+        LruType::File => "file",
+    }
+}
+
+fn story(run: &Run, report: &PageReport) -> Value {
     let steps = |steps: &mut dyn Iterator<Item = &Step>| -> Vec<Value> {
-        steps.map(|step| self::step(telling, step)).collect()
+        steps.map(|step| self::step(run, step)).collect()
     };
     json!({
         "page": report.title,
@@ -41,19 +50,19 @@ fn story(telling: &Telling, report: &PageReport) -> Value {
     })
 }
 
-fn step(telling: &Telling, step: &Step) -> Value {
+fn step(run: &Run, step: &Step) -> Value {
     let mut value = json!({
         "at_ns": step.at.0,
         "until_ns": step.until.0,
         "times": step.times,
-        "memcg": telling.groups.get(&step.memcg),
+        "memcg": run.groups.get(&step.memcg),
         "node": step.node.0,
         "state": state(&step.state),
     });
     if !step.since.is_empty() {
         value["since"] = since(&step.since);
     }
-    let Value::Object(event) = event(telling, &step.event) else { unreachable!("an event is an object") };
+    let Value::Object(event) = event(run, &step.event) else { unreachable!("an event is an object") };
     value.as_object_mut().expect("made as one").extend(event);
     value
 }
@@ -116,11 +125,11 @@ fn deactivation(why: &Deactivation) -> Value {
     })
 }
 
-fn event(telling: &Telling, event: &PageEvent) -> Value {
+fn event(run: &Run, event: &PageEvent) -> Value {
     let mut value = match event {
         PageEvent::Filled { with, task, reclaim_calls, reclaimed } => json!({
             "with": name(with),
-            "task": telling.tasks.get(&task.0),
+            "task": run.tasks.get(&task.0),
             "reclaim_calls": reclaim_calls,
             "reclaimed": reclaimed,
         }),
@@ -174,7 +183,7 @@ fn event(telling: &Telling, event: &PageEvent) -> Value {
             json!({ "young": young, "why": why.as_ref().map(deactivation) })
         }
         PageEvent::Evicted { target, stamp, workingset, refs, tier, swapped } => json!({
-            "on_behalf_of": telling.groups.get(target),
+            "on_behalf_of": run.groups.get(target),
             "stamp": match stamp {
                 Stamp::Age(age) => json!({ "age": age }),
                 Stamp::OldestGeneration(seq) => json!({ "oldest_generation": seq }),

@@ -3,13 +3,13 @@
 //! `FILE:PAGE` is a page of a `[[file]]`, `TASK/OBJECT:PAGE` a page of a task's object. Objects are counted from 0 in the order
 //! of the scenario. Copies of a task are `TASK.0`, `TASK.1` and so on, as in the result of a run.
 
-use anyhow::{Context, bail, ensure};
 use pageout_engine::{ObjectId, PageName};
 use pageout_sim::Machine;
 use pageout_sim::scenario::{Scenario, Task};
-use pageout_study::scenario::nearest::nearest;
 
-use crate::print::figures;
+use crate::Error;
+use crate::figures;
+use crate::scenario::nearest::nearest;
 
 /// Everything with pages, by its name.
 pub(super) struct Names {
@@ -52,22 +52,22 @@ impl Names {
         Names { ranges }
     }
 
-    /// The page that `text` names.
-    pub(super) fn parse(&self, text: &str) -> anyhow::Result<PageName> {
-        let Some((name, page)) = text.rsplit_once(':') else {
-            bail!("--page {text}: write FILE:PAGE or TASK/OBJECT:PAGE, for example {}", self.example());
-        };
-        let page: u64 = page.trim().parse().ok().with_context(|| {
-            format!("--page {text}: `{page}` is no number of a page; pages are counted from 0")
+    /// The page that `text` names. Errors: it names none.
+    pub(super) fn parse(&self, text: &str) -> Result<PageName, Error> {
+        let wrong = |why: String| Error::asked(format!("--page {text}: {why}"));
+        let (name, page) = text.rsplit_once(':').ok_or_else(|| {
+            wrong(format!("write FILE:PAGE or TASK/OBJECT:PAGE, for example {}", self.example()))
         })?;
+        let page: u64 = page
+            .trim()
+            .parse()
+            .map_err(|_| wrong(format!("`{page}` is no number of a page; pages are counted from 0")))?;
         let range = self.ranges.iter().find(|range| range.name == name);
-        let Some(range) = range else { bail!("--page {text}: {}", self.unknown(name)) };
-        ensure!(
-            page < range.pages,
-            "--page {text}: `{name}` has {} pages, the last one is {name}:{}",
-            figures::count(range.pages),
-            range.pages - 1
-        );
+        let range = range.ok_or_else(|| wrong(self.unknown(name)))?;
+        if page >= range.pages {
+            let (pages, last) = (figures::count(range.pages), range.pages - 1);
+            return Err(wrong(format!("`{name}` has {pages} pages, the last one is {name}:{last}")));
+        }
         Ok(match range.first {
             PageName::File { file, .. } => PageName::File { file, page },
             PageName::Anon { mm, page: first } => PageName::Anon { mm, page: first + page },

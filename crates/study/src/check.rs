@@ -1,0 +1,11 @@
+//! Checks of answers: the first sum that is wrong, as a text.
+
+/// Returns the formatted text as an error unless a condition is true.
+macro_rules! ensure {
+    ($is_so:expr, $($said:tt)*) => {
+        if !$is_so {
+            return Err(format!($($said)*));
+        }
+    };
+}
+pub(crate) use ensure;
