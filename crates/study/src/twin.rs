@@ -23,9 +23,13 @@ mod machine; // what differs between the twin and its variants, as the text of a
 mod question; // what is asked, and whether the recording can say
 mod play; // runs, and their figures beside the recorded ones
 mod counters; // what can be told without simulating anything
+mod limits; // what it does not model, and what the recording does not tell
+mod answer; // all of it, asked and answered
 
+pub use answer::{Answer, Ask, Off, ask, scenario, value};
 pub use counters::{By, Counted};
 pub use evidence::Need;
+pub use limits::limits;
 pub use machine::Machine;
 pub(crate) use objects::{Recorded, expand};
 pub use play::{Figure, Figures, Interval, Played, Prepared, play};

@@ -35,6 +35,17 @@ pub enum Carried {
     Not(String),
 }
 
+impl Carried {
+    /// The share of misses that may be missing, in percent; `None` if there is no answer.
+    pub fn missing_percent(&self) -> Option<u32> {
+        match self {
+            Carried::Whole => Some(0),
+            Carried::UpTo(percent) => Some(*percent),
+            Carried::Not(_) => None,
+        }
+    }
+}
+
 impl Question {
     /// Reads `memory=-25%` or `policy=mglru@6.12+memory=48MiB`, about the machine of a recording. Errors: it makes no sense.
     pub fn parse(text: &str, recording: &Recording) -> Result<Question, Error> {

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pageout_study::result::better::Better;
-use pageout_study::twin::{Figures, Interval, Machine, Played};
+use pageout_study::twin::{Answer, Figures, Interval, Machine, Played, limits};
 
-use super::{Twin, asked_rows, difference, notes, rows, told, unknown};
+use super::{asked_rows, difference, notes, rows, told, unknown};
 use crate::report::{Axis, Band, Bar, Bars, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
-pub(super) fn page(found: &Twin<'_>) -> Page {
-    let mut story = told::counters(&found.counted, found.recording);
+pub(super) fn page(found: &Answer) -> Page {
+    let mut story = told::counters(&found.counted, &found.recording);
     story.extend(unknown(found));
     story.extend(notes(found));
     let mut page = Page {
         title: "A machine and its twin".to_string(),
-        of: told::heading(found.recording).trim_end().to_string(),
+        of: told::heading(&found.recording).trim_end().to_string(),
         story,
         parts: Vec::new(),
     };
@@ -30,10 +30,10 @@ pub(super) fn page(found: &Twin<'_>) -> Page {
     }
     page.parts.push(Part::Prose {
         title: "Not modelled, or not known".to_string(),
-        text: told::limits(found.recording).join("\n"),
+        text: limits(&found.recording).join("\n"),
     });
     if found.recording.header.is_some() {
-        let text = Machine::of(found.recording).scenario(found.recording, &found.recording.folder);
+        let text = Machine::of(&found.recording).scenario(&found.recording, &found.recording.folder);
         page.parts.push(Part::Text { title: "The scenario".to_string(), text, is_open: false });
     }
     page
@@ -54,8 +54,8 @@ fn bar(name: &str, interval: Interval, of: u64, better: Better) -> Bar {
 }
 
 /// Each counter's difference from the recorded one.
-fn beside(found: &Twin<'_>) -> Option<Bars> {
-    let twin = found.twin.as_ref().filter(|twin| twin.failed.is_none())?;
+fn beside(found: &Answer) -> Option<Bars> {
+    let twin = found.played()?;
     let bars = Figures::NAMED.iter().enumerate().filter_map(|(at, figure)| {
         let recorded = found.recorded[at].as_ref().ok().copied().filter(|&recorded| recorded > 0)?;
         Some(bar(figure.name, twin.interval(figure.of), recorded, Better::Neither))
@@ -68,12 +68,12 @@ fn beside(found: &Twin<'_>) -> Option<Bars> {
 }
 
 /// Pages brought in over memory: the curve, and what was asked of other memory alone, each with what it may be instead.
-fn curve(found: &Twin<'_>) -> Option<Part> {
+fn curve(found: &Answer) -> Option<Part> {
     let curve = || found.curve.iter().filter(|(_, played)| played.failed.is_none());
     if curve().count() < 2 {
         return None;
     }
-    let base = Machine::of(found.recording);
+    let base = Machine::of(&found.recording);
     let here = base.limit;
     let asked: Vec<(u64, &Played)> = found
         .asked
@@ -141,8 +141,8 @@ fn span(played: &Played) -> (f64, f64) {
 }
 
 /// What was asked, as differences of what comes in.
-fn asked(found: &Twin<'_>) -> Option<Bars> {
-    let twin = found.twin.as_ref().filter(|twin| twin.failed.is_none() && twin.figures.insertions > 0)?;
+fn asked(found: &Answer) -> Option<Bars> {
+    let twin = found.played().filter(|twin| twin.figures.insertions > 0)?;
     let bars = found.asked.iter().filter_map(|(question, answer)| {
         let played = answer.as_ref().ok().filter(|played| played.failed.is_none())?;
         let interval = played.interval(|of| of.insertions);

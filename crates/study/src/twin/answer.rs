@@ -1,0 +1,463 @@
+//! The twin of a recording next to the machine, and answers to questions about other machines.
+//!
+//! ```text
+//!   recording ─▶ twin ─▶ rows that the twin misses ─┬─ none far ─▶ questions, curve ─▶ Answer
+//!                                                   └─ one far ──▶ no question is answered
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::counters::Counted;
+use super::limits::limits;
+use super::machine::Machine;
+use super::play::{Figure, Figures, Interval, Played, Prepared, play};
+use super::question::{Carried, Question, answerable};
+use super::recording::Recording;
+use crate::basis::Verdict;
+use crate::check::ensure;
+use crate::error::{Error, Failed};
+use crate::figures;
+use crate::result::variants::Extent;
+use crate::watch::Watcher;
+
+/// Memory of the curve, in percent of the recorded limit.
+const CURVE: [u64; 7] = [40, 55, 70, 85, 100, 130, 170];
+
+/// A twin that is off by more than this share, with all that is not known, answers nothing.
+const UNLIKE: f64 = 0.1;
+
+/// The row of time.
+const TIME: Figure = Figures::NAMED[Figures::TIME];
+
+/// Which recording is simulated, and what is asked of its twin.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ask {
+    /// The folder of a recording, and those of its repeats. At least one.
+    pub recordings: Vec<PathBuf>,
+    /// Questions, such as `memory=-25%` or `policy=mglru@6.12+memory=48MiB`. Default: none.
+    pub questions: Vec<String>,
+    /// Accept recordings that miss events. Default: no.
+    pub allow_loss: bool,
+    /// Simulate the twin at other memory limits too. Default: no.
+    pub curve: bool,
+    /// Runs at the same time; 0, the default, is one per CPU.
+    pub jobs: usize,
+}
+
+/// The recorded and the simulated figures, and the answers.
+#[derive(Debug)]
+pub struct Answer {
+    /// What was asked.
+    pub ask: Ask,
+    /// The recording.
+    pub recording: Recording,
+    /// The figures of its repeats.
+    pub repeats: Vec<[Verdict<u64>; 6]>,
+    /// Its own figures.
+    pub recorded: [Verdict<u64>; 6],
+    /// What its counters tell without a simulation.
+    pub counted: Verdict<Counted>,
+    /// The twin of the recording. A recording without accesses has none.
+    pub twin: Option<Played>,
+    /// Rows of the recording that its twin misses.
+    pub off: Vec<Off>,
+    /// Each question with its answer, or why there is none.
+    pub asked: Vec<(Question, Result<Played, String>)>,
+    /// Limits of the group in bytes, ascending, and the twin at each. Empty unless [`Ask::curve`] is set.
+    pub curve: Vec<(u64, Played)>,
+    /// How many of the runs asked for there are; `None` if there is no twin.
+    pub extent: Option<Extent>,
+}
+
+/// A figure that the twin misses: the recorded range and the simulated one don't overlap.
+#[derive(Clone, Debug)]
+pub struct Off {
+    /// The figure.
+    pub figure: Figure,
+    /// The minimum and the maximum over the recordings.
+    pub recorded: (u64, u64),
+    /// The simulated range.
+    pub twin: Interval,
+    /// The distance between the ranges, as a share of what was recorded.
+    pub share: f64,
+}
+
+/// Simulates the twin and its variants. Errors: a recording can't be read or misses events; a question makes no sense. Runs that fail
+/// are part of the answer.
+pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
+    let (recording, repeats) = read(ask)?;
+    let questions: Vec<Question> =
+        ask.questions.iter().map(|text| Question::parse(text, &recording)).collect::<Result<_, _>>()?;
+    let carried: Vec<Carried> = questions.iter().map(|question| answerable(&recording, question)).collect();
+    let mut answer = Answer {
+        ask: ask.clone(),
+        recorded: Figures::recorded(&recording),
+        repeats: repeats.iter().map(Figures::recorded).collect(),
+        counted: Counted::of(&recording),
+        recording,
+        twin: None,
+        off: Vec::new(),
+        asked: Vec::new(),
+        curve: Vec::new(),
+        extent: None,
+    };
+    let prepared = answer.play_twin(watcher)?;
+    // A twin that is no model of its machine is not asked: its figures would be read as an answer.
+    let refusal = answer.refusal();
+    let curve = if ask.curve { curve(&answer.recording) } else { Vec::new() };
+    let mut played = Vec::new().into_iter();
+    if let (Some(prepared), None) = (&prepared, &refusal) {
+        let asked = questions
+            .iter()
+            .zip(&carried)
+            .filter_map(|(question, carried)| Some((question.machine.clone(), carried.missing_percent()?)));
+        let machines: Vec<(Machine, u32)> = asked.chain(curve.iter().cloned()).collect();
+        if !machines.is_empty() {
+            let (of, extent) = play(&answer.recording, prepared, &machines, ask.jobs, watcher)?;
+            played = of.into_iter();
+            answer.extent = answer.extent.map(|first| first.and(&extent));
+        }
+    }
+    let asked = questions.into_iter().zip(carried).map(|(question, carried)| {
+        let answer = match (carried, &refusal) {
+            (Carried::Not(why), _) => Err(why),
+            (_, Some(why)) => Err(why.clone()),
+            _ => played.next().ok_or_else(|| "it was not run".to_string()),
+        };
+        (question, answer)
+    });
+    answer.asked = asked.collect();
+    answer.curve = curve.into_iter().map(|(machine, _)| machine.limit).zip(played).collect();
+    debug_assert_eq!(answer.check(), Ok(()));
+    Ok(answer)
+}
+
+/// The recording and its repeats.
+fn read(ask: &Ask) -> Result<(Recording, Vec<Recording>), Error> {
+    let mut recordings = ask
+        .recordings
+        .iter()
+        .map(|folder| Recording::read(folder, ask.allow_loss))
+        .collect::<Result<Vec<_>, _>>()?;
+    if recordings.is_empty() {
+        return Err(Error::asked("recordings: found none, expected one or more"));
+    }
+    let repeats = recordings.split_off(1);
+    Ok((recordings.remove(0), repeats))
+}
+
+/// The twin as a scenario that finds the recording in `folder`. Errors: a recording can't be read; it has no accesses.
+pub fn scenario(ask: &Ask, folder: &Path) -> Result<String, Error> {
+    let (recording, _) = read(ask)?;
+    if recording.header.is_none() {
+        return Err(Error::asked("counters alone make no scenario: no access is known"));
+    }
+    Ok(Machine::of(&recording).scenario(&recording, folder))
+}
+
+/// Machines with other limits that the recording can carry.
+fn curve(recording: &Recording) -> Vec<(Machine, u32)> {
+    let held = Machine::of(recording).held;
+    let machine = |percent: &u64| {
+        let question = Question::parse(&format!("memory={percent}%"), recording).ok()?;
+        let missing = answerable(recording, &question).missing_percent()?;
+        Some((question.machine, missing))
+    };
+    CURVE.iter().filter_map(machine).filter(|(machine, _)| machine.limit > held).collect()
+}
+
+impl Answer {
+    /// Runs the twin of the recording, if it can have one. Returns its traces in memory.
+    fn play_twin(&mut self, watcher: &dyn Watcher) -> Result<Option<Prepared>, Error> {
+        let recording = &self.recording;
+        if recording.header.is_none() || recording.is_unsteady() {
+            return Ok(None);
+        }
+        let prepared = Prepared::of(recording)?;
+        let machine = Machine::of(recording);
+        let (played, extent) = play(recording, &prepared, &[(machine, 0)], self.ask.jobs, watcher)?;
+        self.twin = played.into_iter().next();
+        self.extent = Some(extent);
+        self.off = self.missed();
+        Ok(Some(prepared))
+    }
+
+    /// The failures of all runs but those of the curve, saying whose they are.
+    pub fn failures(&self) -> Vec<Failed> {
+        let asked = self
+            .asked
+            .iter()
+            .filter_map(|(question, played)| Some((question.text.as_str(), played.as_ref().ok()?)));
+        let all = self.twin.iter().map(|played| ("the twin", played)).chain(asked);
+        all.filter_map(|(name, played)| {
+            let message = format!("{name}: {}", played.failed.as_ref()?);
+            Some(Failed { is_input: false, message })
+        })
+        .collect()
+    }
+
+    /// The minimum and the maximum over the recordings, of a figure by its place. `None` if fewer than two recordings have it.
+    pub fn span(&self, at: usize) -> Option<(u64, u64)> {
+        let all = std::iter::once(&self.recorded).chain(&self.repeats);
+        let all: Vec<u64> = all.filter_map(|figures| figures[at].as_ref().ok().copied()).collect();
+        all.iter().min().copied().zip(all.iter().max().copied()).filter(|_| all.len() > 1)
+    }
+
+    /// The twin, if it ran to its end.
+    pub fn played(&self) -> Option<&Played> {
+        self.twin.as_ref().filter(|twin| twin.failed.is_none())
+    }
+
+    /// Rows of the recording that the twin misses.
+    fn missed(&self) -> Vec<Off> {
+        let Some(twin) = self.played() else { return Vec::new() };
+        let off = Figures::NAMED.iter().enumerate().filter_map(|(at, figure)| {
+            let one = *self.recorded[at].as_ref().ok()?;
+            let recorded = self.span(at).unwrap_or((one, one));
+            let twin = twin.interval(figure.of);
+            Some(Off { figure: *figure, recorded, twin, share: twin.off(recorded)? })
+        });
+        off.collect()
+    }
+
+    /// Why the twin answers no question: a row other than time is off too far.
+    fn refusal(&self) -> Option<String> {
+        let far = self.off.iter().filter(|off| off.is_far() && off.figure.key != TIME.key);
+        let far: Vec<String> = far.map(Off::told).collect();
+        (!far.is_empty())
+            .then(|| format!("the twin is no model of its machine at this memory: {}", far.join("; ")))
+    }
+
+    /// Why times of answers are not shown.
+    pub fn time_refusal(&self) -> Option<String> {
+        self.off.iter().find(|off| off.is_far() && off.figure.key == TIME.key).map(Off::told)
+    }
+
+    /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let asked = self.asked.iter().map(|(question, _)| &question.text);
+        let (told, questions) = (asked.clone().count(), self.ask.questions.len());
+        ensure!(
+            asked.eq(&self.ask.questions),
+            "{questions} questions were asked, and {told} others are answered"
+        );
+        let (repeats, folders) = (self.repeats.len(), self.ask.recordings.len());
+        ensure!(repeats + 1 == folders, "{folders} recordings, and {repeats} are repeats");
+        let [listed, missed] =
+            [&self.off, &self.missed()].map(|off| off.iter().map(|off| off.figure.key).collect::<Vec<_>>());
+        ensure!(listed == missed, "the twin misses {missed:?}, and {listed:?} are listed");
+        let answered =
+            || self.asked.iter().filter_map(|(question, played)| Some((question, played.as_ref().ok()?)));
+        let is_answered = answered().next().is_some() || !self.curve.is_empty();
+        ensure!(!is_answered || self.twin.is_some(), "questions are answered without a twin");
+        ensure!(!is_answered || self.refusal().is_none(), "a twin that is no model answers questions");
+        if let Ok(counted) = &self.counted {
+            let Counted { insertions, again, .. } = counted;
+            ensure!(again <= insertions, "{insertions} pages came in, and {again} came in again");
+        }
+        let limits = || self.curve.iter().map(|(limit, _)| limit);
+        ensure!(limits().is_sorted_by(|one, next| one < next), "limits of the curve are not ascending");
+        let curve = self.curve.iter().map(|(_, played)| ("curve", played));
+        let twin = self.twin.iter().map(|played| ("twin", played));
+        let asked = answered().map(|(question, played)| (question.text.as_str(), played));
+        for (name, played) in twin.chain(asked).chain(curve) {
+            let is_of_runs = played.failed.is_some() || played.runs.contains(&played.figures);
+            ensure!(is_of_runs, "{name}: figures of none of its runs");
+        }
+        Ok(())
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> Value {
+        let figures = |played: &Played| {
+            let mut json = json!({ "error": played.failed });
+            for figure in Figures::NAMED {
+                json[figure.key] = of_interval(played.interval(figure.of));
+                if let Some(in_swap) = &played.in_swap {
+                    json[figure.key]["none_in_swap"] = (figure.of)(&played.figures).into();
+                    json[figure.key]["all_in_swap"] = (figure.of)(in_swap).into();
+                }
+            }
+            json
+        };
+        let unknown = Figures::NAMED.iter().zip(&self.recorded);
+        let unknown = unknown
+            .filter_map(|(figure, of)| Some((figure.key.to_string(), json!(of.as_ref().err()?.lacking()))));
+        let has_time = self.time_refusal();
+        let asked = self.asked.iter().map(|(question, answer)| match answer {
+            Ok(played) => {
+                let mut answer = figures(played);
+                if let Some(why) = &has_time {
+                    answer[TIME.key] = json!({ "not_answered": why });
+                }
+                json!({ "ask": question.text, "answer": answer, "marked": !self.off.is_empty() })
+            }
+            Err(why) => json!({ "ask": question.text, "not_answered": why }),
+        });
+        let off = self.off.iter().map(|off| {
+            json!({
+                "row": off.figure.name,
+                "recorded": { "least": off.recorded.0, "most": off.recorded.1 },
+                "twin": of_interval(off.twin),
+                "off_percent": off.share.is_finite().then_some(off.share * 100.0),
+            })
+        });
+        let counted = self.counted.as_ref().ok();
+        json!({
+            "recording": self.recording.folder.to_string_lossy(),
+            "recorded": of_recording(&self.recorded),
+            "unknown": Value::Object(unknown.collect()),
+            "repeats": self.repeats.iter().map(of_recording).collect::<Vec<_>>(),
+            "twin": self.twin.as_ref().map(figures),
+            "off": off.collect::<Vec<_>>(),
+            "distinct_pages": counted.filter(|counted| counted.is_floor()).map(|counted| counted.distinct()),
+            "distinct_pages_at_most": counted.map(|counted| counted.distinct()),
+            "asked": asked.collect::<Vec<_>>(),
+            "limits": limits(&self.recording),
+        })
+    }
+}
+
+fn of_interval(Interval { value, least, most }: Interval) -> Value {
+    json!({ "value": value, "least": least, "most": most })
+}
+
+fn of_recording(of: &[Verdict<u64>; 6]) -> Value {
+    let figures = Figures::NAMED.iter().zip(of);
+    Value::Object(figures.map(|(figure, of)| (figure.key.to_string(), json!(of.as_ref().ok()))).collect())
+}
+
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
+impl Off {
+    /// Whether it is too far for any answer.
+    fn is_far(&self) -> bool {
+        let (least, most) = self.recorded;
+        let far = least.saturating_sub(self.twin.most).max(self.twin.least.saturating_sub(most));
+        self.share > UNLIKE && far > self.figure.few
+    }
+
+    /// `refaults: the twin has 153,919, recorded 67,694, off by 122 %`.
+    fn told(&self) -> String {
+        let is_time = self.figure.key == TIME.key;
+        let (least, most) = self.recorded;
+        let recorded = match least == most {
+            true => value(least, is_time),
+            false => format!("{} to {}", value(least, is_time), value(most, is_time)),
+        };
+        format!(
+            "{}: twin {}, recorded {recorded}, off by {}, and {} is the most",
+            self.figure.name,
+            self.twin.shown(is_time),
+            figures::percent(self.share),
+            figures::percent(UNLIKE),
+        )
+    }
+}
+
+/// A value as people read it.
+pub fn value(value: u64, is_time: bool) -> String {
+    if is_time { figures::time(value) } else { figures::count(value) }
+}
+
+impl Interval {
+    /// The value as people read it, with its range if it has one.
+    pub fn shown(self, is_time: bool) -> String {
+        let show = |of: u64| value(of, is_time);
+        match self.least == self.most {
+            true => show(self.value),
+            false => format!("{} ({} to {})", show(self.value), show(self.least), show(self.most)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recording of reads, and one that stands for its repeat.
+    fn asked(questions: &[&str]) -> Ask {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/fixtures/twin/reads");
+        Ask {
+            recordings: vec![folder.clone(), folder],
+            questions: questions.iter().map(ToString::to_string).collect(),
+            ..Ask::default()
+        }
+    }
+
+    fn copy(of: &Answer) -> Answer {
+        Answer {
+            ask: of.ask.clone(),
+            recording: read(&of.ask).unwrap().0,
+            repeats: of.repeats.clone(),
+            recorded: of.recorded.clone(),
+            counted: of.counted.clone(),
+            twin: of.twin.clone(),
+            off: of.off.clone(),
+            asked: of.asked.clone(),
+            curve: of.curve.clone(),
+            extent: of.extent.clone(),
+        }
+    }
+
+    #[test]
+    fn twin_answer_with_a_wrong_sum_is_refused() {
+        let whole = ask(&asked(&["memory=-10%", "zswap=on"]), &()).unwrap();
+        assert!(whole.asked[0].1.is_ok() && whole.asked[1].1.is_err());
+        assert_eq!(serde_json::to_value(&whole).unwrap(), whole.json());
+        type Mutant = fn(&mut Answer);
+        let mutants: [(Mutant, &str); 8] = [
+            (|answer| drop(answer.asked.pop()), "2 questions were asked, and 1 others"),
+            (|answer| answer.repeats.clear(), "2 recordings, and 0 are repeats"),
+            (
+                |answer| {
+                    answer.recorded[2] = Ok(1);
+                    answer.repeats[0][2] = Ok(1);
+                },
+                "the twin misses [\"refaults\"], and [] are listed",
+            ),
+            (|answer| answer.twin = None, "without a twin"),
+            (
+                |answer| {
+                    answer.recorded[2] = Ok(1);
+                    answer.repeats = vec![answer.recorded.clone()];
+                    answer.off = answer.missed();
+                },
+                "no model answers",
+            ),
+            (|answer| answer.counted.as_mut().unwrap().again = u64::MAX, "came in again"),
+            (
+                |answer| {
+                    let twin = answer.twin.clone().unwrap();
+                    answer.curve = vec![(1, twin.clone()), (1, twin)];
+                },
+                "not ascending",
+            ),
+            (
+                |answer| answer.asked[0].1.as_mut().unwrap().figures.insertions += 1,
+                "memory=-10%: figures of none of its runs",
+            ),
+        ];
+        for (mutate, told) in mutants {
+            let mut mutant = copy(&whole);
+            assert_eq!(mutant.check(), Ok(()));
+            mutate(&mut mutant);
+            let error = mutant.check().unwrap_err();
+            assert!(error.contains(told), "{error}, expected {told}");
+        }
+    }
+
+    #[test]
+    fn twin_ask_without_a_recording_is_refused() {
+        let error = ask(&Ask::default(), &()).unwrap_err();
+        assert_eq!(error.to_string(), "recordings: found none, expected one or more");
+    }
+}
