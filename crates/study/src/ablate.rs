@@ -4,6 +4,8 @@
 //! every value, seed by seed. This tells what a mechanism is worth *among the others*. Done at every point of a grid, it tells whether it is
 //! worth that in another scenario. Mechanisms of memory tiers are parameters of the machine, and turned as well where it has tiers.
 
+pub mod crossover; // whole seams exchanged, in all combinations
+
 use pageout_engine::{Config, SWITCHES};
 use pageout_sim::scenario::Scenario;
 use serde_json::{Map, Value, json};

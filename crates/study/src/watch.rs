@@ -72,3 +72,8 @@ pub enum Stage<'a> {
         accesses: Option<u64>,
     },
 }
+
+/// What a study of a file is called where its progress is shown: the file's name without its folder.
+pub(crate) fn name_of(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

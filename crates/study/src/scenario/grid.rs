@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::json::merged;
 
 /// One combination: the scenario with a value of each key.
+#[derive(Debug)]
 pub struct Point {
     /// The values, a key each.
     pub settings: Vec<Setting>,

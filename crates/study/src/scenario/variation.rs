@@ -2,11 +2,14 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::source::Setting;
 use crate::error::Error;
 
 /// A key and several values of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Variation {
     /// The key, from the top of the scenario.
     pub key: String,

@@ -2,79 +2,63 @@
 
 use std::fmt::Write;
 
+use pageout_study::ablate::crossover::{Answer, CLASSIC, Combination, Crossover, mglru, signs, steps};
 use pageout_study::result::caveats;
 use pageout_study::result::effect::{self, FIGURES, Figure};
-use pageout_study::result::sign::{self, Signs};
+use pageout_study::result::sign;
 use pageout_study::result::spread::Paired;
 use pageout_study::scenario::grid;
-use serde_json::{Map, Value, json};
 
-use super::{CLASSIC, Combination, Crossover, SEAMS, combinations, lay_out, mglru, names};
+use super::{Report, lay_out};
 use crate::commands::ablate::untouched;
 use crate::print::{output, remarks, table};
 
-/// The signs of a combination against a corner.
-fn signs(points: &[Crossover], figure: &Figure, corner: Combination, cell: Combination) -> Signs {
-    let effects: Vec<Option<Paired>> =
-        points.iter().map(|point| figure.effect(point.runs(corner), point.runs(cell))).collect();
-    Signs::of(effects.iter().map(Option::as_ref))
-}
-
-/// One seam's step at all points: alone out of classic, and the last into MGLRU.
-struct Steps {
-    name: String,
-    from_classic: Vec<Option<Paired>>,
-    to_mglru: Vec<Option<Paired>>,
-}
-
-fn steps(points: &[Crossover], figure: &Figure) -> Vec<Steps> {
-    let by_point: Vec<_> = points.iter().map(|point| point.steps(figure)).collect();
-    let step = |at: usize| Steps {
-        name: by_point[0][at].name.clone(),
-        from_classic: by_point.iter().map(|steps| steps[at].in_classic).collect(),
-        to_mglru: by_point.iter().map(|steps| steps[at].in_mglru).collect(),
-    };
-    (0..SEAMS.len()).map(step).collect()
-}
-
-pub(super) fn to_text(points: &[Crossover]) -> String {
-    let Crossover { args, point, extent, .. } = &points[0];
-    let mut text = String::new();
-    if !point.scenario.question.is_empty() {
-        text += &output::wrap(&point.scenario.question, output::width(), "");
-        text.push('\n');
-    }
-    let _ = writeln!(
-        text,
-        "{}: classic's and MGLRU's choices at the four seams in all combinations, at {} points, {};\nall else as in {}. A \
+impl Report<'_> {
+    pub(super) fn over(&self) -> String {
+        let Answer { ask, extent, points } = self.answer;
+        let point = &points[0].point;
+        let mut text = String::new();
+        if !point.scenario.question.is_empty() {
+            text += &output::wrap(&point.scenario.question, output::width(), "");
+            text.push('\n');
+        }
+        let _ = writeln!(
+            text,
+            "{}: classic's and MGLRU's choices at the four seams in all combinations, at {} points, {};\nall else as in {}. A \
          cell: signs of the difference to classic / to MGLRU.",
-        args.scenario.display(),
-        points.len(),
-        extent.seeds_from(point.scenario.seed),
-        point.scenario.kernel.name()
-    );
-    text += &remarks::warning(extent);
-    text +=
-        &remarks::caveats(&caveats::of_rules(&points.iter().flat_map(Crossover::sides).collect::<Vec<_>>()));
-    text += &untouched(&point.scenario);
-    text += &remarks::points(points.iter().map(|point| &point.point));
-    for figure in FIGURES.iter().filter(|figure| points.iter().any(|point| point.is_shown(figure))) {
-        let _ = writeln!(text, "\n{}\n", effect::capitalised(figure.title));
-        text += &table::layout(&corners(points, figure), 1);
+            ask.scenario.display(),
+            points.len(),
+            extent.seeds_from(point.scenario.seed),
+            point.scenario.kernel.name()
+        );
+        text += &remarks::warning(extent);
+        text += &remarks::caveats(&caveats::of_rules(
+            &points.iter().flat_map(Crossover::sides).collect::<Vec<_>>(),
+        ));
+        text += &untouched(&point.scenario);
+        text += &remarks::points(points.iter().map(|point| &point.point));
+        for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {
+            let _ = writeln!(text, "\n{}\n", effect::capitalised(figure.title));
+            text += &table::layout(&corners(points, figure), 1);
+            text.push('\n');
+            let against = |corner: Combination, name: &str, cell: Combination| {
+                if cell == corner {
+                    name.to_string()
+                } else {
+                    signs(points, figure, corner, cell).to_string()
+                }
+            };
+            let matrix = lay_out(|cell| {
+                format!("{} / {}", against(CLASSIC, "CLASSIC", cell), against(mglru(), "MGLRU", cell))
+            });
+            text += &table::layout(&matrix, 2);
+            text.push('\n');
+            text += &table::layout(&step_table(points, figure), 1);
+        }
+        text += &output::failed(self.answer.failures().iter().map(ToString::to_string));
         text.push('\n');
-        let against = |corner: Combination, name: &str, cell: Combination| {
-            if cell == corner { name.to_string() } else { signs(points, figure, corner, cell).to_string() }
-        };
-        let matrix = lay_out(|cell| {
-            format!("{} / {}", against(CLASSIC, "CLASSIC", cell), against(mglru(), "MGLRU", cell))
-        });
-        text += &table::layout(&matrix, 2);
-        text.push('\n');
-        text += &table::layout(&step_table(points, figure), 1);
+        text + &sign::legend(extent.seeds)
     }
-    text += &output::failed(points.iter().flat_map(Crossover::failures).map(|failure| failure.to_string()));
-    text.push('\n');
-    text + &sign::legend(extent.seeds)
 }
 
 /// Both corners, a column a point, and how far MGLRU is from classic.
@@ -108,34 +92,4 @@ fn step_table(points: &[Crossover], figure: &Figure) -> Vec<Vec<String>> {
         }
     }
     rows
-}
-
-pub(super) fn to_json(points: &[Crossover]) -> Value {
-    let by_figure: Map<String, Value> = FIGURES
-        .iter()
-        .map(|figure| {
-            let cells = combinations().into_iter().map(|cell| {
-                let [lists, harvest, workingset, balance] = names(cell);
-                json!({
-                    "lists": lists,
-                    "harvest": harvest,
-                    "workingset": workingset,
-                    "balance": balance,
-                    "against_classic": signs(points, figure, CLASSIC, cell).json(),
-                    "against_mglru": signs(points, figure, mglru(), cell).json(),
-                })
-            });
-            let steps = steps(points, figure).into_iter().map(|step| {
-                json!({
-                    "step": step.name,
-                    "from_classic": Signs::of(step.from_classic.iter().map(Option::as_ref)).json(),
-                    "to_mglru": Signs::of(step.to_mglru.iter().map(Option::as_ref)).json(),
-                })
-            });
-            let value = json!({ "cells": cells.collect::<Vec<_>>(), "steps": steps.collect::<Vec<_>>() });
-            (figure.name.to_string(), value)
-        })
-        .collect();
-    let found = points.iter().map(|point| (&point.point, point.is_whole(), point.found()));
-    grid::points_json(points[0].head(), found, by_figure.into())
 }
