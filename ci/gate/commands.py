@@ -6,7 +6,7 @@
 
 A block that begins with ```console holds commands behind "$ ", continued by a backslash at the end of a line, each with its output below.
 A line "..." stands for any lines that are left out; between two lines without it nothing is. What a command prints on either stream
-counts, in the order in which it came; of a command with nothing below it, that it ends well. Each command of `pageout --help` has a heading in docs/commands.md.
+counts, in the order in which it came; of a command with nothing below it, that it ends well.
 Commands of a page run one after the other from a
 folder that has scenarios/, ground-truth/, docs/ and crates/ in it, so that files which one of them writes can be the next one's input; as many pages
 at a time as there are CPUs. A block with a line <!-- not run: REASON --> before it is not run, and counted. A command that ends with another code than 0 says so in a comment:
@@ -243,16 +243,6 @@ def check(pageout: str, page: Path, folder: str, is_to_write: bool) -> tuple[int
     return ran, left_out, stale
 
 
-def without_chapter(pageout: str) -> list[str]:
-    """Commands that no heading of docs/commands.md names."""
-    told = subprocess.run([pageout, "--help"], check=True, capture_output=True, text=True).stdout
-    listed = told.split("\nCommands:\n")[1].split("\n\n")[0]
-    named = re.findall(r"^  ([a-z-]+)", listed, re.MULTILINE)
-    headings = [line for line in Path(ROOT, "docs/commands.md").read_text().split("\n") if line.startswith("## ")]
-    chapters = {word.strip(",") for line in headings for word in line.split()[1:]}
-    return [name for name in named if name not in chapters and name != "help"]
-
-
 def main() -> None:
     arguments = sys.argv[1:]
     is_to_write = "--write" in arguments
@@ -261,8 +251,6 @@ def main() -> None:
     if not arguments:
         sys.exit(__doc__)
     pageout, pages = str(Path(arguments[0]).resolve()), arguments[1:] or PAGES
-    if missing := without_chapter(pageout):
-        sys.exit(f"docs/commands.md has no chapter of: {', '.join(missing)}")
 
     def checked(page: str) -> tuple[int, int, int]:
         with tempfile.TemporaryDirectory() as folder:

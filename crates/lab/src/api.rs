@@ -12,8 +12,8 @@ use clap::{CommandFactory, Parser};
 use serde_json::Value;
 
 use crate::cli::Cli;
+use crate::own;
 use crate::print::csv;
-use crate::{dispatch, own};
 
 /// What a command came to.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ pub fn call(words: &[OsString], stop: &Arc<AtomicBool>) -> Called {
     };
     HERE.set(Some(UnderWay { called: Called::default(), stop: Arc::clone(stop) }));
     own::look_after(&cli.own);
-    let done = dispatch(cli.command);
+    let done = cli.command.run();
     own::tell_fallbacks();
     let under_way = HERE.take().expect("only this function takes it");
     let mut called = under_way.called;

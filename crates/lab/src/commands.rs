@@ -1,4 +1,4 @@
-//! The commands of `pageout`, one file a command.
+//! The commands of `pageout`: one row and one module a command, with its arguments, its text and its page.
 
 pub(crate) mod run; // one scenario
 pub(crate) mod compare; // variants side by side
@@ -26,4 +26,78 @@ pub(crate) mod diff; // what happened between two snapshots of a kernel's counte
 pub(crate) mod trace; // `trace info` and `trace convert`
 pub(crate) mod keys; // the reference of a scenario's keys
 pub(crate) mod validate; // against a real kernel
-pub(crate) mod completions; // `completions` and `man`
+pub(crate) mod completions; // completions for shells
+pub(crate) mod man; // the manual page
+
+use clap::Subcommand;
+
+use crate::failure::Outcome;
+
+/// What is said of a command where it is not its own module that says it.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// The command's module, which has its name with `_` for `-`.
+    pub module: &'static str,
+    /// The heading of its chapter in `docs/commands.md`.
+    pub chapter: &'static str,
+    /// The function of the Python package that does the same.
+    pub python: Option<&'static str>,
+}
+
+/// Declares the commands, a row each, in the order of `pageout --help`: variant and arguments, module, chapter, function in Python.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $variant:ident($args:path) => $module:ident, chapter $chapter:literal $(, python $python:literal)?;)*) => {
+        /// What to do.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$attribute])* $variant($args),)*
+        }
+
+        impl Command {
+            /// Does it.
+            pub(crate) fn run(&self) -> Outcome {
+                match self {
+                    $(Command::$variant(args) => $module::run(args),)*
+                }
+            }
+        }
+
+        /// The rows of all commands.
+        pub const ROWS: &[Row] = &[
+            $(Row { module: stringify!($module), chapter: $chapter, python: commands!(@python $($python)?) },)*
+        ];
+    };
+    (@python) => { None };
+    (@python $python:literal) => { Some($python) };
+}
+
+commands! {
+    Run(run::args::RunArgs) => run, chapter "run", python "run";
+    Compare(compare::args::CompareArgs) => compare, chapter "compare", python "compare";
+    Predict(predict::args::PredictArgs) => predict, chapter "predict";
+    Ablate(ablate::args::AblateArgs) => ablate, chapter "ablate", python "ablate";
+    Bisect(bisect::args::BisectArgs) => bisect, chapter "bisect", python "bisect";
+    Coverletter(coverletter::args::CoverletterArgs) => coverletter, chapter "coverletter";
+    Crossover(crossover::args::CrossoverArgs) => crossover, chapter "crossover", python "crossover";
+    AdviseTier(advise_tier::args::AdviseTierArgs) => advise_tier, chapter "advise-tier", python "advise_tier";
+    Reproduce(reproduce::args::ReproduceArgs) => reproduce, chapter "reproduce";
+    Tour(tour::args::TourArgs) => tour, chapter "tour";
+    Replay(replay::args::ReplayArgs) => replay, chapter "replay", python "replay";
+    Bench(bench::args::BenchArgs) => bench, chapter "bench";
+    Sweep(sweep::args::SweepArgs) => sweep, chapter "sweep", python "sweep";
+    NewPolicy(new_policy::args::NewPolicyArgs) => new_policy, chapter "new-policy and check-policy";
+    CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy", python "check_policy";
+    Explain(explain::args::ExplainArgs) => explain, chapter "explain", python "explain";
+    Validate(validate::args::ValidateArgs) => validate, chapter "validate", python "validate";
+    WorkingSet(working_set::args::WorkingSetArgs) => working_set, chapter "working-set";
+    VmscanReport(vmscan_report::args::VmscanReportArgs) => vmscan_report, chapter "vmscan-report";
+    Diff(diff::args::DiffArgs) => diff, chapter "diff";
+    Record(record::args::RecordArgs) => record, chapter "record";
+    Twin(twin::args::TwinArgs) => twin, chapter "twin", python "twin";
+    Import(import::args::ImportArgs) => import, chapter "import";
+    Trace(trace::args::TraceArgs) => trace, chapter "trace";
+    Keys(keys::args::KeysArgs) => keys, chapter "keys, completions and man";
+    Completions(completions::CompletionsArgs) => completions, chapter "keys, completions and man";
+    #[command(hide = true)]
+    Man(man::ManArgs) => man, chapter "keys, completions and man";
+}

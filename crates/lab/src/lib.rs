@@ -26,13 +26,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
-use cli::{Cli, Command, TraceCommand};
-use commands::{
-    ablate, advise_tier, bench, bisect, check_policy, compare, completions, coverletter, crossover, diff,
-    explain, import, keys, new_policy, predict, record, replay, reproduce, sweep, tour, trace, twin,
-    validate, vmscan_report, working_set,
-};
-use failure::{Failure, Outcome};
+use cli::Cli;
+use failure::Failure;
 use print::{form, output, visible};
 
 pub use own::{MakePolicy, Watchdog, before_the_end, end_with_fault};
@@ -72,7 +67,7 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
     };
     own::look_after(&cli.own);
     let done = form::ask(&matches).map_err(Failure::from).and_then(|()| {
-        let done = dispatch(cli.command);
+        let done = cli.command.run();
         own::tell_fallbacks();
         // What there is of a result is written even so; what failed first is told.
         let written = form::finish();
@@ -88,46 +83,6 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
             }
             failure.code()
         }
-    }
-}
-
-fn dispatch(command: Command) -> Outcome {
-    match command {
-        Command::Run(args) => commands::run::run(&args),
-        Command::Compare(args) => compare::compare(&args),
-        Command::Predict(args) => predict::run(&args),
-        Command::Ablate(args) => ablate::ablate(&args),
-        Command::Bisect(args) => bisect::bisect(&args),
-        Command::Crossover(args) => crossover::crossover(&args),
-        Command::Coverletter(args) => coverletter::coverletter(&args),
-        Command::AdviseTier(args) => advise_tier::advise_tier(&args),
-        Command::Reproduce(args) => reproduce::reproduce(&args),
-        Command::Tour(args) => tour::tour(&args),
-        Command::Replay(args) => replay::replay(&args),
-        Command::Bench(args) => bench::bench(&args),
-        Command::Sweep(args) => sweep::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Validate(args) => validate::run(&args),
-        Command::WorkingSet(args) => working_set::run(&args),
-        Command::VmscanReport(args) => vmscan_report::run(&args),
-        Command::Diff(args) => diff::run(&args),
-        Command::Record(args) => record::record(&args),
-        Command::Twin(args) => twin::twin(&args),
-        Command::Import(args) => import::import(&args),
-        Command::Trace(TraceCommand::Info { trace, reading, output }) => {
-            trace::info(&trace, &reading, &output)
-        }
-        Command::Trace(TraceCommand::Convert { from, to, force, reading, output }) => {
-            trace::convert(&from, &to, force, &reading, &output)
-        }
-        Command::Trace(TraceCommand::Compressibility { what, compressor, sample, output }) => {
-            trace::compressibility(&what, compressor, sample, &output)
-        }
-        Command::NewPolicy(args) => new_policy::new_policy(&args),
-        Command::CheckPolicy(args) => check_policy::check_policy(&args),
-        Command::Keys(args) => keys::run(&args),
-        Command::Completions { shell } => completions::completions(shell),
-        Command::Man => completions::man(),
     }
 }
 

@@ -21,7 +21,7 @@ use pageout_sim::{Machine, Observer, TraceRecord};
 use pageout_study::scenario::nearest::nearest;
 use zstd::stream::write::Encoder;
 
-use crate::cli::RunArgs;
+use crate::commands::run::args::RunArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::streamed::Streamed;
 pub(crate) use ftrace::Dialect;

@@ -121,9 +121,9 @@ pub(crate) struct ParallelOptions {
 }
 
 /// Unless another number is asked for, everything runs with one seed.
-pub(super) const ONE_SEED: bool = false;
+pub(crate) const ONE_SEED: bool = false;
 /// Unless another number is asked for, everything runs with five seeds: small effects are told from noise.
-pub(super) const FIVE_SEEDS: bool = true;
+pub(crate) const FIVE_SEEDS: bool = true;
 
 /// With how many seeds everything runs: [`ONE_SEED`] or [`FIVE_SEEDS`].
 #[derive(Debug, Args)]
@@ -173,13 +173,13 @@ pub(crate) struct ReadingOptions {
 }
 
 /// A version of the kernel.
-pub(super) fn parse_version(text: &str) -> Result<Version, String> {
+pub(crate) fn parse_version(text: &str) -> Result<Version, String> {
     Version::parse(text)
         .ok_or_else(|| format!("`{text}` is no version of the kernel known here; {}", Version::KNOWN))
 }
 
 /// The word for a kind of lists.
-pub(super) fn parse_lists(text: &str) -> Result<Lists, String> {
+pub(crate) fn parse_lists(text: &str) -> Result<Lists, String> {
     Lists::by_name(text).ok_or_else(|| format!("`{text}` is neither `classic` nor `mglru`"))
 }
 

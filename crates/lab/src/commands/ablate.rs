@@ -3,6 +3,7 @@
 //! `crossover.rs` tells what a mechanism would be worth with other lists or another balance, `ablate/over.rs` whether it is worth that in another
 //! scenario.
 
+pub(crate) mod args; // what can be asked
 mod over;
 mod page; // effects as bars
 
@@ -19,16 +20,16 @@ use pageout_study::scenario::switches::{self, Knob, Turn};
 use pageout_study::scenario::variation::one_way_to_vary_the_seed;
 use serde_json::{Value, json};
 
-use crate::cli::AblateArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::summary::percentages;
 use crate::print::{output, remarks, table};
 use crate::report::{Picture, check_name};
+use args::AblateArgs;
 
 /// Runs the scenario as it is and with each switch turned, and prints the effects; all that at every point of a grid, if one
 /// is asked for. Values that fail are shown as such, and the exit code says that not everything is there.
-pub(crate) fn ablate(args: &AblateArgs) -> Outcome {
+pub(crate) fn run(args: &AblateArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }

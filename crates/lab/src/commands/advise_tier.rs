@@ -1,5 +1,6 @@
 //! `pageout advise-tier`: how much of its memory a workload can have on slower memory ([`pageout_study::advise_tier`]), as a page of advice.
 
+pub(crate) mod args; // what can be asked
 mod page; // the same as a page
 
 use std::fmt::Write;
@@ -11,17 +12,18 @@ use pageout_study::advise_tier::{Advice, Asked, Begun, Ratio, Ready};
 use pageout_study::scenario::source::Source;
 use serde_json::Value;
 
-use crate::cli::{AdviseTierArgs, load};
+use crate::cli::load;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, is_seen};
 use crate::print::{figures, output, signals, table};
 use crate::report::{Picture, check_name};
+use args::AdviseTierArgs;
 
 /// A command that takes as many seconds more says so, whoever looks.
 const ANNOUNCED_S: f64 = 10.0;
 
 /// Sweeps ratio, device and source, turns knobs at the best, and prints a page of advice.
-pub(crate) fn advise_tier(args: &AdviseTierArgs) -> Outcome {
+pub(crate) fn run(args: &AdviseTierArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }

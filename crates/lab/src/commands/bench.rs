@@ -6,6 +6,7 @@
 //! ```
 //! A process each, so that memory and CPU time are one's own: threads of the page cache that read ahead or reclaim count to it.
 
+pub(crate) mod args; // what can be asked
 #[cfg(target_os = "linux")]
 mod load; // which pages are read
 #[cfg(target_os = "linux")]
@@ -21,12 +22,12 @@ mod rounds; // who reads when
 #[cfg(target_os = "linux")]
 mod told; // what came of it
 
-use crate::cli::BenchArgs;
 use crate::failure::Outcome;
+use args::BenchArgs;
 
 /// Measures.
 #[cfg(target_os = "linux")]
-pub(crate) fn bench(args: &BenchArgs) -> Outcome {
+pub(crate) fn run(args: &BenchArgs) -> Outcome {
     if args.reader { reader::run() } else { rounds::run(args) }
 }
 

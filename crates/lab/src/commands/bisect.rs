@@ -1,5 +1,6 @@
 //! `pageout bisect`: which rule changed the result between two versions of the kernel ([`pageout_study::bisect`]), as a table, JSON and a page.
 
+pub(crate) mod args; // what can be asked
 mod page; // a bar a rule
 
 use std::fmt::Write;
@@ -11,14 +12,15 @@ use pageout_study::result::effect;
 use pageout_study::scenario::source::{Setting, Source};
 use serde_json::json;
 
-use crate::cli::{BisectArgs, load};
+use crate::cli::load;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{figures, output, remarks, signals, table};
 use crate::report::{Picture, check_name};
+use args::BisectArgs;
 
 /// Runs both versions, finds the figure that differs, turns every rule that differs, and prints what each brings.
-pub(crate) fn bisect(args: &BisectArgs) -> Outcome {
+pub(crate) fn run(args: &BisectArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }

@@ -1,5 +1,6 @@
 //! `pageout check-policy`: whether a policy of the user's own keeps the contract (`pageout_policy::check`).
 
+pub(crate) mod args; // what can be asked
 use std::path::Path;
 
 use pageout_policy::Listed;
@@ -8,13 +9,13 @@ use pageout_study::scenario::nearest::nearest;
 use serde_json::json;
 
 use crate::api;
-use crate::cli::CheckPolicyArgs;
 use crate::failure::{Failure, Outcome};
 use crate::own;
 use crate::print::output;
+use args::CheckPolicyArgs;
 
 /// Checks a policy, and says what it does wrong.
-pub(crate) fn check_policy(args: &CheckPolicyArgs) -> Outcome {
+pub(crate) fn run(args: &CheckPolicyArgs) -> Outcome {
     if !api::is_call() {
         own::guard();
     }

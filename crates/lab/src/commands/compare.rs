@@ -6,6 +6,7 @@
 //!   no --vary                      the scenario's own variants, and below them what it expects
 //! ```
 
+pub(crate) mod args; // what can be asked
 mod page; // differences as bars
 
 use std::collections::btree_map::Entry;
@@ -28,7 +29,6 @@ use pageout_study::scenario::source::{Source, VARY};
 use pageout_study::scenario::variation::one_way_to_vary_the_seed;
 use serde_json::{Value, json};
 
-use crate::cli::CompareArgs;
 use crate::commands::expectations::{outcome, to_text as expected_text};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
@@ -36,11 +36,12 @@ use crate::print::summary::TRUNCATED;
 use crate::print::summary::percentages;
 use crate::print::{figures, output, remarks, table};
 use crate::report::{Picture, check_name};
+use args::CompareArgs;
 
 /// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
 /// failures are told on standard error, and the exit code says that not everything is there. One that fails as the scenario says
 /// is as expected.
-pub(crate) fn compare(args: &CompareArgs) -> Outcome {
+pub(crate) fn run(args: &CompareArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }

@@ -1,31 +1,29 @@
-//! `pageout completions` and `pageout man`: shell completions and the manual page, made from the definition of the command line.
+//! `pageout completions`: completions for shells, made from the definition of the command line.
 
-use clap::CommandFactory;
+use clap::{Args, CommandFactory};
 
 use crate::cli::Cli;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::print::output;
 
-/// Prints completions for `shell`.
-pub(crate) fn completions(shell: clap_complete::Shell) -> Outcome {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "pageout", &mut text);
-    output::print(&String::from_utf8_lossy(&text))
+const EXAMPLES: &str = "\
+Examples:
+  pageout completions bash > ~/.local/share/bash-completion/completions/pageout
+  # into a folder of fpath
+  pageout completions zsh > ~/.zfunc/_pageout
+  pageout completions fish > ~/.config/fish/completions/pageout.fish";
+
+/// Print shell completions.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    shell: clap_complete::Shell,
 }
 
-/// Prints the manual page with all commands in it.
-pub(crate) fn man() -> Outcome {
-    let mut command = Cli::command();
-    command.build();
+/// Prints completions for a shell.
+pub(crate) fn run(args: &CompletionsArgs) -> Outcome {
     let mut text = Vec::new();
-    let page = clap_mangen::Man::new(command.clone());
-    page.render(&mut text).map_err(Failure::writing)?;
-    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
-        let page = clap_mangen::Man::new(subcommand.clone());
-        let title = format!(".SH COMMAND {}\n", subcommand.get_name().to_uppercase());
-        text.extend_from_slice(title.as_bytes());
-        page.render_description_section(&mut text).map_err(Failure::writing)?;
-        page.render_options_section(&mut text).map_err(Failure::writing)?;
-    }
+    clap_complete::generate(args.shell, &mut Cli::command(), "pageout", &mut text);
     output::print(&String::from_utf8_lossy(&text))
 }

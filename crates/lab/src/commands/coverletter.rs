@@ -1,18 +1,19 @@
 //! `pageout coverletter`: what a change helps, what it hurts and what is noise over many scenarios ([`pageout_study::letter`]), as the cover letter
 //! of a patch has it.
 
+pub(crate) mod args; // what can be asked
 mod text; // the letter
 
 use pageout_study::letter::{self, Answer, Ask};
 use pageout_study::{Error, figures};
 
-use crate::cli::CoverletterArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{output, signals};
+use args::CoverletterArgs;
 
 /// Runs every scenario without the change and with it, and prints the letter. What can't be compared is named in it, and the exit code says so.
-pub(crate) fn coverletter(args: &CoverletterArgs) -> Outcome {
+pub(crate) fn run(args: &CoverletterArgs) -> Outcome {
     let ask = Ask {
         paths: args.paths.clone(),
         switches: args.switches.clone(),

@@ -1,5 +1,6 @@
 //! `pageout crossover`: the mechanisms of the two families of Linux exchanged ([`pageout_study::ablate::crossover`]), as tables and JSON.
 
+pub(crate) mod args; // what can be asked
 mod over; // at every point of a grid
 
 use std::fmt::Write;
@@ -12,15 +13,15 @@ use pageout_study::result::effect::{self, FIGURES, Figure};
 use pageout_study::result::spread::Paired;
 use serde_json::Value;
 
-use crate::cli::CrossoverArgs;
 use crate::commands::ablate::untouched;
 use crate::failure::Outcome;
 use crate::print::progress::Terminal;
 use crate::print::summary::percentages;
 use crate::print::{output, remarks, table};
+use args::CrossoverArgs;
 
 /// Runs all combinations and prints how they compare with both corners; all that at every point of a grid, if one is asked for.
-pub(crate) fn crossover(args: &CrossoverArgs) -> Outcome {
+pub(crate) fn run(args: &CrossoverArgs) -> Outcome {
     let ask = Ask {
         scenario: args.scenario.clone(),
         changes: args.options.changes(),

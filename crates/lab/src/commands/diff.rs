@@ -1,13 +1,14 @@
 //! `pageout diff`: what happened between two snapshots of a kernel's counters ([`pageout_study::diff`]), as sentences, tables and JSON.
 
+pub(crate) mod args; // what can be asked
 mod report; // sentences and tables
 
 use anyhow::anyhow;
 use pageout_study::diff::{self, Ask};
 
-use crate::cli::DiffArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::output;
+use args::DiffArgs;
 use report::Report;
 
 /// Reads both snapshots and prints what happened between them.

@@ -1,5 +1,6 @@
 //! `pageout explain`: why a page is where it is, or why the last evicted pages were evicted ([`pageout_study::explain`]), as text and JSON.
 
+pub(crate) mod args; // what can be asked
 mod text; // a story as lines, one a step
 mod phrase; // a step in words
 
@@ -10,10 +11,10 @@ use pageout_study::explain::{self, About, Answer, Ask, PageReport, Run};
 use pageout_truth::story::Story;
 use serde_json::Value;
 
-use crate::cli::ExplainArgs;
 use crate::failure::Outcome;
 use crate::print::output;
 use crate::print::progress::Terminal;
+use args::ExplainArgs;
 
 /// Runs the scenario as often as the question needs, and prints the stories.
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {

@@ -1,5 +1,6 @@
 //! `pageout import`: what other tools wrote, as a trace to replay.
 
+pub(crate) mod args; // what can be asked
 mod losses; // what a tool says that it lost
 mod sources; // from a line to accesses, one reader a format
 
@@ -11,15 +12,15 @@ use anyhow::{Context, anyhow, bail, ensure};
 use pageout_workload::trace::PgtWriter;
 use serde_json::json;
 
-use crate::cli::{ImportArgs, ImportFormat};
 use crate::failure::{Failure, Outcome};
 use crate::print::unfinished::Unfinished;
 use crate::print::{figures, output, progress};
+use args::{ImportArgs, ImportFormat};
 use losses::Losses;
 use sources::Source;
 
 /// Reads `args.from` line by line, and writes what it accesses.
-pub(crate) fn import(args: &ImportArgs) -> Outcome {
+pub(crate) fn run(args: &ImportArgs) -> Outcome {
     let to = &args.output_file;
     if to.exists() && !args.force {
         return Err(Failure::Input(anyhow!("{} exists; --force replaces it", to.display())));

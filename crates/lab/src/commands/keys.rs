@@ -1,5 +1,6 @@
 //! `pageout keys`: the reference of scenario keys, and of textbook policies.
 
+pub(crate) mod args; // what can be asked
 mod at; // what held in a version
 mod policy; // textbook policies, which `replay --policy` takes
 
@@ -10,9 +11,9 @@ use pageout_sim::{device, hints, memory};
 use pageout_study::scenario::nearest::nearest;
 use serde_json::{Value, json};
 
-use crate::cli::KeysArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::output;
+use args::KeysArgs;
 
 /// Prints the keys asked for.
 pub(crate) fn run(args: &KeysArgs) -> Outcome {

@@ -1,13 +1,14 @@
 //! `pageout new-policy`: a project for a policy of the user's own, with a first-in-first-out one to change and a test of the contract.
 
+pub(crate) mod args; // what can be asked
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::cli::NewPolicyArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::output;
+use args::NewPolicyArgs;
 
 /// A file of a project: its path there, and its text.
 type File = (&'static str, &'static str);
@@ -23,7 +24,7 @@ const C: &[File] = files!("c": "Makefile", "README.md", "policy.c");
 const PYTHON: &[File] = files!("python": "README.md", "policy.py");
 
 /// Writes the project, and says what to do next.
-pub(crate) fn new_policy(args: &NewPolicyArgs) -> Outcome {
+pub(crate) fn run(args: &NewPolicyArgs) -> Outcome {
     let name = args.name.as_str();
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_word);

@@ -3,6 +3,7 @@
 //! A figure is worth something as a prediction only if it was there first, says how far it may be off, and can be checked. So the page has its time
 //! and the program's commit, ranges over what is not known, and the commands by which someone with a kernel finds out.
 
+pub(crate) mod args; // what can be asked
 use std::fmt::Write;
 use std::path::Path;
 
@@ -11,10 +12,10 @@ use pageout_study::result::{caveats, notes};
 use pageout_truth::predict::{self, Answer, Ask, Claim};
 use serde_json::Value;
 
-use crate::cli::PredictArgs;
 use crate::failure::Outcome;
 use crate::print::progress::{Terminal, name_of};
 use crate::print::{output, remarks};
+use args::PredictArgs;
 
 /// The program that predicts: another one may have other rules.
 const BUILD: &str = concat!("pageout ", env!("CARGO_PKG_VERSION"), ", commit ", env!("PAGEOUT_COMMIT"));

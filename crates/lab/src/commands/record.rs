@@ -1,11 +1,12 @@
 //! `pageout record`: options, progress and what is said of the result. The recording itself is made in `pageout-record`.
 
-use crate::cli::RecordArgs;
+pub(crate) mod args; // what can be asked
 use crate::failure::{Failure, Outcome};
+use args::RecordArgs;
 
 /// Records, or says what could be.
 #[cfg(target_os = "linux")]
-pub(crate) fn record(args: &RecordArgs) -> Outcome {
+pub(crate) fn run(args: &RecordArgs) -> Outcome {
     linux::record(args)
 }
 

@@ -1,5 +1,6 @@
 //! `pageout replay`: the shortest way from a trace to an answer. Each size is a scenario made in memory.
 
+pub(crate) mod args; // what can be asked
 mod bench; // textbook policies, and several policies or traces in one table
 mod tenants; // several that share a memory
 mod curve;
@@ -29,13 +30,13 @@ use pageout_workload::trace::{self, Footprint, Interpretation, Loaded, Part, Req
 use pageout_workload::{ReadOptions, TraceError};
 use serde_json::{Value, json};
 
-use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
 use crate::commands::trace::{read_table, remark_interpretation};
 use crate::failure::{Failure, Outcome};
 use crate::own;
 use crate::print::progress::{Terminal, name_of};
 use crate::print::{figures, output, progress, remarks, table};
 use crate::report::{Picture, check_name};
+use args::{ChannelArg, ReplayArgs, SwapArg};
 use readahead::Bound;
 use setup::{Accesses, Setup};
 
@@ -46,7 +47,7 @@ pub(super) const PAGES_MIN: u64 = 64;
 const PERCENTAGES_TOLD: usize = 12;
 
 /// Replays traces under every policy at every size, and prints the table, or the curve.
-pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
+pub(crate) fn run(args: &ReplayArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }

@@ -2,6 +2,7 @@
 //!
 //! A row that does not hold is a finding. So the exit code tells whether all runs ended, and nothing of the rows.
 
+pub(crate) mod args; // what can be asked
 mod page; // the table as a page
 
 use std::fmt::Write;
@@ -15,14 +16,14 @@ use pageout_study::result::notes;
 use pageout_study::result::spread::Spread;
 use serde_json::{Value, json};
 
-use crate::cli::ReproduceArgs;
 use crate::failure::Outcome;
 use crate::print::progress::Terminal;
 use crate::print::{output, remarks, table};
 use crate::report::{Picture, check_name};
+use args::ReproduceArgs;
 
 /// Runs a chapter's experiments at each of its sides, and prints the table.
-pub(crate) fn reproduce(args: &ReproduceArgs) -> Outcome {
+pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
     if args.list {
         return list(args);
     }

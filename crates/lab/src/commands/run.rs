@@ -1,5 +1,6 @@
 //! `pageout run`: one scenario, one result.
 
+pub(crate) mod args; // what can be asked
 mod page; // where the tasks' time went, and the machine over time, as pictures
 
 use std::path::Path;
@@ -17,8 +18,8 @@ use pageout_study::scenario::source::Source;
 use pageout_study::{Error, Stage, Watcher};
 use serde_json::json;
 
+use crate::cli::OutputOptions;
 use crate::cli::load;
-use crate::cli::{OutputOptions, RunArgs};
 use crate::commands::trace::remark_interpretation;
 use crate::commands::vmscan_report::Listener;
 use crate::failure::{Failure, Outcome};
@@ -28,6 +29,7 @@ use crate::print::timeline::Timeline;
 use crate::print::{output, outputs, remarks};
 use crate::report::{Picture, check_name};
 use crate::tracing::Tracing;
+use args::RunArgs;
 use page::Seen;
 
 /// As often as an event may recur.

@@ -1,5 +1,6 @@
 //! `pageout sweep`: cells of a plan, run into a folder by as many as like to, and the folder as one table.
 
+pub(crate) mod args; // what can be asked
 mod guarded; // cells of own policies, in processes of their own
 mod run; // from cells to rows
 
@@ -13,12 +14,12 @@ use pageout_study::Watcher;
 use pageout_study::sweep::{Cell, Parts, Plan, Row, rows};
 use serde_json::{Value, json};
 
-use crate::cli::SweepArgs;
 use crate::commands::replay::readahead::is_below;
 use crate::failure::{Failure, Outcome};
 use crate::own;
 use crate::print::progress::Terminal;
 use crate::print::{figures, output, signals, table};
+use args::SweepArgs;
 
 /// What the folder says of the sweep that runs into it.
 const PLAN: &str = "plan.json";

@@ -1,19 +1,20 @@
 //! `pageout tour`: five publications and what holds of them ([`pageout_study::tour`]), as a story, JSON and a page.
 
+pub(crate) mod args; // what can be asked
 mod page; // the tour as a page
 mod text; // a stop as a terminal has it
 
 use pageout_study::tour::{self, Ask};
 use serde_json::Value;
 
-use crate::cli::TourArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{output, signals};
 use crate::report::{Picture, check_name};
+use args::TourArgs;
 
 /// Runs the stops one after the other, and prints each as soon as it is done.
-pub(crate) fn tour(args: &TourArgs) -> Outcome {
+pub(crate) fn run(args: &TourArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }

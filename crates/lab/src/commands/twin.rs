@@ -1,5 +1,6 @@
 //! `pageout twin`: a recorded machine next to its simulation, and answers to "what if" ([`pageout_study::twin`]), as text, JSON and a page.
 
+pub(crate) mod args; // what can be asked
 mod page; // recorded and simulated as pictures
 mod told; // what the recording is of and counts, in sentences
 
@@ -8,14 +9,14 @@ use std::path::Path;
 use pageout_study::result::variants::Extent;
 use pageout_study::twin::{self, Answer, Ask, Figures, Played, value};
 
-use crate::cli::TwinArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{figures, output, table};
 use crate::report::{Picture, check_name};
+use args::TwinArgs;
 
 /// Plays the twin and prints it.
-pub(crate) fn twin(args: &TwinArgs) -> Outcome {
+pub(crate) fn run(args: &TwinArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }

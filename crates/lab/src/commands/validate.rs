@@ -1,15 +1,16 @@
 //! `pageout validate`: recorded runs beside simulated ones ([`pageout_truth::validate`]), as tables and JSON.
 
+pub(crate) mod args; // what can be asked
 mod outcomes; // a line for each recorded outcome
 mod report; // the tables of runs with counters
 
 use pageout_truth::validate::{self, Ask, Compared};
 
-use crate::cli::ValidateArgs;
 use crate::commands::explain;
 use crate::failure::Outcome;
 use crate::print::output;
 use crate::print::progress::Terminal;
+use args::ValidateArgs;
 
 /// Compares the recorded runs in a directory with simulated ones; fails if any falls short or can't be played.
 pub(crate) fn run(args: &ValidateArgs) -> Outcome {

@@ -1,6 +1,7 @@
 //! `pageout vmscan-report`: who reclaimed on a real kernel, how long tasks were stalled by it, and what it came to
 //! ([`pageout_study::vmscan_report`]), as tables, JSON, a page, and the text of the kernel's own script.
 
+pub(crate) mod args; // what can be asked
 mod text; // tables to read
 mod page; // pictures
 mod script; // the text of the kernel's own script
@@ -9,11 +10,11 @@ mod live; // from the tracepoints of a run to sums
 use anyhow::anyhow;
 use pageout_study::vmscan_report::{self, Ask, Reading};
 
-use crate::cli::{ReportLayout, VmscanReportArgs};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{figures, output};
 use crate::report::{Picture, check_name};
+use args::{ReportLayout, VmscanReportArgs};
 pub(super) use live::{Heard, Listener};
 
 /// Single calls that the script's list of latencies has room for.

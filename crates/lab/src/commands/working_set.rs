@@ -1,13 +1,14 @@
 //! `pageout working-set`: how much memory machines have in use ([`pageout_study::working_set`]), as tables and JSON.
 
+pub(crate) mod args; // what can be asked
 mod report; // tables
 
 use pageout_study::working_set::{self, Ask};
 
-use crate::cli::WorkingSetArgs;
 use crate::failure::Outcome;
 use crate::print::output;
 use crate::print::progress::Terminal;
+use args::WorkingSetArgs;
 use report::Report;
 
 /// Reads the dumps and prints the working sets, or the machines in the order in which a job should land on them.

@@ -18,6 +18,22 @@ fn numbers(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn each_command_has_its_chapter() {
+    let page = page("docs/commands.md");
+    let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    for row in pageout_lab::commands::ROWS {
+        assert!(
+            headings.contains(&row.chapter),
+            "{}: docs/commands.md has no `## {}`",
+            row.module,
+            row.chapter
+        );
+    }
+    let is_of_a_row = |heading: &&str| pageout_lab::commands::ROWS.iter().any(|row| row.chapter == *heading);
+    assert!(headings.iter().filter(|heading| is_of_a_row(heading)).count() > 20);
+}
+
+#[test]
 fn figures_of_the_results_index_stand_in_their_pages() {
     let mut rows = 0;
     let mut missing = Vec::new();

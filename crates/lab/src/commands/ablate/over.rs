@@ -11,7 +11,7 @@ use pageout_study::result::sign;
 use pageout_study::scenario::grid;
 
 use super::{below_seams, not_run, refusals, untouched};
-use crate::cli::AblateArgs;
+use crate::commands::ablate::args::AblateArgs;
 use crate::print::{output, remarks, table};
 
 /// Figures whose sizes are shown at each point.

@@ -6,7 +6,7 @@ use pageout_study::scenario::grid;
 use pageout_study::scenario::source::Source;
 
 use super::effects;
-use crate::cli::AblateArgs;
+use crate::commands::ablate::args::AblateArgs;
 use crate::report::{Bar, Bars, Page, Part, Table};
 
 /// Bars of one figure.

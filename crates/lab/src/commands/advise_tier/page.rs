@@ -3,7 +3,7 @@
 use pageout_study::advise_tier::Advice;
 use pageout_study::scenario::source::Source;
 
-use crate::cli::AdviseTierArgs;
+use crate::commands::advise_tier::args::AdviseTierArgs;
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit, scenario};
 
 pub(super) fn page(source: &Source, args: &AdviseTierArgs, advice: &Advice) -> Page {

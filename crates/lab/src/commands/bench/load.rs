@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use pageout_workload::generator::{Pattern, Uniform, Zipf};
 use pageout_workload::{Access, AccessStream, trace};
 
-use crate::cli::BenchArgs;
+use crate::commands::bench::args::BenchArgs;
 use crate::commands::trace::{read_options, remark_interpretation};
 use crate::print::{figures, signals};
 

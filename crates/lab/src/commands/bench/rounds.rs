@@ -19,7 +19,7 @@ use super::subject::{PAGE, Subject};
 use super::told::{Measured, OfWay};
 use super::ways::{self, OURS, WAYS};
 use crate::api;
-use crate::cli::BenchArgs;
+use crate::commands::bench::args::BenchArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::{figures, output, progress, signals};
 use crate::rivals;

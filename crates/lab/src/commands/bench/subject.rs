@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use rustix::fs::{Advice, fadvise, fstatfs, statvfs};
 
 use super::load::{Load, PAGES_MAX};
-use crate::cli::BenchArgs;
+use crate::commands::bench::args::BenchArgs;
 use crate::failure::Failure;
 use crate::print::{figures, progress, signals};
 

@@ -3,7 +3,7 @@
 use pageout_study::scenario::source::Source;
 
 use super::{Bisection, change_text, heading, left_out, rows};
-use crate::cli::BisectArgs;
+use crate::commands::bisect::args::BisectArgs;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 
 pub(super) fn page(source: &Source, args: &BisectArgs, found: &Bisection) -> Page {

@@ -8,7 +8,7 @@ use pageout_study::result::variants::Extent;
 use pageout_study::scenario::source::Source;
 
 use super::{Column, Figures, difference, rows, sides, told};
-use crate::cli::CompareArgs;
+use crate::commands::compare::args::CompareArgs;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 
 /// Bars of one variant.

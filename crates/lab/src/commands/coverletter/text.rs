@@ -8,7 +8,7 @@ use pageout_study::letter::{Answer, NARROW_PERCENT, Repeat, groups};
 use pageout_study::result::effect::capitalised;
 use pageout_study::result::metrics::Unit;
 
-use crate::cli::CoverletterArgs;
+use crate::commands::coverletter::args::CoverletterArgs;
 use crate::print::form::{Form, form};
 use crate::print::{figures, output, table};
 

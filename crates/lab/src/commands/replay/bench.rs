@@ -16,7 +16,7 @@ use pageout_workload::trace::Interpretation;
 use serde_json::Value;
 
 use super::{Accesses, Figures, PAGES_MIN, Point, Setup, check, pages};
-use crate::cli::ReplayArgs;
+use crate::commands::replay::args::ReplayArgs;
 use crate::commands::trace::remark_interpretation;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, name_of};
@@ -422,7 +422,7 @@ fn told(sampled: &SampledFrom) -> String {
 impl ReplayArgs {
     /// Options given that concern the machine alone.
     fn of_machine(&self) -> Vec<&'static str> {
-        use crate::cli::{ChannelArg, SwapArg};
+        use crate::commands::replay::args::{ChannelArg, SwapArg};
         let given = [
             ("--channel", self.channel != ChannelArg::File),
             ("--writes", self.writes),

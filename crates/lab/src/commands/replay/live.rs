@@ -21,7 +21,7 @@ use pageout_workload::{Access, AccessStream, ReadOptions, TraceError};
 use serde_json::{Value, json};
 
 use super::{PAGES_MIN, loaded, pages};
-use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
+use crate::commands::replay::args::{ChannelArg, ReplayArgs, SwapArg};
 use crate::commands::trace::{read_options, remark_interpretation};
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;

@@ -14,7 +14,7 @@ use pageout_workload::trace::Loaded;
 
 use super::has_neighbours;
 use super::setup::Setup;
-use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
+use crate::commands::replay::args::{ChannelArg, ReplayArgs, SwapArg};
 use crate::print::figures;
 use crate::print::output;
 use crate::print::progress::{Terminal, name_of};

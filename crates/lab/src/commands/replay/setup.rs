@@ -11,7 +11,7 @@ use pageout_sim::scenario::{
 };
 use pageout_workload::trace::{Footprint, Loaded};
 
-use crate::cli::{ChannelArg, ReplayArgs, SwapArg};
+use crate::commands::replay::args::{ChannelArg, ReplayArgs, SwapArg};
 
 /// The cgroup that the replaying task runs in.
 const MEMCG: &str = "/replay";

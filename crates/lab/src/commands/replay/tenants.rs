@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::bench::check_options;
 use super::setup::{Accesses, Setup};
 use super::{PAGES_MIN, check, pages};
-use crate::cli::ReplayArgs;
+use crate::commands::replay::args::ReplayArgs;
 use crate::commands::trace::remark_interpretation;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, bar, name_of};

@@ -18,7 +18,7 @@ use pageout_study::result::run_result::{DelaysResult, RunResult, TaskResult, Tie
 use pageout_study::result::samples::{Extent, Level, Load, Sampled, Samples, ZswapSize};
 use pageout_study::scenario::source::Source;
 
-use crate::cli::RunArgs;
+use crate::commands::run::args::RunArgs;
 use crate::commands::vmscan_report::Heard;
 use crate::print::figures;
 use crate::print::summary::{kill_told, summary};

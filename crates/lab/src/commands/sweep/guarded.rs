@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::run::{Sweep, Take, failed};
 use crate::api;
-use crate::cli::SweepArgs;
+use crate::commands::sweep::args::SweepArgs;
 use crate::own;
 use crate::print::output;
 use crate::print::progress::Terminal;

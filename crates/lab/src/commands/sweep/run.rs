@@ -21,8 +21,11 @@ use pageout_workload::trace::{self, Loaded, Requests};
 use serde_json::{Value, json};
 
 use super::{BUILD, guarded};
-use crate::cli::{Cli, Command, ReplayArgs, SweepArgs};
+use crate::cli::Cli;
+use crate::commands::Command;
+use crate::commands::replay::args::ReplayArgs;
 use crate::commands::replay::{PAGES_MIN, Point, check, pages, setup::Setup};
+use crate::commands::sweep::args::SweepArgs;
 use crate::own;
 use crate::print::progress::Terminal;
 

@@ -17,7 +17,8 @@ use pageout_sim::scenario::{Deciles, Share};
 use serde_json::{Value, json};
 
 use super::memory::{self, Page, Region};
-use crate::cli::{Compressor, OutputOptions};
+use crate::cli::OutputOptions;
+use crate::commands::trace::args::Compressor;
 use crate::failure::Outcome;
 use crate::print::{figures, output, progress, table};
 

@@ -4,7 +4,7 @@ use pageout_cache::curve::sampling::PAGES_MIN;
 use pageout_study::bench::{NotSampled, Question, Trace};
 
 use super::{Shown, told};
-use crate::cli::ReplayArgs;
+use crate::commands::replay::args::ReplayArgs;
 use crate::print::progress::name_of;
 use crate::print::{figures, output, table};
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::{ONE_SEED, PageOptions, RepeatOptions, RunOptions};
+use crate::cli::options::{ONE_SEED, PageOptions, RepeatOptions, RunOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pageout advise-tier web.toml
   # a trace, read by one task through an open file
@@ -28,8 +28,14 @@ counts of accesses at a 1024th; each page, and each access to it, stands for 102
 each access stands for 64 to other pages of its kind, and what a page goes through, such as a fault, is not multiplied. Half of it with twice
 the ops is the check.";
 
-/// Arguments of `advise-tier`.
+/// How much of a workload's memory may be slower, what has to find its hot pages there, and which knobs matter.
+///
+/// The workload runs with all its memory fast, and then with parts of it slower: at each ratio, on each class of memory,
+/// with each way to notice hot pages. The answer is the least fast memory that loses little enough, how far that is from
+/// a placement that knew all accesses beforehand, and what each knob changes there. What the scenario says of nodes,
+/// demotion and promotion is put aside.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct AdviseTierArgs {
     /// The scenario file, or a recorded trace
     #[arg(value_hint = ValueHint::FilePath)]

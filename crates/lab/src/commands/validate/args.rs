@@ -6,9 +6,9 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
 use pageout_truth::input::Input;
 
-use super::options::{OutputOptions, ParallelOptions};
+use crate::cli::options::{OutputOptions, ParallelOptions};
 
-/// Arguments of `validate`.
+/// Check the simulator against counters recorded on a real kernel.
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
     /// The directory with the recorded runs

@@ -6,9 +6,9 @@ use clap::{Args, ValueHint};
 use pageout_study::scenario::switches::Wanted;
 use pageout_study::scenario::variation::Variation;
 
-use super::options::{FIVE_SEEDS, PageOptions, RepeatOptions, RunOptions, VariantOption};
+use crate::cli::options::{FIVE_SEEDS, PageOptions, RepeatOptions, RunOptions, VariantOption};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   # all switches of the scenario's profile
   pageout ablate web.toml
@@ -25,8 +25,18 @@ Examples:
 Runs are compared seed by seed. An effect is marked `~` if the 95 % confidence interval of its mean contains 0: it may be
 noise. More seeds (--repeat) narrow it. A value with which the scenario fails is shown as failed, and the exit code is 1.";
 
-/// Arguments of `ablate`.
+/// Turn every mechanism of the reclaim policy alone, and say what that changes.
+///
+/// A policy is a set of switches in four seams: harvest (how accessed bits are found), lru (which lists, who is next),
+/// workingset (what a refault means), balance (anonymous against file memory). The scenario runs as it is, and once more
+/// for every other value of every switch, each with several seeds. The table has a line for each value. A mechanism that
+/// can be turned off without harm has not earned its place in this scenario. It may in another, or in this one with more
+/// memory: --over shows for which values of a key an effect keeps its sign.
+///
+/// "Looked at" counts every page that reclaim takes into its hands or sorts. pgscan counts fewer: it leaves out active
+/// pages, and under generations pages that are only sorted.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct AblateArgs {
     /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::options::OutputOptions;
+use crate::cli::options::OutputOptions;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   # text of ftrace, of `trace-cmd report` or of `perf script`
   pageout import trace.txt -o reads.pgt
@@ -19,8 +19,11 @@ For text of the kernel record `filemap:mm_filemap_get_pages` (Linux 6.12), and `
 Formats that `replay` reads by itself (pageout help replay) need no import.
 Exit code 2 with a trace: the text says that events were lost, so accesses are missing in it.";
 
-/// Arguments of `import`.
+/// Turn what other tools recorded into a trace to replay: text of ftrace and perf, blkparse, lackey, lines of bpftrace.
+///
+/// What the source does not tell (hits, writes) is said with the result. Lines that can't be read are counted, with the first of them.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ImportArgs {
     /// The file to read
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]

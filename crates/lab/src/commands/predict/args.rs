@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_study::scenario::variation::Variation;
 
-use super::options::{FIVE_SEEDS, RepeatOptions, RunOptions};
+use crate::cli::options::{FIVE_SEEDS, RepeatOptions, RunOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pageout predict scenarios/predictions/02-loop-limit.toml --out loop.md
   pageout predict web.toml --vary kernel.lists=classic,mglru \\
@@ -17,8 +17,15 @@ Examples:
 --unknown is for what the one who will check knows, or nobody: how many pages of its own text a program has in its group, when statistics
 are flushed (kernel.memcg.stat_flush_phase), how fast the disk is. Each of its values is run with each seed.";
 
-/// Arguments of `predict`.
+/// Write down what a kernel will do before it does: a page with ranges, time and commit, and the commands to check it.
+///
+/// The scenario's variants, or combinations of --vary, are the columns. Each is run with several seeds and with all values of --unknown, which are
+/// of what nobody knows beforehand. A figure is the middle one of these runs, with the least and the most of them: a kernel outside of that
+/// range refutes it. What the scenario expects is a claim, with the share of runs in which it comes true.
+///
+/// The page is Markdown. It ends with commands that set a kernel up as the scenario says and make the accesses, and with a table for what came of it.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
     /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]

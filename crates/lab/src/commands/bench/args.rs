@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_sim::scenario::{SEED_MAX, Size};
 
-use super::options::{OutputOptions, ReadingOptions};
+use crate::cli::options::{OutputOptions, ReadingOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   # Zipf over a file four times the budget
   pageout bench
@@ -30,8 +30,12 @@ whose limit is the budget and what the processes take by themselves; where none 
 A file of one's own is only read. The one that is made has no name, and is gone with the program, however that ends.
 `cargo run --release -p pageout-bench` takes the same options, and has caches of others beside this one.";
 
-/// Arguments of `bench`.
+/// Read a real file through the live page cache, and beside it through the kernel's, with as little memory.
+///
+/// The live page cache (the crate `pageout`) is this program's reclaim with real memory and direct I/O. Throughput and CPU time are told round by round beside
+/// those of buffered reads, a mapping, direct reads and plain memory, with latencies, bytes read from the device, and memory that was taken.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
     /// The file to read; without one a file is made (--size)
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]

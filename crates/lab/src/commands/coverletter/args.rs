@@ -8,9 +8,9 @@ use pageout_study::letter::Repeat;
 use pageout_study::scenario::source::Setting;
 use pageout_study::scenario::switches::{Knob, Turn};
 
-use super::options::{ParallelOptions, RunOptions};
+use crate::cli::options::{ParallelOptions, RunOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   # a first look, in five minutes
   pageout coverletter --switch kernel.memcg.stat_flush=live --fast
@@ -30,8 +30,13 @@ Both have a row, and all others are compared.";
 /// The most seeds where their number is found out, unless another is given.
 const SEEDS_MOST: u32 = 40;
 
-/// Arguments of `coverletter`.
+/// What a change helps, what it hurts and what is noise, over all scenarios, as the cover letter of a patch has it.
+///
+/// The change is a rule at another value (--switch), or another build of this program (--against). Every scenario that the program brings along, or
+/// each that is named, runs without it and with it, with the same seeds. The letter has 72 columns: base, patched, the change in percent with its
+/// 95 % interval, a section for each group of scenarios with its geometric means, and how noise was judged. What could not be compared is named.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct CoverletterArgs {
     /// Scenario files, or folders of them; all that the program brings along if there are none
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_sim::scenario::{Size, TimeSpan};
 
-use super::options::{OutputOptions, ParallelOptions};
+use crate::cli::options::{OutputOptions, ParallelOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 A plan is the product of its lists, less what [[except]] names:
   traces = [\"traces/*.oracleGeneral.zst\"]         # or scenarios = [\"scenarios/*.toml\"]; from the plan's folder
   policy = [\"lru\", \"s3-fifo\", \"opt\", \"classic@6.12\"]
@@ -31,8 +31,12 @@ Examples:
 A key stands for all that a cell's result depends on: the trace's bytes, policy, parameters, memory, seed, settings, and which build of pageout runs
 it. If a policy of the machine reads a trace ahead, cells of opt are added: the bound. Shards count from 0, and may share a folder. A cell that fails is a row with its error; it is not run again.";
 
-/// Arguments of `sweep`.
+/// Run traces or scenarios times policies times sizes times seeds into a folder, on one machine or on many.
+///
+/// A plan is a TOML file. Cells that are in the folder are not run again, so the same command goes on after whatever ended it. Parts of the
+/// folder are whole or not there. --shard I/N takes a part of the cells; all shards together are the whole. --collect makes one table of it.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct SweepArgs {
     /// The plan, a TOML file
     #[arg(value_name = "PLAN.toml", value_hint = ValueHint::FilePath, required_unless_present_any = ["status", "collect"])]

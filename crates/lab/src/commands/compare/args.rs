@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_study::scenario::variation::Variation;
 
-use super::options::{ONE_SEED, PageOptions, RepeatOptions, RunOptions};
+use crate::cli::options::{ONE_SEED, PageOptions, RepeatOptions, RunOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pageout compare web.toml --vary kernel.profile=classic@6.12,lru
   pageout compare web.toml --vary memcg./web.memory.max=64MiB,128MiB,256MiB
@@ -17,8 +17,18 @@ Examples:
 With --repeat N every variant runs with N seeds; a value is then mean ± standard deviation. Runs are compared seed by seed:
 a difference is marked `~` if the 95 % confidence interval of its mean contains 0, so that it may be noise. One seed has no marks.";
 
-/// Arguments of `compare`.
+/// Run variants of a scenario side by side.
+///
+/// Every --vary gives one key several values. Each combination is a column, and the first is the base. The others are
+/// compared with it in percent, as kernel cover letters do, or in percentage points (pp) where figures are percentages.
+/// Variants run in parallel; results do not depend on that.
+///
+/// Copies of a task count as one. Their accesses, misses and throughput are added up; runtime, time in direct reclaim and
+/// waiting are means.
+///
+/// Without --vary the scenario's own variants (`[[variant]]`) are run, and its expectations (`[[expect]]`) are checked.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
     /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]

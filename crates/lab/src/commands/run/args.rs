@@ -6,10 +6,10 @@ use clap::{Args, ValueHint};
 use pageout_sim::scenario::TimeSpan;
 use pageout_study::result::columns::DEFAULT_COLUMNS;
 
-use super::options::{PageOptions, RunOptions, VariantOption};
+use crate::cli::options::{PageOptions, RunOptions, VariantOption};
 use crate::tracing::Dialect;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pageout run scenarios/zipf-under-limit.toml
   pageout run web.toml --set memcg./web.memory.max=64MiB
@@ -24,8 +24,12 @@ Examples:
   # only check the file
   pageout run web.toml --check";
 
-/// Arguments of `run`.
+/// Run a scenario and summarise what happened.
+///
+/// A scenario is a TOML file: machine, kernel settings, cgroups, devices, tasks, timed events. `pageout keys` lists
+/// everything that it may contain. The files in scenarios/ are examples, each with the question it answers.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("over_time").args(["timeline", "trace", "report"]).multiple(true))]
 pub(crate) struct RunArgs {
     /// The scenario file, or - for standard input

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   # in Rust; then: cd mine && cargo run --release -- replay TRACE --policy mine,s3-fifo
   pageout new-policy mine
@@ -15,8 +15,12 @@ Examples:
   # in Python; then: cd mine && python mine.py
   pageout new-policy mine --python";
 
-/// Arguments of `new-policy`.
+/// Write a project for a policy of your own, which runs without a fork: beside the others in replay and sweep, and in the machine.
+///
+/// It has a first-in-first-out policy to change, a test of the contract, and a README. In Rust it is a program of its own that has every command of
+/// pageout; in C a shared library for this one; in Python a class for the package `pageout`.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct NewPolicyArgs {
     /// The policy's name, and that of the folder: lower-case letters, digits, - and _, a letter first
     #[arg(value_name = "NAME")]

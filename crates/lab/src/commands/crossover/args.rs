@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_study::scenario::variation::Variation;
 
-use super::options::{FIVE_SEEDS, RepeatOptions, RunOptions};
+use crate::cli::options::{FIVE_SEEDS, RepeatOptions, RunOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pageout crossover web.toml
   pageout crossover web.toml --set kernel.lru.executable_protection=false --repeat 10
@@ -19,8 +19,15 @@ Examples:
       | .against_classic.pages_read'
 Two lists have no oldest generation. There `oldest_generation` means that refaults are only counted.";
 
-/// Arguments of `crossover`.
+/// Exchange the mechanisms of classic reclaim and MGLRU in all 32 combinations.
+///
+/// Two lists or generations; accessed bits by the reverse map alone, by page-table walks, with a Bloom filter, with
+/// look-around; refaults by distance or by the oldest generation; types balanced by cost or by feedback. Each cell is
+/// compared with both natural corners. Below that is what one step at one seam does alone: as the first step away from
+/// classic, and as the last step to MGLRU. Last comes the interaction: what the four do together beyond the sum of each
+/// alone.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct CrossoverArgs {
     /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use super::options::{OutputOptions, ReadingOptions};
+use crate::cli::options::{OutputOptions, ReadingOptions};
 
 const INFO_EXAMPLES: &str = "\
 Examples:
@@ -32,6 +32,13 @@ lzo-rle, which zram takes where nothing else is set, is not among them: no libra
 zram of Linux 6.18, on C source and the heap of a Python program, lz4 here comes to the same within 0.4 %, and lzo-rle to 4 % and 10 % less
 than that, so lz4 is the one to take for it.
 What is printed last goes into a [[task.object]], or a [[swap]] of kind zram.";
+
+/// Look into traces, and convert them.
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    pub(crate) command: TraceCommand,
+}
 
 /// What to do with traces.
 #[derive(Debug, Subcommand)]

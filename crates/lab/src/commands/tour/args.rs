@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::{OutputOptions, PageOptions, ParallelOptions};
+use crate::cli::options::{OutputOptions, PageOptions, ParallelOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   # all five stops, and a page to show
   pageout tour --report tour.html
@@ -15,8 +15,13 @@ Examples:
   pageout tour --json | jq '.stops[] | {name, held, not_held, not_decided}'
 Rows that do not hold are no error. The exit code is 1 if a run failed; the other stops are printed then, too.";
 
-/// Arguments of `tour`.
+/// Five publications on page reclaim and memory tiers, each with its table beside ours, in three minutes.
+///
+/// A stop is an experiment of a chapter of `reproduce` at a size that fits: what was claimed, on which machine, the published rows beside ours,
+/// which of them hold, and the command for more. A row whose interval is too wide for a verdict is not decided at this size, and does not count as
+/// held. Nothing but the program is needed. Each stop is printed when it is done; a signal ends the tour with the stops that are.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct TourArgs {
     /// A tour of your own, FILE.toml, instead of the program's; start from scenarios/chapters/tour.toml
     #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath)]

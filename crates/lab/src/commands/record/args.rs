@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::OutputOptions;
+use crate::cli::options::OutputOptions;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples, as root:
   # which sources there are, and what each tells
   pageout record --check
@@ -25,8 +25,14 @@ already), file_calls.csv (where files were synced, truncated and deleted, and wh
 pages were missed), rooms.csv (how many pages files had whenever the group was full), samples.csv (what the group held). Names of files are in it: --anonymize leaves them out.
 Losses are counted, here and in recording.toml.";
 
-/// Arguments of `record`.
+/// Record what programs of this machine do with their files, hits too, and all that a twin of it needs.
+///
+/// Reads the kernel's tracepoints of the page cache, through an instance of tracefs of its own that nobody else sees and that goes at the end.
+/// Filters are in the kernel: only the tasks of the cgroup, processes or command are told of, and those that they make. Linux 6.12 and later tells each
+/// buffered read with its pages; earlier ones tell what comes in. Of mapped files faults are told, of anonymous memory how much there is.
+/// Contents are never read. Needs root; --check says what this machine gives, and what is lost by what it lacks.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct RecordArgs {
     /// Try each source and say whether it is there; record nothing
     #[arg(long, conflicts_with_all = ["into", "cgroup", "pid", "command"])]

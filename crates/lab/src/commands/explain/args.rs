@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::RunOptions;
+use crate::cli::options::RunOptions;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 FILE:PAGE is a page of a [[file]]. TASK/OBJECT:PAGE is a page of a task's object, such as server/0:17.
 Objects are numbered in the order of the scenario. Copies of a task are TASK.0, TASK.1 ...
 Objects and pages are counted from 0.
@@ -17,8 +17,12 @@ Examples:
   pageout explain web.toml --page data.db:1024 --set kernel.profile=mglru@6.12
   pageout explain web.toml --evictions 100 --json | jq '.pages[] | .page'";
 
-/// Arguments of `explain`.
+/// Why a page is where it is: step by step, with the rule that decided and the numbers it compared.
+///
+/// Tells of one page (--page), or of the last evictions (--evictions). Runs are deterministic. So the scenario is run
+/// again, and what happens to these pages is noted. Memory does not grow with the run, and asking changes no result.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("question").required(true).args(["page", "evictions"]))]
 pub(crate) struct ExplainArgs {
     /// The scenario file, or - for standard input

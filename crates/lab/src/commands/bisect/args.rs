@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_engine::{Lists, Version};
 
-use super::options::{
+use crate::cli::options::{
     FIVE_SEEDS, PageOptions, RepeatOptions, RunOptions, VariantOption, parse_lists, parse_version,
 };
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pageout bisect web.toml --from 6.1 --to 6.12
   pageout bisect web.toml --from 6.12 --to 6.18 --lists mglru --judge-by refaults_file
@@ -19,8 +19,14 @@ Examples:
   pageout keys kernel --at 6.8
 Runs are compared seed by seed. What a rule brings alone, and what is gone without it, are shares of the whole change.";
 
-/// Arguments of `bisect`.
+/// Which rule changed the result between two versions of the kernel.
+///
+/// The scenario runs in both versions. Rules that differ between them are then turned one by one: each alone in the older version, and all but
+/// it in the newer one, each with several seeds. A rule that brings the change alone, and without which it is gone, did it. Where no
+/// single rule does, sets of rules are tried, smaller and smaller ones (delta debugging), until none of a set can be left out.
+/// What is not known of a version is said with the rule.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct BisectArgs {
     /// The scenario file, or - for standard input
     #[arg(value_hint = ValueHint::FilePath)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::OutputOptions;
+use crate::cli::options::OutputOptions;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 A file's name names its machine: web1@2026-11-22T10:00.lru_gen is one of several dumps of web1,
 in the order of their names (9:00 is before 10:00); web1.lru_gen is of web1, too. Files of different
 names are different machines. Only if the name is the kernel's own or a time, the directory names the
@@ -23,8 +23,18 @@ Generations are only as young as the last aging. For a window of 2 minutes let e
 minute; if it ages more often, the oldest of its four generations is within the window, and that one
 also holds everything older.";
 
-/// Arguments of `working-set`.
+/// What machines have in use, from their dumps of /sys/kernel/debug/lru_gen, and where a new job would fit.
+///
+/// A generation says between which two moments the use of its pages was last seen. So the memory in use within a window
+/// has a lower and an upper bound. Both are printed, or one figure when they agree, by type and by cgroup (its own pages,
+/// without those of its children). Idle is the rest. Several dumps of a machine show where it is heading; the latest one
+/// counts.
+///
+/// Use since the last aging is not counted, nor is use by read(2): it makes no page younger, so such files look idle.
+/// Dumps of Linux 6.1 to 6.16 are read, lru_gen or lru_gen_full. One file that is no whole dump is an error for all,
+/// unless --skip-bad leaves it out. But a dump has no end mark: whole rows that are missing at its end are not noticed.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct WorkingSetArgs {
     /// Dumps of lru_gen, directories of them, or - for standard input
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]

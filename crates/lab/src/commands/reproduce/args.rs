@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueHint};
 
-use super::options::{PageOptions, ParallelOptions, RunOptions};
+use crate::cli::options::{PageOptions, ParallelOptions, RunOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   # the chapters, their experiments and sizes
   pageout reproduce --list
@@ -20,8 +20,15 @@ Examples:
   pageout reproduce my/chapter.toml
 Rows that are not held are no error. The exit code is 1 if a run failed; the other rows are printed then, too.";
 
-/// Arguments of `reproduce`.
+/// Run the experiments of a publication, and print its table beside ours, row by row.
+///
+/// A chapter says what was published, which figures of ours are it, and which scenarios show it. Each scenario runs at every
+/// side of the comparison (such as the kernel before and after), with several seeds. A row is held if the sign of its change
+/// is right for nine seeds of ten, and the mean change is between half and twice the published one. What is not held is
+/// shown like the rest, with the command that shows why where that is known. Sizes and constants that a publication leaves
+/// open were fixed before any row was looked at.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReproduceArgs {
     /// A chapter, one of --list; or a file of your own, FILE.toml, whose scenarios lie where it says
     #[arg(value_name = "CHAPTER", required_unless_present = "list", value_hint = ValueHint::FilePath)]

@@ -7,9 +7,9 @@ use pageout_sim::scenario::{Device, SEED_MAX, Size};
 use pageout_study::bench::WarmUp;
 use pageout_study::scenario::traces::TRACE_MEMORY;
 
-use super::options::{OutputOptions, PageOptions, ParallelOptions, ReadingOptions};
+use crate::cli::options::{OutputOptions, PageOptions, ParallelOptions, ReadingOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pageout replay w92.oracleGeneral.zst --memory 30%
   pageout replay io.csv --memory 5%,10%,20%,40%,80%
@@ -32,8 +32,12 @@ A percentage is of the distinct pages that the trace touches, as in a scenario. 
 memory is the limit of that cgroup (memory.max). The kernel's own memory is not charged to it (kernel.memcg.kmem = false); a
 scenario has it charged unless it says otherwise. All else has the defaults of a scenario.";
 
-/// Arguments of `replay`.
+/// Replay traces against memory of one or several sizes under one or several policies, without a scenario file.
+///
+/// Prints miss ratio, runtime, device reads and refaults for each size, and for several sizes the curve. Several policies stand in one
+/// table, those of textbooks and those of the machine; `opt` is the bound that none can pass.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
     /// The trace file, or several
     #[arg(required = true, value_name = "TRACE", value_hint = ValueHint::FilePath)]

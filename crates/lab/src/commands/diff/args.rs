@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::OutputOptions;
+use crate::cli::options::OutputOptions;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   cat /proc/vmstat > before; sleep 60; cat /proc/vmstat > after
   pageout diff before after --interval 60s
@@ -16,8 +16,13 @@ Examples:
   pageout diff /proc/pressure/memory
 Exit code 2 with a report: counters went back, so the figures are not all there is.";
 
-/// Arguments of `diff`.
+/// What happened between two snapshots of /proc/vmstat, or of a cgroup's memory.stat, and what that means.
+///
+/// Counters (what happened) and gauges (what there is) are told apart, counters with rates if the time is known. Sentences say
+/// what they mean: how hard reclaim works, who waits for it, how much of what it frees is needed again, swapping, huge pages,
+/// compaction, tiers; each with the figures that it rests on. Counters that went back and names that are not known are named.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct DiffArgs {
     /// The earlier snapshot
     #[arg(value_hint = ValueHint::FilePath)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::options::{OutputOptions, PageOptions, ParallelOptions};
+use crate::cli::options::{OutputOptions, PageOptions, ParallelOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   # is the twin like the machine?
   pageout twin rec
@@ -27,8 +27,14 @@ Questions, each a row; + joins changes of one:
   swap=on|off                   whether memory of programs may go to swap: a range, from none of it there to all of it
   zswap=on|off                  told where nothing was swapped; else it hangs on which memory of programs is used, which is not recorded";
 
-/// Arguments of `twin`.
+/// A recorded machine, simulated: its counters beside the recorded ones, and what if it had less memory, another policy, another disk.
+///
+/// Plays what `pageout record` has recorded on a machine with its limit, settings and disk. Each counter stands beside the recorded one, with the
+/// difference; what could not be modelled is named. What is not known (what else the group holds from moment to moment, when statistics are flushed) is
+/// varied, and figures have the interval that it makes. With --ask the same accesses meet another machine. Which answers the recording can't carry
+/// is said with the reason.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct TwinArgs {
     /// The folder of a recording; further ones are repeats of it, which say how much the machine differs from itself
     #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::options::{OutputOptions, PageOptions};
+use crate::cli::options::{OutputOptions, PageOptions};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pageout vmscan-report ground-truth/ftrace/ft-global.classic.t.txt.zst
   pageout vmscan-report ground-truth/ftrace/ft-global.mglru.t.txt.zst --report reclaim.html
@@ -19,8 +19,18 @@ A call's time is from its begin to its end, so it contains waiting for the CPU. 
 direct reclaim's share of user + system + stalled time (say --cpu-time), and kswapd's of the elapsed time.
 Exit code 2 with a report: lines were skipped, so the figures are not all there is.";
 
-/// Arguments of `vmscan-report`.
+/// Who reclaimed on a real kernel, how long tasks were stalled by it, and why: from the text of a trace.
+///
+/// Reads events of vmscan as /sys/kernel/tracing/trace, `trace-cmd report` and `perf script` print them, from the kernel of 2010
+/// to today's: a file, one compressed with zstd, standard input (-), or a trace.dat, if trace-cmd is installed. Of each task it tells calls
+/// of direct reclaim and at a cgroup's limit, how long they took, pages scanned, reclaimed and written; the same of kswapd;
+/// whether what was freed was needed again, if events of filemap are there; the longest calls with what took the time, off the CPU
+/// surely if sched_switch is there; and the rows of the kernel's own trace-vmscan-postprocess. Several traces
+/// stand side by side.
+///
+/// The trace is read once, in constant memory. Lines that cannot be read are counted by reason.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct VmscanReportArgs {
     /// Texts of traces, or - for standard input
     #[arg(required = true, value_name = "TRACE", value_hint = ValueHint::FilePath)]

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::options::{OutputOptions, parse_lists, parse_version};
+use crate::cli::options::{OutputOptions, parse_lists, parse_version};
 use pageout_engine::{Lists, Version};
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   pageout keys
   # those whose name contains this
@@ -18,8 +18,9 @@ Examples:
   pageout keys kernel --at 6.8
   pageout keys device --json";
 
-/// Arguments of `keys`.
+/// The reference of all keys a scenario may contain, and of textbook policies: meaning, unit, range, default, and why that default.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct KeysArgs {
     /// Only keys whose path contains this; `policy`, or the name of one, for textbook policies
     pub(crate) filter: Option<String>,
