@@ -98,6 +98,9 @@ impl fmt::Display for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
+        if let Error::Write(error) = error {
+            return Failure::Output(error);
+        }
         match (&error, signals::came()) {
             (Error::SeedsPastLargest { first, repeat }, _) => Failure::Input(anyhow::anyhow!(
                 "--repeat {repeat}: from seed {first} it counts up past the largest, {SEED_MAX}; start with a smaller seed"

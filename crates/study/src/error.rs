@@ -51,6 +51,9 @@ pub enum Error {
     /// Who watched had the runs end ([`crate::Watcher::stop`]).
     #[error("{0}")]
     Interrupted(String),
+    /// A result can't be written.
+    #[error("cannot write the result: {0}")]
+    Write(io::Error),
     /// Runs failed, each for its reason.
     #[error("{heading}{}", lines(failures))]
     Runs {
@@ -84,7 +87,7 @@ impl Error {
                     | RunError::Guest { .. }
             ),
             Error::Failed(failed) => failed.is_input,
-            Error::Interrupted(_) => false,
+            Error::Interrupted(_) | Error::Write(_) => false,
             // One run's bad input makes it a fault of the input, as it is where that run is alone.
             Error::Runs { failures, .. } => failures.iter().any(|failure| failure.is_input),
         }
@@ -93,13 +96,19 @@ impl Error {
 
 /// Says what was to be done when something failed.
 pub(crate) trait During<T> {
-    /// An error of the input: what was to be done, and why it can't be.
+    /// An error of the input: what was to be done, and why it can't be where that is known.
     fn during(self, what: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
 impl<T, E: StdError + 'static> During<T> for Result<T, E> {
     fn during(self, what: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|error| Error::Asked(format!("{}: {}", what(), told(&error))))
+    }
+}
+
+impl<T> During<T> for Option<T> {
+    fn during(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+        self.ok_or_else(|| Error::Asked(what()))
     }
 }
 

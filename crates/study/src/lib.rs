@@ -53,6 +53,8 @@ pub mod twin; // a recorded machine, simulated: its counters, and what if
 pub mod reproduce; // a published table beside ours, and which rows hold
 pub mod explain; // why a page is where it is, or was evicted
 pub mod tour; // an experiment of each of several chapters
+pub mod compressibility; // what pages compress to
+pub mod import; // what other tools wrote, as a trace
 pub mod diff; // what happened between two snapshots of a kernel's counters
 pub mod vmscan_report; // who reclaimed on a real kernel, and how long tasks were stalled
 pub mod working_set; // what machines have in use, and where a job would fit

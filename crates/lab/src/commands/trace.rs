@@ -4,7 +4,6 @@ pub(crate) mod args; // what can be asked
 mod compressibility; // what pages compress to
 mod convert;
 mod info;
-mod memory; // the pages of a file or a process
 mod options;
 
 pub(crate) use options::{read_options, read_table, remark_interpretation};

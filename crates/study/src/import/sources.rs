@@ -9,9 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{bail, ensure};
 use pageout_kerneltext::ftrace::parse_line;
 use pageout_workload::Access;
+
+use crate::error::{Error, bail, ensure};
 
 const PAGE: u64 = 4096;
 /// Pages of a program's memory that stay neighbours. Its address space has holes, which a trace does not.
@@ -43,7 +44,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    fn number(&mut self, name: &str) -> anyhow::Result<u32> {
+    fn number(&mut self, name: &str) -> Result<u32, Error> {
         if let Some(&number) = self.by_name.get(name) {
             return Ok(number);
         }
@@ -68,13 +69,13 @@ pub(super) enum Piece {
 
 impl Source {
     #[cfg(target_os = "linux")]
-    pub(super) fn events(tells_reads: bool) -> anyhow::Result<Source> {
+    pub(super) fn events(tells_reads: bool) -> Result<Source, Error> {
         let importer = Box::new(pageout_record::Importer::new(!tells_reads));
         Ok(Source::Events { importer, tells_reads })
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn events(_: bool) -> anyhow::Result<Source> {
+    pub(super) fn events(_: bool) -> Result<Source, Error> {
         bail!("events of the kernel are imported on Linux")
     }
 
@@ -86,7 +87,7 @@ impl Source {
         Source::Lackey { regions: BTreeMap::new() }
     }
 
-    pub(super) fn lines(pattern: &str) -> anyhow::Result<Source> {
+    pub(super) fn lines(pattern: &str) -> Result<Source, Error> {
         let pattern = pieces(pattern)?;
         let has = |name: &str| pattern.contains(&Piece::Field(name.to_string()));
         ensure!(has("page") != has("offset"), "--pattern has to have {{page}} or {{offset}}, and not both");
@@ -95,7 +96,7 @@ impl Source {
     }
 
     /// Reads a line; whether it was one of those that count, or none if it says nothing by design.
-    pub(super) fn line(&mut self, line: &str, out: &mut Vec<Access>) -> anyhow::Result<Option<bool>> {
+    pub(super) fn line(&mut self, line: &str, out: &mut Vec<Access>) -> Result<Option<bool>, Error> {
         if line.trim().is_empty() || line.starts_with('#') {
             return Ok(None);
         }
@@ -177,7 +178,7 @@ fn push(object: u32, first: u64, last: u64, write: bool, out: &mut Vec<Access>) 
     true
 }
 
-fn blkparse(line: &str, objects: &mut Objects, out: &mut Vec<Access>) -> anyhow::Result<Option<bool>> {
+fn blkparse(line: &str, objects: &mut Objects, out: &mut Vec<Access>) -> Result<Option<bool>, Error> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [device, _, _, _, _, action, kind, rest @ ..] = &words[..] else { return Ok(Some(false)) };
     let is_device = device
@@ -228,7 +229,7 @@ fn lackey(line: &str, regions: &mut BTreeMap<u64, u64>, out: &mut Vec<Access>) -
 }
 
 /// The pieces of a pattern. Errors: a field that is not known, or two without text between them.
-fn pieces(pattern: &str) -> anyhow::Result<Vec<Piece>> {
+fn pieces(pattern: &str) -> Result<Vec<Piece>, Error> {
     const FIELDS: [&str; 7] = ["file", "page", "offset", "bytes", "op", "pid", "time"];
     let (mut pieces, mut rest) = (Vec::new(), pattern);
     while let Some(at) = rest.find('{') {
@@ -276,7 +277,7 @@ fn of_fields(
     found: &BTreeMap<&str, &str>,
     objects: &mut Objects,
     out: &mut Vec<Access>,
-) -> anyhow::Result<bool> {
+) -> Result<bool, Error> {
     let number = |name: &str| {
         let text = found.get(name)?;
         match text.strip_prefix("0x") {

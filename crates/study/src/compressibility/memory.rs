@@ -14,8 +14,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
 use pageout_engine::PAGE_SIZE;
+
+use crate::error::{During, Error, bail, ensure};
 
 /// A page.
 pub(super) type Page = [u8; PAGE_SIZE as usize];
@@ -31,25 +32,25 @@ pub(super) struct Region {
 }
 
 /// What is to be read: a file, or the memory of a process if it is a number.
-pub(super) fn regions(what: &Path, sample: u64) -> anyhow::Result<Vec<Region>> {
+pub(super) fn regions(what: &Path, sample: u64) -> Result<Vec<Region>, Error> {
     match what.to_str().filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())) {
         Some(pid) => process(pid, sample),
         None => Ok(vec![file(what, sample)?]),
     }
 }
 
-fn file(path: &Path, sample: u64) -> anyhow::Result<Region> {
+fn file(path: &Path, sample: u64) -> Result<Region, Error> {
     let name = path.display().to_string();
-    let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {name}"))?;
+    let metadata = std::fs::metadata(path).during(|| format!("cannot read {name}"))?;
     ensure!(metadata.is_file(), "{name} is no regular file");
     ensure!(metadata.len() > 0, "{name} is empty: there is no page in it");
-    let mut file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+    let mut file = File::open(path).during(|| format!("cannot read {name}"))?;
     let pages = metadata.len().div_ceil(PAGE_SIZE);
     let mut read = Vec::new();
     for page in spread(pages, sample) {
         let mut bytes: Page = [0; PAGE_SIZE as usize];
-        file.seek(SeekFrom::Start(page * PAGE_SIZE)).with_context(|| format!("cannot read {name}"))?;
-        read_up_to(&mut file, &mut bytes).with_context(|| format!("cannot read {name}"))?;
+        file.seek(SeekFrom::Start(page * PAGE_SIZE)).during(|| format!("cannot read {name}"))?;
+        read_up_to(&mut file, &mut bytes).during(|| format!("cannot read {name}"))?;
         read.push(bytes);
     }
     Ok(Region { name, pages, sample: read })
@@ -78,19 +79,19 @@ const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const SHARED_OR_FILE: u64 = 1 << 61;
 
-fn process(pid: &str, sample: u64) -> anyhow::Result<Vec<Region>> {
+fn process(pid: &str, sample: u64) -> Result<Vec<Region>, Error> {
     ensure!(
         Path::new("/proc/self/maps").exists(),
         "the memory of a process can be read on Linux alone, from /proc"
     );
-    let open = |name: &str| -> anyhow::Result<File> {
+    let open = |name: &str| -> Result<File, Error> {
         let path = format!("/proc/{pid}/{name}");
         File::open(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => anyhow::anyhow!("there is no process {pid}; a file of that name is ./{pid}"),
-            ErrorKind::PermissionDenied => anyhow::anyhow!(
+            ErrorKind::NotFound => Error::Asked(format!("there is no process {pid}; a file of that name is ./{pid}")),
+            ErrorKind::PermissionDenied => Error::asked(format!(
                 "not permitted to read the memory of process {pid} ({path}): its owner may, or root, unless it must not be traced"
-            ),
-            _ => anyhow::Error::new(error).context(format!("cannot read {path}")),
+            )),
+            _ => Error::Asked(format!("cannot read {path}: {error}")),
         })
     };
     let mut maps = String::new();
@@ -100,7 +101,7 @@ fn process(pid: &str, sample: u64) -> anyhow::Result<Vec<Region>> {
             ErrorKind::PermissionDenied => bail!(
                 "not permitted to read the memory of process {pid} (/proc/{pid}/maps): its owner may, or root, unless it must not be traced"
             ),
-            _ => return Err(error).context(format!("cannot read /proc/{pid}/maps")),
+            _ => bail!("cannot read /proc/{pid}/maps: {error}"),
         }
     }
     ensure!(
@@ -110,13 +111,11 @@ fn process(pid: &str, sample: u64) -> anyhow::Result<Vec<Region>> {
     let (mut pagemap, mut memory) = (open("pagemap")?, open("mem")?);
     let mut found: BTreeMap<(usize, String), Vec<u64>> = BTreeMap::new();
     for line in maps.lines() {
-        let mapping =
-            Mapping::parse(line).with_context(|| format!("/proc/{pid}/maps has the line `{line}`"))?;
+        let mapping = Mapping::parse(line).during(|| format!("/proc/{pid}/maps has the line `{line}`"))?;
         let Some((order, kind)) = mapping.kind() else { continue };
         let addresses = found.entry((order, kind)).or_default();
-        addresses.extend(
-            mapping.swappable(&mut pagemap).with_context(|| format!("cannot read /proc/{pid}/pagemap"))?,
-        );
+        addresses
+            .extend(mapping.swappable(&mut pagemap).during(|| format!("cannot read /proc/{pid}/pagemap"))?);
     }
     let mut regions = Vec::new();
     for ((_, name), addresses) in found {
@@ -155,16 +154,16 @@ struct Mapping<'a> {
 }
 
 impl Mapping<'_> {
-    fn parse(line: &str) -> anyhow::Result<Mapping<'_>> {
+    fn parse(line: &str) -> Result<Mapping<'_>, Error> {
         let mut words = line.splitn(6, ' ');
-        let mut word = |what: &str| words.next().with_context(|| format!("there is no {what} in it"));
+        let mut word = |what: &str| words.next().during(|| format!("there is no {what} in it"));
         let (range, permissions) = (word("range of addresses")?, word("permissions")?);
         for what in ["offset", "device", "inode"] {
             word(what)?;
         }
-        let (from, to) = range.split_once('-').context("its first word is no range of addresses")?;
-        let address =
-            |text: &str| u64::from_str_radix(text, 16).with_context(|| format!("`{text}` is no address"));
+        let (from, to) =
+            range.split_once('-').during(|| "its first word is no range of addresses".to_string())?;
+        let address = |text: &str| u64::from_str_radix(text, 16).during(|| format!("`{text}` is no address"));
         Ok(Mapping {
             from: address(from)?,
             to: address(to)?,

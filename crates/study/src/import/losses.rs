@@ -9,11 +9,11 @@
 
 /// What a tool lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Losses {
+pub struct Losses {
     /// Events that were counted.
-    pub(super) events: u64,
+    pub events: u64,
     /// Times that a tool did not say how many.
-    pub(super) uncounted: u64,
+    pub uncounted: u64,
 }
 
 impl Losses {
@@ -27,7 +27,8 @@ impl Losses {
         true
     }
 
-    pub(super) fn are_there(self) -> bool {
+    /// Whether anything was lost.
+    pub fn are_there(self) -> bool {
         self != Losses::default()
     }
 }
