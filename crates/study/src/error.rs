@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use pageout_sim::RunError;
 use pageout_sim::scenario::{Problem, SEED_MAX};
+use pageout_workload::TraceError;
 use serde::{Serialize, Serializer};
 
 use crate::scenario::diagnostic::Diagnostics;
@@ -45,6 +46,9 @@ pub enum Error {
     /// The simulated workload failed.
     #[error("{}", told(.0))]
     Run(#[source] RunError),
+    /// A trace can't be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// The run that all others were to be compared with has no result.
     #[error("{0}")]
     Failed(Failed),
@@ -70,6 +74,13 @@ impl Error {
         Error::Asked(why.into())
     }
 
+    /// The error with each of its causes, as it is told of one input among several.
+    pub(crate) fn in_full(&self) -> String {
+        let first: &dyn StdError = self;
+        let causes = std::iter::successors(Some(first), |&error| error.source());
+        causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    }
+
     /// Whether what was given is at fault, rather than the simulated workload: a scenario, a trace, a setting.
     pub fn is_input(&self) -> bool {
         match self {
@@ -77,6 +88,7 @@ impl Error {
             | Error::Scenario(_)
             | Error::Asked(_)
             | Error::SeedsPastLargest { .. }
+            | Error::Trace(_)
             | Error::NotBuilt(_) => true,
             // A trace that can't be read to its end, an event on a file that does not exist and a policy that lies are faults of what was given.
             Error::Run(error) => matches!(

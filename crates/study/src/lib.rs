@@ -47,6 +47,7 @@ pub mod ablate; // what each mechanism is worth
 pub mod letter; // what a change helps and hurts over many scenarios
 pub mod advise_tier; // how much memory may be slower
 pub mod bench; // textbook policies over traces, without a machine
+pub mod replay; // traces under policies at sizes of memory
 pub mod sweep; // more runs than fit one sitting, in a folder
 pub mod bisect; // which rule changed a figure between two versions
 pub mod twin; // a recorded machine, simulated: its counters, and what if
@@ -66,4 +67,4 @@ mod page_size; // that of a real machine
 pub mod json; // JSON objects put together
 
 pub use error::{Error, Failed, told};
-pub use watch::{Stage, Watcher};
+pub use watch::{Estimate, Stage, Watcher};

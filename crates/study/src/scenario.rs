@@ -5,6 +5,7 @@ pub mod diagnostic; // a message with its place in the file
 pub mod nearest; // "did you mean"
 pub mod load; // with all changes made
 pub mod traces; // traces that are read once
+pub mod interpretation; // how a trace is understood, in words
 mod prepare; // what only a look into other files can tell
 pub mod variation; // a key and several values of it
 pub mod grid; // at all combinations of some keys' values

@@ -27,11 +27,36 @@ pub trait Watcher: Sync {
         let _ = text;
     }
 
+    /// Simulations begin that take long. `make` estimates their outcome in a fraction of that time, for a watcher that shows it. It returns
+    /// nothing if too few pages can be sampled.
+    fn estimate(&self, make: &mut dyn FnMut() -> Option<Estimate>) {
+        let _ = make;
+    }
+
+    /// The study asks [`Watcher::stop`] from now on until its end, between two stages as well, and returns what it has by then. A study that
+    /// does not say so asks while scenarios run ([`Stage::Running`]).
+    fn heed_stop(&self) {}
+
     /// Why runs are to end, if they are, such as "SIGINT". It is asked while runs are under way, some hundred times a second. Once there is a
     /// reason it stays: runs that have not begun then don't.
     fn stop(&self) -> Option<&'static str> {
         None
     }
+}
+
+/// Miss ratios of textbook policies, estimated before their simulations begin.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Estimate {
+    /// Names of the policies.
+    pub policies: Vec<String>,
+    /// Sizes of memory in pages.
+    pub sizes: Vec<u32>,
+    /// By policy, by size: mean, least and largest miss ratio of the samples; nothing of a policy that failed.
+    pub miss_ratios: Vec<Vec<Option<[f64; 3]>>>,
+    /// Share of the pages that a sample has.
+    pub rate: f64,
+    /// Pages of the smallest sample.
+    pub pages: u32,
 }
 
 /// Watches nothing.

@@ -11,10 +11,10 @@ use std::time::Duration;
 use anyhow::Context;
 use pageout_policy::FALLBACKS;
 use pageout_study::Watcher;
+use pageout_study::replay::is_below;
 use pageout_study::sweep::{Cell, Parts, Plan, Row, rows};
 use serde_json::{Value, json};
 
-use crate::commands::replay::readahead::is_below;
 use crate::failure::{Failure, Outcome};
 use crate::own;
 use crate::print::progress::Terminal;

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use pageout_study::{Stage, Watcher};
+use pageout_study::{Estimate, Stage, Watcher};
 
 use super::signals::{self, Listening};
-use super::{figures, output, visible};
+use super::{figures, output, remarks, visible};
 use crate::api;
 use crate::cli::OutputOptions;
 
@@ -42,7 +42,7 @@ pub(crate) fn bar(options: &OutputOptions, length: Option<u64>, what: &str) -> P
     bar.set_style(
         ProgressStyle::with_template(form).expect("the template is a constant").progress_chars("=> "),
     );
-    bar.set_message(what.to_string());
+    bar.set_message(visible::name(what).into_owned());
     bar
 }
 
@@ -59,6 +59,8 @@ pub(crate) struct Terminal<'a> {
     tells: bool,
     /// What ends the runs of a program's call.
     flag: Option<Arc<AtomicBool>>,
+    /// A signal is meant for the whole study, and not only for its runs.
+    listening: Mutex<Option<Listening>>,
 }
 
 /// A stage under way.
@@ -72,7 +74,13 @@ struct Shown {
 impl Terminal<'_> {
     /// Whoever these options are of.
     pub(crate) fn new(options: &OutputOptions) -> Terminal<'_> {
-        Terminal { options, stage: Mutex::default(), tells: false, flag: api::stop() }
+        Terminal {
+            options,
+            stage: Mutex::default(),
+            tells: false,
+            flag: api::stop(),
+            listening: Mutex::default(),
+        }
     }
 
     /// Likewise, and where no terminal would show a bar there are lines.
@@ -159,6 +167,18 @@ impl Watcher for Terminal<'_> {
 
     fn remark(&self, text: &str) {
         output::remark(text);
+    }
+
+    fn heed_stop(&self) {
+        *self.listening.lock().unwrap_or_else(PoisonError::into_inner) = Some(signals::listen());
+    }
+
+    fn estimate(&self, make: &mut dyn FnMut() -> Option<Estimate>) {
+        if !self.options.quiet
+            && let Some(estimate) = make()
+        {
+            output::remark(&remarks::estimate(&estimate));
+        }
     }
 
     fn end(&self) {

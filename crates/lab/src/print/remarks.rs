@@ -1,10 +1,12 @@
 //! Remarks around the figures of a result, in lines: what is missing, what figures do not say, what a run leaves out, at which points it was run.
 
+use pageout_cache::curve::sampling::SALTS;
+use pageout_study::Estimate;
 use pageout_study::result::notes::Note;
 use pageout_study::result::variants::Extent;
 use pageout_study::scenario::grid::Point;
 
-use super::output;
+use super::{figures, output, table};
 
 /// What a reader has to know before the figures of an interrupted command; no line where all was run.
 pub(crate) fn warning(extent: &Extent) -> String {
@@ -19,6 +21,35 @@ pub(crate) fn caveats(caveats: &[String]) -> String {
 /// Notes, a paragraph each.
 pub(crate) fn notes(notes: &[Note]) -> String {
     notes.iter().map(|note| output::wrap(&format!("Note: {}", note.text), output::width(), "")).collect()
+}
+
+/// The basis of estimates: samples at a rate, the smallest of which has so many pages.
+pub(crate) fn sampled(rate: f64, pages: u32) -> String {
+    format!(
+        "~ estimated from {SALTS} samples of {}% of the pages each, {} at least; ± is half of the spread over them, and no bound",
+        (rate * 100_000.0).round() / 1_000.0,
+        figures::count(pages.into())
+    )
+}
+
+/// An estimated miss ratio with half of its spread.
+pub(crate) fn estimated(ratio: f64, least: f64, most: f64) -> String {
+    format!("~{ratio:.4} ±{:.4}", (most - least) / 2.0)
+}
+
+/// Estimated miss ratios as a table, policies by sizes.
+pub(crate) fn estimate(of: &Estimate) -> String {
+    let heading = std::iter::once("miss ratio".to_string()).chain(of.policies.iter().cloned()).collect();
+    let row = |(at, size): (usize, &u32)| {
+        let cells = of.miss_ratios.iter().map(|row| match row[at] {
+            Some([ratio, least, most]) => estimated(ratio, least, most),
+            None => "failed".to_string(),
+        });
+        std::iter::once(figures::bytes(u64::from(*size) * 4096)).chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> =
+        std::iter::once(heading).chain(of.sizes.iter().enumerate().map(row)).collect();
+    format!("{}\n\n{}", sampled(of.rate, of.pages), table::layout(&rows, 1))
 }
 
 /// Points of a grid by number.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pageout_workload::trace::{DenseReader, Loaded, Removal, Requests};
 use pageout_workload::{ReadOptions, TraceError};
+use serde::{Deserialize, Serialize};
 
 use super::memory::{self, InMemory};
 use crate::{Stage, Watcher};
@@ -51,7 +52,8 @@ impl Deref for Pages {
 }
 
 /// What is simulated without being counted, from the start of each trace.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum WarmUp {
     /// So many accesses.
     Accesses(u64),
@@ -83,6 +85,23 @@ impl std::str::FromStr for WarmUp {
         accesses
             .map(WarmUp::Accesses)
             .map_err(|_| format!("`{text}` is neither a number of accesses nor a percentage of them"))
+    }
+}
+
+impl TryFrom<String> for WarmUp {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<WarmUp, String> {
+        text.parse()
+    }
+}
+
+impl From<WarmUp> for String {
+    fn from(warm_up: WarmUp) -> String {
+        match warm_up {
+            WarmUp::Accesses(accesses) => accesses.to_string(),
+            WarmUp::Percent(percent) => format!("{percent}%"),
+        }
     }
 }
 
@@ -146,6 +165,23 @@ impl Trace {
         let Some(reader) = DenseReader::of_loaded(path, loaded) else { return Ok(None) };
         let trace = read(path, options, reader, bytes_max, &())?;
         Ok(trace.map(|trace| Trace { requests: loaded.requests.clone(), ..trace }))
+    }
+
+    /// Sizes in pages as a question takes them: rising, each once. A memory that holds more than all pages is one that holds all.
+    pub(crate) fn rising(&self, sizes: impl Iterator<Item = u64>) -> Vec<u32> {
+        let mut rising: Vec<u32> = sizes.map(|pages| self.held(pages)).collect();
+        rising.sort_unstable();
+        rising.dedup();
+        rising
+    }
+
+    /// The place of a size among [`Self::rising`] ones that it is one of.
+    pub(crate) fn place(&self, pages: u64, rising: &[u32]) -> usize {
+        rising.binary_search(&self.held(pages)).expect("each size is among them")
+    }
+
+    fn held(&self, pages: u64) -> u32 {
+        pages.min(self.distinct_pages.into()) as u32
     }
 
     /// Whether deletes end pages of it.

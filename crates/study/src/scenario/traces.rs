@@ -84,7 +84,11 @@ impl Traces {
 }
 
 /// Reads a trace, and tells the watcher how many accesses have been read.
-fn reading<R>(path: &Path, watcher: &dyn Watcher, read: impl FnOnce(&mut dyn FnMut(u64)) -> R) -> R {
+pub(crate) fn reading<R>(
+    path: &Path,
+    watcher: &dyn Watcher,
+    read: impl FnOnce(&mut dyn FnMut(u64)) -> R,
+) -> R {
     watcher.begin(&Stage::Reading(path));
     let mut told = 0;
     let read = read(&mut |accesses| {

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use pageout_sim::scenario::{Device, SEED_MAX, Size};
+use pageout_sim::scenario::{SEED_MAX, Size};
 use pageout_study::bench::WarmUp;
+use pageout_study::replay::parse_speed;
 use pageout_study::scenario::traces::TRACE_MEMORY;
 
 use crate::cli::options::{OutputOptions, PageOptions, ParallelOptions, ReadingOptions};
@@ -148,19 +149,6 @@ pub(crate) struct ReplayArgs {
 
     #[command(flatten)]
     pub(crate) page: PageOptions,
-}
-
-impl ReplayArgs {
-    /// How far files are read ahead at most, in KiB, of a trace whose pages have neighbours or don't.
-    pub(crate) fn window_kb(&self, has_neighbours: bool) -> u32 {
-        let usual = if has_neighbours { Device::READ_AHEAD_KB } else { 0 };
-        self.read_ahead_kb.unwrap_or(usual)
-    }
-}
-
-fn parse_speed(text: &str) -> Result<f64, String> {
-    let speed = text.parse().ok().filter(|speed| (1e-9..=1e9).contains(speed));
-    speed.ok_or(format!("`{text}` is no speed from 1e-9 to 1e9: 2 is twice as fast"))
 }
 
 /// Channels by their names in scenarios.

@@ -4,13 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::Parser;
 use pageout_cache::Choice;
 use pageout_policy::FALLBACKS;
 use pageout_sim::scenario::Scenario;
 use pageout_sim::scenario::keys::Limit;
 use pageout_study::Watcher;
 use pageout_study::bench::{self, Policy, Question, Trace};
+use pageout_study::replay::{Ask, PAGES_MIN, Point, Setup, check, pages};
 use pageout_study::result::variants::{Plan as Runs, Runs as Made};
 use pageout_study::scenario::load::{self, Changes};
 use pageout_study::scenario::source::{Setting, Source};
@@ -21,10 +21,6 @@ use pageout_workload::trace::{self, Loaded, Requests};
 use serde_json::{Value, json};
 
 use super::{BUILD, guarded};
-use crate::cli::Cli;
-use crate::commands::Command;
-use crate::commands::replay::args::ReplayArgs;
-use crate::commands::replay::{PAGES_MIN, Point, check, pages, setup::Setup};
 use crate::commands::sweep::args::SweepArgs;
 use crate::own;
 use crate::print::progress::Terminal;
@@ -221,8 +217,13 @@ impl Group<'_> {
     fn machine(&self, options: &ReadOptions, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
         let loaded = trace::load(&self.input.path, options, TRACE_MEMORY.0, &mut |_| {});
         let loaded = Arc::new(loaded.map_err(anyhow::Error::from)?);
-        let args = self.replay_args();
-        let replayed = |cell: &Cell| self.replayed(&args, &loaded, cell);
+        let ask = Ask {
+            traces: vec![self.input.path.clone()],
+            read_ahead_kb: self.plan.read_ahead_kb,
+            read: self.plan.read.clone(),
+            ..Ask::default()
+        };
+        let replayed = |cell: &Cell| self.replayed(&ask, &loaded, cell);
         let requests = loaded.requests.clone();
         let mut tell = |mut rows: Vec<Row>| {
             rows.iter_mut().for_each(|row| tell_requests(row, requests.as_ref()));
@@ -231,27 +232,12 @@ impl Group<'_> {
         self.simulate(cells, &replayed, &mut tell)
     }
 
-    /// What `pageout replay` would make of it without an option.
-    fn replay_args(&self) -> ReplayArgs {
-        let words =
-            [std::ffi::OsStr::new("pageout"), "replay".as_ref(), "--".as_ref(), self.input.path.as_os_str()];
-        match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Replay(args)) => ReplayArgs { read_ahead_kb: self.plan.read_ahead_kb, ..args },
-            _ => unreachable!("these words are a replay"),
-        }
-    }
-
-    fn replayed(
-        &self,
-        args: &ReplayArgs,
-        loaded: &Arc<Loaded>,
-        cell: &Cell,
-    ) -> anyhow::Result<(Scenario, u64)> {
+    fn replayed(&self, ask: &Ask, loaded: &Arc<Loaded>, cell: &Cell) -> anyhow::Result<(Scenario, u64)> {
         let Some(Policy::Machine { profile, .. }) = &cell.policy else {
             anyhow::bail!("no policy of the machine")
         };
         let has_neighbours = loaded.has_neighbours;
-        let setup = Setup { args, trace: &self.input.path, profile, read: &self.plan.read, has_neighbours };
+        let setup = Setup { ask, trace: &self.input.path, profile, has_neighbours };
         let pages = self.pages(cell, loaded.footprint.distinct_pages(), PAGES_MIN)?;
         let mut scenario = setup.scenario(&loaded.footprint, pages)?;
         scenario.seed = cell.seed;
@@ -267,7 +253,7 @@ impl Group<'_> {
         }
         let trace = scenario.task[0].object[0].trace.as_mut().expect("the first object has the trace");
         trace.loaded = Some(Arc::clone(loaded));
-        check(&scenario.validate())?;
+        check(&scenario)?;
         Ok((scenario, pages))
     }
 
@@ -352,7 +338,7 @@ impl Group<'_> {
     }
 
     fn pages(&self, cell: &Cell, distinct_pages: u64, least: u64) -> anyhow::Result<u64> {
-        pages(cell.memory.expect("a trace's cell has a memory"), distinct_pages, least)
+        Ok(pages(cell.memory.expect("a trace's cell has a memory"), distinct_pages, least)?)
     }
 
     /// Cells begin; in a process of own policies there is one at a time, and it is told.

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use pageout_study::result::requests;
+use pageout_study::scenario::interpretation;
 use pageout_workload::trace::{self, Column, TraceInfo};
 use serde_json::{Value, json};
 
-use super::options::columns;
 use super::read_options;
 use crate::cli::{OutputOptions, ReadingOptions};
 use crate::failure::{Failure, Outcome};
@@ -83,7 +83,7 @@ fn to_text(path: &Path, info: &TraceInfo) -> String {
     };
     row("format", format!("{}, {}", info.interpretation.format, figures::bytes(length)));
     if !info.interpretation.columns.is_empty() {
-        row("columns", columns(&info.interpretation));
+        row("columns", interpretation::columns(&info.interpretation));
     }
     row("page size", figures::bytes(page_size));
     let idle = match info.records_without_access {

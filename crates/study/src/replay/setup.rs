@@ -3,57 +3,60 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context;
 use pageout_sim::Pace;
+use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{
     Advice, Channel, Device, File, FileKind, FirstThread, Kernel, Knobs, Lifetime, Machine, Memcg, Object,
-    OpenedBy, Scalar, Scenario, Session, Size, Swap, SwapKind, Table, Task, TimeSpan,
+    OpenedBy, Problem, Scalar, Scenario, Session, Size, Swap, SwapKind, Task, TimeSpan,
 };
+use pageout_workload::ReadOptions;
 use pageout_workload::trace::{Footprint, Loaded};
 
-use crate::commands::replay::args::{ChannelArg, ReplayArgs, SwapArg};
+use super::ask::Ask;
+use crate::error::{Error, told};
+use crate::figures;
+use crate::scenario::nearest::nearest;
+
+/// The smallest memory that the machine simulates: one batch of reclaim and the page being read.
+pub const PAGES_MIN: u64 = 64;
 
 /// The cgroup that the replaying task runs in.
 const MEMCG: &str = "/replay";
 
 /// What all sizes of a trace under a policy have in common.
 #[derive(Clone, Copy)]
-pub(in crate::commands) struct Setup<'a> {
-    pub(in crate::commands) args: &'a ReplayArgs,
-    pub(in crate::commands) trace: &'a Path,
+pub struct Setup<'a> {
+    /// The question.
+    pub ask: &'a Ask,
+    /// The trace.
+    pub trace: &'a Path,
     /// The policy, as `kernel.profile` calls it.
-    pub(in crate::commands) profile: &'a str,
-    /// How the trace is read.
-    pub(in crate::commands) read: &'a Table,
+    pub profile: &'a str,
     /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
-    pub(in crate::commands) has_neighbours: bool,
+    pub has_neighbours: bool,
 }
 
 /// A trace's accesses, or a tenant's.
-pub(in crate::commands) struct Accesses {
-    pub(in crate::commands) loaded: Arc<Loaded>,
+pub struct Accesses {
+    /// What they touch, and the accesses themselves.
+    pub loaded: Arc<Loaded>,
     /// When they start, where the scenario's task has not to find it out.
-    pub(in crate::commands) pace: Option<Pace>,
+    pub pace: Option<Pace>,
 }
 
 impl Setup<'_> {
     /// The scenario in which these accesses are replayed, in a memory of so many pages.
-    pub(in crate::commands) fn replaying(&self, accesses: &Accesses, pages: u64) -> anyhow::Result<Scenario> {
+    pub fn replaying(&self, accesses: &Accesses, pages: u64) -> Result<Scenario, Error> {
         let mut scenario = self.scenario(&accesses.loaded.footprint, pages)?;
         replay(&mut scenario.task[0], accesses);
         Ok(scenario)
     }
 
     /// The scenario of tenants that share a memory of so many pages, and touch all of this: each has a cgroup below the one that has the limit.
-    pub(in crate::commands) fn together(
-        &self,
-        all: &Footprint,
-        tenants: &[Accesses],
-        pages: u64,
-    ) -> anyhow::Result<Scenario> {
+    pub fn together(&self, all: &Footprint, tenants: &[Accesses], pages: u64) -> Result<Scenario, Error> {
         let mut scenario = self.scenario(all, pages)?;
         let alone = scenario.task.remove(0);
-        if self.args.channel != ChannelArg::Anonymous {
+        if self.ask.channel != Channel::Anonymous {
             scenario.file = (0..)
                 .zip(&all.objects)
                 .map(|(at, of)| File {
@@ -77,22 +80,24 @@ impl Setup<'_> {
         }
         Ok(scenario)
     }
-    pub(in crate::commands) fn object(&self, pages: Option<u64>) -> Object {
-        let Setup { args, trace, read, has_neighbours, .. } = *self;
-        let channel = match args.channel {
-            ChannelArg::File => Channel::File,
-            ChannelArg::Mapped => Channel::Mapped,
-            ChannelArg::Anonymous => Channel::Anonymous,
-        };
+
+    /// How the trace is read. Errors: an option of the reader is wrong.
+    pub(super) fn read_options(&self) -> Result<ReadOptions, Error> {
+        self.object(Some(1)).read_options().map_err(|error| Error::asked(error.to_string()))
+    }
+
+    /// An object of the task, with so many pages.
+    pub(super) fn object(&self, pages: Option<u64>) -> Object {
+        let Setup { ask, trace, has_neighbours, .. } = *self;
         Object {
-            channel,
+            channel: ask.channel,
             file: None,
             size: pages.map(|pages| Size::from_pages(pages.max(1))),
             device: None,
             request_size: None,
             advice: Advice::Normal,
             // Who asks for it has it.
-            read_ahead: (!has_neighbours && args.window_kb(has_neighbours) > 0).then_some(true),
+            read_ahead: (!has_neighbours && ask.window_kb(has_neighbours) > 0).then_some(true),
             populate_node: None,
             hugepage: None,
             locked: false,
@@ -105,7 +110,7 @@ impl Setup<'_> {
             truncate_every: None,
             delete_every: None,
             share: 1,
-            read_only: channel != Channel::Anonymous && !args.writes,
+            read_only: ask.channel != Channel::Anonymous && !ask.writes,
             partial_writes: false,
             write_first: None,
             contents: None,
@@ -117,20 +122,19 @@ impl Setup<'_> {
             workload: None,
             // A scenario's paths start where its file is, and nobody knows yet where this one will be.
             trace: Some(std::path::absolute(trace).unwrap_or_else(|_| trace.to_path_buf()).into()),
-            read: Some(read.clone()),
+            read: Some(ask.read.clone()),
             file_calls: None,
         }
     }
 
     /// The scenario of one size.
-    pub(in crate::commands) fn scenario(
-        &self,
-        footprint: &Footprint,
-        pages: u64,
-    ) -> anyhow::Result<Scenario> {
-        let Setup { args, profile, has_neighbours, .. } = *self;
-        let window_kb = args.window_kb(has_neighbours);
-        let think_time: TimeSpan = args.think_time.parse().with_context(|| "--think-time".to_string())?;
+    pub fn scenario(&self, footprint: &Footprint, pages: u64) -> Result<Scenario, Error> {
+        let Setup { ask, profile, has_neighbours, .. } = *self;
+        let window_kb = ask.window_kb(has_neighbours);
+        let think_time: TimeSpan = ask
+            .think_time
+            .parse()
+            .map_err(|error| Error::asked(format!("--think-time: {}", told(&error))))?;
         let mut objects: Vec<Object> = footprint
             .objects
             .iter()
@@ -142,35 +146,33 @@ impl Setup<'_> {
         let limit = Size::from_pages(pages);
         // The cgroup is to be what is short of memory, not the machine.
         let touched = Size::from_pages(footprint.distinct_pages());
-        let compressed = if args.swap == SwapArg::Zram { touched.0 } else { 0 };
+        let compressed = if ask.swap == Some(SwapKind::Zram) { touched.0 } else { 0 };
         // With room for the nodes of indexes and page tables that lead to all that was ever touched.
         let memory =
             Size((limit.0 * 2).max(limit.0 + (256 << 20)) + touched.0 / 64 / 4096 * 4096 + compressed);
-        let swap = |kind| {
-            vec![Swap {
-                size: Size::from_pages(footprint.distinct_pages() * 2 + 1024),
-                kind,
-                device: None,
-                priority: None,
-                contents: None,
-                compressed_deciles: None,
-                compressed_min: None,
-                compressed_max: None,
-                same_filled: None,
-                zero_filled: None,
-                memory_limit: None,
-            }]
+        let swap = |kind| Swap {
+            size: Size::from_pages(footprint.distinct_pages() * 2 + 1024),
+            kind,
+            device: None,
+            priority: None,
+            contents: None,
+            compressed_deciles: None,
+            compressed_min: None,
+            compressed_max: None,
+            same_filled: None,
+            zero_filled: None,
+            memory_limit: None,
         };
         Ok(Scenario {
             question: String::new(),
             look_at: String::new(),
-            seed: args.seed,
+            seed: ask.seed,
             until: None,
             // What is printed are misses, but for an open loop.
             machine: Machine {
                 cpus: 1,
                 memory: Some(memory),
-                access_times: args.timed.is_some(),
+                access_times: ask.timed.is_some(),
                 ..Machine::default()
             },
             // The memory asked about is that of the trace's pages.
@@ -191,13 +193,9 @@ impl Setup<'_> {
             }],
             device: vec![Device {
                 read_ahead_kb: Some(window_kb),
-                ..Device::of_preset(&args.device, &args.device)
+                ..Device::of_preset(&ask.device, &ask.device)
             }],
-            swap: match args.swap {
-                SwapArg::None => Vec::new(),
-                SwapArg::Disk => swap(SwapKind::Disk),
-                SwapArg::Zram => swap(SwapKind::Zram),
-            },
+            swap: ask.swap.map(swap).into_iter().collect(),
             file: Vec::new(),
             task: vec![Task {
                 name: "replay".to_string(),
@@ -224,7 +222,7 @@ impl Setup<'_> {
                 lifetime: Lifetime::Run,
                 loops: 1,
                 background: false,
-                timed: args.timed.unwrap_or(0.0),
+                timed: ask.timed.unwrap_or(0.0),
                 session: Session::default(),
                 recorded: None,
                 object: objects,
@@ -241,4 +239,46 @@ fn replay(task: &mut Task, accesses: &Accesses) {
     let trace = task.object[0].trace.as_mut().expect("the first object has the trace");
     trace.loaded = Some(Arc::clone(&accesses.loaded));
     trace.pace = accesses.pace.clone();
+}
+
+/// A limit in pages, `least` or more; a percentage is of the distinct pages that the trace touches. Errors: it is less.
+pub fn pages(limit: Limit, distinct_pages: u64, least: u64) -> Result<u64, Error> {
+    let pages = limit.pages(distinct_pages).expect("no limit was refused when the option was read");
+    if pages >= least {
+        return Ok(pages);
+    }
+    let given = match limit {
+        Limit::Percent(percent) => format!("{percent}%"),
+        Limit::Size(size) => size.to_string(),
+        Limit::Max => "max".to_string(),
+    };
+    Err(Error::asked(format!(
+        "--memory {given} is {} of the {} distinct pages that the trace touches; the least that can be simulated is {} ({})",
+        figures::counted(pages, "page"),
+        figures::count(distinct_pages),
+        figures::counted(least, "page"),
+        Size::from_pages(least)
+    )))
+}
+
+/// Checks a scenario that nobody wrote. Errors: its first problem, in terms of the options that it was made of.
+pub fn check(scenario: &Scenario) -> Result<(), Error> {
+    let problems = scenario.validate();
+    let Some(problem) = problems.first() else { return Ok(()) };
+    let Problem { message, candidates, .. } = problem;
+    let option = match problem.key.as_str() {
+        "kernel.profile" => "--policy",
+        "device[0].preset" => "--device",
+        "device[0].read_ahead_kb" => "--read-ahead-kb",
+        "task[0].think_time" => "--think-time",
+        key if key.contains(".read") => "--read",
+        key if key.ends_with(".size") => "the trace's pages (try --read page_ids=dense)",
+        key if key.contains("memory") => "--memory",
+        key => key,
+    };
+    let hint =
+        problem.given.as_deref().and_then(|given| nearest(given, candidates.iter().map(String::as_str)));
+    let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+    Err(Error::asked(format!("{option}: {message}{hint}{help}")))
 }

@@ -1,13 +1,16 @@
 //! The comparison as a page: a chart of curves a trace, a line a policy.
 
-use super::{Bench, OfTrace, print, told};
-use crate::commands::replay::readahead;
+use pageout_study::bench::Policy;
+use pageout_study::replay::{Comparison, OfTrace};
+
+use super::{heading, machine_rows, readahead, rows, with_window};
 use crate::print::progress::name_of;
+use crate::print::remarks;
 use crate::report::{Axis, Band, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
-pub(super) fn page(bench: &Bench) -> Page {
+pub(in crate::commands::replay) fn page(bench: &Comparison) -> Page {
     let names: Vec<String> = bench.traces.iter().map(|of| name_of(&of.trace.path)).collect();
-    let policies: Vec<String> = bench.policies.iter().map(|policy| policy.label()).collect();
+    let policies: Vec<String> = bench.policies.iter().map(Policy::label).collect();
     let of = match names.len() {
         0..=3 => names.join(", "),
         count => format!("{count} traces"),
@@ -19,8 +22,8 @@ pub(super) fn page(bench: &Bench) -> Page {
         parts: Vec::new(),
     };
     for (of, name) in bench.traces.iter().zip(&names) {
-        page.story.push(print::heading(bench, of).trim_end().replace('\n', "; "));
-        let below = readahead::below(&of.below(bench.policies), bench.args.window_kb(of.has_neighbours));
+        page.story.push(heading(bench, of).trim_end().replace('\n', "; "));
+        let below = readahead::below(&of.below(&bench.policies), bench.ask.window_kb(of.has_neighbours));
         page.story.extend((!below.is_empty()).then(|| below.trim().replace('\n', " ")));
         if of.sizes.len() > 1 {
             page.parts.push(chart(bench, of, name));
@@ -34,13 +37,13 @@ pub(super) fn page(bench: &Bench) -> Page {
                 last_words: 0,
             })
         };
-        page.parts.push(table("Misses", print::rows(bench, of), 1));
-        page.parts.extend(print::machine_rows(bench, of).map(|rows| table("In the machine", rows, 1)));
+        page.parts.push(table("Misses", rows(bench, of), 1));
+        page.parts.extend(machine_rows(bench, of).map(|rows| table("In the machine", rows, 1)));
     }
     page
 }
 
-fn chart(bench: &Bench, of: &OfTrace, name: &str) -> Part {
+fn chart(bench: &Comparison, of: &OfTrace, name: &str) -> Part {
     let mut order: Vec<usize> = (0..of.sizes.len()).collect();
     order.sort_by_key(|&at| of.sizes[at].1);
     order.dedup_by_key(|at| of.sizes[*at].1);
@@ -57,11 +60,15 @@ fn chart(bench: &Bench, of: &OfTrace, name: &str) -> Part {
     let is_estimate = |line: usize| bands.iter().any(|band| band.line == line);
     let estimated = |line: usize| if is_estimate(line) { ", estimated" } else { "" };
     let lines = bench.policies.iter().zip(&of.cells).enumerate().map(|(number, (policy, cells))| Line {
-        name: print::with_window(bench, of, policy) + estimated(number),
+        name: with_window(bench, of, policy) + estimated(number),
         colour: Colour::nth(number),
         ys: order.iter().map(|&at| cells[at].miss_ratio).collect(),
     });
-    let sampled = of.sampled.as_ref().filter(|_| !bands.is_empty()).map(told);
+    let sampled = of
+        .sampled
+        .as_ref()
+        .filter(|_| !bands.is_empty())
+        .map(|sampled| remarks::sampled(sampled.rate, sampled.pages));
     let chart = Chart {
         title: format!("Miss ratio over memory, {name}{}", if bands.is_empty() { "" } else { ", estimated" }),
         says: format!(

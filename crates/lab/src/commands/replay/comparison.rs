@@ -1,23 +1,24 @@
-//! The comparison as text and as JSON.
+//! A comparison of policies or traces: policies by sizes, or all that is known of each where there is one of either.
+
+pub(super) mod page; // the curves as pictures
 
 use std::fmt::Write;
 
 use pageout_sim::scenario::keys::Limit;
 use pageout_study::bench::Policy;
-use pageout_study::result::requests;
-use serde_json::{Value, json};
+use pageout_study::replay::{Cell, Comparison, OfTrace, PAGES_MIN};
 
-use super::{Bench, OfTrace, Shown, told};
-use crate::commands::replay::{
-    OpenLoop, PAGES_MIN, are_deletes_played, curve, doubts, loop_line, machine, own_figures, own_json,
-    percentages, readahead, requests_lines, touched,
+use super::{
+    OPEN_LOOP, curve, loop_line, machine, open_loop_cells, own_figures, percentages, readahead,
+    requests_lines, touched,
 };
-use crate::print::{figures, output, table};
+use crate::print::{figures, output, remarks, table};
 
 /// With more sizes than this, a row is a size.
 const COLUMNS_MAX: usize = 12;
 
-pub(super) fn text(bench: &Bench) -> String {
+/// `has_page`: the curves are on a page.
+pub(super) fn text(bench: &Comparison, has_page: bool) -> String {
     let mut text = String::new();
     if let Some(interrupted) = &bench.interrupted {
         let part = match bench.cells().any(|cell| cell.partial_accesses.is_some()) {
@@ -34,19 +35,19 @@ pub(super) fn text(bench: &Bench) -> String {
         text += &heading(bench, of);
         text.push('\n');
         text += &table::layout(&rows(bench, of), 1);
-        text += &readahead::below(&of.below(bench.policies), bench.args.window_kb(of.has_neighbours));
+        text += &readahead::below(&of.below(&bench.policies), bench.ask.window_kb(of.has_neighbours));
         if let Some(rows) = machine_rows(bench, of) {
             let _ = write!(text, "\n{}", table::layout(&rows, 1));
         }
         text += &of_themselves(bench, of);
-        text += &plot(bench, of);
+        text += &plot(of, has_page);
     }
     text
 }
 
 /// What was replayed, and what the figures are.
-pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
-    let (args, policies) = (bench.args, bench.policies);
+pub(super) fn heading(bench: &Comparison, of: &OfTrace) -> String {
+    let (ask, policies) = (&bench.ask, &bench.policies);
     let distinct = of.trace.distinct_pages.into();
     let mut text = touched(&of.trace.path, of.trace.accesses, distinct) + "\n";
     let has_book = policies.iter().any(|policy| policy.textbook().is_some());
@@ -56,11 +57,11 @@ pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
         text += "textbook policies see page numbers alone: no time, no devices, a write is an access\n";
     }
     if !machines.is_empty() {
-        let _ = writeln!(text, "{} run in the machine, on {}:", machines.join(", "), args.device);
-        text += &loop_line(args);
-        text += &machine(args, of.trace.writes, of.has_neighbours);
+        let _ = writeln!(text, "{} run in the machine, on {}:", machines.join(", "), ask.device);
+        text += &loop_line(ask);
+        text += &machine(ask, of.trace.writes, of.has_neighbours);
     }
-    text += &requests_lines(of.trace.requests.as_ref(), machines.is_empty() || are_deletes_played(args));
+    text += &requests_lines(of.trace.requests.as_ref(), machines.is_empty() || ask.are_deletes_played());
     if of.sampled.is_some() && of.trace.has_removals() {
         text += "estimates leave deletes out\n";
     }
@@ -76,13 +77,13 @@ pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
         );
     }
     if let Some(sampled) = &of.sampled {
-        let _ = writeln!(text, "{}", told(sampled));
+        let _ = writeln!(text, "{}", remarks::sampled(sampled.rate, sampled.pages));
     }
     if of.trace.pages.is_none() {
         let _ = writeln!(
             text,
             "the trace takes more than --trace-memory {}, so it was read again for what is here",
-            args.trace_memory
+            ask.trace_memory
         );
     }
     let bounds: Vec<String> =
@@ -91,7 +92,7 @@ pub(super) fn heading(bench: &Bench, of: &OfTrace) -> String {
         let over = if of.warm_up > 0 { " over all accesses, with those that warm up" } else { "" };
         let _ =
             writeln!(text, "{} knows the future: a bound on misses{over}, and no policy", bounds.join(", "));
-        if of.trace.pages.is_none() && args.sample.is_none() {
+        if of.trace.pages.is_none() && ask.sample.is_none() {
             let why = match of.sampled {
                 Some(_) => "so it is estimated (~)",
                 None => "and a sample that would fit has too few pages",
@@ -125,25 +126,23 @@ fn label((limit, pages): &(Limit, u64)) -> String {
     }
 }
 
-impl Shown {
-    pub(super) fn miss_ratio(&self) -> String {
-        match (self.miss_ratio, self.spread) {
-            (Some(ratio), None) if self.partial_accesses.is_some() => {
-                format!("{ratio:.4} of {}", self.missing.as_deref().unwrap_or_default())
-            }
-            (Some(ratio), None) => format!("{ratio:.4}"),
-            (Some(ratio), Some((least, most))) => format!("~{ratio:.4} ±{:.4}", (most - least) / 2.0),
-            (None, _) => self.missing.clone().unwrap_or_else(|| "-".to_string()),
+fn miss_ratio(cell: &Cell) -> String {
+    match (cell.miss_ratio, cell.spread) {
+        (Some(ratio), None) if cell.partial_accesses.is_some() => {
+            format!("{ratio:.4} of {}", cell.missing.as_deref().unwrap_or_default())
         }
-    }
-
-    fn misses(&self) -> String {
-        self.misses.map_or("-".to_string(), figures::count)
+        (Some(ratio), None) => format!("{ratio:.4}"),
+        (Some(ratio), Some((least, most))) => remarks::estimated(ratio, least, most),
+        (None, _) => cell.missing.clone().unwrap_or_else(|| "-".to_string()),
     }
 }
 
+fn misses(cell: &Cell) -> String {
+    cell.misses.map_or("-".to_string(), figures::count)
+}
+
 /// The table: policies by sizes, or all that is known of each where there is one of either.
-pub(super) fn rows(bench: &Bench, of: &OfTrace) -> Vec<Vec<String>> {
+pub(super) fn rows(bench: &Comparison, of: &OfTrace) -> Vec<Vec<String>> {
     let names = || bench.policies.iter().map(|policy| policy.label());
     let windows = || bench.policies.iter().map(|policy| window(bench, of, policy));
     let has_machine = bench.policies.iter().any(|policy| policy.textbook().is_none());
@@ -154,9 +153,9 @@ pub(super) fn rows(bench: &Bench, of: &OfTrace) -> Vec<Vec<String>> {
             heading.extend(machine_headings(bench));
         }
         let heading = heading.into_iter().map(str::to_string).collect();
-        let row = |((name, window), cells): ((String, String), &Vec<Shown>)| {
+        let row = |((name, window), cells): ((String, String), &Vec<Cell>)| {
             let cell = &cells[0];
-            let mut row = vec![name, figures::bytes(of.sizes[0].1 * 4096), cell.miss_ratio(), cell.misses()];
+            let mut row = vec![name, figures::bytes(of.sizes[0].1 * 4096), miss_ratio(cell), misses(cell)];
             if has_machine {
                 row.insert(1, window);
                 row.extend(of_machine(bench, cell));
@@ -168,8 +167,8 @@ pub(super) fn rows(bench: &Bench, of: &OfTrace) -> Vec<Vec<String>> {
     }
     if bench.policies.len() == 1 {
         let heading = ["memory", "of pages", "miss ratio", "misses"].map(str::to_string).to_vec();
-        let row = |(size, cell): (&(Limit, u64), &Shown)| {
-            vec![figures::bytes(size.1 * 4096), share(of, size.1), cell.miss_ratio(), cell.misses()]
+        let row = |(size, cell): (&(Limit, u64), &Cell)| {
+            vec![figures::bytes(size.1 * 4096), share(of, size.1), miss_ratio(cell), misses(cell)]
         };
         return std::iter::once(heading).chain(of.sizes.iter().zip(&of.cells[0]).map(row)).collect();
     }
@@ -178,7 +177,7 @@ pub(super) fn rows(bench: &Bench, of: &OfTrace) -> Vec<Vec<String>> {
         let heading = ["memory".to_string(), "of pages".to_string()].into_iter().chain(names).collect();
         let row = |(at, size): (usize, &(Limit, u64))| {
             let front = [figures::bytes(size.1 * 4096), share(of, size.1)];
-            front.into_iter().chain(of.cells.iter().map(|row| row[at].miss_ratio())).collect()
+            front.into_iter().chain(of.cells.iter().map(|row| miss_ratio(&row[at]))).collect()
         };
         return std::iter::once(heading).chain(of.sizes.iter().enumerate().map(row)).collect();
     }
@@ -187,26 +186,26 @@ pub(super) fn rows(bench: &Bench, of: &OfTrace) -> Vec<Vec<String>> {
     if has_machine {
         heading.insert(1, "readahead".to_string());
     }
-    let row = |((name, window), cells): ((String, String), &Vec<Shown>)| {
+    let row = |((name, window), cells): ((String, String), &Vec<Cell>)| {
         let front = std::iter::once(name).chain(has_machine.then_some(window));
-        front.chain(cells.iter().map(Shown::miss_ratio)).collect()
+        front.chain(cells.iter().map(miss_ratio)).collect()
     };
     std::iter::once(heading).chain(names().zip(windows()).zip(&of.cells).map(row)).collect()
 }
 
 /// What is read ahead under a policy; a textbook policy reads what is asked for.
-fn window(bench: &Bench, of: &OfTrace, policy: &Policy) -> String {
+fn window(bench: &Comparison, of: &OfTrace, policy: &Policy) -> String {
     match policy.textbook() {
         Some(_) => "-".to_string(),
-        None => readahead::shown(bench.args, of.has_neighbours),
+        None => readahead::shown(&bench.ask, of.has_neighbours),
     }
 }
 
 /// A policy with what is read ahead under it.
-pub(super) fn with_window(bench: &Bench, of: &OfTrace, policy: &Policy) -> String {
+pub(super) fn with_window(bench: &Comparison, of: &OfTrace, policy: &Policy) -> String {
     match policy.textbook() {
         Some(_) => policy.label(),
-        None => format!("{}, readahead {}", policy.label(), readahead::shown(bench.args, of.has_neighbours)),
+        None => format!("{}, readahead {}", policy.label(), readahead::shown(&bench.ask, of.has_neighbours)),
     }
 }
 
@@ -214,16 +213,16 @@ fn share(of: &OfTrace, pages: u64) -> String {
     figures::percent(figures::share(pages, of.trace.distinct_pages.into()))
 }
 
-fn machine_headings(bench: &Bench) -> Vec<&'static str> {
+fn machine_headings(bench: &Comparison) -> Vec<&'static str> {
     let mut headings = vec!["runtime", "pages read", "refaults", "reclaim p99"];
-    if bench.args.timed.is_some() {
-        headings.extend(OpenLoop::HEADINGS);
+    if bench.ask.timed.is_some() {
+        headings.extend(OPEN_LOOP);
     }
     headings
 }
 
 /// What only the machine can tell.
-fn of_machine(bench: &Bench, cell: &Shown) -> Vec<String> {
+fn of_machine(bench: &Comparison, cell: &Cell) -> Vec<String> {
     let Some(of) = &cell.machine else { return vec!["-".to_string(); machine_headings(bench).len()] };
     let mut cells = vec![
         figures::time(of.end_ns),
@@ -231,12 +230,12 @@ fn of_machine(bench: &Bench, cell: &Shown) -> Vec<String> {
         figures::count(of.refaults),
         figures::time(of.reclaim_p99_ns),
     ];
-    cells.extend(of.open_loop.iter().flat_map(OpenLoop::cells));
+    cells.extend(of.open_loop.iter().flat_map(open_loop_cells));
     cells
 }
 
 /// What only the machine can tell, where the first table has no room for it.
-pub(super) fn machine_rows(bench: &Bench, of: &OfTrace) -> Option<Vec<Vec<String>>> {
+pub(super) fn machine_rows(bench: &Comparison, of: &OfTrace) -> Option<Vec<Vec<String>>> {
     if of.sizes.len() == 1 {
         return None;
     }
@@ -244,7 +243,7 @@ pub(super) fn machine_rows(bench: &Bench, of: &OfTrace) -> Option<Vec<Vec<String
     let mut rows = vec![heading.map(str::to_string).collect::<Vec<_>>()];
     for (policy, cells) in bench.policies.iter().zip(&of.cells) {
         for (size, cell) in of.sizes.iter().zip(cells).filter(|(_, cell)| cell.machine.is_some()) {
-            let mut row = vec![policy.name(), window(bench, of, policy), label(size), cell.misses()];
+            let mut row = vec![policy.name(), window(bench, of, policy), label(size), misses(cell)];
             row.extend(of_machine(bench, cell));
             rows.push(row);
         }
@@ -253,8 +252,8 @@ pub(super) fn machine_rows(bench: &Bench, of: &OfTrace) -> Option<Vec<Vec<String
 }
 
 /// What policies tell of themselves.
-fn of_themselves(bench: &Bench, of: &OfTrace) -> String {
-    let of_policy = |(policy, cells): (&Policy, &Vec<Shown>)| {
+fn of_themselves(bench: &Comparison, of: &OfTrace) -> String {
+    let of_policy = |(policy, cells): (&Policy, &Vec<Cell>)| {
         let sizes = of.sizes.iter().map(label).zip(cells.iter().map(|cell| &cell.own[..]));
         own_figures(&policy.name(), sizes)
     };
@@ -263,9 +262,9 @@ fn of_themselves(bench: &Bench, of: &OfTrace) -> String {
 }
 
 /// The curve in characters, where there is one; of several a page is the place.
-fn plot(bench: &Bench, of: &OfTrace) -> String {
+fn plot(of: &OfTrace, has_page: bool) -> String {
     let ([cells], 2..) = (&of.cells[..], of.sizes.len()) else {
-        let hint = of.sizes.len() > 2 && bench.args.page.report.is_none();
+        let hint = of.sizes.len() > 2 && !has_page;
         return if hint { "\n--report FILE.html draws the curves\n".to_string() } else { String::new() };
     };
     let points =
@@ -276,77 +275,4 @@ fn plot(bench: &Bench, of: &OfTrace) -> String {
     }
     let memory = |pages: f64| figures::bytes(pages as u64 * 4096);
     format!("\nmiss ratio over memory\n{}", curve::plot(&points, memory, |ratio| format!("{ratio:.3}")))
-}
-
-pub(super) fn json(bench: &Bench) -> Value {
-    let traces = bench.traces.iter().map(|of| {
-        let bound = bench.policies.iter().position(Policy::is_bound);
-        let window_kb = bench.args.window_kb(of.has_neighbours);
-        let cells = bench.policies.iter().zip(&of.cells).flat_map(|(policy, cells)| {
-            of.sizes.iter().zip(cells).enumerate().map(move |(at, ((_, pages), cell))| {
-                let is_below = || {
-                    let bound = bound.filter(|_| of.warm_up == 0).map(|of_bound| &of.cells[of_bound][at])?;
-                    let (of, ratio) = cell.miss_ratio.zip(bound.miss_ratio)?;
-                    Some(readahead::is_below(of, bound.spread.map_or(ratio, |(least, _)| least)))
-                };
-                let mut json = json!({
-                    "policy": policy.name(),
-                    "is_textbook": policy.textbook().is_some(),
-                    "is_bound": policy.is_bound(),
-                    "memory_pages": pages,
-                    "memory_bytes": pages * 4096,
-                    "share_of_pages": figures::share(*pages, of.trace.distinct_pages.into()),
-                    "complete": cell.is_whole(),
-                    "read_ahead_kb": if policy.textbook().is_some() { 0 } else { window_kb },
-                    "miss_ratio": cell.miss_ratio,
-                    "misses": cell.misses,
-                });
-                if let Some(is_below) = is_below() {
-                    json["is_below_bound"] = json!(is_below);
-                }
-                if let Some(accesses) = cell.partial_accesses {
-                    json["accesses_seen"] = json!(accesses);
-                }
-                if let Some(hash) = policy.hash() {
-                    json["policy_hash"] = json!(hash);
-                }
-                if !cell.own.is_empty() {
-                    json["policy_figures"] = own_json(&cell.own);
-                }
-                if let Some((least, most)) = cell.spread {
-                    json["is_estimate"] = json!(true);
-                    json["miss_ratio_least"] = json!(least);
-                    json["miss_ratio_most"] = json!(most);
-                }
-                if let Some(machine) = &cell.machine {
-                    json["runtime_ns"] = json!(machine.end_ns);
-                    json["device_pages_read"] = json!(machine.device_pages_read);
-                    json["refaults"] = json!(machine.refaults);
-                    json["reclaim_p99_ns"] = json!(machine.reclaim_p99_ns);
-                    if let Some(open) = &machine.open_loop {
-                        json["open_loop"] = open.json();
-                    }
-                }
-                json
-            })
-        });
-        json!({
-            "trace": of.trace.path.to_string_lossy(),
-            "trace_in_memory": of.trace.pages.is_some(),
-            "accesses": of.trace.accesses,
-            "accesses_not_counted": of.warm_up,
-            "distinct_pages": of.trace.distinct_pages,
-            "doubts": doubts(&of.interpretation, of.trace.requests.as_ref()),
-            "requests": of.trace.requests.as_ref().map(requests::json),
-            "has_neighbours": of.has_neighbours,
-            "sample_rate": of.sampled.map(|sampled| sampled.rate),
-            "sample_pages": of.sampled.map(|sampled| sampled.pages),
-            "cells": cells.collect::<Vec<_>>(),
-        })
-    });
-    let is_whole = bench.cells().all(|cell| cell.is_whole() || cell.missing.as_deref() == Some("-"));
-    json!({
-        "complete": bench.interrupted.is_none() && is_whole && bench.traces.len() == bench.args.traces.len(),
-        "traces": traces.collect::<Vec<_>>(),
-    })
 }

@@ -1,25 +1,24 @@
 //! The HTML page of `replay`: how the miss ratio and the runtime fall as memory grows.
 
-use anyhow::Context;
-use pageout_sim::scenario::Scenario;
+use pageout_study::replay::{Alone, Figures};
 
-use super::{Figures, Replayed, heading, readahead, rows};
+use super::{heading, readahead, rows};
 use crate::print::figures;
 use crate::print::progress::name_of;
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
-pub(super) fn page(replayed: &Replayed, scenario: &Scenario) -> anyhow::Result<Page> {
-    let Replayed { setup, policy, points, extent, bounds, .. } = replayed;
-    let window = readahead::shown(setup.args, setup.has_neighbours);
+pub(in crate::commands::replay) fn page(answer: &Alone) -> anyhow::Result<Page> {
+    let Alone { ask, policy, points, extent, bounds, .. } = answer;
+    let window = readahead::shown(ask, answer.has_neighbours);
     let mut measured: Vec<(u64, Figures)> =
         points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
     measured.sort_by_key(|(pages, _)| *pages);
     measured.dedup_by_key(|(pages, _)| *pages);
-    let below = readahead::below(&replayed.below(), setup.args.window_kb(setup.has_neighbours));
+    let below = readahead::below(&answer.below(), answer.window_kb());
     let below = (!below.is_empty()).then(|| below.trim().replace('\n', " "));
     let mut page = Page {
-        title: format!("How much memory does {} want?", name_of(setup.trace)),
-        of: heading(replayed).trim_end().replace('\n', "; "),
+        title: format!("How much memory does {} want?", name_of(answer.trace())),
+        of: heading(answer).trim_end().replace('\n', "; "),
         story: extent.warning().into_iter().chain(story(&measured)).chain(below).collect(),
         parts: Vec::new(),
     };
@@ -67,14 +66,13 @@ pub(super) fn page(replayed: &Replayed, scenario: &Scenario) -> anyhow::Result<P
     page.parts.push(Part::Table(Table {
         title: "Figures".to_string(),
         says: String::new(),
-        rows: rows(replayed),
+        rows: rows(answer),
         words: 0,
         last_words: 0,
     }));
-    let text = toml_edit::ser::to_string_pretty(scenario).context("the scenario can't be written as TOML")?;
     page.parts.push(Part::Text {
         title: "The scenario, of the first size".to_string(),
-        text,
+        text: answer.toml()?,
         is_open: false,
     });
     Ok(page)
