@@ -31,22 +31,24 @@ pub(crate) mod man; // the manual page
 
 use clap::Subcommand;
 
+use crate::asked::{self, Question};
 use crate::failure::Outcome;
 
 /// What is said of a command where it is not its own module that says it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Row {
     /// The command's module, which has its name with `_` for `-`.
     pub module: &'static str,
     /// The heading of its chapter in `docs/commands.md`.
     pub chapter: &'static str,
-    /// The function of the Python package that does the same.
-    pub python: Option<&'static str>,
+    /// The study that programs ask, and the Python package's function.
+    pub question: Option<Question>,
 }
 
-/// Declares the commands, a row each, in the order of `pageout --help`: variant and arguments, module, chapter, function in Python.
+/// Declares the commands, a row each, in the order of `pageout --help`: variant and arguments, module, chapter, and
+/// the study that programs ask.
 macro_rules! commands {
-    ($($(#[$attribute:meta])* $variant:ident($args:path) => $module:ident, chapter $chapter:literal $(, python $python:literal)?;)*) => {
+    ($($(#[$attribute:meta])* $variant:ident($args:path) => $module:ident, chapter $chapter:literal $(, asks $($study:ident)::+)?;)*) => {
         /// What to do.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
@@ -64,36 +66,42 @@ macro_rules! commands {
 
         /// The rows of all commands.
         pub const ROWS: &[Row] = &[
-            $(Row { module: stringify!($module), chapter: $chapter, python: commands!(@python $($python)?) },)*
+            $(Row { module: stringify!($module), chapter: $chapter, question: commands!(@question $module $($($study)::+)?) },)*
         ];
     };
-    (@python) => { None };
-    (@python $python:literal) => { Some($python) };
+    (@question $module:ident) => { None };
+    (@question $module:ident $($study:ident)::+) => {
+        Some(Question {
+            python: stringify!($module),
+            ask: |question, watcher| asked::ask(question, watcher, $($study)::+::ask),
+            default: asked::default::<$($study)::+::Ask>,
+        })
+    };
 }
 
 commands! {
-    Run(run::args::RunArgs) => run, chapter "run", python "run";
-    Compare(compare::args::CompareArgs) => compare, chapter "compare", python "compare";
+    Run(run::args::RunArgs) => run, chapter "run", asks pageout_study::run;
+    Compare(compare::args::CompareArgs) => compare, chapter "compare";
     Predict(predict::args::PredictArgs) => predict, chapter "predict";
-    Ablate(ablate::args::AblateArgs) => ablate, chapter "ablate", python "ablate";
-    Bisect(bisect::args::BisectArgs) => bisect, chapter "bisect", python "bisect";
+    Ablate(ablate::args::AblateArgs) => ablate, chapter "ablate";
+    Bisect(bisect::args::BisectArgs) => bisect, chapter "bisect";
     Coverletter(coverletter::args::CoverletterArgs) => coverletter, chapter "coverletter";
-    Crossover(crossover::args::CrossoverArgs) => crossover, chapter "crossover", python "crossover";
-    AdviseTier(advise_tier::args::AdviseTierArgs) => advise_tier, chapter "advise-tier", python "advise_tier";
+    Crossover(crossover::args::CrossoverArgs) => crossover, chapter "crossover", asks pageout_study::ablate::crossover;
+    AdviseTier(advise_tier::args::AdviseTierArgs) => advise_tier, chapter "advise-tier";
     Reproduce(reproduce::args::ReproduceArgs) => reproduce, chapter "reproduce";
     Tour(tour::args::TourArgs) => tour, chapter "tour";
-    Replay(replay::args::ReplayArgs) => replay, chapter "replay", python "replay";
+    Replay(replay::args::ReplayArgs) => replay, chapter "replay", asks pageout_study::replay;
     Bench(bench::args::BenchArgs) => bench, chapter "bench";
-    Sweep(sweep::args::SweepArgs) => sweep, chapter "sweep", python "sweep";
+    Sweep(sweep::args::SweepArgs) => sweep, chapter "sweep";
     NewPolicy(new_policy::args::NewPolicyArgs) => new_policy, chapter "new-policy and check-policy";
-    CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy", python "check_policy";
-    Explain(explain::args::ExplainArgs) => explain, chapter "explain", python "explain";
-    Validate(validate::args::ValidateArgs) => validate, chapter "validate", python "validate";
+    CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy";
+    Explain(explain::args::ExplainArgs) => explain, chapter "explain", asks pageout_study::explain;
+    Validate(validate::args::ValidateArgs) => validate, chapter "validate", asks pageout_truth::validate;
     WorkingSet(working_set::args::WorkingSetArgs) => working_set, chapter "working-set";
     VmscanReport(vmscan_report::args::VmscanReportArgs) => vmscan_report, chapter "vmscan-report";
     Diff(diff::args::DiffArgs) => diff, chapter "diff";
     Record(record::args::RecordArgs) => record, chapter "record";
-    Twin(twin::args::TwinArgs) => twin, chapter "twin", python "twin";
+    Twin(twin::args::TwinArgs) => twin, chapter "twin", asks pageout_study::twin;
     Import(import::args::ImportArgs) => import, chapter "import";
     Trace(trace::args::TraceArgs) => trace, chapter "trace";
     Keys(keys::args::KeysArgs) => keys, chapter "keys, completions and man";

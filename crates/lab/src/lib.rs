@@ -11,6 +11,7 @@ mod cli; // what can be asked for, and the help
 mod failure; // how it can fail, and the exit codes
 mod own; // policies of the user's own
 pub mod rivals; // caches of others, to measure beside the live one
+mod asked; // questions for programs
 pub mod api; // commands for programs
 
 mod print; // results as people read them
@@ -30,6 +31,7 @@ use cli::Cli;
 use failure::Failure;
 use print::{form, output, visible};
 
+pub use asked::{Asked, Question, Rows};
 pub use own::{MakePolicy, Watchdog, before_the_end, end_with_fault};
 
 /// Does what the command line asks for.

@@ -39,10 +39,12 @@
 
 mod error; // why there is no result
 mod check; // the first sum of an answer that is wrong
+mod answered; // what all answers have in common
 mod watch; // who watches, and may have it end early
 
 pub mod scenario; // from a file to a scenario that can be built
 pub mod result; // runs, their figures, and how those differ
+pub mod run; // one scenario, run once
 pub mod ablate; // what each mechanism is worth
 pub mod letter; // what a change helps and hurts over many scenarios
 pub mod advise_tier; // how much memory may be slower
@@ -66,5 +68,6 @@ pub mod figures; // numbers as people read them
 mod page_size; // that of a real machine
 pub mod json; // JSON objects put together
 
+pub use answered::Answered;
 pub use error::{Error, Failed, told};
 pub use watch::{Estimate, Stage, Watcher};

@@ -90,6 +90,23 @@ impl Input {
     }
 }
 
+impl serde::Serialize for Input {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.field())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Input {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Input, D::Error> {
+        let given = String::deserialize(deserializer)?;
+        let found = Input::ALL.iter().find(|input| input.field() == given);
+        found.copied().ok_or_else(|| {
+            let known: Vec<&str> = Input::ALL.iter().map(|input| input.field()).collect();
+            serde::de::Error::custom(format!("`{given}` is no input; there are {}", known.join(", ")))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,9 +11,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pageout_study::Answered;
 use pageout_study::result::parallel;
 use pageout_study::{Stage, Watcher};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::answers::Answers;
@@ -29,7 +30,8 @@ use crate::recording::{Recording, Run};
 use crate::rig::{Playable, Played, Unplayable, Unrecorded};
 
 /// Which recorded runs are compared, and how.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The folder with the recorded runs.
     pub dir: PathBuf,
@@ -96,6 +98,17 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     let answer = Answer { ask: ask.clone(), compared };
     debug_assert_eq!(answer.check(), Ok(()));
     Ok(answer)
+}
+
+impl Answered for Answer {
+    /// A run that falls short is part of the answer, and no failure.
+    fn failure(&mut self) -> Option<pageout_study::Error> {
+        match self.verdict() {
+            Ok(()) | Err(Error::Unexpected(_)) => None,
+            Err(Error::Study(error)) => Some(error),
+            Err(error) => Some(pageout_study::Error::Asked(error.to_string())),
+        }
+    }
 }
 
 impl Answer {

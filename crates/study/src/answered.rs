@@ -1,0 +1,64 @@
+//! What all answers have in common, for programs that pass on any of them.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// An answer of a study.
+pub trait Answered: Serialize {
+    /// Rows for a table, where those of the JSON are not what people compare.
+    fn rows(&self) -> Option<Vec<Value>> {
+        None
+    }
+
+    /// Whether there is nothing in it: [`Self::failure`] says why.
+    fn is_nothing(&self) -> bool {
+        false
+    }
+
+    /// Why not all is there: runs failed, or were interrupted.
+    fn failure(&mut self) -> Option<Error>;
+}
+
+impl Answered for crate::ablate::crossover::Answer {
+    fn is_nothing(&self) -> bool {
+        self.is_nothing()
+    }
+
+    fn failure(&mut self) -> Option<Error> {
+        let failures = self.failures();
+        match self.is_nothing() {
+            true => Some(self.extent.nothing("every combination failed", &failures)),
+            false => self.extent.verdict(&failures).err(),
+        }
+    }
+}
+
+impl Answered for crate::explain::Answer {
+    fn failure(&mut self) -> Option<Error> {
+        self.failed.take().map(Error::Run)
+    }
+}
+
+impl Answered for crate::replay::Answer {
+    fn is_nothing(&self) -> bool {
+        crate::replay::Answer::is_nothing(self)
+    }
+
+    fn failure(&mut self) -> Option<Error> {
+        crate::replay::Answer::failure(self)
+    }
+}
+
+impl Answered for crate::twin::Answer {
+    fn failure(&mut self) -> Option<Error> {
+        self.extent.as_ref()?.verdict(&self.failures()).err()
+    }
+}
+
+impl Answered for crate::run::Answer {
+    fn failure(&mut self) -> Option<Error> {
+        self.failed.take()
+    }
+}
