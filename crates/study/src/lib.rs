@@ -45,6 +45,7 @@ mod watch; // who watches, and may have it end early
 pub mod scenario; // from a file to a scenario that can be built
 pub mod result; // runs, their figures, and how those differ
 pub mod run; // one scenario, run once
+pub mod compare; // variants of a scenario side by side
 pub mod ablate; // what each mechanism is worth
 pub mod letter; // what a change helps and hurts over many scenarios
 pub mod advise_tier; // how much memory may be slower

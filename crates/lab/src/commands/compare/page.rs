@@ -1,14 +1,11 @@
 //! The HTML page of `compare`: how each variant differs from the first, as bars with their intervals, beside the table.
 
-use pageout_sim::scenario::Scenario;
+use pageout_study::compare::{Answer, Column};
 use pageout_study::result::better::Better;
-use pageout_study::result::caveats;
 use pageout_study::result::effect;
-use pageout_study::result::variants::Extent;
-use pageout_study::scenario::source::Source;
 
-use super::{Column, Figures, difference, rows, sides, told};
-use crate::commands::compare::args::CompareArgs;
+use super::{difference, rows};
+use crate::cli::RunOptions;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 
 /// Bars of one variant.
@@ -18,24 +15,19 @@ const BARS: usize = 16;
 const OUTCOMES: [&str; 6] =
     ["runtime", "accesses/s", "misses", "in direct reclaim", "waiting for I/O", "pages read"];
 
-pub(super) fn page(
-    source: &Source,
-    args: &CompareArgs,
-    extent: &Extent,
-    base: &Scenario,
-    columns: &[Column],
-) -> Page {
-    let figures: Vec<Figures> = columns.iter().map(|column| column.figures(args.all)).collect();
+pub(super) fn page(answer: &Answer, options: &RunOptions) -> Page {
+    let Answer { ask, source, extent, columns, .. } = answer;
+    let base = answer.base();
     let labels: Vec<&str> = columns.iter().map(|column| column.variant.label.as_str()).collect();
     let title = if base.question.is_empty() { labels.join(" against ") } else { base.question.clone() };
     let mut page = Page {
         title,
-        of: format!("{}: {}; {}", args.scenario.display(), labels.join(", "), extent.seeds_from(base.seed)),
-        story: extent.warning().into_iter().chain(caveats::of(&sides(columns))).collect(),
+        of: format!("{}: {}; {}", ask.scenario.display(), labels.join(", "), extent.seeds_from(base.seed)),
+        story: extent.warning().into_iter().chain(answer.caveats()).collect(),
         parts: Vec::new(),
     };
-    for (label, of) in labels.iter().zip(&figures).skip(1) {
-        let bars = bars(&figures, of);
+    for (label, of) in labels.iter().zip(columns).skip(1) {
+        let bars = bars(answer, of);
         let certain = bars.iter().filter(|bar| !bar.is_noise);
         let of_task = certain.filter(|bar| bar.name.ends_with(": runtime") && bar.name.starts_with("task "));
         page.story.extend(of_task.map(|bar| {
@@ -57,7 +49,7 @@ pub(super) fn page(
     page.parts.push(Part::Table(Table {
         title: "Side by side".to_string(),
         says: String::new(),
-        rows: rows(columns, &figures),
+        rows: rows(answer),
         words: 1,
         last_words: 0,
     }));
@@ -65,19 +57,20 @@ pub(super) fn page(
         let text = effect::noise_legend(extent.seeds, false);
         page.parts.push(Part::Prose { title: "How to read it".to_string(), text });
     }
-    page.parts.push(scenario(source, &args.options, &[]));
+    page.parts.push(scenario(source, options, &[]));
     page
 }
 
 /// Differences of outcomes first, then of everything else, each in the order of the table.
-fn bars(figures: &[Figures], of: &Figures) -> Vec<Bar> {
-    let base = &figures[0];
+fn bars(answer: &Answer, of: &Column) -> Vec<Bar> {
+    let base = &answer.columns[0].figures;
     let place = |name: &str| OUTCOMES.iter().position(|known| *known == name).unwrap_or(OUTCOMES.len());
-    let mut bars: Vec<(usize, Bar)> = told(figures)
+    let mut bars: Vec<(usize, Bar)> = answer
+        .told()
         .into_iter()
         .filter(|metric| metric.group != "run")
         .filter_map(|metric| {
-            let paired = of.find(metric)?.difference(base.find(metric)?)?;
+            let paired = of.figures.find(metric)?.difference(base.find(metric)?)?;
             let percent = paired.percent_of_base().filter(|_| !paired.is_same)?;
             Some((
                 place(&metric.name),
