@@ -16,9 +16,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 pub use self::figures::{Cell, Figures};
+use crate::check::ensure;
 use crate::error::{Error, Failed};
 use crate::json::merged;
-use crate::reproduce::ensure;
 use crate::result::caveats;
 use crate::result::expectations::{self, Checked};
 use crate::result::metrics::Metric;

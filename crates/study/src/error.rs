@@ -56,7 +56,7 @@ pub enum Error {
     #[error("{0}")]
     Interrupted(String),
     /// A result can't be written.
-    #[error("cannot write the result: {0}")]
+    #[error("{0}")]
     Write(io::Error),
     /// Runs failed, each for its reason.
     #[error("{heading}{}", lines(failures))]

@@ -31,12 +31,14 @@ use crate::watch::Watcher;
 pub use alone::Alone;
 use alone::Came;
 pub use ask::{Ask, parse_speed};
-pub use bound::{Below, Bound, is_below};
+pub(crate) use bound::is_below;
+pub use bound::{Below, Bound};
 pub use comparison::{Cell, Comparison, OfTrace};
 #[cfg(target_os = "linux")]
 pub use live::{Live, OnFile, Row};
 pub use point::{Figures, OpenLoop, Point};
-pub use setup::{PAGES_MIN, Setup, check, pages};
+pub use setup::PAGES_MIN;
+pub(crate) use setup::{Setup, check, pages};
 pub use tenants::{Cell as TenantsCell, OfTrace as TenantsOfTrace, Sums, Tenants};
 
 /// What a replay came to, by the shape of its question.

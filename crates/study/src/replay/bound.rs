@@ -44,7 +44,7 @@ impl Bound {
 }
 
 /// Whether a miss ratio is below a bound's.
-pub fn is_below(miss_ratio: f64, bound: f64) -> bool {
+pub(crate) fn is_below(miss_ratio: f64, bound: f64) -> bool {
     miss_ratio < bound - 1e-12
 }
 

@@ -25,35 +25,40 @@ const MEMCG: &str = "/replay";
 
 /// What all sizes of a trace under a policy have in common.
 #[derive(Clone, Copy)]
-pub struct Setup<'a> {
+pub(crate) struct Setup<'a> {
     /// The question.
-    pub ask: &'a Ask,
+    pub(crate) ask: &'a Ask,
     /// The trace.
-    pub trace: &'a Path,
+    pub(crate) trace: &'a Path,
     /// The policy, as `kernel.profile` calls it.
-    pub profile: &'a str,
+    pub(crate) profile: &'a str,
     /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
-    pub has_neighbours: bool,
+    pub(crate) has_neighbours: bool,
 }
 
 /// A trace's accesses, or a tenant's.
-pub struct Accesses {
+pub(crate) struct Accesses {
     /// What they touch, and the accesses themselves.
-    pub loaded: Arc<Loaded>,
+    pub(crate) loaded: Arc<Loaded>,
     /// When they start, where the scenario's task has not to find it out.
-    pub pace: Option<Pace>,
+    pub(crate) pace: Option<Pace>,
 }
 
 impl Setup<'_> {
     /// The scenario in which these accesses are replayed, in a memory of so many pages.
-    pub fn replaying(&self, accesses: &Accesses, pages: u64) -> Result<Scenario, Error> {
+    pub(crate) fn replaying(&self, accesses: &Accesses, pages: u64) -> Result<Scenario, Error> {
         let mut scenario = self.scenario(&accesses.loaded.footprint, pages)?;
         replay(&mut scenario.task[0], accesses);
         Ok(scenario)
     }
 
     /// The scenario of tenants that share a memory of so many pages, and touch all of this: each has a cgroup below the one that has the limit.
-    pub fn together(&self, all: &Footprint, tenants: &[Accesses], pages: u64) -> Result<Scenario, Error> {
+    pub(crate) fn together(
+        &self,
+        all: &Footprint,
+        tenants: &[Accesses],
+        pages: u64,
+    ) -> Result<Scenario, Error> {
         let mut scenario = self.scenario(all, pages)?;
         let alone = scenario.task.remove(0);
         if self.ask.channel != Channel::Anonymous {
@@ -128,7 +133,7 @@ impl Setup<'_> {
     }
 
     /// The scenario of one size.
-    pub fn scenario(&self, footprint: &Footprint, pages: u64) -> Result<Scenario, Error> {
+    pub(crate) fn scenario(&self, footprint: &Footprint, pages: u64) -> Result<Scenario, Error> {
         let Setup { ask, profile, has_neighbours, .. } = *self;
         let window_kb = ask.window_kb(has_neighbours);
         let think_time: TimeSpan = ask
@@ -242,7 +247,7 @@ fn replay(task: &mut Task, accesses: &Accesses) {
 }
 
 /// A limit in pages, `least` or more; a percentage is of the distinct pages that the trace touches. Errors: it is less.
-pub fn pages(limit: Limit, distinct_pages: u64, least: u64) -> Result<u64, Error> {
+pub(crate) fn pages(limit: Limit, distinct_pages: u64, least: u64) -> Result<u64, Error> {
     let pages = limit.pages(distinct_pages).expect("no limit was refused when the option was read");
     if pages >= least {
         return Ok(pages);
@@ -262,7 +267,7 @@ pub fn pages(limit: Limit, distinct_pages: u64, least: u64) -> Result<u64, Error
 }
 
 /// Checks a scenario that nobody wrote. Errors: its first problem, in terms of the options that it was made of.
-pub fn check(scenario: &Scenario) -> Result<(), Error> {
+pub(crate) fn check(scenario: &Scenario) -> Result<(), Error> {
     let problems = scenario.validate();
     let Some(problem) = problems.first() else { return Ok(()) };
     let Problem { message, candidates, .. } = problem;

@@ -98,6 +98,8 @@ pub struct Cell {
 
 /// A plan with its cells.
 pub struct Plan {
+    /// Version and commit of the program that runs it.
+    pub build: String,
     /// How traces are read.
     pub read: Table,
     /// How far files are read ahead in the machine, in KiB; by the trace where the plan does not say.
@@ -109,13 +111,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads a plan. `build` says which program runs it: another may have other rules. `glob` finds the files of a pattern. Errors: the plan
-    /// can't be read or makes no sense; a trace that can't be read is none.
-    pub fn read(
-        path: &Path,
-        build: &str,
-        glob: &dyn Fn(&str) -> Result<Vec<PathBuf>, String>,
-    ) -> Result<Plan, Error> {
+    /// Reads a plan. `build` says which program runs it: another may have other rules. Errors: the plan can't be read or makes no sense; a trace
+    /// that can't be read is none.
+    pub fn read(path: &Path, build: &str) -> Result<Plan, Error> {
         let wrong = |why: String| Error::asked(format!("{}: {why}", path.display()));
         let text = regular::read_text(path, PLAN_MAX)
             .map_err(|error| wrong(format!("the plan can't be read: {error}")))?;
@@ -161,7 +159,7 @@ impl Plan {
             true => (&written.traces, InputKind::Trace),
             false => (&written.scenarios, InputKind::Scenario),
         };
-        let inputs = inputs(path, patterns, kind, glob).map_err(wrong)?;
+        let inputs = inputs(path, patterns, kind).map_err(wrong)?;
         let combinations = combinations(&written.vary).map_err(wrong)?;
         if !is_of_traces && written.read_ahead_kb.is_some() {
             return Err(wrong(
@@ -170,7 +168,8 @@ impl Plan {
         }
         let mut policies = policies;
         let (own, read_ahead_kb) = (policies.len(), written.read_ahead_kb);
-        let mut plan = Plan { read: written.read, read_ahead_kb, inputs, cells: Vec::new() };
+        let build = build.to_string();
+        let mut plan = Plan { build, read: written.read, read_ahead_kb, inputs, cells: Vec::new() };
         let has_bound = policies.iter().any(Policy::is_bound);
         if is_of_traces && !has_bound && policies.iter().any(|policy| policy.textbook().is_none()) {
             policies.push(Policy::Textbook("opt".parse().expect("it is a policy")));
@@ -218,7 +217,7 @@ impl Plan {
                                 .position(|except| except.names(&cell, &plan.inputs[input]));
                             match excepted {
                                 Some(at) => is_used[at] = true,
-                                None => plan.cells.push(Cell { key: plan.key(&cell, build), ..cell }),
+                                None => plan.cells.push(Cell { key: plan.key(&cell), ..cell }),
                             }
                         }
                     }
@@ -253,14 +252,14 @@ impl Plan {
         self.read_ahead_kb.map_or_else(has_neighbours, |kib| kib > 0)
     }
 
-    fn key(&self, cell: &Cell, build: &str) -> String {
+    fn key(&self, cell: &Cell) -> String {
         let mut hash = blake3::Hasher::new();
         let mut add = |part: &str| {
             hash.update(&(part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         };
         let input = &self.inputs[cell.input];
-        add(build);
+        add(&self.build);
         // The bytes, whatever they are called; what can't be read has but its name.
         add(input.hash.as_deref().unwrap_or(&input.name));
         add(&serde_json::to_string(&self.read).expect("a table is JSON"));
@@ -313,12 +312,7 @@ fn label(limit: Limit) -> String {
 }
 
 /// The files of all patterns, each once. A name without a pattern need not be there: its cells fail.
-fn inputs(
-    plan: &Path,
-    patterns: &[String],
-    kind: InputKind,
-    glob: &dyn Fn(&str) -> Result<Vec<PathBuf>, String>,
-) -> Result<Vec<Input>, String> {
+fn inputs(plan: &Path, patterns: &[String], kind: InputKind) -> Result<Vec<Input>, String> {
     let folder = plan.parent().unwrap_or(Path::new(""));
     let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
     for pattern in patterns {
@@ -326,7 +320,7 @@ fn inputs(
             found.insert(pattern.clone(), folder.join(pattern));
             continue;
         }
-        let paths = glob(&folder.join(pattern).to_string_lossy())?;
+        let paths = matching(&folder.join(pattern).to_string_lossy())?;
         if paths.is_empty() {
             return Err(format!("no file is called `{pattern}` (from {})", folder.join(".").display()));
         }
@@ -340,6 +334,12 @@ fn inputs(
         Input { name, path, kind, hash }
     };
     Ok(found.into_iter().map(input).collect())
+}
+
+/// The files of a pattern, in the order of their names.
+fn matching(pattern: &str) -> Result<Vec<PathBuf>, String> {
+    let paths = glob::glob(pattern).map_err(|error| format!("`{pattern}` is no pattern: {error}"))?;
+    paths.map(|path| path.map_err(|error| error.to_string())).collect()
 }
 
 /// Bytes that a plan has at most.
@@ -383,7 +383,7 @@ mod tests {
         let path = directory.path().join("plan.toml");
         fs::write(directory.path().join("a.u32"), [1, 0, 0, 0]).unwrap();
         fs::write(&path, text).unwrap();
-        Plan::read(&path, "build", &|_| Ok(Vec::new())).map_err(|error| error.to_string())
+        Plan::read(&path, "build").map_err(|error| error.to_string())
     }
 
     const PLAN: &str = "traces = ['a.u32']\npolicy = ['lru', 'random', 'classic@6.12']\nmemory = ['10%', '20%']\nseeds = 3\n\

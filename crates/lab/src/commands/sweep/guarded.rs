@@ -15,10 +15,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pageout_study::Watcher;
-use pageout_study::sweep::{Cell, Row};
+use pageout_study::sweep::{Cell, Plan, Row, Take, failed};
 use serde_json::{Value, json};
 
-use super::run::{Sweep, Take, failed};
 use crate::api;
 use crate::commands::sweep::args::SweepArgs;
 use crate::own;
@@ -28,16 +27,23 @@ use crate::print::progress::Terminal;
 /// Between two looks at whether a signal has come, or a cell takes too long.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Runs cells of one input in processes of their own, as many at a time as jobs are asked for. Errors: rows could not be written.
-pub(super) fn cells(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
-    let jobs = sweep.jobs().clamp(1, cells.len().max(1));
+/// Runs cells of one input in processes of their own, so many at a time. Errors: rows could not be written.
+pub(super) fn cells(
+    args: &SweepArgs,
+    plan: &Plan,
+    terminal: &Terminal,
+    cells: &[&Cell],
+    jobs: usize,
+    take: Take,
+) -> io::Result<()> {
+    let jobs = jobs.clamp(1, cells.len().max(1));
     let (send, rows) = channel();
     let mut written = Ok(());
     thread::scope(|scope| {
         for job in 0..jobs {
             let own: Vec<&Cell> = cells.iter().skip(job).step_by(jobs).copied().collect();
             let send = send.clone();
-            scope.spawn(move || all(sweep, own, &send));
+            scope.spawn(move || all(args, plan, terminal, own, &send));
         }
         drop(send);
         for row in rows {
@@ -51,8 +57,7 @@ pub(super) fn cells(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()>
 }
 
 /// Runs cells in one process, and in another one where that has ended before its time.
-fn all(sweep: Sweep, mut cells: Vec<&Cell>, send: &Sender<Row>) {
-    let Sweep { args, plan, terminal } = sweep;
+fn all(args: &SweepArgs, plan: &Plan, terminal: &Terminal, mut cells: Vec<&Cell>, send: &Sender<Row>) {
     while !cells.is_empty() && terminal.stop().is_none() {
         let ended = process(args, &cells, terminal, send);
         let (done, under_way, why) = match ended {

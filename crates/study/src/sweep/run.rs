@@ -7,23 +7,20 @@ use std::sync::Arc;
 use pageout_cache::Choice;
 use pageout_policy::FALLBACKS;
 use pageout_sim::scenario::Scenario;
-use pageout_sim::scenario::keys::Limit;
-use pageout_study::Watcher;
-use pageout_study::bench::{self, Policy, Question, Trace};
-use pageout_study::replay::{Ask, PAGES_MIN, Point, Setup, check, pages};
-use pageout_study::result::variants::{Plan as Runs, Runs as Made};
-use pageout_study::scenario::load::{self, Changes};
-use pageout_study::scenario::source::{Setting, Source};
-use pageout_study::scenario::traces::TRACE_MEMORY;
-use pageout_study::sweep::{Cell, Input, InputKind, Plan, Row};
 use pageout_workload::ReadOptions;
 use pageout_workload::trace::{self, Loaded, Requests};
 use serde_json::{Value, json};
 
-use super::{BUILD, guarded};
-use crate::commands::sweep::args::SweepArgs;
-use crate::own;
-use crate::print::progress::Terminal;
+use super::parts::Row;
+use super::plan::{Cell, Input, InputKind, Plan};
+use crate::bench::{self, Policy, Question, Trace};
+use crate::error::Error;
+use crate::replay::{self, Ask, Figures, PAGES_MIN, Setup};
+use crate::result::variants::{Plan as Runs, Runs as Made};
+use crate::scenario::load::{self, Changes};
+use crate::scenario::source::{Setting, Source};
+use crate::scenario::traces::TRACE_MEMORY;
+use crate::watch::Watcher;
 
 /// Runs of the machine that are handed out at a time for each that goes on: what a signal or a kill may cost.
 const AHEAD: usize = 4;
@@ -32,30 +29,44 @@ const AHEAD: usize = 4;
 const OF_POLICY: &str = "policy_";
 
 /// Takes rows as they come.
-pub(super) type Take<'a> = &'a mut dyn FnMut(Vec<Row>) -> io::Result<()>;
+pub type Take<'a> = &'a mut dyn FnMut(Vec<Row>) -> io::Result<()>;
 
-/// What is run, and how.
+/// Runs cells in other processes, so many at a time. Errors: rows could not be written.
+pub type Elsewhere<'a> = dyn Fn(&Plan, &[&Cell], usize, Take) -> io::Result<()> + 'a;
+
+/// Where cells of policies run that the user has brought. Such a policy can end its process.
 #[derive(Clone, Copy)]
-pub(super) struct Sweep<'a> {
-    pub(super) args: &'a SweepArgs,
-    pub(super) plan: &'a Plan,
-    pub(super) terminal: &'a Terminal<'a>,
+pub enum Own<'a> {
+    /// In this process, as all others.
+    Here,
+    /// In processes of their own.
+    Elsewhere {
+        /// Whether there are such policies, which a scenario may name anywhere.
+        are_there: bool,
+        /// What runs them.
+        run: &'a Elsewhere<'a>,
+    },
+    /// This is such a process: it is told of each cell before that begins, and each is run for itself.
+    Alone(&'a dyn Fn(&Cell)),
 }
 
-impl Sweep<'_> {
-    /// Runs that go on at the same time.
-    pub(super) fn jobs(&self) -> usize {
-        match self.args.parallel.jobs {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            jobs => jobs,
-        }
-    }
+/// How cells are run.
+#[derive(Clone, Copy)]
+pub struct Sweep<'a> {
+    /// The plan that they are of.
+    pub plan: &'a Plan,
+    /// Runs at the same time; 0 is one for each CPU.
+    pub jobs: usize,
+    /// Where own policies run.
+    pub own: Own<'a>,
+    /// The watcher, which may end the sweep early.
+    pub watcher: &'a dyn Watcher,
 }
 
 /// Runs cells, those of an input together. Errors: rows could not be written.
-pub(super) fn cells(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
+pub fn cells(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
     for cells in cells.chunk_by(|one, next| one.input == next.input) {
-        if sweep.terminal.stop().is_some() {
+        if sweep.watcher.stop().is_some() {
             break;
         }
         of_input(sweep, cells, take)?;
@@ -64,16 +75,23 @@ pub(super) fn cells(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()>
 }
 
 fn of_input(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
-    let Sweep { args, plan, terminal } = sweep;
+    let Sweep { plan, own, .. } = sweep;
+    let jobs = match sweep.jobs {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        jobs => jobs,
+    };
     let input = &plan.inputs[cells[0].input];
-    let group = Group { args, plan, input, terminal, jobs: sweep.jobs() };
-    // A scenario may name an own policy anywhere.
-    let may_name_own = input.kind == InputKind::Scenario && own::are_there();
-    let is_own =
-        |cell: &&Cell| !args.own_cells && (may_name_own || cell.policy.as_ref().is_some_and(Policy::is_own));
-    let (own, cells): (Vec<&Cell>, Vec<&Cell>) = cells.iter().copied().partition(is_own);
-    if !own.is_empty() {
-        guarded::cells(sweep, &own, take)?;
+    let group = Group { sweep, input, jobs };
+    let mut cells = cells.to_vec();
+    if let Own::Elsewhere { are_there, run } = own {
+        // A scenario may name an own policy anywhere.
+        let may_name_own = input.kind == InputKind::Scenario && are_there;
+        let is_own = |cell: &&Cell| may_name_own || cell.policy.as_ref().is_some_and(Policy::is_own);
+        let (of_own, others) = cells.into_iter().partition(is_own);
+        cells = others;
+        if !Vec::is_empty(&of_own) {
+            run(plan, &of_own, jobs, take)?;
+        }
     }
     if cells.is_empty() {
         return Ok(());
@@ -85,16 +103,15 @@ fn of_input(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
     match done {
         Ok(()) => Ok(()),
         Err(Stopped::Output(error)) => Err(error),
-        Err(Stopped::Input(why)) => take(cells.iter().map(|cell| group.failed(cell, &why)).collect()),
+        Err(Stopped::Input(why)) => take(cells.iter().map(|cell| failed(plan, cell, &why)).collect()),
     }
 }
 
 /// What all cells of an input have in common.
 struct Group<'a> {
-    args: &'a SweepArgs,
-    plan: &'a Plan,
+    sweep: Sweep<'a>,
     input: &'a Input,
-    terminal: &'a Terminal<'a>,
+    /// Runs at the same time.
     jobs: usize,
 }
 
@@ -105,9 +122,9 @@ enum Stopped {
     Output(io::Error),
 }
 
-impl From<anyhow::Error> for Stopped {
-    fn from(error: anyhow::Error) -> Stopped {
-        Stopped::Input(format!("{error:#}"))
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Stopped {
+        Stopped::Input(error.in_full())
     }
 }
 
@@ -119,18 +136,20 @@ impl From<io::Error> for Stopped {
 
 impl Group<'_> {
     fn trace(&self, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
-        let options = self.plan.read.options().map_err(|error| anyhow::anyhow!("read: {}", error.message))?;
+        let Sweep { plan, watcher, .. } = self.sweep;
+        let options = plan.read.options();
+        let options = options.map_err(|error| Error::asked(format!("read: {}", error.message)))?;
         let of_book = |cell: &&&Cell| cell.policy.as_ref().is_some_and(|policy| policy.textbook().is_some());
         let by_book: Vec<&Cell> = cells.iter().filter(of_book).copied().collect();
         let by_machine: Vec<&Cell> = cells.iter().filter(|cell| !of_book(cell)).copied().collect();
         if !by_book.is_empty() {
-            let trace = Trace::load(&self.input.path, &options, TRACE_MEMORY.0, self.terminal)
-                .map_err(anyhow::Error::from)?;
+            let trace =
+                Trace::load(&self.input.path, &options, TRACE_MEMORY.0, watcher).map_err(Error::from)?;
             // A signal came before its end.
             let Some(trace) = trace else { return Ok(()) };
             self.textbook(&trace, &by_book, take)?;
         }
-        if !by_machine.is_empty() && self.terminal.stop().is_none() {
+        if !by_machine.is_empty() && watcher.stop().is_none() {
             self.machine(&options, &by_machine, take)?;
         }
         Ok(())
@@ -138,7 +157,7 @@ impl Group<'_> {
 
     /// A policy after the other, each at all sizes.
     fn textbook(&self, trace: &Trace, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
-        let is_same = |one: &&Cell, next: &&Cell| one.policy == next.policy && !self.args.own_cells;
+        let is_same = |one: &&Cell, next: &&Cell| one.policy == next.policy && !self.is_alone();
         for of_policy in cells.chunk_by(is_same) {
             let Some(Policy::Textbook(choice)) = &of_policy[0].policy else { continue };
             let mut seeds: Vec<u64> = of_policy.iter().map(|cell| cell.seed).collect();
@@ -154,19 +173,16 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn curve(&self, trace: &Trace, choice: &Choice, seed: u64, cells: &[&Cell]) -> anyhow::Result<Vec<Row>> {
+    fn curve(&self, trace: &Trace, choice: &Choice, seed: u64, cells: &[&Cell]) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
         let mut sized: Vec<(&Cell, u64)> = Vec::new();
         for cell in cells {
             match self.pages(cell, trace.distinct_pages.into(), 1) {
                 Ok(pages) => sized.push((cell, pages)),
-                Err(why) => rows.push(self.failed(cell, &format!("{why:#}"))),
+                Err(why) => rows.push(self.failed(cell, &why.in_full())),
             }
         }
-        let in_pages = |pages: u64| pages.min(trace.distinct_pages.into()) as u32;
-        let mut rising: Vec<u32> = sized.iter().map(|(_, pages)| in_pages(*pages)).collect();
-        rising.sort_unstable();
-        rising.dedup();
+        let rising = trace.rising(sized.iter().map(|(_, pages)| *pages));
         if rising.is_empty() {
             return Ok(rows);
         }
@@ -176,12 +192,12 @@ impl Group<'_> {
             sizes: &rising,
             warm_up: 0,
             seed,
-            jobs: self.args.parallel.jobs,
-            watcher: self.terminal,
+            jobs: self.sweep.jobs,
+            watcher: self.sweep.watcher,
         };
         let answer = question.exactly(trace)?;
         for (cell, pages) in sized {
-            let at = rising.binary_search(&in_pages(pages)).expect("each size is among them");
+            let at = trace.place(pages, &rising);
             let mut row = self.row(cell, Some(pages));
             match answer.cells[0][at] {
                 bench::Cell::Misses(misses) => {
@@ -216,11 +232,11 @@ impl Group<'_> {
     /// Replays in the machine.
     fn machine(&self, options: &ReadOptions, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
         let loaded = trace::load(&self.input.path, options, TRACE_MEMORY.0, &mut |_| {});
-        let loaded = Arc::new(loaded.map_err(anyhow::Error::from)?);
+        let loaded = Arc::new(loaded.map_err(Error::from)?);
         let ask = Ask {
             traces: vec![self.input.path.clone()],
-            read_ahead_kb: self.plan.read_ahead_kb,
-            read: self.plan.read.clone(),
+            read_ahead_kb: self.sweep.plan.read_ahead_kb,
+            read: self.sweep.plan.read.clone(),
             ..Ask::default()
         };
         let replayed = |cell: &Cell| self.replayed(&ask, &loaded, cell);
@@ -232,9 +248,9 @@ impl Group<'_> {
         self.simulate(cells, &replayed, &mut tell)
     }
 
-    fn replayed(&self, ask: &Ask, loaded: &Arc<Loaded>, cell: &Cell) -> anyhow::Result<(Scenario, u64)> {
+    fn replayed(&self, ask: &Ask, loaded: &Arc<Loaded>, cell: &Cell) -> Result<(Scenario, u64), Error> {
         let Some(Policy::Machine { profile, .. }) = &cell.policy else {
-            anyhow::bail!("no policy of the machine")
+            return Err(Error::asked("no policy of the machine"));
         };
         let has_neighbours = loaded.has_neighbours;
         let setup = Setup { ask, trace: &self.input.path, profile, has_neighbours };
@@ -244,7 +260,9 @@ impl Group<'_> {
         if !cell.settings.is_empty() {
             // The policy was found already: its name starts nowhere anew.
             let name = self.input.path.file_name().unwrap_or_default();
-            let source = Source::parse(Path::new(name), toml_edit::ser::to_string_pretty(&scenario)?)?;
+            let text = toml_edit::ser::to_string_pretty(&scenario);
+            let text = text.map_err(|error| Error::asked(error.to_string()))?;
+            let source = Source::parse(Path::new(name), text)?;
             scenario = source.scenario(&cell.settings)?;
         }
         if !has_neighbours && scenario.device.iter().any(|device| device.window_kb() > 0) {
@@ -253,16 +271,16 @@ impl Group<'_> {
         }
         let trace = scenario.task[0].object[0].trace.as_mut().expect("the first object has the trace");
         trace.loaded = Some(Arc::clone(loaded));
-        check(&scenario)?;
+        replay::check(&scenario)?;
         Ok((scenario, pages))
     }
 
     fn scenario(&self, cells: &[&Cell], take: Take) -> Result<(), Stopped> {
-        let source = Source::read(&self.input.path).map_err(anyhow::Error::from)?;
-        let changed = |cell: &Cell| -> anyhow::Result<(Scenario, u64)> {
+        let source = Source::read(&self.input.path)?;
+        let changed = |cell: &Cell| -> Result<(Scenario, u64), Error> {
             let mut settings: Vec<Setting> = Vec::new();
             if let Some(Policy::Machine { profile, .. }) = &cell.policy {
-                settings.push(format!("kernel.profile={profile}").parse().map_err(anyhow::Error::msg)?);
+                settings.push(format!("kernel.profile={profile}").parse().map_err(Error::Asked)?);
             }
             settings.extend(cell.settings.iter().cloned());
             let changes = Changes { settings, seed: Some(cell.seed) };
@@ -275,12 +293,12 @@ impl Group<'_> {
     fn simulate(
         &self,
         cells: &[&Cell],
-        scenario: &dyn Fn(&Cell) -> anyhow::Result<(Scenario, u64)>,
+        scenario: &dyn Fn(&Cell) -> Result<(Scenario, u64), Error>,
         take: Take,
     ) -> Result<(), Stopped> {
-        let at_a_time = if self.args.own_cells { 1 } else { AHEAD * self.jobs };
+        let at_a_time = if self.is_alone() { 1 } else { AHEAD * self.jobs };
         for some in cells.chunks(at_a_time) {
-            if self.terminal.stop().is_some() {
+            if self.sweep.watcher.stop().is_some() {
                 break;
             }
             self.begin(some);
@@ -291,20 +309,16 @@ impl Group<'_> {
                         runs.push(run);
                         whose.push((*cell, pages));
                     }
-                    Err(why) => rows.push(self.failed(cell, &format!("{why:#}"))),
+                    Err(why) => rows.push(self.failed(cell, &why.in_full())),
                 }
             }
             let plan = Runs {
                 name: self.input.name.clone(),
                 repeat: 1,
-                jobs: self.args.parallel.jobs,
-                watcher: self.terminal,
+                jobs: self.sweep.jobs,
+                watcher: self.sweep.watcher,
             };
-            let made = if runs.is_empty() {
-                Vec::new()
-            } else {
-                plan.run(&runs).map_err(anyhow::Error::from)?.variants
-            };
+            let made = if runs.is_empty() { Vec::new() } else { plan.run(&runs)?.variants };
             rows.extend(
                 whose
                     .into_iter()
@@ -321,11 +335,10 @@ impl Group<'_> {
         if let Some(failure) = runs.failures.first() {
             return Some(self.failed(cell, &failure.to_string()));
         }
-        let result = runs.results.first()?.clone();
-        let accesses = result.accesses;
-        let of = Point { pages, limit: Limit::Max, runs }.figures()?;
+        let result = runs.results.first()?;
+        let of = Figures::of(result);
         let mut row = self.row(cell, cell.memory.map(|_| pages));
-        row["accesses"] = json!(accesses);
+        row["accesses"] = json!(result.accesses);
         row["read_ahead_kb"] = json!(result.readahead.read_ahead_kb.values().max());
         row["misses"] = json!(of.misses);
         row["miss_ratio"] = json!(of.miss_ratio);
@@ -337,23 +350,28 @@ impl Group<'_> {
         Some(row)
     }
 
-    fn pages(&self, cell: &Cell, distinct_pages: u64, least: u64) -> anyhow::Result<u64> {
-        Ok(pages(cell.memory.expect("a trace's cell has a memory"), distinct_pages, least)?)
+    fn pages(&self, cell: &Cell, distinct_pages: u64, least: u64) -> Result<u64, Error> {
+        replay::pages(cell.memory.expect("a trace's cell has a memory"), distinct_pages, least)
+    }
+
+    /// Whether this is a process of own policies.
+    fn is_alone(&self) -> bool {
+        matches!(self.sweep.own, Own::Alone(_))
     }
 
     /// Cells begin; in a process of own policies there is one at a time, and it is told.
     fn begin(&self, cells: &[&Cell]) {
-        if let ([cell], true) = (cells, self.args.own_cells) {
-            guarded::begin(cell);
+        if let ([cell], Own::Alone(begin)) = (cells, self.sweep.own) {
+            begin(cell);
         }
     }
 
     fn row(&self, cell: &Cell, pages: Option<u64>) -> Row {
-        row(self.plan, cell, pages)
+        row(self.sweep.plan, cell, pages)
     }
 
     fn failed(&self, cell: &Cell, why: &str) -> Row {
-        failed(self.plan, cell, why)
+        failed(self.sweep.plan, cell, why)
     }
 }
 
@@ -362,7 +380,7 @@ fn row(plan: &Plan, cell: &Cell, pages: Option<u64>) -> Row {
     let input = &plan.inputs[cell.input];
     let mut row = json!({
         "key": cell.key,
-        "build": BUILD,
+        "build": plan.build,
         "input": input.name,
         "input_hash": input.hash,
         "policy": cell.policy.as_ref().map(Policy::name),
@@ -421,7 +439,7 @@ pub(super) fn is_helped(row: &Row) -> bool {
 }
 
 /// The row of a cell that has no result.
-pub(super) fn failed(plan: &Plan, cell: &Cell, why: &str) -> Row {
+pub fn failed(plan: &Plan, cell: &Cell, why: &str) -> Row {
     let mut row = row(plan, cell, None);
     row["complete"] = json!(false);
     row["error"] = json!(why);
