@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::cli::Cli;
 use crate::own;
-use crate::print::csv;
+use crate::print::{csv, output};
 
 /// What a command came to.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ pub fn call(words: &[OsString], stop: &Arc<AtomicBool>) -> Called {
     HERE.set(Some(UnderWay { called: Called::default(), stop: Arc::clone(stop) }));
     own::look_after(&cli.own);
     let done = cli.command.run();
-    own::tell_fallbacks();
+    own::fallbacks().iter().for_each(|told| output::remark(told));
     let under_way = HERE.take().expect("only this function takes it");
     let mut called = under_way.called;
     if let Err(failure) = done {

@@ -1,11 +1,14 @@
 //! Questions for programs: a study's `Ask` as JSON in, its answer as JSON out. The functions of the Python package are these.
 
+use pageout_sim::scenario::TimeSpan;
 use pageout_study::{Answered, Watcher};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::commands::ROWS;
 use crate::failure::Failure;
+use crate::own::{self, OwnOptions};
 use crate::print::csv;
 use crate::print::output::to_json;
 
@@ -33,6 +36,37 @@ pub struct Asked {
 
 /// Names of columns, and rows of as many values.
 pub type Rows = (Vec<String>, Vec<Vec<Value>>);
+
+/// What policies of the user's own may do.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OwnPolicies {
+    /// Policies that are shared libraries run. Default false: they have the user's rights.
+    pub allow_plugins: bool,
+    /// A wrong answer counts, and the page that came first goes in its place. Default false: it ends the run.
+    pub fallback: bool,
+    /// A call that takes longer ends the run. Default 10 s.
+    pub call_limit: Option<TimeSpan>,
+}
+
+/// The questions that there are, in the order of the commands.
+pub fn questions() -> impl Iterator<Item = Question> {
+    ROWS.iter().filter_map(|row| row.question)
+}
+
+/// Answers the question of a function of the Python package. What there is to remark goes to `watcher`, and whoever is behind it says that the
+/// answer is to end early.
+pub fn answer(python: &str, question: Value, own: OwnPolicies, watcher: &dyn Watcher) -> Asked {
+    let found = questions().find(|question| question.python == python);
+    let found = found.unwrap_or_else(|| panic!("the package has a function for each question: {python}"));
+    own::look_after(&own.into());
+    let mut asked = (found.ask)(question, watcher);
+    own::fallbacks().iter().for_each(|told| watcher.remark(told));
+    if let Some((_, told)) = &mut asked.failure {
+        own::refused().iter().filter(|why| !told.contains(*why)).for_each(|why| watcher.remark(why));
+    }
+    asked
+}
 
 /// Asks a study.
 pub(crate) fn ask<A: DeserializeOwned, R: Answered, E: Into<Failure>>(
@@ -69,5 +103,12 @@ fn rows(result: &Value) -> Rows {
     match csv::cells(result, &[]) {
         Ok(cells) => (cells.columns, cells.rows),
         Err(_) => Rows::default(),
+    }
+}
+
+impl From<OwnPolicies> for OwnOptions {
+    fn from(own: OwnPolicies) -> OwnOptions {
+        let OwnPolicies { allow_plugins, fallback, call_limit } = own;
+        OwnOptions { allow_plugins, fallback, call_limit: call_limit.unwrap_or(own::CALL_LIMIT) }
     }
 }

@@ -81,7 +81,7 @@ macro_rules! commands {
 
 commands! {
     Run(run::args::RunArgs) => run, chapter "run", asks pageout_study::run;
-    Compare(compare::args::CompareArgs) => compare, chapter "compare";
+    Compare(compare::args::CompareArgs) => compare, chapter "compare", asks pageout_study::compare;
     Predict(predict::args::PredictArgs) => predict, chapter "predict";
     Ablate(ablate::args::AblateArgs) => ablate, chapter "ablate";
     Bisect(bisect::args::BisectArgs) => bisect, chapter "bisect";
@@ -92,9 +92,9 @@ commands! {
     Tour(tour::args::TourArgs) => tour, chapter "tour";
     Replay(replay::args::ReplayArgs) => replay, chapter "replay", asks pageout_study::replay;
     Bench(bench::args::BenchArgs) => bench, chapter "bench";
-    Sweep(sweep::args::SweepArgs) => sweep, chapter "sweep";
+    Sweep(sweep::args::SweepArgs) => sweep, chapter "sweep", asks sweep;
     NewPolicy(new_policy::args::NewPolicyArgs) => new_policy, chapter "new-policy and check-policy";
-    CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy";
+    CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy", asks check_policy;
     Explain(explain::args::ExplainArgs) => explain, chapter "explain", asks pageout_study::explain;
     Validate(validate::args::ValidateArgs) => validate, chapter "validate", asks pageout_truth::validate;
     WorkingSet(working_set::args::WorkingSetArgs) => working_set, chapter "working-set";

@@ -31,7 +31,7 @@ use cli::Cli;
 use failure::Failure;
 use print::{form, output, visible};
 
-pub use asked::{Asked, Question, Rows};
+pub use asked::{Asked, OwnPolicies, Question, Rows, answer, questions};
 pub use own::{MakePolicy, Watchdog, before_the_end, end_with_fault};
 
 /// Does what the command line asks for.
@@ -67,10 +67,10 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
         Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
-    own::look_after(&cli.own);
+    own::look_after_to_the_end(&cli.own);
     let done = form::ask(&matches).map_err(Failure::from).and_then(|()| {
         let done = cli.command.run();
-        own::tell_fallbacks();
+        own::fallbacks().iter().for_each(|told| output::remark(told));
         // What there is of a result is written even so; what failed first is told.
         let written = form::finish();
         done.and(written)

@@ -32,7 +32,7 @@ pub type MakePolicy = fn(u64) -> Box<dyn Policy>;
 pub(crate) const EXIT_CODE: u8 = 2;
 
 /// How long a call may take, unless it is said.
-const CALL_LIMIT: TimeSpan = TimeSpan(10_000_000_000);
+pub(crate) const CALL_LIMIT: TimeSpan = TimeSpan(10_000_000_000);
 
 /// Between two looks at whether a call has returned.
 const LOOK: Duration = Duration::from_millis(50);
@@ -95,7 +95,12 @@ pub(crate) fn look_after(options: &OwnOptions) {
     *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = None;
     pageout_policy::fall_back(options.fallback);
     pageout_policy::find_with(find);
-    if are_there() && !api::is_call() {
+}
+
+/// Looks after them likewise, and has the program end where one does not come back, if there can be any.
+pub(crate) fn look_after_to_the_end(options: &OwnOptions) {
+    look_after(options);
+    if are_there() {
         guard();
     }
 }
@@ -339,15 +344,16 @@ pub(crate) fn tell_refused(failure: &str) {
         .for_each(|why| output::remark(&format!("note: {why}")));
 }
 
-/// Says of which policies some answers were not their own.
-pub(crate) fn tell_fallbacks() {
-    for (name, times) in pageout_policy::fallbacks() {
-        output::remark(&format!(
+/// Of which policies some answers were not their own, a line each.
+pub(crate) fn fallbacks() -> Vec<String> {
+    let told = pageout_policy::fallbacks().into_iter().map(|(name, times)| {
+        format!(
             "warning: policy {name} answered wrong {}, and the page that came first went in place of its answer (--fallback): its figures are in part those of \
              fifo",
             figures::counted(times, "time")
-        ));
-    }
+        )
+    });
+    told.collect()
 }
 
 /// The policies of a list. Errors: as those, but why a file is no policy is all that is said then.

@@ -1,13 +1,13 @@
-//! The Python module: commands of pageout as functions, policies in Python, results as data frames take them.
+//! The Python module: studies as functions, policies in Python, results as data frames take them.
 //!
-//! Each function is a command of the program: the words of a command line go in, and what it would print as JSON comes out. So both say the same.
+//! Each function is a study: its `Ask` goes in as JSON, and its answer comes out as the program prints it. So both say the same.
 
 // It is the place of files and threads, as the program is.
 #![allow(clippy::disallowed_methods)]
 
 use pyo3::prelude::*;
 
-mod call; // a command under way, and Ctrl-C
+mod ask; // a question under way, and Ctrl-C
 mod policy; // classes of Python as policies
 mod shared; // memory that Rust and Python share: all unsafe code
 mod table; // results in columns
@@ -19,8 +19,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<table::Table>()?;
     module.add_class::<trace::Trace>()?;
-    module.add_function(wrap_pyfunction!(call::call, module)?)?;
-    module.add_function(wrap_pyfunction!(call::main, module)?)?;
-    module.add_function(wrap_pyfunction!(call::set_program, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::ask, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::main, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::set_program, module)?)?;
     module.add_function(wrap_pyfunction!(policy::bring, module)?)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use numpy::{PyArray1, ToPyArray};
-use pageout_lab::api::rows;
+use pageout_lab::Rows;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
@@ -140,10 +140,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The rows of a result that is JSON.
-    pub(crate) fn of(_py: Python<'_>, json: &str) -> PyResult<Table> {
-        let result = serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let (names, rows) = rows(&result);
+    /// Columns of these names, made of rows.
+    pub(crate) fn of((names, rows): Rows) -> PyResult<Table> {
         let column = |(at, name): (usize, String)| {
             let cells: Vec<&Value> = rows.iter().map(|row| &row[at]).collect();
             Column::of(name, &cells)

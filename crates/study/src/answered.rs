@@ -62,3 +62,27 @@ impl Answered for crate::run::Answer {
         self.failed.take()
     }
 }
+
+impl Answered for crate::compare::Answer {
+    fn rows(&self) -> Option<Vec<Value>> {
+        Some(crate::compare::Answer::rows(self))
+    }
+
+    fn is_nothing(&self) -> bool {
+        crate::compare::Answer::is_nothing(self)
+    }
+
+    fn failure(&mut self) -> Option<Error> {
+        let failures = self.failures();
+        match crate::compare::Answer::is_nothing(self) {
+            true => Some(self.extent.nothing("every variant failed", &failures)),
+            false => self.extent.verdict(&failures).err(),
+        }
+    }
+}
+
+impl Answered for crate::sweep::Answer {
+    fn failure(&mut self) -> Option<Error> {
+        crate::sweep::Answer::failure(self)
+    }
+}

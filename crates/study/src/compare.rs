@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use pageout_sim::scenario::Scenario;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 pub use self::figures::{Cell, Figures};
@@ -29,15 +29,14 @@ use crate::scenario::load::Changes;
 use crate::scenario::own_variants::{self, Variant};
 use crate::scenario::source::{Source, VARY};
 use crate::scenario::variation::{Variation, one_way_to_vary_the_seed};
-use crate::watch::Watcher;
+use crate::watch::{Watcher, name_of};
 
 /// Which variants are compared.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The scenario's file; `-` is standard input. Default: none, which is an error.
     pub scenario: PathBuf,
-    /// Name of the runs for whoever watches. Default: empty.
-    pub name: String,
     /// Changes in every variant. Default: none.
     pub changes: Changes,
     /// Keys with several values each, all combinations of which are variants. Default: none, and the scenario's own variants are compared.
@@ -54,7 +53,6 @@ impl Default for Ask {
     fn default() -> Ask {
         Ask {
             scenario: PathBuf::new(),
-            name: String::new(),
             changes: Changes::default(),
             vary: Vec::new(),
             repeat: 1,
@@ -111,7 +109,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
             return Err(Error::Asked(message));
         }
     }
-    let plan = Plan { name: ask.name.clone(), repeat: ask.repeat, jobs: ask.jobs, watcher };
+    let plan = Plan { name: name_of(&ask.scenario), repeat: ask.repeat, jobs: ask.jobs, watcher };
     let scenarios: Vec<Scenario> = variants.iter().map(|variant| variant.scenario.clone()).collect();
     let Made { variants: results, extent } = plan.run(&scenarios)?;
     let columns = variants.into_iter().zip(results).map(|(variant, runs)| Column {

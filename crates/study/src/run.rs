@@ -10,6 +10,7 @@ use crate::json::merged;
 use crate::result::run_result::{RunResult, TaskResult};
 use crate::result::simulate::{Stopped, simulate};
 use crate::scenario::diagnostic::Diagnostics;
+use crate::scenario::interpretation;
 use crate::scenario::load::{Changes, load};
 use crate::scenario::own_variants;
 use crate::scenario::source::Source;
@@ -40,6 +41,12 @@ pub struct Answer {
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     let source = Source::read(&ask.scenario)?;
     let mut scenario = load(&source, &ask.changes, &[], watcher)?;
+    for object in scenario.task.iter().flat_map(|task| &task.object) {
+        let Some(trace) = &object.trace else { continue };
+        let read = object.read_options().map_err(|error| Error::asked(error.to_string()))?;
+        interpretation::remark(&trace.path, &read, watcher)
+            .map_err(|error| Error::asked(error.to_string()))?;
+    }
     if let Some(name) = &ask.variant {
         scenario = own_variants::one(&source, &ask.changes, &scenario, name, &[], watcher)?;
     }

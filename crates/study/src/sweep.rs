@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pageout_policy::FALLBACKS;
-use pageout_sim::scenario::TimeSpan;
+use pageout_sim::scenario::{Size, TimeSpan};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -49,6 +49,10 @@ pub struct Ask {
     pub part_every: TimeSpan,
     /// Runs at the same time; 0 is one for each CPU. Default: 0.
     pub jobs: usize,
+    /// Time that a cell of an own policy may take, in a process of its own. Default: 10 min.
+    pub policy_time: TimeSpan,
+    /// Memory that the process of an own policy may take, with the trace. Default: 4 GiB.
+    pub policy_memory: Size,
     /// Version and commit of the program: another one may have other rules, so its cells have other keys. Default: empty.
     pub build: String,
 }
@@ -62,6 +66,8 @@ impl Default for Ask {
             shard: (0, 1),
             part_every: TimeSpan(60_000_000_000),
             jobs: 0,
+            policy_time: TimeSpan(600_000_000_000),
+            policy_memory: Size(4 << 30),
             build: String::new(),
         }
     }

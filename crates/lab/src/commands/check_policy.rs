@@ -6,6 +6,8 @@ use std::path::Path;
 use pageout_policy::Listed;
 use pageout_policy::check::check;
 use pageout_study::scenario::nearest::nearest;
+use pageout_study::{Answered, Error, Watcher};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::api;
@@ -14,12 +16,35 @@ use crate::own;
 use crate::print::output;
 use args::CheckPolicyArgs;
 
-/// Checks a policy, and says what it does wrong.
-pub(crate) fn run(args: &CheckPolicyArgs) -> Outcome {
-    if !api::is_call() {
-        own::guard();
+/// Which policy is checked.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Ask {
+    /// A policy over slots, by its name, or a shared library.
+    policy: String,
+}
+
+/// What the check came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    complete: bool,
+    policy: String,
+    policy_hash: Option<String>,
+    keeps_contract: bool,
+    #[serde(skip)]
+    broken: Option<String>,
+}
+
+impl Answered for Answer {
+    fn failure(&mut self) -> Option<Error> {
+        let broken = self.broken.take()?;
+        Some(Error::Asked(format!("policy {}: {broken}", self.policy)))
     }
-    let name = args.policy.as_str();
+}
+
+/// Checks a policy. Errors: there is none of this name, or it may not run.
+pub(crate) fn ask(ask: &Ask, _: &dyn Watcher) -> Result<Answer, Failure> {
+    let name = ask.policy.as_str();
     let listed = match Listed::by_name(name) {
         Some(listed) => listed,
         None if pageout_policy::is_file(name) || Path::new(name).is_file() => {
@@ -27,20 +52,31 @@ pub(crate) fn run(args: &CheckPolicyArgs) -> Outcome {
         }
         None => return Err(Failure::Input(unknown(name))),
     };
-    if let Err(broken) = check(listed.make) {
-        let failure = Failure::Input(anyhow::anyhow!("policy {name}: {broken}"));
-        let so_far = json!({ "policy": name, "policy_hash": listed.hash, "keeps_contract": false });
-        return output::no_result(&args.output, failure, so_far);
+    let broken = check(listed.make).err().map(|broken| broken.to_string());
+    Ok(Answer {
+        complete: broken.is_none(),
+        policy: name.to_string(),
+        policy_hash: listed.hash.map(str::to_string),
+        keeps_contract: broken.is_none(),
+        broken,
+    })
+}
+
+/// Checks a policy, and says what it does wrong.
+pub(crate) fn run(args: &CheckPolicyArgs) -> Outcome {
+    if !api::is_call() {
+        own::guard();
+    }
+    let name = args.policy.as_str();
+    let mut answer = ask(&Ask { policy: name.to_string() }, &())?;
+    if let Some(failure) = answer.failure() {
+        let so_far = json!({ "policy": name, "policy_hash": answer.policy_hash, "keeps_contract": false });
+        return output::no_result(&args.output, failure.into(), so_far);
     }
     if args.output.is_data() {
-        return output::print_json(&json!({
-            "complete": true,
-            "policy": name,
-            "policy_hash": listed.hash,
-            "keeps_contract": true,
-        }));
+        return output::print_json(&answer);
     }
-    let hash = listed.hash.map(|hash| format!("; BLAKE3 {hash}")).unwrap_or_default();
+    let hash = answer.policy_hash.map(|hash| format!("; BLAKE3 {hash}")).unwrap_or_default();
     output::print_text(&format!(
         "{name} keeps the contract: on 24 random traces, in memories of 1, 2, 7 and all pages, with uses told one by one and 256 at once{hash}\n"
     ))

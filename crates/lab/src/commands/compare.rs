@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::commands::expectations::{outcome, to_text as expected_text};
 use crate::failure::Outcome;
-use crate::print::progress::{Terminal, name_of};
+use crate::print::progress::Terminal;
 use crate::print::summary::TRUNCATED;
 use crate::print::summary::percentages;
 use crate::print::{figures, output, remarks, table};
@@ -32,7 +32,6 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
     }
     let ask = Ask {
         scenario: args.scenario.clone(),
-        name: name_of(&args.scenario),
         changes: args.options.changes(),
         vary: args.vary.clone(),
         repeat: args.runs.repeat,

@@ -5,8 +5,11 @@ mod guarded; // cells of own policies, in processes of their own
 
 use std::path::Path;
 
-use pageout_study::sweep::{self, Answer, Ask, Cell, Counted, Own, Plan, Ran, Row, Status, Sweep, Task};
+use pageout_study::Watcher;
+use pageout_study::sweep::{self, Answer, Cell, Counted, Own, Plan, Ran, Row, Status, Sweep, Task};
 use serde_json::Value;
+
+pub(crate) use pageout_study::sweep::Ask;
 
 use crate::failure::{Failure, Outcome};
 use crate::own;
@@ -19,11 +22,8 @@ const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("PAGEOUT_COMMIT
 
 /// Does what is asked of a plan or of a folder.
 pub(crate) fn run(args: &SweepArgs) -> Outcome {
-    if let Some(plan) = &args.plan {
-        own::start_from(plan.parent().unwrap_or(Path::new("")));
-        if args.own_cells {
-            return own_cells(args, plan);
-        }
+    if let Some(plan) = args.plan.as_ref().filter(|_| args.own_cells) {
+        return own_cells(args, plan);
     }
     let (task, folder) = match (&args.status, &args.collect, args.dry_run) {
         (Some(folder), ..) => (Task::Status, Some(folder)),
@@ -38,16 +38,11 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
         shard: args.shard,
         part_every: args.part_every,
         jobs: args.parallel.jobs,
-        build: BUILD.to_string(),
+        policy_time: args.policy_time,
+        policy_memory: args.policy_memory,
+        ..Ask::default()
     };
-    let terminal = Terminal::new(&args.output);
-    let elsewhere: &sweep::Elsewhere =
-        &|plan, cells, jobs, take| guarded::cells(args, plan, &terminal, cells, jobs, take);
-    let own = Own::Elsewhere { are_there: own::are_there(), run: elsewhere };
-    let answer = match sweep::ask(&ask, own, &terminal) {
-        Err(error) if error.is_input() => own::policies(Err(error))?,
-        answer => answer?,
-    };
+    let answer = self::ask(&ask, &Terminal::new(&args.output))?;
     match args.output.is_data() {
         true => output::print_json(&answer)?,
         false => output::print_text(&text(&answer))?,
@@ -55,10 +50,24 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
     answer.failure().map_or(Ok(()), |failure| Err(failure.into()))
 }
 
+/// Does the task of a sweep, with cells of own policies in processes of their own.
+pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Failure> {
+    own::start_from(ask.plan.parent().unwrap_or(Path::new("")));
+    let ask = &Ask { build: BUILD.to_string(), ..ask.clone() };
+    let elsewhere: &sweep::Elsewhere =
+        &|plan, cells, jobs, take| guarded::cells(ask, plan, watcher, cells, jobs, take);
+    let own = Own::Elsewhere { are_there: own::are_there(), run: elsewhere };
+    match sweep::ask(ask, own, watcher) {
+        Err(error) if error.is_input() => Ok(own::policies(Err(error))?),
+        answer => Ok(answer?),
+    }
+}
+
 /// Runs the cells that are asked for by their keys, for another process.
 fn own_cells(args: &SweepArgs, path: &Path) -> Outcome {
+    own::start_from(path.parent().unwrap_or(Path::new("")));
     let plan = own::policies(Plan::read(path, BUILD))?;
-    let keys = guarded::keys(args)?;
+    let keys = guarded::keys(args.policy_time, args.policy_memory)?;
     let terminal = Terminal::new(&args.output);
     let _listening = signals::listen();
     let cells: Vec<&Cell> = plan.cells.iter().filter(|cell| keys.contains(&cell.key)).collect();

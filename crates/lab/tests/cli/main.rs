@@ -38,6 +38,7 @@ mod pages; // results as pages to look at
 mod plugins; // policies that are shared libraries
 mod parquet; // results as files of typed columns
 mod real_time; // tasks that run before others
+mod python; // functions of the Python package
 mod readahead; // what is read before it is asked for
 mod predict; // a page with what a kernel will do
 mod record; // this machine, recorded

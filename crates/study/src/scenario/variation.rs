@@ -2,19 +2,30 @@
 
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::source::Setting;
 use crate::error::Error;
 
-/// A key and several values of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A key and several values of it; as data, a text `KEY=A,B`.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Variation {
     /// The key, from the top of the scenario.
     pub key: String,
     /// The values of the key; at least two, no two the same.
     pub values: Vec<String>,
+}
+
+impl Serialize for Variation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}={}", self.key, self.values.join(",")))
+    }
+}
+
+impl<'de> Deserialize<'de> for Variation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Variation, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
 }
 
 impl FromStr for Variation {

@@ -14,24 +14,23 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pageout_sim::scenario::{Size, TimeSpan};
 use pageout_study::Watcher;
-use pageout_study::sweep::{Cell, Plan, Row, Take, failed};
+use pageout_study::sweep::{Ask, Cell, Plan, Row, Take, failed};
 use serde_json::{Value, json};
 
 use crate::api;
-use crate::commands::sweep::args::SweepArgs;
 use crate::own;
 use crate::print::output;
-use crate::print::progress::Terminal;
 
 /// Between two looks at whether a signal has come, or a cell takes too long.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Runs cells of one input in processes of their own, so many at a time. Errors: rows could not be written.
 pub(super) fn cells(
-    args: &SweepArgs,
+    ask: &Ask,
     plan: &Plan,
-    terminal: &Terminal,
+    watcher: &dyn Watcher,
     cells: &[&Cell],
     jobs: usize,
     take: Take,
@@ -43,7 +42,7 @@ pub(super) fn cells(
         for job in 0..jobs {
             let own: Vec<&Cell> = cells.iter().skip(job).step_by(jobs).copied().collect();
             let send = send.clone();
-            scope.spawn(move || all(args, plan, terminal, own, &send));
+            scope.spawn(move || all(ask, plan, watcher, own, &send));
         }
         drop(send);
         for row in rows {
@@ -57,16 +56,16 @@ pub(super) fn cells(
 }
 
 /// Runs cells in one process, and in another one where that has ended before its time.
-fn all(args: &SweepArgs, plan: &Plan, terminal: &Terminal, mut cells: Vec<&Cell>, send: &Sender<Row>) {
-    while !cells.is_empty() && terminal.stop().is_none() {
-        let ended = process(args, &cells, terminal, send);
+fn all(ask: &Ask, plan: &Plan, watcher: &dyn Watcher, mut cells: Vec<&Cell>, send: &Sender<Row>) {
+    while !cells.is_empty() && watcher.stop().is_none() {
+        let ended = process(ask, &cells, watcher, send);
         let (done, under_way, why) = match ended {
             Ok(ended) => (ended.done, ended.under_way, ended.why),
             Err(error) => (BTreeSet::new(), None, Some(format!("no process can be started for it: {error}"))),
         };
         cells.retain(|cell| !done.contains(&cell.key));
         let Some(why) = why else { return };
-        if terminal.stop().is_some() {
+        if watcher.stop().is_some() {
             return;
         }
         // Where it did not come to a cell at all, it would not the next time either.
@@ -90,13 +89,12 @@ struct Ended {
     why: Option<String>,
 }
 
-fn process(args: &SweepArgs, cells: &[&Cell], terminal: &Terminal, send: &Sender<Row>) -> io::Result<Ended> {
-    let plan = args.plan.as_ref().expect("cells are of a plan");
+fn process(ask: &Ask, cells: &[&Cell], watcher: &dyn Watcher, send: &Sender<Row>) -> io::Result<Ended> {
     let program = api::program()?;
     let mut command = Command::new(&program[0]);
-    command.args(&program[1..]).arg("sweep").arg(plan).args(["--own-cells", "--quiet", "--jobs", "1"]);
-    command.args(["--policy-time", &args.policy_time.to_string()]);
-    command.args(["--policy-memory", &args.policy_memory.to_string()]);
+    command.args(&program[1..]).arg("sweep").arg(&ask.plan).args(["--own-cells", "--quiet", "--jobs", "1"]);
+    command.args(["--policy-time", &ask.policy_time.to_string()]);
+    command.args(["--policy-memory", &ask.policy_memory.to_string()]);
     command.args(own::arguments());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = Guard(command.spawn()?);
@@ -119,7 +117,7 @@ fn process(args: &SweepArgs, cells: &[&Cell], terminal: &Terminal, send: &Sender
     let _ = keys.write_all(text.as_bytes());
     drop(keys);
     let mut ended = Ended { done: BTreeSet::new(), under_way: None, why: None };
-    let limit = Duration::from_nanos(args.policy_time.0) + 10 * LOOK + Duration::from_secs(5);
+    let limit = Duration::from_nanos(ask.policy_time.0) + 10 * LOOK + Duration::from_secs(5);
     let mut since = Instant::now();
     let mut is_late = false;
     loop {
@@ -140,7 +138,7 @@ fn process(args: &SweepArgs, cells: &[&Cell], terminal: &Terminal, send: &Sender
                         }
                     }
                     // What a policy itself prints is no row.
-                    _ => output::remark(&format!("note: an own policy prints: {line}")),
+                    _ => watcher.remark(&format!("note: an own policy prints: {line}")),
                 }
             }
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
@@ -148,7 +146,7 @@ fn process(args: &SweepArgs, cells: &[&Cell], terminal: &Terminal, send: &Sender
                 // It looks at its time itself, and says in which call it is: as long as it can.
                 let has_all = cells.iter().all(|cell| ended.done.contains(&cell.key));
                 is_late = (ended.under_way.is_some() || has_all) && since.elapsed() > limit;
-                if is_late || terminal.stop().is_some() {
+                if is_late || watcher.stop().is_some() {
                     let _ = child.0.kill();
                 }
             }
@@ -171,10 +169,10 @@ fn process(args: &SweepArgs, cells: &[&Cell], terminal: &Terminal, send: &Sender
             false => said.join("; "),
         };
         if is_late {
-            why = format!("it took longer than {} (--policy-time); {why}", args.policy_time);
+            why = format!("it took longer than {} (--policy-time); {why}", ask.policy_time);
         }
         if why.contains("memory allocation") {
-            why += &format!(" (--policy-memory {})", args.policy_memory);
+            why += &format!(" (--policy-memory {})", ask.policy_memory);
         }
         ended.why = Some(why);
     }
@@ -195,15 +193,15 @@ impl Drop for Guard {
 static BEGAN: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Begins to be the process of others' cells: with a limit of memory, and one of time for each cell. Returns the keys of the cells.
-pub(super) fn keys(args: &SweepArgs) -> anyhow::Result<BTreeSet<String>> {
+pub(super) fn keys(time: TimeSpan, memory: Size) -> anyhow::Result<BTreeSet<String>> {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};
-        let limit = Some(args.policy_memory.0);
+        let limit = Some(memory.0);
         setrlimit(Resource::As, Rlimit { current: limit, maximum: limit })?;
     }
-    let limit = Duration::from_nanos(args.policy_time.0);
-    let told = args.policy_time.to_string();
+    let limit = Duration::from_nanos(time.0);
+    let told = time.to_string();
     thread::spawn(move || {
         own::stay_awake();
         loop {

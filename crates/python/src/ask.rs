@@ -1,4 +1,4 @@
-//! A command under way: in a thread of its own, while Python's waits for it and looks whether Ctrl-C was pressed.
+//! A question under way: in a thread of its own, while Python's waits for it and looks whether Ctrl-C was pressed.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pageout_lab::Watchdog;
-use pageout_lab::api::{Called, call as call_lab};
-use pyo3::exceptions::PyRuntimeError;
+use pageout_lab::{Asked, OwnPolicies, Watchdog, answer};
+use pageout_study::Watcher;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 
 use crate::policy;
@@ -17,10 +17,10 @@ use crate::table::Table;
 
 /// Between two looks at whether Ctrl-C was pressed.
 const LOOK: Duration = Duration::from_millis(50);
-/// So long a command may take to end after that; then it goes on alone.
+/// So long an answer may take to end after that; then it goes on alone.
 const PATIENCE: Duration = Duration::from_millis(900);
 
-/// What came of a command: its JSON, its rows, remarks, and why it failed with which exit code.
+/// What came of a question: its JSON, its rows, remarks, and why it failed with which exit code.
 type Told = (Option<String>, Option<Table>, Vec<String>, Option<(u8, String)>);
 
 /// How a piece of work ended.
@@ -88,15 +88,36 @@ fn wait_for<T: Send + 'static>(
     ))
 }
 
-/// Does what the words of a command line ask for.
+/// Hears of remarks, and has the answer end when Python says so.
+struct Call {
+    stop: Arc<AtomicBool>,
+    remarks: Mutex<Vec<String>>,
+}
+
+impl Watcher for Call {
+    fn remark(&self, text: &str) {
+        self.remarks.lock().unwrap_or_else(PoisonError::into_inner).push(text.trim().to_owned());
+    }
+
+    fn stop(&self) -> Option<&'static str> {
+        self.stop.load(Relaxed).then_some("SIGINT")
+    }
+}
+
+/// Answers a question: the fields of a study's `Ask` as JSON, and what policies of the user's own may do.
 #[pyfunction]
-pub(crate) fn call(py: Python<'_>, words: Vec<OsString>) -> PyResult<Told> {
+pub(crate) fn ask(py: Python<'_>, name: String, question: &str, own: &str) -> PyResult<Told> {
+    let no_json = |error: serde_json::Error| PyTypeError::new_err(format!("{name}: {error}"));
+    let question = serde_json::from_str(question).map_err(no_json)?;
+    let own: OwnPolicies = serde_json::from_str(own).map_err(no_json)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let of_thread = Arc::clone(&stop);
-    match wait_for(py, &stop, move || call_lab(&words, &of_thread))? {
-        Ended::Done(Called { result, remarks, failure }) => {
-            let table = result.as_ref().map(|text| Table::of(py, text)).transpose()?;
-            Ok((result, table, remarks, failure))
+    let call = Arc::new(Call { stop: Arc::clone(&stop), remarks: Mutex::default() });
+    let of_thread = Arc::clone(&call);
+    match wait_for(py, &stop, move || answer(&name, question, own, &*of_thread))? {
+        Ended::Done(Asked { json, rows, failure }) => {
+            let table = json.is_some().then(|| Table::of(rows)).transpose()?;
+            let remarks = call.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            Ok((json, table, remarks, failure))
         }
         Ended::Late(why) => Ok((None, None, Vec::new(), Some((2, why)))),
         Ended::Panicked(message) => {

@@ -1,0 +1,136 @@
+"""What came of a question: its JSON, its rows as columns, a picture; or an error."""
+
+
+class Error(RuntimeError):
+    """A command has failed. Its text is the program's; ``code`` its exit code; ``json`` what there is of a result."""
+
+    def __init__(self, text, code, result=None):
+        super().__init__(text)
+        self.code, self.json = code, result
+
+
+class Result:
+    """What a study came to.
+
+    ``json`` is what the program prints with ``--json``; ``columns`` and ``result["misses"]`` are the rows that it prints with ``--format csv``, as arrays of
+    numpy. polars, pandas, pyarrow and DuckDB take a result as a table.
+    """
+
+    def __init__(self, text, result, table):
+        self.text, self.json, self._table = text, result, table
+
+    @property
+    def columns(self):
+        """The names of the columns."""
+        return self._table.columns
+
+    def __getitem__(self, name):
+        return self._table[name]
+
+    def __len__(self):
+        return len(self._table)
+
+    def list(self, name):
+        """A column as a list, with ``None`` where there is no value."""
+        return self._table.list(name)
+
+    def to_dict(self):
+        """Columns by name, as arrays."""
+        return {name: self._table[name] for name in self.columns}
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def to_polars(self):
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_arrow(self):
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self):
+        import pandas
+
+        return pandas.DataFrame({name: self._table[name] for name in self.columns})
+
+    def _rows(self, most):
+        columns = [self._table.list(name) for name in self.columns]
+        return [list(row) for row in zip(*(column[:most] for column in columns))]
+
+    def _shown(self):
+        """Columns that differ from row to row, or all where there is one row."""
+        if len(self) < 2:
+            return self.columns
+        return [name for name in self.columns if len(set(map(str, self._table.list(name)))) > 1] or self.columns
+
+    def __repr__(self):
+        most = 40
+        shown = self._shown()[:10]
+        cell = lambda value: "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+        columns = [[name, *map(cell, self._table.list(name)[:most])] for name in shown]
+        widths = [max(map(len, column)) for column in columns]
+        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths)) for row in zip(*columns)]
+        if len(self) > most:
+            lines.append(f"... {len(self)} rows")
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        from html import escape
+
+        shown = self._shown()[:12]
+        columns = [self._table.list(name) for name in shown]
+        head = "".join(f"<th>{escape(name)}</th>" for name in shown)
+        cell = lambda value: "" if value is None else f"{value:.4f}" if isinstance(value, float) else escape(str(value))
+        rows = "".join("<tr>" + "".join(f"<td>{cell(value)}</td>" for value in row) + "</tr>" for row in list(zip(*columns))[:60])
+        more = f"<p>{len(self)} rows</p>" if len(self) > 60 else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+    def plot(self, x=None, y=None, color=None):
+        """A picture by altair: by default miss ratios over memory, a line per policy. Several traces are several pictures, side by side. Sizes
+        that differ by more than a factor of ten have a logarithmic axis; estimates have a band from the least to the largest sample."""
+        import altair
+        import polars
+
+        frame = polars.DataFrame(self)
+        x = x or ("memory_bytes" if "memory_bytes" in frame.columns else self._shown()[0])
+        y = y or ("miss_ratio" if "miss_ratio" in frame.columns else self._shown()[-1])
+        color = color or ("policy" if "policy" in frame.columns else None)
+        facet = next((name for name in ("trace", "input") if name not in (x, y, color) and name in frame.columns), None)
+        if facet and frame[facet].n_unique() < 2:
+            facet = None
+        return altair.Chart.from_dict(_picture(frame, x, y, color, facet))
+
+
+def _is_wide(values):
+    """Whether sizes differ by more than a factor of ten: then equal factors are equally far apart."""
+    sizes = [value for value in values if isinstance(value, (int, float)) and value > 0]
+    return bool(sizes) and len(sizes) == sum(value is not None for value in values) and max(sizes) > 10 * min(sizes)
+
+
+def _picture(frame, x, y, color, facet):
+    """A chart as Vega-Lite has it. ``frame`` has columns by name."""
+    names = frame.columns
+    least, most = f"{y}_least", f"{y}_most"
+    has_band = least in names and most in names
+    keep = [name for name in dict.fromkeys([x, y, color, facet, *([least, most] if has_band else [])]) if name]
+    lists = [frame[name].to_list() for name in keep]
+    rows = [dict(zip(keep, row)) for row in zip(*lists)]
+    scale = {"type": "log"} if x.endswith(("_bytes", "_pages", "_kb")) and _is_wide(frame[x].to_list()) else {"type": "linear"}
+    colours = {"color": {"field": color, "type": "nominal"}} if color else {}
+    across = {"field": x, "type": "quantitative", "axis": {"format": "~s"}, "scale": scale}
+    title = f"{y} (estimated)" if has_band else y
+    line = {
+        "mark": {"type": "line", "point": True},
+        "encoding": {"x": across, "y": {"field": y, "type": "quantitative", "title": title}, **colours},
+    }
+    layers = [line]
+    if has_band:
+        band = {"x": across, "y": {"field": least, "type": "quantitative", "title": title}, "y2": {"field": most}, **colours}
+        layers.insert(0, {"mark": {"type": "area", "opacity": 0.2}, "encoding": band})
+    spec = line if len(layers) == 1 else {"layer": layers}
+    if facet:
+        spec = {"facet": {"field": facet, "type": "nominal"}, "columns": 2, "spec": spec, "resolve": {"scale": {"x": "independent"}}}
+    return {**spec, "data": {"values": rows}}
