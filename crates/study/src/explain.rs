@@ -387,7 +387,10 @@ mod tests {
             (|answer| answer.pages[0].story.first[0].until = answer.run.end, "steps are not in the order"),
             (|answer| answer.pages[0].story.first[0].times = 0, "no time"),
             (|answer| answer.run.end = Nanos(0), "after the end of the run"),
-            (|answer| drop(answer.pages[0].story.last.pop_back()), "does not end with the eviction"),
+            (
+                |answer| answer.pages[0].eviction.as_mut().unwrap().at = Nanos(0),
+                "does not end with the eviction",
+            ),
             (|answer| answer.pages[0].back = Some(Nanos(0)), "back before its eviction"),
         ];
         for (mutate, told) in mutants {

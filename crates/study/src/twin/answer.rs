@@ -417,14 +417,14 @@ mod tests {
         let mutants: [(Mutant, &str); 8] = [
             (|answer| drop(answer.asked.pop()), "2 questions were asked, and 1 others"),
             (|answer| answer.repeats.clear(), "2 recordings, and 0 are repeats"),
+            (|answer| answer.off.truncate(1), "and [\"insertions\"] are listed"),
             (
                 |answer| {
-                    answer.recorded[2] = Ok(1);
-                    answer.repeats[0][2] = Ok(1);
+                    answer.twin = None;
+                    answer.off.clear();
                 },
-                "the twin misses [\"refaults\"], and [] are listed",
+                "without a twin",
             ),
-            (|answer| answer.twin = None, "without a twin"),
             (
                 |answer| {
                     answer.recorded[2] = Ok(1);

@@ -13,8 +13,15 @@ const FEW: i64 = 64;
 
 /// What could not be modelled, and what is not known.
 pub fn limits(recording: &Recording) -> Vec<String> {
-    let (manifest, sums, held) = (&recording.manifest, &recording.manifest.sums, recording.held());
+    let parts: [fn(&Recording, &mut Vec<String>); 4] = [accesses, memory, use_of_files, recorded];
     let mut lines = Vec::new();
+    parts.into_iter().for_each(|part| part(recording, &mut lines));
+    lines
+}
+
+/// Which accesses are known.
+fn accesses(recording: &Recording, lines: &mut Vec<String>) {
+    let manifest = &recording.manifest;
     if manifest.has_losses() {
         let lost = figures::counted(manifest.source.lost_events, "event");
         lines.push(format!("{lost} lost while it was recorded: accesses are missing"));
@@ -50,6 +57,11 @@ pub fn limits(recording: &Recording) -> Vec<String> {
         let hits = figures::counted(estimated, "hit");
         lines.push(format!("{hits} on mapped pages put in: as often as the time says that each page was missed after its eviction"));
     }
+}
+
+/// How much memory programs, the kernel and files held.
+fn memory(recording: &Recording, lines: &mut Vec<String>) {
+    let held = recording.held();
     lines.push(memory_of_programs(recording));
     let twin = match (recording.is_unsteady(), held.moving) {
         (true, _) => "that came and went, and when is not known: no twin of it would say anything. Record events of insertions, with all files and every page".to_string(),
@@ -85,6 +97,11 @@ pub fn limits(recording: &Recording) -> Vec<String> {
         (!recording.has_rooms).then(|| "rooms.csv is missing: how much memory files had whenever the group was full is not known, and the twin takes it for constant. Record again, or copy the whole folder".to_string())
     });
     lines.extend(said_of("how much memory files had whenever the group was full", rooms));
+}
+
+/// How files were used.
+fn use_of_files(recording: &Recording, lines: &mut Vec<String>) {
+    let sums = &recording.manifest.sums;
     if recording.before > 0 {
         let pages = figures::counted(recording.before, "page");
         lines.push(format!("{pages} in memory when it began: in which order they were used before is not known, so as many misses at most may be others"));
@@ -120,6 +137,11 @@ pub fn limits(recording: &Recording) -> Vec<String> {
         let pages = figures::counted(pages as u64, "page");
         lines.push(format!("{pages} left the group's memory, and no event tells who took them: another group, most likely. The twin keeps them"));
     }
+}
+
+/// What happened to the group, its files and the recording.
+fn recorded(recording: &Recording, lines: &mut Vec<String>) {
+    let (manifest, sums) = (&recording.manifest, &recording.manifest.sums);
     if let Some(&killed) = manifest.group.events.get("oom_kill").filter(|&&killed| killed > 0) {
         let killed = figures::count(killed);
         lines.push(format!("memory ran out, and the kernel killed {killed} of the group's processes: the twin kills none, and ends where their events do"));
@@ -161,7 +183,6 @@ pub fn limits(recording: &Recording) -> Vec<String> {
     if !manifest.source.missing.is_empty() {
         lines.push(format!("this kernel lacks {}", manifest.source.missing.join(", ")));
     }
-    lines
 }
 
 /// What is said, if there is something; or what `subject` would have needed.
