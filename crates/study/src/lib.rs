@@ -51,6 +51,7 @@ pub mod letter; // what a change helps and hurts over many scenarios
 pub mod advise_tier; // how much memory may be slower
 pub mod bench; // textbook policies over traces, without a machine
 pub mod replay; // traces under policies at sizes of memory
+pub mod live_bench; // the live page cache next to other readers of files
 pub mod sweep; // more runs than fit one sitting, in a folder
 pub mod bisect; // which rule changed a figure between two versions
 pub mod twin; // a recorded machine, simulated: its counters, and what if

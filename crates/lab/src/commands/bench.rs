@@ -1,26 +1,8 @@
-//! `pageout bench`: the live page cache beside what else reads files, on a real file with equal memory.
-//!
-//! ```text
-//!   this process   load, file, group ─▶ "warm", "round", "time" ─▶ a process for each that reads ─▶ figures, a line each
-//!                                                                  └ those that use the kernel's page cache: in the group
-//! ```
-//! A process each, so that memory and CPU time are one's own: threads of the page cache that read ahead or reclaim count to it.
+//! `pageout bench`: the live page cache next to other readers of files ([`pageout_study::live_bench`]), as a table and JSON.
 
 pub(crate) mod args; // what can be asked
 #[cfg(target_os = "linux")]
-mod load; // which pages are read
-#[cfg(target_os = "linux")]
-mod subject; // the file that is read
-#[cfg(target_os = "linux")]
-mod equal; // a group with no more memory than the budget
-#[cfg(target_os = "linux")]
-mod reader; // the process of one that reads
-#[cfg(target_os = "linux")]
-mod ways; // how each of them reads
-#[cfg(target_os = "linux")]
-mod rounds; // who reads when
-#[cfg(target_os = "linux")]
-mod told; // what came of it
+mod told; // what was measured, as a table
 
 use crate::failure::Outcome;
 use args::BenchArgs;
@@ -28,11 +10,87 @@ use args::BenchArgs;
 /// Measures.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(args: &BenchArgs) -> Outcome {
-    if args.reader { reader::run() } else { rounds::run(args) }
+    if args.reader { linux::read() } else { linux::measure(args) }
 }
 
 /// There is nothing to measure where there is no Linux.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn bench(_: &BenchArgs) -> Outcome {
     Err(crate::failure::Failure::Input(anyhow::anyhow!("the live page cache is for Linux")))
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io;
+
+    use anyhow::Context;
+    use pageout_study::Error;
+    use pageout_study::live_bench::{self, Ask};
+    use serde_json::Value;
+
+    use super::args::BenchArgs;
+    use super::told;
+    use crate::api;
+    use crate::commands::trace::{read_options, read_table, remark_interpretation};
+    use crate::failure::Outcome;
+    use crate::print::progress::Terminal;
+    use crate::print::{output, signals};
+    use crate::rivals;
+
+    /// Measures, from the options to the table.
+    pub(super) fn measure(args: &BenchArgs) -> Outcome {
+        let mut ask = asked(args)?;
+        ask.check_readers()?;
+        if let Some(trace) = ask.trace()?.filter(|path| path.exists()) {
+            let options = read_options(&args.reading)?;
+            remark_interpretation(trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
+            ask.read = read_table(&args.reading)?;
+        }
+        // There is a group to be removed, whatever comes.
+        let _listening = signals::listen_until_done();
+        let mut answer = live_bench::ask(&ask, &Terminal::new(&args.output))?;
+        let ended = answer.interrupted.take().map(|why| Error::Interrupted(why).into());
+        match ended {
+            Some(failure) if answer.rounds == 0 => output::no_result(&args.output, failure, Value::Null),
+            Some(failure) if args.output.is_data() => output::no_result(&args.output, failure, answer.json()),
+            Some(failure) => output::print_text(&told::text(&answer)).and(Err(failure)),
+            None if args.output.is_data() => output::print_json(&answer),
+            None => output::print_text(&told::text(&answer)),
+        }
+    }
+
+    fn asked(args: &BenchArgs) -> anyhow::Result<Ask> {
+        let mut reader = api::program().context("this program can't be found")?;
+        reader.extend(["bench", "--reader"].map(Into::into));
+        Ok(Ask {
+            file: args.file.clone(),
+            load: args.load.clone(),
+            budget: args.budget,
+            size: args.size,
+            folder: args.folder.clone(),
+            policy: args.policy.clone(),
+            beside: args.beside.clone(),
+            reads: args.reads,
+            rounds: args.rounds,
+            threads: args.threads,
+            batch: args.batch,
+            in_place: args.in_place,
+            cold: args.cold,
+            buffered: args.buffered,
+            equal_memory: args.equal_memory,
+            seed: args.seed,
+            rivals: rivals::all().to_vec(),
+            reader,
+            ..Ask::default()
+        })
+    }
+
+    /// Is the process of one that reads.
+    pub(super) fn read() -> Outcome {
+        // Whoever has started this may be killed.
+        let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+        let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+        let served = live_bench::serve(&mut input, &mut output, rivals::all());
+        Ok(served.map_err(anyhow::Error::from)?)
+    }
 }

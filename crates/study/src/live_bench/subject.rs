@@ -6,13 +6,13 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
 use rustix::fs::{Advice, fadvise, fstatfs, statvfs};
 
+use super::Ask;
 use super::load::{Load, PAGES_MAX};
-use crate::commands::bench::args::BenchArgs;
-use crate::failure::Failure;
-use crate::print::{figures, progress, signals};
+use crate::error::{Error, cannot, demand};
+use crate::figures;
+use crate::watch::{Stage, Watcher};
 
 /// Bytes of a page.
 pub(super) const PAGE: usize = 4096;
@@ -37,66 +37,63 @@ pub(super) fn mark(page: u64) -> [u8; 8] {
 
 impl Subject {
     /// A file for a load.
-    pub(super) fn new(args: &BenchArgs, load: &Load) -> Result<Subject, Failure> {
-        let subject = match &args.file {
+    pub(super) fn new(ask: &Ask, load: &Load, watcher: &dyn Watcher) -> Result<Subject, Error> {
+        let subject = match &ask.file {
             Some(path) => Subject::given(path)?,
-            None => Subject::made(args, load)?,
+            None => Subject::made(ask, load, watcher)?,
         };
-        if subject.pages < load.least {
-            return Err(Failure::Input(anyhow::anyhow!(
+        demand(subject.pages >= load.least, || {
+            format!(
                 "{} has {}, and {} reaches to page {}: the file has to have {} at least",
                 subject.name,
                 figures::counted(subject.pages, "whole page"),
                 load.name,
                 figures::count(load.least - 1),
                 figures::bytes(load.least * PAGE as u64)
-            )));
-        }
+            )
+        })?;
         subject.forget()?;
         Ok(subject)
     }
 
     /// A file that there is.
-    fn given(path: &Path) -> anyhow::Result<Subject> {
+    fn given(path: &Path) -> Result<Subject, Error> {
         let name = path.display().to_string();
         // Before it is opened: a pipe would wait for somebody who writes.
-        let metadata = std::fs::metadata(path).with_context(|| name.clone())?;
-        ensure!(metadata.is_file(), "{name} is no regular file: only such a file is read here");
-        let file = File::open(path).with_context(|| name.clone())?;
-        let pages = metadata.len() / PAGE as u64;
-        ensure!(
-            pages > 0,
-            "{name} has {}: it takes a page of 4 KiB at least",
-            figures::counted(metadata.len(), "byte")
-        );
-        ensure!(
-            pages <= PAGES_MAX,
-            "{name} has {}: a file here has {} at most",
-            figures::bytes(metadata.len()),
-            figures::bytes(PAGES_MAX * PAGE as u64)
-        );
-        let path = std::path::absolute(path).with_context(|| name.clone())?;
+        let metadata = std::fs::metadata(path).map_err(cannot(&name))?;
+        demand(metadata.is_file(), || format!("{name} is no regular file: only such a file is read here"))?;
+        let file = File::open(path).map_err(cannot(&name))?;
+        let bytes = metadata.len();
+        let pages = bytes / PAGE as u64;
+        demand(pages > 0, || {
+            format!("{name} has {}: it takes a page of 4 KiB at least", figures::counted(bytes, "byte"))
+        })?;
+        demand(pages <= PAGES_MAX, || {
+            let most = figures::bytes(PAGES_MAX * PAGE as u64);
+            format!("{name} has {}: a file here has {most} at most", figures::bytes(bytes))
+        })?;
+        let path = std::path::absolute(path).map_err(cannot(&name))?;
         Ok(Subject { file, path, name, pages, is_made: false })
     }
 
     /// A file without a name.
-    fn made(args: &BenchArgs, load: &Load) -> Result<Subject, Failure> {
-        let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
-        let size = args
+    fn made(ask: &Ask, load: &Load, watcher: &dyn Watcher) -> Result<Subject, Error> {
+        let folder = ask.folder.clone().unwrap_or_else(std::env::temp_dir);
+        let size = ask
             .size
-            .map_or_else(|| args.budget.0.saturating_mul(4).max(load.least * PAGE as u64), |size| size.0);
+            .map_or_else(|| ask.budget.0.saturating_mul(4).max(load.least * PAGE as u64), |size| size.0);
         let pages = size / PAGE as u64;
         let bytes = pages * PAGE as u64;
         let mut file = room(&folder, pages, bytes)?;
         let name = format!("a file that was made in {}", folder.display());
         let cannot = |error: std::io::Error| {
-            anyhow::anyhow!(
+            Error::asked(format!(
                 "{} in {}: {error}; --size makes a smaller file, and --folder another place",
                 figures::bytes(bytes),
                 folder.display()
-            )
+            ))
         };
-        let bar = progress::bar(&args.output, Some(bytes >> 20), "making a file, MiB");
+        watcher.begin(&Stage::Named { what: "making a file, MiB", steps: Some(bytes >> 20) });
         let mut chunk = vec![0_u8; 256 * PAGE];
         let mut noise = 1_u64;
         for first in (0..pages).step_by(256) {
@@ -110,15 +107,15 @@ impl Subject {
             }
             let of_file = 256.min(pages - first) as usize * PAGE;
             file.write_all(&chunk[..of_file]).map_err(cannot)?;
-            bar.set_position((first * PAGE as u64) >> 20);
-            if let Some(signal) = signals::to_end() {
-                bar.finish_and_clear();
-                let told = format!("{} while the file was made", signals::name(signal));
-                return Err(Failure::Interrupted(signal, anyhow::anyhow!(told)));
+            // 256 pages are 1 MiB.
+            watcher.advance(1);
+            if let Some(signal) = watcher.stop() {
+                watcher.end();
+                return Err(Error::Interrupted(format!("{signal} while the file was made")));
             }
         }
         file.sync_all().map_err(cannot)?;
-        bar.finish_and_clear();
+        watcher.end();
         let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into();
         Ok(Subject { file, path, name, pages, is_made: true })
     }
@@ -130,30 +127,27 @@ impl Subject {
     }
 
     /// Has the system forget what it has of the file, as far as nobody else uses it: pages that were there before would be nobody's.
-    fn forget(&self) -> anyhow::Result<()> {
-        fadvise(&self.file, 0, None, Advice::DontNeed).with_context(|| self.name.clone())
+    fn forget(&self) -> Result<(), Error> {
+        fadvise(&self.file, 0, None, Advice::DontNeed).map_err(cannot(&self.name))
     }
 }
 
 /// An empty file in a folder that has room for so many bytes.
-fn room(folder: &Path, pages: u64, bytes: u64) -> anyhow::Result<File> {
-    ensure!(pages > 0, "--size: it takes a page of 4 KiB at least");
-    ensure!(
-        pages <= PAGES_MAX,
-        "--size: a file here has {} at most",
-        figures::bytes(PAGES_MAX * PAGE as u64)
-    );
-    if !folder.is_dir() {
-        bail!("--folder {}: there is no such folder", folder.display());
-    }
-    let there = statvfs(folder).with_context(|| folder.display().to_string())?;
+fn room(folder: &Path, pages: u64, bytes: u64) -> Result<File, Error> {
+    let place = folder.display();
+    demand(pages > 0, || "--size: it takes a page of 4 KiB at least".to_string())?;
+    demand(pages <= PAGES_MAX, || {
+        format!("--size: a file here has {} at most", figures::bytes(PAGES_MAX * PAGE as u64))
+    })?;
+    demand(folder.is_dir(), || format!("--folder {place}: there is no such folder"))?;
+    let there = statvfs(folder).map_err(cannot(&place))?;
     let free = there.f_bavail.saturating_mul(there.f_frsize);
-    ensure!(
-        bytes <= free,
-        "the file takes {}, and {} has {} free: --size makes a smaller one, --folder another place",
-        figures::bytes(bytes),
-        folder.display(),
-        figures::bytes(free)
-    );
-    tempfile::tempfile_in(folder).with_context(|| format!("no file can be made in {}", folder.display()))
+    demand(bytes <= free, || {
+        format!(
+            "the file takes {}, and {place} has {} free: --size makes a smaller one, --folder another place",
+            figures::bytes(bytes),
+            figures::bytes(free)
+        )
+    })?;
+    tempfile::tempfile_in(folder).map_err(cannot(format!("no file can be made in {place}")))
 }

@@ -1,38 +1,37 @@
 //! How each reads pages: this program's page cache, what the kernel offers, plain memory, and caches that a program brings along.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use anyhow::{Context, bail};
 use pageout_live::{Batches, Mapped, Memory, Open, ReadAt};
 use rustix::fs::{Advice, OFlags, fadvise};
 use serde_json::{Value, json};
 
+use super::OURS;
 use super::reader::Task;
+use super::rivals::{Open as OpenRival, Rival};
 use super::subject::PAGE;
-use crate::rivals::{self, Rival};
+use crate::{Error, told};
 
 /// Ways that are built in, in the order of the table, and what is said of each.
 pub(super) const WAYS: [&str; 6] = [OURS, "buffered", "mmap", "direct", "io_uring", "memcpy"];
-/// This program's own.
-pub(super) const OURS: &str = "pageout";
-
 /// One that reads.
 pub(super) trait Way: Sync {
     /// Copies a page.
-    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()>;
+    fn copy(&self, page: u64, to: &mut [u8]) -> io::Result<()>;
 
     /// Copies pages to as many places.
-    fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> anyhow::Result<()> {
+    fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> io::Result<()> {
         pages.iter().zip(to.chunks_exact_mut(PAGE)).try_for_each(|(&page, to)| self.copy(page.into(), to))
     }
 
     /// A byte of a page, where it lies.
-    fn byte(&self, page: u64) -> anyhow::Result<u8>;
+    fn byte(&self, page: u64) -> io::Result<u8>;
 
     /// Has nothing in memory any more.
-    fn forget(&mut self) -> anyhow::Result<()>;
+    fn forget(&mut self) -> io::Result<()>;
 
     /// What it counts of itself.
     fn figures(&self) -> Value {
@@ -58,29 +57,31 @@ pub(super) struct Ours {
 }
 
 /// What it is built as.
-pub(super) fn memory(task: &Task) -> anyhow::Result<Memory> {
+pub(super) fn memory(task: &Task) -> Result<Memory, Error> {
     // Whole pages are read; a file may have a part of one more at its end.
     let bytes = (task.pages + 1) * PAGE as u64;
     let built = Memory::builder().budget(task.budget).files(bytes).policy(&task.policy).build();
-    built.map_err(|error| match error {
-        pageout_live::Error::BudgetTooSmall { .. } => anyhow::anyhow!("--budget: {error}"),
-        pageout_live::Error::Config(_) => {
-            anyhow::anyhow!("--policy {}: {error}; `pageout keys kernel.profile` lists them", task.policy)
-        }
-        error => error.into(),
+    built.map_err(|error| {
+        Error::Asked(match error {
+            pageout_live::Error::BudgetTooSmall { .. } => format!("--budget: {error}"),
+            pageout_live::Error::Config(_) => {
+                format!("--policy {}: {error}; `pageout keys kernel.profile` lists them", task.policy)
+            }
+            error => told(&error),
+        })
     })
 }
 
 impl Ours {
-    pub(super) fn new(task: Task) -> anyhow::Result<Ours> {
-        let memory = memory(&task)?;
+    pub(super) fn new(task: Task) -> io::Result<Ours> {
+        let memory = memory(&task).map_err(io::Error::other)?;
         let how = Open::read().buffered(task.is_buffered);
         let opened = memory.open(&task.path, if task.is_random { how.random() } else { how });
         let file = opened.map_err(|error| match error {
-            pageout_live::Error::DirectRefused { .. } => anyhow::anyhow!(
-                "its file system does not read past the kernel's page cache (O_DIRECT): say --buffered, and pages may be in memory twice"
+            pageout_live::Error::DirectRefused { .. } => io::Error::other(
+                "its file system does not read past the kernel's page cache (O_DIRECT): say --buffered, and pages may be in memory twice",
             ),
-            error => error.into(),
+            error => io::Error::other(error),
         })?;
         Ok(Ours { task, memory, file })
     }
@@ -88,23 +89,23 @@ impl Ours {
 
 impl Way for Ours {
     #[inline]
-    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
-        Ok(self.file.read_at(to, page * PAGE as u64)?)
+    fn copy(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(to, page * PAGE as u64).map_err(io::Error::other)
     }
 
-    fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> anyhow::Result<()> {
+    fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> io::Result<()> {
         let reads = pages.iter().zip(to.chunks_exact_mut(PAGE));
         let mut reads: Vec<ReadAt> =
             reads.map(|(&page, buf)| ReadAt { buf, offset: u64::from(page) * PAGE as u64 }).collect();
-        Ok(self.file.read_batch(&mut reads)?)
+        self.file.read_batch(&mut reads).map_err(io::Error::other)
     }
 
     #[inline]
-    fn byte(&self, page: u64) -> anyhow::Result<u8> {
-        Ok(self.file.page(page)?[0])
+    fn byte(&self, page: u64) -> io::Result<u8> {
+        Ok(self.file.page(page).map_err(io::Error::other)?[0])
     }
 
-    fn forget(&mut self) -> anyhow::Result<()> {
+    fn forget(&mut self) -> io::Result<()> {
         *self = Ours::new(self.task.clone())?;
         Ok(())
     }
@@ -129,7 +130,7 @@ impl Way for Ours {
 pub(super) struct Pread(File);
 
 impl Pread {
-    pub(super) fn buffered(path: &Path, is_random: bool) -> anyhow::Result<Pread> {
+    pub(super) fn buffered(path: &Path, is_random: bool) -> io::Result<Pread> {
         let file = File::open(path)?;
         if is_random {
             fadvise(&file, 0, None, Advice::Random)?;
@@ -137,29 +138,30 @@ impl Pread {
         Ok(Pread(file))
     }
 
-    pub(super) fn direct(path: &Path) -> anyhow::Result<Pread> {
+    pub(super) fn direct(path: &Path) -> io::Result<Pread> {
         let flags = OFlags::DIRECT.bits() as i32;
         let opened = File::options().read(true).custom_flags(flags).open(path);
-        Ok(Pread(opened.context("its file system does not read past the kernel's page cache (O_DIRECT)")?))
+        let what = "its file system does not read past the kernel's page cache (O_DIRECT)";
+        Ok(Pread(opened.map_err(|error| io::Error::other(format!("{what}: {error}")))?))
     }
 }
 
 impl Way for Pread {
     #[inline]
-    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+    fn copy(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
         self.0.read_exact_at(to, page * PAGE as u64).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                anyhow::anyhow!("it has become shorter: page {page} is not there any more")
+            io::ErrorKind::UnexpectedEof => {
+                io::Error::other(format!("it has become shorter: page {page} is not there any more"))
             }
-            _ => error.into(),
+            _ => error,
         })
     }
 
-    fn byte(&self, _: u64) -> anyhow::Result<u8> {
-        bail!("pread(2) copies, and has nothing to look at")
+    fn byte(&self, _: u64) -> io::Result<u8> {
+        Err(io::Error::other("pread(2) copies, and has nothing to look at"))
     }
 
-    fn forget(&mut self) -> anyhow::Result<()> {
+    fn forget(&mut self) -> io::Result<()> {
         Ok(fadvise(&self.0, 0, None, Advice::DontNeed)?)
     }
 }
@@ -168,28 +170,33 @@ impl Way for Pread {
 pub(super) struct Uring(Batches);
 
 impl Uring {
-    pub(super) fn new(path: &Path) -> anyhow::Result<Uring> {
-        Ok(Uring(Batches::open(path).context("no direct reads by io_uring")?))
+    pub(super) fn new(path: &Path) -> io::Result<Uring> {
+        let opened = Batches::open(path);
+        Ok(Uring(
+            opened.map_err(|error| {
+                io::Error::other(format!("no direct reads by io_uring: {}", told(&error)))
+            })?,
+        ))
     }
 }
 
 impl Way for Uring {
-    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+    fn copy(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
         self.copy_all(&[page as u32], to)
     }
 
-    fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> anyhow::Result<()> {
+    fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> io::Result<()> {
         self.0.read(pages, to).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => anyhow::anyhow!("it has become shorter"),
-            _ => error.into(),
+            io::ErrorKind::UnexpectedEof => io::Error::other("it has become shorter"),
+            _ => error,
         })
     }
 
-    fn byte(&self, _: u64) -> anyhow::Result<u8> {
-        bail!("io_uring copies, and has nothing to look at")
+    fn byte(&self, _: u64) -> io::Result<u8> {
+        Err(io::Error::other("io_uring copies, and has nothing to look at"))
     }
 
-    fn forget(&mut self) -> anyhow::Result<()> {
+    fn forget(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -203,7 +210,7 @@ pub(super) struct Mmap {
 }
 
 impl Mmap {
-    pub(super) fn new(path: &Path, is_random: bool) -> anyhow::Result<Mmap> {
+    pub(super) fn new(path: &Path, is_random: bool) -> io::Result<Mmap> {
         let mapped = Some(Mapped::open(path, is_random)?);
         Ok(Mmap { file: File::open(path)?, path: path.to_path_buf(), is_random, mapped })
     }
@@ -216,17 +223,17 @@ impl Mmap {
 
 impl Way for Mmap {
     #[inline]
-    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+    fn copy(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
         self.mapped().copy(page as usize * PAGE, to);
         Ok(())
     }
 
     #[inline]
-    fn byte(&self, page: u64) -> anyhow::Result<u8> {
+    fn byte(&self, page: u64) -> io::Result<u8> {
         Ok(self.mapped().byte(page as usize * PAGE))
     }
 
-    fn forget(&mut self) -> anyhow::Result<()> {
+    fn forget(&mut self) -> io::Result<()> {
         // What is mapped is not forgotten.
         self.mapped = None;
         fadvise(&self.file, 0, None, Advice::DontNeed)?;
@@ -239,7 +246,7 @@ impl Way for Mmap {
 pub(super) struct Plain(Vec<u8>);
 
 impl Plain {
-    pub(super) fn new(task: &Task) -> anyhow::Result<Plain> {
+    pub(super) fn new(task: &Task) -> io::Result<Plain> {
         let mut bytes = vec![0; task.pages as usize * PAGE];
         let file = File::open(&task.path)?;
         for (at, chunk) in bytes.chunks_mut(1 << 20).enumerate() {
@@ -253,31 +260,32 @@ impl Plain {
 
 impl Way for Plain {
     #[inline]
-    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
+    fn copy(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
         to.copy_from_slice(std::hint::black_box(&self.0[page as usize * PAGE..][..PAGE]));
         Ok(())
     }
 
     #[inline]
-    fn byte(&self, page: u64) -> anyhow::Result<u8> {
+    fn byte(&self, page: u64) -> io::Result<u8> {
         Ok(std::hint::black_box(&self.0)[page as usize * PAGE])
     }
 
-    fn forget(&mut self) -> anyhow::Result<()> {
+    fn forget(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
 /// A cache that the program was built with.
 pub(super) struct Brought {
-    open: rivals::Open,
+    open: OpenRival,
     task: Task,
     cache: Box<dyn Rival>,
 }
 
 impl Brought {
-    pub(super) fn new(name: &str, task: Task) -> anyhow::Result<Brought> {
-        let open = rivals::by_name(name).with_context(|| format!("nobody here is called {name}"))?;
+    pub(super) fn new(task: Task, rivals: &[(&str, OpenRival)]) -> io::Result<Brought> {
+        let found = rivals.iter().find(|(name, _)| *name == task.way).map(|(_, open)| *open);
+        let open = found.ok_or_else(|| io::Error::other(format!("nobody here is called {}", task.way)))?;
         let cache = open(&task.path, task.budget)?;
         Ok(Brought { open, task, cache })
     }
@@ -285,16 +293,16 @@ impl Brought {
 
 impl Way for Brought {
     #[inline]
-    fn copy(&self, page: u64, to: &mut [u8]) -> anyhow::Result<()> {
-        Ok(self.cache.copy(page, to)?)
+    fn copy(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
+        self.cache.copy(page, to)
     }
 
     #[inline]
-    fn byte(&self, page: u64) -> anyhow::Result<u8> {
-        Ok(self.cache.byte(page)?)
+    fn byte(&self, page: u64) -> io::Result<u8> {
+        self.cache.byte(page)
     }
 
-    fn forget(&mut self) -> anyhow::Result<()> {
+    fn forget(&mut self) -> io::Result<()> {
         self.cache = (self.open)(&self.task.path, self.task.budget)?;
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use crate::error::{Error, cannot};
 
 const MOUNT: &str = "/sys/fs/cgroup";
 const PREFIX: &str = "pageout-bench-";
@@ -23,27 +23,27 @@ pub(super) struct Equal {
 
 impl Equal {
     /// Makes one. Errors say why there can be none.
-    pub(super) fn new() -> anyhow::Result<Equal> {
-        let own = fs::read_to_string("/proc/self/cgroup").context("/proc/self/cgroup")?;
+    pub(super) fn new() -> Result<Equal, Error> {
+        let own = fs::read_to_string("/proc/self/cgroup").map_err(cannot("/proc/self/cgroup"))?;
         let parents = parents(Path::new(MOUNT), &own);
         if parents.is_empty() {
-            bail!("there is no memory controller below {MOUNT}");
+            return Err(Error::asked(format!("there is no memory controller below {MOUNT}")));
         }
         let mut why = Vec::new();
         for parent in parents {
             remove_left_behind(&parent);
             match Equal::below(&parent) {
                 Ok(group) => return Ok(group),
-                Err(error) => why.push(format!("{error:#}")),
+                Err(error) => why.push(error.to_string()),
             }
         }
         why.dedup();
-        bail!("{}", why.join("; "))
+        Err(Error::asked(why.join("; ")))
     }
 
-    fn below(parent: &Path) -> anyhow::Result<Equal> {
+    fn below(parent: &Path) -> Result<Equal, Error> {
         let folder = parent.join(format!("{PREFIX}{}", std::process::id()));
-        fs::create_dir(&folder).with_context(|| format!("no group can be made in {}", parent.display()))?;
+        fs::create_dir(&folder).map_err(cannot(format!("no group can be made in {}", parent.display())))?;
         let is_old = folder.join("memory.limit_in_bytes").exists();
         let group = Equal { folder, is_old };
         // What it may not swap, it may not have: swap would be memory beyond the limit.
@@ -52,30 +52,33 @@ impl Equal {
         } else if group.folder.join("memory.max").exists() {
             let _ = group.write("memory.swap.max", "0");
         } else {
-            bail!("{} does not pass the memory controller on to groups below it", parent.display());
+            let parent = parent.display();
+            return Err(Error::asked(format!(
+                "{parent} does not pass the memory controller on to groups below it"
+            )));
         }
         Ok(group)
     }
 
     /// Moves a process into it.
-    pub(super) fn enter(&self, pid: u32) -> anyhow::Result<()> {
-        self.write("cgroup.procs", &pid.to_string())
-            .with_context(|| format!("the process can't be moved into {}", self.folder.display()))
+    pub(super) fn enter(&self, pid: u32) -> Result<(), Error> {
+        let what = format!("the process can't be moved into {}", self.folder.display());
+        self.write("cgroup.procs", &pid.to_string()).map_err(cannot(what))
     }
 
     /// Bytes that its processes have in memory, the kernel's page cache included.
-    pub(super) fn usage(&self) -> anyhow::Result<u64> {
+    pub(super) fn usage(&self) -> Result<u64, Error> {
         let file = if self.is_old { "memory.usage_in_bytes" } else { "memory.current" };
         let path = self.folder.join(file);
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        text.trim().parse().with_context(|| path.display().to_string())
+        let text = fs::read_to_string(&path).map_err(cannot(path.display()))?;
+        text.trim().parse().map_err(cannot(path.display()))
     }
 
     /// Lets it have so many bytes in all.
-    pub(super) fn limit(&self, bytes: u64) -> anyhow::Result<()> {
+    pub(super) fn limit(&self, bytes: u64) -> Result<(), Error> {
         let file = if self.is_old { "memory.limit_in_bytes" } else { "memory.max" };
-        self.write(file, &bytes.to_string())
-            .with_context(|| format!("{} can't be set in {}", file, self.folder.display()))
+        let what = format!("{file} can't be set in {}", self.folder.display());
+        self.write(file, &bytes.to_string()).map_err(cannot(what))
     }
 
     fn write(&self, file: &str, value: &str) -> io::Result<()> {

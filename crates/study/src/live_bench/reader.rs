@@ -1,4 +1,4 @@
-//! The process of one that reads: it is told what on standard input, and answers in lines of JSON.
+//! A process that reads: it gets its task and commands on standard input, and answers in lines of JSON.
 //!
 //! ```text
 //!   in    a task ─ lists of pages ─ "warm" ─ "round 1" ─ "round 2" ... ─ "time 6" ─ end of input
@@ -10,19 +10,20 @@ use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, bail, ensure};
 use pageout_engine::Nanos;
 use pageout_sim::latency::LatencyHistogram;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::rivals::Open;
 use super::subject::{PAGE, mark};
-use super::ways::{Brought, Mmap, OURS, Ours, Plain, Pread, Uring, Way};
-use crate::failure::{Outcome, told};
-use crate::print::signals;
+use super::ways::{Brought, Mmap, Ours, Plain, Pread, Uring, Way};
+use super::{OURS, Round};
+use crate::told;
+use crate::watch::Watcher;
 
-/// What one that reads has to know.
+/// What a process that reads has to know.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
     /// Which way.
@@ -43,51 +44,39 @@ pub(super) struct Task {
     pub(super) threads: usize,
 }
 
-/// Of one round.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Round {
-    pub(super) reads: u64,
-    pub(super) wall_ns: u64,
-    /// Of all threads of the process.
-    pub(super) cpu_ns: u64,
-    /// Bytes that the process has had read from the device, where the kernel says so.
-    pub(super) device_bytes: Option<u64>,
-}
-
-/// Does what standard input says, to its end.
-pub(super) fn run() -> Outcome {
-    // Whoever has started this may be killed.
-    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-    if let Err(error) = obey() {
-        say(&json!({ "error": told(&error) }))?;
+/// Does what `input` says, to its end, and answers to `output`. Errors: an answer can't be written.
+pub fn serve(input: &mut impl BufRead, output: &mut impl Write, rivals: &[(&str, Open)]) -> io::Result<()> {
+    match obey(input, output, rivals) {
+        Err(error) => say(output, &json!({ "error": told(&error) })),
+        Ok(()) => Ok(()),
     }
-    Ok(())
 }
 
-fn say(value: &Value) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{value}")?;
-    Ok(out.flush()?)
+fn say(output: &mut impl Write, value: &Value) -> io::Result<()> {
+    writeln!(output, "{value}")?;
+    output.flush()
 }
 
-fn obey() -> anyhow::Result<()> {
-    let mut input = io::stdin().lock();
+fn obey(input: &mut impl BufRead, output: &mut impl Write, rivals: &[(&str, Open)]) -> io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line)?;
-    let task: Task =
-        serde_json::from_str(&line).context("this is a process of `pageout bench`, and not to be called")?;
-    let lists = lists(&mut input)?;
+    let task: Task = serde_json::from_str(&line).map_err(|error| {
+        io::Error::other(format!("this is a process of `pageout bench`, and not to be called: {error}"))
+    })?;
+    let lists = lists(input)?;
     let bytes = std::fs::metadata(&task.path)?.len();
-    ensure!(bytes >= task.pages * PAGE as u64, "it has become shorter before anybody has read it");
-    let before = anonymous();
+    if bytes < task.pages * PAGE as u64 {
+        return Err(io::Error::other("it has become shorter before anybody has read it"));
+    }
+    let mut here = Following { input, output, lists: &lists, task: &task, before: anonymous() };
     match task.way.as_str() {
-        OURS => follow(&mut input, &lists, &task, before, Ours::new(task.clone())?),
-        "buffered" => follow(&mut input, &lists, &task, before, Pread::buffered(&task.path, task.is_random)?),
-        "mmap" => follow(&mut input, &lists, &task, before, Mmap::new(&task.path, task.is_random)?),
-        "direct" => follow(&mut input, &lists, &task, before, Pread::direct(&task.path)?),
-        "io_uring" => follow(&mut input, &lists, &task, before, Uring::new(&task.path)?),
-        "memcpy" => follow(&mut input, &lists, &task, before, Plain::new(&task)?),
-        name => follow(&mut input, &lists, &task, before, Brought::new(name, task.clone())?),
+        OURS => here.follow(Ours::new(task.clone())?),
+        "buffered" => here.follow(Pread::buffered(&task.path, task.is_random)?),
+        "mmap" => here.follow(Mmap::new(&task.path, task.is_random)?),
+        "direct" => here.follow(Pread::direct(&task.path)?),
+        "io_uring" => here.follow(Uring::new(&task.path)?),
+        "memcpy" => here.follow(Plain::new(&task)?),
+        _ => here.follow(Brought::new(task.clone(), rivals)?),
     }
 }
 
@@ -103,13 +92,13 @@ fn lists(input: &mut impl Read) -> io::Result<Vec<Vec<u32>>> {
 }
 
 /// The same, written. Not to the end where a signal asks to end before.
-pub(super) fn write_lists(lists: &[Vec<u32>], to: &mut impl Write) -> io::Result<()> {
+pub(super) fn write_lists(lists: &[Vec<u32>], to: &mut impl Write, watcher: &dyn Watcher) -> io::Result<()> {
     to.write_all(&(lists.len() as u32).to_le_bytes())?;
     for list in lists {
         to.write_all(&(list.len() as u32).to_le_bytes())?;
         for some in list.chunks(1 << 16) {
             some.iter().try_for_each(|page| to.write_all(&page.to_le_bytes()))?;
-            if signals::to_end().is_some() {
+            if watcher.stop().is_some() {
                 return Ok(());
             }
         }
@@ -117,40 +106,49 @@ pub(super) fn write_lists(lists: &[Vec<u32>], to: &mut impl Write) -> io::Result
     to.flush()
 }
 
-fn follow<W: Way>(
-    input: &mut impl BufRead,
-    lists: &[Vec<u32>],
-    task: &Task,
+/// One that reads, and who says what.
+struct Following<'a, I, O> {
+    input: &'a mut I,
+    output: &'a mut O,
+    lists: &'a [Vec<u32>],
+    task: &'a Task,
+    /// Anonymous memory that it had before it began.
     before: u64,
-    mut way: W,
-) -> anyhow::Result<()> {
-    say(&json!({ "ready": true }))?;
-    for command in input.lines() {
-        let command = command?;
-        let (what, number) = command.split_once(' ').unwrap_or((&command, "0"));
-        let of_round: usize = number.parse().context("the number of a round")?;
-        let lists = &lists[of_round * task.threads..][..task.threads];
-        if task.is_cold {
-            way.forget()?;
-        }
-        let answer = match what {
-            "warm" if task.is_cold => json!({}),
-            "warm" => {
-                warm(&way, lists, task)?;
-                json!({})
+}
+
+impl<I: BufRead, O: Write> Following<'_, I, O> {
+    fn follow(&mut self, mut way: impl Way) -> io::Result<()> {
+        let Following { input, output, lists, task, before } = self;
+        say(*output, &json!({ "ready": true }))?;
+        for command in input.lines() {
+            let command = command?;
+            let (what, number) = command.split_once(' ').unwrap_or((&command, "0"));
+            let of_round: usize = number
+                .parse()
+                .map_err(|error| io::Error::other(format!("the number of a round: {error}")))?;
+            let lists = &lists[of_round * task.threads..][..task.threads];
+            if task.is_cold {
+                way.forget()?;
             }
-            "round" => serde_json::to_value(round(&way, lists, task)?)?,
-            "time" => timed(&way, lists, task)?,
-            other => bail!("nobody knows what `{other}` is"),
-        };
-        let taken = anonymous().saturating_sub(before);
-        say(&json!({ "answer": answer, "taken_bytes": taken, "own": way.figures() }))?;
+            let answer = match what {
+                "warm" if task.is_cold => json!({}),
+                "warm" => {
+                    warm(&way, lists, task)?;
+                    json!({})
+                }
+                "round" => serde_json::to_value(round(&way, lists, task)?)?,
+                "time" => timed(&way, lists, task)?,
+                other => return Err(io::Error::other(format!("nobody knows what `{other}` is"))),
+            };
+            let taken = anonymous().saturating_sub(*before);
+            say(*output, &json!({ "answer": answer, "taken_bytes": taken, "own": way.figures() }))?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Brings in what will stay: all of a file that has room, and what is read anyway.
-fn warm(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<()> {
+fn warm(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> io::Result<()> {
     if task.pages * PAGE as u64 <= task.budget {
         let all: Vec<u32> = (0..task.pages as u32).collect();
         // Who is read twice is kept.
@@ -182,7 +180,7 @@ impl Spans {
 }
 
 /// A round of which the figures count.
-fn round(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<Round> {
+fn round(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> io::Result<Round> {
     let (device, cpu, began) = (device_bytes(), cpu_ns(), Instant::now());
     each::<false>(way, lists, task)?;
     let (wall_ns, cpu_ns) = (began.elapsed().as_nanos() as u64, cpu_ns() - cpu);
@@ -192,7 +190,7 @@ fn round(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<Roun
 }
 
 /// A round in which each call is timed.
-fn timed(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<Value> {
+fn timed(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> io::Result<Value> {
     let mut all = Spans::default();
     for spans in each::<true>(way, lists, task)? {
         all.histogram += &spans.histogram;
@@ -212,7 +210,7 @@ fn timed(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<Valu
 }
 
 /// Has each thread read its list.
-fn each<const IS_TIMED: bool>(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> anyhow::Result<Vec<Spans>> {
+fn each<const IS_TIMED: bool>(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> io::Result<Vec<Spans>> {
     let one = |list: &Vec<u32>| {
         let mut spans = Spans::default();
         read::<IS_TIMED>(way, list, task, &mut spans).map(|()| spans)
@@ -232,7 +230,7 @@ fn read<const IS_TIMED: bool>(
     list: &[u32],
     task: &Task,
     spans: &mut Spans,
-) -> anyhow::Result<()> {
+) -> io::Result<()> {
     // One that begins at a page, as direct I/O asks for, for all of them.
     let mut room = vec![0_u8; (task.batch + 1) * PAGE];
     let aligned = room.as_ptr().align_offset(PAGE);
@@ -242,7 +240,7 @@ fn read<const IS_TIMED: bool>(
         match pages {
             [page] if task.is_in_place => {
                 let byte = black_box(way.byte((*page).into())?);
-                ensure!(!task.is_made || byte == mark((*page).into())[0], "page {page} was read as another");
+                as_made(*page, !task.is_made || byte == mark((*page).into())[0])?;
             }
             [page] => way.copy((*page).into(), to)?,
             pages => way.copy_all(pages, &mut to[..pages.len() * PAGE])?,
@@ -252,12 +250,18 @@ fn read<const IS_TIMED: bool>(
         }
         if task.is_made && !task.is_in_place {
             for (&page, bytes) in pages.iter().zip(to.chunks_exact(PAGE)) {
-                ensure!(bytes[..8] == mark(page.into()), "page {page} was read as another");
+                as_made(page, bytes[..8] == mark(page.into()))?;
             }
         }
         black_box(&mut *to);
     }
     Ok(())
+}
+
+/// Errors: a page is not the one that was asked for.
+#[inline]
+fn as_made(page: u32, is_it: bool) -> io::Result<()> {
+    if is_it { Ok(()) } else { Err(io::Error::other(format!("page {page} was read as another"))) }
 }
 
 fn cpu_ns() -> u64 {

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::{Context, ensure};
 use pageout_workload::generator::{Pattern, Uniform, Zipf};
-use pageout_workload::{Access, AccessStream, trace};
+use pageout_workload::{Access, AccessStream, TraceError, trace};
 
-use crate::commands::bench::args::BenchArgs;
-use crate::commands::trace::{read_options, remark_interpretation};
-use crate::print::{figures, signals};
+use super::Ask;
+use crate::error::{Error, demand, told};
+use crate::figures;
+use crate::watch::Watcher;
 
 /// Pages of a file in the order in which they are read.
 pub(super) struct Load {
@@ -27,8 +27,9 @@ enum Source {
     Trace(Vec<u32>),
 }
 
+/// How pages are drawn.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Law {
+pub(super) enum Law {
     Zipf(f64),
     Uniform,
     Sequential,
@@ -37,40 +38,52 @@ enum Law {
 /// Pages of a file at most: a number of one is 32 bits here.
 pub(super) const PAGES_MAX: u64 = u32::MAX as u64;
 
+/// The law by which pages are drawn; `None` if it is a trace. Errors: an exponent makes no sense.
+pub(super) fn law(load: &str) -> Result<Option<Law>, Error> {
+    Ok(match load.split_once(':').unwrap_or((load, "")) {
+        ("zipf", alpha) if load == "zipf" || !alpha.is_empty() => {
+            let alpha = if alpha.is_empty() { "0.99" } else { alpha };
+            let exponent = alpha.parse().ok().filter(|alpha| (0.0..=100.0).contains(alpha));
+            let wrong = || Error::asked(format!("--load {load}: the exponent is a number from 0 to 100"));
+            Some(Law::Zipf(exponent.ok_or_else(wrong)?))
+        }
+        ("uniform", "") => Some(Law::Uniform),
+        ("sequential", "") => Some(Law::Sequential),
+        _ => None,
+    })
+}
+
 impl Load {
     /// What is asked for. A trace is read here, no more of it than one round takes.
-    pub(super) fn new(args: &BenchArgs) -> anyhow::Result<Load> {
-        let given = args.load.as_str();
+    pub(super) fn new(ask: &Ask, watcher: &dyn Watcher) -> Result<Load, Error> {
         let drawn =
-            |name: String, is_random, law| Ok(Load { name, least: 1, is_random, source: Source::Drawn(law) });
-        match given.split_once(':').unwrap_or((given, "")) {
-            ("zipf", alpha) if given == "zipf" || !alpha.is_empty() => {
-                let alpha = if alpha.is_empty() { "0.99" } else { alpha };
-                let exponent = alpha.parse().ok().filter(|alpha| (0.0..=100.0).contains(alpha));
-                let exponent = exponent
-                    .with_context(|| format!("--load {given}: the exponent is a number from 0 to 100"))?;
-                drawn(format!("Zipf {exponent}"), true, Law::Zipf(exponent))
-            }
-            ("uniform", "") => drawn("uniform".to_string(), true, Law::Uniform),
-            ("sequential", "") => drawn("sequential".to_string(), false, Law::Sequential),
-            _ => Load::of_trace(args, Path::new(given)),
-        }
+            |name: String, is_random, law| Load { name, least: 1, is_random, source: Source::Drawn(law) };
+        Ok(match law(&ask.load)? {
+            Some(Law::Zipf(exponent)) => drawn(format!("Zipf {exponent}"), true, Law::Zipf(exponent)),
+            Some(Law::Uniform) => drawn("uniform".to_string(), true, Law::Uniform),
+            Some(Law::Sequential) => drawn("sequential".to_string(), false, Law::Sequential),
+            None => Load::of_trace(ask, Path::new(&ask.load), watcher)?,
+        })
     }
 
-    fn of_trace(args: &BenchArgs, path: &Path) -> anyhow::Result<Load> {
-        ensure!(
-            path.exists(),
-            "--load {}: neither zipf, zipf:EXPONENT, uniform nor sequential, and there is no trace of that name",
-            path.display()
-        );
-        let options = read_options(&args.reading)?;
-        remark_interpretation(path, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let wanted = args.reads as usize * usize::from(args.threads);
-        let mut stream = trace::open(path, &options)?;
+    fn of_trace(ask: &Ask, path: &Path, watcher: &dyn Watcher) -> Result<Load, Error> {
+        let name = path.display();
+        demand(path.exists(), || {
+            format!(
+                "--load {name}: neither zipf, zipf:EXPONENT, uniform nor sequential, and there is no trace of that name"
+            )
+        })?;
+        let options = ask.read.options().map_err(|error| Error::Asked(error.message))?;
+        let wanted = ask.reads as usize * usize::from(ask.threads);
+        let cannot = |error: TraceError| Error::Asked(told(&error));
+        let mut stream = trace::open(path, &options).map_err(cannot)?;
         let (mut accesses, mut ends) = (Vec::<Access>::new(), Vec::<u64>::new());
         while accesses.len() < wanted {
+            if let Some(signal) = watcher.stop() {
+                return Err(Error::Interrupted(format!("{signal} while {name} was read")));
+            }
             let had = accesses.len();
-            if stream.fill(&mut accesses, (wanted - had).min(1 << 16))? == 0 {
+            if stream.fill(&mut accesses, (wanted - had).min(1 << 16)).map_err(cannot)? == 0 {
                 break;
             }
             for access in &accesses[had..] {
@@ -79,7 +92,7 @@ impl Load {
                 ends[object] = ends[object].max(access.page() + 1);
             }
         }
-        ensure!(!accesses.is_empty(), "{} has no accesses to make", path.display());
+        demand(!accesses.is_empty(), || format!("{name} has no accesses to make"))?;
         // Objects lie in the file one behind the other.
         let begins: Vec<u64> = ends
             .iter()
@@ -89,17 +102,17 @@ impl Load {
             })
             .collect();
         let least: u64 = ends.iter().sum();
-        ensure!(
-            least <= PAGES_MAX,
-            "{} reaches over {} of pages, and a file here has {} at most; --read page_ids=dense gives pages numbers without gaps",
-            path.display(),
-            figures::bytes(least.saturating_mul(4096)),
-            figures::bytes(PAGES_MAX * 4096)
-        );
+        demand(least <= PAGES_MAX, || {
+            format!(
+                "{name} reaches over {} of pages, and a file here has {} at most; --read page_ids=dense gives pages numbers without gaps",
+                figures::bytes(least.saturating_mul(4096)),
+                figures::bytes(PAGES_MAX * 4096)
+            )
+        })?;
         let place = |access: &Access| (begins[access.object() as usize] + access.page()) as u32;
         let pages: Vec<u32> = accesses.iter().map(place).collect();
         let which = if pages.len() < wanted { "all" } else { "the first" };
-        let name = format!("{which} {} accesses of {}", figures::count(pages.len() as u64), path.display());
+        let name = format!("{which} {} accesses of {}", figures::count(pages.len() as u64), name);
         Ok(Load { name, least, is_random: false, source: Source::Trace(pages) })
     }
 
@@ -107,13 +120,14 @@ impl Load {
     /// Fewer where a signal asks to end while they are drawn.
     pub(super) fn rounds(
         &self,
-        args: &BenchArgs,
+        ask: &Ask,
         file_pages: u64,
         rounds: u64,
-    ) -> anyhow::Result<Vec<Vec<u32>>> {
+        watcher: &dyn Watcher,
+    ) -> Result<Vec<Vec<u32>>, Error> {
         /// A list takes four bytes a read, here and in each process.
         const READS_MAX: u64 = 1 << 28;
-        let (threads, reads) = (u64::from(args.threads), args.reads);
+        let (threads, reads) = (u64::from(ask.threads), ask.reads);
         let pattern = match &self.source {
             Source::Trace(pages) => {
                 let of_thread = |thread: usize| {
@@ -124,14 +138,15 @@ impl Load {
             }
             Source::Drawn(law) => {
                 let ops = reads.saturating_mul(threads).saturating_mul(rounds);
-                ensure!(
-                    ops <= READS_MAX,
-                    "--reads {reads}, {} and {} are {} with two rounds more that are not counted: {} are the most",
-                    figures::counted(threads, "thread"),
-                    figures::counted(args.rounds.into(), "round"),
-                    figures::counted(ops, "read"),
-                    figures::count(READS_MAX)
-                );
+                demand(ops <= READS_MAX, || {
+                    format!(
+                        "--reads {reads}, {} and {} are {} with two rounds more that are not counted: {} are the most",
+                        figures::counted(threads, "thread"),
+                        figures::counted(ask.rounds.into(), "round"),
+                        figures::counted(ops, "read"),
+                        figures::count(READS_MAX)
+                    )
+                })?;
                 let (pages, write_ratio, seed) = (file_pages, 0.0, None);
                 match *law {
                     Law::Zipf(alpha) => Pattern::Zipf(Zipf { pages, ops, alpha, write_ratio, seed }),
@@ -149,15 +164,17 @@ impl Load {
                 }
             }
         };
-        let mut stream = pattern.stream(0, args.seed)?;
+        let mut stream = pattern.stream(0, ask.seed).map_err(|error| Error::Asked(told(&error)))?;
         let mut lists = Vec::new();
         for _ in 0..rounds * threads {
             let (mut list, mut chunk) = (Vec::with_capacity(reads as usize), Vec::new());
             while (list.len() as u64) < reads {
                 let left = reads as usize - list.len();
-                ensure!(stream.fill(&mut chunk, left.min(1 << 16))? > 0, "a load ended early");
+                let filled = stream.fill(&mut chunk, left.min(1 << 16));
+                let filled = filled.map_err(|error| Error::Asked(told(&error)))?;
+                demand(filled > 0, || "a load ended early".to_string())?;
                 list.extend(chunk.drain(..).map(|access| access.page() as u32));
-                if signals::to_end().is_some() {
+                if watcher.stop().is_some() {
                     return Ok(lists);
                 }
             }
