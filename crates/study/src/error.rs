@@ -179,11 +179,6 @@ fn lines(failures: &[Failed]) -> String {
     failures.iter().map(|failure| format!("\n  {failure}")).collect()
 }
 
-/// Errors unless `holds`: what is asked for makes no sense.
-pub(crate) fn demand(holds: bool, message: impl FnOnce() -> String) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(Error::Asked(message())) }
-}
-
 /// An error with what could not be done in front.
 #[cfg(target_os = "linux")]
 pub(crate) fn cannot<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Error {

@@ -6,7 +6,7 @@ use pageout_workload::generator::{Pattern, Uniform, Zipf};
 use pageout_workload::{Access, AccessStream, TraceError, trace};
 
 use super::Ask;
-use crate::error::{Error, demand, told};
+use crate::error::{Error, ensure, told};
 use crate::figures;
 use crate::watch::Watcher;
 
@@ -68,11 +68,10 @@ impl Load {
 
     fn of_trace(ask: &Ask, path: &Path, watcher: &dyn Watcher) -> Result<Load, Error> {
         let name = path.display();
-        demand(path.exists(), || {
-            format!(
-                "--load {name}: neither zipf, zipf:EXPONENT, uniform nor sequential, and there is no trace of that name"
-            )
-        })?;
+        ensure!(
+            path.exists(),
+            "--load {name}: neither zipf, zipf:EXPONENT, uniform nor sequential, and there is no trace of that name"
+        );
         let options = ask.read.options().map_err(|error| Error::Asked(error.message))?;
         let wanted = ask.reads as usize * usize::from(ask.threads);
         let cannot = |error: TraceError| Error::Asked(told(&error));
@@ -92,7 +91,7 @@ impl Load {
                 ends[object] = ends[object].max(access.page() + 1);
             }
         }
-        demand(!accesses.is_empty(), || format!("{name} has no accesses to make"))?;
+        ensure!(!accesses.is_empty(), "{name} has no accesses to make");
         // Objects lie in the file one behind the other.
         let begins: Vec<u64> = ends
             .iter()
@@ -102,13 +101,12 @@ impl Load {
             })
             .collect();
         let least: u64 = ends.iter().sum();
-        demand(least <= PAGES_MAX, || {
-            format!(
-                "{name} reaches over {} of pages, and a file here has {} at most; --read page_ids=dense gives pages numbers without gaps",
-                figures::bytes(least.saturating_mul(4096)),
-                figures::bytes(PAGES_MAX * 4096)
-            )
-        })?;
+        ensure!(
+            least <= PAGES_MAX,
+            "{name} reaches over {} of pages, and a file here has {} at most; --read page_ids=dense gives pages numbers without gaps",
+            figures::bytes(least.saturating_mul(4096)),
+            figures::bytes(PAGES_MAX * 4096)
+        );
         let place = |access: &Access| (begins[access.object() as usize] + access.page()) as u32;
         let pages: Vec<u32> = accesses.iter().map(place).collect();
         let which = if pages.len() < wanted { "all" } else { "the first" };
@@ -138,15 +136,14 @@ impl Load {
             }
             Source::Drawn(law) => {
                 let ops = reads.saturating_mul(threads).saturating_mul(rounds);
-                demand(ops <= READS_MAX, || {
-                    format!(
-                        "--reads {reads}, {} and {} are {} with two rounds more that are not counted: {} are the most",
-                        figures::counted(threads, "thread"),
-                        figures::counted(ask.rounds.into(), "round"),
-                        figures::counted(ops, "read"),
-                        figures::count(READS_MAX)
-                    )
-                })?;
+                ensure!(
+                    ops <= READS_MAX,
+                    "--reads {reads}, {} and {} are {} with two rounds more that are not counted: {} are the most",
+                    figures::counted(threads, "thread"),
+                    figures::counted(ask.rounds.into(), "round"),
+                    figures::counted(ops, "read"),
+                    figures::count(READS_MAX)
+                );
                 let (pages, write_ratio, seed) = (file_pages, 0.0, None);
                 match *law {
                     Law::Zipf(alpha) => Pattern::Zipf(Zipf { pages, ops, alpha, write_ratio, seed }),
@@ -172,7 +169,7 @@ impl Load {
                 let left = reads as usize - list.len();
                 let filled = stream.fill(&mut chunk, left.min(1 << 16));
                 let filled = filled.map_err(|error| Error::Asked(told(&error)))?;
-                demand(filled > 0, || "a load ended early".to_string())?;
+                ensure!(filled > 0, "a load ended early");
                 list.extend(chunk.drain(..).map(|access| access.page() as u32));
                 if watcher.stop().is_some() {
                     return Ok(lists);

@@ -10,7 +10,7 @@ use rustix::fs::{Advice, fadvise, fstatfs, statvfs};
 
 use super::Ask;
 use super::load::{Load, PAGES_MAX};
-use crate::error::{Error, cannot, demand};
+use crate::error::{Error, cannot, ensure};
 use crate::figures;
 use crate::watch::{Stage, Watcher};
 
@@ -42,16 +42,15 @@ impl Subject {
             Some(path) => Subject::given(path)?,
             None => Subject::made(ask, load, watcher)?,
         };
-        demand(subject.pages >= load.least, || {
-            format!(
-                "{} has {}, and {} reaches to page {}: the file has to have {} at least",
-                subject.name,
-                figures::counted(subject.pages, "whole page"),
-                load.name,
-                figures::count(load.least - 1),
-                figures::bytes(load.least * PAGE as u64)
-            )
-        })?;
+        ensure!(
+            subject.pages >= load.least,
+            "{} has {}, and {} reaches to page {}: the file has to have {} at least",
+            subject.name,
+            figures::counted(subject.pages, "whole page"),
+            load.name,
+            figures::count(load.least - 1),
+            figures::bytes(load.least * PAGE as u64)
+        );
         subject.forget()?;
         Ok(subject)
     }
@@ -61,17 +60,17 @@ impl Subject {
         let name = path.display().to_string();
         // Before it is opened: a pipe would wait for somebody who writes.
         let metadata = std::fs::metadata(path).map_err(cannot(&name))?;
-        demand(metadata.is_file(), || format!("{name} is no regular file: only such a file is read here"))?;
+        ensure!(metadata.is_file(), "{name} is no regular file: only such a file is read here");
         let file = File::open(path).map_err(cannot(&name))?;
         let bytes = metadata.len();
         let pages = bytes / PAGE as u64;
-        demand(pages > 0, || {
-            format!("{name} has {}: it takes a page of 4 KiB at least", figures::counted(bytes, "byte"))
-        })?;
-        demand(pages <= PAGES_MAX, || {
-            let most = figures::bytes(PAGES_MAX * PAGE as u64);
-            format!("{name} has {}: a file here has {most} at most", figures::bytes(bytes))
-        })?;
+        ensure!(
+            pages > 0,
+            "{name} has {}: it takes a page of 4 KiB at least",
+            figures::counted(bytes, "byte")
+        );
+        let most = figures::bytes(PAGES_MAX * PAGE as u64);
+        ensure!(pages <= PAGES_MAX, "{name} has {}: a file here has {most} at most", figures::bytes(bytes));
         let path = std::path::absolute(path).map_err(cannot(&name))?;
         Ok(Subject { file, path, name, pages, is_made: false })
     }
@@ -135,19 +134,20 @@ impl Subject {
 /// An empty file in a folder that has room for so many bytes.
 fn room(folder: &Path, pages: u64, bytes: u64) -> Result<File, Error> {
     let place = folder.display();
-    demand(pages > 0, || "--size: it takes a page of 4 KiB at least".to_string())?;
-    demand(pages <= PAGES_MAX, || {
-        format!("--size: a file here has {} at most", figures::bytes(PAGES_MAX * PAGE as u64))
-    })?;
-    demand(folder.is_dir(), || format!("--folder {place}: there is no such folder"))?;
+    ensure!(pages > 0, "--size: it takes a page of 4 KiB at least");
+    ensure!(
+        pages <= PAGES_MAX,
+        "--size: a file here has {} at most",
+        figures::bytes(PAGES_MAX * PAGE as u64)
+    );
+    ensure!(folder.is_dir(), "--folder {place}: there is no such folder");
     let there = statvfs(folder).map_err(cannot(&place))?;
     let free = there.f_bavail.saturating_mul(there.f_frsize);
-    demand(bytes <= free, || {
-        format!(
-            "the file takes {}, and {place} has {} free: --size makes a smaller one, --folder another place",
-            figures::bytes(bytes),
-            figures::bytes(free)
-        )
-    })?;
+    ensure!(
+        bytes <= free,
+        "the file takes {}, and {place} has {} free: --size makes a smaller one, --folder another place",
+        figures::bytes(bytes),
+        figures::bytes(free)
+    );
     tempfile::tempfile_in(folder).map_err(cannot(format!("no file can be made in {place}")))
 }

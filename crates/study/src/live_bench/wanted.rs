@@ -5,7 +5,7 @@ use std::path::Path;
 use super::load;
 use super::ways::{self, WAYS};
 use super::{Ask, OURS};
-use crate::error::{Error, demand};
+use crate::error::{Error, ensure};
 use crate::figures;
 use crate::scenario::nearest::nearest;
 
@@ -40,7 +40,7 @@ pub(super) fn wanted(ask: &Ask) -> Result<Wanted, Error> {
     let mut wanted: Vec<String> = Vec::new();
     for name in &ask.beside {
         match name.as_str() {
-            "none" => demand(ask.beside.len() == 1, || "--beside none is said alone".to_string())?,
+            "none" => ensure!(ask.beside.len() == 1, "--beside none is said alone"),
             "kernel" => wanted.extend(["buffered", "mmap"].map(str::to_string)),
             OURS => return Err(Error::asked(format!("--beside {OURS}: it reads anyway"))),
             name if known.contains(&name) => wanted.push(name.to_string()),
@@ -88,12 +88,12 @@ pub(super) fn check_memory(ask: &Ask, wanted: &Wanted) -> Result<(), Error> {
     let others = wanted.ways.iter().filter(|way| !WAYS.contains(&way.as_str())).count() as u64;
     let budgets = 1 + u64::from(is_of_kernel) + others;
     let needed = ask.budget.0.saturating_mul(budgets);
-    demand(needed <= available, || {
-        format!(
-            "--budget {}: {budgets} of it are {}, and the machine has {} available",
-            ask.budget,
-            figures::bytes(needed),
-            figures::bytes(available)
-        )
-    })
+    ensure!(
+        needed <= available,
+        "--budget {}: {budgets} of it are {}, and the machine has {} available",
+        ask.budget,
+        figures::bytes(needed),
+        figures::bytes(available)
+    );
+    Ok(())
 }
