@@ -6,9 +6,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::commands::ROWS;
 use crate::failure::Failure;
-use crate::own::{self, OwnOptions};
+use crate::own::{CALL_LIMIT, OwnOptions};
 use crate::print::csv;
 use crate::print::output::to_json;
 
@@ -47,25 +46,6 @@ pub struct OwnPolicies {
     pub fallback: bool,
     /// A call that takes longer ends the run. Default 10 s.
     pub call_limit: Option<TimeSpan>,
-}
-
-/// The questions that there are, in the order of the commands.
-pub fn questions() -> impl Iterator<Item = Question> {
-    ROWS.iter().filter_map(|row| row.question)
-}
-
-/// Answers the question of a function of the Python package. What there is to remark goes to `watcher`, and whoever is behind it says that the
-/// answer is to end early.
-pub fn answer(python: &str, question: Value, own: OwnPolicies, watcher: &dyn Watcher) -> Asked {
-    let found = questions().find(|question| question.python == python);
-    let found = found.unwrap_or_else(|| panic!("the package has a function for each question: {python}"));
-    own::look_after(&own.into());
-    let mut asked = (found.ask)(question, watcher);
-    own::fallbacks().iter().for_each(|told| watcher.remark(told));
-    if let Some((_, told)) = &mut asked.failure {
-        own::refused().iter().filter(|why| !told.contains(*why)).for_each(|why| watcher.remark(why));
-    }
-    asked
 }
 
 /// Asks a study.
@@ -109,6 +89,6 @@ fn rows(result: &Value) -> Rows {
 impl From<OwnPolicies> for OwnOptions {
     fn from(own: OwnPolicies) -> OwnOptions {
         let OwnPolicies { allow_plugins, fallback, call_limit } = own;
-        OwnOptions { allow_plugins, fallback, call_limit: call_limit.unwrap_or(own::CALL_LIMIT) }
+        OwnOptions { allow_plugins, fallback, call_limit: call_limit.unwrap_or(CALL_LIMIT) }
     }
 }

@@ -1,5 +1,7 @@
 //! The commands of `pageout`: one row and one module a command, with its arguments, its text and its page.
 
+pub(crate) mod command_line; // all of them, and the help
+
 pub(crate) mod run; // one scenario
 pub(crate) mod compare; // variants side by side
 pub(crate) mod predict; // a page with what a kernel will do
@@ -30,9 +32,12 @@ pub(crate) mod completions; // completions for shells
 pub(crate) mod man; // the manual page
 
 use clap::Subcommand;
+use pageout_study::Watcher;
+use serde_json::Value;
 
-use crate::asked::{self, Question};
+use crate::asked::{self, Asked, OwnPolicies, Question};
 use crate::failure::Outcome;
+use crate::own;
 
 /// What is said of a command where it is not its own module that says it.
 #[derive(Clone, Copy)]
@@ -108,4 +113,23 @@ commands! {
     Completions(completions::CompletionsArgs) => completions, chapter "keys, completions and man";
     #[command(hide = true)]
     Man(man::ManArgs) => man, chapter "keys, completions and man";
+}
+
+/// The questions that there are, in the order of the commands.
+pub fn questions() -> impl Iterator<Item = Question> {
+    ROWS.iter().filter_map(|row| row.question)
+}
+
+/// Answers the question of a function of the Python package. What there is to remark goes to `watcher`, and whoever is behind it says that the
+/// answer is to end early.
+pub fn answer(python: &str, question: Value, own: OwnPolicies, watcher: &dyn Watcher) -> Asked {
+    let found = questions().find(|question| question.python == python);
+    let found = found.unwrap_or_else(|| panic!("the package has a function for each question: {python}"));
+    own::look_after(&own.into());
+    let mut asked = (found.ask)(question, watcher);
+    own::fallbacks().iter().for_each(|told| watcher.remark(told));
+    if let Some((_, told)) = &mut asked.failure {
+        own::refused().iter().filter(|why| !told.contains(*why)).for_each(|why| watcher.remark(why));
+    }
+    asked
 }

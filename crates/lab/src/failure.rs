@@ -5,8 +5,7 @@ use std::fmt;
 use pageout_sim::scenario::SEED_MAX;
 use pageout_study::{Error, Failed};
 
-use crate::api;
-use crate::print::signals;
+use crate::signals;
 
 /// A failure sorted by whose business it is; the exit codes are part of the documented interface.
 #[derive(Debug)]
@@ -105,8 +104,8 @@ impl From<Error> for Failure {
             (Error::SeedsPastLargest { first, repeat }, _) => Failure::Input(anyhow::anyhow!(
                 "--repeat {repeat}: from seed {first} it counts up past the largest, {SEED_MAX}; start with a smaller seed"
             )),
-            (Error::Interrupted(_), None) if api::is_to_stop() => Failure::Interrupted(2, error.into()),
-            (Error::Interrupted(_), Some(signal)) => Failure::Interrupted(signal, error.into()),
+            // Without a signal it was a program that calls that has ended it.
+            (Error::Interrupted(_), signal) => Failure::Interrupted(signal.unwrap_or(2), error.into()),
             _ if error.is_input() => Failure::Input(error.into()),
             _ => Failure::Workload(error.into()),
         }

@@ -7,17 +7,19 @@
 // are banned to: it writes results, measures progress and waits for signals.
 #![allow(clippy::disallowed_methods)]
 
-mod cli; // what can be asked for, and the help
+mod call; // what a program that calls takes in place of the process
+mod signals; // what is done before a signal ends the program
 mod failure; // how it can fail, and the exit codes
+mod program; // how it is started
+mod print; // results as people read them
+mod report; // a result as a page to look at
+mod tracing; // what happened in a run, in the forms of real traces
 mod own; // policies of the user's own
+mod cli; // options that commands share
 pub mod rivals; // caches of others, to measure beside the live one
 mod asked; // questions for programs
+pub mod commands; // what is done with all of that: a row and a module a command
 pub mod api; // commands for programs
-
-mod print; // results as people read them
-mod tracing; // what happened in a run, in the forms of real traces
-mod report; // a result as a page to look at
-pub mod commands; // what is done with all of that: one file a command
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -27,11 +29,12 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
-use cli::Cli;
+use commands::command_line::Cli;
 use failure::Failure;
 use print::{form, output, visible};
 
-pub use asked::{Asked, OwnPolicies, Question, Rows, answer, questions};
+pub use asked::{Asked, OwnPolicies, Question, Rows};
+pub use commands::{answer, questions};
 pub use own::{MakePolicy, Watchdog, before_the_end, end_with_fault};
 
 /// Does what the command line asks for.

@@ -22,8 +22,9 @@ use pageout_sim::scenario::TimeSpan;
 use pageout_study::sweep::content_hash;
 use serde_json::json;
 
-use crate::api;
-use crate::print::{figures, form, output, signals};
+use crate::call;
+use crate::print::{figures, form, output};
+use crate::signals;
 
 /// What makes a policy of a seed.
 pub type MakePolicy = fn(u64) -> Box<dyn Policy>;
@@ -145,7 +146,7 @@ pub(crate) fn guard() {
 
 /// Whatever this thread needs in order to end the program is made now: the loader's lock is asked for by variables of a thread that are dropped with it.
 pub(crate) fn stay_awake() {
-    let _ = (api::is_call(), form::form().is_data(), pageout_policy::doing_here());
+    let _ = (call::is_call(), form::form().is_data(), pageout_policy::doing_here());
 }
 
 /// Names of libraries start from this folder from now on, as those of a plan do. None is loaded before a policy of it is made: what it does then is told of that

@@ -5,6 +5,7 @@ pub(crate) mod access; // how long accesses took, by what made them wait
 pub(crate) mod remarks; // what is said around figures
 pub(crate) mod visible; // names that a terminal does not obey
 pub(crate) mod table; // aligned columns
+pub(crate) mod options; // where results go, and in which form
 pub(crate) mod form; // in which form a result is printed, and where to
 pub(crate) mod csv; // a row an element of a result's list
 #[cfg(feature = "parquet")]
@@ -13,7 +14,6 @@ pub(crate) mod output; // whole results, or none
 pub(crate) mod outputs; // files that are no input, and no other result
 pub(crate) mod streamed; // results that are written while they come
 pub(crate) mod timeline; // rows of them, for plotting
-pub(crate) mod signals; // what is done before a signal ends the program
 pub(crate) mod unfinished; // files that have a name when they are whole
 pub(crate) mod progress; // a bar where someone sees it
 

@@ -21,7 +21,6 @@ use pageout_sim::{Machine, Observer, TraceRecord};
 use pageout_study::scenario::nearest::nearest;
 use zstd::stream::write::Encoder;
 
-use crate::commands::run::args::RunArgs;
 use crate::failure::{Failure, Outcome};
 use crate::print::streamed::Streamed;
 pub(crate) use ftrace::Dialect;
@@ -125,8 +124,14 @@ impl Tasks {
 
 impl Tracing {
     /// The file that is asked for; nothing is written yet.
-    pub(crate) fn new(path: &Path, args: &RunArgs, cpus: u16) -> anyhow::Result<Tracing> {
-        let wanted = Wanted::new(&args.trace_events)?;
+    pub(crate) fn new(
+        path: &Path,
+        events: &[String],
+        dialect: Dialect,
+        nanoseconds: bool,
+        cpus: u16,
+    ) -> anyhow::Result<Tracing> {
+        let wanted = Wanted::new(events)?;
         let is_compressed = path.extension().is_some_and(|suffix| suffix == "zst");
         let inner = if is_compressed { path.with_extension("") } else { path.to_path_buf() };
         let streamed = Streamed::new(path, "--trace")?;
@@ -135,8 +140,8 @@ impl Tracing {
         } else {
             let (who, when) = Default::default();
             Form::Ftrace(Ftrace {
-                dialect: args.trace_dialect,
-                nanoseconds: args.trace_nanoseconds,
+                dialect,
+                nanoseconds,
                 counts: !is_compressed && streamed.can_go_back(),
                 entries: 0,
                 cpus,

@@ -15,8 +15,9 @@ use serde_json::Value;
 use crate::cli::load;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::{Terminal, is_seen};
-use crate::print::{figures, output, signals, table};
+use crate::print::{figures, output, table};
 use crate::report::{Picture, check_name};
+use crate::signals;
 use args::AdviseTierArgs;
 
 /// A command that takes as many seconds more says so, whoever looks.

@@ -30,12 +30,13 @@ mod linux {
 
     use super::args::BenchArgs;
     use super::told;
-    use crate::api;
     use crate::commands::trace::{read_options, read_table, remark_interpretation};
     use crate::failure::Outcome;
+    use crate::print::output;
     use crate::print::progress::Terminal;
-    use crate::print::{output, signals};
+    use crate::program;
     use crate::rivals;
+    use crate::signals;
 
     /// Measures, from the options to the table.
     pub(super) fn measure(args: &BenchArgs) -> Outcome {
@@ -60,7 +61,7 @@ mod linux {
     }
 
     fn asked(args: &BenchArgs) -> anyhow::Result<Ask> {
-        let mut reader = api::program().context("this program can't be found")?;
+        let mut reader = program::program().context("this program can't be found")?;
         reader.extend(["bench", "--reader"].map(Into::into));
         Ok(Ask {
             file: args.file.clone(),

@@ -15,8 +15,9 @@ use serde_json::json;
 use crate::cli::load;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
-use crate::print::{figures, output, remarks, signals, table};
+use crate::print::{figures, output, remarks, table};
 use crate::report::{Picture, check_name};
+use crate::signals;
 use args::BisectArgs;
 
 /// Runs both versions, finds the figure that differs, turns every rule that differs, and prints what each brings.

@@ -10,7 +10,7 @@ use pageout_study::{Answered, Error, Watcher};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::api;
+use crate::call;
 use crate::failure::{Failure, Outcome};
 use crate::own;
 use crate::print::output;
@@ -64,7 +64,7 @@ pub(crate) fn ask(ask: &Ask, _: &dyn Watcher) -> Result<Answer, Failure> {
 
 /// Checks a policy, and says what it does wrong.
 pub(crate) fn run(args: &CheckPolicyArgs) -> Outcome {
-    if !api::is_call() {
+    if !call::is_call() {
         own::guard();
     }
     let name = args.policy.as_str();

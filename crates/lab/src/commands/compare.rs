@@ -50,7 +50,7 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
         output::print_text(&(text(&answer) + &expected_text(&answer.checked)))?;
     }
     if let Some(path) = &args.page.report {
-        page::page(&answer, &args.options).write(path)?;
+        page::page(&answer).write(path)?;
     }
     answer.extent.verdict(&failures)?;
     outcome(&answer.checked)

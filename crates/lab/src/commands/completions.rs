@@ -2,7 +2,7 @@
 
 use clap::{Args, CommandFactory};
 
-use crate::cli::Cli;
+use crate::commands::command_line::Cli;
 use crate::failure::Outcome;
 use crate::print::output;
 

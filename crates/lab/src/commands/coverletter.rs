@@ -8,8 +8,9 @@ use pageout_study::letter::{self, Answer, Ask};
 use pageout_study::{Error, figures};
 
 use crate::failure::{Failure, Outcome};
+use crate::print::output;
 use crate::print::progress::Terminal;
-use crate::print::{output, signals};
+use crate::signals;
 use args::CoverletterArgs;
 
 /// Runs every scenario without the change and with it, and prints the letter. What can't be compared is named in it, and the exit code says so.

@@ -27,7 +27,8 @@ mod linux {
     use serde_json::json;
 
     use super::*;
-    use crate::print::{figures, output, progress, signals, table};
+    use crate::print::{figures, output, progress, table};
+    use crate::signals;
 
     pub(super) fn record(args: &RecordArgs) -> Outcome {
         if args.check {

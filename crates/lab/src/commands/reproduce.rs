@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
         output::print_text(&text(&answer))?;
     }
     if let Some(path) = &args.page.report {
-        page::page(&answer, &args.options).write(path)?;
+        page::page(&answer).write(path)?;
     }
     Ok(answer.extent.verdict(&failures)?)
 }

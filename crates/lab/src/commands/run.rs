@@ -131,7 +131,11 @@ fn over_time(
     let timeline =
         args.timeline.as_ref().map(|path| Timeline::new(path, &args.timeline_columns, &machine)).transpose();
     let mut timeline = timeline?;
-    let tracing = args.trace.as_ref().map(|path| Tracing::new(path, args, machine.engine().figures().cpus()));
+    let tracing = args.trace.as_ref().map(|path| {
+        let (events, dialect, cpus) =
+            (&args.trace_events, args.trace_dialect, machine.engine().figures().cpus());
+        Tracing::new(path, events, dialect, args.trace_nanoseconds, cpus)
+    });
     let mut tracing = tracing.transpose()?;
     if let Some(tracing) = &mut tracing {
         tracing.begin();

@@ -14,7 +14,8 @@ pub(crate) use pageout_study::sweep::Ask;
 use crate::failure::{Failure, Outcome};
 use crate::own;
 use crate::print::progress::Terminal;
-use crate::print::{figures, output, signals, table};
+use crate::print::{figures, output, table};
+use crate::signals;
 use args::SweepArgs;
 
 /// Which program runs a cell: another may have other rules.

@@ -8,9 +8,10 @@ use pageout_study::tour::{self, Ask};
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
+use crate::print::output;
 use crate::print::progress::Terminal;
-use crate::print::{output, signals};
 use crate::report::{Picture, check_name};
+use crate::signals;
 use args::TourArgs;
 
 /// Runs the stops one after the other, and prints each as soon as it is done.

@@ -14,7 +14,7 @@ use clap::builder::PossibleValue;
 
 use super::outputs;
 use super::unfinished::Unfinished;
-use crate::api;
+use crate::call;
 use crate::failure::{Failure, Outcome};
 
 /// How a result is printed.
@@ -98,7 +98,7 @@ static RESULT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// The form of this command's result.
 pub(crate) fn form() -> Form {
-    if api::is_call() {
+    if call::is_call() {
         return Form::Json;
     }
     ASKED.get().map_or(Form::default(), |asked| asked.form)

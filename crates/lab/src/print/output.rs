@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::csv;
 use super::form::{self, Form};
+use super::options::OutputOptions;
 use super::visible;
-use crate::api;
-use crate::cli::OutputOptions;
+use crate::call;
 use crate::failure::{Failure, Outcome};
 use pageout_study::json::FORMAT_VERSION;
 pub(crate) use pageout_study::json::merged;
@@ -18,7 +18,7 @@ use pageout_study::scenario::nearest::nearest;
 /// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails. With `--out` it goes to
 /// that file instead, when all is there.
 pub(crate) fn print(text: &str) -> Outcome {
-    if api::is_call() {
+    if call::is_call() {
         return print_json(&json!({ "text": text }));
     }
     print_own(&visible::lines(text))
@@ -57,8 +57,8 @@ fn fitted(text: &str, width: usize) -> String {
 
 /// Prints `value` as indented JSON, or as rows where those are asked for; of chosen figures in whatever form.
 pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
-    if api::is_call() {
-        api::keep(&to_json(value));
+    if call::is_call() {
+        call::keep(&to_json(value));
         return Ok(());
     }
     let (form, wanted) = (form::form(), form::figures());
@@ -123,7 +123,7 @@ pub(crate) fn no_result(options: &OutputOptions, failure: Failure, so_far: Value
 /// escaped before a terminal obeys them.
 pub(crate) fn remark(text: &str) {
     let text = visible::lines(text);
-    if !api::keep_remark(&text) {
+    if !call::keep_remark(&text) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pageout_study::{Estimate, Stage, Watcher};
 
-use super::signals::{self, Listening};
+use super::options::OutputOptions;
 use super::{figures, output, remarks, visible};
-use crate::api;
-use crate::cli::OutputOptions;
+use crate::call;
+use crate::signals::{self, Listening};
 
 /// When a command that prints lines prints the first one of a stage,
 const FIRST_LINE: Duration = Duration::from_secs(2);
@@ -78,7 +78,7 @@ impl Terminal<'_> {
             options,
             stage: Mutex::default(),
             tells: false,
-            flag: api::stop(),
+            flag: call::stop(),
             listening: Mutex::default(),
         }
     }

@@ -1,7 +1,7 @@
 //! A file that has no name of its own until it is whole, and leaves nothing behind if it never is.
 //!
 //! It grows beside its final place, under a temporary name. Errors remove it on their way out, and signals that end the program do
-//! ([`super::signals`]).
+//! ([`crate::signals`]).
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tempfile::TempPath;
 
-use super::signals;
+use crate::signals;
 
 /// The file, open for writing.
 pub(crate) struct Unfinished {

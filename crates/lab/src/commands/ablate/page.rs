@@ -44,7 +44,7 @@ pub(super) fn page(source: &Source, args: &AblateArgs, found: &Ablations) -> Pag
     }
     let legend = effect::legend(extent.seeds, true);
     page.parts.push(Part::Prose { title: "How to read it".to_string(), text: legend });
-    page.parts.push(crate::report::scenario(source, &args.options, &[]));
+    page.parts.push(crate::report::scenario(source, &args.options.changes(), &[]));
     page
 }
 

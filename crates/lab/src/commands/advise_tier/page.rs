@@ -40,7 +40,7 @@ pub(super) fn page(source: &Source, args: &AdviseTierArgs, advice: &Advice) -> P
         .zip(advice.scales())
         .map(|(says, rows)| table("At half of the scale", &format!("{says}."), rows, 2));
     let charts = advice.devices().iter().filter_map(|device| chart(advice, device)).map(Part::Chart);
-    let scenario = scenario(source, &args.options, &[]);
+    let scenario = scenario(source, &args.options.changes(), &[]);
     Page {
         title: "How much memory may be slower".to_string(),
         of: format!("{name}, {} of memory. {}", advice.memory, advice.scenario.question),

@@ -28,7 +28,7 @@ pub(super) fn page(source: &Source, args: &BisectArgs, found: &Bisection) -> Pag
         words: 4,
         last_words: 0,
     }));
-    page.parts.push(scenario(source, &args.options, &[]));
+    page.parts.push(scenario(source, &args.options.changes(), &[]));
     page
 }
 

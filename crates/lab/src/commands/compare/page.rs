@@ -5,7 +5,6 @@ use pageout_study::result::better::Better;
 use pageout_study::result::effect;
 
 use super::{difference, rows};
-use crate::cli::RunOptions;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 
 /// Bars of one variant.
@@ -15,7 +14,7 @@ const BARS: usize = 16;
 const OUTCOMES: [&str; 6] =
     ["runtime", "accesses/s", "misses", "in direct reclaim", "waiting for I/O", "pages read"];
 
-pub(super) fn page(answer: &Answer, options: &RunOptions) -> Page {
+pub(super) fn page(answer: &Answer) -> Page {
     let Answer { ask, source, extent, columns, .. } = answer;
     let base = answer.base();
     let labels: Vec<&str> = columns.iter().map(|column| column.variant.label.as_str()).collect();
@@ -57,7 +56,7 @@ pub(super) fn page(answer: &Answer, options: &RunOptions) -> Page {
         let text = effect::noise_legend(extent.seeds, false);
         page.parts.push(Part::Prose { title: "How to read it".to_string(), text });
     }
-    page.parts.push(scenario(source, options, &[]));
+    page.parts.push(scenario(source, &ask.changes, &[]));
     page
 }
 

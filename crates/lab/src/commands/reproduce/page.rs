@@ -4,10 +4,9 @@ use pageout_study::reproduce::judge::{CRITERIA, Measured};
 use pageout_study::reproduce::{Answer, Reproduced, change};
 
 use super::{not_run, preface, remarks, rows, tally};
-use crate::cli::RunOptions;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 
-pub(super) fn page(answer: &Answer, options: &RunOptions) -> Page {
+pub(super) fn page(answer: &Answer) -> Page {
     let chapter = &answer.chapter;
     let mut page = Page {
         title: format!("Reproduced: {}", chapter.title),
@@ -45,7 +44,7 @@ pub(super) fn page(answer: &Answer, options: &RunOptions) -> Page {
     }
     page.parts.push(Part::Prose { title: "How to read it".to_string(), text: CRITERIA.to_string() });
     for reproduced in &answer.experiments {
-        page.parts.push(scenario(&reproduced.source, options, &[]));
+        page.parts.push(scenario(&reproduced.source, &answer.ask.changes, &[]));
     }
     page
 }

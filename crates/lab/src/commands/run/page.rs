@@ -47,7 +47,7 @@ pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunR
     parts.extend(over_time(seen, result.end_ns));
     parts.extend(result.tiers.iter().flat_map(tiers));
     parts.push(Part::Text { title: "All figures".to_string(), text, is_open: true });
-    parts.push(scenario(source, &args.options, &[]));
+    parts.push(scenario(source, &args.options.changes(), &[]));
     Page {
         title,
         of: format!(

@@ -19,9 +19,9 @@ use pageout_study::Watcher;
 use pageout_study::sweep::{Ask, Cell, Plan, Row, Take, failed};
 use serde_json::{Value, json};
 
-use crate::api;
 use crate::own;
 use crate::print::output;
+use crate::program;
 
 /// Between two looks at whether a signal has come, or a cell takes too long.
 const LOOK: Duration = Duration::from_millis(100);
@@ -90,7 +90,7 @@ struct Ended {
 }
 
 fn process(ask: &Ask, cells: &[&Cell], watcher: &dyn Watcher, send: &Sender<Row>) -> io::Result<Ended> {
-    let program = api::program()?;
+    let program = program::program()?;
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).arg("sweep").arg(&ask.plan).args(["--own-cells", "--quiet", "--jobs", "1"]);
     command.args(["--policy-time", &ask.policy_time.to_string()]);

@@ -10,7 +10,7 @@
 //! One thread waits for signals. It begins when somebody first asks for it, and goes on to the program's end: nothing else would obey a
 //! signal that has been asked for. Whoever starts the program may have it ignore a signal, as nohup does. Such a signal stays ignored.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -87,7 +87,7 @@ pub(crate) fn came() -> Option<i32> {
 #[cfg(target_os = "linux")]
 /// The signal that has asked what is under way to end, or that by which whoever calls says so.
 pub(crate) fn to_end() -> Option<i32> {
-    came().or(crate::api::is_to_stop().then_some(2))
+    came().or(crate::call::is_to_stop().then_some(2))
 }
 
 /// What a signal is called.
@@ -124,7 +124,7 @@ fn wait_for_signals() -> io::Result<()> {
 
     let mut state = pending();
     // The signals of a program that calls are its own.
-    if state.is_waited_for || crate::api::is_call() {
+    if state.is_waited_for || crate::call::is_call() {
         return Ok(());
     }
     let ignored = ignored_signals();
@@ -142,7 +142,8 @@ fn wait_for_signals() -> io::Result<()> {
                 _ if pending.undisturbed > 0 => continue,
                 None if pending.listening > 0 && signal != SIGHUP => {
                     pending.came = Some((signal, Instant::now()));
-                    super::output::remark("\nending with what there is so far; once more to end at once");
+                    let told = "\nending with what there is so far; once more to end at once";
+                    let _ = writeln!(io::stderr().lock(), "{told}");
                     continue;
                 }
                 Some((first, at)) if first == signal && at.elapsed() < SAME => continue,

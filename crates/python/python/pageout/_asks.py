@@ -1,0 +1,48 @@
+"""Functions that ask a study: made of the commands' rows by crates/lab/tests/cli/python.rs."""
+
+from ._ask import ask as _ask, changes as _changes, varied as _varied
+
+
+def run(scenario, *, variant=None, set=None, seed=None, kernel=None, **own):
+    fields = {"scenario": scenario, "variant": variant, "changes": _changes(set, seed, kernel)}
+    return _ask("run", fields, **own)
+
+
+def compare(scenario, *, vary=(), repeat=1, jobs=0, all=False, set=None, seed=None, kernel=None, **own):
+    fields = {"scenario": scenario, "vary": _varied(vary), "repeat": repeat, "jobs": jobs, "all": all, "changes": _changes(set, seed, kernel)}
+    return _ask("compare", fields, **own)
+
+
+def crossover(scenario, *, over=(), repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
+    fields = {"scenario": scenario, "over": _varied(over), "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
+    return _ask("crossover", fields, **own)
+
+
+def replay(traces, *, memory=("30%",), policy=("classic@6.12",), channel="file", writes=False, by=None, timed=None, warm_up=None, sample=None, exact=False, live=(), make=False, device="nvme", read_ahead_kb=None, swap=None, think_time="0s", read=None, seed=1, trace_memory="1GiB", jobs=0, print_scenario=False, **own):
+    fields = {"traces": traces, "memory": memory, "policy": policy, "channel": channel, "writes": writes, "by": by, "timed": timed, "warm_up": warm_up, "sample": sample, "exact": exact, "live": live, "make": make, "device": device, "read_ahead_kb": read_ahead_kb, "swap": swap, "think_time": think_time, "read": read, "seed": seed, "trace_memory": trace_memory, "jobs": jobs, "print_scenario": print_scenario}
+    return _ask("replay", fields, **own)
+
+
+def sweep(task, *, plan="", folder=None, shard=(0, 1,), part_every="60s", jobs=0, policy_time="600s", policy_memory="4GiB", **own):
+    fields = {"task": task, "plan": plan, "folder": folder, "shard": shard, "part_every": part_every, "jobs": jobs, "policy_time": policy_time, "policy_memory": policy_memory}
+    return _ask("sweep", fields, **own)
+
+
+def check_policy(policy, **own):
+    fields = {"policy": policy}
+    return _ask("check_policy", fields, **own)
+
+
+def explain(scenario, *, about=None, steps=12, set=None, seed=None, kernel=None, **own):
+    fields = {"scenario": scenario, "about": about, "steps": steps, "changes": _changes(set, seed, kernel)}
+    return _ask("explain", fields, **own)
+
+
+def validate(dir, *, runs=(), expect_short=(), tolerances=None, without=(), simulations=None, first_difference=False, jobs=0, **own):
+    fields = {"dir": dir, "runs": runs, "expect_short": expect_short, "tolerances": tolerances, "without": without, "simulations": simulations, "first_difference": first_difference, "jobs": jobs}
+    return _ask("validate", fields, **own)
+
+
+def twin(recordings, *, ask=(), allow_loss=False, curve=False, jobs=0, **own):
+    fields = {"recordings": recordings, "ask": ask, "allow_loss": allow_loss, "curve": curve, "jobs": jobs}
+    return _ask("twin", fields, **own)
