@@ -145,12 +145,18 @@ class Results(Case):
             (lambda: po.replay(self.path("none.csv")), 2, "none.csv"),
             (lambda: po.replay(po.trace(pages=pages()), policy="lur"), 2, "did you mean `lru`?"),
             (lambda: po.run(self.path("s.toml"), set={"memcg./a.memory.maxx": 1}), 2, "memory.max"),
-            (lambda: po.run(self.path("s.toml"), no_such=1), 2, "--no-such"),
         ]:
             with self.assertRaises(po.Error) as raised:
                 ask()
             self.assertEqual(raised.exception.code, code)
             self.assertIn(why, str(raised.exception))
+
+    def test_a_keyword_that_a_study_has_no_field_for_is_refused(self):
+        with self.assertRaises(TypeError):
+            po.run(self.path("s.toml"), no_such=1)
+        with self.assertRaises(po.Error) as raised:
+            po.run(self.path("s.toml"), seed="x")
+        self.assertEqual(raised.exception.code, 2)
 
 
 class Traces(Case):
@@ -346,7 +352,7 @@ class Sweeps(Case):
             told = subprocess.run([sys.executable, "main.py"], cwd=self.folder.name, capture_output=True, text=True).stdout
             mine, fifo = json.loads(told.replace("None", "null"))
             self.assertEqual(mine, fifo if lines is guarded else None)
-        error = po.call("sweep", collect=self.path("bare")).list("error")[0]
+        error = po.collect(self.path("bare")).list("error")[0]
         self.assertIn("sweep is called while the file that a policy is in is imported", error)
 
 
@@ -356,7 +362,7 @@ class Program(Case):
         self.assertIn("fifo", program("keys", "policy", cwd=self.folder.name))
 
     def test_several_traces_are_several_pictures_and_wide_sizes_have_a_logarithmic_axis(self):
-        from pageout._call import _picture
+        from pageout._result import _picture
 
         class Column(list):
             def to_list(self):

@@ -40,6 +40,7 @@ pub struct Ask {
     /// Changes in every variant. Default: none.
     pub changes: Changes,
     /// Keys with several values each, all combinations of which are variants. Default: none, and the scenario's own variants are compared.
+    #[serde(deserialize_with = "crate::json::one_or_more")]
     pub vary: Vec<Variation>,
     /// Runs of each variant, with seeds counted up from the scenario's. 1 or more. Default: 1.
     pub repeat: u32,

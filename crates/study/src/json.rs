@@ -1,5 +1,6 @@
 //! JSON objects put together, and the version of their form.
 
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// The version of the form of results as JSON: figures of programs that tell another one can't be compared.
@@ -11,4 +12,27 @@ pub fn merged(mut first: Value, second: Value) -> Value {
         members.extend(more);
     }
     first
+}
+
+/// Texts: a list of them, or one text, with commas between several as an option of the command line has them.
+pub(crate) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let texts: Vec<String> = one_or_more(deserializer)?;
+    Ok(texts.iter().flat_map(|text| text.split(',')).map(str::to_string).collect())
+}
+
+/// A list, or one element alone.
+pub(crate) fn one_or_more<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    Ok(match OneOrMore::deserialize(deserializer)? {
+        OneOrMore::One(one) => vec![one],
+        OneOrMore::More(more) => more,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore<T> {
+    One(T),
+    More(Vec<T>),
 }

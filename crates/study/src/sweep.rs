@@ -54,6 +54,7 @@ pub struct Ask {
     /// Memory that the process of an own policy may take, with the trace. Default: 4 GiB.
     pub policy_memory: Size,
     /// Version and commit of the program: another one may have other rules, so its cells have other keys. Default: empty.
+    #[serde(skip)]
     pub build: String,
 }
 

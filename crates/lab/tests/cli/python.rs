@@ -65,25 +65,26 @@ fn arguments(question: &Question) -> (Vec<Argument>, bool) {
 }
 
 fn functions() -> String {
-    let mut text = "\"\"\"Functions that ask a study: made of the commands' rows by crates/lab/tests/cli/python.rs.\"\"\"\n\nfrom ._ask import ask, changes, varied\n".to_string();
+    let mut text = "\"\"\"Functions that ask a study: made of the commands' rows by crates/lab/tests/cli/python.rs.\"\"\"\n\nfrom ._ask import ask as _ask, changes as _changes, varied as _varied\n".to_string();
     for question in questions() {
         let (arguments, has_changes) = arguments(&question);
-        let mut takes: Vec<String> = vec![arguments[0].name.clone(), "*".to_string()];
+        let mut takes: Vec<String> = vec![arguments[0].name.clone()];
+        takes.extend((arguments.len() > 1 || has_changes).then(|| "*".to_string()));
         takes.extend(arguments[1..].iter().map(|of| format!("{}={}", of.name, of.default)));
         takes.extend(CHANGES.iter().filter(|_| has_changes).map(|(name, _)| format!("{name}=None")));
         takes.push("**own".to_string());
         let mut fields: Vec<String> = arguments
             .iter()
             .map(|of| match of.field.as_str() {
-                "vary" | "over" => format!("\"{}\": varied({})", of.field, of.name),
+                "vary" | "over" => format!("\"{}\": _varied({})", of.field, of.name),
                 field => format!("\"{field}\": {}", of.name),
             })
             .collect();
-        fields.extend(has_changes.then(|| "\"changes\": changes(set, seed, kernel)".to_string()));
+        fields.extend(has_changes.then(|| "\"changes\": _changes(set, seed, kernel)".to_string()));
         let name = question.python;
         write!(
             text,
-            "\n\ndef {name}({}):\n    fields = {{{}}}\n    return ask(\"{name}\", fields, **own)\n",
+            "\n\ndef {name}({}):\n    fields = {{{}}}\n    return _ask(\"{name}\", fields, **own)\n",
             takes.join(", "),
             fields.join(", ")
         )

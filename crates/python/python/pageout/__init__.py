@@ -1,7 +1,7 @@
 """Linux page reclaim and cache policies, out of the kernel.
 
-Each function is a command of the program ``pageout``, and each keyword is one of its options: ``read_ahead_kb=0`` is ``--read-ahead-kb 0``. ``pageout help COMMAND``
-says what there is. A result has what the program prints as JSON (``result.json``) and its rows as columns (``result["misses"]``), which polars, pandas, pyarrow
+Each function is a command of the program ``pageout``, and its keywords are fields of the question that the command asks: ``read_ahead_kb=0`` is ``--read-ahead-kb 0``.
+``help(pageout.replay)`` shows them with their defaults, and ``pageout help COMMAND`` says what they mean. A result has what the program prints as JSON (``result.json``) and its rows as columns (``result["misses"]``), which polars, pandas, pyarrow
 and DuckDB take as they are.
 
     import pageout as po
@@ -12,14 +12,15 @@ and DuckDB take as they are.
 import os as _os
 import sys as _sys
 
-from . import _native
+from . import _asks, _native
+from ._asks import ablate, advise_tier, bisect, compare, crossover
 from ._native import __version__
-from ._call import Error, Result, call
 from ._policy import BulkPolicy, Policy, check_policy, named_all as _named_all
-from ._sweep import sweep
+from ._result import Error, Result
+from ._sweep import collect, sweep
 
 __all__ = [
-    "BulkPolicy", "Error", "Policy", "Result", "__version__", "ablate", "advise_tier", "bisect", "call", "check_policy", "compare", "crossover",
+    "BulkPolicy", "Error", "Policy", "Result", "__version__", "ablate", "advise_tier", "bisect", "check_policy", "collect", "compare", "crossover",
     "explain", "replay", "run", "sweep", "trace", "twin", "validate",
 ]
 
@@ -54,43 +55,55 @@ def trace(path=None, *, pages=None, format=None, read=None):
     return _native.Trace(pages)
 
 
-def _traces(traces, options):
-    """The words for traces: a path, a trace, or several."""
+def _nested(table):
+    """A table whose keys may be paths, as ``csv.offset_unit``."""
+    nested = {}
+    for path, value in table.items():
+        *folders, key = path.split(".")
+        place = nested
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[key] = _nested(value) if isinstance(value, dict) else value
+    return nested
+
+
+def _traces(traces, read):
+    """The names of traces (a path, a trace, or several), arrays among them, and how files are read."""
     many = traces if isinstance(traces, (list, tuple)) else [traces]
-    words, arrays = [], []
+    words, arrays, read = [], [], dict(read or {})
     for one in many:
         if isinstance(one, _native.Trace):
             arrays.append(one)
             words.append(one.name)
         elif isinstance(one, _File):
             words.append(one.path)
+            read = {**one.read, **read}
             if one.format is not None:
-                options.setdefault("trace_format", one.format)
-            if one.read:
-                options["read"] = {**one.read, **(options.get("read") or {})}
+                read.setdefault("format", one.format)
         else:
             words.append(_os.fspath(one))
-    return words, arrays
+    return words, arrays, _nested(read)
 
 
-def replay(traces, *, policy="classic@6.12", memory="30%", **options):
+def replay(traces, *, policy="classic@6.12", memory="30%", read=None, **options):
     """Misses of traces under policies in memories of several sizes.
 
     traces: a path, what ``trace`` returns, or a list of them. policy: names (``"lru"``, ``"s3-fifo:small=0.1"``, ``"classic@6.12"``, ``"./mine.so"``) and classes
-    (:class:`Policy`), one or a list. memory: sizes or shares, ``"1%..100%/50log"``. More as ``pageout help replay`` has it: ``by``, ``timed``,
-    ``sample``, ``warm_up``, ``jobs``, ``seed``, ``fallback``, ``allow_plugins``, ...
+    (:class:`Policy`), one or a list. memory: sizes or shares, ``"1%..100%/50log"``. read: how files are read, as ``pageout keys read.`` has it. More as
+    ``pageout help replay`` has it: ``by``, ``timed``, ``sample``, ``warm_up``, ``jobs``, ``seed``, ``fallback``, ``allow_plugins``, ...
     """
-    options = dict(options)
-    words, arrays = _traces(traces, options)
+    words, arrays, read = _traces(traces, read)
     policies = policy if isinstance(policy, (list, tuple)) else [policy]
     names = _named_all(policies)
     if not all(isinstance(one, str) for one in policies):
         # Several at a time would take turns with Python's lock, which costs more than it saves.
         options.setdefault("jobs", 1)
-    if arrays and any("@" in name for name in names):
+    if len(names) == 1:
+        names = names[0]
+    if arrays and any("@" in name for name in ([names] if isinstance(names, str) else names)):
         with _spooled(arrays, words) as files:
-            return call("replay", *files, policy=",".join(names), memory=memory, **options)
-    return call("replay", *words, policy=",".join(names), memory=memory, **options)
+            return _asks.replay(files, policy=names, memory=memory, read=read, **options)
+    return _asks.replay(words, policy=names, memory=memory, read=read, **options)
 
 
 class _spooled:
@@ -115,49 +128,26 @@ class _spooled:
         self.folder.cleanup()
 
 
-def run(scenario, **options):
+def run(scenario, *, repeat=None, **options):
     """What happens in a scenario. ``set={"memcg./db.memory.max": "96MiB"}``, ``seed=1``, ``kernel="6.8"``, ``variant="..."``."""
-    repeat = options.pop("repeat", None)
     if repeat not in (None, 1):
         return compare(scenario, repeat=repeat, **options)
-    return call("run", _os.fspath(scenario), **options)
+    return _asks.run(scenario, **options)
 
 
-def compare(scenario, **options):
-    """Variants of a scenario side by side: ``vary={"vm.swappiness": [60, 150]}``, ``repeat=5``; without ``vary`` the scenario's own."""
-    return call("compare", _os.fspath(scenario), **options)
-
-
-def ablate(scenario, **options):
-    """What each mechanism of the policy is worth in a scenario: ``over={"memcg./db.memory.max": ["64MiB", "96MiB"]}``, ``switch=[...]``."""
-    return call("ablate", _os.fspath(scenario), **options)
-
-
-def crossover(scenario, **options):
-    """The four seams of classic and MGLRU exchanged with each other."""
-    return call("crossover", _os.fspath(scenario), **options)
-
-
-def explain(scenario, **options):
-    """Why a page is where it is: ``page="db/0:17"``, or ``evictions=5``."""
-    return call("explain", _os.fspath(scenario), **options)
+def explain(scenario, *, page=None, evictions=None, memcg=None, **options):
+    """Why a page is where it is: ``page="db/0:17"``, or ``evictions=5``, of a cgroup alone with ``memcg="/db"``."""
+    if (page is None) == (evictions is None):
+        raise TypeError("explain: give either a page or a number of evictions")
+    about = {"page": page} if page is not None else {"evictions": {"count": evictions, "memcg": memcg}}
+    return _asks.explain(scenario, about=about, **options)
 
 
 def validate(folder, *runs, **options):
     """The simulator beside recorded runs of a real kernel. A run that falls short is no error here: ``result.json`` says which."""
-    return call("validate", _os.fspath(folder), *runs, unexpected_is_error=False, **options)
-
-
-def advise_tier(scenario, **options):
-    """How much of a workload's memory may be slower: ``ratio=["1:1", "1:2"]``, ``device=[...]``, ``loss=5``."""
-    return call("advise-tier", _os.fspath(scenario), **options)
-
-
-def bisect(scenario, **options):
-    """Which rule changed the result between two versions: ``from_="6.8"``, ``to="6.12"``."""
-    return call("bisect", _os.fspath(scenario), **options)
+    return _asks.validate(folder, runs=runs, **options)
 
 
 def twin(*recordings, **options):
     """A recorded machine, simulated beside its counters: ``ask=["memory=-25%"]``."""
-    return call("twin", *[_os.fspath(folder) for folder in recordings], **options)
+    return _asks.twin(recordings, **options)

@@ -1,7 +1,6 @@
 """Policies in Python."""
 
-from . import _native
-from ._call import call
+from . import _asks, _native
 
 
 def _nothing(method):
@@ -115,4 +114,4 @@ def _name(policy):
 
 def check_policy(policy, **options):
     """Checks that a class keeps the contract, on random traces; raises with call and slot what is wrong. ``call_limit="1s"``: how long a call may take."""
-    call("check-policy", named(policy), **options)
+    _asks.check_policy(named(policy), **options)

@@ -2,8 +2,8 @@
 
 import sys
 
-from . import __version__, _classes
-from ._call import call
+from . import __version__, _asks, _classes
+from ._sweep import run
 
 #: Cells that a task has at least, and tasks a CPU: so many that none waits long for the last one, and so few that starting them costs little.
 CELLS_A_TASK = 8
@@ -17,7 +17,7 @@ def shard(version, plan, into, number, of, options, path=(), places=()):
     if places:
         sys.path += [folder for folder in path if folder not in sys.path]
         _classes.bring(places)
-    done = call("sweep", plan, into=into, shard=f"{number}/{of}", jobs=1, failed_is_error=False, **options).json
+    done = run(plan, into, shard=(number, of), jobs=1, **options)
     return done["cells_run"], done["cells_failed"]
 
 
@@ -31,7 +31,7 @@ def sweep_on(address, plan, into, options, places=()):
         ray.init(address=address, log_to_driver=False)
     plan, into = os.path.abspath(plan), os.path.abspath(into)
     options = {name: value for name, value in options.items() if name != "jobs"}
-    left = call("sweep", plan, into=into, dry_run=True, **options).json["cells_left"]
+    left = _asks.sweep("count", plan=plan, folder=into, **options).json["cells_left"]
     if left == 0:
         return
     cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))

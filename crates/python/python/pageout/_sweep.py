@@ -2,8 +2,8 @@
 
 import os
 
-from . import _classes
-from ._call import call
+from . import _asks, _classes
+from ._result import Error
 
 
 def sweep(plan, *, into, on="local", policies=(), **options):
@@ -20,9 +20,24 @@ def sweep(plan, *, into, on="local", policies=(), **options):
     if places:
         _classes.bring(places)
     if on == "local":
-        call("sweep", plan, into=into, failed_is_error=False, **options)
+        run(plan, into, **options)
     else:
         from ._ray import sweep_on
 
         sweep_on(None if on == "ray" else on, plan, into, options, places)
-    return call("sweep", collect=into)
+    return collect(into)
+
+
+def run(plan, into, **options):
+    """Runs the cells that are not in the folder, and returns how many were run and failed."""
+    try:
+        return _asks.sweep("run", plan=plan, folder=into, **options).json
+    except Error as error:
+        if error.code != 1 or error.json is None:
+            raise
+        return error.json
+
+
+def collect(folder):
+    """All rows that are in the folder of a sweep."""
+    return _asks.sweep("collect", folder=folder)

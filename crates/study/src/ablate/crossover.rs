@@ -180,6 +180,7 @@ pub struct Ask {
     /// What is changed in the scenario.
     pub changes: Changes,
     /// Keys with several values each: all is done at each combination of them. Default none.
+    #[serde(deserialize_with = "crate::json::one_or_more")]
     pub over: Vec<Variation>,
     /// Seeds, counted up from the scenario's. 1 or more; default 5.
     pub repeat: u32,

@@ -20,10 +20,13 @@ const THINK_TIME: &str = "0s";
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// Trace files, one or more. Default: none, which is an error.
+    #[serde(deserialize_with = "crate::json::one_or_more")]
     pub traces: Vec<PathBuf>,
     /// Sizes of memory for the pages of a trace: `64MiB`, `30%` of its distinct pages, `1%..100%/50log`. Default: `30%`.
+    #[serde(deserialize_with = "crate::json::words")]
     pub memory: Vec<String>,
     /// Textbook policies (`lru`, `s3-fifo:small=0.1`) and kernel policies (`classic@6.12`, `lru@machine`). Default: `classic@6.12`.
+    #[serde(deserialize_with = "crate::json::words")]
     pub policy: Vec<String>,
     /// How pages are accessed: file, mapped or anonymous. Default: file.
     pub channel: Channel,
@@ -40,6 +43,7 @@ pub struct Ask {
     /// Whether a long simulation begins without an estimate of its outcome. Default: no.
     pub exact: bool,
     /// Real files that the live page cache reads, one for each object of the trace. Default: none, and all is simulated.
+    #[serde(deserialize_with = "crate::json::one_or_more")]
     pub live: Vec<PathBuf>,
     /// Whether missing files of `live` are made. Default: no.
     pub make: bool,

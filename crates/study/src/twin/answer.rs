@@ -37,8 +37,10 @@ const TIME: Figure = Figures::NAMED[Figures::TIME];
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The folder of a recording, and those of its repeats. At least one.
+    #[serde(deserialize_with = "crate::json::one_or_more")]
     pub recordings: Vec<PathBuf>,
     /// Questions, such as `memory=-25%` or `policy=mglru@6.12+memory=48MiB`. Default: none.
+    #[serde(rename = "ask", deserialize_with = "crate::json::one_or_more")]
     pub questions: Vec<String>,
     /// Accept recordings that miss events. Default: no.
     pub allow_loss: bool,
