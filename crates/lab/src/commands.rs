@@ -88,11 +88,11 @@ commands! {
     Run(run::args::RunArgs) => run, chapter "run", asks pageout_study::run;
     Compare(compare::args::CompareArgs) => compare, chapter "compare", asks pageout_study::compare;
     Predict(predict::args::PredictArgs) => predict, chapter "predict";
-    Ablate(ablate::args::AblateArgs) => ablate, chapter "ablate";
-    Bisect(bisect::args::BisectArgs) => bisect, chapter "bisect";
+    Ablate(ablate::args::AblateArgs) => ablate, chapter "ablate", asks pageout_study::ablate;
+    Bisect(bisect::args::BisectArgs) => bisect, chapter "bisect", asks pageout_study::bisect;
     Coverletter(coverletter::args::CoverletterArgs) => coverletter, chapter "coverletter";
     Crossover(crossover::args::CrossoverArgs) => crossover, chapter "crossover", asks pageout_study::ablate::crossover;
-    AdviseTier(advise_tier::args::AdviseTierArgs) => advise_tier, chapter "advise-tier";
+    AdviseTier(advise_tier::args::AdviseTierArgs) => advise_tier, chapter "advise-tier", asks pageout_study::advise_tier;
     Reproduce(reproduce::args::ReproduceArgs) => reproduce, chapter "reproduce";
     Tour(tour::args::TourArgs) => tour, chapter "tour";
     Replay(replay::args::ReplayArgs) => replay, chapter "replay", asks pageout_study::replay;

@@ -6,10 +6,14 @@
 
 pub mod crossover; // whole seams exchanged, in all combinations
 
+use std::path::PathBuf;
+
 use pageout_engine::{Config, SWITCHES};
 use pageout_sim::scenario::Scenario;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::check::ensure;
 use crate::error::{Error, Failed};
 use crate::json::merged;
 use crate::result::caveats;
@@ -19,13 +23,58 @@ use crate::result::sign::Signs;
 use crate::result::spread::Paired;
 use crate::result::variants::{Extent, Made, Plan, Runs};
 use crate::scenario::grid::{self, Point};
+use crate::scenario::load::Changes;
+use crate::scenario::own_variants;
+use crate::scenario::source::{OVER, Source};
 use crate::scenario::switches::{self, Turn, Wanted};
+use crate::scenario::variation::{Variation, one_way_to_vary_the_seed};
+use crate::watch::{Watcher, name_of};
 
 /// A turn that makes no sense in the scenario, and why.
 pub type Refused = (Turn, String);
 
-/// All that was found out.
-pub struct Ablations {
+/// Which switches are turned, in which scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ask {
+    /// The scenario file, or `-`, standard input.
+    pub scenario: PathBuf,
+    /// What is changed in the scenario.
+    pub changes: Changes,
+    /// A variant of the scenario, by its name. Default: the scenario unchanged.
+    pub variant: Option<String>,
+    /// Keys and their values: the switches are turned at each combination of them. Default: one point, the scenario.
+    #[serde(deserialize_with = "crate::json::one_or_more")]
+    pub over: Vec<Variation>,
+    /// Switches or seams, with or without values. Default: all that do something there.
+    #[serde(rename = "switch", deserialize_with = "crate::json::one_or_more")]
+    pub switches: Vec<Wanted>,
+    /// Runs of each value, with seeds counted up from the scenario's. 1 or more; default 5.
+    pub repeat: u32,
+    /// Runs at the same time; 0, the default, is one per CPU.
+    pub jobs: usize,
+}
+
+impl Default for Ask {
+    fn default() -> Ask {
+        Ask {
+            scenario: PathBuf::new(),
+            changes: Changes::default(),
+            variant: None,
+            over: Vec::new(),
+            switches: Vec::new(),
+            repeat: 5,
+            jobs: 0,
+        }
+    }
+}
+
+/// What each turned switch changes.
+pub struct Answer {
+    /// What was asked.
+    pub ask: Ask,
+    /// The scenario's file.
+    pub source: Source,
     /// What can't be turned here.
     pub refused: Vec<Refused>,
     /// How many of the runs asked for there are.
@@ -54,10 +103,12 @@ pub struct Row {
     pub runs: Runs,
 }
 
-/// Runs a scenario as it is and with each switch turned, all that at every point of a grid: what is wanted, or everything that does something
-/// there. Values that fail are part of the result. Errors: a point changes what the switches are, nothing of what is wanted can be turned, and
-/// as of [`Plan::run`].
-pub fn ablate(plan: &Plan, points: Vec<Point>, wanted: &[Wanted]) -> Result<Ablations, Error> {
+/// Runs a scenario unchanged and with each switch turned, all that at every point of a grid. Values that fail are part of the answer.
+/// Errors: the scenario makes no sense; a point changes what the switches are; no switch that is asked for can be turned; as of
+/// [`Plan::run`].
+pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
+    let (source, wanted) = (Source::read(&ask.scenario)?, &ask.switches[..]);
+    let points = points(ask, &source, watcher)?;
     let configs: Vec<Config> = points.iter().map(config_of).collect();
     let Some((config, first)) = configs.first().zip(points.first()) else {
         return Err(Error::asked("there is no point at which anything can be turned"));
@@ -78,6 +129,7 @@ pub fn ablate(plan: &Plan, points: Vec<Point>, wanted: &[Wanted]) -> Result<Abla
             std::iter::once(scenario.clone()).chain(turned)
         })
         .collect();
+    let plan = Plan { name: name_of(&ask.scenario), repeat: ask.repeat, jobs: ask.jobs, watcher };
     let Made { variants, extent } = plan.run(&scenarios)?;
     let mut results = variants.into_iter();
     let points = points.into_iter().zip(configs).map(|(point, config)| {
@@ -86,8 +138,21 @@ pub fn ablate(plan: &Plan, points: Vec<Point>, wanted: &[Wanted]) -> Result<Abla
         let rows = rows.map(|(turn, runs)| Row { turn, runs }).collect();
         Ablation { point, config, base, rows }
     });
-    let points = points.collect();
-    Ok(Ablations { refused, extent, points })
+    let answer = Answer { ask: ask.clone(), source, refused, extent, points: points.collect() };
+    debug_assert_eq!(answer.check(), Ok(()));
+    Ok(answer)
+}
+
+/// The scenario, or its variant, at every point of the grid.
+fn points(ask: &Ask, source: &Source, watcher: &dyn Watcher) -> Result<Vec<Point>, Error> {
+    one_way_to_vary_the_seed(OVER, &ask.over, ask.repeat)?;
+    let points = grid::points(source, &ask.changes, &ask.over, OVER, watcher)?;
+    let Some(name) = &ask.variant else { return Ok(points) };
+    let varied = points.into_iter().map(|Point { settings, scenario }| {
+        let scenario = own_variants::one(source, &ask.changes, &scenario, name, &settings, watcher)?;
+        Ok(Point { settings, scenario })
+    });
+    varied.collect()
 }
 
 fn config_of(point: &Point) -> Config {
@@ -175,7 +240,44 @@ impl Turned<'_> {
     }
 }
 
-impl Ablations {
+impl Answer {
+    /// Whether there is nothing to compare with: at no point the scenario ran to its end unchanged.
+    pub fn is_nothing(&self) -> bool {
+        !self.points.iter().any(|point| point.base.is_whole())
+    }
+
+    /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let points = self.ask.over.iter().map(|over| over.values.len()).product::<usize>();
+        let told = self.points.len();
+        ensure!(told == points, "{points} points were asked for, and {told} are answered");
+        let of = |point: &Ablation| point.rows.iter().map(|row| row.turn.clone()).collect::<Vec<_>>();
+        let turns = of(&self.points[0]);
+        ensure!(
+            self.points.iter().all(|point| of(point) == turns),
+            "other switches are turned at another point"
+        );
+        let twice = self.refused.iter().find(|(turn, _)| turns.contains(turn));
+        ensure!(twice.is_none(), "a switch is turned, and refused");
+        let runs = self
+            .points
+            .iter()
+            .flat_map(|point| std::iter::once(&point.base).chain(point.rows.iter().map(|row| &row.runs)));
+        let made = runs.map(Runs::count).sum();
+        ensure!(self.extent.is_of(made), "{made} runs are listed, and others were made");
+        Ok(())
+    }
+
+    /// As JSON: of a grid all points, and the signs of each figure over them.
+    pub fn json(&self) -> Value {
+        let head = json!({ "scenario": self.ask.scenario.to_string_lossy() });
+        let found = match self.ask.over.is_empty() {
+            true => merged(self.head(), self.found(&self.points[0])),
+            false => self.grid_json(),
+        };
+        merged(head, found)
+    }
+
     /// Each turn over all points.
     pub fn turned(&self) -> Vec<Turned<'_>> {
         let turns = self.points[0].rows.iter().enumerate();
@@ -192,13 +294,8 @@ impl Ablations {
         caveats::of_rules(&self.points.iter().flat_map(Ablation::sides).collect::<Vec<_>>())
     }
 
-    /// All of the first point.
-    pub fn json(&self) -> Value {
-        merged(self.head(), self.found(&self.points[0]))
-    }
-
     /// All points, and the signs of each figure over them.
-    pub fn grid_json(&self) -> Value {
+    fn grid_json(&self) -> Value {
         let figures: Vec<&Figure> = figures_of(&self.points[0].base).collect();
         let signs: Vec<Value> = self
             .turned()
@@ -270,5 +367,66 @@ impl Ablations {
             "base": { "figures": effect::figures_json(&point.base), "runs": point.base.results },
             "variants": variants,
         })
+    }
+}
+
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = r#"
+        kernel.profile = "mglru@6.12"
+        [machine]
+        memory = "64MiB"
+        [[memcg]]
+        path = "/web"
+        memory.max = "1MiB"
+        [[task]]
+        name = "reader"
+        memcg = "/web"
+        object = [{ channel = "file", size = "4MiB", workload = { pattern = "zipf", alpha = 0.9, ops = 2_000 } }]
+    "#;
+
+    fn answer() -> Answer {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = folder.path().join("one.toml");
+        std::fs::write(&scenario, SCENARIO).unwrap();
+        let asked = format!(
+            r#"{{ "scenario": {scenario:?}, "switch": ["lru.generations=3,8"], "over": ["memcg./web.memory.max=1MiB,2MiB"], "repeat": 2 }}"#
+        );
+        let asked: Ask = serde_json::from_str(&asked).unwrap();
+        assert_eq!(serde_json::from_value::<Ask>(serde_json::to_value(&asked).unwrap()).unwrap(), asked);
+        ask(&asked, &()).unwrap()
+    }
+
+    #[test]
+    fn ablation_with_a_wrong_sum_is_refused() {
+        let whole = answer();
+        assert_eq!((whole.check(), whole.points[0].rows.len()), (Ok(()), 2));
+        assert_eq!(serde_json::to_value(&whole).unwrap(), whole.json());
+        type Mutant = fn(&mut Answer);
+        let mutants: [(Mutant, &str); 4] = [
+            (|answer| drop(answer.points.pop()), "2 points were asked for, and 1 are answered"),
+            (|answer| drop(answer.points[1].rows.pop()), "other switches are turned at another point"),
+            (
+                |answer| {
+                    let turn = answer.points[0].rows[0].turn.clone();
+                    answer.refused.push((turn, String::new()));
+                },
+                "a switch is turned, and refused",
+            ),
+            (|answer| drop(answer.points[1].base.results.pop()), "11 runs are listed, and others were made"),
+        ];
+        for (mutate, told) in mutants {
+            let mut mutant = answer();
+            mutate(&mut mutant);
+            assert_eq!(mutant.check().unwrap_err(), told);
+        }
     }
 }

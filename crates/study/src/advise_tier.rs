@@ -12,6 +12,7 @@
 //!
 //! A source is who notices that a page of slow memory is in use. What the scenario itself says of nodes, demotion and promotion is put aside.
 
+mod ask; // the whole study, asked and answered
 mod nodes; // what the scenario says of its own
 mod gain; // why slower memory may gain
 mod price; // what memory costs
@@ -23,47 +24,46 @@ mod warm_up; // the part of each run that is left out
 
 use std::collections::BTreeSet;
 
-use pageout_sim::memory::MemorySpec;
 use pageout_sim::scenario::{Node, Scenario, Size};
 use serde_json::{Value, json};
 
-use crate::error::{Error, Failed};
+use crate::error::{Error, Failed, ensure};
 use crate::figures;
 use crate::result::run_result::RunResult;
 use crate::result::spread::Paired;
-use crate::result::variants::{Extent, Made, Plan, Runs};
-use crate::scenario::source::{Setting, Source};
+use crate::result::variants::{Extent, Plan, Runs};
 use crate::scenario::switches::{Table, policy_of};
-pub use price::Prices;
-use scale::{AtHalf, Half};
+pub use ask::{Answer, Ask, ask};
+use price::Prices;
+use scale::AtHalf;
 use sources::{Knob, SOURCES};
-pub use warm_up::WarmUp;
+use warm_up::WarmUp;
 
 /// So many of them are told of.
 const KNOBS_TOLD: usize = 3;
 
-/// What is asked.
+/// What is asked, read.
 #[derive(Clone, Debug)]
-pub struct Asked {
+struct Asked {
     /// Memory in all, fast and slow, instead of the scenario's.
-    pub memory: Option<Size>,
+    memory: Option<Size>,
     /// Classes of slow memory: names of presets.
-    pub devices: Vec<String>,
+    devices: Vec<String>,
     /// Fast to slow memory.
-    pub ratios: Vec<Ratio>,
+    ratios: Vec<Ratio>,
     /// How much longer than with fast memory alone is too long, in percent.
-    pub loss: f64,
+    loss: f64,
     /// What is left out of losses at the beginning of each run.
-    pub warm_up: WarmUp,
+    warm_up: WarmUp,
     /// What memory costs, if money is asked about.
-    pub prices: Option<Prices>,
+    prices: Option<Prices>,
     /// Whether all is asked again at half of the scale.
-    pub checks_scale: bool,
+    checks_scale: bool,
 }
 
 /// Fast to slow memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ratio {
+struct Ratio {
     fast: u64,
     slow: u64,
 }
@@ -147,94 +147,6 @@ pub struct Advice {
     at_half: Option<AtHalf>,
 }
 
-/// A study that is about to be made.
-pub struct Ready {
-    asked: Asked,
-    base: Scenario,
-    memory: Size,
-    put_aside: BTreeSet<&'static str>,
-    questions: Vec<Question>,
-    half: Option<Half>,
-}
-
-/// A study after its first run, in which all memory is fast.
-pub struct Begun {
-    advice: Advice,
-    questions: Vec<Question>,
-    half: Option<Half>,
-}
-
-impl Ready {
-    /// Looks whether all that is asked can be, of a scenario that came of `source` with these settings. Errors: it can't.
-    pub fn new(
-        asked: Asked,
-        source: &Source,
-        settings: &[Setting],
-        scenario: Scenario,
-    ) -> Result<Ready, Error> {
-        if let Some(unknown) = asked.devices.iter().find(|name| MemorySpec::preset(name).is_none()) {
-            let known = MemorySpec::PRESETS.join(", ");
-            return Err(Error::Asked(format!("--device {unknown}: there is no such memory; known: {known}")));
-        }
-        let loss = asked.loss;
-        ensure(loss.is_finite() && loss >= 0.0, || format!("--loss {loss}: percent are wanted, 0 or more"))?;
-        if let Some(prices) = &asked.prices {
-            prices.check(&asked.devices)?;
-        }
-        let (base, memory, put_aside) = all_fast(&asked, scenario)?;
-        let half =
-            asked.checks_scale.then(|| Half::of(&asked, source, settings, &base, memory)).transpose()?;
-        let questions = questions(&asked, &base, memory)?;
-        Ok(Ready { asked, base, memory, put_aside, questions, half })
-    }
-
-    /// Runs the workload with all its memory fast. Errors: nothing can be compared with that, and as of [`Plan::run`].
-    pub fn begin(self, plan: &Plan) -> Result<Begun, Error> {
-        let Ready { asked, base, memory, put_aside, questions, half } = self;
-        let Made { variants, extent } = plan.run_with_trails(std::slice::from_ref(&base))?;
-        let all_fast = variants.into_iter().next().expect("one was asked for");
-        if let Some(error) = no_base(&all_fast, &extent) {
-            return Err(error);
-        }
-        let warm_up = asked.warm_up.accesses(&all_fast)?;
-        let advice = Advice::begun(asked, base, memory, put_aside, extent, all_fast, warm_up);
-        Ok(Begun { advice, questions, half })
-    }
-}
-
-impl Begun {
-    /// How many runs of ratios, devices and sources are still to come, how many of knobs at most, and how many at half of the scale, each of
-    /// which takes [`TIMES_AS_LONG`](Begun::TIMES_AS_LONG).
-    pub fn ahead(&self) -> [usize; 3] {
-        let repeat = self.advice.extent.repeat as usize;
-        let knobs = SOURCES.iter().map(|source| source.knobs().count()).max().unwrap_or(0);
-        let half = if self.half.is_some() { self.questions.len() + 1 } else { 0 };
-        [self.questions.len(), knobs, half].map(|runs| runs * repeat)
-    }
-
-    /// How many times as long a run at half of the scale takes.
-    pub const TIMES_AS_LONG: f64 = scale::TIMES_AS_LONG;
-
-    /// Sweeps ratio, device and source, turns knobs at the best, and asks the same at half of the scale. Errors: as of [`Plan::run`].
-    pub fn finish(self, plan: &Plan) -> Result<Advice, Error> {
-        let Begun { mut advice, questions, half } = self;
-        advice.ask(plan, &questions)?;
-        advice.at = advice.promoting_beside(advice.chosen());
-        let Question { scenario: here, source: winner, .. } = &questions[advice.at];
-        let knobs = SOURCES[*winner].knobs();
-        let turned: Vec<Scenario> = knobs.clone().map(|knob| knob.set_in(here.clone())).collect();
-        let made = plan.run_with_trails(&turned)?;
-        advice.turned = knobs.zip(made.variants).map(|(knob, runs)| Turned { knob, runs }).collect();
-        advice.extent = advice.extent.and(&made.extent);
-        if let Some(half) = half {
-            let at_half = half.run(plan, &advice)?;
-            advice.extent = advice.extent.and(at_half.extent());
-            advice.at_half = Some(at_half);
-        }
-        Ok(advice)
-    }
-}
-
 /// Why nothing can be compared with runs in which all memory was fast, if nothing can.
 fn no_base(all_fast: &Runs, extent: &Extent) -> Option<Error> {
     if let Some(failure) = all_fast.failures.first() {
@@ -261,7 +173,7 @@ fn all_fast(asked: &Asked, mut base: Scenario) -> Result<(Scenario, Size, BTreeS
             problem.key, problem.message
         )
     };
-    ensure(problems.is_empty(), told)?;
+    ensure!(problems.is_empty(), "{}", told());
     Ok((base, memory, put_aside))
 }
 
@@ -315,12 +227,8 @@ fn divided(
     let scenario = knobs.iter().fold(with_memory(base, &nodes), |scenario, knob| knob.set_in(scenario));
     let problems = scenario.validate();
     let told = || format!("{ratio} of {memory} on {device}: {}", problems[0].message);
-    ensure(problems.is_empty(), told)?;
+    ensure!(problems.is_empty(), "{}", told());
     Ok(scenario)
-}
-
-fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(Error::Asked(message())) }
 }
 
 impl Cell {

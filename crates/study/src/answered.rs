@@ -86,3 +86,29 @@ impl Answered for crate::sweep::Answer {
         crate::sweep::Answer::failure(self)
     }
 }
+
+impl Answered for crate::ablate::Answer {
+    fn is_nothing(&self) -> bool {
+        crate::ablate::Answer::is_nothing(self)
+    }
+
+    fn failure(&mut self) -> Option<Error> {
+        if crate::ablate::Answer::is_nothing(self) {
+            let failures: Vec<_> = self.points.iter().flat_map(|point| point.base.failures.clone()).collect();
+            return Some(self.extent.nothing("the scenario fails as it is", &failures));
+        }
+        self.extent.verdict(&self.failures()).err()
+    }
+}
+
+impl Answered for crate::bisect::Answer {
+    fn failure(&mut self) -> Option<Error> {
+        self.extent.verdict(&[]).err()
+    }
+}
+
+impl Answered for crate::advise_tier::Answer {
+    fn failure(&mut self) -> Option<Error> {
+        self.advice.extent.verdict(&self.advice.failures()).err()
+    }
+}

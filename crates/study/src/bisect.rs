@@ -9,279 +9,118 @@
 //! version, smaller and smaller ones (`search.rs`), until none of a set can be left out. The scenario's own settings hold in both versions,
 //! so what it sets itself does not differ.
 
+mod measure; // what is measured, and shares of its change
+mod rules; // rules that differ
 mod search; // the smallest set that does it
 
-use pageout_engine::{Config, Kernel, Lists, PARAMETERS, Parameter, SWITCHES, Version, When};
+use std::path::PathBuf;
+
+use pageout_engine::{Kernel, Lists, Version};
 use pageout_sim::scenario::Scenario;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::check::ensure;
 use crate::error::Error;
 use crate::figures;
 use crate::json::merged;
-use crate::known::{self, Row};
-use crate::result::better::Better;
-use crate::result::effect::{self, Figure, figures_of};
-use crate::result::spread::{Paired, values_for};
+use crate::result::effect;
 use crate::result::variants::{Extent, Made, Plan, Runs};
-use crate::scenario::nearest::nearest;
-use crate::scenario::switches::{Knob, Turn};
+use crate::scenario::load::{Changes, load};
+use crate::scenario::own_variants;
+use crate::scenario::source::{Setting, Source};
+use crate::watch::{Watcher, name_of};
+use measure::{HALF, MOST, telling_figure};
+use rules::{Differing, kernel_of, rules_between};
 
-/// Share of the whole change from which on a rule, or a set of rules, counts as having brought it.
-const MOST: f64 = 0.8;
+pub use measure::{Measure, Share};
+pub use rules::Rule;
 
-/// A share that is named is not sure where its interval reaches below this.
-const HALF: f64 = 0.5;
-
-/// The name of the figure that says whether the scenario fails.
-const FAILS: &str = "fails";
-
-/// A rule that differs between the two versions, where the scenario leaves it to them.
-pub struct Rule {
-    /// The rule.
-    pub knob: Knob,
-    /// Its value in the older version.
+/// Which versions of the kernel are compared, in which scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ask {
+    /// The scenario file, or `-`, standard input.
+    pub scenario: PathBuf,
+    /// What is changed in the scenario, in both versions.
+    pub changes: Changes,
+    /// A variant of the scenario, by its name. Default: the scenario unchanged.
+    pub variant: Option<String>,
+    /// The older version, such as `6.1`.
     pub from: String,
-    /// Its value in the newer one.
+    /// The newer version.
     pub to: String,
-    /// The version with which the later value came, if that is known.
-    pub since: Option<Version>,
-    /// How both values are known.
-    pub known: [String; 2],
+    /// The lists in both versions, `classic` or `mglru`. Default: the scenario's, or the version's own.
+    pub lists: Option<String>,
+    /// The figure to judge by, or `fails`. Default: the one that differs most.
+    pub judge_by: Option<String>,
+    /// Runs of each side, with seeds counted up from the scenario's. 1 or more; default 5.
+    pub repeat: u32,
+    /// Runs at the same time; 0, the default, is one per CPU.
+    pub jobs: usize,
 }
 
-impl Rule {
-    /// The version with which the later value came: a series where it is its first.
-    pub fn since_text(&self) -> Option<String> {
-        let text = self.since?.to_string();
-        Some(
-            text.strip_suffix(".0")
-                .filter(|series| series.contains('.'))
-                .map_or(text.clone(), str::to_string),
-        )
-    }
-
-    /// The rule at one of its two values.
-    fn turn(&self, is_later: bool) -> Turn {
-        let value = if is_later { &self.to } else { &self.from };
-        Turn { knob: self.knob, value: value.clone() }
-    }
-}
-
-/// Rules that differ between two versions.
-struct Differing {
-    /// Those that may change something, in the order in which they came. Rules without a known date come last.
-    rules: Vec<Rule>,
-    /// Names of the others: rules that only the lists read which the scenario does not have.
-    unread: Vec<&'static str>,
-}
-
-/// The lists that a scenario has in both versions; nothing where it may have both kinds.
-fn lists_of(from: &Scenario, to: &Scenario, configs: [&Config; 2]) -> Option<Lists> {
-    let [before, after] = configs.map(|config| config.policy.natural_lists());
-    let has_both = [from, to].iter().any(|scenario| {
-        let is_of_lists = |path: &String| path.contains("lru_gen");
-        scenario.memcg.iter().any(|memcg| memcg.policy.is_some())
-            || scenario.event.iter().any(|event| event.write.as_ref().is_some_and(is_of_lists))
-    });
-    before.filter(|_| before == after && !has_both)
-}
-
-/// All rules that differ.
-fn rules_between(from: &Scenario, to: &Scenario) -> Differing {
-    let config = |scenario: &Scenario| scenario.engine_config().expect("the scenario was checked");
-    let (before, after): (Config, Config) = (config(from), config(to));
-    let (old, new) = (kernel_of(from), kernel_of(to));
-    let [rows_old, rows_new] = [old, new].map(known::rows);
-    let parameters = PARAMETERS.iter().filter(|parameter| !parameter.eras.is_empty());
-    let knobs = SWITCHES.iter().map(Knob::Switch).chain(parameters.map(Knob::Parameter));
-    let differing = knobs.filter(|knob| knob.get(&before) != knob.get(&after));
-    let mut rules: Vec<Rule> = differing
-        .map(|knob| {
-            let row = |rows: &[Row], kernel: Kernel| {
-                let row = rows.iter().find(|row| row.name == knob.name()).expect("every rule has a row");
-                row.how(kernel.version)
-            };
-            let eras = match knob {
-                Knob::Switch(switch) => switch.eras,
-                Knob::Parameter(Parameter { eras, .. }) => eras,
-            };
-            let later = knob.get(&after);
-            let era = eras.iter().find(|era| era.value == later && era.holds(new.version, new.lists));
-            let since = era.and_then(|era| match era.when {
-                When::Versions(from, _) if from > old.version => Some(from),
-                _ => None,
-            });
-            let known = [row(&rows_old, old), row(&rows_new, new)];
-            Rule { knob, from: knob.get(&before), to: knob.get(&after), since, known }
-        })
-        .collect();
-    rules.sort_by_key(|rule| (rule.since.is_none(), rule.since));
-    let lists = lists_of(from, to, [&before, &after]);
-    let is_read = |rule: &Rule| match rule.knob {
-        Knob::Switch(switch) => lists.is_none_or(|lists| switch.only_with().is_none_or(|only| only == lists)),
-        Knob::Parameter(_) => true,
-    };
-    let (rules, unread): (Vec<Rule>, Vec<Rule>) = rules.into_iter().partition(is_read);
-    Differing { rules, unread: unread.iter().map(|rule| rule.knob.name()).collect() }
-}
-
-/// The kernel that a scenario names.
-fn kernel_of(scenario: &Scenario) -> Kernel {
-    Kernel::of_name(&scenario.kernel.name()).expect("versions alone are bisected")
-}
-
-/// What is measured: a figure of every run, or whether it fails.
-#[derive(Clone, Copy)]
-pub enum Measure {
-    /// The figure, of runs that don't fail.
-    Figure(&'static Figure),
-    /// Whether it fails.
-    Fails,
-}
-
-/// The figure that tells the two versions apart: whether the scenario fails, or the outcome that differs most beyond noise, or, where none does,
-/// what reclaim does for it. `None`: nothing differs.
-fn telling_figure(ends: &[Runs; 2]) -> Option<Measure> {
-    if fails(&ends[0]) != fails(&ends[1]) {
-        return Some(Measure::Fails);
-    }
-    let size = |figure: &Figure| -> Option<f64> {
-        let effect = figure.effect(&ends[0], &ends[1])?;
-        let is_certain = !effect.is_same && !effect.is_within_noise();
-        is_certain.then(|| effect.percent(effect.difference).map_or(f64::MAX, f64::abs))
-    };
-    let largest = |is_outcome: bool| {
-        let figures = figures_of(&ends[0]).filter(|figure| figure.is_outcome == is_outcome);
-        figures.filter_map(|figure| Some((figure, size(figure)?))).max_by(|a, b| a.1.total_cmp(&b.1))
-    };
-    largest(true).or_else(|| largest(false)).map(|(figure, _)| Measure::Figure(figure))
-}
-
-/// The share of runs that fail.
-fn fails(runs: &Runs) -> f64 {
-    runs.failures.len() as f64 / (runs.failures.len() + runs.results.len()).max(1) as f64
-}
-
-/// A share of the whole change, with half of its interval over the seeds.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Share {
-    /// The share; all of it is 1.
-    pub share: f64,
-    /// Half of its 95 % interval; nothing of one seed, nor where seeds are counted.
-    pub half_width: Option<f64>,
-}
-
-impl Share {
-    fn is_most(self) -> bool {
-        self.share >= MOST
-    }
-
-    /// How many seeds it would take for the interval to keep above half of the change, if it goes on as with so many; nothing where it does.
-    fn seeds_missing(self, seeds: u32) -> Option<u32> {
-        let width = self.half_width.filter(|width| self.share - width < HALF)?;
-        Some(values_for(self.share - HALF, width, seeds))
-    }
-
-    /// `105 % ± 63`.
-    pub fn show(self) -> String {
-        let spread = self.half_width.filter(|width| *width >= 0.005);
-        let spread = spread.map(|width| format!(" ± {:.0}", width * 100.0)).unwrap_or_default();
-        // Without a minus before nothing.
-        let percent = (self.share * 100.0).round() + 0.0;
-        format!("{percent:.0} %{spread}")
-    }
-
-    fn json(self) -> Value {
-        json!({ "share": self.share, "half_width": self.half_width })
-    }
-}
-
-impl Measure {
-    /// The measure of that name: a figure's, or `fails`. Errors: there is none.
-    pub fn called(name: &str) -> Result<Measure, Error> {
-        if name == FAILS {
-            return Ok(Measure::Fails);
-        }
-        let known = || effect::all_figures().map(|figure| figure.name).chain([FAILS]);
-        Figure::called(name).map(Measure::Figure).ok_or_else(|| {
-            let meant = nearest(name, known()).map(|meant| format!("did you mean `{meant}`? "));
-            let known: Vec<&str> = known().collect();
-            Error::Asked(format!(
-                "there is no figure `{name}`; {}Figures are: {}",
-                meant.unwrap_or_default(),
-                known.join(", ")
-            ))
-        })
-    }
-
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Measure::Figure(figure) => figure.name,
-            Measure::Fails => FAILS,
+impl Default for Ask {
+    fn default() -> Ask {
+        Ask {
+            scenario: PathBuf::new(),
+            changes: Changes::default(),
+            variant: None,
+            from: String::new(),
+            to: String::new(),
+            lists: None,
+            judge_by: None,
+            repeat: 5,
+            jobs: 0,
         }
     }
+}
 
-    /// What it is called in a sentence.
-    pub fn title(self) -> &'static str {
-        match self {
-            Measure::Figure(figure) => figure.title,
-            Measure::Fails => "runs that fail",
-        }
-    }
-
-    /// Which way it is better.
-    pub fn better(self) -> Better {
-        match self {
-            Measure::Figure(figure) => figure.better,
-            Measure::Fails => Better::Less,
-        }
-    }
-
-    /// The figure of a side.
-    pub fn show(self, runs: &Runs) -> String {
-        match self {
-            _ if !runs.was_made() => runs.missing(),
-            Measure::Fails => {
-                format!("{} of {}", runs.failures.len(), runs.failures.len() + runs.results.len())
+impl Ask {
+    /// Both versions. Errors: one is not known; they are not in the order of time.
+    pub fn versions(&self) -> Result<[Version; 2], Error> {
+        let version = |option: &str, text: &str| {
+            let wrong =
+                || format!("{option}: `{text}` is no version of the kernel known here; {}", Version::KNOWN);
+            Version::parse(text).ok_or_else(|| Error::Asked(wrong()))
+        };
+        let [from, to] = [version("--from", &self.from)?, version("--to", &self.to)?];
+        match from.cmp(&to) {
+            std::cmp::Ordering::Less => Ok([from, to]),
+            std::cmp::Ordering::Equal => {
+                Err(Error::Asked(format!("--from and --to are the same version, {from}")))
             }
-            Measure::Figure(figure) if runs.is_whole() => figure.show(runs),
-            Measure::Figure(_) => runs.missing(),
-        }
-    }
-
-    /// The difference between two sides.
-    fn difference(self, base: &Runs, runs: &Runs) -> Option<Paired> {
-        match self {
-            Measure::Figure(figure) => figure.effect(base, runs),
-            Measure::Fails if base.was_made() && runs.was_made() => {
-                let (before, after) = (fails(base), fails(runs));
-                let is_same = before == after;
-                Some(Paired { base: before, difference: after - before, half_width: None, is_same })
+            std::cmp::Ordering::Greater => {
+                Err(Error::Asked(format!("--from {from} is later than --to {to}: exchange them")))
             }
-            Measure::Fails => None,
         }
     }
 
-    /// The whole change. Errors: there is none, or a side has no figure.
-    fn change(self, ends: &[Runs; 2]) -> Result<f64, String> {
-        match self.difference(&ends[0], &ends[1]) {
-            Some(change) if change.is_same || change.difference == 0.0 => {
-                Err(format!("{} is the same in both versions", self.name()))
-            }
-            Some(change) => Ok(change.difference),
-            None => Err(format!(
-                "{} can't be compared: runs fail in one of the versions, which the figure `{FAILS}` asks about",
-                self.name()
-            )),
+    /// The scenario, or its variant, in a version that an option names.
+    fn scenario_in(
+        &self,
+        source: &Source,
+        version: Version,
+        option: &'static str,
+        watcher: &dyn Watcher,
+    ) -> Result<Scenario, Error> {
+        let setting = |key: &str, value: String, option: &'static str| Setting {
+            key: key.to_string(),
+            value,
+            option,
+            written_at: None,
+        };
+        let mut more = vec![setting("kernel.version", version.to_string(), option)];
+        if let Some(lists) = &self.lists {
+            let wrong = || format!("--lists: `{lists}` is neither `classic` nor `mglru`");
+            let lists = Lists::by_name(lists).ok_or_else(|| Error::Asked(wrong()))?;
+            more.push(setting("kernel.lists", lists.name().to_string(), "--lists"));
         }
-    }
-
-    /// The share of the change between a base and other runs.
-    fn share(self, base: &Runs, runs: &Runs, change: f64) -> Option<Share> {
-        let part = self.difference(base, runs)?;
-        let half_width = part.half_width.map(|width| width / change.abs());
-        Some(Share { share: part.difference / change, half_width })
+        let scenario = load(source, &self.changes, &more, watcher)?;
+        match &self.variant {
+            Some(name) => own_variants::one(source, &self.changes, &scenario, name, &more, watcher),
+            None => Ok(scenario),
+        }
     }
 }
 
@@ -293,8 +132,12 @@ struct Side {
     without: Runs,
 }
 
-/// All that was found out.
-pub struct Bisection {
+/// What the rules that differ bring of the change.
+pub struct Answer {
+    /// What was asked.
+    pub ask: Ask,
+    /// The scenario's file.
+    pub source: Source,
     /// The scenario in the older version.
     pub from: Scenario,
     /// The scenario in the newer version.
@@ -316,14 +159,14 @@ pub struct Bisection {
 }
 
 /// Runs both versions of a scenario, finds the figure that differs unless one is asked for, and turns every rule that differs. A version in
-/// which the scenario fails is a result. Errors: one of them is no version of the
-/// kernel, and as of [`Plan::run`].
-pub fn bisect(
-    plan: &Plan,
-    from: Scenario,
-    to: Scenario,
-    figure: Option<Measure>,
-) -> Result<Bisection, Error> {
+/// which the scenario fails is a result. Errors: a version, the figure or the scenario makes no sense; a version of the scenario is none of
+/// the kernel; as of [`Plan::run`].
+pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
+    let [from, to] = ask.versions()?;
+    let figure = ask.judge_by.as_deref().map(Measure::called).transpose()?;
+    let source = Source::read(&ask.scenario)?;
+    let from = ask.scenario_in(&source, from, "--from", watcher)?;
+    let to = ask.scenario_in(&source, to, "--to", watcher)?;
     for scenario in [&from, &to] {
         let name = scenario.kernel.name();
         if Kernel::of_name(&name).is_none() {
@@ -332,23 +175,26 @@ pub fn bisect(
             )));
         }
     }
+    let plan = Plan { name: name_of(&ask.scenario), repeat: ask.repeat, jobs: ask.jobs, watcher };
     let Differing { rules, unread } = rules_between(&from, &to);
+    watcher.heed_stop();
     let Made { variants, extent } = plan.run(&[from.clone(), to.clone()])?;
     let ends: [Runs; 2] = variants.try_into().expect("two scenarios were run");
     let measure = figure.or_else(|| telling_figure(&ends));
-    let mut found =
-        Bisection { from, to, rules, unread, ends, extent, measure, sides: Vec::new(), set: None };
-    if let Some(measure) = found.measure
-        && !found.extent.is_interrupted()
-        && measure.change(&found.ends).is_ok()
+    let (ask, sides, set) = (ask.clone(), Vec::new(), None);
+    let mut answer = Answer { ask, source, from, to, rules, unread, ends, extent, measure, sides, set };
+    if let Some(measure) = answer.measure
+        && !answer.extent.is_interrupted()
+        && measure.change(&answer.ends).is_ok()
     {
-        found.turn_each(plan)?;
-        found.search(plan, measure)?;
+        answer.turn_each(&plan)?;
+        answer.search(&plan, measure)?;
     }
-    Ok(found)
+    debug_assert_eq!(answer.check(), Ok(()));
+    Ok(answer)
 }
 
-impl Bisection {
+impl Answer {
     /// Runs every rule alone, and all but it.
     fn turn_each(&mut self, plan: &Plan) -> Result<(), Error> {
         let alone = self.rules.iter().map(|rule| rule.turn(true).applied(self.from.clone()));
@@ -532,12 +378,30 @@ impl Bisection {
         doubts.collect()
     }
 
+    /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let (rules, sides) = (self.rules.len(), self.sides.len());
+        ensure!(sides == 0 || sides == rules, "{rules} rules differ, and {sides} are turned");
+        let has_change = self.change().is_some() && !self.extent.is_interrupted();
+        ensure!(!has_change || sides == rules, "the figure changes, and no rule is turned");
+        let same = self.rules.iter().find(|rule| rule.from == rule.to);
+        ensure!(same.is_none(), "a rule is listed that does not differ");
+        let since = self.rules.iter().map(|rule| (rule.since.is_none(), rule.since));
+        ensure!(since.is_sorted(), "rules are not in the order in which they came");
+        let twice = self.rules.iter().any(|rule| self.unread.contains(&rule.knob.name()));
+        ensure!(!twice, "a rule is turned, and not read");
+        let Some((set, _)) = &self.set else { return Ok(()) };
+        ensure!(set.iter().all(|&at| at < rules), "a set has a rule that is not listed");
+        ensure!(self.culprits().next().is_none(), "a set is named, and one rule does it alone");
+        Ok(())
+    }
+
     /// Both versions.
     pub fn versions(&self) -> [Version; 2] {
         [&self.from, &self.to].map(|scenario| kernel_of(scenario).version)
     }
 
-    /// All of it.
+    /// As JSON.
     pub fn json(&self) -> Value {
         let rules: Vec<Value> = (self.rules.iter().enumerate())
             .map(|(at, rule)| {
@@ -562,6 +426,7 @@ impl Bisection {
             None => self.culprits().map(named).collect(),
         };
         let head = json!({
+            "scenario": self.ask.scenario.to_string_lossy(),
             "from": self.from.kernel.name(),
             "to": self.to.kernel.name(),
             "seed": self.from.seed,
@@ -584,13 +449,18 @@ impl Bisection {
     }
 }
 
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use super::*;
-    use crate::scenario::source::{Setting, Source};
-    use crate::{Stage, Watcher};
+    use crate::Stage;
 
     /// Ends what runs when the second stage has looked at it for the so-and-so-many-th time.
     struct Ends {
@@ -629,28 +499,23 @@ size = "4MiB"
 workload = { pattern = "zipf", ops = 3000 }
 "#;
 
+    fn asked(watcher: &dyn Watcher) -> Answer {
+        let directory = tempfile::tempdir().unwrap();
+        let scenario = directory.path().join("scenario.toml");
+        std::fs::write(&scenario, SCENARIO).unwrap();
+        let asked = format!(
+            r#"{{ "scenario": {scenario:?}, "from": "6.1", "to": "6.12", "judge_by": "refaults_file", "jobs": 1 }}"#
+        );
+        let asked: Ask = serde_json::from_str(&asked).unwrap();
+        assert_eq!(serde_json::from_value::<Ask>(serde_json::to_value(&asked).unwrap()).unwrap(), asked);
+        ask(&asked, watcher).unwrap()
+    }
+
     #[test]
     fn interrupted_rules_are_compared_by_the_seeds_there_are() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("scenario.toml");
-        #[allow(clippy::disallowed_methods)]
-        std::fs::write(&path, SCENARIO).unwrap();
-        let source = Source::read(&path).unwrap();
-        let at = |version: &str| {
-            let set = |key: &str, value: &str| Setting {
-                key: key.to_string(),
-                value: value.to_string(),
-                option: "--set",
-                written_at: None,
-            };
-            source.scenario(&[set("kernel.version", version)]).unwrap()
-        };
-        let measure = Measure::called("refaults_file").unwrap();
         let ending_at = |at_look| {
             let watcher = Ends { stages: AtomicUsize::new(0), looks: AtomicUsize::new(0), at: at_look };
-            let plan = Plan { name: String::new(), repeat: 5, jobs: 1, watcher: &watcher };
-            let found = bisect(&plan, at("6.1"), at("6.12"), Some(measure)).unwrap();
-            (found, watcher.looks.into_inner())
+            (asked(&watcher), watcher.looks.into_inner())
         };
         let (whole, looks) = ending_at(usize::MAX);
         assert!(!whole.extent.is_interrupted());
@@ -659,5 +524,53 @@ workload = { pattern = "zipf", ops = 3000 }
             assert!(found.extent.is_interrupted(), "after {at_look} looks");
             assert_eq!(found.json()["complete"], false);
         }
+    }
+
+    #[test]
+    fn bisection_with_a_wrong_sum_is_refused() {
+        let whole = asked(&());
+        assert_eq!(whole.check(), Ok(()));
+        assert!(whole.sides.len() > 1 && whole.rules[0].since.is_some());
+        assert_eq!(serde_json::to_value(&whole).unwrap(), whole.json());
+        type Mutant = fn(&mut Answer);
+        let mutants: [(Mutant, &str); 7] = [
+            (|answer| drop(answer.sides.pop()), "are turned"),
+            (|answer| answer.sides.clear(), "the figure changes, and no rule is turned"),
+            (
+                |answer| answer.rules[0].to = answer.rules[0].from.clone(),
+                "a rule is listed that does not differ",
+            ),
+            (|answer| answer.rules[0].since = None, "rules are not in the order in which they came"),
+            (|answer| answer.unread.push(answer.rules[0].knob.name()), "a rule is turned, and not read"),
+            (|answer| answer.set = Some((vec![answer.rules.len()], None)), "a rule that is not listed"),
+            (
+                |answer| {
+                    // Each rule does all that the newer version does.
+                    for side in &mut answer.sides {
+                        side.alone.clone_from(&answer.ends[1]);
+                        side.without.clone_from(&answer.ends[0]);
+                    }
+                    answer.set = Some((vec![0], None));
+                },
+                "one rule does it alone",
+            ),
+        ];
+        for (mutate, told) in mutants {
+            let mut mutant = asked(&());
+            mutate(&mut mutant);
+            let error = mutant.check().unwrap_err();
+            assert!(error.contains(told), "{error}, expected {told}");
+        }
+    }
+
+    #[test]
+    fn bisect_versions_out_of_order_are_refused() {
+        let wrong = |from: &str, to: &str| {
+            let asked = Ask { from: from.to_string(), to: to.to_string(), ..Ask::default() };
+            asked.versions().unwrap_err().to_string()
+        };
+        assert!(wrong("6.12", "6.1").contains("is later than --to"));
+        assert!(wrong("6.12.3", "6.12.3").starts_with("--from and --to are the same version"));
+        assert!(wrong("9.1", "6.1").starts_with("--from: `9.1` is no version"));
     }
 }

@@ -6,6 +6,25 @@ use serde_json::Value;
 /// The version of the form of results as JSON: figures of programs that tell another one can't be compared.
 pub const FORMAT_VERSION: u64 = 1;
 
+/// Has types be a text in JSON: the one that they print, and are read from.
+macro_rules! as_text {
+    ($($of:ty),+) => {$(
+        impl serde::Serialize for $of {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $of {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$of, D::Error> {
+                let text: String = serde::Deserialize::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+pub(crate) use as_text;
+
 /// The members of two JSON objects in one.
 pub fn merged(mut first: Value, second: Value) -> Value {
     if let (Value::Object(members), Value::Object(more)) = (&mut first, second) {

@@ -37,6 +37,11 @@ pub trait Watcher: Sync {
     /// does not say so asks while scenarios run ([`Stage::Running`]).
     fn heed_stop(&self) {}
 
+    /// What is still to come of a study, and about how many seconds it will take.
+    fn announce(&self, text: &str, seconds: f64) {
+        let _ = (text, seconds);
+    }
+
     /// Why runs are to end, if they are, such as "SIGINT". It is asked while runs are under way, some hundred times a second. Once there is a
     /// reason it stays: runs that have not begun then don't.
     fn stop(&self) -> Option<&'static str> {

@@ -1,20 +1,19 @@
 //! Options that commands share: how a scenario is changed, how a trace is read, where results go.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use pageout_engine::{Lists, Version};
 use pageout_sim::scenario::SEED_MAX;
 use pageout_sim::scenario::Scenario;
-use pageout_study::result::variants::Plan;
 use pageout_study::scenario::load::{self, Changes};
 use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
-use pageout_study::{Error, Watcher};
+use pageout_study::Error;
 use pageout_workload::trace::Format;
 
 pub(crate) use crate::print::options::OutputOptions;
-use crate::print::progress::{Terminal, name_of};
+use crate::print::progress::Terminal;
 
 /// Options of everything that runs scenarios.
 #[derive(Debug, Args)]
@@ -119,13 +118,6 @@ fn parse_kernel(text: &str) -> Result<Setting, String> {
 /// The scenario of a file with all options applied, ready to be built.
 pub(crate) fn load(source: &Source, options: &RunOptions, more: &[Setting]) -> Result<Scenario, Error> {
     load::load(source, &options.changes(), more, &Terminal::new(&options.output))
-}
-
-impl<const HAS_FIVE: bool> RepeatOptions<HAS_FIVE> {
-    /// The plan of a study, which is called by the file's name.
-    pub(crate) fn plan<'a>(&self, file: &Path, watcher: &'a dyn Watcher) -> Plan<'a> {
-        Plan { name: name_of(file), repeat: self.repeat, jobs: self.parallel.jobs, watcher }
-    }
 }
 
 impl VariantOption {

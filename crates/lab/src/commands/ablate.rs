@@ -11,16 +11,13 @@ use std::fmt::Write;
 
 use pageout_engine::{Config, Values};
 use pageout_sim::scenario::Scenario;
-use pageout_study::Error;
-use pageout_study::ablate::{self, Ablation, Ablations, Refused, Row};
+use pageout_study::ablate::{self, Ablation, Answer, Ask, Refused, Row};
 use pageout_study::result::effect::{self, Figure, figures_of};
-use pageout_study::scenario::grid::{self, Point};
-use pageout_study::scenario::source::{OVER, Source};
+use pageout_study::scenario::grid::Point;
 use pageout_study::scenario::switches::{self, Knob, Turn};
-use pageout_study::scenario::variation::one_way_to_vary_the_seed;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::print::progress::Terminal;
 use crate::print::summary::percentages;
 use crate::print::{output, remarks, table};
@@ -33,45 +30,36 @@ pub(crate) fn run(args: &AblateArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
-    let source = Source::read(&args.scenario)?;
-    let points = points(args, &source)?;
-    let terminal = Terminal::new(&args.options.output);
-    let plan = args.runs.plan(&args.scenario, &terminal);
-    let found = ablate::ablate(&plan, points, &args.switches)?;
-    if !found.points.iter().any(|point| point.base.is_whole()) {
+    let ask = Ask {
+        scenario: args.scenario.clone(),
+        changes: args.options.changes(),
+        variant: args.variant.name.clone(),
+        over: args.over.clone(),
+        switches: args.switches.clone(),
+        repeat: args.runs.repeat,
+        jobs: args.runs.parallel.jobs,
+    };
+    let found = ablate::ask(&ask, &Terminal::new(&args.options.output))?;
+    if found.is_nothing() {
         let failures = found.points.iter().flat_map(|point| point.base.failures.clone()).collect::<Vec<_>>();
         let failure = found.extent.nothing("the scenario fails as it is", &failures);
         return output::no_result(&args.options.output, failure.into(), Value::Null);
     }
-    let is_grid = !args.over.is_empty();
     if args.options.output.is_data() {
-        let head = json!({ "scenario": args.scenario.to_string_lossy() });
-        let json = if is_grid { found.grid_json() } else { found.json() };
-        output::print_json(&output::merged(head, json))?;
+        output::print_json(&found)?;
     } else {
+        let is_grid = !args.over.is_empty();
         let text = if is_grid { over::to_text(args, &found) } else { to_text(args, &found) };
         output::print_text(&text)?;
     }
     if let Some(path) = &args.page.report {
-        page::page(&source, args, &found).write(path)?;
+        page::page(args, &found).write(path)?;
     }
     Ok(found.extent.verdict(&found.failures())?)
 }
 
-/// The scenario, or the variant that was asked for, at every point of the grid.
-fn points(args: &AblateArgs, source: &Source) -> Result<Vec<Point>, Failure> {
-    one_way_to_vary_the_seed(OVER, &args.over, args.runs.repeat)?;
-    let terminal = Terminal::new(&args.options.output);
-    let points = grid::points(source, &args.options.changes(), &args.over, OVER, &terminal)?;
-    let varied = points.into_iter().map(|Point { settings, scenario }| {
-        let scenario = args.variant.of(source, &args.options, scenario, &settings)?;
-        Ok(Point { settings, scenario })
-    });
-    Ok(varied.collect::<Result<_, Error>>()?)
-}
-
 /// What was found out at the only point.
-fn to_text(args: &AblateArgs, found: &Ablations) -> String {
+fn to_text(args: &AblateArgs, found: &Answer) -> String {
     let width = output::width();
     let mut text = String::new();
     let Ablation { point: Point { scenario, .. }, base, rows, .. } = &found.points[0];

@@ -5,19 +5,13 @@ mod page; // a bar a rule
 
 use std::fmt::Write;
 
-use pageout_engine::Version;
-use pageout_sim::scenario::Scenario;
-use pageout_study::bisect::{self, Bisection, Measure, Rule, Share};
+use pageout_study::bisect::{self, Answer, Ask, Measure, Rule, Share};
 use pageout_study::result::effect;
-use pageout_study::scenario::source::{Setting, Source};
-use serde_json::json;
 
-use crate::cli::load;
 use crate::failure::{Failure, Outcome};
 use crate::print::progress::Terminal;
 use crate::print::{figures, output, remarks, table};
 use crate::report::{Picture, check_name};
-use crate::signals;
 use args::BisectArgs;
 
 /// Runs both versions, finds the figure that differs, turns every rule that differs, and prints what each brings.
@@ -25,8 +19,18 @@ pub(crate) fn run(args: &BisectArgs) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
-    check_versions(args)?;
-    let figure = args.judge_by.as_deref().map(Measure::called).transpose()?;
+    let ask = Ask {
+        scenario: args.scenario.clone(),
+        changes: args.options.changes(),
+        variant: args.variant.name.clone(),
+        from: args.from.to_string(),
+        to: args.to.to_string(),
+        lists: args.lists.map(|lists| lists.name().to_string()),
+        judge_by: args.judge_by.clone(),
+        repeat: args.runs.repeat,
+        jobs: args.runs.parallel.jobs,
+    };
+    ask.versions()?;
     if let ([name], None) = (&args.options.output.figure[..], &args.judge_by)
         && Measure::called(name).is_ok()
     {
@@ -34,57 +38,21 @@ pub(crate) fn run(args: &BisectArgs) -> Outcome {
             format!("--figure chooses columns of the result; the figure to judge by is --judge-by {name}");
         return Err(Failure::Input(anyhow::anyhow!(message)));
     }
-    let source = Source::read(&args.scenario)?;
-    let from = scenario_at(args, &source, args.from)?;
-    let to = scenario_at(args, &source, args.to)?;
-    let terminal = Terminal::new(&args.options.output);
-    let plan = args.runs.plan(&args.scenario, &terminal);
-    // There are several stages: between two of them a signal ends the search, too, and what was found by then is printed.
-    let listening = signals::listen();
-    let found = bisect::bisect(&plan, from, to, figure)?;
-    drop(listening);
+    let found = bisect::ask(&ask, &Terminal::new(&args.options.output))?;
     if args.options.output.is_data() {
-        let head = json!({ "scenario": args.scenario.to_string_lossy() });
-        output::print_json(&output::merged(head, found.json()))?;
+        output::print_json(&found)?;
     } else {
         output::print_text(&to_text(args, &found))?;
     }
     if let Some(path) = &args.page.report {
-        page::page(&source, args, &found).write(path)?;
+        page::page(args, &found).write(path)?;
     }
     // A version in which the scenario fails is a result.
     Ok(found.extent.verdict(&[])?)
 }
 
-fn check_versions(args: &BisectArgs) -> Result<(), Failure> {
-    let (from, to) = (args.from, args.to);
-    if from < to {
-        return Ok(());
-    }
-    let message = match from == to {
-        true => format!("--from and --to are the same version, {from}"),
-        false => format!("--from {from} is later than --to {to}: exchange them"),
-    };
-    Err(Failure::Input(anyhow::anyhow!(message)))
-}
-
-/// The scenario, or the variant that was asked for, in a version.
-fn scenario_at(args: &BisectArgs, source: &Source, version: Version) -> Result<Scenario, Failure> {
-    let setting = |key: &str, value: String, option: &'static str| Setting {
-        key: key.to_string(),
-        value,
-        option,
-        written_at: None,
-    };
-    let option = if version == args.from { "--from" } else { "--to" };
-    let mut more = vec![setting("kernel.version", version.to_string(), option)];
-    more.extend(args.lists.map(|lists| setting("kernel.lists", lists.name().to_string(), "--lists")));
-    let scenario = load(source, &args.options, &more)?;
-    Ok(args.variant.of(source, &args.options, scenario, &more)?)
-}
-
 /// One row per rule that changes the figure.
-fn rows(found: &Bisection) -> Vec<Vec<String>> {
+fn rows(found: &Answer) -> Vec<Vec<String>> {
     let heading = ["rule", "from", "to", "since", "alone it\nbrings", "gone\nwithout it"];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
     for (at, rule) in found.rules.iter().enumerate().filter(|(at, _)| !found.is_idle(*at)) {
@@ -97,7 +65,7 @@ fn rows(found: &Bisection) -> Vec<Vec<String>> {
 }
 
 /// What the rules are that the table leaves out.
-fn left_out(found: &Bisection) -> Vec<String> {
+fn left_out(found: &Answer) -> Vec<String> {
     let idle: Vec<&str> = (found.rules.iter().enumerate())
         .filter(|(at, _)| found.is_idle(*at))
         .map(|(_, rule)| rule.knob.name())
@@ -117,14 +85,14 @@ fn left_out(found: &Bisection) -> Vec<String> {
     lines
 }
 
-fn heading(args: &BisectArgs, found: &Bisection) -> String {
+fn heading(args: &BisectArgs, found: &Answer) -> String {
     let (from, to) = (found.from.kernel.name(), found.to.kernel.name());
     let seeds = found.extent.seeds_from(found.from.seed);
     format!("{}: what changed from {from} to {to}; {seeds}", args.scenario.display())
 }
 
 /// The figure in both versions.
-fn change_text(found: &Bisection) -> Option<String> {
+fn change_text(found: &Answer) -> Option<String> {
     let measure = found.measure?;
     let [before, after] = [0, 1].map(|end: usize| measure.show(&found.ends[end]));
     let [from, to] = found.versions();
@@ -132,7 +100,7 @@ fn change_text(found: &Bisection) -> Option<String> {
     Some(format!("{title}: {before} in {from}, {after} in {to}"))
 }
 
-fn to_text(args: &BisectArgs, found: &Bisection) -> String {
+fn to_text(args: &BisectArgs, found: &Answer) -> String {
     let width = output::width();
     let mut text = format!("{}\n", heading(args, found));
     text += &remarks::warning(&found.extent);

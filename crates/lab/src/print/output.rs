@@ -12,7 +12,6 @@ use super::visible;
 use crate::call;
 use crate::failure::{Failure, Outcome};
 use pageout_study::json::FORMAT_VERSION;
-pub(crate) use pageout_study::json::merged;
 use pageout_study::scenario::nearest::nearest;
 
 /// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails. With `--out` it goes to

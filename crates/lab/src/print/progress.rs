@@ -20,6 +20,9 @@ const FIRST_LINE: Duration = Duration::from_secs(2);
 /// and how long after a line the next.
 const NEXT_LINE: Duration = Duration::from_secs(5);
 
+/// A study that takes as many seconds more says so, whoever looks.
+const ANNOUNCED_S: f64 = 10.0;
+
 /// Whether anybody would see a bar.
 pub(crate) fn is_seen(options: &OutputOptions) -> bool {
     !options.quiet && std::io::stderr().is_terminal()
@@ -178,6 +181,12 @@ impl Watcher for Terminal<'_> {
             && let Some(estimate) = make()
         {
             output::remark(&remarks::estimate(&estimate));
+        }
+    }
+
+    fn announce(&self, text: &str, seconds: f64) {
+        if !self.options.quiet && (seconds >= ANNOUNCED_S || is_seen(self.options)) {
+            eprintln!("{text}");
         }
     }
 

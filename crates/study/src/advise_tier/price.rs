@@ -8,7 +8,7 @@ use crate::figures;
 
 /// Prices of a GiB, in any one currency.
 #[derive(Clone, Debug)]
-pub struct Prices {
+pub(super) struct Prices {
     fast: f64,
     /// Of classes of slow memory, by their names.
     slow: Vec<(String, f64)>,

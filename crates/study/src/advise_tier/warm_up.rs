@@ -20,7 +20,7 @@ use crate::figures;
 
 /// What is left out: nothing, a part of the work, or what is done in some time.
 #[derive(Clone, PartialEq, Debug)]
-pub struct WarmUp {
+pub(super) struct WarmUp {
     text: String,
     of: Of,
 }

@@ -61,6 +61,11 @@ impl Runs {
         !(self.failures.is_empty() && self.results.is_empty())
     }
 
+    /// How many came to an end.
+    pub(crate) fn count(&self) -> usize {
+        self.results.len() + self.failures.len()
+    }
+
     /// What stands where the figures would be that it doesn't have.
     pub fn missing(&self) -> String {
         let all = self.failures.len() + self.results.len();
@@ -121,6 +126,11 @@ impl Extent {
     /// Runs that came to their end.
     fn made(&self) -> usize {
         self.interruption.as_ref().map_or(self.runs, |interruption| interruption.made)
+    }
+
+    /// Whether so many runs are all that were asked for, unless it was interrupted.
+    pub(crate) fn is_of(&self, runs: usize) -> bool {
+        self.is_interrupted() || runs == self.runs
     }
 
     /// `seed 1`, or `seeds 1 to 5`, and how many it should have been.

@@ -2,6 +2,7 @@
 //!
 //! What can be turned is a [`Knob`]: a switch of a policy, or a parameter of the machine that is a mechanism of its tiers of memory.
 
+use std::fmt;
 use std::str::FromStr;
 
 use pageout_engine::{Config, PARAMETERS, Parameter, Policy, SWITCHES, Section, Switch, Values};
@@ -225,7 +226,7 @@ impl FromStr for Turn {
 
     /// `NAME=VALUE`, as of [`Wanted`], but of one switch and one value.
     fn from_str(text: &str) -> Result<Turn, String> {
-        let Wanted { names, values } = text.parse()?;
+        let Wanted { names, values, .. } = text.parse()?;
         let knob = |name: &str| Knob::all().find(|knob| knob.name() == name);
         match (&names[..], &values[..]) {
             ([name], [value]) => {
@@ -267,9 +268,19 @@ impl std::fmt::Display for Turn {
 /// What is to be turned: a switch or all of a seam, and which values; all worth trying if it names none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
+    /// As it was written.
+    text: String,
     /// Names of what is to be turned.
     names: Vec<&'static str>,
     values: Vec<String>,
+}
+
+crate::json::as_text!(Wanted);
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl FromStr for Wanted {
@@ -280,18 +291,18 @@ impl FromStr for Wanted {
             Some((name, values)) => (name, values.split(',').map(|value| value.trim().to_string()).collect()),
             None => (text, Vec::new()),
         };
-        let name = name.trim();
+        let (name, text) = (name.trim(), text.to_string());
         if let Some(knob) = Knob::called(name) {
             for value in &values {
                 check(knob, value)?;
             }
-            return Ok(Wanted { names: vec![knob.name()], values });
+            return Ok(Wanted { text, names: vec![knob.name()], values });
         }
         let names: Vec<&str> = Knob::all().filter(|knob| knob.is_of_seam(name)).map(Knob::name).collect();
         match (names.is_empty(), values.is_empty()) {
             (true, _) => Err(unknown(name.strip_prefix("kernel.").unwrap_or(name))),
             (false, false) => Err(format!("`{name}` is a seam of several switches, which share no values")),
-            (false, true) => Ok(Wanted { names, values }),
+            (false, true) => Ok(Wanted { text, names, values }),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! A variation: a key of a scenario, and the values that it is given one after the other.
 
+use std::fmt;
 use std::str::FromStr;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::source::Setting;
 use crate::error::Error;
@@ -16,15 +15,11 @@ pub struct Variation {
     pub values: Vec<String>,
 }
 
-impl Serialize for Variation {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}={}", self.key, self.values.join(",")))
-    }
-}
+crate::json::as_text!(Variation);
 
-impl<'de> Deserialize<'de> for Variation {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Variation, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+impl fmt::Display for Variation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.values.join(","))
     }
 }
 

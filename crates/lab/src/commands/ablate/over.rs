@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use pageout_study::ablate::{Ablation, Ablations, Turned};
+use pageout_study::ablate::{Ablation, Answer, Turned};
 use pageout_study::result::effect::{self, Figure, figures_of};
 use pageout_study::result::sign;
 use pageout_study::scenario::grid;
@@ -17,8 +17,8 @@ use crate::print::{output, remarks, table};
 /// Figures whose sizes are shown at each point.
 const SIZES: [&str; 3] = ["refaults_anon", "refaults_file", "pages_read"];
 
-pub(super) fn to_text(args: &AblateArgs, found: &Ablations) -> String {
-    let Ablations { points, extent, refused } = found;
+pub(super) fn to_text(args: &AblateArgs, found: &Answer) -> String {
+    let Answer { points, extent, refused, .. } = found;
     let Ablation { point, config, base, .. } = &points[0];
     let width = output::width();
     let mut text = String::new();

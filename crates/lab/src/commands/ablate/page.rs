@@ -1,9 +1,8 @@
 //! The HTML page of `ablate`: each effect as a bar with its interval, the largest first.
 
-use pageout_study::ablate::{Ablation, Ablations, Row};
+use pageout_study::ablate::{Ablation, Answer, Row};
 use pageout_study::result::effect::{self, FIGURES, Figure, capitalised, figures_of};
 use pageout_study::scenario::grid;
-use pageout_study::scenario::source::Source;
 
 use super::effects;
 use crate::commands::ablate::args::AblateArgs;
@@ -12,8 +11,8 @@ use crate::report::{Bar, Bars, Page, Part, Table};
 /// Bars of one figure.
 const BARS: usize = 20;
 
-pub(super) fn page(source: &Source, args: &AblateArgs, found: &Ablations) -> Page {
-    let Ablations { points, extent, .. } = found;
+pub(super) fn page(args: &AblateArgs, found: &Answer) -> Page {
+    let Answer { points, extent, .. } = found;
     let scenario = &points[0].point.scenario;
     let name = args.scenario.display();
     let mut page = Page {
@@ -44,7 +43,7 @@ pub(super) fn page(source: &Source, args: &AblateArgs, found: &Ablations) -> Pag
     }
     let legend = effect::legend(extent.seeds, true);
     page.parts.push(Part::Prose { title: "How to read it".to_string(), text: legend });
-    page.parts.push(crate::report::scenario(source, &args.options.changes(), &[]));
+    page.parts.push(crate::report::scenario(&found.source, &args.options.changes(), &[]));
     page
 }
 

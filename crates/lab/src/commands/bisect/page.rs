@@ -1,12 +1,10 @@
 //! The HTML page of `bisect`: a bar a rule, how much of the change it brings alone.
 
-use pageout_study::scenario::source::Source;
-
-use super::{Bisection, change_text, heading, left_out, rows};
+use super::{Answer, change_text, heading, left_out, rows};
 use crate::commands::bisect::args::BisectArgs;
 use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 
-pub(super) fn page(source: &Source, args: &BisectArgs, found: &Bisection) -> Page {
+pub(super) fn page(args: &BisectArgs, found: &Answer) -> Page {
     let (from, to) = (found.from.kernel.name(), found.to.kernel.name());
     let mut page = Page {
         title: format!("What changed from {from} to {to}"),
@@ -28,12 +26,12 @@ pub(super) fn page(source: &Source, args: &BisectArgs, found: &Bisection) -> Pag
         words: 4,
         last_words: 0,
     }));
-    page.parts.push(scenario(source, &args.options.changes(), &[]));
+    page.parts.push(scenario(&found.source, &args.options.changes(), &[]));
     page
 }
 
 /// A bar for every rule, in percent of the whole change.
-fn bars_of(found: &Bisection, title: &str, which: usize) -> Option<Bars> {
+fn bars_of(found: &Answer, title: &str, which: usize) -> Option<Bars> {
     let change = found.change()?;
     let better = found.measure?.better();
     let bars: Vec<Bar> = (0..found.rules.len())

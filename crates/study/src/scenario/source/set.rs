@@ -15,8 +15,6 @@
 
 use pageout_sim::scenario::keys::{Accepts, Key};
 use pageout_sim::scenario::{DEFAULT_DEVICE, Scalar};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml_edit::{Array, ArrayOfTables, Item, Table, TableLike, Value};
 
 use super::place::{index_step, steps_in_table};
@@ -51,17 +49,7 @@ impl Setting {
     }
 }
 
-impl Serialize for Setting {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}={}", self.key, self.value))
-    }
-}
-
-impl<'de> Deserialize<'de> for Setting {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Setting, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
+crate::json::as_text!(Setting);
 
 impl std::str::FromStr for Setting {
     type Err = String;
