@@ -107,6 +107,9 @@ fn of_input(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
     }
 }
 
+/// Makes the scenario of a cell, and says how many pages of memory it has. Errors: the cell fails.
+type MakeScenario<'a> = dyn Fn(&Cell) -> Result<(Scenario, u64), Error> + 'a;
+
 /// What all cells of an input have in common.
 struct Group<'a> {
     sweep: Sweep<'a>,
@@ -290,12 +293,7 @@ impl Group<'_> {
     }
 
     /// Runs scenarios, some at a time.
-    fn simulate(
-        &self,
-        cells: &[&Cell],
-        scenario: &dyn Fn(&Cell) -> Result<(Scenario, u64), Error>,
-        take: Take,
-    ) -> Result<(), Stopped> {
+    fn simulate(&self, cells: &[&Cell], scenario: &MakeScenario, take: Take) -> Result<(), Stopped> {
         let at_a_time = if self.is_alone() { 1 } else { AHEAD * self.jobs };
         for some in cells.chunks(at_a_time) {
             if self.sweep.watcher.stop().is_some() {

@@ -71,14 +71,13 @@ impl Replay<'_> {
         let available = text.lines().find_map(|line| {
             line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
         });
-        if let Some(available) = available.map(|kib| kib << 10) {
-            if budget - limit > available {
-                return Err(Error::asked(format!(
-                    "--memory: {} for pages, with records of all pages of the files, are more than the {} that this machine has available",
-                    figures::bytes(limit),
-                    figures::bytes(available)
-                )));
-            }
+        let too_little = available.map(|kib| kib << 10).filter(|available| budget - limit > *available);
+        if let Some(available) = too_little {
+            return Err(Error::asked(format!(
+                "--memory: {} for pages, with records of all pages of the files, are more than the {} that this machine has available",
+                figures::bytes(limit),
+                figures::bytes(available)
+            )));
         }
         // Whoever waits for a page reads it: who else would, would come at another time each time.
         let read_ahead = u64::from(self.ask.window_kb(self.loaded.has_neighbours)) << 10;
