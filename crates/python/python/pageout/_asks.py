@@ -13,9 +13,24 @@ def compare(scenario, *, vary=(), repeat=1, jobs=0, all=False, set=None, seed=No
     return _ask("compare", fields, **own)
 
 
+def ablate(scenario, *, variant=None, over=(), switch=(), repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
+    fields = {"scenario": scenario, "variant": variant, "over": _varied(over), "switch": switch, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
+    return _ask("ablate", fields, **own)
+
+
+def bisect(scenario, *, variant=None, from_="", to="", lists=None, judge_by=None, repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
+    fields = {"scenario": scenario, "variant": variant, "from": from_, "to": to, "lists": lists, "judge_by": judge_by, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
+    return _ask("bisect", fields, **own)
+
+
 def crossover(scenario, *, over=(), repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
     fields = {"scenario": scenario, "over": _varied(over), "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
     return _ask("crossover", fields, **own)
+
+
+def advise_tier(scenario, *, memory=None, device=("cxl-1.1", "cxl-2.0-switch",), ratio=("2:1", "1:1", "1:2", "1:4",), loss=5.0, price=None, warm_up="20%", check_scale=False, repeat=1, jobs=0, set=None, seed=None, kernel=None, **own):
+    fields = {"scenario": scenario, "memory": memory, "device": device, "ratio": ratio, "loss": loss, "price": price, "warm_up": warm_up, "check_scale": check_scale, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
+    return _ask("advise_tier", fields, **own)
 
 
 def replay(traces, *, memory=("30%",), policy=("classic@6.12",), channel="file", writes=False, by=None, timed=None, warm_up=None, sample=None, exact=False, live=(), make=False, device="nvme", read_ahead_kb=None, swap=None, think_time="0s", read=None, seed=1, trace_memory="1GiB", jobs=0, print_scenario=False, **own):

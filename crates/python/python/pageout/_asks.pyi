@@ -33,11 +33,65 @@ def compare(
     call_limit: str | None = None,
 ) -> Result: ...
 
+def ablate(
+    scenario: _Text,
+    *,
+    variant: object | None = None,
+    over: _Many = (),
+    switch: _Many = (),
+    repeat: int = 5,
+    jobs: int = 0,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    kernel: str | None = None,
+    allow_plugins: bool = False,
+    fallback: bool = False,
+    call_limit: str | None = None,
+) -> Result: ...
+
+def bisect(
+    scenario: _Text,
+    *,
+    variant: object | None = None,
+    from_: _Text = "",
+    to: _Text = "",
+    lists: object | None = None,
+    judge_by: object | None = None,
+    repeat: int = 5,
+    jobs: int = 0,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    kernel: str | None = None,
+    allow_plugins: bool = False,
+    fallback: bool = False,
+    call_limit: str | None = None,
+) -> Result: ...
+
 def crossover(
     scenario: _Text,
     *,
     over: _Many = (),
     repeat: int = 5,
+    jobs: int = 0,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    kernel: str | None = None,
+    allow_plugins: bool = False,
+    fallback: bool = False,
+    call_limit: str | None = None,
+) -> Result: ...
+
+def advise_tier(
+    scenario: _Text,
+    *,
+    memory: object | None = None,
+    device: _Many = ("cxl-1.1", "cxl-2.0-switch",),
+    ratio: _Many = ("2:1", "1:1", "1:2", "1:4",),
+    loss: float = 5.0,
+    price: object | None = None,
+    warm_up: _Text = "20%",
+    check_scale: bool = False,
+    repeat: int = 1,
     jobs: int = 0,
     set: Mapping[str, object] | None = None,
     seed: int | None = None,
