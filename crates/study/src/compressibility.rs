@@ -229,6 +229,9 @@ impl Lengths {
 mod tests {
     use super::*;
 
+    /// The sum that is broken, and what breaks it.
+    type Mutant = (&'static str, fn(&mut Measured));
+
     #[test]
     fn pages_of_one_word_are_told_from_others() {
         let mut page: Page = [0; PAGE_SIZE as usize];
@@ -263,7 +266,7 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         let answer = || ask(&Ask { what: vec![path.clone()], ..Ask::default() }, &()).unwrap();
         assert_eq!(answer().check(), Ok(()));
-        let mutants: [(&str, fn(&mut Measured)); 3] = [
+        let mutants: [Mutant; 3] = [
             ("than there are", |region| region.compressed = 4),
             ("1 at most", |region| (region.zero_filled, region.same_filled) = (Share(0.6), Share(0.6))),
             ("deciles rise", |region| region.lengths[0].deciles.as_mut().unwrap().0[0] = 4096),

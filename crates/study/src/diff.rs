@@ -187,6 +187,9 @@ mod tests {
 
     use super::*;
 
+    /// The sum that is broken, and what breaks it.
+    type Mutant = (&'static str, fn(&mut Answer));
+
     fn snapshot_of(text: &str) -> Option<SnapshotFile> {
         let snapshot = Snapshot::parse(text).ok()?;
         Some(SnapshotFile { name: "a".to_string(), snapshot })
@@ -205,7 +208,7 @@ mod tests {
         let answer = || answer(&counters(10), &counters(90), None).unwrap();
         assert_eq!(answer().check(), Ok(()));
         assert!(answer().means.iter().any(|meaning| !meaning.rests_on.is_empty()));
-        let mutants: [(&str, fn(&mut Answer)); 2] = [
+        let mutants: [Mutant; 2] = [
             ("went back", |answer| answer.change.counters.iter_mut().for_each(|counter| counter.after = 0)),
             ("not its change", |answer| {
                 answer

@@ -216,6 +216,9 @@ fn for_each_line(path: &Path, mut take: impl FnMut(u64, &str) -> Result<(), Erro
 mod tests {
     use super::*;
 
+    /// The sum that is broken, and what breaks it.
+    type Mutant = (&'static str, fn(&mut Answer));
+
     fn answer(text: &str) -> Answer {
         let folder = tempfile::tempdir().unwrap();
         let from = folder.path().join("lines");
@@ -229,7 +232,7 @@ mod tests {
         let answer = || answer("a 1\nb 2\nwhat is this\n");
         assert_eq!(answer().check(), Ok(()));
         assert_eq!((answer().records, answer().objects, answer().skipped.lines), (2, 2, 1));
-        let mutants: [(&str, fn(&mut Answer)); 3] = [
+        let mutants: [Mutant; 3] = [
             ("a first one", |answer| answer.skipped.first = None),
             ("has a record", |answer| answer.records = 0),
             ("to objects", |answer| answer.objects = 0),

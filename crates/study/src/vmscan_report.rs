@@ -257,6 +257,9 @@ fn no_trace(name: &str, totals: &Totals, faults: &[String]) -> Error {
 mod tests {
     use super::*;
 
+    /// The sum that is broken, and what breaks it.
+    type Mutant = (&'static str, fn(&mut Reading));
+
     const TRACE: &str = "\
 dd-160 [001] ..... 1.000000: mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL
 dd-160 [001] ..... 1.000100: mm_vmscan_lru_isolate: classzone=2 order=0 nr_requested=32 nr_scanned=32 nr_skipped=0 nr_taken=32 lru=inactive_file
@@ -268,7 +271,7 @@ dd-160 [001] ..... 1.000200: mm_vmscan_direct_reclaim_end: nr_reclaimed=32
         let answer = || read_bytes(TRACE.as_bytes());
         let sums = &answer().readings[0].sums;
         assert!(sums.work(Reclaimer::Direct).scanned.total() == 32 && sums.stalls.len() == 1);
-        let mutants: [(&str, fn(&mut Reading)); 4] = [
+        let mutants: [Mutant; 4] = [
             ("more events than lines", |reading| reading.totals.lines = 1),
             ("out of order", |reading| reading.totals.late = 1),
             ("not what its tasks did", |reading| {

@@ -261,6 +261,9 @@ fn parse_window(text: &str) -> Result<(String, u64), Error> {
 mod tests {
     use super::*;
 
+    /// The sum that is broken, and what breaks it.
+    type Mutant = (&'static str, fn(&mut Answer));
+
     fn answer() -> Answer {
         let text = "memcg 1 /\n node 0\n 3 90000 0 50\n 4 9000 0 20\n 5 10 0 30\n";
         let dump = pageout_kerneltext::lru_gen::parse(text, 4).unwrap();
@@ -284,7 +287,7 @@ mod tests {
     #[test]
     fn answer_that_disagrees_with_itself_is_noticed() {
         assert_eq!(answer().check(), Ok(()));
-        let mutants: [(&str, fn(&mut Answer)); 5] = [
+        let mutants: [Mutant; 5] = [
             ("has a room", |answer| answer.rooms.clear()),
             ("those of its groups", |answer| answer.histories[0].estimates[0].file.listed += 1),
             ("than there is", |answer| answer.histories[0].estimates[0].file.used.at_most = 101),

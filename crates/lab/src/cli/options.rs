@@ -6,10 +6,10 @@ use clap::{Args, ValueHint};
 use pageout_engine::{Lists, Version};
 use pageout_sim::scenario::SEED_MAX;
 use pageout_sim::scenario::Scenario;
+use pageout_study::Error;
 use pageout_study::scenario::load::{self, Changes};
 use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
-use pageout_study::Error;
 use pageout_workload::trace::Format;
 
 pub(crate) use crate::print::options::OutputOptions;

@@ -111,7 +111,7 @@ pub(crate) fn duration() -> Duration {
 /// No operation may take longer.
 pub(crate) fn longest() -> Duration {
     let seconds = variable("PAGEOUT_DIFFERENTIAL_LONGEST").and_then(|text| text.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(20))
+    Duration::from_secs(seconds.unwrap_or(120))
 }
 
 /// Where files are made, if not in the temporary folder.
