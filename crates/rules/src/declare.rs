@@ -4,7 +4,7 @@
 //! does. A rule without an era, or with one that can't be read, does not compile. What becomes of the rows is in
 //! [`switch`](crate::switch).
 
-/// Declares a struct of rules, where it is in a [`Policy`], and its rows for [`SWITCHES`].
+/// Declares a struct of rules, where it is in a [`Policy`](crate::policy::Policy), and its rows for [`SWITCHES`](crate::switch::SWITCHES).
 macro_rules! rules {
     (
         $(#[$doc:meta])*

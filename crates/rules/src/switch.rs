@@ -1,6 +1,6 @@
 //! Switches: every mechanism and every era's rule under a name that scenarios set, versions bundle and `ablate` turns.
 //!
-//! [`rules!`](crate::declare::rules) declares the rows, in the file of each mechanism; here they are put together. The first part of a name
+//! `rules!` (`declare.rs`) declares the rows, in the file of each mechanism; here they are put together. The first part of a name
 //! is the seam that it belongs to.
 
 use crate::choice::Values;

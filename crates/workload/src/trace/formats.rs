@@ -1,7 +1,7 @@
 //! The formats of traces, a row each: all that adding one takes beside its reader.
 //!
 //! A row has the variant of [`Format`](super::format::Format), the name by which an option forces it, what it is, its
-//! [`Row`](super::format::Row), and what makes its reader. Two files expand the table: `format.rs` makes the names of it, which readers
+//! row of facts, and what makes its reader. Two files expand the table: `format.rs` makes the names of it, which readers
 //! use, and `open.rs` makes the readers. So no reader has to be known to know the names.
 
 /// Hands all rows to the macro `$made`.
