@@ -120,6 +120,15 @@ class Results(Case):
                 self.assertTrue(result.columns)
                 self.assertGreater(len(result), 0)
 
+    def test_variants_are_shown_side_by_side_a_row_a_figure(self):
+        result = po.compare(self.path("s.toml"), vary={"memcg./a.memory.max": ["8MiB", "16MiB"]})
+        lines = repr(result).splitlines()
+        self.assertIn("memcg./a.memory.max=8MiB", lines[0])
+        self.assertIn("memcg./a.memory.max=16MiB", lines[0])
+        misses = next(line for line in lines if " misses " in line)
+        self.assertRegex(misses, r"\(-\d+\.\d %")
+        self.assertIn("<th>memcg./a.memory.max=8MiB</th>", result._repr_html_())
+
     def test_columns_are_typed_and_data_frames_take_them(self):
         result = po.replay(po.trace(pages=pages()), policy=["lru", "fifo", "opt"], memory="10%,40%")
         self.assertEqual(result["misses"].dtype, np.int64)

@@ -56,9 +56,13 @@ class Result:
 
         return pandas.DataFrame({name: self._table[name] for name in self.columns})
 
-    def _rows(self, most):
-        columns = [self._table.list(name) for name in self.columns]
-        return [list(row) for row in zip(*(column[:most] for column in columns))]
+    def _frame(self):
+        """What is shown: the names of columns, and rows of texts. Variants stand side by side, a row a figure."""
+        if {"variant", "group", "figure", "mean"} <= set(self.columns):
+            return self._side_by_side()
+        shown = self._shown()[:12]
+        columns = [map(_text, self._table.list(name)) for name in shown]
+        return shown, [list(row) for row in zip(*columns)]
 
     def _shown(self):
         """Columns that differ from row to row, or all where there is one row."""
@@ -66,27 +70,42 @@ class Result:
             return self.columns
         return [name for name in self.columns if len(set(map(str, self._table.list(name)))) > 1] or self.columns
 
+    def _side_by_side(self):
+        names = ["variant", "group", "figure", "mean", "difference_percent", "difference_points", "within_noise"]
+        columns = [self._table.list(name) if name in self.columns else [None] * len(self) for name in names]
+        variants, figures = [], {}
+        for variant, group, figure, mean, percent, points, is_noise in zip(*columns):
+            if variant not in variants:
+                variants.append(variant)
+            if figure is None:
+                continue
+            cell = _text(mean)
+            if variant != variants[0] and (percent is not None or points is not None):
+                change = f"{percent:+.1f} %" if percent is not None else f"{points:+.1f} pp"
+                cell += f" ({change}{' ~' if is_noise else ''})"
+            figures.setdefault((group, figure), {})[variant] = cell
+        rows = [[group, figure, *(cells.get(variant, "-") for variant in variants)] for (group, figure), cells in figures.items()]
+        return ["", "figure", *variants], rows
+
     def __repr__(self):
         most = 40
-        shown = self._shown()[:10]
-        cell = lambda value: "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
-        columns = [[name, *map(cell, self._table.list(name)[:most])] for name in shown]
+        names, rows = self._frame()
+        columns = [list(column) for column in zip(names, *rows[:most])]
         widths = [max(map(len, column)) for column in columns]
-        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths)) for row in zip(*columns)]
-        if len(self) > most:
-            lines.append(f"... {len(self)} rows")
+        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths)).rstrip() for row in zip(*columns)]
+        if len(rows) > most:
+            lines.append(f"... {len(rows)} rows")
         return "\n".join(lines)
 
     def _repr_html_(self):
         from html import escape
 
-        shown = self._shown()[:12]
-        columns = [self._table.list(name) for name in shown]
-        head = "".join(f"<th>{escape(name)}</th>" for name in shown)
-        cell = lambda value: "" if value is None else f"{value:.4f}" if isinstance(value, float) else escape(str(value))
-        rows = "".join("<tr>" + "".join(f"<td>{cell(value)}</td>" for value in row) + "</tr>" for row in list(zip(*columns))[:60])
-        more = f"<p>{len(self)} rows</p>" if len(self) > 60 else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+        most = 60
+        names, rows = self._frame()
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[:most])
+        more = f"<p>{len(rows)} rows</p>" if len(rows) > most else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def plot(self, x=None, y=None, color=None):
         """A picture by altair: by default miss ratios over memory, a line per policy. Several traces are several pictures, side by side. Sizes
@@ -102,6 +121,13 @@ class Result:
         if facet and frame[facet].n_unique() < 2:
             facet = None
         return altair.Chart.from_dict(_picture(frame, x, y, color, facet))
+
+
+def _text(value):
+    """A value as it is shown."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return "-" if value is None else str(value)
 
 
 def _is_wide(values):
