@@ -5,6 +5,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use pageout_lab::api;
 use pageout_lab::{Question, questions};
 use serde_json::Value;
 
@@ -82,9 +83,14 @@ fn functions() -> String {
             .collect();
         fields.extend(has_changes.then(|| "\"changes\": _changes(set, seed, kernel)".to_string()));
         let name = question.python;
+        let command = name.replace('_', "-");
+        let about = api::command_line()
+            .find_subcommand(&command)
+            .and_then(|of| of.get_about().map(ToString::to_string));
+        let about = about.expect("a question is a command's");
         write!(
             text,
-            "\n\ndef {name}({}):\n    fields = {{{}}}\n    return _ask(\"{name}\", fields, **own)\n",
+            "\n\ndef {name}({}):\n    \"\"\"{about}.\n\n    Keywords are explained by ``pageout help {command}``.\n    \"\"\"\n    fields = {{{}}}\n    return _ask(\"{name}\", fields, **own)\n",
             takes.join(", "),
             fields.join(", ")
         )

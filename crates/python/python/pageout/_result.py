@@ -84,6 +84,8 @@ class Result:
                 change = f"{percent:+.1f} %" if percent is not None else f"{points:+.1f} pp"
                 cell += f" ({change}{' ~' if is_noise else ''})"
             figures.setdefault((group, figure), {})[variant] = cell
+        # What happened nowhere is no row here; ``columns`` have it.
+        figures = {name: cells for name, cells in figures.items() if any(not cell.startswith("0 ") and cell != "0" for cell in cells.values())}
         rows = [[group, figure, *(cells.get(variant, "-") for variant in variants)] for (group, figure), cells in figures.items()]
         return ["", "figure", *variants], rows
 
