@@ -6,6 +6,7 @@ use std::time::Duration;
 use pageout::{Backend, Delay, Error, Limits, Memory, Node};
 
 use crate::draw::Draw;
+use crate::settings::longest;
 
 /// Bytes of files that may be open at once.
 pub(crate) const FILES_MAX: u64 = 64 << 20;
@@ -59,7 +60,9 @@ impl Setup {
                 .files(FILES_MAX)
                 .policy(self.policy)
                 .backend(self.backend)
-                .io_threads(self.io_threads);
+                .io_threads(self.io_threads)
+                // A thread that holds one may not run for a while, where others want its CPU.
+                .guard_wait(longest());
             if self.writeback_any {
                 builder = builder.rule("reclaim.file_writeback", "any");
             }
