@@ -34,6 +34,23 @@ fn each_command_has_its_chapter() {
 }
 
 #[test]
+fn context_of_the_diffs_on_adding_is_in_the_files() {
+    let adding = page("docs/adding.md");
+    let (mut file, mut checked) = (String::new(), 0);
+    for line in adding.split("```diff\n").skip(1).flat_map(|rest| rest.split("```").next().unwrap().lines()) {
+        match line.strip_prefix("--- ") {
+            Some(path) => file = page(path),
+            None if line.starts_with(' ') => {
+                assert!(file.lines().any(|of| of == &line[1..]), "no file that a diff names has `{line}`");
+                checked += 1;
+            }
+            None => assert!(line.starts_with('+'), "`{line}` is neither context nor an addition"),
+        }
+    }
+    assert!(checked > 8, "there are diffs");
+}
+
+#[test]
 fn figures_of_the_results_index_stand_in_their_pages() {
     let mut rows = 0;
     let mut missing = Vec::new();
