@@ -23,12 +23,12 @@ pub trait Answered: Serialize {
 
 impl Answered for crate::ablate::crossover::Answer {
     fn is_nothing(&self) -> bool {
-        self.is_nothing()
+        crate::ablate::crossover::Answer::is_nothing(self)
     }
 
     fn failure(&mut self) -> Option<Error> {
         let failures = self.failures();
-        match self.is_nothing() {
+        match crate::ablate::crossover::Answer::is_nothing(self) {
             true => Some(self.extent.nothing("every combination failed", &failures)),
             false => self.extent.verdict(&failures).err(),
         }

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use super::bound::{Below, Bound, bounds};
 use super::point::{OpenLoop, Point, own_json};
-use super::reading::{self, doubts, name_of};
+use super::reading::{self, doubts};
 use super::setup::{PAGES_MIN, Setup, check, pages};
 use crate::check::ensure;
 use crate::error::{Error, Failed};
 use crate::figures;
 use crate::result::requests;
 use crate::result::variants::{Extent, Made, Plan};
-use crate::watch::Watcher;
+use crate::watch::{Watcher, name_of};
 
 /// Sizes of memory under one kernel policy.
 #[derive(Debug)]

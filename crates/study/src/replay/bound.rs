@@ -8,12 +8,12 @@ use pageout_workload::ReadOptions;
 use pageout_workload::trace::Loaded;
 
 use super::ask::Ask;
-use super::reading::{has_neighbours, name_of};
+use super::reading::has_neighbours;
 use super::setup::Setup;
 use crate::bench::{Cell, Policy, Question, Trace};
 use crate::error::Error;
 use crate::figures;
-use crate::watch::Watcher;
+use crate::watch::{Watcher, name_of};
 
 /// The bound at a size.
 #[derive(Debug, Clone)]

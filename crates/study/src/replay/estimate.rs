@@ -2,11 +2,10 @@
 
 use pageout_cache::curve::sampling::PAGES_MIN;
 
-use super::reading::name_of;
 use crate::bench::{Cell, NotSampled, Question, Trace};
 use crate::error::Error;
 use crate::figures;
-use crate::watch::Estimate;
+use crate::watch::{Estimate, name_of};
 
 /// What takes longer is estimated first.
 const LONG_NS: u64 = 10_000_000_000;

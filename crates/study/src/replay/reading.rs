@@ -15,11 +15,6 @@ use crate::scenario::traces::reading;
 use crate::watch::Watcher;
 use crate::{bench, figures};
 
-/// The file's name without its directory, for progress.
-pub(super) fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// Whether pages of a trace have neighbours. Pages of a program's memory have. Errors: it can't be read.
 pub(super) fn has_neighbours(ask: &Ask, trace: &Path) -> Result<bool, Error> {
     if bench::kept(trace).is_some() {

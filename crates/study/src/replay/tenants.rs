@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::comparison::run::check_options;
-use super::reading::{self, doubts, name_of};
+use super::reading::{self, doubts};
 use super::setup::{Accesses, PAGES_MIN, Setup, check, pages};
 use crate::bench::{self, NotShared, Policy, Question, Shares, steps};
 use crate::check::ensure;
@@ -21,7 +21,7 @@ use crate::figures;
 use crate::result::requests;
 use crate::result::run_result::TaskResult;
 use crate::result::variants::Plan;
-use crate::watch::Watcher;
+use crate::watch::{Watcher, name_of};
 
 /// Parts of memory that tenants are given under a textbook policy, and under one of the machine, where each takes a run of it.
 const PARTS: u32 = 100;

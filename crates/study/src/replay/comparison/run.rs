@@ -12,10 +12,10 @@ use crate::figures;
 use crate::replay::ask::Ask;
 use crate::replay::estimate;
 use crate::replay::point::Point;
-use crate::replay::reading::{self, name_of};
+use crate::replay::reading;
 use crate::replay::setup::{Accesses, PAGES_MIN, Setup, check, pages};
 use crate::result::variants::Plan;
-use crate::watch::Watcher;
+use crate::watch::{Watcher, name_of};
 
 /// A row for each textbook policy, and what estimates among them were made from.
 type ByBook = (std::vec::IntoIter<Vec<Cell>>, Option<SampledFrom>);
