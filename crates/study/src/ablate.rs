@@ -13,7 +13,7 @@ use pageout_sim::scenario::Scenario;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::{Error, Failed};
 use crate::json::merged;
 use crate::result::caveats;
@@ -250,21 +250,21 @@ impl Answer {
     pub fn check(&self) -> Result<(), String> {
         let points = self.ask.over.iter().map(|over| over.values.len()).product::<usize>();
         let told = self.points.len();
-        ensure!(told == points, "{points} points were asked for, and {told} are answered");
+        holds!(told == points, "{points} points were asked for, and {told} are answered");
         let of = |point: &Ablation| point.rows.iter().map(|row| row.turn.clone()).collect::<Vec<_>>();
         let turns = of(&self.points[0]);
-        ensure!(
+        holds!(
             self.points.iter().all(|point| of(point) == turns),
             "other switches are turned at another point"
         );
         let twice = self.refused.iter().find(|(turn, _)| turns.contains(turn));
-        ensure!(twice.is_none(), "a switch is turned, and refused");
+        holds!(twice.is_none(), "a switch is turned, and refused");
         let runs = self
             .points
             .iter()
             .flat_map(|point| std::iter::once(&point.base).chain(point.rows.iter().map(|row| &row.runs)));
         let made = runs.map(Runs::count).sum();
-        ensure!(self.extent.is_of(made), "{made} runs are listed, and others were made");
+        holds!(self.extent.is_of(made), "{made} runs are listed, and others were made");
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use pageout_sim::scenario::Scenario;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::Error;
 use crate::figures;
 use crate::json::merged;
@@ -381,18 +381,18 @@ impl Answer {
     /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
     pub fn check(&self) -> Result<(), String> {
         let (rules, sides) = (self.rules.len(), self.sides.len());
-        ensure!(sides == 0 || sides == rules, "{rules} rules differ, and {sides} are turned");
+        holds!(sides == 0 || sides == rules, "{rules} rules differ, and {sides} are turned");
         let has_change = self.change().is_some() && !self.extent.is_interrupted();
-        ensure!(!has_change || sides == rules, "the figure changes, and no rule is turned");
+        holds!(!has_change || sides == rules, "the figure changes, and no rule is turned");
         let same = self.rules.iter().find(|rule| rule.from == rule.to);
-        ensure!(same.is_none(), "a rule is listed that does not differ");
+        holds!(same.is_none(), "a rule is listed that does not differ");
         let since = self.rules.iter().map(|rule| (rule.since.is_none(), rule.since));
-        ensure!(since.is_sorted(), "rules are not in the order in which they came");
+        holds!(since.is_sorted(), "rules are not in the order in which they came");
         let twice = self.rules.iter().any(|rule| self.unread.contains(&rule.knob.name()));
-        ensure!(!twice, "a rule is turned, and not read");
+        holds!(!twice, "a rule is turned, and not read");
         let Some((set, _)) = &self.set else { return Ok(()) };
-        ensure!(set.iter().all(|&at| at < rules), "a set has a rule that is not listed");
-        ensure!(self.culprits().next().is_none(), "a set is named, and one rule does it alone");
+        holds!(set.iter().all(|&at| at < rules), "a set has a rule that is not listed");
+        holds!(self.culprits().next().is_none(), "a set is named, and one rule does it alone");
         Ok(())
     }
 

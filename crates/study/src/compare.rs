@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 pub use self::figures::{Cell, Figures};
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::{Error, Failed};
 use crate::json::merged;
 use crate::result::caveats;
@@ -228,24 +228,24 @@ impl Answer {
         for Column { variant, runs, figures } in &self.columns {
             let (label, seeds) = (&variant.label, self.extent.seeds as usize);
             let made = runs.results.len() + runs.failures.len();
-            ensure!(made == seeds || made == 0, "{label}: {seeds} seeds, and {made} runs");
-            ensure!(runs.is_whole() || figures.cells.is_empty(), "{label}: figures of runs that failed");
+            holds!(made == seeds || made == 0, "{label}: {seeds} seeds, and {made} runs");
+            holds!(runs.is_whole() || figures.cells.is_empty(), "{label}: figures of runs that failed");
             for cell in &figures.cells {
                 let (name, values) = (cell.metric.full_name(), &cell.values);
                 let is_some = (1..=seeds).contains(&values.len());
-                ensure!(is_some, "{label}, {name}: {} values of {seeds} runs", values.len());
+                holds!(is_some, "{label}, {name}: {} values of {seeds} runs", values.len());
                 let mean = cell.spread().mean;
                 let least = values.iter().copied().fold(f64::INFINITY, f64::min);
                 let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let room = 1e-9 * least.abs().max(most.abs());
                 let is_between = mean >= least - room && mean <= most + room;
-                ensure!(is_between, "{label}, {name}: a mean of {mean}, of values from {least} to {most}");
+                holds!(is_between, "{label}, {name}: a mean of {mean}, of values from {least} to {most}");
             }
         }
         for one in &self.checked {
             let Checked { figure, holds, true_for, seeds, is_true, .. } = one;
             let is_so = *is_true == (true_for == seeds) && true_for <= seeds;
-            ensure!(is_so, "{figure}, {holds}: {is_true} with {true_for} of {seeds} seeds");
+            holds!(is_so, "{figure}, {holds}: {is_true} with {true_for} of {seeds} seeds");
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use pageout_sim::scenario::Scenario;
 use pageout_sim::{Ended, Machine, Observer, Progress, RunError};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::Error;
 use crate::result::simulate;
 use crate::scenario::diagnostic::Diagnostics;
@@ -307,9 +307,9 @@ impl Answer {
             (About::Evictions { count, .. }, Some(total)) => total.min(u64::from(*count)),
             _ => return Err("evictions are counted if the question is about them".to_string()),
         };
-        ensure!(told == asked, "{asked} pages were asked for, and {told} are answered");
+        holds!(told == asked, "{asked} pages were asked for, and {told} are answered");
         let times = self.pages.iter().filter_map(|page| page.eviction).map(|eviction| eviction.at);
-        ensure!(times.is_sorted(), "evictions are not in the order of time");
+        holds!(times.is_sorted(), "evictions are not in the order of time");
         self.pages.iter().try_for_each(|page| {
             let checked = page.check(self.ask.steps as usize, self.run.end);
             checked.map_err(|why| format!("{}: {why}", page.title))
@@ -321,19 +321,19 @@ impl PageReport {
     fn check(&self, most: usize, end: Nanos) -> Result<(), String> {
         let PageStory { first, last, left_out, .. } = &self.story;
         let kept = [first.len(), last.len()];
-        ensure!(kept.iter().all(|&kept| kept <= most), "{kept:?} steps at its ends, expected {most} at most");
-        ensure!(*left_out == 0 || kept == [most; 2], "{left_out} steps are left out, and {kept:?} are kept");
+        holds!(kept.iter().all(|&kept| kept <= most), "{kept:?} steps at its ends, expected {most} at most");
+        holds!(*left_out == 0 || kept == [most; 2], "{left_out} steps are left out, and {kept:?} are kept");
         let times = self.story.steps().flat_map(|step| [step.at, step.until]);
-        ensure!(times.is_sorted(), "steps are not in the order of time");
+        holds!(times.is_sorted(), "steps are not in the order of time");
         let is_counted = self.story.steps().all(|step| step.times > 0);
-        ensure!(is_counted, "a step was taken no time");
+        holds!(is_counted, "a step was taken no time");
         let last = self.story.last_step();
-        ensure!(last.is_none_or(|step| step.until <= end), "a step after the end of the run");
+        holds!(last.is_none_or(|step| step.until <= end), "a step after the end of the run");
         let Some(Eviction { at, .. }) = self.eviction else { return Ok(()) };
         let is_its_end =
             last.is_some_and(|step| step.until == at && matches!(step.event, PageEvent::Evicted { .. }));
-        ensure!(is_its_end, "the story does not end with the eviction");
-        ensure!(self.back.is_none_or(|back| back >= at), "the page is back before its eviction");
+        holds!(is_its_end, "the story does not end with the eviction");
+        holds!(self.back.is_none_or(|back| back >= at), "the page is back before its eviction");
         Ok(())
     }
 }

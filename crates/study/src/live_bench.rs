@@ -31,7 +31,7 @@ use pageout_sim::scenario::{Size, Table};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::check::ensure;
+use crate::check::holds;
 use rivals::Open;
 
 #[cfg(target_os = "linux")]
@@ -223,13 +223,13 @@ impl ReaderFigures {
 
     fn check(&self, answer: &Answer) -> Result<(), String> {
         let (name, made) = (&self.name, self.rounds.len());
-        ensure!(made == answer.rounds, "{name}: {made} rounds, expected {}", answer.rounds);
+        holds!(made == answer.rounds, "{name}: {made} rounds, expected {}", answer.rounds);
         let other = self.rounds.iter().find(|round| round.reads != answer.reads);
-        ensure!(other.is_none(), "{name}: a round of other than {} reads", answer.reads);
+        holds!(other.is_none(), "{name}: a round of other than {} reads", answer.reads);
         let Some(latency) = &self.latency else { return Ok(()) };
         let calls = latency.get("calls").and_then(Value::as_u64);
         let counted = self.histogram().iter().map(|(_, calls)| calls).sum::<u64>();
-        ensure!(calls == Some(counted), "{name}: {calls:?} calls, and {counted} in its histogram");
+        holds!(calls == Some(counted), "{name}: {calls:?} calls, and {counted} in its histogram");
         Ok(())
     }
 }
@@ -251,14 +251,14 @@ impl Answer {
     pub fn check(&self) -> Result<(), String> {
         let (rounds, asked) = (self.rounds, self.ask.rounds as usize);
         let is_whole = self.interrupted.is_some() || rounds == asked;
-        ensure!(is_whole && rounds <= asked, "{asked} rounds were asked for, and {rounds} are answered");
-        ensure!(
+        holds!(is_whole && rounds <= asked, "{asked} rounds were asked for, and {rounds} are answered");
+        holds!(
             self.ways.first().map_or(rounds == 0, |way| way.name == OURS),
             "the first reader is not {OURS}"
         );
         let twice =
             (1..self.ways.len()).find(|&at| self.ways[..at].iter().any(|way| way.name == self.ways[at].name));
-        ensure!(twice.is_none(), "a reader is listed twice");
+        holds!(twice.is_none(), "a reader is listed twice");
         self.ways.iter().try_for_each(|way| way.check(self))
     }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use self::chapter::{Chapter, Claim, Direction, Experiment, Published};
 use self::judge::{CRITERIA, Measured};
 use self::place::Place;
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::{Error, Failed};
 use crate::json::merged;
 use crate::result::metrics::{Metric, Unit, metrics};
@@ -229,13 +229,13 @@ impl Answer {
             some => some,
         };
         let told = self.experiments.len() + self.not_run.len();
-        ensure!(told == asked, "{asked} experiments were asked for, and {told} are answered");
+        holds!(told == asked, "{asked} experiments were asked for, and {told} are answered");
         let sides = self.chapter.side.len();
         for Reproduced { experiment, rows, .. } in self.experiments.iter().filter(|of| !of.rows.is_empty()) {
             let (name, claims) = (&experiment.name, experiment.claim.len());
-            ensure!(rows.len() == claims, "experiment `{name}`: {claims} claims, and {} rows", rows.len());
+            holds!(rows.len() == claims, "experiment `{name}`: {claims} claims, and {} rows", rows.len());
             for row in rows {
-                ensure!(
+                holds!(
                     row.sides.len() == sides,
                     "row `{}`: {sides} sides, values of {}",
                     row.claim.row,
@@ -243,7 +243,7 @@ impl Answer {
                 );
                 let seeds = self.extent.seeds as usize;
                 let is_whole = row.sides.iter().flatten().all(|values| values.len() == seeds);
-                ensure!(
+                holds!(
                     is_whole,
                     "row `{}`: a side without a value for each of {seeds} seeds",
                     row.claim.row

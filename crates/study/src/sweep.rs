@@ -21,7 +21,7 @@ use pageout_sim::scenario::{Size, TimeSpan};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::{Error, Failed};
 use crate::figures;
 use crate::watch::Watcher;
@@ -279,28 +279,28 @@ impl Answer {
                     ran;
                 let done = cells_run + cells_there_before;
                 let is_all = done == *cells || ran.interrupted.is_some();
-                ensure!(is_all && done <= *cells, "{cells} cells, and {done} of them have rows");
+                holds!(is_all && done <= *cells, "{cells} cells, and {done} of them have rows");
                 let of_run = cells_failed.max(cells_with_fallbacks);
-                ensure!(
+                holds!(
                     of_run <= cells_run,
                     "{cells_run} cells were run, and {of_run} failed or were helped"
                 );
             }
             Answer::Count(Counted { cells, cells_left, inputs }) => {
                 let sum: usize = inputs.iter().map(|input| input.cells).sum();
-                ensure!(sum == *cells, "{cells} cells, and the inputs have {sum}");
+                holds!(sum == *cells, "{cells} cells, and the inputs have {sum}");
                 let sum: usize = inputs.iter().map(|input| input.cells_left).sum();
-                ensure!(sum == *cells_left, "{cells_left} cells are left, and of the inputs {sum}");
+                holds!(sum == *cells_left, "{cells_left} cells are left, and of the inputs {sum}");
                 let is_part = inputs.iter().all(|input| input.cells_left <= input.cells);
-                ensure!(is_part, "an input has more cells left than cells");
+                holds!(is_part, "an input has more cells left than cells");
             }
             Answer::Status(status) => status.check()?,
             Answer::Collect(rows) => {
                 let mut keys: Vec<Option<&str>> =
                     rows.iter().map(|row| row.get("key").and_then(Value::as_str)).collect();
-                ensure!(!keys.contains(&None), "a row without a key");
+                holds!(!keys.contains(&None), "a row without a key");
                 keys.sort_unstable();
-                ensure!(keys.windows(2).all(|pair| pair[0] != pair[1]), "two rows of one key");
+                holds!(keys.windows(2).all(|pair| pair[0] != pair[1]), "two rows of one key");
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::scale::{Half, TIMES_AS_LONG};
 use super::sources::SOURCES;
 use super::{Advice, Asked, Question, Turned, all_fast, no_base, questions, tried};
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::Error;
 use crate::figures;
 use crate::result::variants::{Made, Plan, Runs};
@@ -138,27 +138,27 @@ impl Answer {
             &self.advice;
         let wanted = asked.devices.len() * asked.ratios.len() * tried(scenario).len();
         let told = cells.len();
-        ensure!(
+        holds!(
             told == wanted,
             "{wanted} runs of ratios, devices and sources were asked for, and {told} are answered"
         );
         let what = |at: usize| (cells[at].ratio, &cells[at].device, cells[at].source);
         let twice = (1..told).find(|&at| (0..at).any(|before| what(before) == what(at)));
-        ensure!(twice.is_none(), "{} is answered twice", cells[twice.unwrap_or(0)].name());
+        holds!(twice.is_none(), "{} is answered twice", cells[twice.unwrap_or(0)].name());
         let (seeds, left_out) = (all_fast.results.len(), warm_up.len());
-        ensure!(seeds == left_out, "{seeds} seeds, and warm-ups of {left_out}");
+        holds!(seeds == left_out, "{seeds} seeds, and warm-ups of {left_out}");
         let mut seeds = all_fast.results.iter().zip(warm_up);
         let longer = seeds.find(|(run, warm_up)| **warm_up > run.accesses);
-        ensure!(longer.is_none(), "a warm-up is longer than its run");
+        holds!(longer.is_none(), "a warm-up is longer than its run");
         let knobs = cells.get(*at).map(|cell| SOURCES[cell.source].knobs().count());
-        ensure!(
+        holds!(
             knobs == Some(turned.len()),
             "{knobs:?} knobs are at the best, and {} are turned",
             turned.len()
         );
         let runs = cells.iter().map(|cell| &cell.runs).chain(turned.iter().map(|turned| &turned.runs));
         let made = std::iter::once(all_fast).chain(runs).map(Runs::count).sum();
-        ensure!(at_half.is_some() || extent.is_of(made), "{made} runs are listed, and others were made");
+        holds!(at_half.is_some() || extent.is_of(made), "{made} runs are listed, and others were made");
         Ok(())
     }
 

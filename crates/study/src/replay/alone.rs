@@ -13,7 +13,7 @@ use super::bound::{Below, Bound, bounds};
 use super::point::{OpenLoop, Point, own_json};
 use super::reading::{self, doubts};
 use super::setup::{PAGES_MIN, Setup, check, pages};
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::{Error, Failed};
 use crate::figures;
 use crate::result::requests;
@@ -172,20 +172,20 @@ impl Alone {
     pub fn check(&self) -> Result<(), String> {
         let points = self.points.len();
         if let Some(bounds) = &self.bounds {
-            ensure!(bounds.len() == points, "{points} sizes, and the bound at {}", bounds.len());
+            holds!(bounds.len() == points, "{points} sizes, and the bound at {}", bounds.len());
         }
         let distinct_pages = self.loaded.footprint.distinct_pages();
         for point in &self.points {
             let of = format!("{} pages", point.pages);
             let asked = point.limit.pages(distinct_pages);
-            ensure!(asked == Some(point.pages), "{of} are not the size {:?} that was asked for", point.limit);
+            holds!(asked == Some(point.pages), "{of} are not the size {:?} that was asked for", point.limit);
             let (Some(result), Some(figures)) = (point.result(), point.figures()) else { continue };
             let accesses = self.loaded.footprint.accesses;
             let counted = result.accesses;
-            ensure!(counted == accesses, "{of}: {accesses} accesses, and {counted} were counted");
+            holds!(counted == accesses, "{of}: {accesses} accesses, and {counted} were counted");
             let hits: u64 = result.tasks.iter().map(|task| task.hits).sum();
             let misses = figures.misses;
-            ensure!(
+            holds!(
                 hits + misses == accesses,
                 "{of}: {hits} hits and {misses} misses of {accesses} accesses"
             );

@@ -11,7 +11,7 @@ use super::bound::{Below, is_below};
 use super::point::{Figures, own_json};
 use super::reading::doubts;
 use crate::bench::{self, Policy, SampledFrom, Trace};
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::{Error, Failed};
 use crate::figures;
 use crate::result::requests;
@@ -155,7 +155,7 @@ impl Comparison {
     pub fn check(&self) -> Result<(), String> {
         let (asked, read) = (self.ask.traces.len(), self.traces.len());
         let is_all = read == asked || self.interrupted.is_some() || !self.failures.is_empty();
-        ensure!(is_all && read <= asked, "{asked} traces were asked for, and {read} are answered");
+        holds!(is_all && read <= asked, "{asked} traces were asked for, and {read} are answered");
         self.traces.iter().try_for_each(|of| of.check(&self.policies))
     }
 
@@ -172,24 +172,24 @@ impl OfTrace {
         let path = self.trace.path.display();
         let counted = self.trace.accesses - self.warm_up;
         let (asked, rows) = (policies.len(), self.cells.len());
-        ensure!(rows == asked, "{path}: {asked} policies were asked for, and {rows} are answered");
+        holds!(rows == asked, "{path}: {asked} policies were asked for, and {rows} are answered");
         for (policy, cells) in policies.iter().zip(&self.cells) {
             let policy = policy.name();
             let (asked, given) = (self.sizes.len(), cells.len());
-            ensure!(
+            holds!(
                 given == asked,
                 "{path}, {policy}: {asked} sizes were asked for, and {given} are answered"
             );
             for (cell, (_, pages)) in cells.iter().zip(&self.sizes) {
                 let of = format!("{path}, {policy} in {pages} pages");
                 let is_told = cell.miss_ratio.is_some() || cell.missing.is_some();
-                ensure!(is_told, "{of}: neither a miss ratio nor why there is none");
+                holds!(is_told, "{of}: neither a miss ratio nor why there is none");
                 let Some((misses, ratio)) = cell.misses.zip(cell.miss_ratio) else { continue };
                 let accesses = cell.partial_accesses.unwrap_or(counted);
-                ensure!(misses <= accesses, "{of}: {misses} misses of {accesses} accesses");
+                holds!(misses <= accesses, "{of}: {misses} misses of {accesses} accesses");
                 let hits = accesses - misses;
                 let is_ratio = (ratio - misses as f64 / accesses as f64).abs() < 1e-12;
-                ensure!(is_ratio, "{of}: {hits} hits and {misses} misses have no miss ratio of {ratio}");
+                holds!(is_ratio, "{of}: {hits} hits and {misses} misses have no miss ratio of {ratio}");
             }
         }
         self.check_stack(policies)
@@ -205,7 +205,7 @@ impl OfTrace {
             counted.sort_unstable();
             for pair in counted.windows(2) {
                 let [(small, more), (large, fewer)] = pair else { continue };
-                ensure!(
+                holds!(
                     fewer <= more,
                     "{}, {}: {more} misses in {small} pages, and {fewer} in {large}",
                     self.trace.path.display(),

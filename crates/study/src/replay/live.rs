@@ -17,7 +17,7 @@ use super::ask::Ask;
 use super::reading;
 use super::setup::{PAGES_MIN, pages};
 use crate::bench::Policy;
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::Error;
 use crate::watch::{Stage, Watcher};
 use files::Files;
@@ -191,11 +191,11 @@ impl Live {
     /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
     pub fn check(&self) -> Result<(), String> {
         let (asked, files) = (self.ask.live.len(), self.files.len());
-        ensure!(files == asked, "{asked} files were asked for, and {files} were read");
+        holds!(files == asked, "{asked} files were asked for, and {files} were read");
         for (at, row) in self.rows.iter().enumerate() {
             let name = &row.name;
-            ensure!(row.live.is_some() || row.simulated.is_some(), "`{name}` has no value in either machine");
-            ensure!(self.rows[..at].iter().all(|other| other.name != *name), "`{name}` is listed twice");
+            holds!(row.live.is_some() || row.simulated.is_some(), "`{name}` has no value in either machine");
+            holds!(self.rows[..at].iter().all(|other| other.name != *name), "`{name}` is listed twice");
         }
         Ok(())
     }

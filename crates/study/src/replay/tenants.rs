@@ -15,7 +15,7 @@ use super::comparison::run::check_options;
 use super::reading::{self, doubts};
 use super::setup::{Accesses, PAGES_MIN, Setup, check, pages};
 use crate::bench::{self, NotShared, Policy, Question, Shares, steps};
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::Error;
 use crate::figures;
 use crate::result::requests;
@@ -313,7 +313,7 @@ impl Tenants {
     pub fn check(&self) -> Result<(), String> {
         let (asked, read) = (self.ask.traces.len(), self.traces.len());
         let is_all = read == asked || self.interrupted.is_some();
-        ensure!(is_all && read <= asked, "{asked} traces were asked for, and {read} are answered");
+        holds!(is_all && read <= asked, "{asked} traces were asked for, and {read} are answered");
         self.traces.iter().try_for_each(OfTrace::check)
     }
 
@@ -337,26 +337,26 @@ impl OfTrace {
     fn check(&self) -> Result<(), String> {
         let (path, all) = (self.tenants.all().path.display(), self.tenants.all().accesses);
         let own: u64 = self.tenants.own().iter().map(|of| of.accesses).sum();
-        ensure!(own == all, "{path}: tenants make {own} accesses, and the trace has {all}");
+        holds!(own == all, "{path}: tenants make {own} accesses, and the trace has {all}");
         for cell in &self.cells {
             let Some(shares) = &cell.shares else { continue };
             let of = format!("{path}, {} in {} pages", cell.policy.name(), cell.pages);
             let (told, names) = (shares.shared.len().min(shares.curves.len()), self.names.len());
-            ensure!(told == names, "{of}: {names} tenants, and figures of {told}");
+            holds!(told == names, "{of}: {names} tenants, and figures of {told}");
             for (tenant, curve) in shares.curves.iter().enumerate() {
                 let (name, counted) = (&self.names[tenant], self.counted(tenant));
                 let (sizes, points) = (shares.sizes.len(), curve.len());
-                ensure!(points == sizes, "{of}: {sizes} sizes, and {points} points of {name}");
-                ensure!(curve[0] == counted, "{of}: {name} misses {} of {counted} without memory", curve[0]);
+                holds!(points == sizes, "{of}: {sizes} sizes, and {points} points of {name}");
+                holds!(curve[0] == counted, "{of}: {name} misses {} of {counted} without memory", curve[0]);
                 let most = shares.shared[tenant].max(curve.iter().copied().max().unwrap_or(0));
-                ensure!(most <= counted, "{of}: {name} misses {most} of {counted} accesses");
+                holds!(most <= counted, "{of}: {name} misses {most} of {counted} accesses");
             }
             let Sums { split_pages, unused_pages, .. } = Sums::of(shares);
             let memory = u64::from(shares.sizes[shares.sizes.len() - 1]);
             let given = split_pages + unused_pages;
             // Steps are whole pages: each part of the split may lose one.
             let is_split = given <= memory && memory - given <= names as u64;
-            ensure!(is_split, "{of}: {split_pages} pages are split, {unused_pages} unused, of {memory}");
+            holds!(is_split, "{of}: {split_pages} pages are split, {unused_pages} unused, of {memory}");
         }
         Ok(())
     }

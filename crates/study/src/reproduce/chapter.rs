@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use pageout_sim::scenario::{Knobs, Relation};
 use serde::{Deserialize, Serialize};
 
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::Error;
 use crate::result::better::Better;
 use crate::scenario::nearest::nearest;
@@ -177,11 +177,11 @@ impl Published {
                 return Err("a change is a fraction of the base, -1 or more and not 0: -0.51 is 51 % less"
                     .to_string());
             }
-            Published::Levels { before, after } => ensure!(
+            Published::Levels { before, after } => holds!(
                 before > 0.0 && after >= 0.0 && is_change(after / before - 1.0),
                 "`before` is more than 0, and `after` is 0 or more and another"
             ),
-            Published::Base(base) => ensure!(base > 0.0 && base.is_finite(), "a base is more than 0"),
+            Published::Base(base) => holds!(base > 0.0 && base.is_finite(), "a base is more than 0"),
             Published::Change(_) | Published::Direction(_) => {}
         }
         Ok(())
@@ -208,11 +208,11 @@ impl Levels {
         match self {
             Levels::InOrder(levels) => {
                 let (levels, sides) = (levels.len(), sides.len());
-                ensure!(levels <= sides, "it has {levels} levels, and there are {sides} sides");
+                holds!(levels <= sides, "it has {levels} levels, and there are {sides} sides");
             }
             Levels::BySide(levels) => {
                 let unknown = levels.keys().find(|name| !sides.iter().any(|side| side.name == **name));
-                ensure!(
+                holds!(
                     unknown.is_none(),
                     "there is no side called `{}`",
                     unknown.map_or("", String::as_str)
@@ -252,7 +252,7 @@ impl Chapter {
     }
 
     fn check(&self) -> Result<(), String> {
-        ensure!(self.side.len() > 1, "a chapter compares: it has a base and one more [[side]] at least");
+        holds!(self.side.len() > 1, "a chapter compares: it has a base and one more [[side]] at least");
         no_twins(self.side.iter().map(|side| &side.name), "[[side]]")?;
         no_twins(self.experiment.iter().map(|experiment| &experiment.name), "[[experiment]]")?;
         for experiment in &self.experiment {
@@ -267,17 +267,17 @@ impl Chapter {
             for claim in &experiment.claim {
                 let at = || format!("experiment `{}`, row `{}`", experiment.name, claim.row);
                 let said = |why: String| format!("{}: {why}", at());
-                ensure!(!claim.figures.is_empty(), "{}: it has no figures", at());
+                holds!(!claim.figures.is_empty(), "{}: it has no figures", at());
                 claim.published.map_or(Ok(()), Published::check).map_err(said)?;
                 claim.levels.check(&self.side).map_err(said)?;
-                ensure!(
+                holds!(
                     claim.published.is_none() || claim.holds.is_none(),
                     "{}: it has what was published of a change, or a relation that holds, and not both",
                     at()
                 );
                 for name in claim.holds.iter().flat_map(Relation::variants) {
                     let known: Vec<&str> = self.side.iter().map(|side| side.name.as_str()).collect();
-                    ensure!(
+                    holds!(
                         known.contains(&name),
                         "{}: there is no side called `{name}`; they are {}",
                         at(),
@@ -383,9 +383,9 @@ fn settings(knobs: &Knobs, option: &'static str) -> Vec<Setting> {
 pub(crate) fn no_twins<'a>(names: impl Iterator<Item = &'a String>, what: &str) -> Result<(), String> {
     let mut seen = std::collections::BTreeSet::new();
     for name in names {
-        ensure!(seen.insert(name), "two {what} are called `{name}`");
+        holds!(seen.insert(name), "two {what} are called `{name}`");
     }
-    ensure!(!seen.is_empty(), "there is no {what}");
+    holds!(!seen.is_empty(), "there is no {what}");
     Ok(())
 }
 

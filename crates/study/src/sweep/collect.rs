@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::parts::{Row, rows};
 use super::plan::Plan;
 use super::{PLAN, is_failed, remark_helped, run};
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::Error;
 use crate::figures;
 use crate::json::FORMAT_VERSION;
@@ -72,8 +72,8 @@ impl Status {
     pub(super) fn check(&self) -> Result<(), String> {
         let (rows, done) = (self.rows, self.cells_done);
         let told = done + self.rows_of_other_builds;
-        ensure!(told == rows, "{rows} rows, and {told} of this and of other builds");
-        ensure!(self.cells_failed <= done, "{done} cells are done, and {} failed", self.cells_failed);
+        holds!(told == rows, "{rows} rows, and {told} of this and of other builds");
+        holds!(self.cells_failed <= done, "{done} cells are done, and {} failed", self.cells_failed);
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use super::play::{Figure, Figures, Interval, Played, Prepared, play};
 use super::question::{Carried, Question, answerable};
 use super::recording::Recording;
 use crate::basis::Verdict;
-use crate::check::ensure;
+use crate::check::holds;
 use crate::error::{Error, Failed};
 use crate::figures;
 use crate::result::variants::Extent;
@@ -243,32 +243,32 @@ impl Answer {
     pub fn check(&self) -> Result<(), String> {
         let asked = self.asked.iter().map(|(question, _)| &question.text);
         let (told, questions) = (asked.clone().count(), self.ask.questions.len());
-        ensure!(
+        holds!(
             asked.eq(&self.ask.questions),
             "{questions} questions were asked, and {told} others are answered"
         );
         let (repeats, folders) = (self.repeats.len(), self.ask.recordings.len());
-        ensure!(repeats + 1 == folders, "{folders} recordings, and {repeats} are repeats");
+        holds!(repeats + 1 == folders, "{folders} recordings, and {repeats} are repeats");
         let [listed, missed] =
             [&self.off, &self.missed()].map(|off| off.iter().map(|off| off.figure.key).collect::<Vec<_>>());
-        ensure!(listed == missed, "the twin misses {missed:?}, and {listed:?} are listed");
+        holds!(listed == missed, "the twin misses {missed:?}, and {listed:?} are listed");
         let answered =
             || self.asked.iter().filter_map(|(question, played)| Some((question, played.as_ref().ok()?)));
         let is_answered = answered().next().is_some() || !self.curve.is_empty();
-        ensure!(!is_answered || self.twin.is_some(), "questions are answered without a twin");
-        ensure!(!is_answered || self.refusal().is_none(), "a twin that is no model answers questions");
+        holds!(!is_answered || self.twin.is_some(), "questions are answered without a twin");
+        holds!(!is_answered || self.refusal().is_none(), "a twin that is no model answers questions");
         if let Ok(counted) = &self.counted {
             let Counted { insertions, again, .. } = counted;
-            ensure!(again <= insertions, "{insertions} pages came in, and {again} came in again");
+            holds!(again <= insertions, "{insertions} pages came in, and {again} came in again");
         }
         let limits = || self.curve.iter().map(|(limit, _)| limit);
-        ensure!(limits().is_sorted_by(|one, next| one < next), "limits of the curve are not ascending");
+        holds!(limits().is_sorted_by(|one, next| one < next), "limits of the curve are not ascending");
         let curve = self.curve.iter().map(|(_, played)| ("curve", played));
         let twin = self.twin.iter().map(|played| ("twin", played));
         let asked = answered().map(|(question, played)| (question.text.as_str(), played));
         for (name, played) in twin.chain(asked).chain(curve) {
             let is_of_runs = played.failed.is_some() || played.runs.contains(&played.figures);
-            ensure!(is_of_runs, "{name}: figures of none of its runs");
+            holds!(is_of_runs, "{name}: figures of none of its runs");
         }
         Ok(())
     }
