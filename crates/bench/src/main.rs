@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pageout_lab::rivals::Rival;
+use pageout_lab::baselines::Baseline;
 use quick_cache::sync::Cache;
 
 const PAGE: usize = 4096;
@@ -67,7 +67,7 @@ impl QuickCache {
     }
 }
 
-impl Rival for QuickCache {
+impl Baseline for QuickCache {
     #[inline]
     fn copy(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
         to.copy_from_slice(&self.get(page)?);

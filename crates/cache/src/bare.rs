@@ -6,11 +6,11 @@
 //! *Why not all of them.* LRU is a stack that the curves have already, and takes half of the time there. What a policy remembers of pages that have left, it keeps there by names, in a map. Here names are dense, and
 //! memories of them are arrays: S3-FIFO takes a fifth of the time. That is why it stands here once more, with parameters.
 //!
-//! The host is [`Seat`], which checks every answer: a policy that breaks the contract ends the run with the call and the slot
+//! The host is [`SlotTable`], which checks every answer: a policy that breaks the contract ends the run with the call and the slot
 //! ([`Simulation::fault`]).
 
 use crate::Simulation;
-use pageout_policy::{Cause, End, Fault, Newcomer, PageId, Policy, Seat, Slot, Uses};
+use pageout_policy::{Cause, End, Fault, Newcomer, PageId, Policy, Slot, SlotTable, Uses};
 
 /// Not in memory.
 const ABSENT: u32 = u32::MAX;
@@ -21,7 +21,7 @@ const STINT: usize = 1024;
 
 /// A memory under a policy over slots.
 pub struct Bare {
-    seat: Seat,
+    table: SlotTable,
     capacity: u32,
     is_told: bool,
     /// By page: its slot.
@@ -34,9 +34,9 @@ pub struct Bare {
 impl Bare {
     /// An empty memory with room for so many pages, one at least.
     pub fn new(policy: Box<dyn Policy>, capacity: u32) -> Bare {
-        let seat = Seat::new(policy, capacity, BATCH);
-        let is_told = seat.uses() != Uses::Never;
-        Bare { seat, capacity, is_told, slots: Vec::new(), victims: Vec::new(), fault: None }
+        let table = SlotTable::new(policy, capacity, BATCH);
+        let is_told = table.uses() != Uses::Never;
+        Bare { table, capacity, is_told, slots: Vec::new(), victims: Vec::new(), fault: None }
     }
 
     /// Says whether there is room now.
@@ -45,15 +45,15 @@ impl Bare {
             return false;
         }
         self.victims.clear();
-        if let Err(fault) = self.seat.nominate(1, &mut self.victims) {
+        if let Err(fault) = self.table.nominate(1, &mut self.victims) {
             self.is_told = false;
             self.fault = Some(fault);
             return false;
         }
         let slot = self.victims[0];
-        let page = self.seat.holder(slot).expect("what was nominated is there");
+        let page = self.table.holder(slot).expect("what was nominated is there");
         self.slots[page as usize] = ABSENT;
-        self.seat.end(slot, PageId(page.into()), End::Evicted);
+        self.table.end(slot, PageId(page.into()), End::Evicted);
         true
     }
 }
@@ -69,15 +69,15 @@ impl Simulation for Bare {
         let slot = self.slots[page as usize];
         if slot != ABSENT {
             if self.is_told {
-                self.seat.used(Slot(slot));
+                self.table.used(Slot(slot));
             }
             return true;
         }
-        if self.seat.len() == self.capacity && !self.make_room() {
+        if self.table.len() == self.capacity && !self.make_room() {
             return false;
         }
         let newcomer = Newcomer { page: PageId(page.into()), cause: Cause::Demand, write: false, at_ns: 0 };
-        self.slots[page as usize] = self.seat.add(page, newcomer).0;
+        self.slots[page as usize] = self.table.add(page, newcomer).0;
         false
     }
 
@@ -86,7 +86,7 @@ impl Simulation for Bare {
             self.reserve(most.checked_add(1).expect("page numbers are dense"));
         }
         let stint = |pages: &[u32]| {
-            let _held = self.seat.policy().held();
+            let _held = self.table.policy().held();
             pages.iter().map(|&page| u64::from(!self.access(page))).sum::<u64>()
         };
         pages.chunks(STINT).map(stint).sum()
@@ -95,17 +95,17 @@ impl Simulation for Bare {
     fn remove(&mut self, page: u32) {
         let slot = std::mem::replace(&mut self.slots[page as usize], ABSENT);
         if slot != ABSENT && self.fault.is_none() {
-            self.seat.end(Slot(slot), PageId(page.into()), End::Gone);
+            self.table.end(Slot(slot), PageId(page.into()), End::Gone);
         }
     }
 
     fn check(&self) -> Result<(), String> {
         let there = self.slots.iter().filter(|&&slot| slot != ABSENT).count();
-        let is_so = self.seat.iter().all(|(slot, page)| self.slots[page as usize] == slot.0);
-        if !is_so || there != self.seat.len() as usize || self.seat.len() > self.capacity {
-            return Err(format!("{there} pages have a slot, and {} slots a page", self.seat.len()));
+        let is_so = self.table.iter().all(|(slot, page)| self.slots[page as usize] == slot.0);
+        if !is_so || there != self.table.len() as usize || self.table.len() > self.capacity {
+            return Err(format!("{there} pages have a slot, and {} slots a page", self.table.len()));
         }
-        self.seat.policy().check()
+        self.table.policy().check()
     }
 
     fn fault(&self) -> Option<&Fault> {
@@ -113,6 +113,6 @@ impl Simulation for Bare {
     }
 
     fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
-        self.seat.policy().figures(tell);
+        self.table.policy().figures(tell);
     }
 }

@@ -3,10 +3,11 @@
 //! ```text
 //!   state    what is where (`core.mm`): parts from the crate `pageout_mm`, and questions to them   can't tell, send or wait
 //!   core     every mechanism: `impl Core` in its room; they call each other, as in mm/            never sees a task
-//!   engine   core and tasks: accesses, waits, kernel files (`serve/`, `kernfs/`)                   what a machine holds
+//!   engine   core and tasks: accesses, waits, kernel files (`access/`, `kernfs/`)                   what a machine holds
 //! ```
 
-use crate::books::Deeds;
+use crate::access::out::Out;
+use crate::audit::Transitions;
 use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
 use crate::kthread::{KernelThread, Sleepers};
@@ -17,7 +18,6 @@ use crate::migrate::{Kcompactd, KcompactdThread};
 use crate::oom::OomKills;
 use crate::pghot::{KlruscandThread, KmigratedThread};
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
-use crate::serve::out::Out;
 use crate::stat::{StaleDecision, StaleDecisions};
 use crate::state::State;
 use crate::tiers::MemoryTiers;
@@ -82,7 +82,7 @@ pub(crate) struct Core {
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
     pub(crate) isolated: Vec<Pfn>,
     /// What has been done, where assertions are.
-    pub(crate) deeds: Deeds,
+    pub(crate) transitions: Transitions,
     #[cfg(test)]
     pub(crate) mutant: Option<crate::testing::Mutant>,
     /// Migrations that are to fail.
@@ -125,7 +125,7 @@ impl Core {
             sleepers: Sleepers::default(),
             guest_fault: None,
             isolated: Vec::new(),
-            deeds: Deeds::default(),
+            transitions: Transitions::default(),
             #[cfg(test)]
             mutant: None,
             #[cfg(any(test, feature = "fault-injection"))]

@@ -5,7 +5,7 @@
 //!   frames       [ head ][ tail ][ tail ] ...            one folio of order 9; the head's record is the folio's, tails have none
 //!   lists        [ head ]                                one place, which counts as 512 pages wherever pages are counted
 //! ```
-//! A fault makes one where nothing of its 2 MiB was ever used (`serve/huge.rs`). After that it is a folio like any other: it ages, moves
+//! A fault makes one where nothing of its 2 MiB was ever used (`access/huge.rs`). After that it is a folio like any other: it ages, moves
 //! to another node and goes at exit as a whole, for the price of one entry. The accessed bit of its entry is the young bit above
 //! the words (`memory/table/`), which a hit sets anyway, so a hit knows nothing of huge pages.
 //!
@@ -19,7 +19,7 @@
 //! sizes in between. A page that nobody has a use for is found by nobody (the queue of partly used ones): no mapping can
 //! be given up in part.
 
-use crate::books::Deed;
+use crate::audit::Transition;
 use crate::config::TransparentHugepage;
 use crate::core::Core;
 use crate::lru::Arrival;
@@ -52,10 +52,10 @@ impl Core {
         let locked = space.vma_of(page).locked;
         let folio = &self.mm.memory.folios[head];
         assert_eq!((folio.order, folio.mapped), (HUGE_PAGE_ORDER, 0), "{head:?} is mapped as a huge page");
-        let books = self.open_books(Deed::Map, [head]);
+        let books = self.open_audit(Transition::Map, [head]);
         self.mm.memory.folios[head].mapped = 1;
         self.count_huge(head, 1);
-        self.close_books(books);
+        self.close_audit(books);
         if locked {
             self.mlock_folio(head);
         }
@@ -77,10 +77,10 @@ impl Core {
             }
         }
         assert_eq!(self.mm.memory.folios[head].mapped, 1, "{head:?} loses the entry of a huge page");
-        let books = self.open_books(Deed::Unmap, [head]);
+        let books = self.open_audit(Transition::Unmap, [head]);
         self.count_huge(head, -1);
         self.mm.memory.folios[head].mapped = 0;
-        self.close_books(books);
+        self.close_audit(books);
     }
 
     /// Counts a huge page that is mapped, or is not any more.
@@ -102,7 +102,7 @@ impl Core {
             return false;
         }
         let (mm, first) = (MmId(folio.owner), u64::from(folio.index));
-        let books = self.open_books(Deed::Split, [head]);
+        let books = self.open_audit(Transition::Split, [head]);
         self.split_entry(mm, first);
         self.count(self.mm.lruvec_of(head), Stat::NrAnonThps, -1);
         for at in 0..HUGE_PAGE_PAGES as u32 {

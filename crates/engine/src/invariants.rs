@@ -236,7 +236,7 @@ impl State {
             }
         }
         if let Some(guest) = &lruvec.guest {
-            for (_, holder) in guest.seat.iter() {
+            for (_, holder) in guest.slots.iter() {
                 let folio = self.check_listed(lruvec, Pfn(holder));
                 sizes[LruList::inactive(folio.lru_type()) as usize] += folio.pages();
                 count_in_zone(Pfn(holder), LruList::inactive(folio.lru_type()), folio.pages());

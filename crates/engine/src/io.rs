@@ -1,6 +1,6 @@
 //! I/O in flight: reads and writes of folios, what happens to a folio when they end, and which tasks wait for it. [reclaim 1.3]
 
-use crate::books::Deed;
+use crate::audit::Transition;
 use crate::core::Core;
 use crate::machine::op::Op;
 use crate::machine::step::IoWait;
@@ -589,7 +589,7 @@ impl Core {
                 self.io.writes_failed += folio.pages();
             }
         }
-        let books = self.open_books(Deed::EndWrite, [pfn]);
+        let books = self.open_audit(Transition::EndWrite, [pfn]);
         self.mm.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
         let is_kept = result.is_err() && (!is_of_file || self.keeps_failed_writes());
         self.io.writes_cleaned += u64::from(!is_kept);
@@ -597,7 +597,7 @@ impl Core {
             self.file_written(pfn, result);
         }
         self.count(lruvec, Stat::NrWriteback, -(folio.pages() as i64));
-        self.close_books(books);
+        self.close_audit(books);
         self.assert_writeback_counted();
         self.mm.count_node(folio.node, Stat::NrWritten, folio.pages() as i64);
         self.note_written(folio.node, folio.pages());

@@ -19,10 +19,10 @@ mod pghot; // sources of hot pages by bits
 mod oom_log; // what the log says of an OOM kill
 mod sysctl; // parameters of a machine that runs
 
+use crate::access::engine::Engine;
 use crate::lru::Refused;
 use crate::machine::step::{Served, Step};
 use crate::reclaim::{Reclaimer, UserReclaim, Why};
-use crate::serve::engine::Engine;
 use crate::units::{MemcgId, NodeId, SwapId, TaskId};
 use std::fmt::{self, Write};
 

@@ -28,7 +28,7 @@ mod machine; // how a machine talks to the engine: accesses and steps, operation
 
 mod core; // all state under one roof: what mechanisms are methods of
 mod state; // what is where, as one value: questions and changes that need no mechanism
-mod books; // what each folio adds to each counter, said a second time
+mod audit; // what each folio adds to each counter, said a second time
 mod recorded; // what a kernel did where its rules don't say
 mod page_alloc; // a request for free memory
 mod swap; // pages of zeroes, writes held back, readahead
@@ -51,12 +51,12 @@ mod kthread; // kernel threads, and waits that someone else ends
 mod oom; // who ends when memory can't be had in any other way
 
 mod reclaim; // the core of reclaim, which knows no LRU
-pub mod harvest; // seam 1: how accessed bits are found
+pub mod accessed; // seam 1: how accessed bits are found
 pub mod lru; // seam 2: which lists, where a folio goes, who is next
 pub mod workingset; // seam 3: what a refault means
 pub mod balance; // seam 4: anonymous against file
 
-mod serve; // tasks and their accesses: hits, misses, advice; the facade
+mod access; // tasks and their accesses: hits, misses, advice; the facade
 mod kernfs; // the text files through which a kernel is watched and steered
 mod story; // which rule sent a page where it is, and tracepoints, told to those who ask
 mod invariants; // what must always be true, checked from outside
@@ -107,6 +107,10 @@ pub use pageout_mm::swap::contents::{Compressibility, Lengths};
 pub use pageout_mm::tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, MemoryTier, MemoryTiers, adistance};
 pub use pageout_mm::zswap::ZswapPool;
 
+pub use access::builder::EngineBuilder;
+pub use access::engine::Engine;
+pub use access::figures::{Figures, GuestFigures};
+pub use access::proc::{BlockEffort, KernelBlock};
 pub use balance::ScanBalance;
 pub use kernfs::{
     CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES, NodeFile,
@@ -115,8 +119,8 @@ pub use kernfs::{
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
 pub use lru::{
-    Arrival, Deactivation, FoundFolio, FoundGenerations, FoundList, FoundLruvec, GenerationInfo, GuestFault,
-    PlaceRule,
+    Arrival, Deactivation, GenerationInfo, GuestFault, PlaceRule, StartFolio, StartGenerations, StartList,
+    StartLruvec,
 };
 pub use machine::gate::FrameGate;
 pub use machine::op::{FullPlug, Op};
@@ -130,10 +134,6 @@ pub use oom::{Badness, OomCause, OomKill};
 pub use page_cache::PageCacheEvent;
 pub use pghot::Source as HotSource;
 pub use reclaim::{KswapdActivity, Pageouts, ThrottleReason};
-pub use serve::builder::EngineBuilder;
-pub use serve::engine::Engine;
-pub use serve::figures::{Figures, GuestFigures};
-pub use serve::proc::{BlockEffort, KernelBlock};
 pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Turned};
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,

@@ -22,9 +22,8 @@ mod guest; // a policy that keeps the pages in its own way
 mod switching; // from one family of lists to the other
 pub(crate) mod two_lists; // active and inactive
 mod view; // one lruvec, as a family sees it
-mod found; // lists as they were found on a machine
+mod start_state; // lists as they were found on a machine
 
-pub use found::{FoundFolio, FoundGenerations, FoundList, FoundLruvec};
 pub use generations::GenerationInfo;
 pub(crate) use generations::{
     GenerationRequest, GenerationWork, GenerationsNext, GenerationsPass, MIN_LRU_BATCH, Refused, Requested,
@@ -33,6 +32,7 @@ pub(crate) use generations::{
 pub use guest::GuestFault;
 pub(crate) use guest::{Nominated, page_of};
 pub(crate) use pageout_mm::lru::*;
+pub use start_state::{StartFolio, StartGenerations, StartList, StartLruvec};
 pub use two_lists::Deactivation;
 
 use crate::story::Because;

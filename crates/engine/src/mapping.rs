@@ -1,8 +1,8 @@
-//! Page-table entries over folios: a fault makes them at its end, mlock locks them. (Reclaim takes them away: `harvest/rmap.rs`.)
+//! Page-table entries over folios: a fault makes them at its end, mlock locks them. (Reclaim takes them away: `accessed/rmap.rs`.)
 
-use crate::books::Deed;
+use crate::accessed::mapped_stat;
+use crate::audit::Transition;
 use crate::core::Core;
-use crate::harvest::mapped_stat;
 use crate::lru::Arrival;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::open_file::OpenFile;
@@ -65,7 +65,7 @@ impl Core {
         let (before, _) = space.table.replace(page, Word::mapping(pfn, dirty));
         debug_assert!(!before.is_present() || before.is_zero_page(), "page {page} is mapped over another");
         let locked = space.vma_of(page).locked;
-        let books = self.open_books(Deed::Map, [pfn]);
+        let books = self.open_audit(Transition::Map, [pfn]);
         let folio = &mut self.mm.memory.folios[pfn];
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is mapped while it is being read");
         debug_assert!(!folio.has(FolioFlags::KERNEL), "{pfn:?} is the kernel's, and is mapped");
@@ -84,7 +84,7 @@ impl Core {
         if folio.mapped == 1 {
             self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), folio.pages() as i64);
         }
-        self.close_books(books);
+        self.close_audit(books);
         if folio.has(FolioFlags::INDEXED) {
             self.mm.memory.file_mut(FileId(folio.owner)).index.note_use(folio.index.into());
         }
@@ -160,7 +160,7 @@ impl Core {
     }
 
     fn set_mlocked(&mut self, pfn: Pfn, locked: bool) {
-        let books = self.open_books(Deed::Mlock, [pfn]);
+        let books = self.open_audit(Transition::Mlock, [pfn]);
         let folio = self.mm.memory.folios[pfn];
         let pages = folio.pages() as i64;
         let event = if locked { Stat::UnevictablePgsMlocked } else { Stat::UnevictablePgsMunlocked };
@@ -179,7 +179,7 @@ impl Core {
         if is_listed {
             self.lru_place(pfn, Arrival::Added);
         }
-        self.close_books(books);
+        self.close_audit(books);
     }
 }
 

@@ -29,7 +29,7 @@ pub use refusal::MigrateStep;
 #[cfg(any(test, feature = "fault-injection"))]
 pub(crate) use refusal::Refusals;
 
-use crate::books::Deed;
+use crate::audit::Transition;
 use crate::core::Core;
 use crate::lru::AddedFor;
 use crate::machine::op::Op;
@@ -104,13 +104,13 @@ impl Core {
             return false;
         }
         self.mm.assert_may_move(from, to);
-        let books = self.open_books(Deed::Migrate, [from, to]);
+        let books = self.open_audit(Transition::Migrate, [from, to]);
         self.move_mappings(&folio, from, to);
         if self.is_refused(MigrateStep::Copy) {
             self.move_mappings(&folio, to, from);
             self.folio_unfreeze(from);
             self.mm.assert_found(from);
-            self.close_books(books);
+            self.close_audit(books);
             return false;
         }
         self.mm.memory.move_in_caches(&folio, to);
@@ -119,7 +119,7 @@ impl Core {
             self.move_mappings(&folio, to, from);
             self.folio_unfreeze(from);
             self.mm.assert_found(from);
-            self.close_books(books);
+            self.close_audit(books);
             return false;
         }
         let node = self.mm.memory.folios[to].node;
@@ -139,7 +139,7 @@ impl Core {
         self.mm.assert_found(to);
         self.mm.guest_forget(from);
         self.mm.memory.folios[from] = Folio::new(folio.node, folio.order);
-        self.close_books(books);
+        self.close_audit(books);
         self.out.push(Op::Copy { from, to, pages: pages as u32 });
         mutant!(self, WrittenDuringCopy if folio.refs > 0 => return self.mm.left_to_its_holder(from, to, folio.refs));
         self.out.push(Op::FreeFrame { pfn: from, pages: pages as u32 });

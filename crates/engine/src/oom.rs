@@ -10,7 +10,7 @@
 //! ```
 //! The worst is the process that frees most: the pages that it maps, its swap entries and its page tables, and `oom_score_adj` on
 //! top of that in thousandths of all memory that its kind may have. What a victim's tasks do when they learn of it is their
-//! business (`serve/dying.rs`). Until its memory is free nobody else is chosen: who ran out of memory waits, a tick at a time.
+//! business (`access/dying.rs`). Until its memory is free nobody else is chosen: who ran out of memory waits, a tick at a time.
 //! [machine 2.10; reclaim 4.10]
 //!
 //! Not here: the reaper, which takes the memory of a victim that has not ended after two seconds. Here all waits of a victim end

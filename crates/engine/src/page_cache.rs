@@ -4,7 +4,7 @@ pub(crate) mod readahead; // which pages to read before anyone asks for them
 mod truncate; // what a file no longer holds
 mod drop; // what goes because a user says so
 
-use crate::books::{Deed, Paid};
+use crate::audit::{Paid, Transition};
 use crate::core::Core;
 use crate::lru::AddedFor;
 use crate::machine::op::Op;
@@ -64,12 +64,12 @@ impl Core {
         if of.index.is_node_empty(page) || of.nodes.has_head() {
             self.index_nodes_make(folio.memcg, file, page);
         }
-        let books = self.open_books(Deed::EnterPageCache, [pfn]);
+        let books = self.open_audit(Transition::EnterPageCache, [pfn]);
         let (found, change) = self.mm.memory.index_insert(pfn, self.mm.mark_of(pfn));
         self.out.count.inserted(1);
         self.index_changed(pfn, change);
         self.page_cache_count(&folio, 1);
-        self.close_books(books);
+        self.close_audit(books);
         found
     }
 
@@ -88,12 +88,12 @@ impl Core {
             !self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
             "{pfn:?} leaves the page cache while it is being written"
         );
-        let books = self.open_books(Deed::LeavePageCache, [pfn]);
+        let books = self.open_audit(Transition::LeavePageCache, [pfn]);
         let change = self.mm.memory.index_remove(pfn, left);
         self.index_changed(pfn, change);
         let folio = self.mm.memory.folios[pfn];
         self.page_cache_count(&folio, -1);
-        self.close_books(books);
+        self.close_audit(books);
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         self.mm.note_unflushed_leaves(file, page);
         if self.mm.memory.file(file).index.is_node_empty(page) {
@@ -168,7 +168,7 @@ impl Core {
             "{pfn:?} is freed, and is in a generation"
         );
         if folio.has(FolioFlags::CHARGED) {
-            let charges = self.open_charges(Deed::Uncharge, folio.memcg);
+            let charges = self.open_charges(Transition::Uncharge, folio.memcg);
             self.mm.memcgs.uncharge(folio.memcg, folio.pages());
             self.close_charges(charges, Paid::pages(-(folio.pages() as i64)));
             self.mm.assert_lists_paid(folio.memcg);

@@ -16,7 +16,7 @@ mod report; // a result as a page to look at
 mod tracing; // what happened in a run, in the forms of real traces
 mod own; // policies of the user's own
 mod cli; // options that commands share
-pub mod rivals; // caches of others, to measure beside the live one
+pub mod baselines; // third-party caches for `bench`
 mod asked; // questions for programs
 pub mod commands; // what is done with all of that: a row and a module a command
 pub mod api; // commands for programs
@@ -50,8 +50,8 @@ pub fn main_with(policies: &[(&str, MakePolicy)]) -> ExitCode {
 }
 
 /// Does what the command line asks of `pageout bench`, with caches of others beside its own, by their names.
-pub fn bench_with(others: &[(&'static str, rivals::Open)]) -> ExitCode {
-    rivals::bring(others);
+pub fn bench_with(others: &[(&'static str, baselines::Open)]) -> ExitCode {
+    baselines::bring(others);
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_none_or(|word| word != "bench") {
         words.insert(words.len().min(1), "bench".into());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   main_with(&[("mine", make)]) ─▶ known as `mine`            --allow-plugins ─▶ `./mine.so` is looked for as a file when it is named
-//!   a wrong answer ─▶ a fault of that run (`pageout_policy::Seat`)
+//!   a wrong answer ─▶ a fault of that run (`pageout_policy::SlotTable`)
 //!   a panic ─▶ the hook       a call that does not return ─▶ the watchdog       abort, a bad access ─▶ the handler     each ends the program
 //! ```
 //! The last line's message names policy, call and slot, and the exit code is that of bad input. `sweep` runs own policies in processes of their own, so

@@ -18,7 +18,7 @@ pub mod cpu; // what belongs to one CPU
 pub mod lru; // the lists of a group on a node
 pub mod workingset; // nodes of indexes that hold nothing but shadows
 pub mod balance; // what reclaim of each type of memory has cost
-pub mod harvest; // what walks of page tables remember
+pub mod accessed; // what walks of page tables remember
 pub mod votes; // who dirties a file
 pub mod numa_balancing; // when pages of slow memory were marked, and how many may be promoted
 pub mod pghot; // which pages of slow memory are in use

@@ -2,7 +2,7 @@
 //!
 //! Some of its pages may be pinned. They are spared when they are nominated, as a machine spares what is dirty or locked.
 
-use crate::{Cause, End, Fault, Newcomer, PageId, Policy, Seat, Slot, Uses, Wrong};
+use crate::{Cause, End, Fault, Newcomer, PageId, Policy, Slot, SlotTable, Uses, Wrong};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// When a bare host tells of uses.
@@ -18,7 +18,7 @@ pub enum Telling {
 
 /// A memory of so many pages with a policy.
 pub struct Cache {
-    seat: Seat,
+    table: SlotTable,
     telling: Telling,
     slots: BTreeMap<u32, Slot>,
     pinned: BTreeSet<u32>,
@@ -34,15 +34,15 @@ impl Cache {
     pub fn new(policy: Box<dyn Policy>, capacity: u32, telling: Telling) -> Cache {
         assert!(capacity > 0, "a memory has room for a page");
         let batch = if let Telling::Batches(batch) = telling { batch } else { 1 };
-        let seat = Seat::new(policy, capacity, batch);
+        let table = SlotTable::new(policy, capacity, batch);
         let can_be_told_so = match telling {
             Telling::Batches(_) => true,
-            Telling::Late => seat.uses() == Uses::Late,
-            Telling::Never => seat.uses() == Uses::Never,
+            Telling::Late => table.uses() == Uses::Late,
+            Telling::Never => table.uses() == Uses::Never,
         };
         assert!(can_be_told_so, "the policy has to hear of uses in another way");
         Cache {
-            seat,
+            table,
             telling,
             slots: BTreeMap::new(),
             pinned: BTreeSet::new(),
@@ -53,19 +53,19 @@ impl Cache {
         }
     }
 
-    /// The seat of its policy.
-    pub fn seat(&mut self) -> &mut Seat {
-        &mut self.seat
+    /// The table of its policy.
+    pub fn table(&mut self) -> &mut SlotTable {
+        &mut self.table
     }
 
     /// How many pages are in it.
     pub fn len(&self) -> u32 {
-        self.seat.len()
+        self.table.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.seat.is_empty()
+        self.table.is_empty()
     }
 
     /// Accesses a page, and makes room for it where it is not there. True if it was there. `want`: how many pages to ask for where room is
@@ -74,19 +74,19 @@ impl Cache {
         self.now_ns += 100;
         if let Some(&slot) = self.slots.get(&page) {
             match self.telling {
-                Telling::Batches(_) => self.seat.used(slot),
+                Telling::Batches(_) => self.table.used(slot),
                 Telling::Late => drop(self.used.insert(slot)),
                 Telling::Never => {}
             }
             return Ok(true);
         }
-        let also_nominated = self.shrink_to(self.seat.capacity() - 1, want)?;
+        let also_nominated = self.shrink_to(self.table.capacity() - 1, want)?;
         let cause = match self.shadows.remove(&page) {
             Some(then) => Cause::Refault { distance: self.evictions - then },
             None => Cause::Demand,
         };
         let newcomer = Newcomer { page: PageId(page.into()), cause, write, at_ns: self.now_ns };
-        let slot = self.seat.add(page, newcomer);
+        let slot = self.table.add(page, newcomer);
         self.slots.insert(page, slot);
         also_nominated.into_iter().for_each(|slot| self.end(slot));
         Ok(false)
@@ -95,7 +95,7 @@ impl Cache {
     /// Has room for so many pages from now on, and evicts those that are too many.
     pub fn resize(&mut self, capacity: u32) -> Result<(), Fault> {
         assert!(capacity > 0, "a memory has room for a page");
-        self.seat.resize(capacity);
+        self.table.resize(capacity);
         self.shrink_to(capacity, 1).map(drop)
     }
 
@@ -105,20 +105,20 @@ impl Cache {
         self.shadows.remove(&page);
         if let Some(slot) = self.slots.remove(&page) {
             self.used.remove(&slot);
-            self.seat.end(slot, PageId(page.into()), End::Gone);
+            self.table.end(slot, PageId(page.into()), End::Gone);
         }
     }
 
     /// Says that a page may go next, if it is there.
     pub fn cold(&mut self, page: u32) {
         if let Some(&slot) = self.slots.get(&page) {
-            self.seat.cold(slot);
+            self.table.cold(slot);
         }
     }
 
     /// Keeps a page that is there from being evicted, as long as another one may be.
     pub fn pin(&mut self, page: u32) {
-        if self.slots.contains_key(&page) && self.pinned.len() + 1 < self.seat.len() as usize {
+        if self.slots.contains_key(&page) && self.pinned.len() + 1 < self.table.len() as usize {
             self.pinned.insert(page);
         }
     }
@@ -137,20 +137,20 @@ impl Cache {
     fn shrink_to(&mut self, pages: u32, want: u32) -> Result<Vec<Slot>, Fault> {
         let mut in_vain = 0;
         let mut nominated = VecDeque::new();
-        while self.seat.len() > pages && self.pinned.len() < self.slots.len() {
-            let want = want.clamp(1, self.seat.len());
+        while self.table.len() > pages && self.pinned.len() < self.slots.len() {
+            let want = want.clamp(1, self.table.len());
             let before = self.evictions;
             let mut victims = Vec::new();
-            self.seat.nominate(want, &mut victims)?;
+            self.table.nominate(want, &mut victims)?;
             nominated.extend(victims);
-            while self.seat.len() > pages
+            while self.table.len() > pages
                 && let Some(slot) = nominated.pop_front()
             {
                 self.end(slot);
             }
             in_vain = if self.evictions > before { 0 } else { in_vain + 1 };
-            if in_vain > 4 * u64::from(self.seat.len()) {
-                return Err(self.seat.fault(Wrong::Stuck(in_vain)));
+            if in_vain > 4 * u64::from(self.table.len()) {
+                return Err(self.table.fault(Wrong::Stuck(in_vain)));
             }
         }
         Ok(nominated.into())
@@ -158,16 +158,16 @@ impl Cache {
 
     /// Evicts what was nominated, or spares it.
     fn end(&mut self, slot: Slot) {
-        let page = self.seat.holder(slot).expect("what was nominated is there");
+        let page = self.table.holder(slot).expect("what was nominated is there");
         let is_used = self.used.remove(&slot);
         if is_used {
-            self.seat.used(slot);
+            self.table.used(slot);
         }
         if is_used || self.pinned.contains(&page) {
-            self.seat.end(slot, PageId(page.into()), End::Spared);
+            self.table.end(slot, PageId(page.into()), End::Spared);
             return;
         }
-        self.seat.end(slot, PageId(page.into()), End::Evicted);
+        self.table.end(slot, PageId(page.into()), End::Evicted);
         self.slots.remove(&page);
         self.shadows.insert(page, self.evictions);
         self.evictions += 1;

@@ -142,14 +142,14 @@ fn run(policy: Box<dyn Policy>, trace: &Trace, capacity: u32, telling: Telling) 
     for (number, &step) in trace.steps.iter().enumerate() {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let was_there = take(&mut cache, step)?;
-            cache.seat().check()?;
-            cache.seat().policy().figures(&mut |_, _| ());
+            cache.table().check()?;
+            cache.table().policy().figures(&mut |_, _| ());
             Ok(was_there)
         }));
         let outcome = outcome.unwrap_or_else(|panic| {
             let message = panic.downcast_ref::<String>().map(String::as_str);
             let message = message.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
-            Err(cache.seat().fault(Wrong::Panicked(message.to_owned())))
+            Err(cache.table().fault(Wrong::Panicked(message.to_owned())))
         });
         match outcome {
             Ok(was_there) => seen.push(After { was_there, pages: cache.pages().collect() }),

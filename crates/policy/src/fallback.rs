@@ -169,7 +169,7 @@ mod tests {
         let mut cache = Cache::new(policy, 7, Telling::Batches(1));
         let misses = accesses.iter().filter(|&&page| !cache.access(page, false, 1).unwrap()).count();
         let mut fallbacks = f64::NAN;
-        cache.seat().policy().figures(&mut |name, value| {
+        cache.table().policy().figures(&mut |name, value| {
             if name == FALLBACKS {
                 fallbacks = value;
             }

@@ -61,9 +61,9 @@ mod fifo; // in order of arrival
 mod lru; // in order of use
 mod s3_fifo; // a small queue for new pages, a main one, and names of who left
 mod sieve; // in order of arrival, and a hand that spares what was used
-mod seat; // slots, uses, questions and answers: what every host needs
+mod slots; // slots, uses, questions and answers: what every host needs
 mod cache; // a bare host
-mod own; // policies that somebody brings: known by name, watched, and what becomes of those that lie
+mod user_policy; // policies that somebody brings: known by name, watched, and what becomes of those that lie
 mod fallback; // who answers wrong is helped out, and counted
 pub mod check; // the contract as a test
 
@@ -73,7 +73,9 @@ pub use fallback::{FALLBACKS, Fallback};
 pub use fifo::Fifo;
 pub use list::{Listed, Make, POLICIES};
 pub use lru::Lru;
-pub use own::{Doing, doing, doing_here, fall_back, fallbacks, find_with, is_file, loading, unloading};
 pub use s3_fifo::S3Fifo;
-pub use seat::{Call, Fault, Newcomer, Seat, Wrong};
 pub use sieve::Sieve;
+pub use slots::{Call, Fault, Newcomer, SlotTable, Wrong};
+pub use user_policy::{
+    Doing, doing, doing_here, fall_back, fallbacks, find_with, is_file, loading, unloading,
+};

@@ -16,7 +16,7 @@ pub mod policy; // every rule's value, for groups and for the machine; the profi
 mod declare; // `rules!`: a struct of rules, and a row a rule
 pub mod switch; // every mechanism and every era's rule under a name
 
-pub mod harvest; // seam 1: how accessed bits are found
+pub mod accessed; // seam 1: how accessed bits are found
 pub mod lru; // seam 2: which lists, and how generations are kept
 pub mod workingset; // seam 3: what a refault means
 pub mod balance; // seam 4: anonymous against file

@@ -7,11 +7,11 @@
 //!
 //! A name is a version with its lists, `mglru@6.12` ([`Kernel`]), or one of [`PROFILES`].
 
+use crate::accessed::AccessedBits;
 use crate::balance::{Balance, BalanceRule};
 use crate::config::{ConfigError, check_range};
 use crate::declare::rules;
 use crate::era::Lists;
-use crate::harvest::Harvest;
 use crate::kernel::Kernel;
 use crate::lru::{GenerationRules, Interface, Lru};
 use crate::readahead::ReadaheadWindow;
@@ -29,7 +29,7 @@ rules! {
     /// Rules that groups may differ in: a choice at each of the four seams, and what a reclaim call for the group does.
     GroupRules at group as GROUP {
         /// How accessed bits are found.
-        harvest: Harvest,
+        harvest: AccessedBits,
         /// How generations are kept, where [`GroupRules::lru`] says that they are.
         generations: GenerationRules,
         /// How much to take of each type.
@@ -192,7 +192,7 @@ impl GroupRules {
             (true, Interface::Linux6_12) => Policy::of("mglru@6.12").group,
             (true, Interface::Linux6_16) => Policy::of("mglru@6.16").group,
         };
-        let harvest = Harvest { look_around: other.harvest.look_around, ..self.harvest };
+        let harvest = AccessedBits { look_around: other.harvest.look_around, ..self.harvest };
         let ReclaimRules { flusher_wake, batch_tallies, v1_throttle, .. } = other.reclaim;
         let reclaim = ReclaimRules { flusher_wake, batch_tallies, v1_throttle, ..self.reclaim };
         GroupRules { harvest, generations: self.generations, reclaim, swap_room: self.swap_room, ..other }

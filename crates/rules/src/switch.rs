@@ -109,7 +109,7 @@ pub(crate) trait Part {
 /// The rows of rules that groups may differ in.
 const GROUPS: &[&[Switch]] = &[
     crate::policy::GROUP,
-    crate::harvest::HARVEST,
+    crate::accessed::ACCESSED_BITS,
     crate::lru::GENERATIONS,
     crate::lru::PASS,
     crate::reclaim::RECLAIM,

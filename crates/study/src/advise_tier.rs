@@ -16,7 +16,7 @@ mod ask; // the whole study, asked and answered
 mod nodes; // what the scenario says of its own
 mod gain; // why slower memory may gain
 mod price; // what memory costs
-mod told; // the advice as rows of tables, points of a picture and JSON
+mod table; // the advice as rows of tables, points of a picture and JSON
 mod scale; // the same at half of the scale
 mod sources; // who finds hot pages, and the knobs of each
 mod story; // the advice in sentences

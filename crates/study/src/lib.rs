@@ -47,7 +47,7 @@ pub mod result; // runs, their figures, and how those differ
 pub mod run; // one scenario, run once
 pub mod compare; // variants of a scenario side by side
 pub mod ablate; // what each mechanism is worth
-pub mod letter; // what a change helps and hurts over many scenarios
+pub mod cover_letter; // what a change helps and hurts over many scenarios
 pub mod advise_tier; // how much memory may be slower
 pub mod bench; // textbook policies over traces, without a machine
 pub mod replay; // traces under policies at sizes of memory

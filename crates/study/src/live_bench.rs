@@ -7,7 +7,7 @@
 //! Each reader has a process of its own, so that memory and CPU time are its own: threads of the page cache that read ahead or reclaim
 //! count to it.
 
-pub mod rivals; // third-party caches
+pub mod baselines; // third-party caches
 
 #[cfg(target_os = "linux")]
 mod equal; // a group with no more memory than the budget
@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::check::holds;
-use rivals::Open;
+use baselines::Open;
 
 #[cfg(target_os = "linux")]
 pub use reader::serve;
@@ -82,7 +82,7 @@ pub struct Ask {
     pub seed: u64,
     /// Third-party caches, by their names. Default: none.
     #[serde(skip)]
-    pub rivals: Vec<(&'static str, Open)>,
+    pub baselines: Vec<(&'static str, Open)>,
     /// The words of a command that calls [`serve`] with its standard streams: a process for each reader.
     #[serde(skip)]
     pub reader: Vec<OsString>,
@@ -108,7 +108,7 @@ impl Default for Ask {
             buffered: false,
             equal_memory: false,
             seed: 1,
-            rivals: Vec::new(),
+            baselines: Vec::new(),
             reader: Vec::new(),
         }
     }

@@ -243,11 +243,7 @@ impl Answer {
                 );
                 let seeds = self.extent.seeds as usize;
                 let is_whole = row.sides.iter().flatten().all(|values| values.len() == seeds);
-                holds!(
-                    is_whole,
-                    "row `{}`: a side without a value for each of {seeds} seeds",
-                    row.claim.row
-                );
+                holds!(is_whole, "row `{}`: a side without a value for each of {seeds} seeds", row.claim.row);
             }
         }
         Ok(())

@@ -281,10 +281,7 @@ impl Answer {
                 let is_all = done == *cells || ran.interrupted.is_some();
                 holds!(is_all && done <= *cells, "{cells} cells, and {done} of them have rows");
                 let of_run = cells_failed.max(cells_with_fallbacks);
-                holds!(
-                    of_run <= cells_run,
-                    "{cells_run} cells were run, and {of_run} failed or were helped"
-                );
+                holds!(of_run <= cells_run, "{cells_run} cells were run, and {of_run} failed or were helped");
             }
             Answer::Count(Counted { cells, cells_left, inputs }) => {
                 let sum: usize = inputs.iter().map(|input| input.cells).sum();

@@ -13,10 +13,10 @@ use pageout_sim::BlockCall;
 use pageout_workload::Access;
 
 use super::files::{read_lines, read_u32s};
-use super::found::Found;
 use super::kernel_trace::KernelTrace;
 use super::object::Object;
 use super::recording::{Flush, Recording, Run};
+use super::start_state::StartState;
 use crate::input::Input;
 
 /// The recorded inputs of a run, those left out that are to be.
@@ -31,7 +31,7 @@ pub(crate) struct Inputs<'a> {
     /// When each access began, since the first one did.
     pub(crate) times: Option<Vec<Nanos>>,
     /// The whole machine's allocator and LRU lists before the first access.
-    pub(crate) found: Option<Found>,
+    pub(crate) found: Option<StartState>,
     /// How long kswapd took to run, each time that it was woken.
     pub(crate) kswapd_wakes: Vec<Nanos>,
     /// What the kernel took for itself and gave back; only of a machine whose memory was found.
@@ -64,7 +64,7 @@ impl<'a> Inputs<'a> {
         let trace_wakes = trace.as_ref().filter(|_| plays_trace).map(|trace| trace.wakes);
         let trace = trace.unwrap_or_default();
         let plays_blocks = found.is_some() && recording.plays(Input::KernelAllocations);
-        let mut found = found.map(|path| Found::read(&path)).transpose()?;
+        let mut found = found.map(|path| StartState::read(&path)).transpose()?;
         if let Some(found) = &mut found {
             Input::PARTS
                 .iter()

@@ -25,7 +25,7 @@ mod files; // where a folder has what, and how it is read
 mod object; // what was accessed, and how
 mod inputs; // what a kernel was given besides accesses
 mod kernel_trace; // events of a whole machine's kernel
-mod found; // a machine before the first access, by a snapshot
+mod start_state; // a machine before the first access, by a snapshot
 mod script; // what the recording program did for each access
 mod missing; // what the simulator can't do yet
 mod rig; // a recording, played to the simulator

@@ -5,11 +5,11 @@
 
 mod balancing; // runs of memory tiering
 mod base_pages; // what a group holds besides the objects
-mod found; // a whole machine as a snapshot found it
+mod start_state; // a whole machine as a snapshot found it
 mod group; // runs of one group, by the recorded clock
 mod machine; // runs of a whole machine
 mod readahead; // runs with readahead, call by call
-mod serve; // accesses outside any machine
+mod access; // accesses outside any machine
 mod snapshot; // counters at a moment
 mod stage; // the engine before the first access
 mod writers; // runs that write to files
@@ -26,7 +26,7 @@ use pageout_sim::Stall;
 use pageout_study::Watcher;
 use pageout_workload as workload;
 
-pub(crate) use self::serve::transfer_of;
+pub(crate) use self::access::transfer_of;
 use self::stage::Stage;
 use super::account::Account;
 use super::inputs::Inputs;

@@ -6,11 +6,11 @@
 
 use super::numa::{mems_effective_show, mems_show, mems_write};
 use super::{WRITTEN, WriteError, invalid, lines};
+use crate::access::engine::Engine;
 use crate::machine::step::Step;
 use crate::memcg::{MEMORY_EVENTS, Memcg, Protection, SwapEvent, UNLIMITED};
 use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::reclaim::{Reclaimer, UserReclaim, Why};
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::units::{MemcgId, PAGE_SIZE, TaskId};
 use pageout_rules::lru::SWAPPINESS_ANON_ONLY;

@@ -2,10 +2,10 @@
 //! words, and the one that holds in brackets. And `/sys/kernel/mm/hugepages`: pools of them.
 
 use super::{WRITTEN, WriteError, invalid};
+use crate::access::engine::Engine;
 use crate::config::{HugepageDefrag, TransparentHugepage};
 use crate::kmem::PoolResize;
 use crate::machine::step::Step;
-use crate::serve::engine::Engine;
 use crate::units::TaskId;
 
 /// The words of such a file, the one that holds in brackets. The kernel begins with those who do most.

@@ -22,10 +22,10 @@
 //! [reclaim 4.12; reclaim-6.12 4.12]
 
 use super::{Errno, FileError, WriteError};
+use crate::access::engine::Engine;
 use crate::balance::TIERS;
 use crate::lru::{GenerationLists, GenerationRequest, GenerationWork, Refused, Requested, WorkStep};
 use crate::machine::step::{Served, Step};
-use crate::serve::engine::Engine;
 use crate::units::{LruType, MemcgId, NodeId, TaskId};
 use pageout_rules::lru::{Interface, SWAPPINESS_ANON_ONLY};
 use std::fmt::Write;

@@ -5,8 +5,8 @@
 
 use super::lru_gen::parse_c_integer;
 use super::{WRITTEN, WriteError, invalid};
+use crate::access::engine::Engine;
 use crate::machine::step::Step;
-use crate::serve::engine::Engine;
 use crate::units::{MemcgId, TaskId};
 use pageout_rules::lru::Lru;
 

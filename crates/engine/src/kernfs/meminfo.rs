@@ -10,9 +10,9 @@
 
 use std::fmt::Write;
 
+use crate::access::engine::Engine;
 use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::page_alloc::info::{PagesetInfo, ZoneInfo};
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::units::{MAX_BLOCK_ORDER, NodeId, PAGE_SIZE, PAGEBLOCK_ORDER};
 

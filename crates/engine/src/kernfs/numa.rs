@@ -1,10 +1,10 @@
 //! Nodes and tiers of memory as files: `cpuset.mems`, those of `/sys/devices/system/node/nodeN`, `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` and `/sys/kernel/mm/numa/demotion_enabled`.
 
 use super::{Errno, WRITTEN, WriteError, invalid, lines};
+use crate::access::engine::Engine;
 use crate::lru::Refused;
 use crate::machine::step::Step;
 use crate::memory::mempolicy::{MemPolicy, Placement};
-use crate::serve::engine::Engine;
 use crate::stat::Stat;
 use crate::units::{MemcgId, NodeId, Nodemask, TaskId};
 

@@ -1,8 +1,8 @@
 //! The kernel log of an OOM kill, line by line in its format.
 
+use crate::access::figures::Figures;
 use crate::memcg::{MemcgEvent, SwapEvent};
 use crate::oom::{Badness, OomCause, OomKill};
-use crate::serve::figures::Figures;
 use crate::units::{MmId, PAGE_SIZE, TaskId};
 use std::fmt::Write;
 

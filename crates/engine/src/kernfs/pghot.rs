@@ -2,8 +2,8 @@
 //! its own list. [tiering 3.6]
 
 use super::{WRITTEN, WriteError, invalid};
+use crate::access::engine::Engine;
 use crate::machine::step::Step;
-use crate::serve::engine::Engine;
 
 /// Sources of hot pages as the eighth posting numbers them.
 pub(super) const SOURCES: &[&str] = &["vm.pghot_record_hintfaults_enable", "vm.pghot_record_hwhints_enable"];

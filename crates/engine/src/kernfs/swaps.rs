@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::access::engine::Engine;
 use crate::config::SwapKind;
-use crate::serve::engine::Engine;
 use crate::units::{PAGE_SIZE, SwapId};
 
 /// A line a device, in the order in which they were enabled. They have no names of their own: those on block devices are

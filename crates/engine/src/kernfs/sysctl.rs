@@ -3,7 +3,7 @@
 
 use super::machine::parameter;
 use super::numa::kernel_bool;
-use crate::serve::engine::Engine;
+use crate::access::engine::Engine;
 use crate::units::NodeId;
 use pageout_rules::Values;
 

@@ -1,7 +1,7 @@
 //! Statistics of a zram device: `/sys/block/zramN/mm_stat` and `io_stat`, one line of numbers each.
 
+use crate::access::engine::Engine;
 use crate::config::SwapKind;
-use crate::serve::engine::Engine;
 use crate::swap::zram::Zram;
 use crate::units::{PAGE_SIZE, SwapId};
 

@@ -25,8 +25,8 @@
 //! fault ([`Engine::guest_fault`](crate::Engine::guest_fault)), which names call and slot.
 
 use super::{Arrival, FolioReferences, PlaceRule};
+use crate::accessed::Referenced;
 use crate::core::Core;
-use crate::harvest::Referenced;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::memory::list::{Links, NONE, UNLISTED};
@@ -84,7 +84,7 @@ impl Core {
     ) -> PlaceRule {
         match self.mm.slot_of(lruvec, pfn) {
             Some(slot) if arrival == Arrival::PutBack => {
-                self.mm.guest(lruvec).seat.end(slot, page_of(folio), End::Spared);
+                self.mm.guest(lruvec).slots.end(slot, page_of(folio), End::Spared);
             }
             _ => self.guest_add(lruvec, pfn, folio),
         }
@@ -107,14 +107,14 @@ impl Core {
             Some(distance) => Cause::Refault { distance },
             None => Cause::Demand,
         };
-        let slot = guest.seat.add(pfn.0, Newcomer { page, cause, write, at_ns });
+        let slot = guest.slots.add(pfn.0, Newcomer { page, cause, write, at_ns });
         *self.mm.memory.folios.links_mut(pfn.0) = (slot.0, NONE);
     }
 
     /// A folio leaves the lists: for good, or to come back as another arrival.
     pub(super) fn guest_unlink(&mut self, lruvec: LruvecId, pfn: Pfn, folio: &Folio) {
         let slot = self.mm.slot_of(lruvec, pfn).expect("a guest knows what is on its lists");
-        self.mm.guest(lruvec).seat.end(slot, page_of(folio), End::Gone);
+        self.mm.guest(lruvec).slots.end(slot, page_of(folio), End::Gone);
         *self.mm.memory.folios.links_mut(pfn.0) = UNLISTED;
         let (gauge, pages) = (LruList::inactive(folio.lru_type()), folio.pages() as i64);
         self.update_size(lruvec, gauge, -pages);
@@ -125,7 +125,7 @@ impl Core {
     pub(super) fn guest_cold(&mut self, pfn: Pfn) {
         let lruvec = self.mm.lruvec_of(pfn);
         let slot = self.mm.slot_of(lruvec, pfn).expect("a guest knows what is on its lists");
-        self.mm.guest(lruvec).seat.cold(slot);
+        self.mm.guest(lruvec).slots.cold(slot);
         self.out.count.list_moves(1);
         self.tell(pfn, |_| PageEvent::Placed { arrival: Arrival::Rotated, rule: PlaceRule::Rotated });
     }
@@ -153,19 +153,19 @@ impl Core {
     pub(crate) fn guest_pages(&mut self, lruvec: LruvecId) -> u64 {
         match self.guest_fault {
             Some(_) => 0,
-            None => u64::from(self.mm.guest(lruvec).seat.len()),
+            None => u64::from(self.mm.guest(lruvec).slots.len()),
         }
     }
 
     /// Has a guest nominate up to `n` pages; none where it has none, or does wrong.
     pub(crate) fn guest_nominate(&mut self, lruvec: LruvecId, n: u64) -> Option<Nominated> {
         let guest = self.mm.guest(lruvec);
-        if guest.seat.is_empty() {
+        if guest.slots.is_empty() {
             return None;
         }
         let mut slots = std::mem::take(&mut guest.nominated);
         slots.clear();
-        if let Err(fault) = guest.seat.nominate(n as u32, &mut slots) {
+        if let Err(fault) = guest.slots.nominate(n as u32, &mut slots) {
             self.note_guest_fault(lruvec, fault);
             return None;
         }
@@ -176,7 +176,7 @@ impl Core {
 
     /// A nominated page is of no use to the reclaimer.
     pub(crate) fn guest_spare(&mut self, lruvec: LruvecId, slot: Slot, page: PageId) {
-        self.mm.guest(lruvec).seat.end(slot, page, End::Spared);
+        self.mm.guest(lruvec).slots.end(slot, page, End::Spared);
         self.out.count.list_moves(1);
     }
 
@@ -185,15 +185,15 @@ impl Core {
         loop {
             let guest = self.mm.guest(lruvec);
             let mut nominated = Vec::new();
-            if guest.seat.is_empty() {
+            if guest.slots.is_empty() {
                 return;
             }
-            if let Err(fault) = guest.seat.nominate(1, &mut nominated) {
+            if let Err(fault) = guest.slots.nominate(1, &mut nominated) {
                 self.note_guest_fault(lruvec, fault);
-                nominated = self.mm.guest(lruvec).seat.iter().map(|(slot, _)| slot).collect();
+                nominated = self.mm.guest(lruvec).slots.iter().map(|(slot, _)| slot).collect();
             }
             for slot in nominated {
-                let holder = self.mm.guest(lruvec).seat.holder(slot).expect("its seat has checked that");
+                let holder = self.mm.guest(lruvec).slots.holder(slot).expect("its slots has checked that");
                 self.lru_unlink(Pfn(holder));
                 folios.push(Pfn(holder));
             }
@@ -219,13 +219,13 @@ impl State {
     fn slot_of(&self, lruvec: LruvecId, pfn: Pfn) -> Option<Slot> {
         let slot = Slot(self.memory.folios.links(pfn.0).0);
         let guest = self.lruvecs[lruvec].guest.as_ref()?;
-        (guest.seat.holder(slot) == Some(pfn.0)).then_some(slot)
+        (guest.slots.holder(slot) == Some(pfn.0)).then_some(slot)
     }
 
     /// What the guests of a group have to hear of accesses through descriptors.
     pub(super) fn guest_mark(&self, memcg: MemcgId) -> Mark {
         let mut lruvecs = self.lruvecs.nodes().map(|node| &self.lruvecs[self.lruvecs.id(memcg, node)]);
-        match lruvecs.find_map(|lruvec| lruvec.guest.as_ref()).map(|guest| guest.seat.uses()) {
+        match lruvecs.find_map(|lruvec| lruvec.guest.as_ref()).map(|guest| guest.slots.uses()) {
             Some(Uses::Each) => Mark::EveryAccess,
             Some(Uses::Late | Uses::Never) | None => Mark::Visited,
         }
@@ -269,12 +269,12 @@ impl State {
         let was_used = self.memory.has_use(pfn, UseBits::REFERENCED) || referenced.young > 0;
         self.memory.remove_use(pfn, UseBits::REFERENCED);
         let lruvec = self.lruvec_of(pfn);
-        if !was_used || self.guest(lruvec).seat.uses() == Uses::Never {
+        if !was_used || self.guest(lruvec).slots.uses() == Uses::Never {
             return FolioReferences::Reclaim;
         }
         // Single pages that a nominated huge one has become have no slot yet.
         if let Some(slot) = self.slot_of(lruvec, pfn) {
-            self.guest(lruvec).seat.used(slot);
+            self.guest(lruvec).slots.used(slot);
         }
         FolioReferences::Keep(Because::Visited { young: referenced.young })
     }
@@ -284,8 +284,8 @@ impl State {
         let Nominated { slots, mut names, files } = nominated;
         let guest = self.guest(lruvec);
         for (slot, page) in slots.iter().zip(names.drain(..)) {
-            if guest.seat.is_nominated(*slot) {
-                guest.seat.end(*slot, page, End::Evicted);
+            if guest.slots.is_nominated(*slot) {
+                guest.slots.end(*slot, page, End::Evicted);
             }
         }
         (guest.nominated, guest.names, guest.files) = (slots, names, files);
@@ -294,11 +294,11 @@ impl State {
     /// Panics unless what a guest knows is what says that it is there, and all of it fits together by its own account.
     pub(crate) fn check_guest(&self, lruvec: LruvecId) {
         let Some(guest) = &self.lruvecs[lruvec].guest else { return };
-        for (slot, holder) in guest.seat.iter() {
+        for (slot, holder) in guest.slots.iter() {
             assert_eq!(self.slot_of(lruvec, Pfn(holder)), Some(slot), "the slot of {holder}");
-            assert!(!guest.seat.is_nominated(slot), "{slot:?} is nominated, and nobody has it in hand");
+            assert!(!guest.slots.is_nominated(slot), "{slot:?} is nominated, and nobody has it in hand");
         }
-        if let Err(found) = guest.seat.policy().check() {
+        if let Err(found) = guest.slots.policy().check() {
             panic!("the guest of {}: {found}", self.memcgs.path(self.lruvecs[lruvec].memcg));
         }
     }

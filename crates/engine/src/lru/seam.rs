@@ -1,8 +1,8 @@
 //! Dispatch at the LRU seam: each question of [`crate::lru`] goes to the LRU that keeps the folio's, or the lruvec's, lists.
 
-use crate::books::Deed;
+use crate::accessed::Referenced;
+use crate::audit::Transition;
 use crate::core::Core;
-use crate::harvest::Referenced;
 use crate::lru::CountsUse;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists;
@@ -63,9 +63,9 @@ impl Core {
 
     /// Puts a folio that is on no list where its state says it belongs, and makes it isolatable.
     pub(crate) fn lru_place(&mut self, pfn: Pfn, arrival: Arrival) {
-        let books = self.open_books(Deed::Place, [pfn]);
+        let books = self.open_audit(Transition::Place, [pfn]);
         self.place(pfn, arrival);
-        self.close_books(books);
+        self.close_audit(books);
         debug_assert!(
             self.mm.memory.folios[pfn].has(FolioFlags::LRU),
             "{pfn:?} was placed, and cannot be isolated"
@@ -136,9 +136,9 @@ impl Core {
 
     /// Takes a folio off its list; the caller owns its place from now on.
     pub(crate) fn lru_unlink(&mut self, pfn: Pfn) {
-        let books = self.open_books(Deed::Unlink, [pfn]);
+        let books = self.open_audit(Transition::Unlink, [pfn]);
         self.unlink(pfn);
-        self.close_books(books);
+        self.close_audit(books);
     }
 
     #[inline(always)]

@@ -25,7 +25,7 @@
 
 use super::view::{LruvecView, LruvecViewMut};
 use super::{Arrival, FolioReferences, PlaceRule};
-use crate::harvest::Referenced;
+use crate::accessed::Referenced;
 use crate::lru::lruvec::LruList;
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
 use crate::stat::{ACTIVATE, ByType, Stat};

@@ -3,7 +3,7 @@
 //! The engine knows no time; a machine multiplies these by its cost table. What a call took is how much more it is after it.
 //!
 //! A machine asks after every call. Most units belong to what most calls never do, reclaim among them, and are marked so. Who counts one
-//! (`Meter` in `serve/out.rs`) notes that there are more of them; as long as there are not, nobody need multiply them again.
+//! (`Meter` in `access/out.rs`) notes that there are more of them; as long as there are not, nobody need multiply them again.
 
 macro_rules! often {
     ($sum:expr, rarely) => {

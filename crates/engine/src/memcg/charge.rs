@@ -4,7 +4,7 @@
 //! one. At a limit, the task that wants the page reclaims for itself: 32 pages, so that it isn't back at the limit at once.
 //! [reclaim 2.10; reclaim-6.12 2.10]
 
-use crate::books::{Deed, Paid};
+use crate::audit::{Paid, Transition};
 use crate::core::Core;
 use crate::io::{Hope, SeenWrites};
 use crate::lru::lruvec::LruList;
@@ -109,7 +109,7 @@ impl Core {
     /// Charges pages to be used at once, and for the stock what makes them `most`, where all these fit.
     #[inline]
     fn charge_pages(&mut self, memcg: MemcgId, most: u64, used: u64) -> Result<u64, MemcgId> {
-        let charges = self.open_charges(Deed::Charge, memcg);
+        let charges = self.open_charges(Transition::Charge, memcg);
         let charged = self.mm.memcgs.charge(memcg, most, used);
         let Ok(pages) = charged else {
             self.close_charges(charges, Paid::pages(0));
@@ -321,7 +321,7 @@ impl Core {
                 "a charge meets the limit of a group that it does not concern"
             );
             self.mm.memcgs.event(limited, MemcgEvent::Max);
-            let charges = self.open_charges(Deed::Charge, memcg);
+            let charges = self.open_charges(Transition::Charge, memcg);
             self.mm.memcgs.charge_beyond_limits(memcg, 1);
             self.close_charges(charges, Paid::pages(1));
             self.note_paid(memcg, 1);
@@ -331,7 +331,7 @@ impl Core {
     /// Takes one of the pages charged ahead for a group, if there is one.
     #[doc(alias = "consume_stock")]
     pub(crate) fn stock_take(&mut self, memcg: MemcgId) -> bool {
-        let charges = self.open_charges(Deed::Charge, memcg);
+        let charges = self.open_charges(Transition::Charge, memcg);
         let stock = &mut self.mm.cpus[self.by.cpu.index()].stock;
         let has = stock.memcg == memcg && stock.pages > 0;
         stock.pages -= u64::from(has);
@@ -353,7 +353,7 @@ impl Core {
     /// A CPU keeps the stock of one group only, and no more than a batch of it.
     #[doc(alias = "refill_stock")]
     pub(crate) fn stock_refill(&mut self, memcg: MemcgId, pages: u64) {
-        let charges = self.open_charges(Deed::Refill, memcg);
+        let charges = self.open_charges(Transition::Refill, memcg);
         if self.mm.cpus[self.by.cpu.index()].stock.memcg != memcg {
             self.mm.stock_drain(self.by.cpu);
         }
@@ -392,7 +392,7 @@ impl Core {
 
     /// Undoes a charge that turned out not to be needed.
     pub(crate) fn charge_cancel(&mut self, memcg: MemcgId, pages: u64) {
-        let charges = self.open_charges(Deed::Uncharge, memcg);
+        let charges = self.open_charges(Transition::Uncharge, memcg);
         match pages {
             1 => self.stock_refill(memcg, 1),
             _ => self.mm.memcgs.uncharge(memcg, pages),

@@ -12,7 +12,7 @@
 //! So usage moves in whole pages, some seven index nodes each. What was charged to a group that is removed is its parent's from
 //! then on: objects know the group that they were charged to, and the first one above it that is still there pays. [machine 7]
 
-use crate::books::{Deed, Paid};
+use crate::audit::{Paid, Transition};
 use crate::core::Core;
 use crate::memcg::stock::ByteStock;
 use crate::stat::Stat;
@@ -30,7 +30,7 @@ impl Core {
     /// Pages that were charged to a group are kernel memory.
     pub(crate) fn objcg_charged(&mut self, memcg: MemcgId, pages: u64) {
         self.assert_paid(memcg, pages);
-        let charges = self.open_charges(Deed::ChargeObject, memcg);
+        let charges = self.open_charges(Transition::ChargeObject, memcg);
         self.mm.memcgs[memcg].kmem += pages;
         let more = Paid { bytes: (pages * PAGE_SIZE) as i64, ..Paid::pages(-(pages as i64)) };
         self.close_charges(charges, more);
@@ -49,7 +49,7 @@ impl Core {
 
     pub(crate) fn objcg_uncharge_pages(&mut self, memcg: MemcgId, pages: u64) {
         if pages > 0 {
-            let charges = self.open_charges(Deed::UnchargeObject, memcg);
+            let charges = self.open_charges(Transition::UnchargeObject, memcg);
             let kmem = self.mm.memcgs[memcg].kmem;
             assert!(kmem >= pages, "{pages} pages of the kernel's are uncharged of {kmem}");
             self.mm.memcgs[memcg].kmem -= pages;
@@ -75,7 +75,7 @@ impl Core {
     /// Charges an object. Where the CPU's stock doesn't suffice, limits are passed over: who can wait makes sure that it does.
     #[doc(alias = "obj_cgroup_charge")]
     pub(crate) fn objcg_charge_now(&mut self, memcg: MemcgId, bytes: u64) {
-        let charges = self.open_charges(Deed::ChargeObject, memcg);
+        let charges = self.open_charges(Transition::ChargeObject, memcg);
         while self.objcg_stock(memcg) < bytes {
             self.charge_now(memcg);
             self.objcg_stock_page(memcg);
@@ -96,7 +96,7 @@ impl Core {
     }
 
     fn objcg_refill(&mut self, memcg: MemcgId, bytes: u64, may_uncharge: bool) {
-        let charges = self.open_charges(Deed::UnchargeObject, memcg);
+        let charges = self.open_charges(Transition::UnchargeObject, memcg);
         let mut may_uncharge = may_uncharge;
         if self.mm.cpus[self.by.cpu.index()].bytes.memcg != memcg {
             self.objcg_drain(self.by.cpu);
@@ -119,7 +119,7 @@ impl Core {
 
     /// Gives back what a CPU has charged ahead in bytes, as far as that is whole pages.
     pub(crate) fn objcg_drain(&mut self, cpu: CpuId) {
-        let charges = self.open_charges(Deed::Refill, self.mm.cpus[cpu.index()].bytes.memcg);
+        let charges = self.open_charges(Transition::Refill, self.mm.cpus[cpu.index()].bytes.memcg);
         let ByteStock { memcg, bytes } = std::mem::take(&mut self.mm.cpus[cpu.index()].bytes);
         self.mm.memcgs[memcg].kmem_rest += bytes % PAGE_SIZE;
         self.objcg_uncharge_pages(memcg, bytes / PAGE_SIZE);

@@ -16,7 +16,7 @@
 //! *Where no source says more:* `memory.min` and `memory.low` of a removed group protect nothing, since nobody is left to
 //! be protected. A shadow whose clock was that of a removed group tells nothing: the refault counts and has no consequence.
 
-use crate::books::{Deed, Paid};
+use crate::audit::{Paid, Transition};
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::memcg::Protection;
@@ -74,7 +74,7 @@ impl Core {
     /// What a group pays for kernel memory is its parent's from now on, and so are the nodes of shadows that reclaim looks for.
     #[doc(alias = "memcg_reparent_objcgs")]
     fn objcg_reparent(&mut self, memcg: MemcgId, parent: MemcgId) {
-        let charges = self.open_charges(Deed::Reparent, parent);
+        let charges = self.open_charges(Transition::Reparent, parent);
         let (pages, rest) = (self.mm.memcgs[memcg].kmem, self.mm.memcgs[memcg].kmem_rest);
         self.mm.memcgs.reparent_kmem(memcg, parent);
         self.close_charges(charges, Paid::bytes((pages * PAGE_SIZE - rest) as i64));

@@ -9,8 +9,8 @@
 //!
 //! What a node counts of its folios goes along: a folio is subtracted here, and added there, gauge by gauge.
 
+use crate::accessed::mapped_stat;
 use crate::core::Core;
-use crate::harvest::mapped_stat;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::migrate::MigrateStep;
 use crate::page_alloc::request::{Gfp, Request, Rights};

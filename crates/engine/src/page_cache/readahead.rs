@@ -17,7 +17,7 @@
 //! Folios end with the first page that is cached already; what is left of the window comes in page by page. To the lists each page is a folio of
 //! its own; which came in together its record tells ([`Folio::read_order`]), and a use of one is a use of all. Found in traces of Linux 6.18 on ext4.
 //!
-//! Mechanisms here say what to read ([`Readahead`]); `serve/read_ahead.rs` takes page after page in, as each has to be allocated
+//! Mechanisms here say what to read ([`Readahead`]); `access/read_ahead.rs` takes page after page in, as each has to be allocated
 //! and charged and may wait for reclaim. [machine 1.3 to 1.6]
 //!
 //! The mark is the kernel's PG_readahead, which is the same bit as PG_reclaim: see [`FolioFlags::RECLAIM`].

@@ -1,7 +1,7 @@
 //! klruscand: the thread that walks page tables for accessed bits, and reports pages of lower tiers that it finds young. [tiering 4]
 //!
 //! ```text
-//!   twice a second: nodes of lower tiers ─▶ groups ─▶ page tables (harvest/scan.rs): young? ─▶ remembered ─▶ enough, or all: reported
+//!   twice a second: nodes of lower tiers ─▶ groups ─▶ page tables (accessed/scan.rs): young? ─▶ remembered ─▶ enough, or all: reported
 //! ```
 //! It sees a page once a round, however often that is used, and cannot tell who used it or when: a report has the time at which it is made,
 //! and no node. So a page that takes two reports is hot after two rounds, up to a second, at best. Rounds are not made up for: one
@@ -13,8 +13,8 @@
 //! *When not to use it:* page cache that nobody maps has no accessed bits. Groups without a walk of page tables (all but those with
 //! generations, unless switched) have none that could be shared, and are passed by.
 
+use crate::accessed::{ENTRIES_PER_STEP, Scan};
 use crate::core::Core;
-use crate::harvest::{ENTRIES_PER_STEP, Scan};
 use crate::kthread::{KernelThread, ThreadStep};
 use crate::lru::lruvec::LruvecId;
 use crate::machine::step::{DelayReason, Wait};

@@ -125,12 +125,12 @@ impl Core {
     ) {
         let reach = self.mm.out_of_reach(lruvec, sc);
         let (mut taken, mut skipped, mut mapped) = ([0; 2], 0, 0);
-        let seat = &self.mm.lruvecs[lruvec].guest.as_ref().expect("the LRU is a guest").seat;
-        for pfn in nominated.slots.iter().filter_map(|&slot| seat.holder(slot)) {
+        let slots = &self.mm.lruvecs[lruvec].guest.as_ref().expect("the LRU is a guest").slots;
+        for pfn in nominated.slots.iter().filter_map(|&slot| slots.holder(slot)) {
             self.mm.memory.folios.prefetch(Pfn(pfn));
         }
         for &slot in &nominated.slots {
-            let holder = self.mm.guest(lruvec).seat.holder(slot).expect("its seat has checked that");
+            let holder = self.mm.guest(lruvec).slots.holder(slot).expect("its slots has checked that");
             let pfn = Pfn(holder);
             let folio = self.mm.memory.folios[pfn];
             let (page, pages) = (page_of(&folio), folio.pages());
@@ -144,7 +144,7 @@ impl Core {
                 mapped += pages;
             } else {
                 if self.is_telling()
-                    && let Some(why) = self.mm.guest(lruvec).seat.policy().why(slot)
+                    && let Some(why) = self.mm.guest(lruvec).slots.policy().why(slot)
                 {
                     self.tell(pfn, |_| PageEvent::Nominated { why });
                 }

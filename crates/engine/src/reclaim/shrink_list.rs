@@ -6,7 +6,7 @@
 //!
 //! What becomes of a dirty page of a file, and of one that is being written, is `pageout.rs`.
 
-use crate::books::{Deed, Paid};
+use crate::audit::{Paid, Transition};
 use crate::config::SwapKind;
 use crate::core::Core;
 use crate::lru::FolioReferences;
@@ -329,7 +329,7 @@ impl Core {
             "{pfn:?} has a slot, and gets another"
         );
         let memcg = self.mm.memory.folios[pfn].memcg;
-        let charges = self.open_charges(Deed::TakeSlot, memcg);
+        let charges = self.open_charges(Transition::TakeSlot, memcg);
         let entry = self.take_slot(memcg);
         self.close_charges(charges, Paid::slots(entry.is_some().into()));
         let Some(entry) = entry else { return false };
@@ -423,10 +423,10 @@ impl Core {
             self.start_write(pfn, entry, &mut sc.hands.plug);
             return Pageout::Clean;
         });
-        let books = self.open_books(Deed::BeginWrite, [pfn]);
+        let books = self.open_audit(Transition::BeginWrite, [pfn]);
         self.mm.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
         self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, pages);
-        self.close_books(books);
+        self.close_audit(books);
         self.start_write(pfn, entry, &mut sc.hands.plug);
         Pageout::Started
     }

@@ -9,8 +9,8 @@
 //! An LRU knows its lists and no reclaim: none of its calls leads here. A round is over when a batch of each list is; then the
 //! machine may let time pass. [reclaim 2.4 to 2.7; reclaim-6.12 2.6, 2.7]
 
+use crate::accessed::{Walk, Walked};
 use crate::core::Core;
-use crate::harvest::{Walk, Walked};
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists::{self, Ask, Deactivation, TwoListsPass, Wanted};
 use crate::lru::{GenerationsNext, GenerationsPass};

@@ -6,7 +6,7 @@
 //! counter seems to stand still and lists seem to have their old length. So active lists grow longer than live counters would
 //! let them. Measured on 6.12, this rule alone moves misses by up to 8 %. [reclaim 2.15; reclaim-6.12 2.15]
 
-use crate::books::Deed;
+use crate::audit::Transition;
 use crate::core::Core;
 use crate::lru::lruvec::{Lruvec, LruvecId};
 use crate::stat::{Stat, UPDATES_BATCH};
@@ -181,7 +181,7 @@ impl Core {
             group.updates_by_cpu.fill(0);
         }
         self.out.count.stat_flushes(subtree.len() as u64);
-        if cfg!(debug_assertions) && self.is_audited(Deed::FlushStats) {
+        if cfg!(debug_assertions) && self.is_audited(Transition::FlushStats) {
             self.mm.assert_flushed(&subtree);
         }
     }

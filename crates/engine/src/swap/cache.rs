@@ -1,6 +1,6 @@
 //! The swap cache: a folio has a slot as long as the copy there may be of use, and gives it up when it is not.
 
-use crate::books::{Deed, Paid};
+use crate::audit::{Paid, Transition};
 use crate::core::Core;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
@@ -13,7 +13,7 @@ use crate::workingset::IndexNode;
 impl Core {
     /// Puts a folio into the swap cache: it has this slot from now on.
     pub(crate) fn swap_cache_insert(&mut self, pfn: Pfn, entry: SwapEntry) {
-        let books = self.open_books(Deed::EnterSwapCache, [pfn]);
+        let books = self.open_audit(Transition::EnterSwapCache, [pfn]);
         let change = self.mm.memory.swap.cache_insert(entry, pfn);
         self.swap_index_changed(pfn, entry, change);
         let folio = &mut self.mm.memory.folios[pfn];
@@ -23,7 +23,7 @@ impl Core {
         folio.slot = entry.slot;
         self.out.count.inserted(1);
         self.swap_cache_count(pfn, 1);
-        self.close_books(books);
+        self.close_audit(books);
     }
 
     /// Takes a folio out of the swap cache; the slot keeps the data.
@@ -35,12 +35,12 @@ impl Core {
             "slot {} leads to another folio",
             entry.slot
         );
-        let books = self.open_books(Deed::LeaveSwapCache, [pfn]);
+        let books = self.open_audit(Transition::LeaveSwapCache, [pfn]);
         let change = self.mm.memory.swap.cache_remove(entry, shadow);
         self.swap_index_changed(pfn, entry, change);
         self.mm.memory.folios[pfn].clear(FolioFlags::SWAPCACHE);
         self.swap_cache_count(pfn, -1);
-        self.close_books(books);
+        self.close_audit(books);
     }
 
     fn swap_cache_count(&mut self, pfn: Pfn, sign: i64) {
@@ -63,10 +63,10 @@ impl Core {
         if self.mm.memory.folios[pfn].flags().intersects(busy) || self.mm.memory.is_slot_referenced(pfn) {
             return;
         }
-        let books = self.open_books(Deed::GiveSlotUp, [pfn]);
+        let books = self.open_audit(Transition::GiveSlotUp, [pfn]);
         self.swap_cache_give_up(pfn);
         self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
-        self.close_books(books);
+        self.close_audit(books);
         assert!(
             !self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE),
             "{pfn:?} has given its slot up, and is found by it"
@@ -102,7 +102,7 @@ impl Core {
         }
         self.zswap_invalidate(entry);
         self.zram_free(entry);
-        let charges = self.open_charges(Deed::FreeSlot, self.mm.memory.swap.memcg(entry));
+        let charges = self.open_charges(Transition::FreeSlot, self.mm.memory.swap.memcg(entry));
         let memcg = self.mm.memory.swap.free(entry, self.by.cpu);
         self.mm.memcgs.uncharge_swap(memcg);
         self.note_updates(memcg, 1);

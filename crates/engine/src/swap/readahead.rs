@@ -9,7 +9,7 @@
 //! the first fault finds it, which is a hit. A synchronous device has no use for all that: its pages come one by one, and at once.
 //! [machine 1.11]
 //!
-//! `serve/swap_ahead.rs` takes page after page in. Not as in the kernel: a device has no header, so its first slot is one like the
+//! `access/swap_ahead.rs` takes page after page in. Not as in the kernel: a device has no header, so its first slot is one like the
 //! others; and of a mapping, pages on synchronous devices are left out.
 
 use crate::config::SwapKind;

@@ -9,14 +9,14 @@ use super::tests::{first_failure, first_failure_huge};
 /// A bug to build into an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mutant {
-    /// `harvest/rmap.rs`: the entry's dirty bit isn't taken over, so that a page written since it was swapped in is dropped.
+    /// `accessed/rmap.rs`: the entry's dirty bit isn't taken over, so that a page written since it was swapped in is dropped.
     DirtyLostAtUnmap,
     /// `reclaim/shrink_list.rs`, `io.rs`: a page counts as written when its write has started. The device then writes
     /// whatever its frame holds later.
     FrameReusedBeforeWritten,
-    /// `serve/fill.rs`: a slot is given up when the read of it has started.
+    /// `access/fill.rs`: a slot is given up when the read of it has started.
     SlotFreedBeforeRead,
-    /// `serve/read_ahead.rs`: a page that is read ahead can be used before its read has ended.
+    /// `access/read_ahead.rs`: a page that is read ahead can be used before its read has ended.
     ReadaheadNotAwaited,
     /// `migrate.rs`: a folio's old frame is given up before its contents are copied.
     FrameFreedBeforeCopied,
@@ -28,7 +28,7 @@ pub(crate) enum Mutant {
     WrittenDuringCopy,
     /// `huge_memory.rs`: all pages of a huge page that becomes single ones are its first.
     SplitLeadsToFirst,
-    /// `serve/read_ahead.rs`: a page that readahead meets is dropped to be read anew, though it is dirty.
+    /// `access/read_ahead.rs`: a page that readahead meets is dropped to be read anew, though it is dirty.
     DirtyDroppedByReadahead,
     /// `page_cache.rs`: a frame goes back to the allocator twice.
     FreedTwice,

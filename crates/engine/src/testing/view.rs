@@ -1,7 +1,7 @@
 //! A view into the engine for the byte machine and the tests: where a page is, and how much reclaim could still take.
 
+use crate::access::engine::Engine;
 use crate::memory::folio::FolioFlags;
-use crate::serve::engine::Engine;
 use crate::units::{MemcgId, Pfn};
 use pageout_rules::lru::Lru;
 

@@ -12,13 +12,13 @@
 //!
 //! No file rests for that: a flush is asked for by somebody, and nobody else tries it.
 
+use crate::access::engine::Engine;
 use crate::config::ConfigError;
 use crate::core::Core;
 use crate::memory::errors::IoError;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::Entry;
 use crate::memory::unflushed::Unflushed;
-use crate::serve::engine::Engine;
 use crate::units::{FileId, ObjectId, Pfn, TaskId};
 use std::ops::Range;
 

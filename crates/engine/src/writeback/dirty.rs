@@ -15,7 +15,7 @@
 //! remembers the error for whoever asks (fsync). [machine 5.7] `writeback.failed_write=dirty` keeps the page dirty (`retry.rs`,
 //! `failing.rs`).
 
-use crate::books::Deed;
+use crate::audit::Transition;
 use crate::core::Core;
 use crate::memory::errors::IoError;
 use crate::memory::file::InodeList;
@@ -47,7 +47,7 @@ impl Core {
 
     /// Marks a clean page as dirty. `is_news`: somebody has changed it, which counts for the rates at which pages are dirtied.
     pub(super) fn make_dirty(&mut self, pfn: Pfn, is_news: bool) {
-        let books = self.open_books(Deed::Dirty, [pfn]);
+        let books = self.open_audit(Transition::Dirty, [pfn]);
         let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::DIRTY);
         // Reclaim's wish and the mark of readahead are one bit. Of a dirty page it is the wish.
@@ -94,7 +94,7 @@ impl Core {
         });
         self.mark_inode_pages(file);
         self.assert_dirty_counted(wb, file);
-        self.close_books(books);
+        self.close_audit(books);
     }
 
     /// A page of a file became dirty or clean: its wb and the nodes count it as the file does.
@@ -144,7 +144,7 @@ impl Core {
             "{pfn:?} is written while it is being written"
         );
         self.clear_dirty(pfn);
-        let books = self.open_books(Deed::BeginWrite, [pfn]);
+        let books = self.open_audit(Transition::BeginWrite, [pfn]);
         let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::WRITEBACK);
         let folio = *folio;
@@ -173,7 +173,7 @@ impl Core {
         }
         self.tell(pfn, |_| PageEvent::FileWriteBegun { reason });
         self.start_write_file(pfn, reason);
-        self.close_books(books);
+        self.close_audit(books);
         self.assert_writeback_counted();
     }
 
@@ -266,7 +266,7 @@ impl Core {
         debug_assert!(folio.has(FolioFlags::DIRTY), "{pfn:?} becomes clean, and is");
         debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} becomes clean, and is in no file");
         debug_assert!(!folio.has(FolioFlags::SWAPBACKED), "{pfn:?} becomes clean, and no device has it");
-        let books = self.open_books(Deed::Clean, [pfn]);
+        let books = self.open_audit(Transition::Clean, [pfn]);
         self.page_mkclean(pfn);
         debug_assert!(
             !self.mm.is_mapped_dirty(pfn),
@@ -282,6 +282,6 @@ impl Core {
         *of_wb -= 1;
         self.count(self.mm.lruvec_of(pfn), Stat::NrDirty, -1);
         self.assert_dirty_counted(wb, FileId(folio.owner));
-        self.close_books(books);
+        self.close_audit(books);
     }
 }

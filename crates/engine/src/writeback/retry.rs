@@ -16,11 +16,11 @@
 //! down for what they have not done. What such pages mean to writers is in `failing.rs`. syncfs tells each open file once, as a kernel does: no
 //! one file could be acknowledged there.
 
+use crate::access::engine::Engine;
 use crate::config::ConfigError;
 use crate::core::Core;
 use crate::memory::errors::{IoError, Rest};
 use crate::memory::folio::FolioFlags;
-use crate::serve::engine::Engine;
 use crate::units::{FileId, Nanos, ObjectId, Pfn, TaskId};
 use pageout_rules::writeback::FailedWrite;
 

@@ -14,7 +14,7 @@
 //! it. Its page would only be stored again, and reclaim and the worker would go round for ever.
 
 use super::{Entry, EntryId};
-use crate::books::Deed;
+use crate::audit::Transition;
 use crate::config::SwapKind;
 use crate::core::Core;
 use crate::lru::AddedFor;
@@ -111,10 +111,10 @@ impl Core {
                 written = Writeback::NoMemory;
             }
         } else {
-            let books = self.open_books(Deed::BeginWrite, [pfn]);
+            let books = self.open_audit(Transition::BeginWrite, [pfn]);
             self.mm.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
             self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, 1);
-            self.close_books(books);
+            self.close_audit(books);
             self.start_write_at_once(pfn, slot, left_behind);
             self.assert_writeback_counted();
         }

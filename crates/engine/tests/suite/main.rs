@@ -3,7 +3,7 @@
 mod readahead; // what is read before anyone asks for it, by the table of cases
 mod swap_readahead; // the same of swapped pages
 mod hits; // the fast path beside the slow one
-mod served; // frames that accesses name
+mod accesses; // frames that accesses name
 mod tlb;
 mod zones; // translations that hide accesses
 mod reserve; // what a zone keeps free
@@ -11,7 +11,7 @@ mod plug; // swap writes held back
 mod lru_gen; // the kernel files of MGLRU
 mod story; // telling changes nothing
 mod kernel_memory; // what the kernel takes for itself
-mod found; // a machine that goes on from where another was found
+mod start_state; // a machine that goes on from where another was found
 mod metadata; // bytes a page
 mod failing_device; // a device that fails beside one that works
 mod seam; // what a machine with threads asks for beside accesses

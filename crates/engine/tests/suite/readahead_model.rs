@@ -130,7 +130,7 @@ impl Naive {
 
 /// One thing that readers do.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Transition {
     /// Reads on from where the last call through this open file ended, so many half pages further.
     On {
         open: usize,
@@ -148,20 +148,20 @@ enum Deed {
 
 const FILE_PAGES: u64 = 700;
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn transition() -> impl Strategy<Value = Transition> {
     let halves = || prop_oneof![3 => Just(2u64), 3 => 1..20u64, 1 => 1..200u64, 1 => 1..900u64];
     let skip = prop_oneof![5 => Just(0i64), 1 => -40..40i64];
     let advice =
         prop_oneof![3 => Just(Advice::Normal), 1 => Just(Advice::Random), 1 => Just(Advice::Sequential)];
     prop_oneof![
         10 => (0..2usize, skip, halves(), 1..12u64)
-            .prop_map(|(open, skip, halves, calls)| Deed::On { open, skip, halves, calls }),
-        3 => (0..2usize, 0..2 * FILE_PAGES, halves()).prop_map(|(open, half, halves)| Deed::Jump { open, half, halves }),
-        1 => (0..2usize, advice).prop_map(|(open, advice)| Deed::Advise(open, advice)),
+            .prop_map(|(open, skip, halves, calls)| Transition::On { open, skip, halves, calls }),
+        3 => (0..2usize, 0..2 * FILE_PAGES, halves()).prop_map(|(open, half, halves)| Transition::Jump { open, half, halves }),
+        1 => (0..2usize, advice).prop_map(|(open, advice)| Transition::Advise(open, advice)),
     ]
 }
 
-fn play(bdi: Bdi, deeds: &[Deed]) {
+fn play(bdi: Bdi, transitions: &[Transition]) {
     let half = PAGE_SIZE / 2;
     let mut machine = Machine::new(FILE_PAGES, bdi);
     let objects = [machine.open(), machine.open()];
@@ -175,21 +175,23 @@ fn play(bdi: Bdi, deeds: &[Deed]) {
         open: vec![file; 2],
     };
     let mut positions = [0u64; 2];
-    for &deed in deeds {
+    for &transition in transitions {
         let mut read = |open: usize, from: u64, halves: u64| {
             let from = from % (FILE_PAGES * PAGE_SIZE);
             let reads = machine.read_bytes(objects[open], from, halves * half);
-            assert_eq!(reads, naive.read(open, from, halves * half), "{deed:?} from byte {from} on");
+            assert_eq!(reads, naive.read(open, from, halves * half), "{transition:?} from byte {from} on");
             naive.open[open].position.expect("a call has ended")
         };
-        match deed {
-            Deed::On { open, skip, halves, calls } => {
+        match transition {
+            Transition::On { open, skip, halves, calls } => {
                 let mut at = positions[open].saturating_add_signed(skip * half as i64);
                 (0..calls).for_each(|_| at = read(open, at, halves));
                 positions[open] = at;
             }
-            Deed::Jump { open, half: first, halves } => positions[open] = read(open, first * half, halves),
-            Deed::Advise(open, advice) => {
+            Transition::Jump { open, half: first, halves } => {
+                positions[open] = read(open, first * half, halves)
+            }
+            Transition::Advise(open, advice) => {
                 machine.engine.fadvise(machine.task, objects[open], advice).unwrap();
                 let limit = u64::from(bdi.ra_pages) * if advice == Advice::Sequential { 2 } else { 1 };
                 let state = &mut naive.open[open];
@@ -210,8 +212,8 @@ proptest! {
     fn any_readers_cause_the_reads_that_the_rules_say(
         ra_pages in prop_oneof![Just(32u32), Just(16), Just(128), 0..70u32],
         io_pages in prop_oneof![Just(320u32), Just(0), 1..100u32],
-        deeds in prop::collection::vec(deed(), 1..60),
+        transitions in prop::collection::vec(transition(), 1..60),
     ) {
-        play(Bdi { ra_pages, io_pages, large_folios: false }, &deeds);
+        play(Bdi { ra_pages, io_pages, large_folios: false }, &transitions);
     }
 }

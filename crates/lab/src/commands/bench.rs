@@ -35,7 +35,7 @@ mod linux {
     use crate::print::output;
     use crate::print::progress::Terminal;
     use crate::program;
-    use crate::rivals;
+    use crate::baselines;
     use crate::signals;
 
     /// Measures, from the options to the table.
@@ -80,7 +80,7 @@ mod linux {
             buffered: args.buffered,
             equal_memory: args.equal_memory,
             seed: args.seed,
-            rivals: rivals::all().to_vec(),
+            baselines: baselines::all().to_vec(),
             reader,
             ..Ask::default()
         })
@@ -91,7 +91,7 @@ mod linux {
         // Whoever has started this may be killed.
         let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
         let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
-        let served = live_bench::serve(&mut input, &mut output, rivals::all());
+        let served = live_bench::serve(&mut input, &mut output, baselines::all());
         Ok(served.map_err(anyhow::Error::from)?)
     }
 }

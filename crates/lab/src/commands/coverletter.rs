@@ -1,10 +1,10 @@
-//! `pageout coverletter`: what a change helps, what it hurts and what is noise over many scenarios ([`pageout_study::letter`]), as the cover letter
+//! `pageout coverletter`: what a change helps, what it hurts and what is noise over many scenarios ([`pageout_study::cover_letter`]), as the cover letter
 //! of a patch has it.
 
 pub(crate) mod args; // what can be asked
 mod text; // the letter
 
-use pageout_study::letter::{self, Answer, Ask};
+use pageout_study::cover_letter::{self, Answer, Ask};
 use pageout_study::{Error, figures};
 
 use crate::failure::{Failure, Outcome};
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CoverletterArgs) -> Outcome {
     };
     // Between two stages as well: a signal leaves what there is.
     let listening = signals::listen();
-    let answer = letter::ask(&ask, &Terminal::new(&args.options.output))?;
+    let answer = cover_letter::ask(&ask, &Terminal::new(&args.options.output))?;
     drop(listening);
     if args.options.output.is_data() {
         output::print_json(&answer)?;

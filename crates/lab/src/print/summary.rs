@@ -9,11 +9,11 @@ use pageout_study::result::caveats;
 use pageout_study::result::events::{ConditionResult, ReadResult};
 use pageout_study::result::metrics::STORY;
 use pageout_study::result::outdated::OutdatedResult;
-use pageout_study::result::own_policies::OwnPolicyResult;
 use pageout_study::result::run_result::{
     Counters, DeviceResult, KillResult, Latency, MemcgResult, PressureResult, ReadaheadResult, RunResult,
     TaskResult, ThreadResult, TiersResult, counter,
 };
+use pageout_study::result::user_policies::OwnPolicyResult;
 use pageout_study::result::writeback::WritebackResult;
 
 use crate::print::{access, figures, output, remarks, table};

@@ -29,7 +29,7 @@ const FLOORS: &[&[&str]] = &[
     &["call", "signals", "failure", "program"],
     &["print"],
     &["report", "tracing"],
-    &["own", "rivals", "cli"],
+    &["own", "baselines", "cli"],
     &["asked"],
     &["commands"],
     &["api"],

@@ -1,17 +1,17 @@
 //! A guest of an lruvec: a policy that keeps its pages instead of lists, with what the engine remembers for it.
 
 use crate::units::Pfn;
-use pageout_policy::{Listed, PageId, Seat, Slot};
+use pageout_policy::{Listed, PageId, Slot, SlotTable};
 
 /// Uses that are told to a guest together, if nothing else is told before.
 const USES_TOLD: usize = 256;
 /// Refaults that are remembered: more than wait in the batches of CPUs at a time. One whose page never came to the lists is forgotten so.
 const REFAULTS: usize = 256;
 
-/// A policy in its seat, and buffers of the batch that it has nominated.
+/// A policy in its slots, and buffers of the batch that it has nominated.
 pub struct Guest {
     /// The policy, and which frame is in which slot.
-    pub seat: Seat,
+    pub slots: SlotTable,
     /// What it has nominated.
     pub nominated: Vec<Slot>,
     /// Of what was nominated: the names of its pages.
@@ -31,7 +31,7 @@ impl Guest {
     pub fn new(listed: &Listed, seed: u64, pages: u64) -> Guest {
         let capacity = u32::try_from(pages).unwrap_or(u32::MAX);
         Guest {
-            seat: Seat::new((listed.make)(seed), capacity, USES_TOLD),
+            slots: SlotTable::new((listed.make)(seed), capacity, USES_TOLD),
             nominated: Vec::new(),
             names: Vec::new(),
             files: Vec::new(),
@@ -44,13 +44,13 @@ impl Guest {
     /// There may be so many pages, as far as the node has them.
     pub fn resize(&mut self, limit: u64) {
         let room = limit.min(self.pages).max(1);
-        self.seat.resize(u32::try_from(room).unwrap_or(u32::MAX));
+        self.slots.resize(u32::try_from(room).unwrap_or(u32::MAX));
     }
 
     /// A page was used; whether it is another one than last time.
     #[inline]
     pub fn used(&mut self, slot: Slot) -> bool {
-        self.seat.used(slot);
+        self.slots.used(slot);
         self.last_used.replace(slot) != Some(slot)
     }
 

@@ -1,7 +1,7 @@
 //! The lists of one memcg on one node, with the costs, ages and statistics that belong to them. [reclaim 1.4]
 
+use crate::accessed::TableWalkState;
 use crate::balance::Feedback;
-use crate::harvest::TableWalkState;
 use crate::lru::GenerationLists;
 use crate::lru::guest::Guest;
 use crate::memory::list::List;

@@ -12,7 +12,7 @@ use crate::numa_balancing::{MmScan, VmaScan};
 use crate::swap::contents::Compressibility;
 use crate::swap::window::SwapWindow;
 use crate::units::{FileId, MemcgId, OpenFileId};
-use pageout_rules::harvest::Recency;
+use pageout_rules::accessed::Recency;
 use std::ops::Range;
 
 /// A task's advice on how it will access a mapping (madvise) or an open file (fadvise).

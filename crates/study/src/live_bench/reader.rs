@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::rivals::Open;
+use super::baselines::Open;
 use super::subject::{PAGE, mark};
 use super::ways::{Brought, Mmap, Ours, Plain, Pread, Uring, Way};
 use super::{OURS, Round};
@@ -45,8 +45,12 @@ pub(super) struct Task {
 }
 
 /// Does what `input` says, to its end, and answers to `output`. Errors: an answer can't be written.
-pub fn serve(input: &mut impl BufRead, output: &mut impl Write, rivals: &[(&str, Open)]) -> io::Result<()> {
-    match obey(input, output, rivals) {
+pub fn serve(
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+    baselines: &[(&str, Open)],
+) -> io::Result<()> {
+    match obey(input, output, baselines) {
         Err(error) => say(output, &json!({ "error": told(&error) })),
         Ok(()) => Ok(()),
     }
@@ -57,7 +61,7 @@ fn say(output: &mut impl Write, value: &Value) -> io::Result<()> {
     output.flush()
 }
 
-fn obey(input: &mut impl BufRead, output: &mut impl Write, rivals: &[(&str, Open)]) -> io::Result<()> {
+fn obey(input: &mut impl BufRead, output: &mut impl Write, baselines: &[(&str, Open)]) -> io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line)?;
     let task: Task = serde_json::from_str(&line).map_err(|error| {
@@ -76,7 +80,7 @@ fn obey(input: &mut impl BufRead, output: &mut impl Write, rivals: &[(&str, Open
         "direct" => here.follow(Pread::direct(&task.path)?),
         "io_uring" => here.follow(Uring::new(&task.path)?),
         "memcpy" => here.follow(Plain::new(&task)?),
-        _ => here.follow(Brought::new(task.clone(), rivals)?),
+        _ => here.follow(Brought::new(task.clone(), baselines)?),
     }
 }
 

@@ -34,8 +34,8 @@ pub(super) struct Wanted {
 
 /// Who is asked for. Errors: a name is not known, or makes no sense here.
 pub(super) fn wanted(ask: &Ask) -> Result<Wanted, Error> {
-    let rivals = ask.rivals.iter().map(|(name, _)| *name);
-    let known: Vec<&str> = WAYS.into_iter().filter(|way| *way != OURS).chain(rivals).collect();
+    let baselines = ask.baselines.iter().map(|(name, _)| *name);
+    let known: Vec<&str> = WAYS.into_iter().filter(|way| *way != OURS).chain(baselines).collect();
     let is_said = !ask.beside.is_empty();
     let mut wanted: Vec<String> = Vec::new();
     for name in &ask.beside {

@@ -10,8 +10,8 @@ use rustix::fs::{Advice, OFlags, fadvise};
 use serde_json::{Value, json};
 
 use super::OURS;
+use super::baselines::{Baseline, Open as OpenRival};
 use super::reader::Task;
-use super::rivals::{Open as OpenRival, Rival};
 use super::subject::PAGE;
 use crate::{Error, told};
 
@@ -279,12 +279,12 @@ impl Way for Plain {
 pub(super) struct Brought {
     open: OpenRival,
     task: Task,
-    cache: Box<dyn Rival>,
+    cache: Box<dyn Baseline>,
 }
 
 impl Brought {
-    pub(super) fn new(task: Task, rivals: &[(&str, OpenRival)]) -> io::Result<Brought> {
-        let found = rivals.iter().find(|(name, _)| *name == task.way).map(|(_, open)| *open);
+    pub(super) fn new(task: Task, baselines: &[(&str, OpenRival)]) -> io::Result<Brought> {
+        let found = baselines.iter().find(|(name, _)| *name == task.way).map(|(_, open)| *open);
         let open = found.ok_or_else(|| io::Error::other(format!("nobody here is called {}", task.way)))?;
         let cache = open(&task.path, task.budget)?;
         Ok(Brought { open, task, cache })

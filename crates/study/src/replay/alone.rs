@@ -185,10 +185,7 @@ impl Alone {
             holds!(counted == accesses, "{of}: {accesses} accesses, and {counted} were counted");
             let hits: u64 = result.tasks.iter().map(|task| task.hits).sum();
             let misses = figures.misses;
-            holds!(
-                hits + misses == accesses,
-                "{of}: {hits} hits and {misses} misses of {accesses} accesses"
-            );
+            holds!(hits + misses == accesses, "{of}: {hits} hits and {misses} misses of {accesses} accesses");
         }
         Ok(())
     }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use crate::error::Failed;
 use crate::figures;
-use crate::result::own_policies;
 use crate::result::run_result::{RunResult, TaskResult, counter};
+use crate::result::user_policies;
 use crate::result::variants::Runs;
 
 /// A size of memory with its run.
@@ -84,7 +84,7 @@ impl Figures {
             end_ns: result.end_ns,
             reclaim_p99_ns: result.reclaim.p99_ns,
             open_loop: OpenLoop::of(result),
-            own: own_policies::named(&result.own_policies),
+            own: user_policies::named(&result.own_policies),
         }
     }
 }

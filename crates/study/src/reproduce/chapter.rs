@@ -212,11 +212,7 @@ impl Levels {
             }
             Levels::BySide(levels) => {
                 let unknown = levels.keys().find(|name| !sides.iter().any(|side| side.name == **name));
-                holds!(
-                    unknown.is_none(),
-                    "there is no side called `{}`",
-                    unknown.map_or("", String::as_str)
-                );
+                holds!(unknown.is_none(), "there is no side called `{}`", unknown.map_or("", String::as_str));
             }
         }
         Ok(())

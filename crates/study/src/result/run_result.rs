@@ -14,8 +14,8 @@ use crate::result::access::{AccessResult, of_copies, shared_name};
 use crate::result::events::{ConditionResult, ReadResult, ThinnedResult, WriteResult};
 use crate::result::notes::{self, Note};
 use crate::result::outdated::{self, OutdatedResult};
-use crate::result::own_policies::{self, OwnPolicyResult};
 use crate::result::trail::Trail;
+use crate::result::user_policies::{self, OwnPolicyResult};
 use crate::result::writeback::WritebackResult;
 
 /// The figures of one run. Times are in simulated nanoseconds.
@@ -609,7 +609,7 @@ impl RunResult {
             accesses: report.accesses,
             copies: of_copies(&report.tasks),
             memcgs,
-            own_policies: own_policies::of(machine.engine()),
+            own_policies: user_policies::of(machine.engine()),
             percentages: scenario.percentages(),
             readahead: ReadaheadResult {
                 read_ahead_kb: scenario

@@ -22,7 +22,7 @@ use pageout_sim::cost::Costs;
 
 use super::super::object::{Kind, Object};
 use super::super::recording::Window;
-use super::serve::{serve, serve_step};
+use super::access::{serve, serve_step};
 use super::snapshot::Snapshot;
 use super::{Playable, Played, Unplayable, Unrecorded};
 

@@ -16,7 +16,7 @@ use super::super::object::{Kind, Object};
 use super::super::recording::{BaseKind, BasePage, Run};
 use super::super::script::Flags;
 use super::Unplayable;
-use super::serve::serve;
+use super::access::serve;
 use super::stage::Stage;
 
 /// The base pages of a run, in the order in which they are charged: those that are known, or what runs of its kind hold. See the head

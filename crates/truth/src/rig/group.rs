@@ -27,7 +27,7 @@ use pageout_workload as workload;
 
 use super::super::answers::REMOVED;
 use super::super::script::Script;
-use super::serve::serve;
+use super::access::serve;
 use super::snapshot::Snapshot;
 use super::stage::Stage;
 use super::{Playable, Played, Told, Unplayable, Unrecorded, writers};

@@ -25,11 +25,11 @@ use pageout_workload as workload;
 use super::super::object::{Kind, Object};
 use super::super::recording::{Run, StartState, Window};
 use super::super::script::Script;
-use super::found;
+use super::access::serve;
 use super::group::instant_disk;
-use super::serve::serve;
 use super::snapshot::Snapshot;
 use super::stage::{fault_around_bytes, file_pages, first_flags, has_kmem, ra_pages};
+use super::start_state;
 use super::{OfMachine, Playable, Played, Unplayable, Unrecorded};
 
 /// The marks of the recording machine, where a run doesn't tell: `min_free_kbytes` that gives 331, 413 and 495 pages.
@@ -173,7 +173,7 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
     if let Some(found) = found {
         let of_programs =
             programs.iter().zip(&tasks).map(|(program, &(task, _))| (task, own_memory(program)));
-        found::restore(&mut engine, found, others, &of_programs.collect::<Vec<_>>())?;
+        start_state::restore(&mut engine, found, others, &of_programs.collect::<Vec<_>>())?;
         for (at, &(task, _)) in tasks.iter().enumerate() {
             engine.set_cpu(task, CpuId(at as u16 % run.cpus));
         }

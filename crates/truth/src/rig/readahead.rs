@@ -10,7 +10,7 @@ use super::super::answers::REMOVED;
 use super::super::object::{Kind, Object};
 use super::super::reads::Reads;
 use super::super::recording::Flush;
-use super::serve::serve_step;
+use super::access::serve_step;
 use super::snapshot::Snapshot;
 use super::stage::Stage;
 use super::{Playable, Played, Told, Unplayable, Unrecorded};

@@ -17,8 +17,8 @@ use pageout_sim::cost::Channel;
 use super::super::object::{Kind, Object};
 use super::super::recording::Run;
 use super::super::script::Flags;
+use super::access::serve;
 use super::base_pages;
-use super::serve::serve;
 use super::{Playable, Unplayable, Unrecorded};
 
 const GROUP: &str = "job";

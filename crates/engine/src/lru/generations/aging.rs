@@ -2,12 +2,12 @@
 //!
 //! Eviction asks for it when old pages run low: by sizes in 6.12, from 6.16 on whenever the window has room. No timer asks:
 //! the age of pages matters only to someone who has to choose among them. The walk of page tables comes first
-//! (`harvest/walk.rs`). It runs in steps, so that other tasks get their turn. Whoever ends it opens the generation.
+//! (`accessed/walk.rs`). It runs in steps, so that other tasks get their turn. Whoever ends it opens the generation.
 //! [reclaim 4.4; reclaim-6.12 4.4]
 
+use crate::accessed::{Walk, Walked};
 use crate::balance::keep_in_step;
 use crate::core::Core;
-use crate::harvest::{Walk, Walked};
 use crate::lru::CountsUse;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::memory::list::List;

@@ -10,9 +10,9 @@
 //! `lru/pass.rs` of the rules. [reclaim 4.9; reclaim-6.12 4.9; mglru-2026 2.1 to 2.5]
 
 use super::{Aging, GenerationLists, Place};
+use crate::accessed::Referenced;
 use crate::balance::{CheaperType, RefTierLimit, TIERS, TypeReason};
 use crate::core::Core;
-use crate::harvest::Referenced;
 use crate::lru::CountsUse;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::{Arrival, FolioReferences};

@@ -1,6 +1,6 @@
 //! Which generation a folio belongs to, and its moves from one to another. [reclaim 4.1, 4.3]
 
-use crate::books::Deed;
+use crate::audit::Transition;
 use crate::core::Core;
 use crate::lru::CountsUse;
 use crate::lru::generations::{AccessBy, GenerationLists, Place};
@@ -39,13 +39,13 @@ impl Core {
 
     /// Puts a folio that is on no list at the head of a generation, whatever its bits say.
     pub(in crate::lru) fn generations_place_in(&mut self, lruvec: LruvecId, pfn: Pfn, seq: u64) {
-        let books = self.open_books(Deed::Place, [pfn]);
+        let books = self.open_audit(Transition::Place, [pfn]);
         self.mm.memory.folios[pfn].set(FolioFlags::LRU);
         self.mm.memory.places.populate(pfn);
         let slot = self.mm.generations(lruvec).slot(seq);
         self.generation_list_add(lruvec, pfn, slot, false);
         self.generation_count(lruvec, pfn, slot, 1);
-        self.close_books(books);
+        self.close_audit(books);
     }
 
     /// Links a folio into the list of a generation, and notes the generation in its record.
@@ -116,11 +116,11 @@ impl Core {
         if old == slot {
             return false;
         }
-        let books = self.open_books(Deed::ChangeGeneration, [pfn]);
+        let books = self.open_audit(Transition::ChangeGeneration, [pfn]);
         self.generation_count(lruvec, pfn, old, -1);
         self.mm.memory.places[pfn].generation = slot as u8 + 1;
         self.generation_count(lruvec, pfn, slot, 1);
-        self.close_books(books);
+        self.close_audit(books);
         true
     }
 

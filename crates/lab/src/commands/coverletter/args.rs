@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use pageout_sim::scenario::keys::KEYS;
-use pageout_study::letter::Repeat;
+use pageout_study::cover_letter::Repeat;
 use pageout_study::scenario::source::Setting;
 use pageout_study::scenario::switches::{Knob, Turn};
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use pageout_study::letter::gather::{GROUPS, Why};
-use pageout_study::letter::judge::{self, GeometricMean, Judged, Row, Says};
-use pageout_study::letter::{Answer, NARROW_PERCENT, Repeat, groups};
+use pageout_study::cover_letter::gather::{GROUPS, Why};
+use pageout_study::cover_letter::judge::{self, GeometricMean, Judged, Row, Says};
+use pageout_study::cover_letter::{Answer, NARROW_PERCENT, Repeat, groups};
 use pageout_study::result::effect::capitalised;
 use pageout_study::result::metrics::Unit;
 

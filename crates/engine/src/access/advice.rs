@@ -1,0 +1,228 @@
+//! System calls by which user space speaks of its memory: mlock, munmap, madvise, fadvise, and pins. [machine 1.8, 6]
+
+use crate::access::engine::Engine;
+use crate::access::hits::Object;
+use crate::config::ConfigError;
+use crate::core::Core;
+use crate::machine::step::{Served, Step};
+use crate::memory::folio::FolioFlags;
+use crate::memory::mm::Advice;
+use crate::memory::table::{Entry, Word};
+use crate::units::{FileId, MmId, ObjectId, Pfn, TaskId};
+use std::ops::Range;
+
+impl Engine {
+    /// Locks a mapping into memory: its pages, those present and those to come, are out of reclaim's reach.
+    pub fn mlock(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
+        let (mm, vma) = self.mapping(task, object)?;
+        self.core.mm.memory.mm_mut(mm).vmas[vma].locked = true;
+        for pfn in self.present(mm, vma) {
+            self.core.mlock_folio(pfn);
+        }
+        Ok(())
+    }
+
+    /// Takes [`Engine::mlock`] back. A page that another locked mapping shows stays locked.
+    pub fn munlock(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
+        let (mm, vma) = self.mapping(task, object)?;
+        self.core.mm.memory.mm_mut(mm).vmas[vma].locked = false;
+        for pfn in self.present(mm, vma) {
+            self.core.munlock_folio(pfn);
+        }
+        Ok(())
+    }
+
+    /// Removes a mapping. Accesses to it fail from now on, those of other threads too; none may be in the middle of one.
+    pub fn munmap(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
+        self.enter(task);
+        let (mm_id, vma_at) = self.mapping(task, object)?;
+        self.core.munmap(mm_id, vma_at);
+        for object in self.tasks.iter_mut().flat_map(|task| &mut task.objects) {
+            if let Object::Mapping { mm, vma, pages, .. } = object
+                && (*mm, *vma) == (mm_id, vma_at)
+            {
+                *pages = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// `madvise(MADV_COLD)` on a page of a mapping: it is not expected to be used soon.
+    pub fn madvise_cold(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
+        self.with_single(task, object, page, |core, pfn, _| core.lru_deactivate(pfn))
+    }
+
+    /// `madvise(MADV_FREE)` on a page of an anonymous mapping: its contents may be forgotten unless it is written again.
+    pub fn madvise_free(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
+        self.with_single(task, object, page, |core, pfn, word| {
+            if !core.mm.memory.folios[pfn].has(FolioFlags::ANON) {
+                return;
+            }
+            if core.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
+                core.free_swap(pfn);
+                if core.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
+                    // The slot is being written and may end up with older contents than the page has: those are neither
+                    // forgotten nor kept.
+                    return;
+                }
+            }
+            // From here on, a dirty bit means that it was written after this call.
+            word.clear_dirty();
+            word.clear_young();
+            core.mm.memory.folios[pfn].clear(FolioFlags::DIRTY);
+            core.lru_lazyfree(pfn);
+        })
+    }
+
+    /// `posix_fadvise` on an open file, through any object made from it: how it will be read. Of mappings
+    /// made from it, [`Advice::NoReuse`] takes the recency, and the window is theirs, too. [machine 1.8]
+    pub fn fadvise(&mut self, task: TaskId, object: ObjectId, advice: Advice) -> Result<(), ConfigError> {
+        let open = self.open_file_of(task, object)?;
+        let open = &mut self.core.mm.memory.open_files[open.index()];
+        let ra_pages = u64::from(self.core.mm.memory.files[open.file.index()].bdi.ra_pages);
+        match advice {
+            Advice::Normal => (open.ra_pages, open.random, open.no_reuse) = (ra_pages, false, false),
+            Advice::Sequential => (open.ra_pages, open.random) = (2 * ra_pages, false),
+            Advice::Random => open.random = true,
+            Advice::NoReuse => open.no_reuse = true,
+        }
+        Ok(())
+    }
+
+    /// Reads pages of an open file ahead: `posix_fadvise(POSIX_FADV_WILLNEED)`, `madvise(MADV_WILLNEED)`, readahead(2). The task waits
+    /// for none of them, but for memory it may. However many are asked for, only as many are read as the device takes in a
+    /// request, or as the window holds. The first [`Step::Done`] says [`Served::Advised`]. [machine 1.6, 1.8]
+    pub fn readahead(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        page: u64,
+        pages: u64,
+    ) -> Result<Step, ConfigError> {
+        self.enter(task);
+        self.assert_idle(task);
+        let open = self.open_file_of(task, object)?;
+        let file = self.core.mm.memory.open_files[open.index()].file;
+        if self.core.mm.memory.file(file).is_tmpfs() {
+            // What is not in memory is in swap, which is read when it is wanted.
+            return Ok(Step::Done(Served::Advised));
+        }
+        let readahead = self.core.mm.force_readahead(open, page, pages);
+        self.tasks[task.index()].attempt.begin_advice(object, readahead);
+        Ok(self.current(task).attempt())
+    }
+
+    /// `fadvise(POSIX_FADV_DONTNEED)` on a page of a file: dropped at once if nothing uses it, else sent to the cold end.
+    pub fn fadvise_dontneed(&mut self, task: TaskId, file: FileId, page: u64) -> Result<(), ConfigError> {
+        self.enter(task);
+        let cached = self.core.mm.memory.files.get(file.index());
+        let cached = cached.ok_or_else(|| ConfigError::Unknown(format!("file {}", file.0)))?;
+        if page >= cached.pages() {
+            return Err(ConfigError::Unknown(format!("page {page} in {}", cached.name)));
+        }
+        let Entry::Present(pfn) = cached.index.word(page).decode() else { return Ok(()) };
+        self.core.invalidate_folio(pfn);
+        Ok(())
+    }
+
+    /// Somebody whom the engine does not have takes these pages of an open or mapped file, in reclaim for all of memory: DAMON, or kswapd of a
+    /// machine of which this is a part. They leave their shadows. What is dirty, in transfer or in somebody's hands stays. The task only says where.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn evict(&mut self, task: TaskId, object: ObjectId, pages: Range<u64>) -> Result<Step, ConfigError> {
+        let file = self.file_to_truncate(task, object)?;
+        let of = self.core.mm.memory.file(file);
+        if pages.is_empty() || pages.end > of.pages() {
+            return Err(ConfigError::Unknown(format!("pages {pages:?} in {}", of.name)));
+        }
+        for page in pages {
+            if let Entry::Present(pfn) = self.core.mm.memory.file(file).index.word(page).decode() {
+                self.core.evict_folio(pfn);
+            }
+        }
+        Ok(Step::Done(Served::Truncated))
+    }
+
+    /// Memory takes the inode of an open or mapped file back, as a shrinker of slabs does, and the file keeps its name: what was remembered of
+    /// its evicted pages goes. An inode that has pages stays, and nothing happens. The task only says where.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn inode_reclaim(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
+        let file = self.file_to_truncate(task, object)?;
+        let index = &self.core.mm.memory.file(file).index;
+        if index.iter().all(|(_, word)| word.is_shadow()) {
+            let shadows: Vec<u64> = index.iter().map(|(page, _)| page).collect();
+            shadows.into_iter().for_each(|page| self.core.index_forget(file, page));
+        }
+        Ok(Step::Done(Served::Truncated))
+    }
+
+    /// Clears the accessed bit of a page of a mapping, as idle page tracking does for a user who wants to know what is in use:
+    /// reclaim won't know of accesses before this one. A huge page has one such bit for all of its pages.
+    pub fn mark_idle(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
+        let (mm, page) = self.address(task, object, page)?;
+        if self.core.mm.memory.mm(mm).table.word(page).is_present() {
+            self.core.mm.memory.mm_mut(mm).table.clear_entry_young(page);
+        }
+        Ok(())
+    }
+
+    /// Pins a resident page of a file, as a busy buffer or a device does: reclaim finds it in use each time. False if it
+    /// isn't resident.
+    pub fn pin(&mut self, file: FileId, page: u64) -> bool {
+        let resident = self.core.mm.memory.file(file).index.word(page);
+        if let Entry::Present(pfn) = resident.decode() {
+            self.core.mm.memory.folios[pfn].set(FolioFlags::PINNED);
+        }
+        resident.is_present()
+    }
+
+    /// Takes advice on a page that is there. It is about that page alone, so a huge page that it is part of becomes single ones first; where
+    /// that can't be, nobody follows the advice.
+    fn with_single(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        page: u64,
+        advise: impl FnOnce(&mut Core, Pfn, &mut Word),
+    ) -> Result<(), ConfigError> {
+        let (mm, page) = self.address(task, object, page)?;
+        if !self.core.split_huge_at(mm, page) {
+            return Ok(());
+        }
+        let mut word = self.core.mm.memory.mm(mm).table.word(page);
+        if word.is_present() && !word.is_zero_page() {
+            advise(&mut self.core, word.pfn(), &mut word);
+            self.core.mm.memory.mm_mut(mm).table.replace(page, word);
+        }
+        Ok(())
+    }
+
+    /// Where a page of a mapping is in its address space.
+    fn address(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(MmId, u64), ConfigError> {
+        self.enter(task);
+        let (mm, vma) = self.mapping(task, object)?;
+        let vma = &self.core.mm.memory.mm(mm).vmas[vma];
+        if page >= vma.pages {
+            return Err(ConfigError::Unknown(format!("page {page} in a mapping of {} pages", vma.pages)));
+        }
+        Ok((mm, vma.start + page))
+    }
+
+    pub(super) fn mapping(&self, task: TaskId, object: ObjectId) -> Result<(MmId, usize), ConfigError> {
+        match self.tasks[task.index()].objects.get(object.index()) {
+            Some(&Object::Mapping { mm, vma, .. }) if self.core.mm.memory.mm(mm).vmas[vma].mapped => {
+                Ok((mm, vma))
+            }
+            _ => Err(ConfigError::Unknown(format!("mapping {} of task {}", object.0, task.0))),
+        }
+    }
+
+    /// Folios that a mapping shows.
+    fn present(&self, mm: MmId, vma: usize) -> Vec<Pfn> {
+        let mm = self.core.mm.memory.mm(mm);
+        let vma = &mm.vmas[vma];
+        let words = (vma.start..vma.start + vma.pages).map(|page| mm.table.word(page));
+        words.filter(|word| word.is_present() && !word.is_zero_page()).map(Word::pfn).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! [`EngineBuilder`]: the hardware of a machine, which is there before anything runs: memory and CPUs by its [`Config`], devices that files
+//! and swap are on. Groups, files, processes and tasks come and go later: they are the [`Engine`]'s.
+
+use crate::access::engine::{Engine, TABLE_PAGES_MAX};
+use crate::config::{Config, ConfigError, SwapSpec, check_range};
+use crate::core::Core;
+use crate::machine::gate::FrameGate;
+use crate::machine::op::FullPlug;
+use crate::memory::room::check_room;
+use crate::swap::SwapDevice;
+use crate::swap::contents::Compressibility;
+use crate::swap::zram::Zram;
+use crate::units::{BdiId, SwapId};
+use crate::writeback::BdiLimits;
+use std::ops::Range;
+
+/// The highest priority that a swap device can be given.
+const SWAP_PRIORITY_MAX: u16 = 32_767;
+
+/// A machine that is being put together.
+pub struct EngineBuilder {
+    core: Core,
+}
+
+impl EngineBuilder {
+    /// A machine without devices.
+    pub(super) fn new(config: Config) -> Result<EngineBuilder, ConfigError> {
+        Ok(EngineBuilder { core: Core::new(config)? })
+    }
+
+    /// The machine, with nothing in it but the root group.
+    pub fn build(self) -> Engine {
+        Engine::of(self.core)
+    }
+
+    /// Makes a device known that regular files live on, with the thread that writes them back. `name` tells the threads apart.
+    pub fn bdi_register(&mut self, name: &str) -> Result<BdiId, ConfigError> {
+        self.core.bdi_register_checked(name)
+    }
+
+    /// Sets how much of what may be dirty may be a device's.
+    pub fn bdi_set_limits(&mut self, bdi: BdiId, limits: BdiLimits) -> Result<(), ConfigError> {
+        if bdi.index() >= self.core.writeback.bdis() {
+            return Err(ConfigError::Unknown(format!("backing device {}", bdi.0)));
+        }
+        check_range("max_ratio", limits.max_ratio.into(), 0, 100)?;
+        check_range("min_ratio", limits.min_ratio.into(), 0, limits.max_ratio.into())?;
+        self.core.writeback.set_bdi_limits(bdi, limits);
+        Ok(())
+    }
+
+    /// Enables a swap device below all those that were enabled so before: such devices are used in their order.
+    pub fn swap_on(&mut self, spec: SwapSpec) -> Result<SwapId, ConfigError> {
+        self.swap_on_at(spec, None)
+    }
+
+    /// Enables a swap device of a given priority, from 0 to 32767: the highest is used first, equal ones in turn. `None`: below all
+    /// others that were given none, and all that were given one.
+    pub fn swap_on_at(&mut self, spec: SwapSpec, priority: Option<u16>) -> Result<SwapId, ConfigError> {
+        if let Some(priority) = priority {
+            check_range("priority of a swap device", priority.into(), 0, u64::from(SWAP_PRIORITY_MAX))?;
+        }
+        check_range("pages of a swap device", spec.pages, 1, TABLE_PAGES_MAX)?;
+        check_room("a swap device", spec.pages, SwapDevice::bytes_for(spec.pages))?;
+        check_range("swap devices", self.core.mm.memory.swap.devices() as u64 + 1, 1, 32)?;
+        Ok(self.core.mm.memory.swap.add(spec, priority))
+    }
+
+    /// Says that a swap device has to seek: readahead then goes by what lies together there.
+    pub fn swap_rotational(&mut self, swap: SwapId) -> Result<(), ConfigError> {
+        if swap.index() >= self.core.mm.memory.swap.devices() {
+            return Err(ConfigError::Unknown(format!("swap device {}", swap.0)));
+        }
+        self.core.mm.memory.swap.set_rotational(swap);
+        Ok(())
+    }
+
+    /// Says how well pages compress on the way to a swap device, where their region doesn't say it.
+    pub fn swap_compressibility(
+        &mut self,
+        swap: SwapId,
+        compressibility: Compressibility,
+    ) -> Result<(), ConfigError> {
+        compressibility.check()?;
+        let device = self.core.mm.memory.swap.device_mut(swap);
+        let device = device.ok_or_else(|| ConfigError::Unknown(format!("swap device {}", swap.0)))?;
+        device.compressibility = compressibility;
+        Ok(())
+    }
+
+    /// Limits the memory that a synchronous swap device takes, in pages (`mem_limit`); `None` for no limit.
+    pub fn zram_limit(&mut self, swap: SwapId, pages: Option<u64>) -> Result<(), ConfigError> {
+        self.zram_mut(swap)?.limit = pages;
+        Ok(())
+    }
+
+    /// Has the machine asked what becomes of a full plug, which is submitted in the middle of a batch. Without this, no write ends
+    /// before its batch: a batch takes microseconds, a device longer.
+    pub fn set_full_plug(&mut self, full_plug: FullPlug) {
+        self.core.full_plug = Some(full_plug);
+    }
+
+    /// The numbers of each node's frames, node by node. Between two nodes may be numbers that no frame has.
+    pub fn frames(&self) -> Vec<Range<u32>> {
+        let zones = &self.core.mm.memory.zones;
+        let of_node = |node| {
+            let of_node = zones.of_node(node).iter().map(|zone| zone.start..zone.end());
+            of_node.reduce(|all, zone| all.start.min(zone.start)..all.end.max(zone.end)).unwrap_or(0..0)
+        };
+        zones.nodes().map(of_node).collect()
+    }
+
+    /// Has the machine asked before a page is taken from whoever may look at it: some may of whom the engine knows nothing. Without this,
+    /// nobody does.
+    pub fn set_frame_gate(&mut self, gate: Box<dyn FrameGate>) {
+        self.core.gate = Some(gate);
+    }
+
+    fn zram_mut(&mut self, swap: SwapId) -> Result<&mut Zram, ConfigError> {
+        let zram = self.core.mm.memory.swap.zram_mut(swap);
+        zram.ok_or_else(|| ConfigError::Unknown(format!("compressed swap device {}", swap.0)))
+    }
+}

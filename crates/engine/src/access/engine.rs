@@ -1,0 +1,363 @@
+//! [`Engine`], the facade that a machine holds: it is made from a [`Config`], takes accesses, and gives out operations and counters.
+
+use crate::GroupRules;
+use crate::access::builder::EngineBuilder;
+use crate::access::hits;
+use crate::access::task::Task;
+use crate::config::{Config, ConfigError, check_range};
+use crate::core::Core;
+use crate::io::Ended;
+use crate::lru::GuestFault;
+use crate::machine::op::Op;
+use crate::machine::work::Work;
+use crate::memory::errors::IoError;
+use crate::memory::file::FileMapping;
+use crate::memory::mm::{Backing, Mm};
+use crate::memory::tlb::Tlb;
+use crate::page_cache::PageCacheEvent;
+use crate::pghot::Source;
+use crate::story::{StoryEvent, StoryFilter};
+use crate::swap::contents::Compressibility;
+use crate::units::{CpuId, FileId, IoId, MemcgId, MmId, Nanos, NodeId, ObjectId, Pfn, TaskId};
+
+/// The reclaim engine of one machine.
+///
+/// Build it (memcgs, files, swap, processes, tasks, objects), then run accesses; after every call take what
+/// [`Engine::take_ops`] hands over before calling again, and carry it out, at once or by [`crate::OpQueue`].
+pub struct Engine {
+    pub(crate) core: Core,
+    pub(super) tasks: Vec<Task>,
+    /// Numbers of tasks that were forgotten.
+    pub(super) free_tasks: Vec<TaskId>,
+    /// The last run of hits, or the last end of a transfer, was work, or asked for operations.
+    pub(super) has_work: bool,
+}
+
+impl Engine {
+    /// A machine whose devices are yet to be added.
+    pub fn builder(config: Config) -> Result<EngineBuilder, ConfigError> {
+        EngineBuilder::new(config)
+    }
+
+    /// A machine without swap, and with the root memcg only.
+    pub fn new(config: Config) -> Result<Engine, ConfigError> {
+        Ok(Engine::builder(config)?.build())
+    }
+
+    pub(super) fn of(core: Core) -> Engine {
+        Engine { core, tasks: Vec::new(), free_tasks: Vec::new(), has_work: false }
+    }
+
+    /// Tells the engine what time it is. Time never goes back.
+    pub fn set_now(&mut self, now: Nanos) {
+        assert!(now >= self.core.by.now, "time goes back from {} to {now}", self.core.by.now);
+        self.core.by.now = now;
+    }
+
+    /// Creates a memory group with the default policy.
+    pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> Result<MemcgId, ConfigError> {
+        self.memcg_create_with(parent, name, self.core.mm.config.policy.group)
+    }
+
+    /// Creates a memory group with a policy of its own.
+    pub fn memcg_create_with(
+        &mut self,
+        parent: MemcgId,
+        name: &str,
+        policy: GroupRules,
+    ) -> Result<MemcgId, ConfigError> {
+        // The name of a file of a group would hide it, or be hidden by it.
+        let is_of_a_file = ["memory.", "cgroup.", "cpuset."].iter().any(|of| name.starts_with(of));
+        if ["", ".", ".."].contains(&name) || name.contains('/') || is_of_a_file {
+            return Err(ConfigError::BadName(name.to_owned()));
+        }
+        if !self.core.mm.memcgs.contains(parent) || !self.core.mm.memcgs[parent].is_online {
+            return Err(ConfigError::Unknown(format!("memcg {}", parent.0)));
+        }
+        if self.core.mm.memcgs.child(parent, name).is_some() {
+            return Err(ConfigError::Exists(format!("memcg {name} in {}", self.core.mm.memcgs.path(parent))));
+        }
+        check_range("memcgs", self.core.mm.memcgs.count() as u64 + 1, 1, u64::from(u16::MAX))?;
+        policy.check()?;
+        let id = self.core.mm.memcgs.create(parent, name, policy);
+        self.core.mm.lruvecs.add_memcg(id, &policy, self.core.by.now);
+        self.core.mm.resize_guests(id);
+        Ok(id)
+    }
+
+    /// What a guest has done wrong, if one has: nothing that happened since means anything.
+    #[inline]
+    pub fn guest_fault(&self) -> Option<&GuestFault> {
+        self.core.guest_fault.as_deref()
+    }
+
+    /// Whether decisions by statistics of the last flush are made a second time by live ones, to be told. It takes some instructions at each
+    /// refault. Default: no.
+    pub fn compare_with_live(&mut self, compares: bool) {
+        self.core.compares_live = compares;
+    }
+
+    /// Has write(2) through an open file write less than a page each time, or whole pages again: of less, a page that is not in memory is read
+    /// first. It may be said anew in the middle of an access, before each call that goes on with it.
+    pub fn set_partial_writes(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        are_partial: bool,
+    ) -> Result<(), ConfigError> {
+        match self.tasks[task.index()].objects.get_mut(object.index()) {
+            Some(hits::Object::File { pages: 1.., partial_writes, .. }) => *partial_writes = are_partial,
+            _ => return Err(ConfigError::Unknown(format!("open file {} of task {}", object.0, task.0))),
+        }
+        Ok(())
+    }
+
+    /// Says how well the pages of an anonymous mapping or a tmpfs file compress, wherever they are swapped to.
+    pub fn set_compressibility(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        compressibility: Compressibility,
+    ) -> Result<(), ConfigError> {
+        compressibility.check()?;
+        let backing = match self.open_object(task, object) {
+            Some(hits::Object::File { file, .. }) => Some(Backing::File(file)),
+            Some(hits::Object::Mapping { mm, vma, .. }) => {
+                let vma = &mut self.core.mm.memory.mm_mut(mm).vmas[vma];
+                vma.compressibility = Some(compressibility);
+                Some(vma.backing)
+            }
+            None => None,
+        };
+        match backing {
+            Some(Backing::Anon) => Ok(()),
+            Some(Backing::File(file)) => {
+                self.core.mm.memory.file_mut(file).compressibility = Some(compressibility);
+                Ok(())
+            }
+            None => Err(ConfigError::Unknown(format!("object {} of task {}", object.0, task.0))),
+        }
+    }
+
+    /// Creates a process: an address space whose memory is charged to `memcg`.
+    pub fn process_create(&mut self, memcg: MemcgId) -> MmId {
+        assert!(self.core.mm.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
+        assert!(self.core.mm.memcgs[memcg].is_online, "memcg {} was removed", memcg.0);
+        let mm = Mm::new(memcg, self.new_tlb());
+        self.add_mm(mm)
+    }
+
+    /// Creates a process with the mappings of another, nothing of which is in memory.
+    pub(crate) fn process_create_like(&mut self, old: MmId) -> MmId {
+        let mm = self.core.mm.memory.mm(old).like(self.new_tlb());
+        let files = mm.vmas.iter().enumerate().filter(|(_, vma)| vma.mapped);
+        let files: Vec<(usize, u64, FileId)> = files
+            .filter_map(|(at, vma)| match vma.backing {
+                Backing::File(file) => Some((at, vma.start, file)),
+                Backing::Anon => None,
+            })
+            .collect();
+        let id = self.add_mm(mm);
+        for (vma, start, file) in files {
+            self.core.mm.memory.file_mut(file).mappings.push(FileMapping { mm: id, vma, start });
+        }
+        id
+    }
+
+    fn new_tlb(&self) -> Option<Tlb> {
+        (self.core.mm.config.tlb_entries > 0).then(|| Tlb::new(self.core.mm.config.tlb_entries))
+    }
+
+    fn add_mm(&mut self, mm: Mm) -> MmId {
+        let memcg = mm.memcg;
+        let id = self.core.mm.memory.add_mm(mm);
+        self.core.mm.memcgs[memcg].mms.push(id);
+        id
+    }
+
+    /// Creates a task of a process, running on `cpu`.
+    pub fn task_create(&mut self, mm: MmId, cpu: CpuId) -> TaskId {
+        assert!(cpu.0 < self.core.mm.config.cpus, "there is no CPU {}", cpu.0);
+        let users = &mut self.core.mm.memory.mm_mut(mm).users;
+        let task = Task::new(mm, *users, cpu);
+        *users += 1;
+        match self.free_tasks.pop() {
+            Some(id) => {
+                self.tasks[id.index()] = task;
+                id
+            }
+            None => {
+                self.tasks.push(task);
+                TaskId((self.tasks.len() - 1) as u32)
+            }
+        }
+    }
+
+    /// Creates a thread beside another of its process: in the same address space, and with the same objects under the same
+    /// numbers, the positions of open files included. Mappings that the process gets later are those of the thread that makes them.
+    pub fn thread_create(&mut self, beside: TaskId, cpu: CpuId) -> TaskId {
+        let thread = self.task_create(self.mm_of(beside), cpu);
+        self.tasks[thread.index()].objects = self.tasks[beside.index()].objects.clone();
+        thread
+    }
+
+    /// Hands over the operations to carry out, in order.
+    #[inline]
+    pub fn take_ops(&mut self, into: &mut Vec<Op>) {
+        hand_over(&mut self.core.out.ops, into);
+    }
+
+    /// Hands over the tasks whose wait for I/O has ended: resume them now.
+    #[inline]
+    pub fn take_woken(&mut self, into: &mut Vec<TaskId>) {
+        hand_over(&mut self.core.out.woken, into);
+    }
+
+    /// Whether the last run of hits, or the last end of a transfer, whichever was called last, has done work or asked for
+    /// operations: most do neither, and then there is nothing to price and to carry out.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        self.has_work
+    }
+
+    /// All the work so far.
+    #[inline]
+    pub fn work(&self) -> &Work {
+        self.core.out.work()
+    }
+
+    /// Whether units of work that are marked as rare have grown since the last time.
+    #[inline]
+    pub fn take_rare_work(&mut self) -> bool {
+        self.core.out.take_rare_work()
+    }
+
+    /// Records, from now on, which pages enter and leave page caches.
+    pub fn record_page_cache_events(&mut self) {
+        self.core.out.page_cache_events.get_or_insert_default();
+    }
+
+    /// Hands over the recorded page-cache events, in order.
+    pub fn take_page_cache_events(&mut self, into: &mut Vec<PageCacheEvent>) {
+        if let Some(events) = &mut self.core.out.page_cache_events {
+            into.append(events);
+        }
+    }
+
+    /// A device has completed a transfer, its interrupt arriving on `cpu`.
+    pub fn io_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) {
+        let first = self.core.out.woken.len();
+        let before = *self.core.out.work();
+        // An interrupt: what it does is in nobody's name, but on its CPU.
+        self.core.by.cpu = cpu;
+        let ended = self.core.transfer_done(io, result);
+        self.has_work = ended != Ended::Read || !self.core.out.ops.is_empty();
+        debug_assert!(self.has_work || before == *self.core.out.work(), "the end of a read is no work");
+        if matches!(ended, Ended::ReadFailed | Ended::ReadaheadFailed) {
+            for task in &self.core.out.woken[first..] {
+                let task = &mut self.tasks[task.index()];
+                match ended {
+                    Ended::ReadFailed => task.read_failed = true,
+                    _ => task.attempt.progress.has_read_ahead = true,
+                }
+            }
+        }
+        if ended == Ended::ReadaheadFailed {
+            for at in first..self.core.out.woken.len() {
+                let task = self.core.out.woken[at];
+                self.current(task).let_go();
+            }
+        }
+    }
+
+    /// The frames that a transfer in flight fills or empties, in the order of what is on the device.
+    pub fn frames_of(&self, io: IoId) -> impl Iterator<Item = Pfn> {
+        self.core.frames_of(io)
+    }
+
+    /// Brings all statistics up to date, as the kernel's periodic worker does: call it every [`Engine::stat_flush_period`].
+    pub fn flush_stats(&mut self) {
+        self.core.flush_stats();
+    }
+
+    /// Whether hot-page tracking listens to hardware hints.
+    #[inline]
+    pub fn wants_hardware_hints(&self) -> bool {
+        Source::Hardware.is_heard(&self.core.mm.config)
+    }
+
+    /// Hardware has sampled an access by a CPU of node `from` to a frame; whether it is worth keeping.
+    pub fn hardware_sampled(&mut self, pfn: Pfn, from: NodeId) -> bool {
+        self.core.mm.hardware_sampled(pfn, from)
+    }
+
+    /// A hardware hint that was worth keeping has found room in its ring, or was dropped (`has_room` is false).
+    pub fn hardware_kept(&mut self, from: NodeId, has_room: bool) {
+        self.core.mm.hardware_kept(from, has_room);
+    }
+
+    /// A ring is emptied: a frame was accessed so often, from node `nid` if that is known. Nobody need be there any more.
+    pub fn hardware_hinted(&mut self, pfn: Pfn, nid: Option<NodeId>, accesses: u32) {
+        self.core.hardware_hinted(pfn, nid, accesses);
+    }
+
+    /// A device that counts accesses to units of its memory, and knows neither pages nor who made them, has found one in use: so many pages from
+    /// `first` on were accessed so often, all together.
+    pub fn hardware_hinted_range(&mut self, first: Pfn, pages: u32, accesses: u32) {
+        self.core.hardware_hinted_range(first, pages, accesses);
+    }
+
+    /// How often the machine has to call [`Engine::flush_stats`]; `None` where nothing waits for it.
+    pub fn stat_flush_period(&self) -> Option<Nanos> {
+        self.core.mm.stat_flush_period()
+    }
+
+    /// Tells, from now on, what `filter` says; what it said before is forgotten.
+    pub fn tell_story(&mut self, filter: StoryFilter) {
+        self.core.tell_story(filter);
+    }
+
+    /// Tells, from now on, what a kernel's tracepoints tell.
+    pub fn tell_tracepoints(&mut self) {
+        self.core.tell_tracepoints();
+    }
+
+    /// Whether something was told since it was last handed over.
+    #[inline]
+    pub fn has_story(&self) -> bool {
+        self.core.has_story()
+    }
+
+    /// Hands over what was told, in order.
+    pub fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
+        self.core.take_story(into);
+    }
+
+    /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
+    pub fn check_invariants(&self) {
+        self.core.check_invariants();
+        self.check_set_aside();
+    }
+}
+
+/// Pages of a file, an address space or a swap device: 4 TiB. Their tables take memory only where they are used, but address
+/// space in full, 8 bytes a page, and a system grants no more of that than it might have.
+pub(super) const TABLE_PAGES_MAX: u64 = 1 << 30;
+
+/// Moves everything behind what is in `into`; mostly there is nothing to move, or nothing in `into`.
+#[inline]
+fn hand_over<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
+    if from.is_empty() {
+        return;
+    }
+    if into.is_empty() {
+        std::mem::swap(from, into);
+    } else {
+        append(from, into);
+    }
+}
+
+#[cold]
+fn append<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
+    into.append(from);
+}

@@ -1,0 +1,342 @@
+//! [`Figures`]: what there is to know of a machine, and nothing that changes it: what it is made of, its groups and files, sizes, counters,
+//! reports.
+
+use crate::access::engine::Engine;
+use crate::access::hits::Object;
+use crate::access::task::Task;
+use crate::core::Core;
+use crate::lru::GenerationInfo;
+use crate::lru::batch::Rotations;
+use crate::lru::lruvec::LruList;
+use crate::machine::step::{Access, AccessError};
+use crate::machine::work::WorkFor;
+use crate::memcg::MEMORY_EVENTS;
+use crate::memory::mempolicy::MemPolicy;
+use crate::memory::mm::Backing;
+use crate::memory::nodes::Nodes;
+use crate::memory::table::{Entry, ReadaheadStats, Table};
+use crate::page_alloc::info::ZoneInfo;
+use crate::reclaim::{KswapdActivity, Pageouts, ThrottleReason};
+use crate::stat::{StaleDecision, StaleDecisions, Stat};
+use crate::story::{PageName, PageState};
+use crate::swap::contents::Contents;
+use crate::tiers::MemoryTiers;
+use crate::units::{CpuId, FileId, LruType, MemcgId, MmId, NodeId, ObjectId, Pfn, TaskId};
+use crate::writeback::WritebackReason;
+use crate::zswap::ZswapPool;
+use pageout_rules::lru::Lru;
+use std::ops::Range;
+
+/// What a policy that keeps a group's pages on a node tells of itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GuestFigures {
+    /// The policy.
+    pub policy: &'static str,
+    /// The path of the group.
+    pub memcg: String,
+    /// The node.
+    pub node: NodeId,
+    /// Figures by the names that it gives them.
+    pub figures: Vec<(String, f64)>,
+}
+
+/// A view of an engine between two calls.
+#[derive(Clone, Copy)]
+pub struct Figures<'a> {
+    pub(crate) core: &'a Core,
+    pub(super) tasks: &'a [Task],
+}
+
+impl Engine {
+    /// What there is to know of the machine.
+    #[inline]
+    pub fn figures(&self) -> Figures<'_> {
+        Figures { core: &self.core, tasks: &self.tasks }
+    }
+}
+
+impl<'a> Figures<'a> {
+    /// The number of CPUs of the machine.
+    #[inline]
+    pub fn cpus(self) -> u16 {
+        self.core.mm.config.cpus
+    }
+
+    /// The node of a CPU.
+    #[inline]
+    pub fn node_of_cpu(self, cpu: CpuId) -> NodeId {
+        self.core.mm.config.layout.node_of_cpu(cpu.0)
+    }
+
+    /// The tiers of memory.
+    pub fn tiers(self) -> &'a MemoryTiers {
+        &self.core.mm.tiers
+    }
+
+    /// Timer ticks a second.
+    #[inline]
+    pub fn hz(self) -> u32 {
+        self.core.mm.config.hz
+    }
+
+    /// The group at a path such as `/web/front`.
+    pub fn memcg_by_path(self, path: &str) -> Option<MemcgId> {
+        self.core.mm.memcgs.by_path(path)
+    }
+
+    /// The path of a group, as cgroupfs shows it or did before the group was removed.
+    pub fn memcg_path(self, memcg: MemcgId) -> String {
+        self.core.mm.memcgs.path(memcg)
+    }
+
+    /// All groups with their paths, parents first; those that were removed have none.
+    pub fn memcgs(self) -> impl Iterator<Item = (MemcgId, String)> {
+        let memcgs = self.core.mm.memcgs.subtree(MemcgId::ROOT).into_iter();
+        memcgs.filter(|&id| self.core.mm.memcgs[id].is_online).map(|id| (id, self.core.mm.memcgs.path(id)))
+    }
+
+    /// Pages charged to a group. Panics where the engine has none of this id, as all that take one do.
+    pub fn memcg_usage(self, memcg: MemcgId) -> u64 {
+        self.core.mm.memcgs[memcg].usage
+    }
+
+    /// Swap slots charged to a group.
+    pub fn memcg_swap_usage(self, memcg: MemcgId) -> u64 {
+        self.core.mm.memcgs[memcg].swap_usage
+    }
+
+    /// Counters of `memory.events` of a group and its descendants, in the order of [`crate::MEMORY_EVENTS`].
+    pub fn memcg_events(self, memcg: MemcgId) -> [u64; MEMORY_EVENTS.len()] {
+        self.core.mm.memcgs[memcg].events
+    }
+
+    /// Pages on a group's lists, live: (inactive, active) of a type.
+    pub fn list_sizes(self, memcg: MemcgId, kind: LruType) -> (u64, u64) {
+        let lruvecs = &self.core.mm.lruvecs;
+        let size = |list| lruvecs.nodes().map(|node| lruvecs[lruvecs.id(memcg, node)].size(list)).sum();
+        (size(LruList::inactive(kind)), size(LruList::active(kind)))
+    }
+
+    /// Pages of files whose write was begun for this reason.
+    pub fn pages_written_by(self, reason: WritebackReason) -> u64 {
+        self.core.writeback.written_by(reason)
+    }
+
+    /// Pages that reclaim has begun to write, to files and to swap.
+    pub fn pageouts(self) -> Pageouts {
+        self.core.pageouts
+    }
+
+    /// How often reclaim has asked the flushers to write.
+    pub fn flusher_wakeups(self) -> u64 {
+        self.core.writeback.wakeups()
+    }
+
+    /// Requests, wakeups and waking time of the kswapds of all nodes together.
+    pub fn kswapd_activity(self) -> KswapdActivity {
+        let now = self.core.by.now;
+        let each = self.core.kswapds.iter().map(|kswapd| kswapd.activity(now));
+        each.fold(KswapdActivity::default(), |sum, of| KswapdActivity {
+            requests: sum.requests + of.requests,
+            wakeups: sum.wakeups + of.wakeups,
+            awake: sum.awake + of.awake,
+        })
+    }
+
+    /// How often a reclaimer has waited for a device's queue, as in 2010.
+    pub fn congestion_waits(self) -> u64 {
+        self.core.congestion_waits
+    }
+
+    /// How often a reclaimer has waited for this.
+    pub fn throttled(self, reason: ThrottleReason) -> u64 {
+        self.core.throttled[reason as usize]
+    }
+
+    /// Whether decisions by old statistics are made a second time by live ones: there are such, and someone asked for it.
+    pub fn compares_with_live(self) -> bool {
+        self.core.compares_with_live()
+    }
+
+    /// How decisions of a kind went that reclaim and writeback make by statistics as of their last flush.
+    pub fn stale_decisions(self, of: StaleDecision) -> StaleDecisions {
+        self.core.outdated[of as usize].clone()
+    }
+
+    /// Pages of files whose write the device has failed.
+    pub fn file_writes_failed(self) -> u64 {
+        self.core.writeback.failed()
+    }
+
+    /// Pages of files that were dirty when they were truncated: nobody writes them (`cancelled_write_bytes` of `/proc/PID/io`).
+    pub fn file_writes_cancelled(self) -> u64 {
+        self.core.writeback.cancelled()
+    }
+
+    /// Parts of [`Engine::work`] by the kernel function that they were done for.
+    pub fn work_for(self) -> &'a WorkFor {
+        self.core.out.work_for()
+    }
+
+    /// Bytes of metadata: folio records of the sections in use, what generations add to them, and the words of page tables,
+    /// page-cache indexes and swap caches with what tells of their nodes.
+    pub fn metadata_bytes(self) -> usize {
+        let files = self.core.mm.memory.files.iter().map(|file| &file.index);
+        let tables = files
+            .chain(self.core.mm.memory.mms.iter().map(|mm| &mm.table))
+            .chain(self.core.mm.memory.swap.indexes());
+        let frames = self.core.mm.memory.folios.bytes() + self.core.mm.memory.places.bytes();
+        let nodes = self.core.mm.memory.files.iter().map(|file| &file.nodes);
+        let nodes = nodes.chain(self.core.mm.memory.mms.iter().map(|mm| &mm.nodes)).map(Nodes::bytes);
+        frames + tables.map(Table::bytes).sum::<usize>() + nodes.sum::<usize>()
+    }
+
+    /// Bytes that records of hot pages take.
+    pub fn hotness_bytes(self) -> u64 {
+        self.core.mm.pghot.records.bytes()
+    }
+
+    /// A counter of a group and its descendants, as of the last flush.
+    pub fn memcg_stat(self, memcg: MemcgId, stat: Stat) -> i64 {
+        self.core.mm.memcg_stat(memcg, stat)
+    }
+
+    /// A counter of a group and its descendants as it is now, flushed or not.
+    pub fn memcg_stat_now(self, memcg: MemcgId, stat: Stat) -> i64 {
+        self.core.mm.memcg_stat_now(memcg, stat)
+    }
+
+    /// A counter of `/proc/vmstat`.
+    pub fn vmstat(self, stat: Stat) -> i64 {
+        self.core.mm.vmstat(stat)
+    }
+
+    /// A counter of one node's `vmstat`.
+    pub fn node_stat(self, node: NodeId, stat: Stat) -> i64 {
+        self.core.mm.node_stat(node, stat)
+    }
+
+    /// The zones of all nodes, as `/proc/zoneinfo` tells of them.
+    pub fn zones(self) -> impl Iterator<Item = ZoneInfo> {
+        self.core.mm.memory.zones.info()
+    }
+
+    /// Pages that reserves and high marks of all zones keep: no page cache may fill them with what is to be written.
+    pub fn total_reserve(self) -> u64 {
+        self.core.mm.memory.zones.total_reserve()
+    }
+
+    /// Rotations at the end of writeback: how many pages were to go to the cold end of their list, and why some did not.
+    pub fn rotations(self) -> Rotations {
+        self.core.out.rotations()
+    }
+
+    /// The size and the limit of the zswap pool.
+    pub fn zswap_pool(self) -> ZswapPool {
+        self.core.mm.zswap_pool()
+    }
+
+    /// How many pages were read ahead, and how many of them are unused, or left memory unused.
+    pub fn readahead_stats(self) -> ReadaheadStats {
+        self.core.mm.memory.readahead_stats()
+    }
+
+    /// Whether a group's folios are still being moved to the lists of another policy.
+    pub fn is_switching(self, memcg: MemcgId) -> bool {
+        self.core.mm.lruvecs.is_switching(memcg)
+    }
+
+    /// What policies that keep groups' pages tell of themselves, as far as they were told of a page: those that were removed as well.
+    pub fn guests(self) -> impl Iterator<Item = GuestFigures> {
+        self.core.mm.lruvecs.iter().filter_map(|lruvec| {
+            let guest = lruvec.guest.as_ref().filter(|guest| guest.slots.had_pages())?;
+            let mut figures = Vec::new();
+            guest.slots.policy().figures(&mut |name, value| figures.push((name.to_owned(), value)));
+            let Lru::Guest(listed) = self.core.mm.memcgs[lruvec.memcg].policy.lru else { return None };
+            let memcg = self.core.mm.memcgs.path(lruvec.memcg);
+            Some(GuestFigures { policy: listed.name, memcg, node: lruvec.node, figures })
+        })
+    }
+
+    /// The generations of a group on a node, oldest first; none where it keeps none.
+    pub fn lru_gen(self, memcg: MemcgId, node: NodeId) -> Vec<GenerationInfo> {
+        self.core.lru_gen(memcg, node)
+    }
+
+    /// The file of this name.
+    pub fn file_by_name(self, name: &str) -> Option<FileId> {
+        self.core.mm.memory.files.iter().position(|file| file.name == name).map(|at| FileId(at as u32))
+    }
+
+    /// Pages of a file.
+    pub fn file_pages(self, file: FileId) -> u64 {
+        self.core.mm.memory.file(file).pages()
+    }
+
+    /// Pages of a file that differ from its device: those that are dirty, and those that are being written. One may be both.
+    pub fn file_dirty(self, file: FileId) -> (u64, u64) {
+        let inode = &self.core.mm.memory.file(file).inode;
+        (inode.dirty.count(), inode.writeback.count())
+    }
+
+    /// Pages of a file that are in memory, in order, and the frame of each. Nothing of a file that there is not.
+    pub fn cached_pages(self, file: FileId, pages: Range<u64>) -> impl Iterator<Item = (u64, Pfn)> + use<'a> {
+        let mm = &self.core.mm;
+        let known = mm.memory.files.get(file.index()).map_or(0, |file| file.index.pages());
+        let mut rest = pages.start..pages.end.min(known);
+        std::iter::from_fn(move || {
+            loop {
+                let page = mm.next_in_index(file, rest.clone())?;
+                rest.start = page + 1;
+                if let Entry::Present(pfn) = mm.memory.file(file).index.word(page).decode() {
+                    return Some((page, pfn));
+                }
+            }
+        })
+    }
+
+    /// Pages of a task's object.
+    pub fn object_pages(self, task: TaskId, object: ObjectId) -> Option<u64> {
+        self.tasks[task.index()].objects.get(object.index()).map(Object::pages)
+    }
+
+    /// The state of a page; `None` while it is not in memory.
+    pub fn page_state(self, page: PageName) -> Option<PageState> {
+        self.core.mm.page_state(page)
+    }
+
+    /// Whether a page holds nothing but zeroes, as its region says: a machine that holds bytes writes nothing else to it.
+    pub fn is_of_zeroes(self, page: PageName) -> bool {
+        let (is_anon, owner, page) = match page {
+            PageName::Anon { mm, page } => (true, mm.0, page),
+            PageName::File { file, page } => (false, file.0, page),
+        };
+        let region = self.core.mm.region_compressibility(is_anon, owner, page);
+        region.is_some_and(|region| region.contents_of(is_anon, owner, page as u32) == Contents::Zeroes)
+    }
+
+    /// The memory policy of a process.
+    pub fn mempolicy(self, mm: MmId) -> MemPolicy {
+        self.core.mm.memory.mm(mm).placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy)
+    }
+
+    /// The page that a task reaches through one of its objects.
+    pub fn page_name(self, task: TaskId, object: ObjectId, page: u64) -> Result<PageName, AccessError> {
+        self.tasks[task.index()].check_access(Access::new(object, page, false))?;
+        Ok(self.tasks[task.index()].objects[object.index()].page_name(page, &self.core.mm.memory))
+    }
+
+    /// A number that names the page of an access, resident or not, as long as its file or its address space exists.
+    pub fn page_key(self, task: TaskId, access: Access) -> u64 {
+        const FILES: u64 = 1 << 63;
+        const SPACE_SHIFT: u32 = 36;
+        let of_file = |file: FileId, page: u64| FILES | u64::from(file.0) << SPACE_SHIFT | page;
+        match self.tasks[task.index()].objects[access.object.index()] {
+            Object::File { file, .. } => of_file(file, access.page),
+            Object::Mapping { mm, vma, start, .. } => match self.core.mm.memory.mm(mm).vmas[vma].backing {
+                Backing::File(file) => of_file(file, access.page),
+                Backing::Anon => u64::from(mm.0) << SPACE_SHIFT | (start + access.page),
+            },
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! Hits: which bits an access to a resident page sets, and where.
+//!
+//! An access through a mapping sets the accessed bit (and the dirty bit) in the page-table word, as hardware does. Nobody is
+//! told: reclaim has to come and look. An access through a file descriptor marks the page at once, in the word of the page-cache
+//! index. The two channels stay apart, because reclaim learns different things from them. [reclaim-6.12 M; reclaim 9 rows 1 to 5]
+//!
+//! A run of hits touches one word each: no list, no hash, no allocation. Where the policy itself demands more (the classic
+//! LRU queues a page for activation at its second access), the slow path does it and the run goes on.
+
+use crate::access::engine::Engine;
+use crate::access::task::{Current, Task};
+use crate::core::Core;
+use crate::machine::step::{Access, AccessError, Touched};
+use crate::memory::Memory;
+use crate::memory::mm::{Backing, Mm};
+use crate::memory::open_file::OpenFile;
+use crate::memory::table::{Entry, MappedWords, Marked, Table};
+use crate::numa_balancing::is_asked_when_read;
+use crate::pghot::Source;
+use crate::promotion::{LowerTierFrames, WatchedReads};
+use crate::story::PageName;
+use crate::units::{FileId, MmId, NodeId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, TaskId};
+
+/// Something a task accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Object {
+    /// An open file: read(2) and write(2).
+    File {
+        open: OpenFileId,
+        file: FileId,
+        pages: u64,
+        is_tmpfs: bool,
+        /// The object's writes are shorter than a page, so that an absent page has to be read first.
+        partial_writes: bool,
+    },
+    /// A mapping: loads and stores.
+    Mapping {
+        /// What was mapped, unless it is anonymous memory.
+        open: Option<OpenFileId>,
+        mm: MmId,
+        vma: usize,
+        start: u64,
+        pages: u64,
+        /// Stores reach a regular file, and make its pages dirty.
+        is_regular_file: bool,
+    },
+}
+
+impl Object {
+    pub(crate) fn pages(&self) -> u64 {
+        match *self {
+            Object::File { pages, .. } | Object::Mapping { pages, .. } => pages,
+        }
+    }
+
+    /// The object was closed or unmapped. Until its number is used again, it names an open file and a file that may be others by now.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.pages() == 0
+    }
+
+    /// The open file that it shares, if any.
+    pub(super) fn open(&self) -> Option<OpenFileId> {
+        match *self {
+            _ if self.is_closed() => None,
+            Object::File { open, .. } => Some(open),
+            Object::Mapping { open, .. } => open,
+        }
+    }
+
+    /// Both are one open file, or one mapping.
+    pub(super) fn is_same(&self, other: &Object) -> bool {
+        match (*self, *other) {
+            _ if self.is_closed() || other.is_closed() => false,
+            (Object::File { open, .. }, Object::File { open: of, .. }) => open == of,
+            (Object::Mapping { mm, vma, .. }, Object::Mapping { mm: of, vma: at, .. }) => {
+                (mm, vma) == (of, at)
+            }
+            _ => false,
+        }
+    }
+
+    /// Nothing is left that could be reached.
+    pub(super) fn vacate(&mut self) {
+        let (Object::File { pages, .. } | Object::Mapping { pages, .. }) = self;
+        *pages = 0;
+    }
+
+    /// The page that is reached through it.
+    pub(super) fn page_name(self, page: u64, memory: &Memory) -> PageName {
+        match self {
+            Object::File { file, .. } => PageName::File { file, page },
+            Object::Mapping { mm, vma, start, .. } => match memory.mm(mm).vmas[vma].backing {
+                Backing::Anon => PageName::Anon { mm, page: start + page },
+                Backing::File(file) => PageName::File { file, page },
+            },
+        }
+    }
+}
+
+/// So many accesses before one comes its word is asked for: time enough for what no cache of the processor holds.
+const AHEAD: usize = 12;
+
+/// Why a run of hits on one object ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stopped {
+    /// No more accesses to this object in a row.
+    RunOver,
+    /// The next access isn't a hit.
+    NoHit,
+    /// The last access was one, but its page's LRU has to be told. The page that was read before is this one.
+    Mark(Pfn, u64),
+    /// The last access was one, to a page of slow memory.
+    Slow {
+        pfn: Pfn,
+        /// The page had been in use already.
+        is_in_use: bool,
+        /// The page's LRU has to be told, too: this page was read before.
+        marks: Option<u64>,
+    },
+}
+
+/// What reads look for where pages of slow memory are promoted by them, or reported.
+struct Watch<'a> {
+    lower_tiers: &'a LowerTierFrames,
+    /// Pages that are in use already are set aside, as far as there is room.
+    sets_aside: bool,
+    /// Whether each page is reported to hot-page tracking.
+    reports: bool,
+    /// Some pages say how soon they are used.
+    asks: bool,
+    /// A task with something set aside has to be asked at the end of its call.
+    has_aside: bool,
+    /// The run ends before an access after which there is something to do.
+    stops_at_call_end: bool,
+    /// Pages in use whose tier was looked up.
+    looked_up: u64,
+}
+
+impl Watch<'_> {
+    /// Whether the run ends before this access.
+    fn stops_before(&self, access: &Access, found: Option<(Pfn, bool)>) -> bool {
+        self.stops_at_call_end
+            && access.ends_call()
+            && (self.has_aside || self.is_slow(access.page, found).is_some())
+    }
+
+    /// The page that is to be looked at closely after its access.
+    fn is_slow(&self, page: u64, found: Option<(Pfn, bool)>) -> Option<(Pfn, bool)> {
+        let (pfn, is_in_use) = found?;
+        let is_wanted =
+            self.reports || (self.sets_aside && is_in_use) || (self.asks && is_asked_when_read(page));
+        (is_wanted && self.lower_tiers.holds(pfn)).then_some((pfn, is_in_use))
+    }
+}
+
+impl Engine {
+    /// Serves accesses as long as they are hits; returns how many were.
+    ///
+    /// The access after the last one served is for [`Engine::start`], which serves it or says what is wrong with it.
+    /// `decode` turns the machine's own form of an access into the engine's; it must give the same each time.
+    pub fn run_hits<A: Copy>(&mut self, task: TaskId, accesses: &[A], decode: impl Fn(A) -> Access) -> usize {
+        self.hits(task, accesses, decode, true)
+    }
+
+    /// The hits of [`Engine::run_hits`]. `stops`: also before an access at whose end the task has pages to promote.
+    pub(super) fn hits<A: Copy>(
+        &mut self,
+        task: TaskId,
+        accesses: &[A],
+        decode: impl Fn(A) -> Access,
+        stops: bool,
+    ) -> usize {
+        self.enter(task).use_mm();
+        self.has_work = self.core.mm.config.is_memory_tiering();
+        let mut done = 0;
+        while let Some(&next) = accesses.get(done) {
+            let id = decode(next).object;
+            let Some(&object) = self.tasks[task.index()].objects.get(id.index()) else { break };
+            let (hits, stopped) = match object {
+                Object::Mapping { mm, start, pages, is_regular_file, .. } => {
+                    let Mm { table, tlb, .. } = &mut self.core.mm.memory.mms[mm.index()];
+                    let mut words = table.mapped_words(start, pages);
+                    let rest = &accesses[done..];
+                    match tlb {
+                        None if is_regular_file => {
+                            let touch =
+                                |words: &mut MappedWords, page, write| words.touch_shared(page, write);
+                            mapped_hits(&mut words, touch, id, rest, &decode)
+                        }
+                        None => {
+                            let touch = |words: &mut MappedWords, page, write| words.touch(page, write);
+                            mapped_hits(&mut words, touch, id, rest, &decode)
+                        }
+                        Some(tlb) => {
+                            let touch = |words: &mut MappedWords, page, write| {
+                                words.touch_through(tlb, start, page, write, is_regular_file)
+                            };
+                            mapped_hits(&mut words, touch, id, rest, &decode)
+                        }
+                    }
+                }
+                Object::File { open, file, is_tmpfs, .. } => {
+                    let watches = self.core.mm.watches_reads() || !self.tasks[task.index()].aside.is_empty();
+                    let rest = &accesses[done..];
+                    let hits = match watches {
+                        false => {
+                            let index = &mut self.core.mm.memory.files[file.index()].index;
+                            let open = &mut self.core.mm.memory.open_files[open.index()];
+                            file_hits::<false, A>(index, is_tmpfs, open, id, rest, &decode, None)
+                        }
+                        true => self.watched_hits(task, (open, file, is_tmpfs), id, rest, &decode, stops),
+                    };
+                    if self.core.mm.config.is_memory_tiering() {
+                        self.core.out.count.marked_with_tiering(hits.0 as u64);
+                    }
+                    hits
+                }
+            };
+            done += hits;
+            match stopped {
+                Stopped::RunOver => {}
+                Stopped::NoHit => break,
+                Stopped::Mark(pfn, before) => {
+                    self.has_work = true;
+                    if !self.core.mm.is_read_on(pfn, before) {
+                        self.core.mark_accessed(pfn);
+                    }
+                }
+                Stopped::Slow { pfn, is_in_use, marks } => {
+                    self.has_work = true;
+                    if marks.is_some_and(|before| !self.core.mm.is_read_on(pfn, before)) {
+                        self.core.mark_accessed(pfn);
+                    }
+                    self.current(task).read_slow_page(pfn, is_in_use);
+                }
+            }
+        }
+        done
+    }
+
+    /// Hits of an open file where reads of slow memory are watched.
+    #[inline(never)]
+    fn watched_hits<A: Copy>(
+        &mut self,
+        task: TaskId,
+        (open, file, is_tmpfs): (OpenFileId, FileId, bool),
+        id: ObjectId,
+        accesses: &[A],
+        decode: &impl Fn(A) -> Access,
+        stops_at_call_end: bool,
+    ) -> (usize, Stopped) {
+        let aside = &self.tasks[task.index()].aside;
+        let promotes = self.core.mm.promotes_page_cache();
+        let mut watch = Watch {
+            sets_aside: promotes && self.core.mm.may_set_aside(aside),
+            reports: Source::MarkAccessed.is_heard(&self.core.mm.config),
+            asks: self.core.mm.is_governed(),
+            has_aside: !aside.is_empty(),
+            stops_at_call_end,
+            looked_up: 0,
+            lower_tiers: &self.core.mm.lower_tiers,
+        };
+        let index = &mut self.core.mm.memory.files[file.index()].index;
+        let open = &mut self.core.mm.memory.open_files[open.index()];
+        let hits = file_hits::<true, A>(index, is_tmpfs, open, id, accesses, decode, Some(&mut watch));
+        if promotes && watch.looked_up > 0 {
+            self.has_work = true;
+            self.core.out.count.tiers_looked_up(watch.looked_up);
+        }
+        hits
+    }
+}
+
+/// Never inlined, and so compiled with all registers to itself.
+#[inline(never)]
+fn mapped_hits<A: Copy>(
+    words: &mut MappedWords,
+    mut touch: impl FnMut(&mut MappedWords, u64, bool) -> bool,
+    id: ObjectId,
+    accesses: &[A],
+    decode: &impl Fn(A) -> Access,
+) -> (usize, Stopped) {
+    for (hits, &access) in accesses.iter().enumerate() {
+        if let Some(&ahead) = accesses.get(hits + AHEAD) {
+            words.prefetch(decode(ahead).page);
+        }
+        let Access { object, page, write, .. } = decode(access);
+        if object != id {
+            return (hits, Stopped::RunOver);
+        }
+        if !touch(words, page, write) {
+            return (hits, Stopped::NoHit);
+        }
+    }
+    (accesses.len(), Stopped::RunOver)
+}
+
+/// A write to a regular file marks nothing in Linux's own lists. It is a hit where the page is dirty already.
+///
+/// Reading the same page twice in a row marks it once, as in Linux: the second read is most likely the rest of the same request
+/// and no second use. On tmpfs it marks twice. [reclaim-6.12 M2, M3]
+///
+/// `WATCHED`: somebody wants to know of pages of slow memory. Compiled without it, a hit pays nothing for that.
+///
+/// Never inlined, and so compiled with all registers to itself.
+#[doc(alias = "filemap_read")]
+#[inline(never)]
+fn file_hits<const WATCHED: bool, A: Copy>(
+    index: &mut Table,
+    is_tmpfs: bool,
+    open: &mut OpenFile,
+    id: ObjectId,
+    accesses: &[A],
+    decode: &impl Fn(A) -> Access,
+    mut watch: Option<&mut Watch>,
+) -> (usize, Stopped) {
+    let mut last = open.last_page;
+    let mut hits = 0;
+    let stopped = loop {
+        if !WATCHED {
+            // Most hits read pages with nothing to gain, for the first time or again: no more than a look at their words.
+            let words = index.read_words();
+            while let Some(&access) = accesses.get(hits) {
+                if let Some(&ahead) = accesses.get(hits + AHEAD) {
+                    words.prefetch(decode(ahead).page);
+                }
+                let Access { object, page, write, .. } = decode(access);
+                if object != id || write || !words.is_settled(page) {
+                    break;
+                }
+                last = page;
+                hits += 1;
+            }
+        }
+        let Some(&access) = accesses.get(hits) else { break Stopped::RunOver };
+        let Access { object, page, write, .. } = decode(access);
+        if object != id {
+            break Stopped::RunOver;
+        }
+        let is_overwrite = write && !is_tmpfs;
+        // On tmpfs every read marks.
+        let is_reread = page == last && !is_tmpfs;
+        let mut slow = None;
+        if WATCHED && let Some(watch) = &mut watch {
+            let is_marked = !is_overwrite && !is_reread;
+            let found = if is_marked { index.frame_of_hit(page) } else { None };
+            if watch.stops_before(&decode(access), found) {
+                break Stopped::NoHit;
+            }
+            watch.looked_up += u64::from(found.is_some_and(|(_, is_in_use)| is_in_use));
+            slow = watch.is_slow(page, found);
+        }
+        let marked = if is_overwrite {
+            index.overwrite(page)
+        } else if is_reread {
+            index.reread(page)
+        } else {
+            index.mark(page)
+        };
+        if marked == Marked::Absent {
+            break Stopped::NoHit;
+        }
+        hits += 1;
+        let before = last;
+        if !write {
+            last = page;
+        }
+        if WATCHED && let Some((pfn, is_in_use)) = slow {
+            let marks = matches!(marked, Marked::Slow(_)).then_some(before);
+            break Stopped::Slow { pfn, is_in_use, marks };
+        }
+        if let Marked::Slow(pfn) = marked {
+            break Stopped::Mark(pfn, before);
+        }
+    };
+    open.last_page = last;
+    // The position moves when a call is over. Only where the last such call ended matters, so hits needn't keep it.
+    let ends_read = |access: &Access| (is_tmpfs || !access.write) && access.wanted <= PAGE_SIZE as u32;
+    if let Some(read) = accesses[..hits].iter().rev().map(|&access| decode(access)).find(ends_read) {
+        open.prev_pos = read.page * PAGE_SIZE + u64::from(read.wanted);
+    }
+    (hits, stopped)
+}
+
+impl Engine {
+    /// Where an access finds its page: through the page table for a mapping, through the page-cache index for an open file.
+    /// A write of a regular file is over only where the page is still dirty. Panics where the task has no such object or the
+    /// object no such page.
+    pub fn touched(&self, task: TaskId, access: Access) -> Touched {
+        self.tasks[task.index()].touched(&self.core, access)
+    }
+
+    /// Which reads a thread has to tell of that makes them without the engine, although the page's word has nothing to gain
+    /// ([`Engine::words_of`]).
+    pub fn watched_reads(&self) -> WatchedReads {
+        WatchedReads::of(&self.core.mm.lower_tiers)
+    }
+
+    /// The node that a frame is on.
+    #[inline]
+    pub fn node_of(&self, pfn: Pfn) -> NodeId {
+        self.core.mm.memory.zones.node_of(pfn)
+    }
+
+    /// Keeps a frame that an access was served from, and what it holds, until [`Engine::release`]: reclaim finds it in use.
+    pub fn hold(&mut self, pfn: Pfn) {
+        let pfn = self.core.mm.memory.folio_of(pfn);
+        self.core.mm.memory.folios[pfn].refs += 1;
+    }
+
+    /// Takes one [`Engine::hold`] back.
+    pub fn release(&mut self, pfn: Pfn) {
+        let pfn = self.core.mm.memory.folio_of(pfn);
+        let folio = &mut self.core.mm.memory.folios[pfn];
+        assert!(folio.refs > 0, "frame {} is not held", pfn.0);
+        folio.refs -= 1;
+        self.core.release_if_unused(pfn);
+    }
+}
+
+impl Current<'_> {
+    /// Whether an access is sure to be no hit, as its page is not there. One look at the word; a run of hits begins with more.
+    #[inline]
+    pub(super) fn is_sure_to_miss(&self, access: Access) -> bool {
+        let word = match self.task.objects[access.object.index()] {
+            Object::File { file, .. } => self.core.mm.memory.file(file).index.word(access.page),
+            Object::Mapping { mm, start, .. } => self.core.mm.memory.mm(mm).table.word(start + access.page),
+        };
+        !word.is_present()
+    }
+
+    /// A task accesses its address space, which a scan for NUMA balancing wants to know.
+    #[inline]
+    pub(super) fn use_mm(&mut self) {
+        let mm = self.task.mm();
+        self.core.mm.memory.mms[mm.index()].used_on_nodes = !0;
+    }
+}
+
+impl Task {
+    /// Checks what can be wrong with an access before anything is done for it.
+    pub(crate) fn check_access(&self, access: Access) -> Result<(), AccessError> {
+        let object = self
+            .objects
+            .get(access.object.index())
+            .ok_or(AccessError::NoObject { object: access.object, objects: self.objects.len() })?;
+        if access.page >= object.pages() {
+            return Err(AccessError::BeyondObject { page: access.page, pages: object.pages() });
+        }
+        Ok(())
+    }
+
+    /// See [`Engine::touched`].
+    pub(super) fn touched(&self, core: &Core, access: Access) -> Touched {
+        match self.objects[access.object.index()] {
+            Object::Mapping { mm, start, is_regular_file, .. } => {
+                let word = core.mm.memory.mm(mm).table.word(start + access.page);
+                match word.decode() {
+                    _ if is_regular_file && access.write && !word.is_dirty() => Touched::Gone,
+                    Entry::Present(_) if word.is_zero_page() => Touched::Zeroes,
+                    Entry::Present(_) => Touched::Frame(word.frame(start + access.page)),
+                    _ => Touched::Gone,
+                }
+            }
+            Object::File { file, is_tmpfs, .. } => {
+                let word = core.mm.memory.file(file).index.word(access.page);
+                match word.decode() {
+                    _ if !is_tmpfs && access.write && !word.is_dirty() => Touched::Gone,
+                    Entry::Present(pfn) if word.is_plain() => Touched::Frame(pfn),
+                    // What was written here was truncated before the writer was back.
+                    Entry::Empty | Entry::Shadow(_) if is_tmpfs && !access.write => Touched::Zeroes,
+                    _ => Touched::Gone,
+                }
+            }
+        }
+    }
+}

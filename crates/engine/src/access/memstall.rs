@@ -1,0 +1,71 @@
+//! Memstall sections of pressure stall information: which work and which waits of a task count as stalled on memory. [machine 4.2]
+//!
+//! Reclaim on a task's own behalf is one from its first batch to the end of what it reclaims for, waits included, and so is what
+//! `memory.high` makes it do. Waiting for a page that is being read is one if the page would still be there with a little more
+//! memory: WORKINGSET is set as it comes back. So is submitting a read in which there is such a page. That takes time where the
+//! device has no room for it, and where it is all there is to the read, because the page is decompressed. A first read is plain I/O.
+//! Reclaim that a user asked for (`memory.reclaim`, `lru_gen`, a lowered limit) holds nobody up who wanted memory.
+
+use crate::access::engine::Engine;
+use crate::access::miss::Found;
+use crate::access::task::{Stage, Task};
+use crate::core::Core;
+use crate::machine::step::Memstall;
+use crate::memory::folio::{FolioFlags, UseBits};
+use crate::units::{Pfn, TaskId};
+
+impl Engine {
+    /// The memstall section that a task is in, between two steps.
+    #[doc(alias = "psi_memstall_enter")]
+    pub fn memstall(&self, task: TaskId) -> Option<Memstall> {
+        let task = &self.tasks[task.index()];
+        let Task { stage, attempt, .. } = task;
+        let reclaims = match stage {
+            Stage::Access if attempt.is_reclaiming() => true,
+            Stage::Access => return task.waits_for_refault(&self.core).then_some(Memstall::Refault),
+            Stage::High(_) => true,
+            Stage::ResizePool(resize) => resize.is_stalled(),
+            Stage::Thread(thread) => thread.in_reclaim(),
+            Stage::OpenProc(opening) => opening.in_reclaim(),
+            // It has made its access, and a device may have no room yet for what was to be read ahead with it.
+            Stage::Idle => return attempt.progress.submits_refault.then_some(Memstall::Refault),
+            Stage::UserReclaim(_)
+            | Stage::Compact(_)
+            | Stage::DropCaches(_)
+            | Stage::LruGen(_)
+            | Stage::Fsync(_)
+            | Stage::Truncate(_)
+            | Stage::Sync(_)
+            | Stage::Switch
+            | Stage::Promote(_)
+            | Stage::Exit(_)
+            | Stage::Exited => false,
+        };
+        reclaims.then_some(Memstall::Reclaim)
+    }
+
+    /// Whether a page that has just been read was in the working set: submitting its read was a memstall section, and that is all
+    /// of the read where no device is waited for.
+    #[inline]
+    pub fn is_refault(&self, pfn: Pfn) -> bool {
+        self.core.mm.memory.has_use(pfn, UseBits::WORKINGSET)
+    }
+}
+
+impl Task {
+    /// Whether the page that an access waits for is being read, and was in the working set.
+    fn waits_for_refault(&self, core: &Core) -> bool {
+        let held = self.attempt.held;
+        let Some(pfn) = held.or_else(|| self.in_flight(core)) else { return false };
+        core.mm.memory.folios[pfn].has(FolioFlags::LOCKED) && core.mm.memory.has_use(pfn, UseBits::WORKINGSET)
+    }
+
+    /// The page that an access waits for, if another task has it read.
+    #[inline(never)]
+    fn in_flight(&self, core: &Core) -> Option<Pfn> {
+        match self.find(core) {
+            Found::InFlight(pfn) => Some(pfn),
+            Found::Ready(_) | Found::Zeroes | Found::Absent(_) => None,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! ftruncate(2) and hole punching as a task makes them: the file, and the task's waits. The pages go in `page_cache/truncate.rs`.
+
+use crate::access::engine::Engine;
+use crate::access::hits::Object;
+use crate::access::task::{Current, Stage};
+use crate::config::ConfigError;
+use crate::machine::step::{AccessError, Served, Step, Wait};
+use crate::memory::mm::Backing;
+use crate::page_cache::{TruncateStep, Truncation};
+use crate::units::{FileId, ObjectId, TaskId};
+use std::ops::Range;
+
+impl Engine {
+    /// Takes pages out of an open or mapped file: `fallocate(FALLOC_FL_PUNCH_HOLE)`, or what ftruncate(2) does behind the new end.
+    /// The pages read as zeroes when the call is over, which [`Served::Truncated`] says. Dirty ones are not written. The task waits for
+    /// reads and writes of these pages. Where somebody looks at one of whom the engine knows nothing ([`crate::FrameGate`]), it ends with
+    /// [`AccessError::Held`]: others may be gone by then, and the call is to be made again.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn truncate(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        pages: Range<u64>,
+    ) -> Result<Step, ConfigError> {
+        let file = self.file_to_truncate(task, object)?;
+        let of = self.core.mm.memory.file(file);
+        if pages.is_empty() || pages.end > of.pages() {
+            return Err(ConfigError::Unknown(format!("pages {pages:?} in {}", of.name)));
+        }
+        Ok(self.current(task).truncate_on(Box::new(Truncation::new(file, pages))))
+    }
+
+    /// Deletes a file that a task has open or mapped, as unlink(2) and the last close(2) do, and makes an empty one in its place, as long
+    /// as the former: all that have the former have this one. Answers and waits as [`Engine::truncate`].
+    pub fn unlink(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
+        let file = self.file_to_truncate(task, object)?;
+        let pages = self.core.mm.memory.file(file).index.pages();
+        Ok(self.current(task).truncate_on(Box::new(Truncation::of_all(file, pages))))
+    }
+
+    pub(super) fn file_to_truncate(&mut self, task: TaskId, object: ObjectId) -> Result<FileId, ConfigError> {
+        self.enter(task);
+        self.assert_idle(task);
+        let file = match self.open_object(task, object) {
+            Some(Object::File { file, .. }) => Some(file),
+            Some(Object::Mapping { mm, vma, .. }) => match self.core.mm.memory.mm(mm).vmas[vma].backing {
+                Backing::File(file) => Some(file),
+                Backing::Anon => None,
+            },
+            None => None,
+        };
+        file.ok_or_else(|| ConfigError::Unknown(format!("file {} of task {}", object.0, task.0)))
+    }
+}
+
+impl Current<'_> {
+    pub(super) fn truncate_on(&mut self, mut call: Box<Truncation>) -> Step {
+        // That a read has failed which it waited for is nothing to it.
+        self.task.read_failed = false;
+        let step = match self.core.truncate_step(&mut call) {
+            TruncateStep::Done => return Step::Done(Served::Truncated),
+            TruncateStep::Held(page) => return Step::Done(Served::Failed(AccessError::Held { page })),
+            TruncateStep::Again => Step::Again,
+            TruncateStep::WaitFor(pfn) => Step::Wait(Wait::Io(self.core.wait_for_folio(pfn, self.id))),
+        };
+        self.task.stage = Stage::Truncate(call);
+        step
+    }
+}

@@ -1,0 +1,187 @@
+//! Writes of a task to regular files: it may have to sleep before it dirties a page (`balance_dirty_pages`), and it may wait until the
+//! device has what it wrote (fsync), or what any task wrote (sync, syncfs). [machine 5.1, 5.4, 5.7]
+
+use crate::access::engine::Engine;
+use crate::access::hits::Object;
+use crate::access::task::{Current, Stage};
+use crate::config::ConfigError;
+use crate::machine::step::{AccessError, DelayReason, Served, Step, Wait};
+use crate::memory::Memory;
+use crate::memory::mm::Backing;
+use crate::page_alloc::request::Gfp;
+use crate::units::{FileId, ObjectId, OpenFileId, Pfn, TaskId};
+use crate::writeback::{Fsync, FsyncStep, SyncCall, SyncStep, ThrottleStep};
+
+impl Engine {
+    /// fsync(2) of an open or mapped file. A tmpfs file has nowhere to go, and is done at once.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn fsync(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
+        self.enter(task);
+        Ok(match self.opened_regular_file(task, object)? {
+            Some((file, open)) => self.current(task).fsync_on(Box::new(Fsync::new(file, open))),
+            None => Step::Done(Served::Synced(Ok(()))),
+        })
+    }
+
+    /// Ends an fsync(2) that has not come to its end: the machine can't begin the write that the task waits for, and the caller shall not wait.
+    /// The task is idle afterwards, and the end of that write does not wake it. Writes that the call has begun go on, and it has
+    /// told nobody of any error. Returns false, and does nothing, if the task is in no fsync.
+    pub fn give_up_fsync(&mut self, task: TaskId) -> bool {
+        let of = &mut self.tasks[task.index()];
+        if !matches!(of.stage, Stage::Fsync(_)) {
+            return false;
+        }
+        of.stage = Stage::Idle;
+        self.core.stop_waiting_for_io(task);
+        // It may have been named already, and the machine not have asked.
+        self.core.out.woken.retain(|&woken| woken != task);
+        true
+    }
+}
+
+impl Engine {
+    /// sync(2): the task waits until all files are on their devices that differ from them now. Writes that fail are told to who asks for
+    /// them, by fsync or syncfs.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn sync(&mut self, task: TaskId) -> Step {
+        self.enter(task).assert_idle();
+        let call = self.core.sync();
+        self.current(task).sync_on(Box::new(call))
+    }
+
+    /// syncfs(2): the same of the file system that an open or mapped file is on, with an error if a write of any of its files has failed
+    /// since the open file was last told of one. tmpfs has nowhere to go, and is done at once.
+    ///
+    /// The task must not be in the middle of an access.
+    pub fn syncfs(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
+        self.enter(task).assert_idle();
+        Ok(match self.opened_regular_file(task, object)? {
+            Some((file, open)) => {
+                let call = self.core.mm.syncfs(file, open);
+                self.current(task).sync_on(Box::new(call))
+            }
+            None => Step::Done(Served::Synced(Ok(()))),
+        })
+    }
+
+    /// The next access that the task starts ([`Engine::start`]) waits for no dirty limit, and gets no [`AccessError::Writeback`], whatever the task has
+    /// dirtied. What it dirties counts, so a later access waits for it. For a call that must not wait, as truncation, which writes zeroes into the rest of
+    /// the file's last page. It holds for one access, even if that is a hit or fails; an access that is made anew has to be spared anew.
+    pub fn spare_next_throttle(&mut self, task: TaskId) {
+        self.tasks[task.index()].dirty.is_spared = true;
+    }
+
+    /// The regular file behind an object of a task, and what it is open as.
+    pub(crate) fn opened_regular_file(
+        &self,
+        task: TaskId,
+        object: ObjectId,
+    ) -> Result<Option<(FileId, OpenFileId)>, ConfigError> {
+        let Some(of) = self.open_object(task, object) else {
+            return Err(ConfigError::Unknown(format!("object {} of task {}", object.0, task.0)));
+        };
+        let open = match of {
+            Object::File { open, .. } => Some(open),
+            Object::Mapping { open, .. } => open,
+        };
+        Ok(of.regular_file(&self.core.mm.memory).zip(open))
+    }
+}
+
+impl Current<'_> {
+    /// A write changes its file's times. Then whoever has dirtied some pages of files is looked at before the next one, unless this access
+    /// is spared ([`Engine::spare_next_throttle`]).
+    #[cold]
+    pub(super) fn begin_write(&mut self, is_spared: bool) {
+        let Some(file) = self.written_file() else { return };
+        self.core.file_update_time(file);
+        let of = &mut *self.task;
+        of.attempt.progress.was_there = matches!(of.accessed(), Object::File { .. })
+            && self.core.mm.memory.file(file).index.word(of.attempt.page).is_plain();
+        of.attempt.progress.is_throttled = !is_spared && self.core.is_look_due(&mut of.dirty, file, of.cpu);
+    }
+
+    /// What the page of an access that writes is asked for with. A page of a file that write(2) brings in will be dirty; one that a store
+    /// faults in is asked for as if it were only read.
+    #[cold]
+    pub(super) fn gfp_to_write(&self) -> Gfp {
+        match self.task.accessed() {
+            Object::File { is_tmpfs: false, .. } => Gfp::KERNEL | Gfp::WRITE,
+            _ => Gfp::KERNEL,
+        }
+    }
+
+    /// The access writes to a page of a regular file.
+    #[cold]
+    pub(super) fn dirty(&mut self, pfn: Pfn) {
+        if self.core.folio_mark_dirty(pfn) {
+            let task = &mut *self.task;
+            self.core.note_dirtied(&mut task.dirty, task.cpu);
+        }
+    }
+
+    /// Looks whether a task that is about to dirty another page of a file has dirtied too many; what it has to wait for.
+    pub(super) fn throttle(&mut self) -> Option<Step> {
+        let memcg = self.memcg();
+        let file = self.written_file()?;
+        let of = &mut *self.task;
+        let step = self.core.throttle_step(&mut of.dirty, file, memcg);
+        of.attempt.progress.is_throttled = step != ThrottleStep::Leave;
+        match step {
+            ThrottleStep::Leave => None,
+            ThrottleStep::Sleep(span) => {
+                of.suspend_access();
+                Some(Step::Wait(Wait::Delay(span, DelayReason::DirtyPages)))
+            }
+            ThrottleStep::Fail => {
+                self.abandon_access();
+                Some(Step::Done(Served::Failed(AccessError::Writeback)))
+            }
+        }
+    }
+
+    /// The regular file that the access under way is to.
+    fn written_file(&self) -> Option<FileId> {
+        self.task.accessed().regular_file(&self.core.mm.memory)
+    }
+
+    pub(super) fn fsync_on(&mut self, mut call: Box<Fsync>) -> Step {
+        let step = match self.core.fsync_step(&mut call) {
+            FsyncStep::Done(result) => return Step::Done(Served::Synced(result)),
+            FsyncStep::Again => Step::Again,
+            FsyncStep::WaitFor(pfn) => Step::Wait(Wait::Io(self.core.wait_for_folio(pfn, self.id))),
+        };
+        self.task.stage = Stage::Fsync(call);
+        step
+    }
+}
+
+impl Current<'_> {
+    pub(super) fn sync_on(&mut self, mut call: Box<SyncCall>) -> Step {
+        let step = self.core.sync_step(&mut call, self.id);
+        if let SyncStep::Done(result) = step {
+            return Step::Done(Served::Synced(result));
+        }
+        self.task.stage = Stage::Sync(call);
+        match step {
+            SyncStep::WaitFor(pfn) => Step::Wait(Wait::Io(self.core.wait_for_folio(pfn, self.id))),
+            SyncStep::WaitForFlusher => self.wait(Wait::Woken),
+            SyncStep::Again | SyncStep::Done(_) => Step::Again,
+        }
+    }
+}
+
+impl Object {
+    /// The regular file behind it.
+    fn regular_file(self, memory: &Memory) -> Option<FileId> {
+        match self {
+            Object::File { file, is_tmpfs, .. } => (!is_tmpfs).then_some(file),
+            Object::Mapping { mm, vma, is_regular_file, .. } => match memory.mm(mm).vmas[vma].backing {
+                Backing::File(file) if is_regular_file => Some(file),
+                _ => None,
+            },
+        }
+    }
+}
