@@ -3,7 +3,7 @@
 
 use crate::bytes::contents::{Contents, Heap, Page};
 use crate::bytes::store::Store;
-use crate::machine::{Came, Device, Machine, Rested, Stepped};
+use crate::machine::{Came, Device, Rested, Stepped, TestMachine};
 use pageout_engine::{
     Access, ConfigError, CpuId, Engine, EngineBuilder, FileId, FileKind, FileSpec, IoError, IoId, Nanos,
     ObjectId, OomKill, Op, PageName, Served, Step, TaskId, ThreadInfo, Touched, Wait,
@@ -62,7 +62,7 @@ pub struct ByHand {
     signalled: Option<TaskId>,
 }
 
-impl Machine for ByHand {
+impl TestMachine for ByHand {
     fn new(mut hardware: EngineBuilder) -> ByHand {
         let store = Store::default();
         hardware.set_frame_gate(Box::new(store.gate.clone()));

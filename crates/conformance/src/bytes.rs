@@ -1,7 +1,7 @@
 //! The engine inside a machine that does everything a machine may do, in any order.
 //!
 //! ```text
-//!   bytes ─▶ Setup, Action ... ─▶ Machine: calls the engine ─▶ Store: carries its operations out on real contents
+//!   bytes ─▶ Setup, Action ... ─▶ ByteMachine: calls the engine ─▶ Store: carries its operations out on real contents
 //!                                    │ after most actions: the engine's invariants
 //!                                    ▼
 //!                                 Contents: what each page must hold
@@ -23,7 +23,7 @@ pub(crate) mod store; // where the bytes are
 
 use gate::Gate;
 use input::{Action, Bytes, Setup};
-use machine::Machine;
+use machine::ByteMachine;
 
 /// More would only be slow: what goes wrong goes wrong within a few dozen actions.
 const ACTIONS_MAX: usize = 400;
@@ -40,7 +40,7 @@ fn run_behind(bytes: &[u8], gate: impl FnOnce(&Setup) -> Gate) {
     if show {
         eprintln!("{setup:#?}");
     }
-    let mut machine = Machine::new(&setup, gate(&setup), show);
+    let mut machine = ByteMachine::new(&setup, gate(&setup), show);
     for _ in 0..ACTIONS_MAX {
         if bytes.is_empty() {
             break;

@@ -1,7 +1,7 @@
 //! What holds on every machine that the engine decides for.
 //!
 //! ```text
-//!   promises/*.rs: texts ─▶ check ─▶ trait Machine ─▶ ByHand       the engine alone: what is under way goes on when a text says so
+//!   promises/*.rs: texts ─▶ check ─▶ trait TestMachine ─▶ ByHand       the engine alone: what is under way goes on when a text says so
 //!   an input of bytes ────▶ run ─▶ bytes/                          contents of all pages, and all that a machine may do, in any order
 //! ```
 //! A text is a command a line with what it must answer; [`check`] names them all. A machine of another kind, with threads and real files,
@@ -16,5 +16,5 @@ mod text; // the commands of a text
 
 pub use by_hand::ByHand;
 pub use bytes::run;
-pub use machine::{Came, Device, Machine, Rested, Stepped};
+pub use machine::{Came, Device, Rested, Stepped, TestMachine};
 pub use text::check;

@@ -1,4 +1,4 @@
-//! [`Machine`], what a promise text asks of a machine: make these files, make this access, write this kernel file, read that counter.
+//! [`TestMachine`], what a promise text asks of a machine: make these files, make this access, write this kernel file, read that counter.
 //!
 //! Nothing here says where pages are, what time is, or who carries out what the engine asks for. So a machine may hold numbers in a map
 //! or real files, and do one thing after the other or many at once. What only the former can do is [`Stepped`].
@@ -22,7 +22,7 @@ pub enum Came {
 }
 
 /// A machine that an engine decides for.
-pub trait Machine: Sized {
+pub trait TestMachine: Sized {
     /// The machine with this hardware, and nothing in it.
     fn new(hardware: EngineBuilder) -> Self;
 

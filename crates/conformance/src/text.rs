@@ -57,7 +57,7 @@
 //! PAGES of an object are `3` or, without the last, `0..4`. Accesses are served as a Hit, `m`inor or Major fault, or fail
 //! with `E`IO, `O`ut of memory, or `F` as the device fails to write what is dirty; `W` means that the task waits for the device, `T` that it waits for kswapd; `64M 2H` are 64 majors and then two hits.
 
-use crate::machine::{Came, Device, Machine, Rested, Stepped};
+use crate::machine::{Came, Device, Rested, Stepped, TestMachine};
 use pageout_engine::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -80,7 +80,7 @@ struct Run<M> {
 
 /// Runs a text and panics at the first answer that isn't the expected one.
 #[track_caller]
-pub fn check<M: Machine>(text: &str) {
+pub fn check<M: TestMachine>(text: &str) {
     let mut run: Option<Run<M>> = None;
     // What a text is about is a few pages. It says so when kernel memory or swap readahead shall be among them.
     let mut config = Config { kmem: false, page_cluster: 0, ..Config::default() };
@@ -207,7 +207,7 @@ fn range(text: &str) -> Range<u64> {
     }
 }
 
-impl<M: Machine> Run<M> {
+impl<M: TestMachine> Run<M> {
     fn new(machine: M) -> Run<M> {
         Run {
             machine,

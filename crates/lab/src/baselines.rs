@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-pub use pageout_study::live_bench::baselines::{Open, Baseline};
+pub use pageout_study::live_bench::baselines::{Baseline, Open};
 
 static BROUGHT: OnceLock<Vec<(&'static str, Open)>> = OnceLock::new();
 

@@ -8,7 +8,7 @@ use pageout_engine::WordReader;
 
 use crate::file::Inner as File;
 use crate::holds::ThreadNumber;
-use crate::machine::{Locked, Machine};
+use crate::machine::{LiveMachine, Locked};
 use crate::ring::{Read, Ring};
 use crate::sync::thread_local;
 
@@ -64,7 +64,7 @@ thread_local! {
 
 impl Locals {
     #[inline(always)]
-    fn knows(&self, machine: &Machine, file: &File) -> bool {
+    fn knows(&self, machine: &LiveMachine, file: &File) -> bool {
         self.caches.get(self.last).is_some_and(|local| {
             let is_known = |of: &Option<LocalFile>| of.as_ref().is_some_and(|of| of.serial == file.serial);
             local.machine == machine.id && local.files.get(file.number()).is_some_and(is_known)
@@ -73,7 +73,7 @@ impl Locals {
 
     /// The thread has read another cache or file before, or not this one yet; nothing where it can't.
     #[cold]
-    fn meet(&mut self, machine: &Machine, file: &File) -> Option<()> {
+    fn meet(&mut self, machine: &LiveMachine, file: &File) -> Option<()> {
         self.last = match self.caches.iter().position(|local| local.machine == machine.id) {
             Some(at) => at,
             None => self.join(machine)?,
@@ -97,7 +97,7 @@ impl Locals {
     }
 
     /// This thread has not read anything of this cache.
-    fn join(&mut self, machine: &Machine) -> Option<usize> {
+    fn join(&mut self, machine: &LiveMachine) -> Option<usize> {
         // Of caches that are gone nobody else has the ring.
         self.caches.retain(|local| Arc::strong_count(&local.ring) > 1);
         let mut locked = machine.lock().ok()?;
@@ -122,7 +122,7 @@ impl Local {
 /// What this thread keeps of a file. Nothing where the file can't be read: who asks the engine next is told why.
 #[inline(always)]
 pub(crate) fn with<T>(
-    machine: &Machine,
+    machine: &LiveMachine,
     file: &File,
     use_it: impl FnOnce(&Ring, &mut LocalFile) -> Option<T>,
 ) -> Option<T> {
@@ -140,7 +140,7 @@ pub(crate) fn with<T>(
 /// Counts pins that this thread has taken, or given back if less than none. Returns how many it has; nothing where it has no ring: it has read
 /// nothing itself, or is about to end.
 #[inline(always)]
-pub(crate) fn count_pins(machine: &Machine, more: i64) -> Option<i64> {
+pub(crate) fn count_pins(machine: &LiveMachine, more: i64) -> Option<i64> {
     let counted = LOCALS.try_with(|locals| {
         let locals = locals.borrow();
         let last = locals.caches.get(locals.last).filter(|local| local.machine == machine.id);
@@ -151,7 +151,7 @@ pub(crate) fn count_pins(machine: &Machine, more: i64) -> Option<i64> {
 }
 
 /// A handle is gone, or a page has to be brought in: what this thread keeps of files that nobody can read any more goes.
-pub(crate) fn give_back(machine: &Machine, locked: &Locked<'_>) {
+pub(crate) fn give_back(machine: &LiveMachine, locked: &Locked<'_>) {
     let _ = LOCALS.try_with(|locals| {
         let mut locals = locals.borrow_mut();
         let local = locals.caches.iter_mut().find(|local| local.machine == machine.id);
@@ -161,7 +161,7 @@ pub(crate) fn give_back(machine: &Machine, locked: &Locked<'_>) {
 
 /// Files of a cache of which this thread keeps the words.
 #[cfg(test)]
-pub(crate) fn kept(machine: &Machine) -> usize {
+pub(crate) fn kept(machine: &LiveMachine) -> usize {
     LOCALS.with(|locals| {
         let locals = locals.borrow();
         let of_it = locals.caches.iter().filter(|local| local.machine == machine.id);

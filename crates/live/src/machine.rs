@@ -52,7 +52,7 @@ use turns::Turns;
 pub(crate) use writes::{BYTES_MAX, Begun, Part, Writable};
 
 /// What all handles share.
-pub(crate) struct Machine {
+pub(crate) struct LiveMachine {
     pub(crate) arena: Arc<Arena>,
     inner: Mutex<Inner>,
     turns: Turns,
@@ -142,7 +142,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Numbers of caches.
 static IDS: AtomicU64 = AtomicU64::new(0);
 
-impl Machine {
+impl LiveMachine {
     /// A machine whose engine has no task yet.
     pub(crate) fn new(
         engine: Engine,
@@ -151,8 +151,8 @@ impl Machine {
         limits: FileLimits,
         (pins_max, guard_wait): (u64, Duration),
         holds_by_cpu: bool,
-    ) -> Result<Machine, Error> {
-        Ok(Machine {
+    ) -> Result<LiveMachine, Error> {
+        Ok(LiveMachine {
             watched_reads: engine.watched_reads(),
             arena,
             inner: Mutex::new(Inner::new(engine)),

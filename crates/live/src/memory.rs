@@ -12,7 +12,7 @@ use pageout_engine::{
 
 use crate::error::Error;
 use crate::file::{File, Open};
-use crate::machine::{Backend, Doors, FileLimits, Locked, Machine};
+use crate::machine::{Backend, Doors, FileLimits, LiveMachine, Locked};
 use crate::node::{Node, Nodes, Place};
 use crate::ring::Read;
 use crate::stats::Stats;
@@ -88,7 +88,7 @@ pub struct Group {
 
 /// The machine and its threads.
 pub(crate) struct Shared {
-    pub(crate) machine: Arc<Machine>,
+    pub(crate) machine: Arc<LiveMachine>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     frames: u64,
     /// Frames of slow memory, and where they are.
@@ -274,7 +274,7 @@ impl Builder {
             // Two windows are in memory at a time, and several files may be read.
             ra_pages_max: pages(self.budget / 64).max(Bdi::default().ra_pages),
         };
-        let machine = Machine::new(
+        let machine = LiveMachine::new(
             builder.build(),
             arena,
             io,
@@ -529,7 +529,7 @@ impl Shared {
         /// Deep enough for a step of reclaim, and little of it is ever touched.
         const STACK_BYTES: usize = 512 << 10;
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut start = |name: &str, run: fn(&Machine)| {
+        let mut start = |name: &str, run: fn(&LiveMachine)| {
             let machine = Arc::clone(&self.machine);
             let run = move || {
                 if catch_unwind(AssertUnwindSafe(|| run(&machine))).is_err() {
@@ -546,14 +546,14 @@ impl Shared {
             threads.push(thread);
             Ok(())
         };
-        start("pageout-kernel", Machine::run_kernel_threads)?;
-        (0..self.machine.io_threads()).try_for_each(|_| start("pageout-read", Machine::run_reader))
+        start("pageout-kernel", LiveMachine::run_kernel_threads)?;
+        (0..self.machine.io_threads()).try_for_each(|_| start("pageout-read", LiveMachine::run_reader))
     }
 
     /// Does what takes the engine. A panic of that is told to whoever calls, and to all who call later.
     pub(crate) fn guarded<'a, T>(
         &'a self,
-        act: impl FnOnce(&'a Machine) -> Result<T, Error>,
+        act: impl FnOnce(&'a LiveMachine) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // Nobody gets the lock after that, so nobody sees what it has left behind.
         catch_unwind(AssertUnwindSafe(|| act(&self.machine))).unwrap_or_else(|_| {
@@ -587,7 +587,7 @@ impl Drop for Shared {
             // The threads are the parent's, and so are the files.
             return;
         }
-        let unsaved = self.guarded(Machine::write_all_back);
+        let unsaved = self.guarded(LiveMachine::write_all_back);
         for unsaved in unsaved.unwrap_or_else(|_| self.machine.unsaved_after_panic()) {
             // Nobody is left to whom an error could be returned.
             eprintln!("pageout: {unsaved}");

@@ -1,7 +1,7 @@
 //! The twin of a recorded machine: a scenario that does what was recorded, its counters beside the real ones, and answers to "what if".
 //!
 //! ```text
-//!   recording/ ─▶ Recording ─▶ Machine: what the group has for its files ─▶ text of a scenario ─▶ runs ─▶ figures
+//!   recording/ ─▶ Recording ─▶ TwinMachine: what the group has for its files ─▶ text of a scenario ─▶ runs ─▶ figures
 //!                     │          ▲
 //!                     │          └── Question: memory=-25%, policy=mglru@6.12, ...
 //!                     └─▶ counters alone: the floor of the curve, what is identified, what never is
@@ -30,7 +30,7 @@ pub use answer::{Answer, Ask, Off, ask, scenario, value};
 pub use counters::{By, Counted};
 pub use evidence::Need;
 pub use limits::limits;
-pub use machine::Machine;
+pub use machine::TwinMachine;
 pub(crate) use objects::{Recorded, expand};
 pub use play::{Figure, Figures, Interval, Played, Prepared, play};
 pub use question::{Carried, Question, answerable};

@@ -269,7 +269,7 @@ mod tests {
         let dump = pageout_kerneltext::lru_gen::parse(text, 4).unwrap();
         let dumps = vec![machine::Reading { file: "a".to_string(), dump }];
         let question = Window { within_ms: 1000, has_swap: true };
-        let history = History::of(machine::Machine { name: "m".to_string(), dumps }, question);
+        let history = History::of(machine::DumpedMachine { name: "m".to_string(), dumps }, question);
         let (room, job) = (Room { memory: 120, reserved: 0 }, Job { pages: 30, has_swap: true });
         let landing = Landing::of("m", &history.estimate(), room, job);
         Answer {

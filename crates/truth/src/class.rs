@@ -163,7 +163,11 @@ impl Keys {
         }
         if run.is_of_machine() {
             let shares = needed("shares", self.shares, "a whole machine")?;
-            return Ok(Limits::Machine(Machine { shares, pressure: self.pressure, misses: self.misses }));
+            return Ok(Limits::Machine(MachineLimits {
+                shares,
+                pressure: self.pressure,
+                misses: self.misses,
+            }));
         }
         let is_mglru = run.policy.starts_with("mglru");
         let (swapped, dirtied) = match is_mglru {
@@ -204,7 +208,7 @@ pub(crate) enum Limits {
     /// What the recording leaves open is spread over simulations, whose envelope has to hold each real figure.
     Envelope(Envelope),
     /// A whole machine, whose tasks compete.
-    Machine(Machine),
+    Machine(MachineLimits),
     /// Memory tiering.
     Tiering(Tiering),
     /// Pages are compressed on their way to swap.
@@ -258,7 +262,7 @@ pub(crate) struct Envelope {
 
 /// Limits on a whole machine.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Machine {
+pub(crate) struct MachineLimits {
     /// A factor on shares of reclaim, counts of stalls and of kswapd's runs, free pages.
     pub(crate) shares: f64,
     /// A factor on the time that all tasks lost, to the time that some did.

@@ -23,7 +23,7 @@ use tasks::{Doing, State, Task};
 /// Pages of a pageblock: what compaction has in its hands at most.
 const PAGEBLOCK_PAGES: i64 = 512;
 
-pub(super) struct Machine {
+pub(super) struct ByteMachine {
     engine: Engine,
     cpus: u16,
     frames_total: u64,
@@ -61,8 +61,8 @@ pub(super) struct Machine {
     show: bool,
 }
 
-impl Machine {
-    pub(super) fn new(setup: &Setup, gate: Gate, show: bool) -> Machine {
+impl ByteMachine {
+    pub(super) fn new(setup: &Setup, gate: Gate, show: bool) -> ByteMachine {
         let mut builder = Engine::builder(setup.config.clone()).expect("every setup is in range");
         let ended_early = Arc::default();
         builder.set_full_plug(race(setup.writes_won, Arc::clone(&ended_early)));
@@ -72,7 +72,7 @@ impl Machine {
         }
         let mut engine = builder.build();
         engine.record_page_cache_events();
-        let mut machine = Machine {
+        let mut machine = ByteMachine {
             engine,
             cpus: setup.config.cpus,
             frames_total: setup.config.node_pages.iter().sum(),

@@ -43,7 +43,7 @@ pub(crate) enum Checks {
 }
 
 /// The machine.
-pub(crate) struct Machine {
+pub(crate) struct ByteMachine {
     pub(crate) engine: Engine,
     checks: Checks,
     advice: Advice,
@@ -95,8 +95,8 @@ pub(crate) struct Machine {
     ops: Vec<Op>,
 }
 
-impl Machine {
-    pub(crate) fn new(setup: &Setup, mutant: Option<Mutant>, checks: Checks) -> Machine {
+impl ByteMachine {
+    pub(crate) fn new(setup: &Setup, mutant: Option<Mutant>, checks: Checks) -> ByteMachine {
         let types = vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)];
         let mut builder = Engine::builder(Config {
             node_pages: match setup.tiers {
@@ -172,7 +172,7 @@ impl Machine {
             let (_, path) = engine.figures().memcgs().find(|(id, _)| *id == memcg).unwrap();
             format!("/sys/fs/cgroup{path}")
         });
-        let mut machine = Machine {
+        let mut machine = ByteMachine {
             engine,
             checks,
             advice: setup.advice,

@@ -6,7 +6,7 @@
 use super::actions::{
     Action, Setup, TASKS, action, huge_action, setup, sparing_setup, tiered_action, tiered_setup,
 };
-use super::machine::{Checks, Machine};
+use super::machine::{ByteMachine, Checks};
 use super::mutant::Mutant;
 use crate::{MigrateStep, Stat, StoryEvent, Told, Tracepoint};
 use proptest::collection::vec;
@@ -56,7 +56,7 @@ fn signalled_run(seed: u64) -> (Setup, Vec<Action>) {
 }
 
 fn run(setup: &Setup, actions: &[Action], mutant: Option<Mutant>, checks: Checks) {
-    let mut machine = Machine::new(setup, mutant, checks);
+    let mut machine = ByteMachine::new(setup, mutant, checks);
     for &action in actions {
         machine.perform(action);
     }
@@ -176,7 +176,7 @@ fn in_random_runs_near_nodes_are_reclaimed_with_and_without_success_and_soft_lim
     let [mut success, mut failed, mut soft] = [0; 3];
     for seed in 0..60 {
         let (setup, actions) = sparing_run(seed);
-        let mut machine = Machine::new(&setup, None, Checks::Contents);
+        let mut machine = ByteMachine::new(&setup, None, Checks::Contents);
         machine.engine.tell_tracepoints();
         let mut told = Vec::new();
         for action in actions {
@@ -200,7 +200,7 @@ fn in_random_runs_with_tiers_every_step_fails_and_pages_move_both_ways() {
     let [mut promoted, mut demoted] = [0; 2];
     for seed in 0..60 {
         let (setup, actions) = tiered_run(seed);
-        let mut machine = Machine::new(&setup, None, Checks::Contents);
+        let mut machine = ByteMachine::new(&setup, None, Checks::Contents);
         actions.into_iter().for_each(|action| machine.perform(action));
         for (sum, of_run) in failed.iter_mut().zip(machine.engine.core.refusals.failed) {
             *sum += of_run;
@@ -217,9 +217,9 @@ fn in_random_runs_with_tiers_every_step_fails_and_pages_move_both_ways() {
 /// after each action, too.
 fn counted(seed: u64, gives_back: bool) -> (Vec<Vec<i64>>, usize) {
     let (setup, actions) = tiered_run(seed);
-    let mut machine = Machine::new(&setup, None, Checks::Contents);
+    let mut machine = ByteMachine::new(&setup, None, Checks::Contents);
     let mut records = 0;
-    let mut after = |machine: &mut Machine, action| {
+    let mut after = |machine: &mut ByteMachine, action| {
         machine.perform(action);
         if gives_back {
             machine.engine.core.mm.give_back_records_now();

@@ -30,12 +30,12 @@ mod linux {
 
     use super::args::BenchArgs;
     use super::told;
+    use crate::baselines;
     use crate::commands::trace::{read_options, read_table, remark_interpretation};
     use crate::failure::Outcome;
     use crate::print::output;
     use crate::print::progress::Terminal;
     use crate::program;
-    use crate::baselines;
     use crate::signals;
 
     /// Measures, from the options to the table.

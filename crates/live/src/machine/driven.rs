@@ -7,7 +7,7 @@ use std::time::Duration;
 use pageout_engine::{FileId, Nanos, PAGE_SIZE, Step, TaskId, Wait};
 
 use super::locked::{Crowded, Locked, Miss, Outcome};
-use super::{Machine, Want};
+use super::{LiveMachine, Want};
 use crate::arena::Pin;
 use crate::error::Error;
 use crate::file::Inner as File;
@@ -38,7 +38,7 @@ const WRITTEN_SOON: Nanos = Nanos(50_000);
 /// How soon one is made again at best that has found no room beside what others read and hold.
 const ROOM_SOON: Nanos = Nanos(200_000);
 
-impl Machine {
+impl LiveMachine {
     /// Begins to bring pages of a file in, for reads that are pending: one without others, or several.
     pub(crate) fn begin_all(
         &self,

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use pageout_engine::{Bdi, FileId, FileKind, FileSpec, PAGE_SIZE, Served};
 
-use super::Machine;
+use super::LiveMachine;
 use super::locked::Locked;
 use super::open_file::OpenFile;
 use crate::error::Error;
@@ -107,7 +107,7 @@ fn is_clean(locked: &Locked<'_>, id: FileId) -> bool {
     locked.engine.figures().file_dirty(id) == (0, 0)
 }
 
-impl Machine {
+impl LiveMachine {
     /// Has the system open a file. Where the process has no descriptor left, files that nobody has open give theirs.
     pub(crate) fn open_descriptor(&self, path: &Path, how: &Open) -> Result<std::fs::File, Error> {
         let mut options = std::fs::OpenOptions::new();
@@ -150,7 +150,7 @@ impl Machine {
         Ok(known.map(|of| (Arc::clone(&of.file), Arc::clone(&of.disk))))
     }
 
-    /// See [`Machine::meet`]. A process that was killed keeps its locks until the kernel has ended what it had under way.
+    /// See [`LiveMachine::meet`]. A process that was killed keeps its locks until the kernel has ended what it had under way.
     pub(crate) fn meet_in_time(&self, opened: &Opened<'_>) -> Result<(Locked<'_>, FileId, bool), Error> {
         const TRIES: u32 = 100;
         const PAUSE: Duration = Duration::from_millis(10);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use pageout_engine::{AccessError, FileId, ObjectId, PAGE_SIZE, Pfn, Served, Step};
 
-use super::Machine;
+use super::LiveMachine;
 use super::inner::Inner;
 use super::locked::Locked;
 use super::open_file::OpenFile;
@@ -23,7 +23,7 @@ use super::writes::{Begun, DirtyLimits, Owed, Part, Writable};
 use crate::error::Error;
 use crate::file::Inner as File;
 
-impl Machine {
+impl LiveMachine {
     /// Has a file as long on its device as it is. No write of it is under way meanwhile.
     pub(super) fn set_len_on_device<'a>(
         &'a self,
@@ -109,7 +109,7 @@ impl Machine {
         }
     }
 
-    /// Somebody waits for a call that has ended ([`Machine::enter`]).
+    /// Somebody waits for a call that has ended ([`LiveMachine::enter`]).
     #[cold]
     pub(crate) fn wake_after_span(&self) {
         // With the lock: who has just looked sleeps by then.

@@ -18,7 +18,7 @@ use super::inner::{Group, Inner, Runs, Waiter};
 use super::moves::Move;
 use super::open_file::OpenFile;
 use super::transfer::{Failed, PAGE_BYTES, Progress, Transfer, WRITTEN_TOGETHER, Written};
-use super::{Machine, Want};
+use super::{LiveMachine, Want};
 use crate::arena::{OwnedPin, Pin};
 use crate::cpu_time;
 use crate::error::Error;
@@ -32,7 +32,7 @@ const PROMOTED_MAX: u64 = 31;
 
 /// The lock, held.
 pub(crate) struct Locked<'a> {
-    machine: &'a Machine,
+    machine: &'a LiveMachine,
     /// There as long as this is.
     inner: Option<MutexGuard<'a, Inner>>,
     since: Instant,
@@ -42,7 +42,7 @@ pub(crate) struct Locked<'a> {
 
 impl<'a> Locked<'a> {
     /// Of who has got the lock. The engine's time is now.
-    pub(super) fn new(machine: &'a Machine, inner: MutexGuard<'a, Inner>) -> Locked<'a> {
+    pub(super) fn new(machine: &'a LiveMachine, inner: MutexGuard<'a, Inner>) -> Locked<'a> {
         let since = Instant::now();
         let cpu_since = machine.holds_by_cpu.then(cpu_time::of_thread);
         let mut locked = Locked { machine, inner: Some(inner), since, cpu_since };
@@ -167,7 +167,7 @@ impl Miss {
 }
 
 impl<'a> Locked<'a> {
-    pub(super) fn machine(&self) -> &'a Machine {
+    pub(super) fn machine(&self) -> &'a LiveMachine {
         self.machine
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pageout_engine::Step;
 
-use super::Machine;
+use super::LiveMachine;
 use super::inner::{KernelThread, Runs};
 use super::transfer::Transfer;
 use super::uring::Uring;
@@ -17,7 +17,7 @@ const HELD_UP: Duration = Duration::from_millis(1);
 /// Reads of the queue that a thread makes before a write that waits: who waits for room waits for that.
 const READS_A_WRITE: u32 = 8;
 
-impl Machine {
+impl LiveMachine {
     /// Runs the engine's kernel threads until all is to stop.
     pub(crate) fn run_kernel_threads(&self) {
         while let Ok(mut locked) = self.lock() {

@@ -17,13 +17,13 @@ use pageout_engine::{FileId, Pfn, TaskId};
 
 use super::locked::{Crowded, Miss};
 use super::moves::Move;
-use super::{Inner, LOOK_AGAIN, Locked, Machine, OpenFile};
+use super::{Inner, LOOK_AGAIN, LiveMachine, Locked, OpenFile};
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::guards::GuardWait;
 use crate::sync::{Instant, thread, wait_at_most};
 
-impl Machine {
+impl LiveMachine {
     /// Who needs a frame under the lock has it copied first, if it is part of a move: those of this thread, which has not begun them, are made.
     pub(super) fn await_move(&self, own: &mut Vec<Move>, pfn: Pfn) {
         if own.iter().any(|one| one.names(pfn)) {

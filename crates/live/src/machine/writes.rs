@@ -17,7 +17,7 @@ use pageout_engine::{CpuId, FileId, IoError, Nanos, ObjectId, PAGE_SIZE, Pfn, Se
 use super::inner::{Inner, Runs};
 use super::locked::{Locked, Miss, Outcome};
 use super::transfer::{Transfer, Written};
-use super::{Machine, Want};
+use super::{LiveMachine, Want};
 use crate::arena::{Arena, Writing};
 use crate::error::Error;
 use crate::file::Inner as File;
@@ -59,7 +59,7 @@ pub(crate) struct Writable<'a> {
 /// a page that somebody writes to.
 #[must_use]
 pub(crate) struct Owed<'a> {
-    machine: &'a Machine,
+    machine: &'a LiveMachine,
     /// There until it is paid.
     miss: Option<Miss>,
 }
@@ -295,7 +295,7 @@ impl Locked<'_> {
     }
 }
 
-impl Machine {
+impl LiveMachine {
     /// Writes that threads without a ring make at the same time, over all devices: the others read.
     pub(super) fn writers_max(&self) -> usize {
         self.io_threads().div_ceil(2)

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::counters::Counted;
 use super::limits::limits;
-use super::machine::Machine;
+use super::machine::TwinMachine;
 use super::play::{Figure, Figures, Interval, Played, Prepared, play};
 use super::question::{Carried, Question, answerable};
 use super::recording::Recording;
@@ -117,7 +117,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
             .iter()
             .zip(&carried)
             .filter_map(|(question, carried)| Some((question.machine.clone(), carried.missing_percent()?)));
-        let machines: Vec<(Machine, u32)> = asked.chain(curve.iter().cloned()).collect();
+        let machines: Vec<(TwinMachine, u32)> = asked.chain(curve.iter().cloned()).collect();
         if !machines.is_empty() {
             let (of, extent) = play(&answer.recording, prepared, &machines, ask.jobs, watcher)?;
             played = of.into_iter();
@@ -158,12 +158,12 @@ pub fn scenario(ask: &Ask, folder: &Path) -> Result<String, Error> {
     if recording.header.is_none() {
         return Err(Error::asked("counters alone make no scenario: no access is known"));
     }
-    Ok(Machine::of(&recording).scenario(&recording, folder))
+    Ok(TwinMachine::of(&recording).scenario(&recording, folder))
 }
 
 /// Machines with other limits that the recording can carry.
-fn curve(recording: &Recording) -> Vec<(Machine, u32)> {
-    let held = Machine::of(recording).held;
+fn curve(recording: &Recording) -> Vec<(TwinMachine, u32)> {
+    let held = TwinMachine::of(recording).held;
     let machine = |percent: &u64| {
         let question = Question::parse(&format!("memory={percent}%"), recording).ok()?;
         let missing = answerable(recording, &question).missing_percent()?;
@@ -180,7 +180,7 @@ impl Answer {
             return Ok(None);
         }
         let prepared = Prepared::of(recording)?;
-        let machine = Machine::of(recording);
+        let machine = TwinMachine::of(recording);
         let (played, extent) = play(recording, &prepared, &[(machine, 0)], self.ask.jobs, watcher)?;
         self.twin = played.into_iter().next();
         self.extent = Some(extent);

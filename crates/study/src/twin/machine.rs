@@ -28,7 +28,7 @@ const ROOM: u64 = 256 << 20;
 
 /// What the twin runs on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Machine {
+pub struct TwinMachine {
     /// Memory of the group, all of it, in bytes.
     pub limit: u64,
     /// `memory.high`, likewise.
@@ -68,10 +68,10 @@ pub enum Readers {
     Apart,
 }
 
-impl Machine {
+impl TwinMachine {
     /// That of the recording.
-    pub fn of(recording: &Recording) -> Machine {
-        Machine {
+    pub fn of(recording: &Recording) -> TwinMachine {
+        TwinMachine {
             limit: recording.limit(),
             high: recorded_high(recording),
             held: recording.held().constant,
@@ -89,10 +89,10 @@ impl Machine {
 
     /// This one, and ones that differ from it in what is not known: what else the group held, when statistics are flushed, and where and when
     /// readers run; at last one with all of programs' memory in swap, if it may be there.
-    pub(super) fn spread(&self, held: &Held) -> Vec<Machine> {
-        let holds = |held| Machine { held, ..self.clone() };
+    pub(super) fn spread(&self, held: &Held) -> Vec<TwinMachine> {
+        let holds = |held| TwinMachine { held, ..self.clone() };
         let (least, most) = (holds(self.held.saturating_sub(held.less)), holds(self.held + held.more));
-        let later = |flush_phase_ms| Machine { flush_phase_ms, ..self.clone() };
+        let later = |flush_phase_ms| TwinMachine { flush_phase_ms, ..self.clone() };
         let mut spread = vec![self.clone(), least, most, later(700), later(1400)];
         if held.is_chancy {
             let by =
@@ -100,11 +100,11 @@ impl Machine {
             spread.extend(CHANCES.into_iter().flat_map(by));
         }
         if self.readers > 1 {
-            let placed = |placed| Machine { placed, ..self.clone() };
+            let placed = |placed| TwinMachine { placed, ..self.clone() };
             spread.extend([placed(Readers::OnCpusOfTheirOwn), placed(Readers::Apart)]);
         }
         if self.swappable > 0 {
-            spread.push(Machine { in_swap: self.swappable, ..self.clone() });
+            spread.push(TwinMachine { in_swap: self.swappable, ..self.clone() });
         }
         spread
     }

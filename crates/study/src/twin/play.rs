@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pageout_sim::scenario::Scenario;
 
 use super::evidence::{INSERTIONS, Need};
-use super::machine::{BEFORE_TASK, GROUP, Machine, TASK};
+use super::machine::{BEFORE_TASK, GROUP, TASK, TwinMachine};
 use super::objects::Recorded;
 use super::recording::Recording;
 use crate::basis::{Verdict, verdict};
@@ -184,7 +184,7 @@ impl Prepared {
 pub fn play(
     recording: &Recording,
     Prepared { folder, recorded }: &Prepared,
-    machines: &[(Machine, u32)],
+    machines: &[(TwinMachine, u32)],
     jobs: usize,
     watcher: &dyn Watcher,
 ) -> Result<(Vec<Played>, Extent), Error> {

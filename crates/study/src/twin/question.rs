@@ -3,7 +3,7 @@
 use pageout_sim::scenario::Size;
 use pageout_sim::scenario::keys::Limit;
 
-use super::machine::Machine;
+use super::machine::TwinMachine;
 use super::recording::{Knowledge, Recording};
 use crate::Error;
 use crate::scenario::nearest::nearest;
@@ -17,7 +17,7 @@ pub struct Question {
     /// As it was asked.
     pub text: String,
     /// The machine that it is about.
-    pub machine: Machine,
+    pub machine: TwinMachine,
     /// Whether there is less, or more, memory for files than was recorded.
     pub memory: std::cmp::Ordering,
     /// What it hangs on that no recording of files tells.
@@ -49,7 +49,7 @@ impl Carried {
 impl Question {
     /// Reads `memory=-25%` or `policy=mglru@6.12+memory=48MiB`, about the machine of a recording. Errors: it makes no sense.
     pub fn parse(text: &str, recording: &Recording) -> Result<Question, Error> {
-        let base = Machine::of(recording);
+        let base = TwinMachine::of(recording);
         let mut machine = base.clone();
         let (mut on_unknown, mut has_swap) = (None, recording.has_swap());
         for part in parts(text) {
@@ -104,7 +104,7 @@ impl Question {
             )));
         }
         let effective =
-            |machine: &Machine| machine.high.map_or(machine.limit, |high| high.min(machine.limit));
+            |machine: &TwinMachine| machine.high.map_or(machine.limit, |high| high.min(machine.limit));
         let memory = effective(&machine).cmp(&effective(&base));
         // At the memory and swap that there were it is known how much stayed.
         if has_swap && (memory.is_ne() || !recording.has_swap() || machine.readers > 1) {
@@ -198,7 +198,7 @@ pub fn answerable(recording: &Recording, question: &Question) -> Carried {
         (Knowledge::ReadsAndWaits | Knowledge::ReadsAndFaults, Less) => {
             less("faults of mapped files", "record with less memory")
         }
-        (_, Equal) if !is_other_memory && question.machine.profile == Machine::of(recording).profile => Carried::Whole,
+        (_, Equal) if !is_other_memory && question.machine.profile == TwinMachine::of(recording).profile => Carried::Whole,
         (_, Equal) if !is_other_memory => Carried::Not(
             "another policy keeps other pages, and hits on what this one kept are not known: record reads, or run the program's own list of accesses".to_string(),
         ),

@@ -33,7 +33,7 @@ const LINE_MAX: usize = 300;
 
 /// A machine with its dumps, the latest last; at least one.
 #[derive(Debug)]
-pub struct Machine {
+pub struct DumpedMachine {
     /// Its name.
     pub name: String,
     /// Its dumps.
@@ -78,7 +78,7 @@ pub(super) fn read(
     files: &[PathBuf],
     generations_max: usize,
     skip_bad: bool,
-) -> Result<(Vec<Machine>, Vec<Skipped>), Error> {
+) -> Result<(Vec<DumpedMachine>, Vec<Skipped>), Error> {
     let mut inputs = Vec::new();
     let mut known = BTreeSet::new();
     for file in files {
@@ -94,7 +94,7 @@ pub(super) fn read(
         by_machine.then_with(|| natural(&a.file_name()).cmp(&natural(&b.file_name())))
     });
 
-    let mut machines: Vec<Machine> = Vec::new();
+    let mut machines: Vec<DumpedMachine> = Vec::new();
     let (mut skipped, mut problems) = (Vec::new(), Vec::new());
     for Input { machine: name, path } in inputs {
         let file = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
@@ -114,7 +114,7 @@ pub(super) fn read(
             }
             Ok(dump) => match machines.last_mut().filter(|machine| machine.name == name) {
                 Some(machine) => machine.dumps.push(Reading { file, dump }),
-                None => machines.push(Machine { name, dumps: vec![Reading { file, dump }] }),
+                None => machines.push(DumpedMachine { name, dumps: vec![Reading { file, dump }] }),
             },
         }
     }

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use pageout_kerneltext::lru_gen::Dump;
 use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate, Window, of_dump};
 
-use super::machine::{Machine, Reading};
+use super::machine::{DumpedMachine, Reading};
 
 /// A machine's estimates, one a dump, and where its history begins.
 #[derive(Debug)]
 pub struct History {
     /// The machine, with its dumps.
-    pub machine: Machine,
+    pub machine: DumpedMachine,
     /// What of each dump is in use.
     pub estimates: Vec<Estimate>,
     /// The first dump that the latest can be compared with.
@@ -34,7 +34,7 @@ pub enum Trend {
 
 impl History {
     /// Estimates all dumps of `machine`.
-    pub fn of(machine: Machine, question: Window) -> History {
+    pub fn of(machine: DumpedMachine, question: Window) -> History {
         let estimates = machine.dumps.iter().map(|reading| of_dump(&reading.dump, question)).collect();
         let goes_back = |pair: &[Reading]| goes_back(&pair[0].dump, &pair[1].dump);
         let since = machine.dumps.windows(2).rposition(goes_back).map_or(0, |at| at + 1);
@@ -100,7 +100,7 @@ mod tests {
     use pageout_kerneltext::lru_gen::{GENERATIONS_MAX, parse};
 
     /// A machine whose dumps have this youngest generation and so many pages in use at least and at most.
-    fn machine(dumps: &[(u64, u64, u64)]) -> Machine {
+    fn machine(dumps: &[(u64, u64, u64)]) -> DumpedMachine {
         let reading = |&(seq, at_least, at_most): &(u64, u64, u64)| {
             let (oldest, older, between) = (seq - 2, seq - 1, at_most - at_least);
             let text = format!(
@@ -108,7 +108,7 @@ mod tests {
             );
             Reading { file: "a".into(), dump: parse(&text, GENERATIONS_MAX).unwrap() }
         };
-        Machine { name: "m".into(), dumps: dumps.iter().map(reading).collect() }
+        DumpedMachine { name: "m".into(), dumps: dumps.iter().map(reading).collect() }
     }
 
     fn check(dumps: &[(u64, u64, u64)], since: usize, expected: Option<Trend>) {

@@ -5,7 +5,7 @@
 //! recording host than of the kernel, only the share of full stalls among all is judged; totals are shown.
 
 use super::super::answers::{Answer, Answers, Stalls};
-use super::super::class::Machine;
+use super::super::class::MachineLimits;
 use super::super::rig::{OfMachine, Played};
 use super::{Comparison, Row, counter, span};
 
@@ -82,7 +82,7 @@ fn stalls(count: &dyn Fn(&str) -> f64) -> f64 {
 
 impl Comparison<'_> {
     /// The median simulation of each figure beside the recorded one.
-    pub(super) fn machine(&self, limits: &Machine) -> anyhow::Result<Vec<Row>> {
+    pub(super) fn machine(&self, limits: &MachineLimits) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         let misses = limits.misses.map(|fraction| 1.0 + fraction);
         let missed = |map: &Vec<bool>| map.iter().filter(|&&missed| missed).count() as f64;

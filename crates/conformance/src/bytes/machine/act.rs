@@ -2,7 +2,7 @@
 
 use pageout_engine::*;
 
-use super::Machine;
+use super::ByteMachine;
 use super::tasks::{Doing, Object, State, Truncated};
 use crate::bytes::contents::{Heap, Page};
 use crate::bytes::files::{FILES, LRU_GEN_FILES, ODDITIES, lru_gen_text};
@@ -13,7 +13,7 @@ pub(super) const OBJECTS_MAX: usize = 24;
 const GROUPS_MAX: usize = 6;
 const TASKS_MAX: usize = 8;
 
-impl Machine {
+impl ByteMachine {
     pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::Access { task, object, page, write, part, wanted } => {

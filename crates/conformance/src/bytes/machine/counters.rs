@@ -2,9 +2,9 @@
 
 use pageout_engine::*;
 
-use super::Machine;
+use super::ByteMachine;
 
-impl Machine {
+impl ByteMachine {
     /// Panics if an event was taken back, if there is less than nothing of anything, or if more was promoted than was asked about.
     pub(super) fn check_counters(&mut self) {
         for (&stat, before) in Stat::ALL.iter().zip(&mut self.counted) {

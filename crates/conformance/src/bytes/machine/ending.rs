@@ -2,7 +2,7 @@
 
 use pageout_engine::*;
 
-use super::Machine;
+use super::ByteMachine;
 use super::tasks::{Doing, Object, State, Task, Truncated};
 use crate::bytes::contents::Page;
 use crate::bytes::input::Limit;
@@ -13,7 +13,7 @@ const BATCH_MAX: u64 = 31;
 /// looks at 4,096 pages at thirteen priorities, sixteen times, before it gives up: 850 thousand.
 const SETTLING_STEPS_MAX: u32 = 4_000_000;
 
-impl Machine {
+impl ByteMachine {
     /// Ends a run: lets everything under way end well, reads back what was written, and gives everything up.
     pub(crate) fn finish(mut self) {
         // Limits go first, or a task above one may lose its page again each time before it gets to use it.

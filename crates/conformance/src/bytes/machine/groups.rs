@@ -2,11 +2,11 @@
 
 use pageout_engine::*;
 
-use super::Machine;
+use super::ByteMachine;
 use super::tasks::{Doing, State};
 use crate::bytes::input::Limit;
 
-impl Machine {
+impl ByteMachine {
     pub(super) fn create_group(&mut self, parent: u8, policy: Policy) -> MemcgId {
         let (parent, path) = self.groups[usize::from(parent) % self.groups.len()].clone();
         let name = format!("g{}", self.groups.len());

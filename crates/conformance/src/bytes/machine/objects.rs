@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pageout_engine::*;
 
-use super::Machine;
+use super::ByteMachine;
 use super::act::OBJECTS_MAX;
 use super::tasks::{Doing, Object, State, Truncated};
 use crate::bytes::contents::{Heap, Page};
@@ -12,7 +12,7 @@ use crate::bytes::contents::{Heap, Page};
 /// A file grows to so many pages at most.
 const PAGES_MAX: u64 = 700;
 
-impl Machine {
+impl ByteMachine {
     /// The number by which a task has a file open.
     pub(super) fn open_object(&self, task: usize, file: usize) -> Option<ObjectId> {
         let of = &self.tasks[task];

@@ -2,7 +2,7 @@
 
 use pageout_engine::*;
 
-use super::Machine;
+use super::ByteMachine;
 use crate::bytes::input::HUGE_PAGE_PAGES;
 
 /// Times that an access is made anew because its page was gone again.
@@ -97,7 +97,7 @@ impl Task {
     }
 }
 
-impl Machine {
+impl ByteMachine {
     pub(super) fn create_task(&mut self, mm: MmId, cpu: u8) -> usize {
         let task = self.tasks.len();
         let id = self.engine.task_create(mm, CpuId(u16::from(cpu) % self.cpus));

@@ -1,12 +1,12 @@
 //! Actions of a run, carried out on the byte machine one after the other.
 
 use super::tasks::{Doing, State};
-use super::{Checks, Machine};
+use super::{ByteMachine, Checks};
 use crate::testing::actions::{Action, Kind, PAGES, TASKS};
 use crate::testing::model::Page;
 use crate::*;
 
-impl Machine {
+impl ByteMachine {
     /// Lets an action happen.
     pub(crate) fn perform(&mut self, action: Action) {
         match action {

@@ -1,11 +1,11 @@
 //! Checks of the engine's counters, made from outside.
 
-use super::Machine;
+use super::ByteMachine;
 use crate::stat::ISOLATED;
 use crate::{Pfn, Stat};
 use std::collections::BTreeSet;
 
-impl Machine {
+impl ByteMachine {
     /// Panics if an event was taken back, if more was promoted than was asked about, if records of hotness are ready or taken as they must not
     /// be, or if pages that are in nobody's hands count as isolated.
     pub(super) fn check_counters(&mut self) {

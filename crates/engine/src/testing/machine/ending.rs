@@ -1,7 +1,7 @@
 //! The end of a run: everything comes to rest, every page is read back, and nothing is left that nobody needs.
 
 use super::tasks::Doing;
-use super::{Checks, Machine};
+use super::{ByteMachine, Checks};
 use crate::kmem::{PoolResize, PoolResizeStep};
 use crate::memory::folio::FolioFlags;
 use crate::testing::actions::{Kind, PAGES, TASKS};
@@ -9,7 +9,7 @@ use crate::testing::model::Page;
 use crate::units::MAX_BLOCK_ORDER;
 use crate::*;
 
-impl Machine {
+impl ByteMachine {
     /// Ends a run: lets everything under way end well, reads every page back, and gives everything up.
     pub(crate) fn finish(mut self) {
         // First of all, or a task above `memory.high` may lose its page again each time before it gets to use it.

@@ -1,6 +1,6 @@
 //! Tasks of the byte machine: what each is doing, how it goes on, and what its accesses find.
 
-use super::{Checks, Machine};
+use super::{ByteMachine, Checks};
 use crate::testing::actions::{Kind, PAGES, TASKS};
 use crate::testing::model::Page;
 use crate::*;
@@ -59,7 +59,7 @@ impl Task {
     }
 }
 
-impl Machine {
+impl ByteMachine {
     pub(super) fn is_runnable(&self, task: usize) -> bool {
         matches!(self.tasks[task].state, State::Runnable(_) | State::Repeat(_))
     }

@@ -1,7 +1,7 @@
 //! Contents of frames, swap slots and devices, and the copies and transfers between them: whatever the engine decides is carried out
 //! here.
 
-use super::{Checks, GARBAGE, Machine, WAITING_MAX};
+use super::{ByteMachine, Checks, GARBAGE, WAITING_MAX};
 use crate::testing::model::{Page, file_contents};
 use crate::*;
 
@@ -51,7 +51,7 @@ impl Transfer {
     }
 }
 
-impl Machine {
+impl ByteMachine {
     pub(super) fn frame(&self, pfn: Pfn) -> u64 {
         self.frames.get(&pfn).copied().unwrap_or(GARBAGE)
     }

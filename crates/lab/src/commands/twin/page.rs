@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pageout_study::result::better::Better;
-use pageout_study::twin::{Answer, Figures, Interval, Machine, Played, limits};
+use pageout_study::twin::{Answer, Figures, Interval, Played, TwinMachine, limits};
 
 use super::{asked_rows, difference, notes, rows, told, unknown};
 use crate::report::{Axis, Band, Bar, Bars, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
@@ -33,7 +33,7 @@ pub(super) fn page(found: &Answer) -> Page {
         text: limits(&found.recording).join("\n"),
     });
     if found.recording.header.is_some() {
-        let text = Machine::of(&found.recording).scenario(&found.recording, &found.recording.folder);
+        let text = TwinMachine::of(&found.recording).scenario(&found.recording, &found.recording.folder);
         page.parts.push(Part::Text { title: "The scenario".to_string(), text, is_open: false });
     }
     page
@@ -73,14 +73,14 @@ fn curve(found: &Answer) -> Option<Part> {
     if curve().count() < 2 {
         return None;
     }
-    let base = Machine::of(&found.recording);
+    let base = TwinMachine::of(&found.recording);
     let here = base.limit;
     let asked: Vec<(u64, &Played)> = found
         .asked
         .iter()
         .filter_map(|(question, answer)| {
             let limit = question.machine.limit;
-            let is_memory_alone = question.machine == Machine { limit, ..base.clone() };
+            let is_memory_alone = question.machine == TwinMachine { limit, ..base.clone() };
             let played = answer.as_ref().ok().filter(|played| played.failed.is_none())?;
             is_memory_alone.then_some((limit, played))
         })

@@ -1,7 +1,7 @@
 //! What a recording is of, and what its counters tell without a simulation, in sentences.
 
 use pageout_study::basis::{Verdict, verdict};
-use pageout_study::twin::{By, Counted, Machine, Need, Recording};
+use pageout_study::twin::{By, Counted, Need, Recording, TwinMachine};
 
 use crate::print::figures;
 
@@ -23,7 +23,7 @@ pub(super) fn heading(recording: &Recording) -> String {
         figures::count(manifest.recording.accesses),
         figures::time(manifest.recording.duration_ns),
         manifest.kernel.release,
-        Machine::of(recording).profile,
+        TwinMachine::of(recording).profile,
     )
 }
 
