@@ -78,15 +78,12 @@ pub(crate) enum Fate {
 pub(crate) enum When {
     Now,
     After(Duration),
-    /// Once a request that came later has ended, or after [`OVERTAKEN_MAX`] if none does.
-    Overtaken,
+    /// Once a request that came later has ended, or after this long if none does.
+    Overtaken(Duration),
     /// When a test says so.
     #[cfg(test)]
     Released(Arc<Held>),
 }
-
-/// How long a request waits to be overtaken.
-const OVERTAKEN_MAX: Duration = Duration::from_millis(5);
 
 /// Decides what becomes of requests, and is notified of what was done.
 pub(crate) trait Faults: Send + Sync + fmt::Debug {
@@ -170,11 +167,11 @@ impl Failing {
         match when {
             When::Now => {}
             When::After(span) => std::thread::sleep(span),
-            When::Overtaken => {
+            When::Overtaken(longest) => {
                 let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
                 let before = *ended;
                 let is_first = |ended: &mut u64| *ended == before;
-                drop(self.one_has_ended.wait_timeout_while(ended, OVERTAKEN_MAX, is_first));
+                drop(self.one_has_ended.wait_timeout_while(ended, longest, is_first));
             }
             #[cfg(test)]
             When::Released(held) => held.wait(),

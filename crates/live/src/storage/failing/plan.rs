@@ -41,6 +41,9 @@ const NAME: &str = "PAGEOUT_FAILING";
 const SECTOR: usize = 512;
 const MILLISECOND_NS: u64 = 1_000_000;
 
+/// How long a request waits to be overtaken: there may be no later one.
+const OVERTAKEN_MAX: Duration = Duration::from_millis(5);
+
 /// Faults of a file by a seed.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -229,7 +232,7 @@ impl Faults for Plan {
         if self.is_over() {
             When::Now
         } else if self.draw(number, 4) % 100 < self.reorder_percent {
-            When::Overtaken
+            When::Overtaken(OVERTAKEN_MAX)
         } else if self.delay_ms > 0 {
             When::After(Duration::from_nanos(
                 self.draw(number, 5) % self.delay_ms.saturating_mul(MILLISECOND_NS),

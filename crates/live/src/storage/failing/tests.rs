@@ -165,7 +165,7 @@ fn read_that_is_to_be_overtaken_ends_behind_a_later_one() {
     let script = late_script(
         |_| Fate::Well,
         |request| match request {
-            Request::Read { offset: 0, .. } => When::Overtaken,
+            Request::Read { offset: 0, .. } => When::Overtaken(Duration::from_secs(10)),
             _ => When::Now,
         },
     );
