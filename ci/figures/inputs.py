@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each recorded input is worth: the table of docs/results/inputs.md, one for runs of groups and of whole machines.
+"""What each recorded input is worth: the table of docs/results/data/inputs.md, one for runs of groups and of whole machines.
 
 Usage: ci/figures/inputs.py PAGEOUT FOLDER[:RUN,RUN...]...    for instance ci/figures/inputs.py target/release/pageout ground-truth/inputs 'ground-truth:fr-*.f?'
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the outputs that the documentation shows are what the program prints: README.md, docs/*.md, scenarios/README.md and a page of results.
+"""Whether the outputs that the documentation shows are what the program prints: README.md, docs/*.md, scenarios/README.md and one appendix of results.
 
     ci/gate/commands.py PAGEOUT [PAGE.md...]            fails, and shows what differs
     ci/gate/commands.py PAGEOUT --write [PAGE.md...]    puts what is printed now in the place of what was
@@ -27,11 +27,11 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Pages of results whose commands take no more than a second are among them.
+# The appendices of results whose commands take a second at most are checked, too.
 PAGES = [
     "README.md",
     *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md")),
-    "docs/results/swappiness-60-150.md",
+    "docs/results/data/swappiness.md",
     "scenarios/README.md",
 ]
 LEFT_OUT = "..."

@@ -37,7 +37,7 @@ cargo run --locked --release --bin pageout -- validate ground-truth/tiering
 cargo run --locked --release --bin pageout -- validate ground-truth/zswap
 # A file that is read and written: dirty pages, who writes them, and what reclaim makes of them.
 cargo run --locked --release --bin pageout -- validate ground-truth/dirty
-# What was predicted before the kernel ran: docs/results/predictions.md.
+# What was predicted before the kernel ran: docs/results/data/predictions.md.
 cargo run --locked --release --bin pageout -- validate ground-truth/predictions
 # A mapping with readahead, with all that decides recorded.
 cargo run --locked --release --bin pageout -- validate ground-truth/inputs

@@ -29,7 +29,7 @@ fn each_known_bug_has_two_sides_and_says_what_is_expected_of_them_and_why() {
     }
 }
 
-/// `ci/gate/scenarios.sh` compares the others, too: docs/results/predictions.md.
+/// `ci/gate/scenarios.sh` compares the others, too: docs/results/data/predictions.md.
 #[test]
 fn what_was_predicted_of_a_kernel_before_it_ran_is_still_predicted() {
     let predictions = scenarios().join("predictions");

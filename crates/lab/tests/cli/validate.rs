@@ -561,7 +561,7 @@ fn a_truncated_sequence_is_named() {
     assert_eq!(printed.matches("incomplete frame").count(), 1, "a reason is told once: {printed}");
 }
 
-/// With what their groups held at the start, all of it agrees in each access: docs/results/predictions.md.
+/// With what their groups held at the start, all of it agrees in each access: docs/results/data/predictions.md.
 #[test]
 fn the_limit_at_which_a_loop_stops_hitting_is_the_kernels_to_the_page() {
     let folder = ground_truth().join("predictions");

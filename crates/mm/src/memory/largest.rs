@@ -9,7 +9,7 @@
 //!
 //! Moving takes time: a free block has to pay for it. So it waits for a sixteenth as many free blocks as there are others, and for half a GiB of
 //! them at least. So no more than 16 blocks are moved for each that is free. What that takes is measured in
-//! docs/results/pghot.md.
+//! docs/results/data/pghot.md.
 
 use crate::memory::list::Links;
 use crate::units::{MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, Pfn};
