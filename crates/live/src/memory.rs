@@ -131,7 +131,7 @@ impl Builder {
     }
 
     /// The kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `mglru@6.12`, `classic@6.12`, `lru` ...
-    /// Default: `mglru@6.12`; docs/results/live-speed.md compares loads.
+    /// Default: `mglru@6.12`; docs/results/data/live-speed.md compares loads.
     pub fn policy(mut self, profile: &str) -> Builder {
         profile.clone_into(&mut self.policy);
         self
