@@ -9,7 +9,7 @@
 //! and for the group, and each update goes by what the one before has found balanced. So a writer whom the machine slows down, and whose
 //! group has room, keeps about the rate at which its wb writes; without the second update its rate would sink to a page a second, and stay.
 //! *Where it differs:* recorded kernels also learn 200 ms after a wb has begun or ended to have something in flight. With that, recorded
-//! runs are met less well: docs/results/fidelity.md has the figures.
+//! runs are met less well: docs/results/data/fidelity.md has the figures.
 //!
 //! Rates are pages a second, times are ticks, positions fixed point with 1024 for 1.
 

@@ -15,7 +15,7 @@ fn shared_trace(name: &str) -> Option<PathBuf> {
     trace.canonicalize().ok()
 }
 
-/// Misses of libCacheSim 0.3.5, object size ignored, by objects that fit; see `docs/results/fidelity.md`.
+/// Misses of libCacheSim 0.3.5, object size ignored, by objects that fit; see `docs/results/data/fidelity.md`.
 const LIBCACHESIM: &[(&str, &[(u64, u64)])] =
     &[("lru", &[(512, 95_370), (8192, 87_470)]), ("sieve", &[(512, 94_367), (8192, 84_376)])];
 
