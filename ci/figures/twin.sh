@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records loads on this machine, in cgroups of its own, compares each with its twin, and prints the table of docs/results/twin.md. Needs root, tracefs,
+# Records loads on this machine, in cgroups of its own, compares each with its twin, and prints the table of docs/results/data/twin.md. Needs root, tracefs,
 # Linux 6.12 and python3; where one is missing it says so and is left out (exit code 77). ci/figures/twin.sh [LIMIT_MIB...]: at these limits instead of 32, 48,
 # 64 and 96 MiB, but for the compile. ci/figures/twin.sh cost: what recording costs instead. REPEATS=1 for a look instead of three, LOADS="sqlite" for some of the
 # loads, PAGEOUT=FILE for a program that is built already, KEEP=FOLDER to keep the recordings.

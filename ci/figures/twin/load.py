@@ -127,7 +127,7 @@ def span(values):
 
 
 def table(path):
-    """The table of docs/results/twin.md: a row for each load and limit."""
+    """The table of docs/results/data/twin.md: a row for each load and limit."""
     rows = {}
     for line in open(path):
         name, limit, real, figures = json.loads(line)
