@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of docs/results/premature-oom.md.
+"""The tables of docs/results/data/premature-oom.md.
 
     ci/figures/premature-oom.py map [PAGEOUT] [VARIANT]    kills by size of the group and turnover between two flushes
     ci/figures/premature-oom.py cost [PAGEOUT]             what each remedy changes in the shipped scenarios

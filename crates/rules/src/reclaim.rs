@@ -9,7 +9,7 @@
 //! **Old statistics.** Linux 6.12 gives up too early where a group's anonymous pages turn over faster than its statistics are flushed. All listed
 //! pages have become active since the last flush, reclaim's statistics do not show it, and a pass looks at nothing. One of these
 //! rules was lost between 6.1 and 6.12. The others are remedies that no kernel has. The drain only puts the end off; each of the
-//! others prevents it. `docs/results/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
+//! others prevents it. `docs/results/data/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
 
 use crate::choice::choice;
 use crate::declare::rules;
