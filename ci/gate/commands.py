@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whether the outputs that the documentation shows are what the program prints: README.md, docs/*.md, scenarios/README.md and one appendix of results.
+"""Whether the outputs that the documentation shows are what the program prints: README.md, docs/*.md,
+docs/results with its appendices, and scenarios/README.md.
 
     ci/gate/commands.py PAGEOUT [PAGE.md...]            fails, and shows what differs
     ci/gate/commands.py PAGEOUT --write [PAGE.md...]    puts what is printed now in the place of what was
@@ -27,11 +28,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# The appendices of results whose commands take a second at most are checked, too.
 PAGES = [
     "README.md",
-    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md")),
-    "docs/results/data/swappiness.md",
+    *(str(page.relative_to(ROOT)) for folder in ("docs", "docs/results", "docs/results/data") for page in sorted(ROOT.glob(f"{folder}/*.md"))),
     "scenarios/README.md",
 ]
 LEFT_OUT = "..."
