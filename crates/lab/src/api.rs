@@ -7,12 +7,12 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
-use crate::call;
 use crate::commands::command_line::Cli;
+use crate::context::Context;
 use crate::own;
-use crate::print::output;
+use crate::print::output::Output;
 pub use crate::program::set_program;
 
 /// What a command came to.
@@ -28,19 +28,18 @@ pub struct Called {
 
 /// Does what the words of a command line ask for, of which the first is the program's name. It ends soon once `stop` is set.
 pub fn call(words: &[OsString], stop: &Arc<AtomicBool>) -> Called {
-    let cli = match Cli::try_parse_from(words) {
-        Ok(cli) => cli,
+    let (cli, matches) = match Cli::parse_with_matches(words) {
+        Ok(parsed) => parsed,
         Err(error) => {
             let failure = Some((2, error.render().to_string().trim_end().to_string()));
             return Called { failure, ..Called::default() };
         }
     };
     own::look_after(&cli.own);
-    let (done, kept) = call::during(stop, || {
-        let done = cli.command.run();
-        own::fallbacks().iter().for_each(|told| output::remark(told));
-        done
-    });
+    let cx = Context { output: Arc::new(Output::of_a_call(&matches, stop)) };
+    let done = cli.command.run(&cx);
+    own::fallbacks().iter().for_each(|told| cx.output.remark(told));
+    let kept = cx.output.take_kept();
     let mut called = Called { result: kept.result, remarks: kept.remarks, failure: None };
     if let Err(failure) = done {
         let mut told = failure.to_string();

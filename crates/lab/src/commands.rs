@@ -36,6 +36,7 @@ use pageout_study::Watcher;
 use serde_json::Value;
 
 use crate::asked::{self, Asked, OwnPolicies, Question};
+use crate::context::Context;
 use crate::failure::Outcome;
 use crate::own;
 
@@ -62,9 +63,9 @@ macro_rules! commands {
 
         impl Command {
             /// Does it.
-            pub(crate) fn run(&self) -> Outcome {
+            pub(crate) fn run(&self, cx: &Context) -> Outcome {
                 match self {
-                    $(Command::$variant(args) => $module::run(args),)*
+                    $(Command::$variant(args) => $module::run(args, cx),)*
                 }
             }
         }

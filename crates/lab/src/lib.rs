@@ -7,7 +7,6 @@
 // are banned to: it writes results, measures progress and waits for signals.
 #![allow(clippy::disallowed_methods)]
 
-mod call; // what a program that calls takes in place of the process
 mod signals; // what is done before a signal ends the program
 mod failure; // how it can fail, and the exit codes
 mod program; // how it is started
@@ -17,6 +16,7 @@ mod tracing; // what happened in a run, in the forms of real traces
 mod own; // policies of the user's own
 mod cli; // options that commands share
 pub mod baselines; // third-party caches for `bench`
+mod context; // what a command is run with
 mod asked; // questions for programs
 pub mod commands; // what is done with all of that: a row and a module a command
 pub mod api; // commands for programs
@@ -25,13 +25,15 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
 
 use commands::command_line::Cli;
+use context::Context;
 use failure::Failure;
-use print::{form, output, visible};
+use print::output::Output;
+use print::visible;
 
 pub use asked::{Asked, OwnPolicies, Question, Rows};
 pub use commands::{answer, questions};
@@ -64,18 +66,22 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
     if let Err(why) = own::bring(policies) {
         return own::bad_input(&why);
     }
-    let matches = Cli::command().try_get_matches_from(words);
-    let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
-    let (cli, matches) = match parsed {
+    let (cli, matches) = match Cli::parse_with_matches(words) {
         Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
-    own::look_after_to_the_end(&cli.own);
-    let done = form::ask(&matches).map_err(Failure::from).and_then(|()| {
-        let done = cli.command.run();
-        own::fallbacks().iter().for_each(|told| output::remark(told));
+    let (output, done) = match Output::asked(&matches) {
+        Ok(output) => (Arc::new(output), Ok(())),
+        Err(error) => (Arc::default(), Err(Failure::from(error))),
+    };
+    let cx = Context { output };
+    signals::take_over();
+    own::look_after_to_the_end(&cli.own, &cx.output);
+    let done = done.and_then(|()| {
+        let done = cli.command.run(&cx);
+        own::fallbacks().iter().for_each(|told| cx.output.remark(told));
         // What there is of a result is written even so; what failed first is told.
-        let written = form::finish();
+        let written = cx.output.finish();
         done.and(written)
     });
     match done {
@@ -83,8 +89,8 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
         Err(failure) => {
             if !matches!(failure, Failure::ReaderGone) {
                 let told = failure.to_string();
-                output::remark(&format!("error: {told}"));
-                own::tell_refused(&told);
+                cx.output.remark(&format!("error: {told}"));
+                own::tell_refused(&told, &cx.output);
             }
             failure.code()
         }
@@ -93,6 +99,7 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
 
 /// What clap has to say. Help is a result and goes to standard output; everything else is a fault of the command line.
 fn usage(error: &clap::Error) -> u8 {
+    let output = Output::default();
     let is_help = matches!(
         error.kind(),
         ErrorKind::DisplayHelp
@@ -104,7 +111,7 @@ fn usage(error: &clap::Error) -> u8 {
         let plain = error.render().to_string();
         match visible::lines(&plain) {
             Cow::Borrowed(_) => _ = error.print(),
-            Cow::Owned(shown) => output::remark(shown.trim_end()),
+            Cow::Owned(shown) => output.remark(shown.trim_end()),
         }
         return 2;
     }
@@ -113,10 +120,10 @@ fn usage(error: &clap::Error) -> u8 {
     let is_styled =
         std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     let text = if is_styled { text.ansi().to_string() } else { text.to_string() };
-    match output::print_own(&text) {
+    match output.write(text.as_bytes()) {
         Ok(()) => 0,
         Err(failure) => {
-            output::remark(&format!("error: {failure}"));
+            output.remark(&format!("error: {failure}"));
             failure.code()
         }
     }

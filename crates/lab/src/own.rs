@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -22,8 +22,8 @@ use pageout_sim::scenario::TimeSpan;
 use pageout_study::sweep::content_hash;
 use serde_json::json;
 
-use crate::call;
-use crate::print::{figures, form, output};
+use crate::print::figures;
+use crate::print::output::Output;
 use crate::signals;
 
 /// What makes a policy of a seed.
@@ -99,10 +99,10 @@ pub(crate) fn look_after(options: &OwnOptions) {
 }
 
 /// Looks after them likewise, and has the program end where one does not come back, if there can be any.
-pub(crate) fn look_after_to_the_end(options: &OwnOptions) {
+pub(crate) fn look_after_to_the_end(options: &OwnOptions, output: &Arc<Output>) {
     look_after(options);
     if are_there() {
-        guard();
+        guard(output);
     }
 }
 
@@ -125,19 +125,20 @@ pub(crate) fn arguments() -> Vec<String> {
 }
 
 /// Has own policies that end the program, or don't come back to it, told.
-pub(crate) fn guard() {
+pub(crate) fn guard(output: &Arc<Output>) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        hook_panics();
+        hook_panics(Arc::clone(output));
         #[cfg(unix)]
         pageout_plugin::name_who_ends_the_program(EXIT_CODE.into());
         let mut watchdog = Watchdog::new();
+        let output = Arc::clone(output);
         let (awake, is_awake) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             watchdog.late();
             stay_awake();
             let _ = awake.send(());
-            watch(watchdog);
+            watch(watchdog, &output);
         });
         // A library that hangs while it is loaded has the loader's lock, and a thread that begins asks for it.
         let _ = is_awake.recv();
@@ -146,7 +147,7 @@ pub(crate) fn guard() {
 
 /// Whatever this thread needs in order to end the program is made now: the loader's lock is asked for by variables of a thread that are dropped with it.
 pub(crate) fn stay_awake() {
-    let _ = (call::is_call(), form::form().is_data(), pageout_policy::doing_here());
+    let _ = pageout_policy::doing_here();
 }
 
 /// Names of libraries start from this folder from now on, as those of a plan do. None is loaded before a policy of it is made: what it does then is told of that
@@ -259,44 +260,52 @@ pub fn before_the_end() {
 }
 
 /// Ends the program, as what is under way can't be gone on with.
-fn end(why: &str) -> ! {
+fn end(output: &Output, why: &str) -> ! {
     signals::remove_unfinished();
     let is_told = pageout_policy::doing_here().or(pageout_policy::doing().first().copied());
     // A result is written before libraries are unloaded.
-    if form::form().is_data() && is_told.is_none_or(|doing| doing.call != Call::Unload) {
-        let _ = output::print_json(&json!({ "complete": false, "error": why, "so_far": null }));
-        let _ = form::finish();
+    if output.layout().form.is_data() && is_told.is_none_or(|doing| doing.call != Call::Unload) {
+        let _ = output.print_json(&json!({ "complete": false, "error": why, "so_far": null }));
+        let _ = output.finish();
     }
-    output::remark(&format!("error: {why}"));
+    output.remark(&format!("error: {why}"));
     // All is written. What is done at an exit would take it for the policy's.
     pageout_plugin::end_at_once(EXIT_CODE.into())
 }
 
-/// Ends the program for what the policy that this thread is in a call of has done.
-pub fn end_with_fault(why: &str) -> ! {
-    match pageout_policy::doing_here() {
-        Some(doing) => end(&format!("{doing}: {why}")),
-        None => end(why),
-    }
+/// Why a policy can't go on, as the payload of a panic.
+struct Fault(String);
+
+/// Ends a program of [`crate::run`] for what the policy that this thread is in a call of has done.
+pub fn end_with_fault(why: String) -> ! {
+    std::panic::panic_any(Fault(why))
 }
 
-fn hook_panics() {
+fn hook_panics(output: Arc<Output>) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        let Some(doing) = pageout_policy::doing_here() else { return before(panic) };
         let payload = panic.payload();
-        let message = payload.downcast_ref::<String>().map(String::as_str);
-        let message = message.or(payload.downcast_ref::<&str>().copied()).unwrap_or("without a message");
-        let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
-        end(&format!("{doing}: panicked: {message}{place}"));
+        let why = match (payload.downcast_ref(), pageout_policy::doing_here()) {
+            (None, None) => return before(panic),
+            (Some(Fault(why)), None) => why.clone(),
+            (Some(Fault(why)), Some(doing)) => format!("{doing}: {why}"),
+            (None, Some(doing)) => {
+                let message = payload.downcast_ref::<String>().map(String::as_str);
+                let message =
+                    message.or(payload.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+                let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
+                format!("{doing}: panicked: {message}{}", place.unwrap_or_default())
+            }
+        };
+        end(&output, &why);
     }));
 }
 
 /// Ends the program when a call is under way for too long.
-fn watch(mut watchdog: Watchdog) {
+fn watch(mut watchdog: Watchdog, output: &Output) {
     loop {
         std::thread::sleep(LOOK);
-        watchdog.late().inspect(|why| end(why));
+        watchdog.late().inspect(|why| end(output, why));
     }
 }
 
@@ -338,11 +347,11 @@ impl Watchdog {
 }
 
 /// Says why files that were named are no policies, where a command has failed and did not say it.
-pub(crate) fn tell_refused(failure: &str) {
+pub(crate) fn tell_refused(failure: &str, output: &Output) {
     refused()
         .iter()
         .filter(|why| !failure.contains(*why))
-        .for_each(|why| output::remark(&format!("note: {why}")));
+        .for_each(|why| output.remark(&format!("note: {why}")));
 }
 
 /// Of which policies some answers were not their own, a line each.
@@ -367,6 +376,6 @@ pub(crate) fn policies<T>(parsed: Result<T, pageout_study::Error>) -> anyhow::Re
 
 /// The exit code of bad input, after its message.
 pub(crate) fn bad_input(why: &str) -> u8 {
-    output::remark(&format!("error: {why}"));
+    Output::default().remark(&format!("error: {why}"));
     EXIT_CODE
 }

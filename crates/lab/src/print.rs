@@ -4,13 +4,14 @@ pub(crate) mod summary; // a run in words and tables
 pub(crate) mod access; // how long accesses took, by what made them wait
 pub(crate) mod remarks; // what is said around figures
 pub(crate) mod visible; // names that a terminal does not obey
-pub(crate) mod table; // aligned columns
+pub(crate) mod layout; // words and tables that fit
+mod table; // aligned columns
 pub(crate) mod options; // where results go, and in which form
-pub(crate) mod form; // in which form a result is printed, and where to
+pub(crate) mod form; // in which form a result is printed
 pub(crate) mod csv; // a row an element of a result's list
 #[cfg(feature = "parquet")]
 mod parquet; // the same rows, with types
-pub(crate) mod output; // whole results, or none
+pub(crate) mod output; // where results and remarks go
 pub(crate) mod outputs; // files that are no input, and no other result
 pub(crate) mod streamed; // results that are written while they come
 pub(crate) mod timeline; // rows of them, for plotting

@@ -21,6 +21,8 @@ const SAME: Duration = Duration::from_millis(100);
 
 /// What there is to do before a signal ends the program.
 struct Pending {
+    /// The process is this program's, and so are its signals. Those of a program that calls are its own.
+    are_ours: bool,
     is_waited_for: bool,
     /// Files that are not finished.
     files: Vec<Arc<Mutex<Option<TempPath>>>>,
@@ -32,11 +34,23 @@ struct Pending {
     came: Option<(i32, Instant)>,
 }
 
-static PENDING: Mutex<Pending> =
-    Mutex::new(Pending { is_waited_for: false, files: Vec::new(), listening: 0, undisturbed: 0, came: None });
+/// Static, as signals come to the process and not to a value: whatever listens, and each file that is not finished, is known here.
+static PENDING: Mutex<Pending> = Mutex::new(Pending {
+    are_ours: false,
+    is_waited_for: false,
+    files: Vec::new(),
+    listening: 0,
+    undisturbed: 0,
+    came: None,
+});
 
 fn pending() -> MutexGuard<'static, Pending> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says that the process is this program's: its signals are waited for from the first run or file on.
+pub(crate) fn take_over() {
+    pending().are_ours = true;
 }
 
 /// A run under way that looks at [`came`] from time to time.
@@ -84,12 +98,6 @@ pub(crate) fn came() -> Option<i32> {
     pending().came.map(|(signal, _)| signal)
 }
 
-#[cfg(target_os = "linux")]
-/// The signal that has asked what is under way to end, or that by which whoever calls says so.
-pub(crate) fn to_end() -> Option<i32> {
-    came().or(crate::call::is_to_stop().then_some(2))
-}
-
 /// What a signal is called.
 #[cfg(unix)]
 pub(crate) fn name(signal: i32) -> &'static str {
@@ -123,8 +131,7 @@ fn wait_for_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
     let mut state = pending();
-    // The signals of a program that calls are its own.
-    if state.is_waited_for || crate::call::is_call() {
+    if state.is_waited_for || !state.are_ours {
         return Ok(());
     }
     let ignored = ignored_signals();

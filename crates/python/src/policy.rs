@@ -78,7 +78,7 @@ pub(crate) fn be_program() {
 
 fn raise(error: PyErr) {
     if IS_PROGRAM.load(Relaxed) {
-        pageout_lab::end_with_fault(&error.to_string());
+        pageout_lab::end_with_fault(error.to_string());
     }
     RAISED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
 }

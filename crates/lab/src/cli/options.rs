@@ -6,14 +6,13 @@ use clap::{Args, ValueHint};
 use pageout_engine::{Lists, Version};
 use pageout_sim::scenario::SEED_MAX;
 use pageout_sim::scenario::Scenario;
-use pageout_study::Error;
 use pageout_study::scenario::load::{self, Changes};
 use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
+use pageout_study::{Error, Watcher};
 use pageout_workload::trace::Format;
 
 pub(crate) use crate::print::options::OutputOptions;
-use crate::print::progress::Terminal;
 
 /// Options of everything that runs scenarios.
 #[derive(Debug, Args)]
@@ -116,8 +115,13 @@ fn parse_kernel(text: &str) -> Result<Setting, String> {
 }
 
 /// The scenario of a file with all options applied, ready to be built.
-pub(crate) fn load(source: &Source, options: &RunOptions, more: &[Setting]) -> Result<Scenario, Error> {
-    load::load(source, &options.changes(), more, &Terminal::new(&options.output))
+pub(crate) fn load(
+    source: &Source,
+    options: &RunOptions,
+    more: &[Setting],
+    watcher: &dyn Watcher,
+) -> Result<Scenario, Error> {
+    load::load(source, &options.changes(), more, watcher)
 }
 
 impl VariantOption {
@@ -128,9 +132,10 @@ impl VariantOption {
         options: &RunOptions,
         scenario: Scenario,
         more: &[Setting],
+        watcher: &dyn Watcher,
     ) -> Result<Scenario, Error> {
         let Some(name) = &self.name else { return Ok(scenario) };
-        own_variants::one(source, &options.changes(), &scenario, name, more, &Terminal::new(&options.output))
+        own_variants::one(source, &options.changes(), &scenario, name, more, watcher)
     }
 }
 

@@ -17,16 +17,18 @@ use pageout_study::scenario::grid::Point;
 use pageout_study::scenario::switches::{self, Knob, Turn};
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::failure::Outcome;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
+use crate::print::remarks;
 use crate::print::summary::percentages;
-use crate::print::{output, remarks, table};
 use crate::report::{Picture, check_name};
 use args::AblateArgs;
 
 /// Runs the scenario as it is and with each switch turned, and prints the effects; all that at every point of a grid, if one
 /// is asked for. Values that fail are shown as such, and the exit code says that not everything is there.
-pub(crate) fn run(args: &AblateArgs) -> Outcome {
+pub(crate) fn run(args: &AblateArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
@@ -39,32 +41,35 @@ pub(crate) fn run(args: &AblateArgs) -> Outcome {
         repeat: args.runs.repeat,
         jobs: args.runs.parallel.jobs,
     };
-    let found = ablate::ask(&ask, &Terminal::new(&args.options.output))?;
+    let found = ablate::ask(&ask, &Terminal::new(&cx.output))?;
     if found.is_nothing() {
         let failures = found.points.iter().flat_map(|point| point.base.failures.clone()).collect::<Vec<_>>();
         let failure = found.extent.nothing("the scenario fails as it is", &failures);
-        return output::no_result(&args.options.output, failure.into(), Value::Null);
+        return cx.output.no_result(failure.into(), Value::Null);
     }
-    if args.options.output.is_data() {
-        output::print_json(&found)?;
+    if cx.output.is_data() {
+        cx.output.print_json(&found)?;
     } else {
         let is_grid = !args.over.is_empty();
-        let text = if is_grid { over::to_text(args, &found) } else { to_text(args, &found) };
-        output::print_text(&text)?;
+        let text = if is_grid {
+            over::to_text(args, &found, cx.layout())
+        } else {
+            to_text(args, &found, cx.layout())
+        };
+        cx.output.print_text(&text)?;
     }
     if let Some(path) = &args.page.report {
-        page::page(args, &found).write(path)?;
+        page::page(args, &found).write(path, &cx.output)?;
     }
     Ok(found.extent.verdict(&found.failures())?)
 }
 
 /// What was found out at the only point.
-fn to_text(args: &AblateArgs, found: &Answer) -> String {
-    let width = output::width();
+fn to_text(args: &AblateArgs, found: &Answer, layout: Layout) -> String {
     let mut text = String::new();
     let Ablation { point: Point { scenario, .. }, base, rows, .. } = &found.points[0];
     if !scenario.question.is_empty() {
-        text += &output::wrap(&scenario.question, width, "");
+        text += &layout.wrap(&scenario.question, "");
         text.push('\n');
     }
     let seeds = found.extent.seeds_from(scenario.seed);
@@ -74,28 +79,28 @@ fn to_text(args: &AblateArgs, found: &Answer) -> String {
         args.scenario.display(),
         scenario.kernel.name()
     );
-    text += &remarks::warning(&found.extent);
-    text += &remarks::caveats(&found.caveats());
+    text += &remarks::warning(layout, &found.extent);
+    text += &remarks::caveats(layout, &found.caveats());
     text += &percentages(&scenario.percentages());
     text += &untouched(scenario);
     for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
         let figures: Vec<&Figure> =
             figures_of(base).filter(|figure| figure.is_outcome == is_outcome).collect();
         let rows = effects(&found.points[0], &figures);
-        let _ = write!(text, "\n{title}\n{}", table::layout(&rows, 1));
+        let _ = write!(text, "\n{title}\n{}", layout.table(&rows, 1));
     }
     let idle: Vec<&Row> = rows.iter().filter(|row| row.changes_nothing(base)).collect();
     if !idle.is_empty() {
         let names: Vec<String> = idle.iter().map(|row| row.turn.to_string()).collect();
         text += "\nWithout any effect on these figures, in any run\n";
-        text += &output::wrap(&names.join(", "), width, "  ");
+        text += &layout.wrap(&names.join(", "), "  ");
     }
-    text += &not_run(rows.iter().filter(|row| !row.runs.was_made()).map(|row| &row.turn));
-    text += &refusals(&found.refused);
+    text += &not_run(rows.iter().filter(|row| !row.runs.was_made()).map(|row| &row.turn), layout);
+    text += &refusals(&found.refused, layout);
     let failed = rows.iter().filter(|row| !row.runs.failures.is_empty());
-    text += &output::failed(failed.map(|row| format!("{}: {}", row.turn, row.runs.failures[0])));
+    text += &layout.failed(failed.map(|row| format!("{}: {}", row.turn, row.runs.failures[0])));
     text.push('\n');
-    text += &remarks::notes(&base.results[0].notes);
+    text += &remarks::notes(layout, &base.results[0].notes);
     text + &effect::legend(found.extent.seeds, true)
 }
 
@@ -150,22 +155,21 @@ fn below_seams<'a>(
 }
 
 /// Lines about values that make no sense here.
-fn refusals(refused: &[Refused]) -> String {
+fn refusals(refused: &[Refused], layout: Layout) -> String {
     if refused.is_empty() {
         return String::new();
     }
-    let lines =
-        refused.iter().map(|(turn, why)| output::wrap(&format!("{turn}: {why}"), output::width(), "  "));
+    let lines = refused.iter().map(|(turn, why)| layout.wrap(&format!("{turn}: {why}"), "  "));
     format!("\nNot possible here\n{}", lines.collect::<String>())
 }
 
 /// Lines about switches that a signal came before.
-fn not_run<'a>(turns: impl Iterator<Item = &'a Turn>) -> String {
+fn not_run<'a>(turns: impl Iterator<Item = &'a Turn>, layout: Layout) -> String {
     let names: Vec<String> = turns.map(ToString::to_string).collect();
     if names.is_empty() {
         return String::new();
     }
-    format!("\nNot run\n{}", output::wrap(&names.join(", "), output::width(), "  "))
+    format!("\nNot run\n{}", layout.wrap(&names.join(", "), "  "))
 }
 
 /// A line about cgroups that the switches leave alone.

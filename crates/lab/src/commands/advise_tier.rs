@@ -9,18 +9,18 @@ use pageout_study::Error;
 use pageout_study::advise_tier::{self, Advice, Ask};
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::failure::Outcome;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
-use crate::print::{output, table};
 use crate::report::{Picture, check_name};
 use args::AdviseTierArgs;
 
 /// Sweeps ratio, device and source, turns knobs at the best, and prints a page of advice.
-pub(crate) fn run(args: &AdviseTierArgs) -> Outcome {
+pub(crate) fn run(args: &AdviseTierArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
-    let output = &args.options.output;
     let ask = Ask {
         scenario: args.scenario.clone(),
         changes: args.options.changes(),
@@ -34,25 +34,25 @@ pub(crate) fn run(args: &AdviseTierArgs) -> Outcome {
         repeat: args.runs.repeat,
         jobs: args.runs.parallel.jobs,
     };
-    let answer = match advise_tier::ask(&ask, &Terminal::new(output)) {
+    let answer = match advise_tier::ask(&ask, &Terminal::new(&cx.output)) {
         Err(error @ (Error::Failed(_) | Error::Interrupted(_) | Error::Runs { .. })) => {
-            return output::no_result(output, error.into(), Value::Null);
+            return cx.output.no_result(error.into(), Value::Null);
         }
         answer => answer?,
     };
     let advice = &answer.advice;
-    if output.is_data() {
-        output::print_json(&answer)?;
+    if cx.output.is_data() {
+        cx.output.print_json(&answer)?;
     } else {
-        output::print_text(&to_text(args, advice))?;
+        cx.output.print_text(&to_text(args, advice, cx.layout()))?;
     }
     if let Some(path) = &args.page.report {
-        page::page(&answer.source, args, advice).write(path)?;
+        page::page(&answer.source, args, advice).write(path, &cx.output)?;
     }
     Ok(advice.extent.verdict(&advice.failures())?)
 }
 
-fn to_text(args: &AdviseTierArgs, advice: &Advice) -> String {
+fn to_text(args: &AdviseTierArgs, advice: &Advice, layout: Layout) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
@@ -62,25 +62,20 @@ fn to_text(args: &AdviseTierArgs, advice: &Advice) -> String {
         advice.extent.seeds_from(advice.scenario.seed)
     );
     for says in advice.extent.warning().into_iter().chain(advice.story()) {
-        text += &output::wrap(&says, output::width(), "  ");
+        text += &layout.wrap(&says, "  ");
     }
     let _ = write!(
         text,
         "\nHow much longer it takes, by the best source:\n\n{}",
-        table::layout(&advice.overview(), 1)
+        layout.table(&advice.overview(), 1)
     );
     if let (Some(title), Some(scales)) = (advice.scales_title(), advice.scales()) {
-        let _ = write!(
-            text,
-            "\n{}\n{}",
-            output::wrap(&format!("{title}:"), output::width(), ""),
-            table::layout(&scales, 2)
-        );
+        let _ = write!(text, "\n{}\n{}", layout.wrap(&format!("{title}:"), ""), layout.table(&scales, 2));
     }
     let knobs = advice.knob_table();
     if knobs.len() > 1 {
         let at = advice.knobs_at();
-        let _ = write!(text, "\nKnobs that change anything ({at}):\n\n{}", table::layout(&knobs, 2));
+        let _ = write!(text, "\nKnobs that change anything ({at}):\n\n{}", layout.table(&knobs, 2));
     }
-    text + &output::failed(advice.failures().iter().map(ToString::to_string))
+    text + &layout.failed(advice.failures().iter().map(ToString::to_string))
 }

@@ -4,18 +4,19 @@ pub(crate) mod args; // what can be asked
 #[cfg(target_os = "linux")]
 mod told; // what was measured, as a table
 
+use crate::context::Context;
 use crate::failure::Outcome;
 use args::BenchArgs;
 
 /// Measures.
 #[cfg(target_os = "linux")]
-pub(crate) fn run(args: &BenchArgs) -> Outcome {
-    if args.reader { linux::read() } else { linux::measure(args) }
+pub(crate) fn run(args: &BenchArgs, cx: &Context) -> Outcome {
+    if args.reader { linux::read() } else { linux::measure(args, cx) }
 }
 
 /// There is nothing to measure where there is no Linux.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn bench(_: &BenchArgs) -> Outcome {
+pub(crate) fn run(_: &BenchArgs, _: &Context) -> Outcome {
     Err(crate::failure::Failure::Input(anyhow::anyhow!("the live page cache is for Linux")))
 }
 
@@ -23,7 +24,7 @@ pub(crate) fn bench(_: &BenchArgs) -> Outcome {
 mod linux {
     use std::io;
 
-    use anyhow::Context;
+    use anyhow::Context as _;
     use pageout_study::Error;
     use pageout_study::live_bench::{self, Ask};
     use serde_json::Value;
@@ -32,31 +33,31 @@ mod linux {
     use super::told;
     use crate::baselines;
     use crate::commands::trace::{read_options, read_table, remark_interpretation};
+    use crate::context::Context;
     use crate::failure::Outcome;
-    use crate::print::output;
     use crate::print::progress::Terminal;
     use crate::program;
     use crate::signals;
 
     /// Measures, from the options to the table.
-    pub(super) fn measure(args: &BenchArgs) -> Outcome {
+    pub(super) fn measure(args: &BenchArgs, cx: &Context) -> Outcome {
         let mut ask = asked(args)?;
         ask.check_readers()?;
         if let Some(trace) = ask.trace()?.filter(|path| path.exists()) {
             let options = read_options(&args.reading)?;
-            remark_interpretation(trace, &options).map_err(|error| anyhow::anyhow!("{error}"))?;
+            remark_interpretation(trace, &options, &cx.output).map_err(|error| anyhow::anyhow!("{error}"))?;
             ask.read = read_table(&args.reading)?;
         }
         // There is a group to be removed, whatever comes.
         let _listening = signals::listen_until_done();
-        let mut answer = live_bench::ask(&ask, &Terminal::new(&args.output))?;
+        let mut answer = live_bench::ask(&ask, &Terminal::new(&cx.output))?;
         let ended = answer.interrupted.take().map(|why| Error::Interrupted(why).into());
         match ended {
-            Some(failure) if answer.rounds == 0 => output::no_result(&args.output, failure, Value::Null),
-            Some(failure) if args.output.is_data() => output::no_result(&args.output, failure, answer.json()),
-            Some(failure) => output::print_text(&told::text(&answer)).and(Err(failure)),
-            None if args.output.is_data() => output::print_json(&answer),
-            None => output::print_text(&told::text(&answer)),
+            Some(failure) if answer.rounds == 0 => cx.output.no_result(failure, Value::Null),
+            Some(failure) if cx.output.is_data() => cx.output.no_result(failure, answer.json()),
+            Some(failure) => cx.output.print_text(&told::text(&answer, cx.layout())).and(Err(failure)),
+            None if cx.output.is_data() => cx.output.print_json(&answer),
+            None => cx.output.print_text(&told::text(&answer, cx.layout())),
         }
     }
 

@@ -8,14 +8,16 @@ use std::fmt::Write;
 use pageout_study::bisect::{self, Answer, Ask, Measure, Rule, Share};
 use pageout_study::result::effect;
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
-use crate::print::{figures, output, remarks, table};
+use crate::print::{figures, remarks};
 use crate::report::{Picture, check_name};
 use args::BisectArgs;
 
 /// Runs both versions, finds the figure that differs, turns every rule that differs, and prints what each brings.
-pub(crate) fn run(args: &BisectArgs) -> Outcome {
+pub(crate) fn run(args: &BisectArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
@@ -38,14 +40,14 @@ pub(crate) fn run(args: &BisectArgs) -> Outcome {
             format!("--figure chooses columns of the result; the figure to judge by is --judge-by {name}");
         return Err(Failure::Input(anyhow::anyhow!(message)));
     }
-    let found = bisect::ask(&ask, &Terminal::new(&args.options.output))?;
-    if args.options.output.is_data() {
-        output::print_json(&found)?;
+    let found = bisect::ask(&ask, &Terminal::new(&cx.output))?;
+    if cx.output.is_data() {
+        cx.output.print_json(&found)?;
     } else {
-        output::print_text(&to_text(args, &found))?;
+        cx.output.print_text(&to_text(args, &found, cx.layout()))?;
     }
     if let Some(path) = &args.page.report {
-        page::page(args, &found).write(path)?;
+        page::page(args, &found).write(path, &cx.output)?;
     }
     // A version in which the scenario fails is a result.
     Ok(found.extent.verdict(&[])?)
@@ -100,10 +102,9 @@ fn change_text(found: &Answer) -> Option<String> {
     Some(format!("{title}: {before} in {from}, {after} in {to}"))
 }
 
-fn to_text(args: &BisectArgs, found: &Answer) -> String {
-    let width = output::width();
+fn to_text(args: &BisectArgs, found: &Answer, layout: Layout) -> String {
     let mut text = format!("{}\n", heading(args, found));
-    text += &remarks::warning(&found.extent);
+    text += &remarks::warning(layout, &found.extent);
     if let Some(change) = change_text(found) {
         let _ = writeln!(text, "{change}");
     }
@@ -115,15 +116,15 @@ fn to_text(args: &BisectArgs, found: &Answer) -> String {
     }
     let rows = rows(found);
     if rows.len() > 1 {
-        let _ = write!(text, "\n{}", table::layout(&rows, 4));
+        let _ = write!(text, "\n{}", layout.table(&rows, 4));
     }
-    left_out(found).iter().for_each(|line| text += &output::wrap(line, width, ""));
+    left_out(found).iter().for_each(|line| text += &layout.wrap(line, ""));
     text.push('\n');
-    found.verdict().iter().for_each(|says| text += &output::wrap(says, width, ""));
+    found.verdict().iter().for_each(|says| text += &layout.wrap(says, ""));
     let doubts = found.doubts();
     if !doubts.is_empty() {
         text += "\nNot known\n";
-        doubts.iter().for_each(|doubt| text += &output::wrap(doubt, width, "  "));
+        doubts.iter().for_each(|doubt| text += &layout.wrap(doubt, "  "));
     }
     text
 }

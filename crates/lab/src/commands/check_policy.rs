@@ -10,10 +10,9 @@ use pageout_study::{Answered, Error, Watcher};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::call;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::own;
-use crate::print::output;
 use args::CheckPolicyArgs;
 
 /// Which policy is checked.
@@ -63,21 +62,21 @@ pub(crate) fn ask(ask: &Ask, _: &dyn Watcher) -> Result<Answer, Failure> {
 }
 
 /// Checks a policy, and says what it does wrong.
-pub(crate) fn run(args: &CheckPolicyArgs) -> Outcome {
-    if !call::is_call() {
-        own::guard();
+pub(crate) fn run(args: &CheckPolicyArgs, cx: &Context) -> Outcome {
+    if !cx.output.is_of_a_call() {
+        own::guard(&cx.output);
     }
     let name = args.policy.as_str();
     let mut answer = ask(&Ask { policy: name.to_string() }, &())?;
     if let Some(failure) = answer.failure() {
         let so_far = json!({ "policy": name, "policy_hash": answer.policy_hash, "keeps_contract": false });
-        return output::no_result(&args.output, failure.into(), so_far);
+        return cx.output.no_result(failure.into(), so_far);
     }
-    if args.output.is_data() {
-        return output::print_json(&answer);
+    if cx.output.is_data() {
+        return cx.output.print_json(&answer);
     }
     let hash = answer.policy_hash.map(|hash| format!("; BLAKE3 {hash}")).unwrap_or_default();
-    output::print_text(&format!(
+    cx.output.print_text(&format!(
         "{name} keeps the contract: on 24 random traces, in memories of 1, 2, 7 and all pages, with uses told one by one and 256 at once{hash}\n"
     ))
 }

@@ -1,6 +1,8 @@
 //! The command line of `pageout`, and the help that teaches it.
 
-use clap::Parser;
+use std::ffi::OsString;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 
 use super::Command;
 use crate::own::OwnOptions;
@@ -65,10 +67,16 @@ pub(crate) struct Cli {
     pub(crate) own: OwnOptions,
 }
 
+impl Cli {
+    /// Reads the words of a command line, of which the first is the program's name.
+    pub(crate) fn parse_with_matches(words: &[OsString]) -> clap::error::Result<(Cli, ArgMatches)> {
+        let matches = Cli::command().try_get_matches_from(words)?;
+        Ok((Cli::from_arg_matches(&matches)?, matches))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -15,18 +15,20 @@ use pageout_study::result::variants::NOT_RUN;
 use serde_json::Value;
 
 use crate::commands::expectations::{outcome, to_text as expected_text};
+use crate::context::Context;
 use crate::failure::Outcome;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
 use crate::print::summary::TRUNCATED;
 use crate::print::summary::percentages;
-use crate::print::{figures, output, remarks, table};
+use crate::print::{figures, remarks};
 use crate::report::{Picture, check_name};
 use args::CompareArgs;
 
 /// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
 /// failures are told on standard error, and the exit code says that not everything is there. One that fails as the scenario says
 /// is as expected.
-pub(crate) fn run(args: &CompareArgs) -> Outcome {
+pub(crate) fn run(args: &CompareArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
@@ -38,19 +40,19 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
         jobs: args.runs.parallel.jobs,
         all: args.all,
     };
-    let answer = compare::ask(&ask, &Terminal::new(&args.options.output))?;
+    let answer = compare::ask(&ask, &Terminal::new(&cx.output))?;
     let failures = answer.failures();
     if answer.is_nothing() {
         let failure = answer.extent.nothing("every variant failed", &failures);
-        return output::no_result(&args.options.output, failure.into(), Value::Null);
+        return cx.output.no_result(failure.into(), Value::Null);
     }
-    if args.options.output.is_data() {
-        output::print_json_or_rows(&answer.json(), || answer.rows())?;
+    if cx.output.is_data() {
+        cx.output.print_json_or_rows(&answer.json(), || answer.rows())?;
     } else {
-        output::print_text(&(text(&answer) + &expected_text(&answer.checked)))?;
+        cx.output.print_text(&(text(&answer, cx.layout()) + &expected_text(&answer.checked, cx.layout())))?;
     }
     if let Some(path) = &args.page.report {
-        page::page(&answer).write(path)?;
+        page::page(&answer).write(path, &cx.output)?;
     }
     answer.extent.verdict(&failures)?;
     outcome(&answer.checked)
@@ -65,12 +67,12 @@ fn show(cell: &Cell) -> String {
     if cell.is_truncated { format!("({text})") } else { text }
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &Answer, layout: Layout) -> String {
     let Answer { ask, extent, columns, .. } = answer;
     let base = answer.base();
     let mut text = String::new();
     if !base.question.is_empty() {
-        text += &output::wrap(&base.question, output::width(), "");
+        text += &layout.wrap(&base.question, "");
         text.push('\n');
     }
     let keys: Vec<&str> = ask.vary.iter().map(|variation| variation.key.as_str()).collect();
@@ -84,7 +86,7 @@ fn text(answer: &Answer) -> String {
         1 => writeln!(text, ", {seeds}"),
         n => writeln!(text, ", mean ± standard deviation of {n} runs, {seeds}"),
     };
-    let _ = writeln!(text, "{}", remarks::warning(extent));
+    let _ = writeln!(text, "{}", remarks::warning(layout, extent));
     let mut shares: Vec<Percentage> = Vec::new();
     for share in columns.iter().flat_map(|column| column.variant.scenario.percentages()) {
         if !shares.contains(&share) {
@@ -95,18 +97,18 @@ fn text(answer: &Answer) -> String {
         text += &percentages(&shares);
         text.push('\n');
     }
-    let says = remarks::caveats(&answer.caveats());
+    let says = remarks::caveats(layout, &answer.caveats());
     if !says.is_empty() {
         let _ = writeln!(text, "{says}");
     }
-    text += &readahead(columns);
+    text += &readahead(columns, layout);
     // Names, the base, and of each other variant its figures and how they differ.
-    text += &table::layout_joined(&rows(answer), |column| column > 2 && column % 2 == 1);
+    text += &layout.table_joined(&rows(answer), |column| column > 2 && column % 2 == 1);
     let same = answer.same_as_first();
     if !same.is_empty() {
         let first = &columns[0].variant.label;
         let says = format!("No figure shown differs from {first} in any run: {}.", same.join(", "));
-        let _ = write!(text, "\n{}", output::wrap(&says, output::width(), ""));
+        let _ = write!(text, "\n{}", layout.wrap(&says, ""));
     }
     let mut cells = columns.iter().flat_map(|column| &column.figures.cells).peekable();
     if cells.peek().is_none() {
@@ -122,7 +124,7 @@ fn text(answer: &Answer) -> String {
     let noted = columns.iter().filter_map(|column| {
         Some((column.variant.label.as_str(), column.runs.results.first()?.notes.as_slice()))
     });
-    let noted = remarks::notes(&notes::of_several(noted));
+    let noted = remarks::notes(layout, &notes::of_several(noted));
     if !noted.is_empty() {
         let _ = write!(text, "\n{noted}");
     }
@@ -133,7 +135,7 @@ fn text(answer: &Answer) -> String {
 }
 
 /// A line on how far files are read ahead, of all variants or of each; none where no file is on a device.
-fn readahead(columns: &[Column]) -> String {
+fn readahead(columns: &[Column], layout: Layout) -> String {
     let window = |column: &Column| {
         let scenario = &column.variant.scenario;
         let mut objects = scenario.task.iter().flat_map(|task| &task.object);
@@ -152,7 +154,7 @@ fn readahead(columns: &[Column]) -> String {
     let each = columns.iter().zip(&windows);
     let each =
         each.filter_map(|(column, window)| Some(format!("{} {}", column.variant.label, window.as_ref()?)));
-    output::wrap(&format!("readahead: {}", each.collect::<Vec<_>>().join("; ")), output::width(), "") + "\n"
+    layout.wrap(&format!("readahead: {}", each.collect::<Vec<_>>().join("; ")), "") + "\n"
 }
 
 /// A line for each figure that any column has and that says something of its own.

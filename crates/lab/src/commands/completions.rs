@@ -3,8 +3,8 @@
 use clap::{Args, CommandFactory};
 
 use crate::commands::command_line::Cli;
+use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,8 +22,8 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Prints completions for a shell.
-pub(crate) fn run(args: &CompletionsArgs) -> Outcome {
+pub(crate) fn run(args: &CompletionsArgs, cx: &Context) -> Outcome {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "pageout", &mut text);
-    output::print(&String::from_utf8_lossy(&text))
+    cx.output.print(&String::from_utf8_lossy(&text))
 }

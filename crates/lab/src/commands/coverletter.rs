@@ -7,14 +7,14 @@ mod text; // the letter
 use pageout_study::cover_letter::{self, Answer, Ask};
 use pageout_study::{Error, figures};
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::output;
 use crate::print::progress::Terminal;
 use crate::signals;
 use args::CoverletterArgs;
 
 /// Runs every scenario without the change and with it, and prints the letter. What can't be compared is named in it, and the exit code says so.
-pub(crate) fn run(args: &CoverletterArgs) -> Outcome {
+pub(crate) fn run(args: &CoverletterArgs, cx: &Context) -> Outcome {
     let ask = Ask {
         paths: args.paths.clone(),
         switches: args.switches.clone(),
@@ -26,12 +26,12 @@ pub(crate) fn run(args: &CoverletterArgs) -> Outcome {
     };
     // Between two stages as well: a signal leaves what there is.
     let listening = signals::listen();
-    let answer = cover_letter::ask(&ask, &Terminal::new(&args.options.output))?;
+    let answer = cover_letter::ask(&ask, &Terminal::new(&cx.output))?;
     drop(listening);
-    if args.options.output.is_data() {
-        output::print_json(&answer)?;
+    if cx.output.is_data() {
+        cx.output.print_json(&answer)?;
     } else {
-        output::print(&text::text(&answer, args))?;
+        cx.output.print(&text::text(&answer, args, cx.layout()))?;
     }
     verdict(&answer)
 }

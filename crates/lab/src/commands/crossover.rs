@@ -14,14 +14,16 @@ use pageout_study::result::spread::Paired;
 use serde_json::Value;
 
 use crate::commands::ablate::untouched;
+use crate::context::Context;
 use crate::failure::Outcome;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
+use crate::print::remarks;
 use crate::print::summary::percentages;
-use crate::print::{output, remarks, table};
 use args::CrossoverArgs;
 
 /// Runs all combinations and prints how they compare with both corners; all that at every point of a grid, if one is asked for.
-pub(crate) fn run(args: &CrossoverArgs) -> Outcome {
+pub(crate) fn run(args: &CrossoverArgs, cx: &Context) -> Outcome {
     let ask = Ask {
         scenario: args.scenario.clone(),
         changes: args.options.changes(),
@@ -29,17 +31,17 @@ pub(crate) fn run(args: &CrossoverArgs) -> Outcome {
         repeat: args.runs.repeat,
         jobs: args.runs.parallel.jobs,
     };
-    let answer = crossover::ask(&ask, &Terminal::new(&args.options.output))?;
+    let answer = crossover::ask(&ask, &Terminal::new(&cx.output))?;
     let failures = answer.failures();
     if answer.is_nothing() {
         let failure = answer.extent.nothing("every combination failed", &failures);
-        return output::no_result(&args.options.output, failure.into(), Value::Null);
+        return cx.output.no_result(failure.into(), Value::Null);
     }
-    if args.options.output.is_data() {
-        output::print_json(&answer)?;
+    if cx.output.is_data() {
+        cx.output.print_json(&answer)?;
     } else {
-        let report = Report { answer: &answer, all: args.all };
-        output::print_text(&if args.over.is_empty() { report.to_text() } else { report.over() })?;
+        let report = Report { answer: &answer, all: args.all, layout: cx.layout() };
+        cx.output.print_text(&if args.over.is_empty() { report.to_text() } else { report.over() })?;
     }
     Ok(answer.extent.verdict(&failures)?)
 }
@@ -49,6 +51,7 @@ struct Report<'a> {
     answer: &'a Answer,
     /// Every figure, not only those that tell the story.
     all: bool,
+    layout: Layout,
 }
 
 impl Report<'_> {
@@ -63,7 +66,7 @@ impl Report<'_> {
         let (crossover, scenario) = (&points[0], &points[0].point.scenario);
         let mut text = String::new();
         if !scenario.question.is_empty() {
-            text += &output::wrap(&scenario.question, output::width(), "");
+            text += &self.layout.wrap(&scenario.question, "");
             text.push('\n');
         }
         let seeds = extent.seeds_from(scenario.seed);
@@ -74,8 +77,8 @@ impl Report<'_> {
             ask.scenario.display(),
             scenario.kernel.name()
         );
-        text += &remarks::warning(extent);
-        text += &remarks::caveats(&caveats::of_rules(&crossover.sides().collect::<Vec<_>>()));
+        text += &remarks::warning(self.layout, extent);
+        text += &remarks::caveats(self.layout, &caveats::of_rules(&crossover.sides().collect::<Vec<_>>()));
         text += &percentages(&scenario.percentages());
         text += &untouched(scenario);
         for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {
@@ -90,17 +93,17 @@ impl Report<'_> {
                 corner(CLASSIC),
                 corner(mglru())
             );
-            text += &table::layout(&matrix(crossover, figure), 2);
+            text += &self.layout.table(&matrix(crossover, figure), 2);
             text.push('\n');
-            text += &table::layout(&step_table(crossover, figure), 1);
+            text += &self.layout.table(&step_table(crossover, figure), 1);
         }
         let failed = crossover.cells.iter().filter(|(_, runs)| !runs.failures.is_empty());
-        text += &output::failed(
-            failed.map(|(cell, runs)| format!("{}: {}", names(*cell).join(", "), runs.failures[0])),
-        );
+        text += &self
+            .layout
+            .failed(failed.map(|(cell, runs)| format!("{}: {}", names(*cell).join(", "), runs.failures[0])));
         text.push('\n');
         let noted = crossover.cells.iter().find_map(|(_, runs)| runs.results.first());
-        text += &noted.map_or(String::new(), |run| remarks::notes(&run.notes));
+        text += &noted.map_or(String::new(), |run| remarks::notes(self.layout, &run.notes));
         text + &effect::legend(extent.seeds, false)
     }
 }

@@ -6,13 +6,13 @@ mod report; // sentences and tables
 use anyhow::anyhow;
 use pageout_study::diff::{self, Ask};
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::output;
 use args::DiffArgs;
 use report::Report;
 
 /// Reads both snapshots and prints what happened between them.
-pub(crate) fn run(args: &DiffArgs) -> Outcome {
+pub(crate) fn run(args: &DiffArgs, cx: &Context) -> Outcome {
     let ask = Ask {
         before: args.before.clone(),
         after: args.after.clone(),
@@ -21,12 +21,14 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
         page_size: args.page_size.clone(),
     };
     let answer = diff::ask(&ask, &())?;
-    match args.output.is_data() {
+    match cx.output.is_data() {
         true => {
             let json = serde_json::to_value(&answer).expect("results hold nothing that JSON can't");
-            output::print_json_or_rows(&json, || answer.rows())?;
+            cx.output.print_json_or_rows(&json, || answer.rows())?;
         }
-        false => output::print(&Report { answer: &answer, all: args.all }.to_text())?,
+        false => {
+            cx.output.print(&Report { answer: &answer, all: args.all, layout: cx.layout() }.to_text())?
+        }
     }
     let fell = &answer.change.fell;
     if fell.is_empty() {

@@ -3,10 +3,10 @@
 use pageout_study::result::expectations::Checked;
 
 use crate::failure::{Failure, Outcome};
-use crate::print::{output, table};
+use crate::print::layout::Layout;
 
 /// A line for each expectation, and for those that failed why they should not have.
-pub(crate) fn to_text(checked: &[Checked]) -> String {
+pub(crate) fn to_text(checked: &[Checked], layout: Layout) -> String {
     if checked.is_empty() {
         return String::new();
     }
@@ -19,10 +19,10 @@ pub(crate) fn to_text(checked: &[Checked]) -> String {
         };
         rows.push(vec![one.holds.to_string(), verdict, one.figure.clone(), one.figures.clone()]);
     }
-    let mut text = format!("\n{}", table::layout(&rows, 4));
+    let mut text = format!("\n{}", layout.table(&rows, 4));
     for one in checked.iter().filter(|one| !one.is_true && !one.because.is_empty()) {
         let told = format!("{}, {}: expected because {}", one.figure, one.holds, one.because);
-        text += &format!("\n{}", output::wrap(&told, output::width(), ""));
+        text += &format!("\n{}", layout.wrap(&told, ""));
     }
     text
 }

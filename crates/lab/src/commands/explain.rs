@@ -11,13 +11,14 @@ use pageout_study::explain::{self, About, Answer, Ask, PageReport, Run};
 use pageout_truth::story::Story;
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::output;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
 use args::ExplainArgs;
 
 /// Runs the scenario as often as the question needs, and prints the stories.
-pub(crate) fn run(args: &ExplainArgs) -> Outcome {
+pub(crate) fn run(args: &ExplainArgs, cx: &Context) -> Outcome {
     let about = match &args.page {
         Some(page) => About::Page(page.clone()),
         None => About::Evictions {
@@ -27,27 +28,26 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     };
     let ask =
         Ask { scenario: args.scenario.clone(), changes: args.options.changes(), about, steps: args.steps };
-    let output = &args.options.output;
-    let mut answer = match explain::ask(&ask, &Terminal::new(output)) {
-        Err(error @ Error::Run(_)) => return output::no_result(output, error.into(), Value::Null),
+    let mut answer = match explain::ask(&ask, &Terminal::new(&cx.output)) {
+        Err(error @ Error::Run(_)) => return cx.output.no_result(error.into(), Value::Null),
         answer => answer?,
     };
     let text = |Answer { run, pages, evictions, .. }: &Answer| {
-        text::stories(run, pages, *evictions, output::width())
+        text::stories(run, pages, *evictions, cx.layout().width())
     };
     match answer.failed.take() {
-        None if output.is_data() => output::print_json(&answer),
-        None => output::print_text(&text(&answer)),
+        None if cx.output.is_data() => cx.output.print_json(&answer),
+        None => cx.output.print_text(&text(&answer)),
         Some(error) => {
             let told = text(&answer);
-            output::remark(&format!("The run is not complete. Up to where it failed:\n{told}"));
-            output::no_result(output, Error::Run(error).into(), answer.json())
+            cx.output.remark(&format!("The run is not complete. Up to where it failed:\n{told}"));
+            cx.output.no_result(Error::Run(error).into(), answer.json())
         }
     }
 }
 
 /// The story of a page of a recorded run in words.
-pub(crate) fn in_words(told: &Story) -> String {
+pub(crate) fn in_words(told: &Story, layout: Layout) -> String {
     let (story, since) = explain::page_story(told.page, &told.events, STEPS);
     let (title, now) = (told.title.clone(), told.now);
     let report = PageReport { title, eviction: None, back: None, story, since, now, head: None };
@@ -59,7 +59,7 @@ pub(crate) fn in_words(told: &Story) -> String {
         accesses: told.accesses,
         end: told.end,
     };
-    text::stories(&run, &[report], None, output::width())
+    text::stories(&run, &[report], None, layout.width())
 }
 
 /// Steps of such a page that are told at each end.

@@ -9,14 +9,15 @@ use anyhow::anyhow;
 use pageout_study::import::{self, Ask, Format, Losses};
 use serde_json::json;
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::print::figures;
 use crate::print::progress::Terminal;
 use crate::print::unfinished::Unfinished;
-use crate::print::{figures, output};
 use args::{ImportArgs, ImportFormat};
 
 /// Reads the file line by line, and writes what it accesses.
-pub(crate) fn run(args: &ImportArgs) -> Outcome {
+pub(crate) fn run(args: &ImportArgs, cx: &Context) -> Outcome {
     let to = &args.output_file;
     if to.exists() && !args.force {
         return Err(Failure::Input(anyhow!("{} exists; --force replaces it", to.display())));
@@ -37,14 +38,14 @@ pub(crate) fn run(args: &ImportArgs) -> Outcome {
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let target = Unfinished::new_in(directory).map_err(Failure::Output)?;
     let mut out = BufWriter::new(target);
-    let answer = import::ask(&ask, &mut out, &Terminal::new(&args.output))?;
+    let answer = import::ask(&ask, &mut out, &Terminal::new(&cx.output))?;
     let target = out.into_inner().map_err(|error| Failure::Output(error.into_error()))?;
     target.finish(to).map_err(Failure::Output)?;
-    if args.output.is_data() {
+    if cx.output.is_data() {
         let mut json = serde_json::to_value(&answer).expect("results hold nothing that JSON can't");
         let members = json.as_object_mut().expect("it is one");
         members.shift_insert(3, "trace".to_string(), json!(to.to_string_lossy()));
-        output::print_json(&json)?;
+        cx.output.print_json(&json)?;
         return verdict(args, &answer.losses);
     }
     let mut text = format!(
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &ImportArgs) -> Outcome {
     for remark in &answer.remarks {
         text += &format!("note: {remark}\n");
     }
-    output::print_text(&text)?;
+    cx.output.print_text(&text)?;
     verdict(args, &answer.losses)
 }
 

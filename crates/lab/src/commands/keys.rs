@@ -11,15 +11,16 @@ use pageout_sim::{device, hints, memory};
 use pageout_study::scenario::nearest::nearest;
 use serde_json::{Value, json};
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::output;
+use crate::print::layout::Layout;
 use args::KeysArgs;
 
 /// Prints the keys asked for.
-pub(crate) fn run(args: &KeysArgs) -> Outcome {
+pub(crate) fn run(args: &KeysArgs, cx: &Context) -> Outcome {
     let wanted = args.filter.as_deref().unwrap_or_default();
     if let Some(version) = args.at {
-        return at::print(version, args.lists, wanted, &args.output);
+        return at::print(version, args.lists, wanted, cx);
     }
     let keys: Vec<&Key> =
         KEYS.iter().chain(WORKLOAD_KEYS.iter()).filter(|key| key.path.contains(wanted)).collect();
@@ -35,31 +36,32 @@ pub(crate) fn run(args: &KeysArgs) -> Outcome {
         let hint = meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
         return Err(Failure::Input(anyhow::anyhow!("no key of a scenario contains `{wanted}`{hint}")));
     }
-    if args.output.is_data() {
+    if cx.output.is_data() {
         let list = policies.iter().map(|row| policy::json(row)).chain(keys.iter().map(|key| json_of(key)));
-        return output::print_json(&list.collect::<Vec<_>>());
+        return cx.output.print_json(&list.collect::<Vec<_>>());
     }
-    let text = policies.iter().map(|row| policy::describe(row)).chain(keys.iter().map(|key| describe(key)));
+    let text = policies
+        .iter()
+        .map(|row| policy::describe(row, cx.layout()))
+        .chain(keys.iter().map(|key| describe(key, cx.layout())));
     let text: Vec<String> = text.collect();
-    output::print_text(&text.join("\n"))
+    cx.output.print_text(&text.join("\n"))
 }
 
-fn describe(key: &Key) -> String {
+fn describe(key: &Key, layout: Layout) -> String {
     let default = if key.default.is_empty() { "none, it must be given" } else { &key.default };
-    let width = output::width();
     let mut text = format!("{}\n", key.path);
-    text += &output::wrap(&key.meaning, width, "    ");
-    text += &output::wrap(&format!("allowed: {}", key.accepts), width, "    ");
-    text += &output::wrap(&format!("default: {default}"), width, "    ");
+    text += &layout.wrap(&key.meaning, "    ");
+    text += &layout.wrap(&format!("allowed: {}", key.accepts), "    ");
+    text += &layout.wrap(&format!("default: {default}"), "    ");
     for line in &key.versions {
-        text += &output::wrap(&format!("versions: {line}"), width, "    ");
+        text += &layout.wrap(&format!("versions: {line}"), "    ");
     }
     for (name, class, figures) in presets_of(key) {
-        let width = output::width();
-        text += &output::wrap(&format!("{name}: {class}"), width, "    ");
+        text += &layout.wrap(&format!("{name}: {class}"), "    ");
         for (key, value, source) in figures {
             let figure = if key.is_empty() { value } else { format!("{key} = {value}") };
-            text += &output::wrap(&format!("{figure}: {source}"), width, "        ");
+            text += &layout.wrap(&format!("{figure}: {source}"), "        ");
         }
     }
     text

@@ -3,15 +3,15 @@
 use clap::{Args, CommandFactory};
 
 use crate::commands::command_line::Cli;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::output;
 
 /// Print the manual page (for packagers).
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {}
 
 /// Prints the manual page with all commands in it.
-pub(crate) fn run(_: &ManArgs) -> Outcome {
+pub(crate) fn run(_: &ManArgs, cx: &Context) -> Outcome {
     let mut command = Cli::command();
     command.build();
     let mut text = Vec::new();
@@ -24,5 +24,5 @@ pub(crate) fn run(_: &ManArgs) -> Outcome {
         page.render_description_section(&mut text).map_err(Failure::writing)?;
         page.render_options_section(&mut text).map_err(Failure::writing)?;
     }
-    output::print(&String::from_utf8_lossy(&text))
+    cx.output.print(&String::from_utf8_lossy(&text))
 }

@@ -4,10 +4,10 @@ pub(crate) mod args; // what can be asked
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::Context as _;
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::output;
 use args::NewPolicyArgs;
 
 /// A file of a project: its path there, and its text.
@@ -24,7 +24,7 @@ const C: &[File] = files!("c": "Makefile", "README.md", "policy.c");
 const PYTHON: &[File] = files!("python": "README.md", "policy.py");
 
 /// Writes the project, and says what to do next.
-pub(crate) fn run(args: &NewPolicyArgs) -> Outcome {
+pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
     let name = args.name.as_str();
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_word);
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &NewPolicyArgs) -> Outcome {
             format!("cargo test --release && cargo run --release -- replay TRACE --policy {name},s3-fifo,opt")
         }
     };
-    output::print_text(&format!(
+    cx.output.print_text(&format!(
         "{name} is written; README.md there says what is what. Next:\n  cd {name} && {next}\n"
     ))
 }

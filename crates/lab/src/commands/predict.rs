@@ -12,16 +12,18 @@ use pageout_study::result::{caveats, notes};
 use pageout_truth::predict::{self, Answer, Ask, Claim};
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::failure::Outcome;
+use crate::print::layout::Layout;
 use crate::print::progress::{Terminal, name_of};
-use crate::print::{output, remarks};
+use crate::print::remarks;
 use args::PredictArgs;
 
 /// The program that predicts: another one may have other rules.
 const BUILD: &str = concat!("pageout ", env!("CARGO_PKG_VERSION"), ", commit ", env!("PAGEOUT_COMMIT"));
 
 /// Runs everything, and writes the page. Nothing is predicted where a run fails or is interrupted.
-pub(crate) fn run(args: &PredictArgs) -> Outcome {
+pub(crate) fn run(args: &PredictArgs, cx: &Context) -> Outcome {
     let ask = Ask {
         scenario: args.scenario.clone(),
         name: name_of(&args.scenario),
@@ -33,18 +35,18 @@ pub(crate) fn run(args: &PredictArgs) -> Outcome {
         all: args.all,
         build: BUILD.to_string(),
     };
-    let answer = predict::ask(&ask, &Terminal::new(&args.options.output))?;
+    let answer = predict::ask(&ask, &Terminal::new(&cx.output))?;
     if let Err(error) = answer.verdict() {
-        return output::no_result(&args.options.output, error.into(), Value::Null);
+        return cx.output.no_result(error.into(), Value::Null);
     }
     let written = match &args.accesses {
         Some(directory) => answer.write_accesses(directory)?,
         None => Vec::new(),
     };
-    if args.options.output.is_data() {
-        return output::print_json(&answer);
+    if cx.output.is_data() {
+        return cx.output.print_json(&answer);
     }
-    output::print(&text(&answer, args.accesses.as_deref(), &written))
+    cx.output.print(&text(&answer, args.accesses.as_deref(), &written, cx.layout()))
 }
 
 /// Seeds at least by which a range can be refuted: of fewer the least and the most lie too close together.
@@ -63,7 +65,7 @@ impl Evidence for Seeds {
 }
 
 /// The page, as Markdown.
-fn text(answer: &Answer, directory: Option<&Path>, written: &[String]) -> String {
+fn text(answer: &Answer, directory: Option<&Path>, written: &[String], layout: Layout) -> String {
     let first = &answer.columns[0].variant.scenario;
     let file = answer.ask.scenario.display();
     let title = match first.question.is_empty() {
@@ -114,7 +116,7 @@ fn text(answer: &Answer, directory: Option<&Path>, written: &[String]) -> String
         .columns
         .iter()
         .filter_map(|column| Some((column.variant.label.as_str(), column.results.first()?.notes.as_slice())));
-    let noted = remarks::notes(&notes::of_several(noted));
+    let noted = remarks::notes(layout, &notes::of_several(noted));
     if !noted.is_empty() {
         let _ = write!(text, "\n## To know of these figures\n\n{noted}");
     }

@@ -1,18 +1,19 @@
 //! `pageout record`: options, progress and what is said of the result. The recording itself is made in `pageout-record`.
 
 pub(crate) mod args; // what can be asked
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use args::RecordArgs;
 
 /// Records, or says what could be.
 #[cfg(target_os = "linux")]
-pub(crate) fn run(args: &RecordArgs) -> Outcome {
-    linux::record(args)
+pub(crate) fn run(args: &RecordArgs, cx: &Context) -> Outcome {
+    linux::record(args, cx)
 }
 
 /// There is nothing to record where there is no Linux.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn record(_: &RecordArgs) -> Outcome {
+pub(crate) fn run(_: &RecordArgs, _: &Context) -> Outcome {
     let message = "only Linux can be recorded; recordings are read anywhere";
     Err(Failure::Input(anyhow::anyhow!(message)))
 }
@@ -21,28 +22,29 @@ pub(crate) fn record(_: &RecordArgs) -> Outcome {
 mod linux {
     use std::time::Duration;
 
-    use anyhow::{Context, anyhow, bail, ensure};
+    use anyhow::{Context as _, anyhow, bail, ensure};
     use pageout_record::{Error, Kinds, Manifest, Options, Progress, Target};
     use pageout_sim::scenario::{Size, TimeSpan};
     use serde_json::json;
 
     use super::*;
-    use crate::print::{figures, output, progress, table};
+    use crate::print::layout::Layout;
+    use crate::print::{figures, progress};
     use crate::signals;
 
-    pub(super) fn record(args: &RecordArgs) -> Outcome {
+    pub(super) fn record(args: &RecordArgs, cx: &Context) -> Outcome {
         if args.check {
-            return check(args);
+            return check(cx);
         }
         let options = options(args)?;
-        if let Some(signal) = signals::to_end() {
+        if let Some(signal) = cx.output.to_end() {
             return Err(Failure::Interrupted(signal, anyhow!("interrupted before anything was recorded")));
         }
         let listening = signals::listen_until_done();
-        let bar = progress::bar(&args.output, None, "recording");
+        let bar = progress::bar(&cx.output, None, "recording");
         bar.set_style(indicatif::ProgressStyle::with_template("{msg}").expect("the template is a constant"));
         let mut last = Progress::default();
-        let made = pageout_record::record(&options, &|| signals::to_end().map(signals::name), &mut |now| {
+        let made = pageout_record::record(&options, &|| cx.output.to_end().map(signals::name), &mut |now| {
             bar.set_message(line(&now, &last, &options));
             last = now;
         });
@@ -55,10 +57,10 @@ mod linux {
             )),
             error => Failure::Input(error.into()),
         })?;
-        if args.output.is_data() {
-            return output::print_json(&manifest);
+        if cx.output.is_data() {
+            return cx.output.print_json(&manifest);
         }
-        output::print_text(&told(&manifest, &options))
+        cx.output.print_text(&told(&manifest, &options, cx.layout()))
     }
 
     /// How far it is: rate, size, and the time or size that is left.
@@ -144,7 +146,7 @@ mod linux {
     }
 
     /// What came of it, and what whoever uses it has to know.
-    fn told(manifest: &Manifest, options: &Options) -> String {
+    fn told(manifest: &Manifest, options: &Options, layout: Layout) -> String {
         let sums = &manifest.sums;
         let mut text = format!(
             "{}: {} accesses in {} ({})\n",
@@ -170,7 +172,7 @@ mod linux {
             count("in memory at the start", sums.resident_at_start),
         ];
         rows.retain(|row| row[1] != "0");
-        text += &table::layout(&rows, 1);
+        text += &layout.table(&rows, 1);
         for remark in remarks(manifest) {
             text += &format!("note: {remark}\n");
         }
@@ -219,13 +221,13 @@ mod linux {
         remarks
     }
 
-    fn check(args: &RecordArgs) -> Outcome {
+    fn check(cx: &Context) -> Outcome {
         let found = pageout_record::check();
-        if args.output.is_data() {
+        if cx.output.is_data() {
             let sources = found.iter().map(|source| {
                 json!({ "source": source.source, "tells": source.tells, "is_there": source.is_there, "remark": source.remark })
             });
-            return output::print_json(&json!({ "sources": sources.collect::<Vec<_>>() }));
+            return cx.output.print_json(&json!({ "sources": sources.collect::<Vec<_>>() }));
         }
         let mut rows = vec![["source", "", "tells", "remark"].map(str::to_string).to_vec()];
         rows.extend(found.into_iter().map(|source| {
@@ -234,6 +236,6 @@ mod linux {
         }));
         let notes =
             "\n\nNever told: hits on mapped pages, accesses of anonymous memory, reads with O_DIRECT.\n";
-        output::print_text(&(table::layout(&rows, 4).trim_end().to_string() + notes))
+        cx.output.print_text(&(cx.layout().table(&rows, 4).trim_end().to_string() + notes))
     }
 }

@@ -20,15 +20,17 @@ use pageout_workload::trace::Requests;
 use serde_json::Value;
 
 use crate::commands::trace::read_table;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::own;
+use crate::print::figures;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
-use crate::print::{figures, output};
 use crate::report::{Page, Picture, check_name};
 use args::{ChannelArg, ReplayArgs, SwapArg};
 
 /// Replays traces under every policy at every size, and prints the table, or the curve.
-pub(crate) fn run(args: &ReplayArgs) -> Outcome {
+pub(crate) fn run(args: &ReplayArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
         if !args.live.is_empty() {
@@ -38,32 +40,32 @@ pub(crate) fn run(args: &ReplayArgs) -> Outcome {
     }
     let ask = asked(args)?;
     own::policies(ask.policies())?;
-    let terminal = Terminal::new(&args.output);
+    let terminal = Terminal::new(&cx.output);
     let answer = match replay::ask(&ask, &terminal) {
         Err(error @ Error::Interrupted(_)) => {
-            return output::no_result(&args.output, error.into(), Value::Null);
+            return cx.output.no_result(error.into(), Value::Null);
         }
         answer => answer?,
     };
     if let Answer::Scenario(text) = &answer {
-        return output::print(text);
+        return cx.output.print(text);
     }
     let failure = match answer.failure() {
         Some(failure) if answer.is_nothing() => {
-            return output::no_result(&args.output, failure.into(), Value::Null);
+            return cx.output.no_result(failure.into(), Value::Null);
         }
         failure => failure.map(Failure::from),
     };
     if let Some(path) = &args.page.report
         && let Some(page) = page(&answer)
     {
-        page?.write(path)?;
+        page?.write(path, &cx.output)?;
     }
     match failure {
-        Some(failure) if args.output.is_data() => output::no_result(&args.output, failure, answer.json()),
-        None if args.output.is_data() => output::print_json(&answer),
+        Some(failure) if cx.output.is_data() => cx.output.no_result(failure, answer.json()),
+        None if cx.output.is_data() => cx.output.print_json(&answer),
         // As in a comparison, the sizes that can be simulated have their figures.
-        failure => output::print_text(&text(&answer, args)).and(failure.map_or(Ok(()), Err)),
+        failure => cx.output.print_text(&text(&answer, args, cx.layout())).and(failure.map_or(Ok(()), Err)),
     }?;
     #[cfg(target_os = "linux")]
     if let Answer::Live(answer) = &answer {
@@ -107,13 +109,13 @@ fn asked(args: &ReplayArgs) -> anyhow::Result<Ask> {
     })
 }
 
-fn text(answer: &Answer, args: &ReplayArgs) -> String {
+fn text(answer: &Answer, args: &ReplayArgs, layout: Layout) -> String {
     match answer {
-        Answer::Alone(answer) => alone::text(answer),
-        Answer::Comparison(answer) => comparison::text(answer, args.page.report.is_some()),
-        Answer::Tenants(answer) => tenants::text(answer),
+        Answer::Alone(answer) => alone::text(answer, layout),
+        Answer::Comparison(answer) => comparison::text(answer, args.page.report.is_some(), layout),
+        Answer::Tenants(answer) => tenants::text(answer, layout),
         #[cfg(target_os = "linux")]
-        Answer::Live(answer) => live::text(answer),
+        Answer::Live(answer) => live::text(answer, layout),
         Answer::Scenario(text) => text.clone(),
     }
 }

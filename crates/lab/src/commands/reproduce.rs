@@ -16,16 +16,18 @@ use pageout_study::result::notes;
 use pageout_study::result::spread::Spread;
 use serde_json::{Value, json};
 
+use crate::context::Context;
 use crate::failure::Outcome;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
-use crate::print::{output, remarks, table};
+use crate::print::remarks;
 use crate::report::{Picture, check_name};
 use args::ReproduceArgs;
 
 /// Runs a chapter's experiments at each of its sides, and prints the table.
-pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
+pub(crate) fn run(args: &ReproduceArgs, cx: &Context) -> Outcome {
     if args.list {
-        return list(args);
+        return list(cx);
     }
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
@@ -38,25 +40,25 @@ pub(crate) fn run(args: &ReproduceArgs) -> Outcome {
         seeds: args.seeds,
         jobs: args.parallel.jobs,
     };
-    let answer = reproduce::ask(&ask, &Terminal::new(&args.options.output))?;
+    let answer = reproduce::ask(&ask, &Terminal::new(&cx.output))?;
     let failures = answer.failures();
     if answer.is_nothing() {
         let failure = answer.extent.nothing("every run failed", &failures);
-        return output::no_result(&args.options.output, failure.into(), Value::Null);
+        return cx.output.no_result(failure.into(), Value::Null);
     }
-    if args.options.output.is_data() {
-        output::print_json(&answer)?;
+    if cx.output.is_data() {
+        cx.output.print_json(&answer)?;
     } else {
-        output::print_text(&text(&answer))?;
+        cx.output.print_text(&text(&answer, cx.layout()))?;
     }
     if let Some(path) = &args.page.report {
-        page::page(&answer).write(path)?;
+        page::page(&answer).write(path, &cx.output)?;
     }
     Ok(answer.extent.verdict(&failures)?)
 }
 
 /// The chapters that there are.
-fn list(args: &ReproduceArgs) -> Outcome {
+fn list(cx: &Context) -> Outcome {
     let mut rows = vec![["chapter", "experiment", "sizes", ""].map(str::to_string).to_vec()];
     let mut chapters: Vec<Value> = Vec::new();
     for (name, _) in CHAPTERS {
@@ -79,33 +81,32 @@ fn list(args: &ReproduceArgs) -> Outcome {
         let experiments: Vec<Value> = experiments.collect();
         chapters.push(json!({ "name": name, "title": chapter.title, "source": chapter.source, "experiments": experiments }));
     }
-    match args.options.output.is_data() {
-        true => output::print_json(&chapters),
-        false => output::print_text(&table::layout(&rows, 4)),
+    match cx.output.is_data() {
+        true => cx.output.print_json(&chapters),
+        false => cx.output.print_text(&cx.layout().table(&rows, 4)),
     }
 }
 
-fn text(answer: &Answer) -> String {
-    let width = output::width();
-    let mut text = output::wrap(&answer.chapter.title, width, "");
+fn text(answer: &Answer, layout: Layout) -> String {
+    let mut text = layout.wrap(&answer.chapter.title, "");
     _ = writeln!(text, "{}; {}", answer.chapter.source, answer.extent.seeds_from(answer.seed));
-    text += &remarks::warning(&answer.extent);
+    text += &remarks::warning(layout, &answer.extent);
     if let Some(says) = not_run(answer) {
-        text += &output::wrap(&says, width, "");
+        text += &layout.wrap(&says, "");
     }
     for says in preface(answer) {
-        text += &output::wrap(&says, width, "");
+        text += &layout.wrap(&says, "");
     }
     for reproduced in &answer.experiments {
-        _ = write!(text, "\n{}", heading(answer, reproduced));
-        text += &table::layout_by(&rows(answer, &reproduced.rows), |column| (1..=5).contains(&column));
+        _ = write!(text, "\n{}", heading(answer, reproduced, layout));
+        text += &layout.table_by(&rows(answer, &reproduced.rows), |column| (1..=5).contains(&column));
         for says in remarks(reproduced) {
-            text += &output::wrap(&says, width, "  ");
+            text += &layout.wrap(&says, "  ");
         }
     }
-    text += &output::failed(answer.failures().iter().map(ToString::to_string));
-    _ = write!(text, "\n{}", output::wrap(&tally(answer), width, ""));
-    text.push_str(&output::wrap(CRITERIA, width, ""));
+    text += &layout.failed(answer.failures().iter().map(ToString::to_string));
+    _ = write!(text, "\n{}", layout.wrap(&tally(answer), ""));
+    text.push_str(&layout.wrap(CRITERIA, ""));
     let notes: Vec<(&str, &[notes::Note])> = answer
         .experiments
         .iter()
@@ -114,7 +115,7 @@ fn text(answer: &Answer) -> String {
             Some((reproduced.experiment.name.as_str(), result.notes.as_slice()))
         })
         .collect();
-    let noted = remarks::notes(&notes::of_several(notes.into_iter()));
+    let noted = remarks::notes(layout, &notes::of_several(notes.into_iter()));
     if noted.is_empty() { text } else { format!("{text}\n{noted}") }
 }
 
@@ -131,15 +132,11 @@ fn preface(answer: &Answer) -> Vec<String> {
     std::iter::once(answer.chapter.note.clone()).filter(|note| !note.is_empty()).chain(sides).collect()
 }
 
-fn heading(answer: &Answer, reproduced: &Reproduced) -> String {
+fn heading(answer: &Answer, reproduced: &Reproduced, layout: Layout) -> String {
     let Reproduced { experiment, .. } = reproduced;
     let scenario = experiment.scenario_at(answer.ask.scale.as_deref()).unwrap_or(&experiment.scenario);
     let path = answer.place.path_of(scenario);
-    output::wrap(
-        &format!("{}: {} ({})", experiment.name, experiment.title, path.display()),
-        output::width(),
-        "",
-    )
+    layout.wrap(&format!("{}: {} ({})", experiment.name, experiment.title, path.display()), "")
 }
 
 /// A claim with the base's figure, and below it a line for each other side. A claim that is a relation between sides leaves out those

@@ -18,15 +18,17 @@ use pageout_study::scenario::source::Source;
 use pageout_study::{Error, Stage, Watcher};
 use serde_json::json;
 
-use crate::cli::OutputOptions;
 use crate::cli::load;
 use crate::commands::trace::remark_interpretation;
 use crate::commands::vmscan_report::Listener;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::print::layout::Layout;
+use crate::print::output::Output;
 use crate::print::progress::{Terminal, name_of};
 use crate::print::summary::summary;
 use crate::print::timeline::Timeline;
-use crate::print::{output, outputs, remarks};
+use crate::print::{outputs, remarks};
 use crate::report::{Picture, check_name};
 use crate::tracing::Tracing;
 use args::RunArgs;
@@ -37,46 +39,46 @@ const TIMELINE_EVERY_MIN: TimeSpan = TimeSpan(1_000);
 
 /// Runs the scenario and prints what happened. How far a run came that fails is told on standard error, above the error; with
 /// `--json` standard output says so too.
-pub(crate) fn run(args: &RunArgs) -> Outcome {
+pub(crate) fn run(args: &RunArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::None)?;
     }
     let source = Source::read(&args.scenario)?;
-    let mut scenario = load(&source, &args.options, &[])?;
-    remark_traces(&scenario)?;
-    let terminal = Terminal::new(&args.options.output);
+    let terminal = Terminal::new(&cx.output);
+    let mut scenario = load(&source, &args.options, &[], &terminal)?;
+    remark_traces(&scenario, &cx.output)?;
     if args.check {
         own_variants::all(&source, &args.options.changes(), &scenario, &terminal)?;
         let notes = notes::of_scenario(&scenario);
-        if args.options.output.is_data() {
-            return output::print_json(
-                &json!({ "scenario": args.scenario.to_string_lossy(), "notes": notes }),
-            );
+        if cx.output.is_data() {
+            return cx
+                .output
+                .print_json(&json!({ "scenario": args.scenario.to_string_lossy(), "notes": notes }));
         }
-        let told = remarks::notes(&notes);
-        return output::print_text(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
+        let told = remarks::notes(cx.layout(), &notes);
+        return cx.output.print_text(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
     }
-    scenario = args.variant.of(&source, &args.options, scenario, &[])?;
+    scenario = args.variant.of(&source, &args.options, scenario, &[], &terminal)?;
     check_outputs(args, &scenario)?;
     let accesses = terminal.is_seen().then(|| accesses(&scenario)).flatten();
     terminal.begin(&Stage::Running { name: &name_of(&args.scenario), runs: 1, accesses });
     let mut seen = None;
     let result = match (&args.timeline, &args.page.report, &args.trace) {
         (None, None, None) => simulate(&scenario, &terminal),
-        _ => over_time(args, &scenario, &terminal, &mut seen)?,
+        _ => over_time(args, &scenario, &terminal, cx, &mut seen)?,
     };
     terminal.end();
     if let (Some(path), Ok(result), Some(seen)) = (&args.page.report, &result, &seen) {
-        page::page(&source, args, &scenario, result, seen).write(path)?;
+        page::page(&source, args, &scenario, result, seen, cx.layout()).write(path, &cx.output)?;
     }
     match result {
-        Ok(result) if args.options.output.is_data() => output::print_json(&result),
+        Ok(result) if cx.output.is_data() => cx.output.print_json(&result),
         Ok(result) if is_on_stdout(args) => {
-            output::remark(&summary(&scenario, &result));
+            cx.output.remark(&summary(&scenario, &result, cx.layout()));
             Ok(())
         }
-        Ok(result) => output::print_text(&summary(&scenario, &result)),
-        Err(stopped) => fail(&source, &scenario, stopped, &args.options.output),
+        Ok(result) => cx.output.print_text(&summary(&scenario, &result, cx.layout())),
+        Err(stopped) => fail(&source, &scenario, stopped, cx),
     }
 }
 
@@ -105,6 +107,7 @@ fn over_time(
     args: &RunArgs,
     scenario: &Scenario,
     watcher: &dyn Watcher,
+    cx: &Context,
     seen: &mut Option<Seen>,
 ) -> Result<Result<RunResult, Stopped>, Failure> {
     let takers = [("--timeline -", args.timeline.as_deref()), ("--trace -", args.trace.as_deref())];
@@ -113,7 +116,7 @@ fn over_time(
         .filter(|(_, path)| *path == Some(Path::new("-")))
         .map(|(taker, _)| taker)
         .collect();
-    takers.extend(args.options.output.is_data().then_some("--json"));
+    takers.extend(cx.output.is_data().then_some("--json"));
     if takers.len() > 1 {
         let both = format!("{} both want standard output: give one of them a file", takers.join(" and "));
         return Err(Failure::Input(anyhow::anyhow!(both)));
@@ -168,30 +171,30 @@ fn over_time(
     Ok(result)
 }
 
-fn remark_traces(scenario: &Scenario) -> anyhow::Result<()> {
+fn remark_traces(scenario: &Scenario, output: &Output) -> anyhow::Result<()> {
     for (object, path) in traces(scenario) {
         let read = object.read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
-        remark_interpretation(path, &read)?;
+        remark_interpretation(path, &read, output)?;
     }
     Ok(())
 }
 
 /// Tells the failure, with the place in the file or the state the run was in.
-fn fail(source: &Source, scenario: &Scenario, stopped: Stopped, options: &OutputOptions) -> Outcome {
+fn fail(source: &Source, scenario: &Scenario, stopped: Stopped, cx: &Context) -> Outcome {
     match stopped {
         Stopped::NotBuilt(problem) => Err(Failure::Input(Diagnostics(vec![source.locate(problem)]).into())),
         Stopped::Failed(_, ref partial) | Stopped::Interrupted(_, ref partial) => {
-            output::remark(&incomplete(scenario, partial));
+            cx.output.remark(&incomplete(scenario, partial, cx.layout()));
             let so_far = json!(partial);
-            output::no_result(options, Error::from(stopped).into(), so_far)
+            cx.output.no_result(Error::from(stopped).into(), so_far)
         }
     }
 }
 
-fn incomplete(scenario: &Scenario, partial: &RunResult) -> String {
+fn incomplete(scenario: &Scenario, partial: &RunResult, layout: Layout) -> String {
     let mut scenario = scenario.clone();
     scenario.look_at.clear();
-    let text = summary(&scenario, &RunResult { question: String::new(), ..partial.clone() });
+    let text = summary(&scenario, &RunResult { question: String::new(), ..partial.clone() }, layout);
     let text: String = text.lines().map(|line| format!("| {line}").trim_end().to_string() + "\n").collect();
     format!("The run is not complete. How far it came:\n{text}")
 }

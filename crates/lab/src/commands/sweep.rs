@@ -11,10 +11,12 @@ use serde_json::Value;
 
 pub(crate) use pageout_study::sweep::Ask;
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::own;
+use crate::print::figures;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
-use crate::print::{figures, output, table};
 use crate::signals;
 use args::SweepArgs;
 
@@ -22,9 +24,9 @@ use args::SweepArgs;
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("PAGEOUT_COMMIT"));
 
 /// Does what is asked of a plan or of a folder.
-pub(crate) fn run(args: &SweepArgs) -> Outcome {
+pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
     if let Some(plan) = args.plan.as_ref().filter(|_| args.own_cells) {
-        return own_cells(args, plan);
+        return own_cells(args, plan, cx);
     }
     let (task, folder) = match (&args.status, &args.collect, args.dry_run) {
         (Some(folder), ..) => (Task::Status, Some(folder)),
@@ -43,10 +45,10 @@ pub(crate) fn run(args: &SweepArgs) -> Outcome {
         policy_memory: args.policy_memory,
         ..Ask::default()
     };
-    let answer = self::ask(&ask, &Terminal::new(&args.output))?;
-    match args.output.is_data() {
-        true => output::print_json(&answer)?,
-        false => output::print_text(&text(&answer))?,
+    let answer = self::ask(&ask, &Terminal::new(&cx.output))?;
+    match cx.output.is_data() {
+        true => cx.output.print_json(&answer)?,
+        false => cx.output.print_text(&text(&answer, cx.layout()))?,
     }
     answer.failure().map_or(Ok(()), |failure| Err(failure.into()))
 }
@@ -65,11 +67,11 @@ pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Failure> {
 }
 
 /// Runs the cells that are asked for by their keys, for another process.
-fn own_cells(args: &SweepArgs, path: &Path) -> Outcome {
+fn own_cells(args: &SweepArgs, path: &Path, cx: &Context) -> Outcome {
     own::start_from(path.parent().unwrap_or(Path::new("")));
     let plan = own::policies(Plan::read(path, BUILD))?;
-    let keys = guarded::keys(args.policy_time, args.policy_memory)?;
-    let terminal = Terminal::new(&args.output);
+    let keys = guarded::keys(args.policy_time, args.policy_memory, cx)?;
+    let terminal = Terminal::new(&cx.output);
     let _listening = signals::listen();
     let cells: Vec<&Cell> = plan.cells.iter().filter(|cell| keys.contains(&cell.key)).collect();
     let own = Own::Alone(&guarded::begin);
@@ -77,12 +79,12 @@ fn own_cells(args: &SweepArgs, path: &Path) -> Outcome {
     sweep::cells(sweep, &cells, &mut guarded::rows).map_err(Failure::Output)
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &Answer, layout: Layout) -> String {
     match answer {
         Answer::Run(ran) => ran_text(ran),
-        Answer::Count(counted) => counted_text(counted),
+        Answer::Count(counted) => counted_text(counted, layout),
         Answer::Status(status) => status_text(status),
-        Answer::Collect(rows) => rows_text(rows),
+        Answer::Collect(rows) => rows_text(rows, layout),
     }
 }
 
@@ -102,7 +104,7 @@ fn ran_text(ran: &Ran) -> String {
 }
 
 /// What would be run, by input.
-fn counted_text(counted: &Counted) -> String {
+fn counted_text(counted: &Counted, layout: Layout) -> String {
     let mut table = vec![["input", "cells", "left"].map(str::to_string).to_vec()];
     table.extend(counted.inputs.iter().map(|input| {
         let name = match input.hash {
@@ -112,7 +114,7 @@ fn counted_text(counted: &Counted) -> String {
         vec![name, count(input.cells), count(input.cells_left)]
     }));
     table.push(vec!["all".to_string(), count(counted.cells), count(counted.cells_left)]);
-    table::layout(&table, 1)
+    layout.table(&table, 1)
 }
 
 fn status_text(status: &Status) -> String {
@@ -128,7 +130,7 @@ fn status_text(status: &Status) -> String {
     text
 }
 
-fn rows_text(rows: &[Row]) -> String {
+fn rows_text(rows: &[Row], layout: Layout) -> String {
     let columns =
         ["input", "policy", "memory", "seed", "read_ahead_kb", "miss_ratio", "misses", "runtime_ns", "error"];
     let shown = |row: &Row| {
@@ -144,5 +146,5 @@ fn rows_text(rows: &[Row]) -> String {
     };
     let heading = columns.map(str::to_string).to_vec();
     let all: Vec<Vec<String>> = std::iter::once(heading).chain(rows.iter().map(shown)).collect();
-    table::layout_by(&all, |column| (2..columns.len() - 1).contains(&column))
+    layout.table_by(&all, |column| (2..columns.len() - 1).contains(&column))
 }

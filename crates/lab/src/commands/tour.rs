@@ -7,38 +7,37 @@ mod text; // a stop as a terminal has it
 use pageout_study::tour::{self, Ask};
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::output;
 use crate::print::progress::Terminal;
 use crate::report::{Picture, check_name};
 use crate::signals;
 use args::TourArgs;
 
 /// Runs the stops one after the other, and prints each as soon as it is done.
-pub(crate) fn run(args: &TourArgs) -> Outcome {
+pub(crate) fn run(args: &TourArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
     let ask = Ask { file: args.file.clone(), only: args.only.clone(), jobs: args.parallel.jobs };
     // Between two stops a signal is meant for the tour as well.
     let listening = signals::listen();
-    let answer = tour::ask(&ask, &Terminal::telling(&args.output), |number, count, stop| {
-        match args.output.is_data() {
+    let answer =
+        tour::ask(&ask, &Terminal::telling(&cx.output), |number, count, stop| match cx.output.is_data() {
             true => Ok::<(), Failure>(()),
-            false => output::print_text(&text::stop(number, count, stop)),
-        }
-    })?;
+            false => cx.output.print_text(&text::stop(number, count, stop, cx.layout())),
+        })?;
     drop(listening);
     if answer.stops.is_empty() {
         let failure = answer.extent.nothing("every run failed", &answer.failures);
-        return output::no_result(&args.output, failure.into(), Value::Null);
+        return cx.output.no_result(failure.into(), Value::Null);
     }
-    match args.output.is_data() {
-        true => output::print_json(&answer)?,
-        false => output::print_text(&text::end(&answer))?,
+    match cx.output.is_data() {
+        true => cx.output.print_json(&answer)?,
+        false => cx.output.print_text(&text::end(&answer, cx.layout()))?,
     }
     if let Some(path) = &args.page.report {
-        page::page(&answer).write(path)?;
+        page::page(&answer).write(path, &cx.output)?;
     }
     Ok(answer.extent.verdict(&answer.failures)?)
 }

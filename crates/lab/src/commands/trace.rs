@@ -8,18 +8,19 @@ mod options;
 
 pub(crate) use options::{read_options, read_table, remark_interpretation};
 
+use crate::context::Context;
 use crate::failure::Outcome;
 use args::{TraceArgs, TraceCommand};
 
 /// Does with traces what was asked for.
-pub(crate) fn run(args: &TraceArgs) -> Outcome {
+pub(crate) fn run(args: &TraceArgs, cx: &Context) -> Outcome {
     match &args.command {
-        TraceCommand::Info { trace, reading, output } => info::info(trace, reading, output),
-        TraceCommand::Convert { from, to, force, reading, output } => {
-            convert::convert(from, to, *force, reading, output)
+        TraceCommand::Info { trace, reading, .. } => info::info(trace, reading, cx),
+        TraceCommand::Convert { from, to, force, reading, .. } => {
+            convert::convert(from, to, *force, reading, cx)
         }
-        TraceCommand::Compressibility { what, compressor, sample, output } => {
-            compressibility::compressibility(what, *compressor, *sample, output)
+        TraceCommand::Compressibility { what, compressor, sample, .. } => {
+            compressibility::compressibility(what, *compressor, *sample, cx)
         }
     }
 }

@@ -9,14 +9,16 @@ use std::path::Path;
 use pageout_study::result::variants::Extent;
 use pageout_study::twin::{self, Answer, Ask, Figures, Played, value};
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::print::figures;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
-use crate::print::{figures, output, table};
 use crate::report::{Picture, check_name};
 use args::TwinArgs;
 
 /// Plays the twin and prints it.
-pub(crate) fn run(args: &TwinArgs) -> Outcome {
+pub(crate) fn run(args: &TwinArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
@@ -28,15 +30,15 @@ pub(crate) fn run(args: &TwinArgs) -> Outcome {
         jobs: args.parallel.jobs,
     };
     if let Some(path) = &args.scenario {
-        return write_scenario(&ask, path);
+        return write_scenario(&ask, path, cx);
     }
-    let found = twin::ask(&ask, &Terminal::telling(&args.output))?;
+    let found = twin::ask(&ask, &Terminal::telling(&cx.output))?;
     if let Some(path) = &args.page.report {
-        page::page(&found).write(path)?;
+        page::page(&found).write(path, &cx.output)?;
     }
-    match args.output.is_data() {
-        true => output::print_json(&found)?,
-        false => output::print_text(&to_text(&found))?,
+    match cx.output.is_data() {
+        true => cx.output.print_json(&found)?,
+        false => cx.output.print_text(&to_text(&found, cx.layout()))?,
     }
     match &found.extent {
         Some(extent) => Ok(extent.verdict(&found.failures())?),
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &TwinArgs) -> Outcome {
     }
 }
 
-fn write_scenario(ask: &Ask, path: &Path) -> Outcome {
+fn write_scenario(ask: &Ask, path: &Path, cx: &Context) -> Outcome {
     let is_stdout = path == Path::new("-");
     // Paths of traces start where the scenario is.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
@@ -59,7 +61,7 @@ fn write_scenario(ask: &Ask, path: &Path) -> Outcome {
     };
     let text = twin::scenario(ask, &from)?;
     match is_stdout {
-        true => output::print(&text),
+        true => cx.output.print(&text),
         false => std::fs::write(path, text).map_err(|error| {
             Failure::Output(std::io::Error::new(error.kind(), format!("{}: {error}", path.display())))
         }),
@@ -200,13 +202,13 @@ fn notes(found: &Answer) -> Vec<String> {
     notes
 }
 
-fn to_text(found: &Answer) -> String {
+fn to_text(found: &Answer, layout: Layout) -> String {
     let mut text = told::heading(&found.recording);
     if let Some(warning) = found.extent.as_ref().and_then(Extent::warning) {
         text += &format!("{warning}\n");
     }
     text += "\n";
-    text += &table::layout(&rows(found), 1);
+    text += &layout.table(&rows(found), 1);
     for line in unknown(found) {
         text += &format!("\n{line}");
     }
@@ -217,7 +219,7 @@ fn to_text(found: &Answer) -> String {
         let rows = asked_rows(found);
         if !rows.is_empty() {
             text += "\n\n";
-            text += &table::layout(&rows, 1);
+            text += &layout.table(&rows, 1);
         }
         for note in notes(found) {
             text += &format!("\n{note}");

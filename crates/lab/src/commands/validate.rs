@@ -7,13 +7,13 @@ mod report; // the tables of runs with counters
 use pageout_truth::validate::{self, Ask, Compared};
 
 use crate::commands::explain;
+use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::output;
 use crate::print::progress::Terminal;
 use args::ValidateArgs;
 
 /// Compares the recorded runs in a directory with simulated ones; fails if any falls short or can't be played.
-pub(crate) fn run(args: &ValidateArgs) -> Outcome {
+pub(crate) fn run(args: &ValidateArgs, cx: &Context) -> Outcome {
     let ask = Ask {
         dir: args.dir.clone(),
         runs: args.run.clone(),
@@ -24,18 +24,21 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
         first_difference: args.first_difference,
         jobs: args.parallel.jobs,
     };
-    let mut answer = validate::ask(&ask, &Terminal::new(&args.output))?;
+    let mut answer = validate::ask(&ask, &Terminal::new(&cx.output))?;
     if let Compared::Runs(judged) = &mut answer.compared {
         for difference in judged.iter_mut().filter_map(|run| run.first_difference.as_mut()) {
-            difference.story = difference.told.as_ref().map_or_else(String::new, explain::in_words);
+            difference.story = difference
+                .told
+                .as_ref()
+                .map_or_else(String::new, |told| explain::in_words(told, cx.layout()));
         }
     }
-    if args.output.is_data() {
-        output::print_json(&answer)?;
+    if cx.output.is_data() {
+        cx.output.print_json(&answer)?;
     } else {
-        output::print_text(&match &answer.compared {
-            Compared::Runs(judged) => report::text(judged, args.verbose),
-            Compared::Outcomes(judged) => outcomes::text(judged),
+        cx.output.print_text(&match &answer.compared {
+            Compared::Runs(judged) => report::text(judged, args.verbose, cx.layout()),
+            Compared::Outcomes(judged) => outcomes::text(judged, cx.layout()),
         })?;
     }
     Ok(answer.verdict()?)

@@ -10,7 +10,9 @@ mod live; // from the tracepoints of a run to sums
 use anyhow::anyhow;
 use pageout_study::vmscan_report::{self, Ask, Reading};
 
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
 use crate::print::{figures, output};
 use crate::report::{Picture, check_name};
@@ -25,12 +27,13 @@ struct Report<'a> {
     readings: &'a [Reading],
     ignore_pid: bool,
     all: bool,
+    layout: Layout,
 }
 
 /// Reads the traces and prints what they say about reclaim.
-pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
+pub(crate) fn run(args: &VmscanReportArgs, cx: &Context) -> Outcome {
     let is_script = args.layout == ReportLayout::Script;
-    if is_script && (args.traces.len() > 1 || args.output.is_data()) {
+    if is_script && (args.traces.len() > 1 || cx.output.is_data()) {
         return Err(Failure::Input(anyhow!(
             "--layout script is the text of one trace: no second trace, and no --json"
         )));
@@ -45,22 +48,27 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
         elapsed: args.elapsed.clone(),
         items_max: if is_script { ITEMS_MAX } else { 0 },
     };
-    let answer = vmscan_report::ask(&ask, &Terminal::new(&args.output))?;
-    let report = Report { readings: &answer.readings, ignore_pid: args.ignore_pid, all: args.all };
+    let answer = vmscan_report::ask(&ask, &Terminal::new(&cx.output))?;
+    let report = Report {
+        readings: &answer.readings,
+        ignore_pid: args.ignore_pid,
+        all: args.all,
+        layout: cx.layout(),
+    };
     match args.layout {
-        _ if args.output.is_data() => {
+        _ if cx.output.is_data() => {
             let json = serde_json::to_value(&answer).expect("results hold nothing that JSON can't");
-            output::print_json_or_rows(&json, || answer.rows())?;
+            cx.output.print_json_or_rows(&json, || answer.rows())?;
         }
-        ReportLayout::Tables => output::print_text(&report.to_text())?,
-        ReportLayout::Script => output::print(&report.to_script())?,
+        ReportLayout::Tables => cx.output.print_text(&report.to_text())?,
+        ReportLayout::Script => cx.output.print(&report.to_script())?,
     }
     if let Some(path) = &args.page.report {
-        report.to_page().write(path)?;
+        report.to_page().write(path, &cx.output)?;
     }
     for reading in &answer.readings {
         if reading.sums.items_left_out > 0 {
-            output::remark(&format!(
+            cx.output.remark(&format!(
                 "{}: the list of latencies has the first {}; {} more are in the sums alone",
                 reading.name,
                 figures::count(ITEMS_MAX as u64),
@@ -78,7 +86,7 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
     }
     let told = faults.join("\n  ");
     if args.skip_bad {
-        output::remark(&format!("not counted:\n  {told}"));
+        cx.output.remark(&format!("not counted:\n  {told}"));
         return Ok(());
     }
     Err(Failure::Input(anyhow!(
@@ -90,7 +98,8 @@ pub(crate) fn run(args: &VmscanReportArgs) -> Outcome {
 #[doc(hidden)]
 pub fn drain(bytes: &[u8]) {
     let answer = vmscan_report::read_bytes(bytes);
-    let report = Report { readings: &answer.readings, ignore_pid: false, all: true };
+    let report =
+        Report { readings: &answer.readings, ignore_pid: false, all: true, layout: Layout::default() };
     for text in [report.to_text(), output::to_json(&answer), report.to_script()] {
         assert!(!text.contains('\u{1b}'), "no terminal obeys what a trace says");
     }

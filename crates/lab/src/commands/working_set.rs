@@ -5,14 +5,14 @@ mod report; // tables
 
 use pageout_study::working_set::{self, Ask};
 
+use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::output;
 use crate::print::progress::Terminal;
 use args::WorkingSetArgs;
 use report::Report;
 
 /// Reads the dumps and prints the working sets, or the machines in the order in which a job should land on them.
-pub(crate) fn run(args: &WorkingSetArgs) -> Outcome {
+pub(crate) fn run(args: &WorkingSetArgs, cx: &Context) -> Outcome {
     let ask = Ask {
         files: args.files.clone(),
         within: args.within.clone(),
@@ -24,9 +24,9 @@ pub(crate) fn run(args: &WorkingSetArgs) -> Outcome {
         page_size: args.page_size.clone(),
         generations: args.generations,
     };
-    let answer = working_set::ask(&ask, &Terminal::new(&args.output))?;
-    if args.output.is_data() {
-        return output::print_json(&answer);
+    let answer = working_set::ask(&ask, &Terminal::new(&cx.output))?;
+    if cx.output.is_data() {
+        return cx.output.print_json(&answer);
     }
-    output::print_text(&Report { answer: &answer, all: args.all }.to_text())
+    cx.output.print_text(&Report { answer: &answer, all: args.all, layout: cx.layout() }.to_text())
 }

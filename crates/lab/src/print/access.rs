@@ -5,7 +5,8 @@ use pageout_sim::scenario::Scenario;
 use pageout_study::result::access::AccessResult;
 use pageout_study::result::run_result::{Latency, RunResult};
 
-use crate::print::{figures, output, table};
+use crate::print::figures;
+use crate::print::layout::Layout;
 
 /// Tasks and groups in the table.
 const TOLD_MAX: usize = 8;
@@ -16,7 +17,7 @@ const LEGEND: &str = "An access is a load, a store, or a call of read(2) or writ
      slowest 1%. Quantiles are up to 1% above the true value.";
 
 /// The table; nothing where no access waited for anything.
-pub(crate) fn text(scenario: &Scenario, result: &RunResult) -> String {
+pub(crate) fn text(scenario: &Scenario, result: &RunResult, layout: Layout) -> String {
     let tasks = result.tasks.iter().filter_map(|task| Some((task.name.clone(), task.access.as_ref()?)));
     let of_several = result.groups_of_several();
     let groups = result.memcgs.iter().filter(|memcg| of_several.contains(memcg.path.as_str()));
@@ -32,12 +33,12 @@ pub(crate) fn text(scenario: &Scenario, result: &RunResult) -> String {
     for (name, access) in told.iter().take(TOLD_MAX) {
         rows.extend(rows_of(name, access));
     }
-    let mut text = format!("\n{}", table::layout(&rows, 1));
+    let mut text = format!("\n{}", layout.table(&rows, 1));
     if told.len() > TOLD_MAX {
         let more = figures::count((told.len() - TOLD_MAX) as u64);
         text += &format!("... and {more} more that waited; --json has them all\n");
     }
-    text + &output::wrap(&(LEGEND.to_string() + &of_many(scenario)), output::width(), "")
+    text + &layout.wrap(&(LEGEND.to_string() + &of_many(scenario)), "")
 }
 
 /// What an access here stands for, where that is more than one.

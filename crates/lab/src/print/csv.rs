@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{figures, table};
+use super::figures;
+use super::layout::Layout;
 
 /// A row: columns with their values.
 type Row = Vec<(String, Value)>;
@@ -83,13 +84,13 @@ impl Cells {
     }
 
     /// As a table of numbers that people can read.
-    pub(super) fn table(&self) -> String {
+    pub(super) fn table(&self, layout: Layout) -> String {
         let rows = std::iter::once(self.columns.clone())
             .chain(self.rows.iter().map(|row| row.iter().map(readable).collect()))
             .collect::<Vec<Vec<String>>>();
         let is_figure =
             |column: usize| self.rows.iter().all(|row| row[column].is_number() || row[column].is_null());
-        table::layout_by(&rows, is_figure)
+        layout.table_by(&rows, is_figure)
     }
 }
 

@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, ValueEnum, ValueHint};
 use pageout_workload::trace;
 
-use super::form::{self, Form};
+use super::form::Form;
 
 /// Options of everything that prints results.
 #[derive(Debug, Args)]
@@ -71,11 +71,4 @@ impl TypedValueParser for FormParser {
 
 fn refuse_columns(names: &str) -> Result<String, String> {
     Err(format!("this option is called --figure: --figure {names}"))
-}
-
-impl OutputOptions {
-    /// Whether the result is made of data, and not of text.
-    pub(crate) fn is_data(&self) -> bool {
-        form::form().is_data() || !self.figure.is_empty()
-    }
 }

@@ -1,95 +1,254 @@
-//! Printing results: whole or not at all. A reader that has gone is told apart from a disk that is full.
+//! Where the result and the remarks of a command go, and in which form. A result is printed whole or not at all. A reader that has gone is told apart from a disk
+//! that is full.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use clap::ArgMatches;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::csv;
-use super::form::{self, Form};
-use super::options::OutputOptions;
+use super::form::{Asked, Form};
+use super::layout::Layout;
+use super::unfinished::Unfinished;
 use super::visible;
-use crate::call;
 use crate::failure::{Failure, Outcome};
+use crate::signals;
 use pageout_study::json::FORMAT_VERSION;
 use pageout_study::scenario::nearest::nearest;
 
-/// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails. With `--out` it goes to
-/// that file instead, when all is there.
-pub(crate) fn print(text: &str) -> Outcome {
-    if call::is_call() {
-        return print_json(&json!({ "text": text }));
-    }
-    print_own(&visible::lines(text))
+/// How a command prints its result, and to whom.
+#[derive(Debug)]
+pub(crate) struct Output {
+    layout: Layout,
+    /// The figures that are asked for, by name; all if there are none.
+    figures: Vec<String>,
+    /// No progress is shown.
+    pub(super) is_quiet: bool,
+    to: To,
 }
 
-/// Prints a text that quotes nothing: help, which may have colours.
-pub(crate) fn print_own(text: &str) -> Outcome {
-    if form::keep(text.as_bytes()) {
-        return Ok(());
-    }
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(Failure::writing)
+/// To whom.
+#[derive(Debug)]
+enum To {
+    Stdout,
+    /// What is to be in the file of --out when the command has ended.
+    File(PathBuf, Mutex<Vec<u8>>),
+    Caller(Caller),
 }
 
-/// Prints `text` as people read it: lines that are longer than the terminal is wide go on in the next, as far to the right. Tables fit already
-/// ([`super::table`]).
-pub(crate) fn print_text(text: &str) -> Outcome {
-    match columns() {
-        Some(columns) => print(&fitted(text, columns.max(LINE_MIN))),
-        None => print(text),
+/// A program that calls a command: result, remarks and the end of the command are its own, and not this process's.
+#[derive(Debug)]
+struct Caller {
+    kept: Mutex<Kept>,
+    stop: Arc<AtomicBool>,
+}
+
+/// What a command has handed back to a caller.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// What it would print with `--json`.
+    pub(crate) result: Option<String>,
+    /// What it would remark on standard error.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Caller {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// `text` with its lines broken at blanks where they are longer than `width`.
-fn fitted(text: &str, width: usize) -> String {
-    let lines = text.lines().map(|line| match line.chars().count() > width {
-        true => {
-            let indent: String = line.chars().take_while(|c| *c == ' ').take(width / 2).collect();
-            wrap(line, width, &indent)
+impl Default for Output {
+    /// Text for standard output.
+    fn default() -> Output {
+        Output::new(Asked::default(), To::Stdout)
+    }
+}
+
+impl Output {
+    fn new(asked: Asked, to: To) -> Output {
+        // Nothing but a terminal says how wide a result may be.
+        let is_free = asked.form != Form::Table || !matches!(to, To::Stdout);
+        let columns = if is_free { None } else { columns() };
+        let Asked { form, figures, is_quiet, .. } = asked;
+        Output { layout: Layout { form, columns }, figures, is_quiet, to }
+    }
+
+    /// What a command line asks for. Errors: it names no form, or a file that the result must not replace.
+    pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Output> {
+        let mut asked = Asked::of(matches)?;
+        let to = asked.file.take().map_or(To::Stdout, |path| To::File(path, Mutex::default()));
+        Ok(Output::new(asked, to))
+    }
+
+    /// For a caller, who sets `stop` when the command is to end.
+    pub(crate) fn of_a_call(matches: &ArgMatches, stop: &Arc<AtomicBool>) -> Output {
+        let caller = Caller { kept: Mutex::default(), stop: Arc::clone(stop) };
+        Output::new(Asked::by_a_caller(matches), To::Caller(caller))
+    }
+
+    /// The flag by which a caller ends the command.
+    pub(super) fn stop(&self) -> Option<&AtomicBool> {
+        match &self.to {
+            To::Caller(caller) => Some(&caller.stop),
+            _ => None,
         }
-        false => format!("{line}\n"),
-    });
-    lines.collect()
+    }
+
+    /// Whether a program calls the command.
+    pub(crate) fn is_of_a_call(&self) -> bool {
+        self.stop().is_some()
+    }
+
+    /// The signal that has asked what is under way to end, or that by which a caller says so.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn to_end(&self) -> Option<i32> {
+        signals::came().or(self.stop().is_some_and(|stop| stop.load(Relaxed)).then_some(2))
+    }
+
+    /// Takes what was kept for a caller.
+    pub(crate) fn take_kept(&self) -> Kept {
+        match &self.to {
+            To::Caller(caller) => std::mem::take(&mut *caller.kept()),
+            _ => Kept::default(),
+        }
+    }
+
+    /// How a text is laid out.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Whether the result is made of data, and not of text.
+    pub(crate) fn is_data(&self) -> bool {
+        self.layout.form.is_data() || !self.figures.is_empty()
+    }
+
+    /// Whether the result is printed in rows, and not as the JSON that it is: as a CSV or Parquet, or with chosen figures in any form.
+    fn has_rows(&self) -> bool {
+        let are_asked = matches!(self.layout.form, Form::Csv | Form::Parquet) || !self.figures.is_empty();
+        are_asked && !self.is_of_a_call()
+    }
+
+    /// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails. With `--out` it goes to
+    /// that file instead, when all is there.
+    pub(crate) fn print(&self, text: &str) -> Outcome {
+        match self.is_of_a_call() {
+            true => self.print_json(&json!({ "text": text })),
+            false => self.write(visible::lines(text).as_bytes()),
+        }
+    }
+
+    /// Prints the bytes of a text that quotes nothing, as help does, which may have colours; or of what is no text.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Outcome {
+        match &self.to {
+            To::Stdout => {
+                let mut stdout = io::stdout().lock();
+                let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+                return written.map_err(Failure::writing);
+            }
+            To::File(_, kept) => {
+                kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+            }
+            To::Caller(caller) => caller.kept().result = Some(String::from_utf8_lossy(bytes).into_owned()),
+        }
+        Ok(())
+    }
+
+    /// Prints `text` as people read it: lines that are longer than the terminal is wide go on in the next, as far to the right. Tables fit already
+    /// ([`Layout::table`]).
+    pub(crate) fn print_text(&self, text: &str) -> Outcome {
+        self.print(&self.layout.fitted(text))
+    }
+
+    /// Prints `value` as indented JSON, or as rows where those are asked for; of chosen figures in whatever form.
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Outcome {
+        if !self.has_rows() {
+            return self.write(to_json(value).as_bytes());
+        }
+        let value = serde_json::to_value(value).expect("results hold nothing that JSON can't");
+        let cells = csv::cells(&value, &self.figures).map_err(|(unknown, known)| {
+            let hint = nearest(&unknown, known.iter().map(String::as_str));
+            let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or(".".to_string());
+            Failure::Input(anyhow::anyhow!(
+                "--figure {unknown}: no figure of this result is called so{hint} There are {}",
+                known.join(", ")
+            ))
+        })?;
+        #[cfg(feature = "parquet")]
+        if self.layout.form == Form::Parquet {
+            let file = super::parquet::parquet(&cells).map_err(io::Error::other).map_err(Failure::Output)?;
+            return self.write(&file);
+        }
+        self.print(&match self.layout.form {
+            // Without its feature nobody gets here with Parquet.
+            Form::Csv | Form::Parquet => cells.csv(),
+            Form::Json => to_json(&cells.json()),
+            Form::Table | Form::Plain | Form::Markdown => cells.table(self.layout),
+        })
+    }
+
+    /// Prints `value` likewise; where rows are what is asked for, these in its place, with more to a row than there is to an element of it.
+    pub(crate) fn print_json_or_rows(&self, value: &Value, rows: impl FnOnce() -> Vec<Value>) -> Outcome {
+        if self.has_rows() { self.print_json(&rows()) } else { self.print_json(value) }
+    }
+
+    /// Ends a command that has no result. With `--json` an object says so, for whoever reads only standard output. Figures up to the
+    /// failure are below a key of their own, where nobody takes them for a result.
+    pub(crate) fn no_result(&self, failure: Failure, so_far: Value) -> Outcome {
+        // Where nothing is there, there is nothing to choose from.
+        if self.is_data() && (self.figures.is_empty() || so_far.is_object()) {
+            self.print_json(&json!({ "complete": false, "error": failure.to_string(), "so_far": so_far }))?;
+        }
+        Err(failure)
+    }
+
+    /// Prints a remark to standard error. If that fails, the command goes on. Remarks quote their input, so control characters are
+    /// escaped before a terminal obeys them.
+    pub(crate) fn remark(&self, text: &str) {
+        let text = visible::lines(text);
+        match &self.to {
+            To::Caller(caller) => caller.kept().remarks.push(text.trim().to_string()),
+            _ => _ = writeln!(io::stderr().lock(), "{text}"),
+        }
+    }
+
+    /// Writes the file, if there is to be one and there is a result; a file of that name is replaced.
+    pub(crate) fn finish(&self) -> Outcome {
+        let To::File(path, kept) = &self.to else { return Ok(()) };
+        let bytes = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let directory =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let is_special = path.metadata().is_ok_and(|metadata| !metadata.is_file());
+        let written = if is_special {
+            std::fs::File::options().write(true).open(path).and_then(|mut file| file.write_all(&bytes))
+        } else {
+            Unfinished::new_in(directory).and_then(|mut file| {
+                file.write_all(&bytes)?;
+                file.finish(path)
+            })
+        };
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("--out {}: {error}", path.display()));
+        written.map_err(named).map_err(Failure::Output)?;
+        self.remark(&format!("the result is in {}", path.display()));
+        Ok(())
+    }
 }
 
-/// Prints `value` as indented JSON, or as rows where those are asked for; of chosen figures in whatever form.
-pub(crate) fn print_json(value: &impl Serialize) -> Outcome {
-    if call::is_call() {
-        call::keep(&to_json(value));
-        return Ok(());
-    }
-    let (form, wanted) = (form::form(), form::figures());
-    if !form::has_rows() {
-        return print(&to_json(value));
-    }
-    let value = serde_json::to_value(value).expect("results hold nothing that JSON can't");
-    let cells = csv::cells(&value, wanted).map_err(|(unknown, known)| {
-        let hint = nearest(&unknown, known.iter().map(String::as_str));
-        let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or(".".to_string());
-        Failure::Input(anyhow::anyhow!(
-            "--figure {unknown}: no figure of this result is called so{hint} There are {}",
-            known.join(", ")
-        ))
-    })?;
-    #[cfg(feature = "parquet")]
-    if form == Form::Parquet {
-        let file = super::parquet::parquet(&cells).map_err(io::Error::other).map_err(Failure::Output)?;
-        form::keep(&file);
-        return Ok(());
-    }
-    print(&match form {
-        // Without its feature nobody gets here with Parquet.
-        Form::Csv | Form::Parquet => cells.csv(),
-        Form::Json => to_json(&cells.json()),
-        Form::Table | Form::Plain | Form::Markdown => cells.table(),
-    })
-}
-
-/// Prints `value` likewise; where rows are what is asked for, these in its place, with more to a row than there is to an element of it.
-pub(crate) fn print_json_or_rows(value: &Value, rows: impl FnOnce() -> Vec<Value>) -> Outcome {
-    if form::has_rows() { print_json(&rows()) } else { print_json(value) }
+/// Columns of the terminal that results go to; `COLUMNS` says otherwise, in a pipe as well. A pipe has none: a table of any width is one
+/// table there.
+fn columns() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    said.or_else(terminal).filter(|&columns| columns > 0)
 }
 
 /// `value` as indented JSON, with the version of its form as the first key: of the object, or of each object of a list.
@@ -105,93 +264,5 @@ pub(crate) fn to_json(value: &impl Serialize) -> String {
 fn say_version(value: &mut Value) {
     if let Value::Object(members) = value {
         members.shift_insert(0, "format_version".to_string(), json!(FORMAT_VERSION));
-    }
-}
-
-/// Ends a command that has no result. With `--json` an object says so, for whoever reads only standard output. Figures up to the
-/// failure are below a key of their own, where nobody takes them for a result.
-pub(crate) fn no_result(options: &OutputOptions, failure: Failure, so_far: Value) -> Outcome {
-    // Where nothing is there, there is nothing to choose from.
-    if options.is_data() && (options.figure.is_empty() || so_far.is_object()) {
-        print_json(&json!({ "complete": false, "error": failure.to_string(), "so_far": so_far }))?;
-    }
-    Err(failure)
-}
-
-/// Prints a remark to standard error. If that fails, the command goes on. Remarks quote their input, so control characters are
-/// escaped before a terminal obeys them.
-pub(crate) fn remark(text: &str) {
-    let text = visible::lines(text);
-    if !call::keep_remark(&text) {
-        let _ = writeln!(io::stderr().lock(), "{text}");
-    }
-}
-
-/// Characters a line of words has at most: longer ones are hard to read.
-const LINE: usize = 100;
-
-/// Characters a line of words has at least, however narrow the terminal says it is.
-const LINE_MIN: usize = 40;
-
-/// Characters a line of words may have: as many as the terminal has columns, at most 100.
-pub(crate) fn width() -> usize {
-    columns().map_or(LINE, |columns| columns.clamp(LINE_MIN, LINE))
-}
-
-/// Columns of the terminal that the result goes to; `COLUMNS` says otherwise, in a pipe as well. A pipe has none: a table of any width is one
-/// table there.
-pub(crate) fn columns() -> Option<usize> {
-    if form::is_free() {
-        return None;
-    }
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    said.or_else(terminal).filter(|&columns| columns > 0)
-}
-
-/// `text` in lines of at most `width` characters, each behind `indent`.
-pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
-    let room = width.saturating_sub(indent.chars().count()).max(20);
-    let mut lines: Vec<String> = Vec::new();
-    for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in paragraph.split_whitespace() {
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
-                lines.push(std::mem::take(&mut line));
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-        lines.push(line);
-    }
-    lines.iter().map(|line| format!("{indent}{line}").trim_end().to_string() + "\n").collect()
-}
-
-/// The first line of each failure under a heading; nothing where there are none.
-pub(crate) fn failed(failures: impl Iterator<Item = String>) -> String {
-    let lines: String =
-        failures.map(|failure| wrap(failure.lines().next().unwrap_or_default(), width(), "  ")).collect();
-    if lines.is_empty() { lines } else { format!("\nFailed\n{lines}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_that_is_too_long_goes_on_below_as_far_to_the_right() {
-        let text = "short\n\n  pgscan  1,000    pgsteal  900 and some more words\n";
-        let fitted = fitted(text, 40);
-        assert_eq!(fitted, "short\n\n  pgscan 1,000 pgsteal 900 and some more\n  words\n");
-        assert_eq!(super::fitted(text, 80), text);
-    }
-
-    #[test]
-    fn wrapped_text_keeps_its_words_and_the_width() {
-        let text = wrap("one two three four five six seven eight nine ten", 24, "  ");
-        assert!(text.lines().all(|line| line.chars().count() <= 24 && line.starts_with("  ")));
-        assert_eq!(text.split_whitespace().count(), 10);
     }
 }

@@ -3,16 +3,15 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pageout_study::{Estimate, Stage, Watcher};
 
-use super::options::OutputOptions;
-use super::{figures, output, remarks, visible};
-use crate::call;
+use super::output::Output;
+use super::{figures, remarks, visible};
 use crate::signals::{self, Listening};
 
 /// When a command that prints lines prints the first one of a stage,
@@ -24,13 +23,13 @@ const NEXT_LINE: Duration = Duration::from_secs(5);
 const ANNOUNCED_S: f64 = 10.0;
 
 /// Whether anybody would see a bar.
-pub(crate) fn is_seen(options: &OutputOptions) -> bool {
-    !options.quiet && std::io::stderr().is_terminal()
+pub(crate) fn is_seen(output: &Output) -> bool {
+    !output.is_quiet && std::io::stderr().is_terminal()
 }
 
 /// A bar of `length` steps, named by `what`; without a length it counts.
-pub(crate) fn bar(options: &OutputOptions, length: Option<u64>, what: &str) -> ProgressBar {
-    if !is_seen(options) {
+pub(crate) fn bar(output: &Output, length: Option<u64>, what: &str) -> ProgressBar {
+    if !is_seen(output) {
         return ProgressBar::hidden();
     }
     let bar = match length {
@@ -56,12 +55,10 @@ pub(crate) fn name_of(path: &Path) -> String {
 
 /// Watches a study for whoever sits before the terminal: shows a bar for each stage, and has runs end when a signal comes.
 pub(crate) struct Terminal<'a> {
-    options: &'a OutputOptions,
+    output: &'a Output,
     stage: Mutex<Option<Shown>>,
     /// Lines are printed where there is no terminal.
     tells: bool,
-    /// What ends the runs of a program's call.
-    flag: Option<Arc<AtomicBool>>,
     /// A signal is meant for the whole study, and not only for its runs.
     listening: Mutex<Option<Listening>>,
 }
@@ -75,21 +72,15 @@ struct Shown {
 }
 
 impl Terminal<'_> {
-    /// Whoever these options are of.
-    pub(crate) fn new(options: &OutputOptions) -> Terminal<'_> {
-        Terminal {
-            options,
-            stage: Mutex::default(),
-            tells: false,
-            flag: call::stop(),
-            listening: Mutex::default(),
-        }
+    /// Of a command that prints to `output`.
+    pub(crate) fn new(output: &Output) -> Terminal<'_> {
+        Terminal { output, stage: Mutex::default(), tells: false, listening: Mutex::default() }
     }
 
     /// Likewise, and where no terminal would show a bar there are lines.
-    pub(crate) fn telling(options: &OutputOptions) -> Terminal<'_> {
-        let tells = !options.quiet && !is_seen(options);
-        Terminal { tells, ..Terminal::new(options) }
+    pub(crate) fn telling(output: &Output) -> Terminal<'_> {
+        let tells = !output.is_quiet && !is_seen(output);
+        Terminal { tells, ..Terminal::new(output) }
     }
 
     fn stage(&self) -> MutexGuard<'_, Option<Shown>> {
@@ -140,7 +131,7 @@ fn seconds(duration: Duration) -> String {
 
 impl Watcher for Terminal<'_> {
     fn is_seen(&self) -> bool {
-        self.tells || is_seen(self.options)
+        self.tells || is_seen(self.output)
     }
 
     fn begin(&self, stage: &Stage) {
@@ -153,7 +144,7 @@ impl Watcher for Terminal<'_> {
             Stage::Playing { simulations } => (Some(simulations as u64), "simulating".to_string(), false),
             _ => (None, String::new(), false),
         };
-        let bar = bar(self.options, length, &what);
+        let bar = bar(self.output, length, &what);
         let lines = (self.tells && !what.is_empty()).then(|| Lines::new(what, length));
         *self.stage() = Some(Shown { bar, lines, _listening: is_running.then(signals::listen) });
     }
@@ -169,7 +160,7 @@ impl Watcher for Terminal<'_> {
     }
 
     fn remark(&self, text: &str) {
-        output::remark(text);
+        self.output.remark(text);
     }
 
     fn heed_stop(&self) {
@@ -177,15 +168,15 @@ impl Watcher for Terminal<'_> {
     }
 
     fn estimate(&self, make: &mut dyn FnMut() -> Option<Estimate>) {
-        if !self.options.quiet
+        if !self.output.is_quiet
             && let Some(estimate) = make()
         {
-            output::remark(&remarks::estimate(&estimate));
+            self.output.remark(&remarks::estimate(self.output.layout(), &estimate));
         }
     }
 
     fn announce(&self, text: &str, seconds: f64) {
-        if !self.options.quiet && (seconds >= ANNOUNCED_S || is_seen(self.options)) {
+        if !self.output.is_quiet && (seconds >= ANNOUNCED_S || is_seen(self.output)) {
             eprintln!("{text}");
         }
     }
@@ -197,7 +188,7 @@ impl Watcher for Terminal<'_> {
     }
 
     fn stop(&self) -> Option<&'static str> {
-        match &self.flag {
+        match self.output.stop() {
             Some(flag) => flag.load(Ordering::Relaxed).then_some("SIGINT"),
             None => signals::came().map(signals::name),
         }

@@ -6,21 +6,22 @@ use pageout_study::result::notes::Note;
 use pageout_study::result::variants::Extent;
 use pageout_study::scenario::grid::Point;
 
-use super::{figures, output, table};
+use super::figures;
+use super::layout::Layout;
 
 /// What a reader has to know before the figures of an interrupted command; no line where all was run.
-pub(crate) fn warning(extent: &Extent) -> String {
-    extent.warning().map_or(String::new(), |says| output::wrap(&says, output::width(), ""))
+pub(crate) fn warning(layout: Layout, extent: &Extent) -> String {
+    extent.warning().map_or(String::new(), |says| layout.wrap(&says, ""))
 }
 
 /// Caveats, a paragraph each.
-pub(crate) fn caveats(caveats: &[String]) -> String {
-    caveats.iter().map(|says| output::wrap(says, output::width(), "")).collect()
+pub(crate) fn caveats(layout: Layout, caveats: &[String]) -> String {
+    caveats.iter().map(|says| layout.wrap(says, "")).collect()
 }
 
 /// Notes, a paragraph each.
-pub(crate) fn notes(notes: &[Note]) -> String {
-    notes.iter().map(|note| output::wrap(&format!("Note: {}", note.text), output::width(), "")).collect()
+pub(crate) fn notes(layout: Layout, notes: &[Note]) -> String {
+    notes.iter().map(|note| layout.wrap(&format!("Note: {}", note.text), "")).collect()
 }
 
 /// The basis of estimates: samples at a rate, the smallest of which has so many pages.
@@ -38,7 +39,7 @@ pub(crate) fn estimated(ratio: f64, least: f64, most: f64) -> String {
 }
 
 /// Estimated miss ratios as a table, policies by sizes.
-pub(crate) fn estimate(of: &Estimate) -> String {
+pub(crate) fn estimate(layout: Layout, of: &Estimate) -> String {
     let heading = std::iter::once("miss ratio".to_string()).chain(of.policies.iter().cloned()).collect();
     let row = |(at, size): (usize, &u32)| {
         let cells = of.miss_ratios.iter().map(|row| match row[at] {
@@ -49,7 +50,7 @@ pub(crate) fn estimate(of: &Estimate) -> String {
     };
     let rows: Vec<Vec<String>> =
         std::iter::once(heading).chain(of.sizes.iter().enumerate().map(row)).collect();
-    format!("{}\n\n{}", sampled(of.rate, of.pages), table::layout(&rows, 1))
+    format!("{}\n\n{}", sampled(of.rate, of.pages), layout.table(&rows, 1))
 }
 
 /// Points of a grid by number.

@@ -16,18 +16,18 @@ use pageout_study::result::run_result::{
 use pageout_study::result::user_policies::OwnPolicyResult;
 use pageout_study::result::writeback::WritebackResult;
 
-use crate::print::{access, figures, output, remarks, table};
+use crate::print::layout::Layout;
+use crate::print::{access, figures, remarks};
 
 /// Sizes in `memory.stat`, in bytes, that say what the memory is full of.
 const SIZES: &[&str] =
     &["anon", "file", "inactive_anon", "active_anon", "inactive_file", "active_file", "unevictable"];
 
 /// The whole summary.
-pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
-    let width = output::width();
+pub(crate) fn summary(scenario: &Scenario, result: &RunResult, layout: Layout) -> String {
     let mut text = String::new();
     if !result.question.is_empty() {
-        text += &output::wrap(&result.question, width, "");
+        text += &layout.wrap(&result.question, "");
         text.push('\n');
     }
     let memory: u64 = scenario.machine.node_sizes().iter().map(|size| size.0).sum();
@@ -49,14 +49,14 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         result.seed
     );
     if let Some(says) = caveats::nothing_accessed(std::iter::once(result)) {
-        let _ = writeln!(text, "{}", output::wrap(&says, width, ""));
+        let _ = writeln!(text, "{}", layout.wrap(&says, ""));
     }
-    text += &tasks(&result.tasks);
-    text += &access::text(scenario, result);
-    text += &kills(&result.kills);
+    text += &tasks(&result.tasks, layout);
+    text += &access::text(scenario, result, layout);
+    text += &kills(&result.kills, layout);
     for memcg in result.memcgs.iter().take(LINES_MAX) {
         text.push('\n');
-        text += &memcg_text(memcg, result);
+        text += &memcg_text(memcg, result, layout);
     }
     if !result.percentages.is_empty() {
         text.push('\n');
@@ -72,7 +72,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     if result.memcgs.is_empty() {
         text.push('\n');
         text += "whole machine\n";
-        text += &story(&result.vmstat);
+        text += &story(&result.vmstat, layout);
         let for_writes = &result.reclaim_for_writes;
         text += &reclaim_line(
             "direct reclaim",
@@ -85,21 +85,21 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
         text += &pressure_line(&result.pressure, result.end_ns);
         text += &throttled_line("tasks", result.tasks.iter());
     }
-    text += &own_policies(&result.own_policies);
+    text += &own_policies(&result.own_policies, layout);
     text += &threads_line(&result.threads, result.end_ns);
-    text += &compaction_line(result);
+    text += &compaction_line(result, layout);
     text += &writeback_lines(&result.writeback);
-    text += &outdated_lines(result);
+    text += &outdated_lines(result, layout);
     text += &swap_line(result);
-    text += &result.tiers.as_ref().map_or_else(String::new, tiers_lines);
+    text += &result.tiers.as_ref().map_or_else(String::new, |tiers| tiers_lines(tiers, layout));
     text += &readahead_line(scenario, &result.readahead);
     for device in result.devices.iter().filter(|device| device.reads.count + device.writes.count > 0) {
         text.push('\n');
         text += &device_text(device, result.end_ns);
     }
-    text += &conditions(result);
-    text += &writes(result);
-    text += &reads(scenario, &result.reads);
+    text += &conditions(result, layout);
+    text += &writes(result, layout);
+    text += &reads(scenario, &result.reads, layout);
     if result.events_not_reached > 0 {
         let _ = writeln!(
             text,
@@ -116,11 +116,11 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult) -> String {
     }
     if !result.notes.is_empty() {
         text.push('\n');
-        text += &remarks::notes(&result.notes);
+        text += &remarks::notes(layout, &result.notes);
     }
     if !scenario.look_at.is_empty() {
         text.push('\n');
-        text += &output::wrap(&format!("Look at: {}", scenario.look_at), width, "");
+        text += &layout.wrap(&format!("Look at: {}", scenario.look_at), "");
     }
     text
 }
@@ -131,7 +131,7 @@ const LINES_MAX: usize = 24;
 /// What parentheses around a runtime say.
 pub(crate) const TRUNCATED: &str = "A runtime in parentheses: the task was not done when the run ended.\n";
 
-fn tasks(tasks: &[TaskResult]) -> String {
+fn tasks(tasks: &[TaskResult], layout: Layout) -> String {
     // Which kind of miss it was is told where there is more than one.
     let faults = tasks.iter().any(|task| task.minor + task.major > 0);
     let both = faults && tasks.iter().any(|task| task.read_misses > 0);
@@ -163,7 +163,7 @@ fn tasks(tasks: &[TaskResult]) -> String {
         ]);
         rows.push(row);
     }
-    let mut text = table::layout(&rows, 2);
+    let mut text = layout.table(&rows, 2);
     if tasks.len() > LINES_MAX {
         let _ = writeln!(
             text,
@@ -214,10 +214,10 @@ pub(crate) fn kill_told(kill: &KillResult) -> String {
 }
 
 /// Who was killed, and why, a paragraph each.
-fn kills(kills: &[KillResult]) -> String {
+fn kills(kills: &[KillResult], layout: Layout) -> String {
     let mut text = String::new();
     for kill in kills.iter().take(LINES_MAX) {
-        text += &output::wrap(&kill_told(kill), output::width(), "  ");
+        text += &layout.wrap(&kill_told(kill), "  ");
     }
     if !kills.is_empty() {
         text = format!(
@@ -239,7 +239,7 @@ pub(crate) fn percentages(percentages: &[Percentage]) -> String {
     text + &more(percentages.len())
 }
 
-fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
+fn memcg_text(memcg: &MemcgResult, result: &RunResult, layout: Layout) -> String {
     let current = memcg.files.get("memory.current").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
     let removed = memcg.removed_at_ns.map(|at| format!("removed at {}, with ", figures::time(at)));
     let mut text = format!(
@@ -253,14 +253,14 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
         let _ = write!(text, ", {name} {}", file_value(name, value));
     }
     text.push('\n');
-    text += &story(&memcg.counters);
+    text += &story(&memcg.counters, layout);
     let sizes: Vec<String> = SIZES
         .iter()
         .filter_map(|name| Some((name, counter(&memcg.counters, name))).filter(|(_, bytes)| *bytes > 0))
         .map(|(name, bytes)| format!("{name} {}", figures::bytes(bytes as u64)))
         .collect();
     if !sizes.is_empty() {
-        text += &output::wrap(&format!("memory.stat: {}", sizes.join(", ")), output::width(), "  ");
+        text += &layout.wrap(&format!("memory.stat: {}", sizes.join(", ")), "  ");
     }
     let events: Vec<String> = memcg
         .events
@@ -269,7 +269,7 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
         .map(|(name, count)| format!("{name} {}", figures::count(count as u64)))
         .collect();
     if !events.is_empty() {
-        text += &output::wrap(&format!("memory.events: {}", events.join(", ")), output::width(), "  ");
+        text += &layout.wrap(&format!("memory.events: {}", events.join(", ")), "  ");
     }
     let others_reclaimed = counter(&memcg.counters, "pgscan_direct") > 0;
     let whose = if others_reclaimed { " by its own tasks" } else { "" };
@@ -280,12 +280,12 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult) -> String {
 }
 
 /// What policies of the user's own tell of themselves, a line each.
-fn own_policies(policies: &[OwnPolicyResult]) -> String {
+fn own_policies(policies: &[OwnPolicyResult], layout: Layout) -> String {
     let mut text = String::new();
     for of in policies.iter().take(LINES_MAX) {
         let figures: Vec<String> = of.figures.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let says = format!("policy {} of {} tells: {}", of.policy, of.place(policies), figures.join(", "));
-        text += &output::wrap(&says, output::width(), "");
+        text += &layout.wrap(&says, "");
     }
     if !text.is_empty() {
         text.insert(0, '\n');
@@ -329,7 +329,7 @@ fn is_told(name: &str, value: &str) -> bool {
 }
 
 /// Counters in two columns, as many as are not zero.
-fn story(counters: &Counters) -> String {
+fn story(counters: &Counters, layout: Layout) -> String {
     let value = |name: &str| counter(counters, name).max(0) as u64;
     // Where all reclaim was direct, `pgscan_direct` only repeats `pgscan`.
     let repeats = |name: &str| name.strip_suffix("_direct").is_some_and(|total| value(total) == value(name));
@@ -339,7 +339,7 @@ fn story(counters: &Counters) -> String {
         .filter(|(name, value)| *value > 0 && !repeats(name))
         .collect();
     let mut text = String::new();
-    let side_by_side = if output::columns().is_some_and(|columns| columns < 86) { 1 } else { 2 };
+    let side_by_side = if layout.columns.is_some_and(|columns| columns < 86) { 1 } else { 2 };
     for pair in told.chunks(side_by_side) {
         let cells: Vec<String> =
             pair.iter().map(|(name, value)| format!("{name:<26}{:>14}", figures::count(*value))).collect();
@@ -393,7 +393,7 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
 }
 
 /// Where reclaim or a throttle went by numbers that were no longer true, or that nobody looked.
-fn outdated_lines(result: &RunResult) -> String {
+fn outdated_lines(result: &RunResult, layout: Layout) -> String {
     if !result.stale_decisions_compared {
         return "\ndecided by statistics of the last flush: not compared with live ones (machine.access_times = false)\n".to_string();
     }
@@ -401,7 +401,7 @@ fn outdated_lines(result: &RunResult) -> String {
     if told.is_empty() {
         return String::new();
     }
-    let lines = told.iter().map(|told| output::wrap(told, output::width(), "  "));
+    let lines = told.iter().map(|told| layout.wrap(told, "  "));
     format!(
         "\ndecided by statistics of the last flush, and otherwise than by live ones (kernel.memcg.stat_flush)\n{}",
         lines.collect::<String>()
@@ -409,7 +409,7 @@ fn outdated_lines(result: &RunResult) -> String {
 }
 
 /// How often tasks compacted, what came of it, and how long it took them.
-fn compaction_line(result: &RunResult) -> String {
+fn compaction_line(result: &RunResult, layout: Layout) -> String {
     let of = |name| counter(&result.vmstat, name).unsigned_abs();
     let stalls = of("compact_stall");
     let timed = result.tasks.iter().filter_map(|task| Some((task, task.access.as_ref()?)));
@@ -430,7 +430,7 @@ fn compaction_line(result: &RunResult) -> String {
         let (took, share) = (figures::time(took), figures::percent(figures::share(took, time)));
         let _ = write!(text, "; {took} in all, {share} of the tasks' time");
     }
-    format!("\n{}", output::wrap(&text, output::width(), ""))
+    format!("\n{}", layout.wrap(&text, ""))
 }
 
 /// Kernel threads that are told of one by one; a machine of many nodes has several on each.
@@ -483,7 +483,7 @@ fn swap_line(result: &RunResult) -> String {
 }
 
 /// Where accesses found their pages.
-fn tiers_lines(tiers: &TiersResult) -> String {
+fn tiers_lines(tiers: &TiersResult, layout: Layout) -> String {
     let fast = tiers.fast_hit_ratio.map_or("-".to_string(), figures::percent);
     let mut found = format!("tiers: {fast} of accesses in the top tier");
     if let Some(best) = tiers.offline_fast_hit_ratio {
@@ -517,8 +517,7 @@ fn tiers_lines(tiers: &TiersResult) -> String {
         let all = figures::time(tiers.tracker_ns);
         let _ = write!(moved, "; to find pages in use took {all} of CPU time ({})", parts.join(", "));
     }
-    let (found, moved) =
-        (output::wrap(&found, output::width(), ""), output::wrap(&moved, output::width(), "  "));
+    let (found, moved) = (layout.wrap(&found, ""), layout.wrap(&moved, "  "));
     format!("\n{found}{moved}")
 }
 
@@ -598,7 +597,7 @@ fn device_text(device: &DeviceResult, end_ns: u64) -> String {
 }
 
 /// What events waited for.
-fn conditions(result: &RunResult) -> String {
+fn conditions(result: &RunResult, layout: Layout) -> String {
     if result.conditions.is_empty() {
         return String::new();
     }
@@ -607,10 +606,10 @@ fn conditions(result: &RunResult) -> String {
         vec![of.condition.clone(), of.path.clone(), figures::count(of.looks), figures::count(of.held)]
     };
     let rows: Vec<_> = std::iter::once(heading).chain(result.conditions.iter().map(row)).collect();
-    format!("\n{}", table::layout(&rows, 2))
+    format!("\n{}", layout.table(&rows, 2))
 }
 
-fn writes(result: &RunResult) -> String {
+fn writes(result: &RunResult, layout: Layout) -> String {
     if result.writes.is_empty() {
         return String::new();
     }
@@ -640,11 +639,10 @@ fn writes(result: &RunResult) -> String {
         }
         rows.push(row);
     }
-    let mut text = format!("\n{}{}", table::layout(&rows, 1), more(result.writes.len()));
+    let mut text = format!("\n{}{}", layout.table(&rows, 1), more(result.writes.len()));
     for write in result.writes.iter().take(LINES_MAX) {
         if let Some(error) = &write.error {
-            text +=
-                &output::wrap(&format!("at {}: {error}", figures::time(write.at_ns)), output::width(), "  ");
+            text += &layout.wrap(&format!("at {}: {error}", figures::time(write.at_ns)), "  ");
         }
     }
     text
@@ -669,7 +667,7 @@ fn more(count: usize) -> String {
 }
 
 /// Files that were read, one table a file: a line a reading, a column for each line to show.
-fn reads(scenario: &Scenario, reads: &[ReadResult]) -> String {
+fn reads(scenario: &Scenario, reads: &[ReadResult], layout: Layout) -> String {
     let mut text = String::new();
     let mut shown: Vec<&str> = Vec::new();
     for event in scenario.event.iter() {
@@ -727,7 +725,7 @@ fn reads(scenario: &Scenario, reads: &[ReadResult]) -> String {
                 rows.push(row);
             }
         }
-        text += &table::layout(&rows, 0);
+        text += &layout.table(&rows, 0);
         text += &more(of_file.len());
     }
     text

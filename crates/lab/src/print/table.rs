@@ -2,8 +2,9 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::form::{Form, form};
-use super::{output, visible};
+use super::form::Form;
+use super::layout::Layout;
+use super::visible;
 
 /// Characters between two columns.
 const GAP: usize = 2;
@@ -11,24 +12,30 @@ const GAP: usize = 2;
 /// Characters that a column of words keeps at least, where it is wrapped to fit.
 const WORDS_MIN: usize = 12;
 
-/// Lays out `rows`; the first `left` columns are names. The first row is the heading.
-pub(crate) fn layout(rows: &[Vec<String>], left: usize) -> String {
-    layout_by(rows, |column| column >= left)
-}
-
-/// Lays out `rows`; of each column it is asked whether it holds figures.
-pub(crate) fn layout_by(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> String {
-    match form() {
-        Form::Markdown => markdown(rows, is_figure),
-        _ => within(rows, &is_figure, &|_| false, room()),
+impl Layout {
+    /// Lays out `rows`; the first `left` columns are names. The first row is the heading.
+    pub(crate) fn table(self, rows: &[Vec<String>], left: usize) -> String {
+        self.table_by(rows, |column| column >= left)
     }
-}
 
-/// Lays out `rows` behind one column of names; a column that is joined stays beside the one before it.
-pub(crate) fn layout_joined(rows: &[Vec<String>], is_joined: impl Fn(usize) -> bool) -> String {
-    match form() {
-        Form::Markdown => markdown(rows, |column| column > 0),
-        _ => within(rows, &|column| column > 0, &is_joined, room()),
+    /// Lays out `rows`; of each column it is asked whether it holds figures.
+    pub(crate) fn table_by(self, rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> String {
+        match self.form {
+            Form::Markdown => markdown(rows, is_figure),
+            _ => within(rows, &is_figure, &|_| false, self.room()),
+        }
+    }
+
+    /// Lays out `rows` behind one column of names; a column that is joined stays beside the one before it.
+    pub(crate) fn table_joined(self, rows: &[Vec<String>], is_joined: impl Fn(usize) -> bool) -> String {
+        match self.form {
+            Form::Markdown => markdown(rows, |column| column > 0),
+            _ => within(rows, &|column| column > 0, &is_joined, self.room()),
+        }
+    }
+
+    fn room(self) -> usize {
+        self.columns.unwrap_or(usize::MAX)
     }
 }
 
@@ -52,10 +59,6 @@ fn markdown(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> String {
         }
     }
     text
-}
-
-fn room() -> usize {
-    output::columns().unwrap_or(usize::MAX)
 }
 
 /// Lays out `rows` in lines of at most `room` characters, as far as figures leave room for words.

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use super::Page;
 use super::svg::svg;
 use crate::failure::{Failure, Outcome, unwritten};
-use crate::print::output;
+use crate::print::output::Output;
 use crate::print::unfinished::Unfinished;
 
 /// Whether a page has curves or bars that make a picture for a paper.
@@ -52,7 +52,7 @@ pub(crate) fn check_name(path: &Path, picture: Picture) -> anyhow::Result<()> {
 
 impl Page {
     /// Writes the page, or its picture; a file of that name is replaced.
-    pub(crate) fn write(&self, path: &Path) -> Outcome {
+    pub(crate) fn write(&self, path: &Path, output: &Output) -> Outcome {
         let text = if is_svg(path) { svg(self) } else { self.to_html() };
         let written = if is_special(path) {
             File::options().write(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()))
@@ -67,7 +67,7 @@ impl Page {
         };
         written.map_err(named).map_err(Failure::Output)?;
         let what = if is_svg(path) { "picture" } else { "page" };
-        output::remark(&format!("the {what} is in {}", path.display()));
+        output.remark(&format!("the {what} is in {}", path.display()));
         Ok(())
     }
 }

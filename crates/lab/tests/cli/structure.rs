@@ -26,10 +26,11 @@ const LARGEST: &[(&str, usize)] = &[
 
 /// Floors of the lab, the lowest first: a file imports from its own floor and from those below.
 const FLOORS: &[&[&str]] = &[
-    &["call", "signals", "failure", "program"],
+    &["signals", "failure", "program"],
     &["print"],
     &["report", "tracing"],
     &["own", "baselines", "cli"],
+    &["context"],
     &["asked"],
     &["commands"],
     &["api"],

@@ -12,18 +12,18 @@ use pageout_study::scenario::grid;
 
 use super::{below_seams, not_run, refusals, untouched};
 use crate::commands::ablate::args::AblateArgs;
-use crate::print::{output, remarks, table};
+use crate::print::layout::Layout;
+use crate::print::remarks;
 
 /// Figures whose sizes are shown at each point.
 const SIZES: [&str; 3] = ["refaults_anon", "refaults_file", "pages_read"];
 
-pub(super) fn to_text(args: &AblateArgs, found: &Answer) -> String {
+pub(super) fn to_text(args: &AblateArgs, found: &Answer, layout: Layout) -> String {
     let Answer { points, extent, refused, .. } = found;
     let Ablation { point, config, base, .. } = &points[0];
-    let width = output::width();
     let mut text = String::new();
     if !point.scenario.question.is_empty() {
-        text += &output::wrap(&point.scenario.question, width, "");
+        text += &layout.wrap(&point.scenario.question, "");
         text.push('\n');
     }
     let _ = writeln!(
@@ -34,8 +34,8 @@ pub(super) fn to_text(args: &AblateArgs, found: &Answer) -> String {
         points.len(),
         extent.seeds_from(point.scenario.seed)
     );
-    text += &remarks::warning(extent);
-    text += &remarks::caveats(&found.caveats());
+    text += &remarks::warning(layout, extent);
+    text += &remarks::caveats(layout, &found.caveats());
     text += &untouched(&point.scenario);
     text += &remarks::points(points.iter().map(|point| &point.point));
     let all = found.turned();
@@ -50,13 +50,17 @@ pub(super) fn to_text(args: &AblateArgs, found: &Answer) -> String {
         rows[0].extend(figures.iter().map(|figure| figure.heading.to_string()));
         let cells = |turned: &Turned| figures.iter().map(|figure| turned.signs(figure).to_string()).collect();
         rows.extend(below_seams(config, shown.iter().map(|turned| (turned.turn, cells(turned)))));
-        let _ = write!(text, "\n{title}\n{}", table::layout(&rows, 1));
+        let _ = write!(text, "\n{title}\n{}", layout.table(&rows, 1));
     }
     for figure in figures_of(base).filter(|figure| SIZES.contains(&figure.name)) {
         let is_idle = shown.iter().all(|turned| turned.signs(figure).is_same());
         if !is_idle {
-            let _ =
-                write!(text, "\n{}\n{}", effect::capitalised(figure.title), sizes(figure, points, &shown));
+            let _ = write!(
+                text,
+                "\n{}\n{}",
+                effect::capitalised(figure.title),
+                sizes(figure, points, &shown, layout)
+            );
         }
     }
     text += "\nMore at one point and less at another\n";
@@ -64,22 +68,22 @@ pub(super) fn to_text(args: &AblateArgs, found: &Answer) -> String {
         let turning = shown.iter().filter(|turned| turned.signs(figure).turns());
         let names: Vec<String> = turning.map(|turned| turned.turn.to_string()).collect();
         let names = if names.is_empty() { "nothing".to_string() } else { names.join(", ") };
-        text += &output::wrap(&format!("{}: {names}", figure.title), width, "  ");
+        text += &layout.wrap(&format!("{}: {names}", figure.title), "  ");
     }
     if !idle.is_empty() {
         let names: Vec<String> = idle.iter().map(|turned| turned.turn.to_string()).collect();
         text += "\nWithout any effect on these figures, in any run at any point\n";
-        text += &output::wrap(&names.join(", "), width, "  ");
+        text += &layout.wrap(&names.join(", "), "  ");
     }
-    text += &not_run(missing.into_iter().map(|turned| turned.turn));
-    text += &refusals(refused);
-    text += &output::failed(found.failures().iter().map(ToString::to_string));
+    text += &not_run(missing.into_iter().map(|turned| turned.turn), layout);
+    text += &refusals(refused, layout);
+    text += &layout.failed(found.failures().iter().map(ToString::to_string));
     text.push('\n');
     text + &sign::legend(extent.seeds)
 }
 
 /// The base's figure and each effect's size, a column a point.
-fn sizes(figure: &Figure, points: &[Ablation], shown: &[&Turned]) -> String {
+fn sizes(figure: &Figure, points: &[Ablation], shown: &[&Turned], layout: Layout) -> String {
     let mut rows = vec![vec![String::new()], vec![points[0].point.scenario.kernel.name()]];
     for point in points {
         rows[0].push(grid::label(&point.point.settings).replace(", ", "\n"));
@@ -95,5 +99,5 @@ fn sizes(figure: &Figure, points: &[Ablation], shown: &[&Turned]) -> String {
     };
     let lines = shown.iter().filter(|turned| !turned.signs(figure).is_same());
     rows.extend(below_seams(&points[0].config, lines.map(|turned| (turned.turn, cells(turned)))));
-    table::layout(&rows, 1)
+    layout.table(&rows, 1)
 }

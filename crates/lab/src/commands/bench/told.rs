@@ -5,14 +5,15 @@ use std::fmt::Write;
 use pageout_study::live_bench::{Answer, OURS, ReaderFigures, Round, Spread};
 use serde_json::Value;
 
-use crate::print::{figures, table};
+use crate::print::figures;
+use crate::print::layout::Layout;
 
 /// `1.2 (1.1 to 1.4)`.
 fn shown(spread: Spread, show: impl Fn(f64) -> String) -> String {
     format!("{} ({} to {})", show(spread.median), show(spread.least), show(spread.most))
 }
 
-pub(super) fn text(found: &Answer) -> String {
+pub(super) fn text(found: &Answer, layout: Layout) -> String {
     let ask = &found.ask;
     let mut text = String::new();
     let what = match (ask.in_place, ask.batch) {
@@ -35,10 +36,10 @@ pub(super) fn text(found: &Answer) -> String {
     if let Some(is) = found.ways[0].own.get("is").and_then(Value::as_str) {
         let _ = writeln!(text, "{OURS}: {is}");
     }
-    let _ = writeln!(text, "\n{}", speed(found));
+    let _ = writeln!(text, "\n{}", speed(found, layout));
     text += "x: times as many reads a second, or as much CPU time, of pageout as of the one in the row; in parentheses least and most of the rounds.\n";
-    let _ = writeln!(text, "\nhow long a call took, in a round of its own\n{}", latencies(found));
-    if let Some(histogram) = histogram(found) {
+    let _ = writeln!(text, "\nhow long a call took, in a round of its own\n{}", latencies(found, layout));
+    if let Some(histogram) = histogram(found, layout) {
         let _ = writeln!(text, "{histogram}");
     }
     let own = &found.ways[0].own;
@@ -55,7 +56,7 @@ pub(super) fn text(found: &Answer) -> String {
     text
 }
 
-fn speed(found: &Answer) -> String {
+fn speed(found: &Answer, layout: Layout) -> String {
     let heading = ["", "reads/s", "CPU a read", "x reads/s", "x CPU", "from device a read", "memory"];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
     for way in &found.ways {
@@ -76,10 +77,10 @@ fn speed(found: &Answer) -> String {
             way.memory_bytes.map_or("-".to_string(), figures::bytes),
         ]);
     }
-    table::layout(&rows, 1)
+    layout.table(&rows, 1)
 }
 
-fn latencies(found: &Answer) -> String {
+fn latencies(found: &Answer, layout: Layout) -> String {
     let heading = ["", "p50", "p90", "p99", "p99.9", "longest"];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
     for way in &found.ways {
@@ -89,11 +90,11 @@ fn latencies(found: &Answer) -> String {
         let times = ["p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"].map(time);
         rows.push(std::iter::once(way.name.clone()).chain(times).collect());
     }
-    table::layout(&rows, 1)
+    layout.table(&rows, 1)
 }
 
 /// Shares of calls by powers of two of their time, a column each.
-fn histogram(found: &Answer) -> Option<String> {
+fn histogram(found: &Answer, layout: Layout) -> Option<String> {
     let all: Vec<Vec<(u64, u64)>> = found.ways.iter().map(ReaderFigures::histogram).collect();
     let mut from: Vec<u64> = all.iter().flatten().map(|(from, _)| *from).collect();
     from.sort_unstable();
@@ -110,5 +111,5 @@ fn histogram(found: &Answer) -> Option<String> {
         }
         rows.push(row);
     }
-    (!from.is_empty()).then(|| table::layout(&rows, 1))
+    (!from.is_empty()).then(|| layout.table(&rows, 1))
 }

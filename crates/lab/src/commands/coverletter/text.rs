@@ -9,8 +9,9 @@ use pageout_study::result::effect::capitalised;
 use pageout_study::result::metrics::Unit;
 
 use crate::commands::coverletter::args::CoverletterArgs;
-use crate::print::form::{Form, form};
-use crate::print::{figures, output, table};
+use crate::print::figures;
+use crate::print::form::Form;
+use crate::print::layout::{self, Layout};
 
 /// Characters of a line: with those that replies put before it, it still fits a terminal.
 const WIDTH: usize = 72;
@@ -18,12 +19,12 @@ const WIDTH: usize = 72;
 /// Characters of what a row is about.
 const TITLE: usize = 22;
 
-pub(super) fn text(letter: &Answer, args: &CoverletterArgs) -> String {
+pub(super) fn text(letter: &Answer, args: &CoverletterArgs, layout: Layout) -> String {
     let cases = &letter.found.cases;
     let mut text = head(letter, args);
     text += &summary(letter);
     for (group, cases) in groups(cases) {
-        text += &section(group, &cases, args.all);
+        text += &section(group, &cases, args.all, layout);
     }
     text += &wide(letter);
     text += &left(letter);
@@ -32,7 +33,7 @@ pub(super) fn text(letter: &Answer, args: &CoverletterArgs) -> String {
 }
 
 fn wrap(text: &str, indent: &str) -> String {
-    output::wrap(text, WIDTH, indent)
+    layout::wrap(text, WIDTH, indent)
 }
 
 /// A word, and behind it what is said of it, in lines that begin below one another.
@@ -144,7 +145,7 @@ fn summary(letter: &Answer) -> String {
 }
 
 /// Scenarios of a group.
-fn section(group: &str, cases: &[&Judged], all: bool) -> String {
+fn section(group: &str, cases: &[&Judged], all: bool, layout: Layout) -> String {
     let title = GROUPS.iter().find(|(name, _)| *name == group).map(|(_, title)| format!("{title} ({group})"));
     let title =
         format!("{}: {}", title.unwrap_or_else(|| format!("Scenarios in {group}")), scenarios(cases.len()));
@@ -164,7 +165,7 @@ fn section(group: &str, cases: &[&Judged], all: bool) -> String {
         lines.scenario("geometric mean");
         means.iter().for_each(|mean| lines.mean(mean));
     }
-    text += &lines.told();
+    text += &lines.told(layout);
     let names = |is_in: &dyn Fn(&Judged) -> bool| {
         let names: Vec<&str> =
             cases.iter().filter(|case| is_in(case)).map(|case| case.name.as_str()).collect();
@@ -265,15 +266,15 @@ impl Lines {
         }
     }
 
-    fn told(&self) -> String {
+    fn told(&self, layout: Layout) -> String {
         const HEADING: [&str; 7] = ["scenario", "", "base", "patched", "change", "", ""];
         if self.rows.is_empty() {
             return String::new();
         }
-        if form() == Form::Markdown {
+        if layout.form == Form::Markdown {
             let heading = HEADING.map(str::to_string).to_vec();
             let rows: Vec<Vec<String>> = std::iter::once(heading).chain(self.rows.iter().cloned()).collect();
-            return format!("\n{}", table::layout_by(&rows, |column| (2..5).contains(&column)));
+            return format!("\n{}", layout.table_by(&rows, |column| (2..5).contains(&column)));
         }
         let mut text = format!("\n{:TITLE$}  {:>11}{:>11}\n", "", "base", "patched");
         let mut scenario = "";

@@ -11,7 +11,7 @@ use pageout_study::scenario::grid;
 
 use super::{Report, lay_out};
 use crate::commands::ablate::untouched;
-use crate::print::{output, remarks, table};
+use crate::print::remarks;
 
 impl Report<'_> {
     pub(super) fn over(&self) -> String {
@@ -19,7 +19,7 @@ impl Report<'_> {
         let point = &points[0].point;
         let mut text = String::new();
         if !point.scenario.question.is_empty() {
-            text += &output::wrap(&point.scenario.question, output::width(), "");
+            text += &self.layout.wrap(&point.scenario.question, "");
             text.push('\n');
         }
         let _ = writeln!(
@@ -31,15 +31,16 @@ impl Report<'_> {
             extent.seeds_from(point.scenario.seed),
             point.scenario.kernel.name()
         );
-        text += &remarks::warning(extent);
-        text += &remarks::caveats(&caveats::of_rules(
-            &points.iter().flat_map(Crossover::sides).collect::<Vec<_>>(),
-        ));
+        text += &remarks::warning(self.layout, extent);
+        text += &remarks::caveats(
+            self.layout,
+            &caveats::of_rules(&points.iter().flat_map(Crossover::sides).collect::<Vec<_>>()),
+        );
         text += &untouched(&point.scenario);
         text += &remarks::points(points.iter().map(|point| &point.point));
         for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {
             let _ = writeln!(text, "\n{}\n", effect::capitalised(figure.title));
-            text += &table::layout(&corners(points, figure), 1);
+            text += &self.layout.table(&corners(points, figure), 1);
             text.push('\n');
             let against = |corner: Combination, name: &str, cell: Combination| {
                 if cell == corner {
@@ -51,11 +52,11 @@ impl Report<'_> {
             let matrix = lay_out(|cell| {
                 format!("{} / {}", against(CLASSIC, "CLASSIC", cell), against(mglru(), "MGLRU", cell))
             });
-            text += &table::layout(&matrix, 2);
+            text += &self.layout.table(&matrix, 2);
             text.push('\n');
-            text += &table::layout(&step_table(points, figure), 1);
+            text += &self.layout.table(&step_table(points, figure), 1);
         }
-        text += &output::failed(self.answer.failures().iter().map(ToString::to_string));
+        text += &self.layout.failed(self.answer.failures().iter().map(ToString::to_string));
         text.push('\n');
         text + &sign::legend(extent.seeds)
     }

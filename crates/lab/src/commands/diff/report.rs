@@ -3,12 +3,14 @@
 use pageout_kerneltext::counters::{Pair, Unit};
 use pageout_study::diff::Answer;
 
-use crate::print::{figures, output, table};
+use crate::print::figures;
+use crate::print::layout::Layout;
 
 /// All that is to be printed.
 pub(super) struct Report<'a> {
     pub(super) answer: &'a Answer,
     pub(super) all: bool,
+    pub(super) layout: Layout,
 }
 
 impl Report<'_> {
@@ -27,14 +29,14 @@ impl Report<'_> {
                 format!("{kind} of {} and {}: {between}", self.answer.before.name, self.answer.after.name)
             }
         };
-        let mut parts = vec![wrap(&heading)];
+        let mut parts = vec![self.layout.wrap(&heading, "")];
         if !self.answer.change.fell.is_empty() {
             let names: Vec<&str> =
                 self.answer.change.fell.iter().map(|counter| counter.name.as_str()).collect();
-            parts.push(wrap(&format!(
+            parts.push(self.layout.wrap(&format!(
                 "WARNING: counters went back, so what they counted is unknown, and all that depends on it: {}.",
                 names.join(", ")
-            )));
+            ), ""));
         }
         let means: String = self
             .answer
@@ -43,14 +45,16 @@ impl Report<'_> {
             .map(|meaning| {
                 let says = match &meaning.says {
                     Ok(says) => says,
-                    Err(unknown) => return wrap(&format!("{}: {unknown}.", capitalized(meaning.topic))),
+                    Err(unknown) => {
+                        return self.layout.wrap(&format!("{}: {unknown}.", capitalized(meaning.topic)), "");
+                    }
                 };
                 let rests: Vec<String> = meaning
                     .rests_on
                     .iter()
                     .map(|(name, change)| format!("{name} +{}", figures::count(*change)))
                     .collect();
-                wrap(says) + &output::wrap(&format!("[{}]", rests.join(", ")), output::width(), "    ")
+                self.layout.wrap(says, "") + &self.layout.wrap(&format!("[{}]", rests.join(", ")), "    ")
             })
             .collect();
         parts.push(if means.is_empty() {
@@ -60,7 +64,7 @@ impl Report<'_> {
         });
         parts.extend(self.counters());
         parts.extend(self.gauges());
-        parts.push(self.remarks().iter().map(|remark| wrap(remark)).collect());
+        parts.push(self.remarks().iter().map(|remark| self.layout.wrap(remark, "")).collect());
         parts.retain(|part| !part.is_empty());
         parts.join("\n")
     }
@@ -77,7 +81,7 @@ impl Report<'_> {
             cells.extend(self.answer.seconds.map(|seconds| figures::rate(grown as f64 / seconds)));
             rows.push(cells);
         }
-        (rows.len() > 1).then(|| table::layout(&rows, 1))
+        (rows.len() > 1).then(|| self.layout.table(&rows, 1))
     }
 
     fn gauges(&self) -> Option<String> {
@@ -102,7 +106,7 @@ impl Report<'_> {
             let [before, after] = [gauge.before, gauge.after].map(|value| signed(value.cast_signed()));
             rows.push(row([&gauge.name, &before, &after, &change]));
         }
-        (rows.len() > 1).then(|| table::layout(&rows, 1))
+        (rows.len() > 1).then(|| self.layout.table(&rows, 1))
     }
 
     /// What is not in the figures.
@@ -152,10 +156,6 @@ impl Report<'_> {
 fn capitalized(topic: &str) -> String {
     let mut letters = topic.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-fn wrap(text: &str) -> String {
-    output::wrap(text, output::width(), "")
 }
 
 fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {

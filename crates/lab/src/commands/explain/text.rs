@@ -12,7 +12,7 @@ use pageout_study::explain::{PageReport, Run, Since, Step, type_name};
 
 use super::phrase::{phrase, tier_limit, type_reason};
 use crate::print::figures::{count, counted, time};
-use crate::print::output;
+use crate::print::layout::wrap;
 
 /// What the columns mean.
 const LEGEND: &str = "Time in seconds. R referenced, A active, W workingset, +n read n times more; y: a page table's accessed \
@@ -29,7 +29,7 @@ pub(super) fn stories(run: &Run, reports: &[PageReport], evictions: Option<u64>,
     let texts: Vec<String> = reports.iter().map(|report| story(run, report, width)).collect();
     text += &texts.join("\n");
     text.push('\n');
-    text += &output::wrap(LEGEND, width, "");
+    text += &wrap(LEGEND, width, "");
     text
 }
 
@@ -37,7 +37,7 @@ fn story(run: &Run, report: &PageReport, width: usize) -> String {
     let mut text = heading(run, report);
     let steps: Vec<&Step> = report.story.steps().collect();
     if steps.is_empty() {
-        text += &output::wrap(
+        text += &wrap(
             &format!(
                 "Nothing has happened to it in {} accesses, up to {}: no task has needed it.",
                 count(run.accesses),
@@ -60,14 +60,14 @@ fn story(run: &Run, report: &PageReport, width: usize) -> String {
             let _ = writeln!(text, "{indent}... {} left out ...", counted(report.story.left_out, "step"));
         }
         for line in meanwhile(&step.since, true) {
-            text += &output::wrap(&format!("[{line}]"), width.saturating_sub(2), &format!("{indent}  "));
+            text += &wrap(&format!("[{line}]"), width.saturating_sub(2), &format!("{indent}  "));
         }
         let mut words = phrase(run, step, &steps[..at]);
         if step.times > 1 {
             let _ =
                 write!(words, " ({} in a row, until {})", counted(step.times, "time"), seconds(step.until));
         }
-        let words = output::wrap(&words, width, &indent);
+        let words = wrap(&words, width, &indent);
         let front = format!(
             "{:>a$}  {:<b$}  {:<c$}  ",
             row[0],
@@ -79,7 +79,7 @@ fn story(run: &Run, report: &PageReport, width: usize) -> String {
         );
         text += &format!("{front}{}", &words[indent.len().min(words.len())..]);
     }
-    text + "\n" + &output::wrap(&summary(run, report, &steps), width, "")
+    text + "\n" + &wrap(&summary(run, report, &steps), width, "")
 }
 
 fn heading(run: &Run, report: &PageReport) -> String {

@@ -5,17 +5,11 @@ use pageout_study::known::{read_near, rows, unmodelled};
 use pageout_study::scenario::switches::Knob;
 use serde_json::{Value, json};
 
-use crate::cli::OutputOptions;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::{output, table};
 
 /// Prints the rules whose key contains `wanted`.
-pub(super) fn print(
-    version: Version,
-    lists: Option<Lists>,
-    wanted: &str,
-    options: &OutputOptions,
-) -> Outcome {
+pub(super) fn print(version: Version, lists: Option<Lists>, wanted: &str, cx: &Context) -> Outcome {
     let kernel = Kernel { version, lists: lists.unwrap_or(Lists::Classic) };
     if !kernel.exists() {
         let since = GENERATIONS_SINCE.series();
@@ -29,9 +23,9 @@ pub(super) fn print(
         let meant = Knob::meant(wanted).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
         return Err(Failure::Input(anyhow::anyhow!("no rule of the kernel contains `{wanted}`{meant}")));
     }
-    if options.is_data() {
+    if cx.output.is_data() {
         let rules: Vec<Value> = rows.iter().map(|row| row.json(version)).collect();
-        return output::print_json(&json!({
+        return cx.output.print_json(&json!({
             "kernel": kernel.to_string(),
             "read": read_near(version),
             "rules": rules,
@@ -43,19 +37,19 @@ pub(super) fn print(
             })).collect::<Vec<Value>>(),
         }));
     }
-    let mut text = output::wrap(&format!("{kernel}. {}", read_near(version)), output::width(), "");
+    let mut text = cx.layout().wrap(&format!("{kernel}. {}", read_near(version)), "");
     if !rows.is_empty() {
         let mut cells = vec![["rule", "value", "how it is known"].map(str::to_string).to_vec()];
         cells.extend(rows.iter().map(|row| vec![row.key(), row.taken.clone(), row.how(version)]));
-        text += &table::layout(&cells, 3);
+        text += &cx.layout().table(&cells, 3);
     }
     if !unmodelled.is_empty() {
-        text += &output::wrap("\nnot modelled: what this version did otherwise", output::width(), "");
+        text += &cx.layout().wrap("\nnot modelled: what this version did otherwise", "");
     }
     for row in unmodelled {
         let known = row.known_at(version).name();
         let told = format!("{} ({}, {known}): {}", row.name(), row.span(), row.doc);
-        text += &output::wrap(&told, output::width(), "  ");
+        text += &cx.layout().wrap(&told, "  ");
     }
-    output::print_text(&text)
+    cx.output.print_text(&text)
 }

@@ -3,7 +3,7 @@
 use pageout_cache::{POLICIES, Parameter, Row};
 use serde_json::{Value, json};
 
-use crate::print::output;
+use crate::print::layout::Layout;
 
 /// What all of them are called together, and what their names follow: `policy.s3-fifo`.
 const GROUP: &str = "policy";
@@ -14,18 +14,17 @@ pub(super) fn called(wanted: &str) -> Vec<&'static Row> {
     POLICIES.iter().filter(|row| wanted == GROUP || row.name == name).collect()
 }
 
-pub(super) fn describe(row: &Row) -> String {
-    let width = output::width();
+pub(super) fn describe(row: &Row, layout: Layout) -> String {
     let mut text = format!("{GROUP}.{}\n", row.name);
-    text += &output::wrap(&format!("{}.", row.doc), width, "    ");
-    text += &output::wrap(&format!("not for: {}", row.not_for), width, "    ");
-    text += &output::wrap(&format!("source: {}", row.source), width, "    ");
+    text += &layout.wrap(&format!("{}.", row.doc), "    ");
+    text += &layout.wrap(&format!("not for: {}", row.not_for), "    ");
+    text += &layout.wrap(&format!("source: {}", row.source), "    ");
     for parameter in row.parameters {
         let Parameter { name, doc, default, reason, .. } = parameter;
-        text += &output::wrap(&format!("{}:{name}", row.name), width, "    ");
-        text += &output::wrap(doc, width, "        ");
-        text += &output::wrap(&format!("allowed: {}", parameter.range()), width, "        ");
-        text += &output::wrap(&format!("default: {default} ({reason})"), width, "        ");
+        text += &layout.wrap(&format!("{}:{name}", row.name), "    ");
+        text += &layout.wrap(doc, "        ");
+        text += &layout.wrap(&format!("allowed: {}", parameter.range()), "        ");
+        text += &layout.wrap(&format!("default: {default} ({reason})"), "        ");
     }
     text
 }

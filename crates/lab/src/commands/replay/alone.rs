@@ -12,7 +12,8 @@ use super::{
     OPEN_LOOP, curve, loop_line, machine, open_loop_cells, own_figures, percentages, readahead,
     requests_lines, touched,
 };
-use crate::print::{figures, remarks, table};
+use crate::print::layout::Layout;
+use crate::print::{figures, remarks};
 
 /// More percentages than these are not told one by one what they come to.
 const PERCENTAGES_TOLD: usize = 12;
@@ -108,18 +109,19 @@ fn rows(answer: &Alone) -> Vec<Vec<String>> {
     rows
 }
 
-pub(super) fn text(answer: &Alone) -> String {
+pub(super) fn text(answer: &Alone, layout: Layout) -> String {
     let points = &answer.points;
     let mut text = heading(answer);
-    text += &remarks::warning(&answer.extent);
+    text += &remarks::warning(layout, &answer.extent);
     text.push('\n');
-    text += &table::layout(&rows(answer), 0);
-    text += &readahead::below(&answer.below(), answer.window_kb());
+    text += &layout.table(&rows(answer), 0);
+    text += &readahead::below(&answer.below(), answer.window_kb(), layout);
     let noted: Vec<(String, &[Note])> = points
         .iter()
         .filter_map(|point| Some((figures::bytes(point.pages * 4096), point.result()?.notes.as_slice())))
         .collect();
-    let noted = remarks::notes(&notes::of_several(noted.iter().map(|(size, notes)| (size.as_str(), *notes))));
+    let noted =
+        remarks::notes(layout, &notes::of_several(noted.iter().map(|(size, notes)| (size.as_str(), *notes))));
     if !noted.is_empty() {
         let _ = write!(text, "\n{noted}");
     }

@@ -12,13 +12,14 @@ use super::{
     OPEN_LOOP, curve, loop_line, machine, open_loop_cells, own_figures, percentages, readahead,
     requests_lines, touched,
 };
-use crate::print::{figures, output, remarks, table};
+use crate::print::layout::Layout;
+use crate::print::{figures, remarks};
 
 /// With more sizes than this, a row is a size.
 const COLUMNS_MAX: usize = 12;
 
 /// `has_page`: the curves are on a page.
-pub(super) fn text(bench: &Comparison, has_page: bool) -> String {
+pub(super) fn text(bench: &Comparison, has_page: bool, layout: Layout) -> String {
     let mut text = String::new();
     if let Some(interrupted) = &bench.interrupted {
         let part = match bench.cells().any(|cell| cell.partial_accesses.is_some()) {
@@ -26,7 +27,7 @@ pub(super) fn text(bench: &Comparison, has_page: bool) -> String {
             false => "",
         };
         let says = format!("Not complete: {interrupted}; what was not run is marked so.{part}");
-        text += &output::wrap(&says, output::width(), "");
+        text += &layout.wrap(&says, "");
     }
     for of in &bench.traces {
         if !text.is_empty() {
@@ -34,10 +35,10 @@ pub(super) fn text(bench: &Comparison, has_page: bool) -> String {
         }
         text += &heading(bench, of);
         text.push('\n');
-        text += &table::layout(&rows(bench, of), 1);
-        text += &readahead::below(&of.below(&bench.policies), bench.ask.window_kb(of.has_neighbours));
+        text += &layout.table(&rows(bench, of), 1);
+        text += &readahead::below(&of.below(&bench.policies), bench.ask.window_kb(of.has_neighbours), layout);
         if let Some(rows) = machine_rows(bench, of) {
-            let _ = write!(text, "\n{}", table::layout(&rows, 1));
+            let _ = write!(text, "\n{}", layout.table(&rows, 1));
         }
         text += &of_themselves(bench, of);
         text += &plot(of, has_page);

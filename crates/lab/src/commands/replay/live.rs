@@ -7,8 +7,9 @@ use pageout_engine::PAGE_SIZE;
 use pageout_study::replay::{Live, Row};
 
 use crate::failure::{Failure, Outcome};
+use crate::print::figures;
+use crate::print::layout::Layout;
 use crate::print::progress::name_of;
-use crate::print::{figures, table};
 
 /// Whether both machines have the same counters.
 pub(super) fn verdict(answer: &Live) -> Outcome {
@@ -24,7 +25,7 @@ pub(super) fn verdict(answer: &Live) -> Outcome {
     }
 }
 
-pub(super) fn text(answer: &Live) -> String {
+pub(super) fn text(answer: &Live, layout: Layout) -> String {
     let accesses = answer.accesses;
     let mut text = format!(
         "{} accesses of {} on real files, by one thread, with {} of memory (memory.max), {}: {}, {} each\n",
@@ -48,7 +49,7 @@ pub(super) fn text(answer: &Live) -> String {
         let differs = if row.is_equal() { "" } else { "differs" };
         vec![row.name.clone(), show(row.live), show(row.simulated), differs.to_string()]
     }));
-    let _ = writeln!(text, "\n{}", table::layout_by(&cells, |column| [1, 2].contains(&column)));
+    let _ = writeln!(text, "\n{}", layout.table_by(&cells, |column| [1, 2].contains(&column)));
     let zero = rows.iter().filter(|row| !is_shown(row)).count();
     let differing = answer.differing();
     let _ = writeln!(

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use pageout_sim::scenario::{Channel, Device};
 use pageout_study::replay::{Ask, Below, Bound};
 
-use crate::print::{figures, output};
+use crate::print::figures;
+use crate::print::layout::Layout;
 
 /// The bound at a size.
 pub(super) fn bound(bound: &Bound) -> String {
@@ -56,7 +57,7 @@ pub(super) fn line(ask: &Ask, has_neighbours: bool) -> String {
 }
 
 /// What is below the bound, and why: in words, behind the table.
-pub(super) fn below(below: &[Below], window_kb: u32) -> String {
+pub(super) fn below(below: &[Below], window_kb: u32, layout: Layout) -> String {
     let Some(first) = below.first() else { return String::new() };
     let mut says = format!(
         "{} is below the bound at {}: {:.4}, and opt has {:.4}.",
@@ -77,5 +78,5 @@ pub(super) fn below(below: &[Below], window_kb: u32) -> String {
             kib => format!("this one reads ahead, up to {}", figures::bytes(u64::from(kib) << 10)),
         }
     );
-    format!("\n{}", output::wrap(&says, output::width(), ""))
+    format!("\n{}", layout.wrap(&says, ""))
 }

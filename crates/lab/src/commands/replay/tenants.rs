@@ -8,15 +8,16 @@ use pageout_study::bench::{Policy, Shares};
 use pageout_study::replay::{Sums, Tenants, TenantsCell as Cell, TenantsOfTrace as OfTrace};
 
 use super::{loop_line, machine, percentages, readahead, requests_lines, touched};
+use crate::print::figures;
+use crate::print::layout::Layout;
 use crate::print::progress::name_of;
-use crate::print::{figures, output, table};
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
-pub(super) fn text(found: &Tenants) -> String {
+pub(super) fn text(found: &Tenants, layout: Layout) -> String {
     let mut text = String::new();
     if let Some(interrupted) = &found.interrupted {
         let says = format!("Not complete: {interrupted}; what was not run is marked so.");
-        text += &output::wrap(&says, output::width(), "");
+        text += &layout.wrap(&says, "");
     }
     for of in &found.traces {
         if !text.is_empty() {
@@ -31,7 +32,7 @@ pub(super) fn text(found: &Tenants) -> String {
             let _ = write!(text, "\n{}{window}\n", label(cell));
             match &cell.shares {
                 Some(shares) => {
-                    text += &table::layout(&rows(of, shares), 1);
+                    text += &layout.table(&rows(of, shares), 1);
                     text += &verdict(shares);
                 }
                 None => text += "not run\n",

@@ -21,6 +21,7 @@ use pageout_study::scenario::source::Source;
 use crate::commands::run::args::RunArgs;
 use crate::commands::vmscan_report::Heard;
 use crate::print::figures;
+use crate::print::layout::Layout;
 use crate::print::summary::{kill_told, summary};
 use crate::report::{
     Axis, Bar, Bars, Chart, Colour, Heat, Lanes, Line, Page, Part, Shape, Span, Unit, scenario,
@@ -38,11 +39,18 @@ pub(super) struct Seen {
     pub(super) heard: Heard,
 }
 
-pub(super) fn page(source: &Source, args: &RunArgs, of: &Scenario, result: &RunResult, seen: &Seen) -> Page {
+pub(super) fn page(
+    source: &Source,
+    args: &RunArgs,
+    of: &Scenario,
+    result: &RunResult,
+    seen: &Seen,
+    layout: Layout,
+) -> Page {
     let name = args.scenario.display().to_string();
     let variant = args.variant.name.as_ref().map_or(String::new(), |variant| format!(", variant {variant}"));
     let title = if result.question.is_empty() { name.clone() } else { result.question.clone() };
-    let text = summary(of, result);
+    let text = summary(of, result, layout);
     let mut parts = vec![Part::Bars(waits(&result.tasks))];
     parts.extend(over_time(seen, result.end_ns));
     parts.extend(result.tiers.iter().flat_map(tiers));

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ use pageout_study::Watcher;
 use pageout_study::sweep::{Ask, Cell, Plan, Row, Take, failed};
 use serde_json::{Value, json};
 
+use crate::context::Context;
 use crate::own;
-use crate::print::output;
 use crate::program;
 
 /// Between two looks at whether a signal has come, or a cell takes too long.
@@ -193,7 +193,7 @@ impl Drop for Guard {
 static BEGAN: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Begins to be the process of others' cells: with a limit of memory, and one of time for each cell. Returns the keys of the cells.
-pub(super) fn keys(time: TimeSpan, memory: Size) -> anyhow::Result<BTreeSet<String>> {
+pub(super) fn keys(time: TimeSpan, memory: Size, cx: &Context) -> anyhow::Result<BTreeSet<String>> {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};
@@ -202,6 +202,7 @@ pub(super) fn keys(time: TimeSpan, memory: Size) -> anyhow::Result<BTreeSet<Stri
     }
     let limit = Duration::from_nanos(time.0);
     let told = time.to_string();
+    let output = Arc::clone(&cx.output);
     thread::spawn(move || {
         own::stay_awake();
         loop {
@@ -210,7 +211,7 @@ pub(super) fn keys(time: TimeSpan, memory: Size) -> anyhow::Result<BTreeSet<Stri
             if began.is_some_and(|began| began.elapsed() > limit) {
                 let doing = pageout_policy::doing().first().map(|doing| format!("{doing}: "));
                 let whose = doing.unwrap_or_default();
-                output::remark(&format!("error: {whose}the cell took longer than {told} (--policy-time)"));
+                output.remark(&format!("error: {whose}the cell took longer than {told} (--policy-time)"));
                 // Whoever does not return may have what is to be done at an exit wait for it.
                 pageout_plugin::end_at_once(own::EXIT_CODE.into());
             }

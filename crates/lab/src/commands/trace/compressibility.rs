@@ -5,26 +5,27 @@ use std::path::PathBuf;
 use pageout_study::compressibility::{self, Ask, Compressor, Measured};
 
 use super::args;
-use crate::cli::OutputOptions;
+use crate::context::Context;
 use crate::failure::Outcome;
+use crate::print::figures;
+use crate::print::layout::Layout;
 use crate::print::progress::Terminal;
-use crate::print::{figures, output, table};
 
 /// Reads the pages, compresses them and prints what they came to. Nothing is printed if one of the files or processes can't be read.
 pub(super) fn compressibility(
     what: &[PathBuf],
     compressor: args::Compressor,
     sample: u64,
-    options: &OutputOptions,
+    cx: &Context,
 ) -> Outcome {
     let compressor = match compressor {
         args::Compressor::Lz4 => Compressor::Lz4,
         args::Compressor::Zstd => Compressor::Zstd,
     };
-    let answer = compressibility::ask(&Ask { what: what.to_vec(), sample }, &Terminal::new(options))?;
-    match options.is_data() {
-        true => output::print_json(&answer),
-        false => output::print_text(&to_text(&answer.regions, compressor)),
+    let answer = compressibility::ask(&Ask { what: what.to_vec(), sample }, &Terminal::new(&cx.output))?;
+    match cx.output.is_data() {
+        true => cx.output.print_json(&answer),
+        false => cx.output.print_text(&to_text(&answer.regions, compressor, cx.layout())),
     }
 }
 
@@ -42,7 +43,7 @@ fn keys(of: &Measured, compressor: Compressor) -> String {
     text
 }
 
-fn to_text(all: &[Measured], compressor: Compressor) -> String {
+fn to_text(all: &[Measured], compressor: Compressor, layout: Layout) -> String {
     let heading = [
         "region",
         "by",
@@ -80,7 +81,7 @@ fn to_text(all: &[Measured], compressor: Compressor) -> String {
             ]);
         }
     }
-    let mut text = table::layout(&rows, 2);
+    let mut text = layout.table(&rows, 2);
     text += "Bytes of a page of 4096, of the pages that are neither zeroes nor one word.\n";
     for measured in all {
         text += &format!("\n{}", keys(measured, compressor));

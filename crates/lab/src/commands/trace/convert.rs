@@ -4,19 +4,21 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 use pageout_study::result::requests;
 use pageout_workload::trace::{self, Format};
 
 use super::info::file_length;
 use super::options::remark_columns;
 use super::read_options;
-use crate::cli::{OutputOptions, ReadingOptions};
+use crate::cli::ReadingOptions;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome, unwritten};
 use crate::print::figures::counted;
+use crate::print::output::to_json;
 use crate::print::outputs::is_same_file;
 use crate::print::unfinished::Unfinished;
-use crate::print::{figures, output, progress};
+use crate::print::{figures, progress};
 
 /// Converts `from` to the `.pgt` file `to`.
 pub(crate) fn convert(
@@ -24,7 +26,7 @@ pub(crate) fn convert(
     to: &Path,
     force: bool,
     reading: &ReadingOptions,
-    options: &OutputOptions,
+    cx: &Context,
 ) -> Outcome {
     let read = read_options(reading)?;
     if to.exists() && !force {
@@ -42,14 +44,14 @@ pub(crate) fn convert(
         )));
     }
     if from.is_file() {
-        remark_columns(from, &read).map_err(|error| Failure::Input(error.into()))?;
+        remark_columns(from, &read, &cx.output).map_err(|error| Failure::Input(error.into()))?;
     }
     if !is_special {
         check_name(to)?;
     }
     let target = if is_special { Target::special(to) } else { Target::beside(&place) }?;
     let mut writer = Noting { inner: BufWriter::new(target), fault: None };
-    let bar = progress::bar(options, file_length(from), &from.to_string_lossy());
+    let bar = progress::bar(&cx.output, file_length(from), &from.to_string_lossy());
     let converted = trace::convert(from, &read, &mut writer, &mut |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
     // Whether reading or writing failed decides whose business it is; the noted fault tells them apart.
@@ -63,15 +65,15 @@ pub(crate) fn convert(
     // What went to a pipe or device may be standard output itself, where a line behind the trace would spoil it.
     let print = |text: &str| {
         if is_special {
-            output::remark(text.trim_end());
+            cx.output.remark(text.trim_end());
             return Ok(());
         }
-        output::print(text)
+        cx.output.print(text)
     };
     for says in header.requests.iter().flat_map(|of| requests::says(of, false)) {
-        output::remark(&format!("note: {}: {says}; a .pgt does not keep that", from.display()));
+        cx.output.remark(&format!("note: {}: {says}; a .pgt does not keep that", from.display()));
     }
-    if options.is_data() {
+    if cx.output.is_data() {
         let json = serde_json::json!({
             "trace": to.to_string_lossy(),
             "page_bytes": header.page_size,
@@ -80,8 +82,8 @@ pub(crate) fn convert(
             "objects": header.objects.iter().map(|object| serde_json::json!({ "name": object.name, "pages": object.pages })).collect::<Vec<_>>(),
         });
         return match is_special {
-            true => print(&output::to_json(&json)),
-            false => output::print_json(&json),
+            true => print(&to_json(&json)),
+            false => cx.output.print_json(&json),
         };
     }
     let size = file_length(to).map(|size| format!(", {}", figures::bytes(size))).unwrap_or_default();

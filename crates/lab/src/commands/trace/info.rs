@@ -9,26 +9,29 @@ use pageout_workload::trace::{self, Column, TraceInfo};
 use serde_json::{Value, json};
 
 use super::read_options;
-use crate::cli::{OutputOptions, ReadingOptions};
+use crate::cli::ReadingOptions;
+use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::{figures, output, progress};
+use crate::print::layout::Layout;
+use crate::print::{figures, progress};
 
 /// Reads each trace and prints what is in it. Nothing is printed of a trace that can't be read to its end.
-pub(crate) fn info(traces: &[PathBuf], reading: &ReadingOptions, options: &OutputOptions) -> Outcome {
+pub(crate) fn info(traces: &[PathBuf], reading: &ReadingOptions, cx: &Context) -> Outcome {
     let read = read_options(reading)?;
     let mut infos = Vec::new();
     for path in traces {
-        let bar = progress::bar(options, file_length(path), &path.to_string_lossy());
+        let bar = progress::bar(&cx.output, file_length(path), &path.to_string_lossy());
         let info = trace::info(path, &read, &mut |bytes| bar.set_position(bytes));
         bar.finish_and_clear();
         infos.push(info.map_err(|error| Failure::Input(error.into()))?);
     }
-    if options.is_data() {
+    if cx.output.is_data() {
         let list: Vec<Value> = traces.iter().zip(&infos).map(|(path, info)| to_json(path, info)).collect();
-        return output::print_json(&list);
+        return cx.output.print_json(&list);
     }
-    let texts: Vec<String> = traces.iter().zip(&infos).map(|(path, info)| to_text(path, info)).collect();
-    output::print_text(&texts.join("\n"))
+    let texts: Vec<String> =
+        traces.iter().zip(&infos).map(|(path, info)| to_text(path, info, cx.layout())).collect();
+    cx.output.print_text(&texts.join("\n"))
 }
 
 /// Bytes in a file, for the progress bar.
@@ -71,7 +74,7 @@ fn column(column: &Column) -> Value {
     })
 }
 
-fn to_text(path: &Path, info: &TraceInfo) -> String {
+fn to_text(path: &Path, info: &TraceInfo, layout: Layout) -> String {
     let page_size = u64::from(info.interpretation.page_size);
     let pages =
         |pages: u64| format!("{} pages ({})", figures::count(pages), figures::bytes(pages * page_size));
@@ -126,10 +129,10 @@ fn to_text(path: &Path, info: &TraceInfo) -> String {
     text += &reuse(info);
     let says = info.requests.iter().flat_map(|of| requests::says(of, true));
     for says in says {
-        text += &output::wrap(&format!("{says}."), output::width(), "  ");
+        text += &layout.wrap(&format!("{says}."), "  ");
     }
     for doubt in &info.interpretation.doubts {
-        text += &output::wrap(&format!("Note: {doubt}."), output::width(), "  ");
+        text += &layout.wrap(&format!("Note: {doubt}."), "  ");
     }
     text
 }

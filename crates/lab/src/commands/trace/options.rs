@@ -11,7 +11,7 @@ use pageout_workload::{ReadOptions, TraceError};
 use toml_edit::{DocumentMut, value};
 
 use crate::cli::ReadingOptions;
-use crate::print::output;
+use crate::print::output::Output;
 
 /// The `read` table that the options amount to.
 pub(crate) fn read_table(reading: &ReadingOptions) -> anyhow::Result<Table> {
@@ -35,11 +35,11 @@ pub(crate) fn read_options(reading: &ReadingOptions) -> anyhow::Result<ReadOptio
 }
 
 /// A watcher that prints remarks, and shows no progress.
-struct Remarks;
+struct Remarks<'a>(&'a Output);
 
-impl Watcher for Remarks {
+impl Watcher for Remarks<'_> {
     fn remark(&self, text: &str) {
-        output::remark(text);
+        self.0.remark(text);
     }
 }
 
@@ -47,13 +47,18 @@ impl Watcher for Remarks {
 pub(crate) fn remark_interpretation(
     trace: &Path,
     options: &ReadOptions,
+    output: &Output,
 ) -> Result<Interpretation, TraceError> {
-    interpretation::remark(trace, options, &Remarks)
+    interpretation::remark(trace, options, &Remarks(output))
 }
 
 /// Prints remarks on how a trace is understood, without what concerns a machine.
-pub(super) fn remark_columns(trace: &Path, options: &ReadOptions) -> Result<Interpretation, TraceError> {
-    interpretation::remark_columns(trace, options, &Remarks)
+pub(super) fn remark_columns(
+    trace: &Path,
+    options: &ReadOptions,
+    output: &Output,
+) -> Result<Interpretation, TraceError> {
+    interpretation::remark_columns(trace, options, &Remarks(output))
 }
 
 fn describe(error: &TableError) -> anyhow::Error {

@@ -2,10 +2,11 @@
 
 use pageout_truth::outcomes::Judged;
 
-use crate::print::{figures, table};
+use crate::print::figures;
+use crate::print::layout::Layout;
 
 /// A line a run, and how many are as recorded.
-pub(super) fn text(judged: &[Judged]) -> String {
+pub(super) fn text(judged: &[Judged], layout: Layout) -> String {
     let heading = ["run", "real", "simulated", "major faults", "simulated", "blind calls", "simulated", ""];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
     for run in judged {
@@ -46,5 +47,5 @@ pub(super) fn text(judged: &[Judged]) -> String {
     let doubts =
         judged.iter().flat_map(|run| run.doubts.iter().map(move |doubt| format!("{}: {doubt}\n", run.run)));
     let doubts = doubts.collect::<String>();
-    format!("{}{doubts}\n{passed} of {} outcomes as recorded\n", table::layout(&rows, 3), judged.len())
+    format!("{}{doubts}\n{passed} of {} outcomes as recorded\n", layout.table(&rows, 3), judged.len())
 }

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use pageout_truth::judge::{Judged, Row};
 
-use crate::print::table;
+use crate::print::layout::Layout;
 
 /// All of it. Runs that pass show their figures only if asked.
-pub(crate) fn text(judged: &[Judged], verbose: bool) -> String {
+pub(crate) fn text(judged: &[Judged], verbose: bool, layout: Layout) -> String {
     let mut text = String::new();
     for run in judged.iter().filter(|run| !run.rows.is_empty() && (verbose || !run.passes())) {
-        text += &figures(run);
+        text += &figures(run, layout);
         text += "\n";
     }
     for (run, difference) in judged.iter().filter_map(|run| Some((run, run.first_difference.as_ref()?))) {
         text += &difference.text(&run.run);
         text += "\n";
     }
-    text += &summary(judged);
+    text += &summary(judged, layout);
     text += &inputs(judged);
     let passed = judged.iter().filter(|run| run.passes()).count();
     let not_played = judged.iter().filter(|run| run.not_played.is_some()).count();
@@ -29,7 +29,7 @@ pub(crate) fn text(judged: &[Judged], verbose: bool) -> String {
     text
 }
 
-fn figures(run: &Judged) -> String {
+fn figures(run: &Judged, layout: Layout) -> String {
     let several = if run.simulations > 1 {
         format!(", median of {} simulations", run.simulations)
     } else {
@@ -61,7 +61,7 @@ fn figures(run: &Judged) -> String {
         ]);
     }
     let inputs = run.inputs.text().map_or(String::new(), |inputs| format!("inputs: {inputs}\n"));
-    format!("{} (class {class}{several})\n{}{inputs}", run.run, table::layout(&rows, 1))
+    format!("{} (class {class}{several})\n{}{inputs}", run.run, layout.table(&rows, 1))
 }
 
 /// What of inputs can't be all that there was, by run; and of how many runs each was not recorded, so that something else stands in its place.
@@ -90,7 +90,7 @@ fn number(row: &Row, value: f64) -> String {
     }
 }
 
-fn summary(judged: &[Judged]) -> String {
+fn summary(judged: &[Judged], layout: Layout) -> String {
     let mut rows = vec![["run", "class", "verdict", ""].map(str::to_string).to_vec()];
     for run in judged {
         let (verdict, detail) = match run.not_played.as_ref().or(run.skipped.as_ref()) {
@@ -105,5 +105,5 @@ fn summary(judged: &[Judged]) -> String {
         let class = run.class.clone().unwrap_or_default();
         rows.push(vec![run.run.clone(), class, verdict.to_string(), detail]);
     }
-    table::layout(&rows, 4)
+    layout.table(&rows, 4)
 }

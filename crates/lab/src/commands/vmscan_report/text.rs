@@ -13,8 +13,9 @@ use pageout_study::vmscan_report::summary::{
 use pageout_study::vmscan_report::why::why;
 
 use super::Report;
+use crate::print::figures;
 use crate::print::figures::counted;
-use crate::print::{figures, output, table};
+use crate::print::layout::Layout;
 use crate::report::Table;
 
 /// Rows of a table without `--all`.
@@ -28,21 +29,21 @@ impl Report<'_> {
         let mut parts: Vec<String> = Vec::new();
         // Side by side, the sums are what is compared; who did it is in each trace's own report.
         if let [reading] = self.readings {
-            parts.push(output::wrap(&heading(reading), output::width(), ""));
+            parts.push(self.layout.wrap(&heading(reading), ""));
             if reading.totals.events > 0 {
                 let story = story(reading).into_iter();
-                parts.push(story.map(|says| output::wrap(&says, output::width(), "")).collect());
+                parts.push(story.map(|says| self.layout.wrap(&says, "")).collect());
             }
-            parts.extend(self.tables(reading).iter().map(to_text));
+            parts.extend(self.tables(reading).iter().map(|table| to_text(table, self.layout)));
         } else {
             let headings = self.readings.iter().map(heading);
-            parts.push(headings.map(|heading| output::wrap(&heading, output::width(), "")).collect());
+            parts.push(headings.map(|heading| self.layout.wrap(&heading, "")).collect());
         }
-        parts.push(to_text(&self.summary()));
+        parts.push(to_text(&self.summary(), self.layout));
         if let [reading] = self.readings {
             parts.push(how_to_record(reading));
         }
-        parts.push(self.remarks().iter().map(|remark| output::wrap(remark, output::width(), "")).collect());
+        parts.push(self.remarks().iter().map(|remark| self.layout.wrap(remark, "")).collect());
         parts.retain(|part| !part.is_empty());
         parts.join("\n")
     }
@@ -439,12 +440,12 @@ fn fates(reading: &Reading) -> Option<Table> {
     Some(Table { title, says: String::new(), rows, words: 1, last_words: 0 })
 }
 
-fn to_text(table: &Table) -> String {
+fn to_text(table: &Table, layout: Layout) -> String {
     let columns = table.rows.iter().map(Vec::len).max().unwrap_or(0);
-    let layout =
-        table::layout_by(&table.rows, |column| column >= table.words && column + table.last_words < columns);
+    let laid_out =
+        layout.table_by(&table.rows, |column| column >= table.words && column + table.last_words < columns);
     let says = if table.says.is_empty() { String::new() } else { format!("{}\n", table.says) };
-    format!("{}\n{layout}{says}", table.title)
+    format!("{}\n{laid_out}{says}", table.title)
 }
 
 fn orders(counts: impl Iterator<Item = (usize, u64)>) -> Vec<String> {

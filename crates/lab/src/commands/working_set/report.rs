@@ -9,7 +9,8 @@ use pageout_study::working_set::rank::Landing;
 use pageout_study::working_set::trend::{History, Trend};
 use pageout_study::working_set::{Answer, Landings};
 
-use crate::print::{figures, output, table};
+use crate::print::figures;
+use crate::print::layout::Layout;
 
 /// Rows of a table without `--all`.
 const ROWS: usize = 10;
@@ -18,6 +19,7 @@ const ROWS: usize = 10;
 pub(super) struct Report<'a> {
     pub(super) answer: &'a Answer,
     pub(super) all: bool,
+    pub(super) layout: Layout,
 }
 
 impl Report<'_> {
@@ -37,8 +39,7 @@ impl Report<'_> {
         if self.answer.landings.is_none() || self.all {
             parts.extend(self.answer.histories.iter().map(|history| self.machine(history)));
         }
-        let remarks: String =
-            self.remarks().iter().map(|remark| output::wrap(remark, output::width(), "")).collect();
+        let remarks: String = self.remarks().iter().map(|remark| self.layout.wrap(remark, "")).collect();
         if !remarks.is_empty() {
             parts.push(remarks);
         }
@@ -64,7 +65,7 @@ impl Report<'_> {
                 self.signed(landing.headroom),
             ]);
         }
-        text += &table::layout(&rows, 2);
+        text += &self.layout.table(&rows, 2);
         text
     }
 
@@ -104,7 +105,7 @@ impl Report<'_> {
             row.push(self.trend(history));
             rows.push(row);
         }
-        table::layout(&rows, 1)
+        self.layout.table(&rows, 1)
     }
 
     /// The groups of one machine, and how it came to its state.
@@ -132,7 +133,7 @@ impl Report<'_> {
         }
         rows.push(self.cells("total", &history.estimate()));
         let mut text = format!("machine {name}, {}\n", latest.file);
-        text += &table::layout(&rows, 1);
+        text += &self.layout.table(&rows, 1);
 
         let count = history.estimates.len();
         if count > 1 {
@@ -140,7 +141,7 @@ impl Report<'_> {
             let mut rows = vec![row(["dump", "in use", "anon", "file", "idle", "in all"])];
             let readings = history.machine.dumps.iter().zip(&history.estimates).skip(first);
             rows.extend(readings.map(|(reading, estimate)| self.cells(&reading.file, estimate)));
-            let _ = write!(text, "\n{}", table::layout(&rows, 1));
+            let _ = write!(text, "\n{}", self.layout.table(&rows, 1));
             let _ = writeln!(text, "trend: {}", self.trend(history));
         }
         text
