@@ -12,8 +12,8 @@ use clap::CommandFactory;
 use crate::commands::command_line::Cli;
 use crate::context::Context;
 use crate::own;
-use crate::print::output::Output;
-pub use crate::program::set_program;
+use crate::print::Output;
+use crate::program::Program;
 
 /// What a command came to.
 #[derive(Debug, Default)]
@@ -26,8 +26,9 @@ pub struct Called {
     pub failure: Option<(u8, String)>,
 }
 
-/// Does what the words of a command line ask for, of which the first is the program's name. It ends soon once `stop` is set.
-pub fn call(words: &[OsString], stop: &Arc<AtomicBool>) -> Called {
+/// Does what the words of a command line ask for, of which the first is the program's name. It ends soon once `stop` is set. It starts
+/// `program` for runs in separate processes.
+pub fn call(words: &[OsString], program: Program, stop: &Arc<AtomicBool>) -> Called {
     let (cli, matches) = match Cli::parse_with_matches(words) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -35,15 +36,14 @@ pub fn call(words: &[OsString], stop: &Arc<AtomicBool>) -> Called {
             return Called { failure, ..Called::default() };
         }
     };
-    own::look_after(&cli.own);
-    let cx = Context { output: Arc::new(Output::of_a_call(&matches, stop)) };
+    let cx = Context::new(Arc::new(Output::of_a_call(&matches, stop)), cli.own, program);
     let done = cli.command.run(&cx);
     own::fallbacks().iter().for_each(|told| cx.output.remark(told));
     let kept = cx.output.take_kept();
     let mut called = Called { result: kept.result, remarks: kept.remarks, failure: None };
     if let Err(failure) = done {
         let mut told = failure.to_string();
-        own::refused().into_iter().filter(|why| !told.contains(why)).for_each(|why| called.remarks.push(why));
+        called.remarks.extend(cx.own.unsaid(&told));
         told.truncate(told.trim_end().len());
         called.failure = Some((failure.code(), told));
     }

@@ -6,8 +6,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::own::{CALL_LIMIT, OwnOptions};
+use crate::own::{CALL_LIMIT, OwnOptions, Watchdog};
 use crate::print::csv;
 use crate::print::output::to_json;
 
@@ -17,7 +18,7 @@ pub struct Question {
     /// The function of the Python package.
     pub python: &'static str,
     /// Answers an `Ask`.
-    pub ask: fn(Value, &dyn Watcher) -> Asked,
+    pub(crate) ask: fn(&Context, Value, &dyn Watcher) -> Asked,
     /// The `Ask` that names nothing, with the default of each field.
     pub default: fn() -> Value,
 }
@@ -48,11 +49,18 @@ pub struct OwnPolicies {
     pub call_limit: Option<TimeSpan>,
 }
 
+impl OwnPolicies {
+    /// Looks for calls of these policies that begin from now on and do not return.
+    pub fn watchdog(&self) -> Watchdog {
+        Watchdog::new(self.call_limit.unwrap_or(CALL_LIMIT))
+    }
+}
+
 /// Asks a study.
 pub(crate) fn ask<A: DeserializeOwned, R: Answered, E: Into<Failure>>(
     question: Value,
     watcher: &dyn Watcher,
-    study: fn(&A, &dyn Watcher) -> Result<R, E>,
+    study: impl FnOnce(&A, &dyn Watcher) -> Result<R, E>,
 ) -> Asked {
     let failed = |failure: Failure| Some((failure.code(), failure.to_string().trim_end().to_string()));
     let question: A = match serde_json::from_value(question) {

@@ -31,6 +31,8 @@ pub(crate) mod validate; // against a real kernel
 pub(crate) mod completions; // completions for shells
 pub(crate) mod man; // the manual page
 
+use std::sync::Arc;
+
 use clap::Subcommand;
 use pageout_study::Watcher;
 use serde_json::Value;
@@ -39,6 +41,7 @@ use crate::asked::{self, Asked, OwnPolicies, Question};
 use crate::context::Context;
 use crate::failure::Outcome;
 use crate::own;
+use crate::program::Program;
 
 /// What is said of a command where it is not its own module that says it.
 #[derive(Clone, Copy)]
@@ -54,7 +57,7 @@ pub struct Row {
 /// Declares the commands, a row each, in the order of `pageout --help`: variant and arguments, module, chapter, and
 /// the study that programs ask.
 macro_rules! commands {
-    ($($(#[$attribute:meta])* $variant:ident($args:path) => $module:ident, chapter $chapter:literal $(, asks $($study:ident)::+)?;)*) => {
+    ($($(#[$attribute:meta])* $variant:ident($args:path) => $module:ident, chapter $chapter:literal $(, asks $($study:ident)::+ $(with $context:ident)?)?;)*) => {
         /// What to do.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
@@ -72,14 +75,25 @@ macro_rules! commands {
 
         /// The rows of all commands.
         pub const ROWS: &[Row] = &[
-            $(Row { module: stringify!($module), chapter: $chapter, question: commands!(@question $module $($($study)::+)?) },)*
+            $(Row { module: stringify!($module), chapter: $chapter, question: commands!(@question $module $($($study)::+ $(with $context)?)?) },)*
         ];
     };
     (@question $module:ident) => { None };
+    // This study uses the custom policies of the context.
+    (@question $module:ident $($study:ident)::+ with context) => {
+        commands!(@question $module, $($study)::+, |cx, question, watcher| {
+            asked::ask(question, watcher, |ask, watcher| $($study)::+::ask(ask, cx, watcher))
+        })
+    };
     (@question $module:ident $($study:ident)::+) => {
+        commands!(@question $module, $($study)::+, |_, question, watcher| {
+            asked::ask(question, watcher, $($study)::+::ask)
+        })
+    };
+    (@question $module:ident, $($study:ident)::+, $ask:expr) => {
         Some(Question {
             python: stringify!($module),
-            ask: |question, watcher| asked::ask(question, watcher, $($study)::+::ask),
+            ask: $ask,
             default: asked::default::<$($study)::+::Ask>,
         })
     };
@@ -98,9 +112,9 @@ commands! {
     Tour(tour::args::TourArgs) => tour, chapter "tour";
     Replay(replay::args::ReplayArgs) => replay, chapter "replay", asks pageout_study::replay;
     Bench(bench::args::BenchArgs) => bench, chapter "bench";
-    Sweep(sweep::args::SweepArgs) => sweep, chapter "sweep", asks sweep;
+    Sweep(sweep::args::SweepArgs) => sweep, chapter "sweep", asks sweep with context;
     NewPolicy(new_policy::args::NewPolicyArgs) => new_policy, chapter "new-policy and check-policy";
-    CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy", asks check_policy;
+    CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy", asks check_policy with context;
     Explain(explain::args::ExplainArgs) => explain, chapter "explain", asks pageout_study::explain;
     Validate(validate::args::ValidateArgs) => validate, chapter "validate", asks pageout_truth::validate;
     WorkingSet(working_set::args::WorkingSetArgs) => working_set, chapter "working-set";
@@ -122,15 +136,22 @@ pub fn questions() -> impl Iterator<Item = Question> {
 }
 
 /// Answers the question of a function of the Python package. What there is to remark goes to `watcher`, and whoever is behind it says that the
-/// answer is to end early.
-pub fn answer(python: &str, question: Value, own: OwnPolicies, watcher: &dyn Watcher) -> Asked {
+/// answer is to end early. It starts `program` for runs in separate
+/// processes.
+pub fn answer(
+    python: &str,
+    question: Value,
+    own: OwnPolicies,
+    program: Program,
+    watcher: &dyn Watcher,
+) -> Asked {
     let found = questions().find(|question| question.python == python);
     let found = found.unwrap_or_else(|| panic!("the package has a function for each question: {python}"));
-    own::look_after(&own.into());
-    let mut asked = (found.ask)(question, watcher);
+    let cx = Context::new(Arc::default(), own.into(), program);
+    let mut asked = (found.ask)(&cx, question, watcher);
     own::fallbacks().iter().for_each(|told| watcher.remark(told));
     if let Some((_, told)) = &mut asked.failure {
-        own::refused().iter().filter(|why| !told.contains(*why)).for_each(|why| watcher.remark(why));
+        cx.own.unsaid(told).iter().for_each(|why| watcher.remark(why));
     }
     asked
 }

@@ -1,19 +1,33 @@
-//! What a command is run with, beside its arguments. The program makes one value of it, and so does each call of another program: no command looks into state of
-//! the process.
+//! The inputs of a command besides its arguments. The program makes one `Context`, and so does each call from another program. Commands read no state of the
+//! process.
 
 use std::sync::Arc;
 
-use crate::print::layout::Layout;
-use crate::print::output::Output;
+use crate::baselines::Open;
+use crate::own::{CustomPolicies, OwnOptions};
+use crate::print::{Layout, Output};
+use crate::program::Program;
 
-/// What a command is run with.
+/// The inputs of a command besides its arguments.
 pub(crate) struct Context {
-    /// Where its result and remarks go, and in which form.
+    /// Prints its result and remarks.
     pub(crate) output: Arc<Output>,
+    /// Options and state of custom policies.
+    pub(crate) own: Arc<CustomPolicies>,
+    /// Starts the program again, for runs in separate processes.
+    pub(crate) program: Program,
+    /// Third-party caches of `bench`, by name.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(crate) baselines: Vec<(&'static str, Open)>,
 }
 
 impl Context {
-    /// How its text is laid out.
+    /// Makes a context without third-party caches, and registers its custom policies.
+    pub(crate) fn new(output: Arc<Output>, own: OwnOptions, program: Program) -> Context {
+        Context { output, own: CustomPolicies::look_after(own), program, baselines: Vec::new() }
+    }
+
+    /// The layout of its text.
     pub(crate) fn layout(&self) -> Layout {
         self.output.layout()
     }

@@ -15,8 +15,8 @@ mod report; // a result as a page to look at
 mod tracing; // what happened in a run, in the forms of real traces
 mod own; // policies of the user's own
 mod cli; // options that commands share
-pub mod baselines; // third-party caches for `bench`
-mod context; // what a command is run with
+mod context; // inputs of a command besides its arguments
+pub mod baselines; // caches of others, to measure beside the live one
 mod asked; // questions for programs
 pub mod commands; // what is done with all of that: a row and a module a command
 pub mod api; // commands for programs
@@ -37,7 +37,8 @@ use print::visible;
 
 pub use asked::{Asked, OwnPolicies, Question, Rows};
 pub use commands::{answer, questions};
-pub use own::{MakePolicy, Watchdog, before_the_end, end_with_fault};
+pub use own::{MakePolicy, Watchdog, end_with_fault};
+pub use program::Program;
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {
@@ -46,26 +47,28 @@ pub fn main() -> ExitCode {
 
 /// The same with policies of one's own, by their names: `pageout new-policy NAME` writes a program that does so.
 pub fn main_with(policies: &[(&str, MakePolicy)]) -> ExitCode {
-    let code = run(&std::env::args_os().collect::<Vec<_>>(), policies);
-    before_the_end();
-    ExitCode::from(code)
+    ExitCode::from(run(&std::env::args_os().collect::<Vec<_>>(), policies, Program::default()))
 }
 
 /// Does what the command line asks of `pageout bench`, with caches of others beside its own, by their names.
 pub fn bench_with(others: &[(&'static str, baselines::Open)]) -> ExitCode {
-    baselines::bring(others);
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_none_or(|word| word != "bench") {
         words.insert(words.len().min(1), "bench".into());
     }
-    ExitCode::from(run(&words, &[]))
+    ExitCode::from(run_with(&words, Program::default(), others))
 }
 
-/// The same with the words of a command line, of which the first is the program's name; returns the exit code.
-pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
-    if let Err(why) = own::bring(policies) {
-        return own::bad_input(&why);
+/// Runs the words of a command line, of which the first is the program's name, and returns the exit code. The process has to end after it: this function handles
+/// signals and panics of the process, and treats what a loaded library does from now on as its unloading.
+pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)], program: Program) -> u8 {
+    match own::bring(policies) {
+        Ok(()) => run_with(words, program, &[]),
+        Err(why) => own::bad_input(&why),
     }
+}
+
+fn run_with(words: &[OsString], program: Program, baselines: &[(&'static str, baselines::Open)]) -> u8 {
     let (cli, matches) = match Cli::parse_with_matches(words) {
         Ok(parsed) => parsed,
         Err(error) => return usage(&error),
@@ -74,9 +77,11 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
         Ok(output) => (Arc::new(output), Ok(())),
         Err(error) => (Arc::default(), Err(Failure::from(error))),
     };
-    let cx = Context { output };
     signals::take_over();
-    own::look_after_to_the_end(&cli.own, &cx.output);
+    let cx = Context { baselines: baselines.to_vec(), ..Context::new(output, cli.own, program) };
+    if cx.own.are_there() {
+        cx.own.guard(&cx.output);
+    }
     let done = done.and_then(|()| {
         let done = cli.command.run(&cx);
         own::fallbacks().iter().for_each(|told| cx.output.remark(told));
@@ -84,17 +89,15 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)]) -> u8 {
         let written = cx.output.finish();
         done.and(written)
     });
-    match done {
-        Ok(()) => 0,
-        Err(failure) => {
-            if !matches!(failure, Failure::ReaderGone) {
-                let told = failure.to_string();
-                cx.output.remark(&format!("error: {told}"));
-                own::tell_refused(&told, &cx.output);
-            }
-            failure.code()
-        }
+    if let Err(failure) = &done
+        && !matches!(failure, Failure::ReaderGone)
+    {
+        let told = failure.to_string();
+        cx.output.remark(&format!("error: {told}"));
+        cx.own.unsaid(&told).iter().for_each(|why| cx.output.remark(&format!("note: {why}")));
     }
+    cx.own.before_the_end();
+    done.map_or_else(|failure| failure.code(), |()| 0)
 }
 
 /// What clap has to say. Help is a result and goes to standard output; everything else is a fault of the command line.

@@ -22,8 +22,7 @@ use pageout_sim::scenario::TimeSpan;
 use pageout_study::sweep::content_hash;
 use serde_json::json;
 
-use crate::print::figures;
-use crate::print::output::Output;
+use crate::print::{Output, figures};
 use crate::signals;
 
 /// What makes a policy of a seed.
@@ -84,94 +83,157 @@ pub(crate) fn bring(own: &[(&str, MakePolicy)]) -> Result<(), String> {
     Ok(())
 }
 
-/// What was asked for.
-static ASKED: Mutex<Option<OwnOptions>> = Mutex::new(None);
-/// The folder of the plan that libraries' names start from.
-static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
-
-/// Looks after own policies from now on, as far as there can be any.
-pub(crate) fn look_after(options: &OwnOptions) {
-    *asked() = Some(options.clone());
-    REFUSED.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    pageout_policy::fall_back(options.fallback);
-    pageout_policy::find_with(find);
+/// Options and state of custom policies in one command.
+#[derive(Debug)]
+pub(crate) struct CustomPolicies {
+    options: OwnOptions,
+    /// The folder of the plan that libraries' names start from.
+    folder: Mutex<Option<PathBuf>>,
+    /// Why files that were named are no policies, for the message of whoever does not know the name.
+    refused: Mutex<BTreeMap<String, String>>,
+    /// Libraries that were loaded.
+    loaded: Mutex<Vec<String>>,
+    /// [`CustomPolicies::guard`] acts once.
+    guarded: Once,
 }
 
-/// Looks after them likewise, and has the program end where one does not come back, if there can be any.
-pub(crate) fn look_after_to_the_end(options: &OwnOptions, output: &Arc<Output>) {
-    look_after(options);
-    if are_there() {
-        guard(output);
+impl CustomPolicies {
+    /// Applies the options to policies that are made from now on, and looks for unknown names as files.
+    pub(crate) fn look_after(options: OwnOptions) -> Arc<CustomPolicies> {
+        pageout_policy::fall_back(options.fallback);
+        let own = Arc::new(CustomPolicies {
+            options,
+            folder: Mutex::default(),
+            refused: Mutex::default(),
+            loaded: Mutex::default(),
+            guarded: Once::new(),
+        });
+        let finder = Arc::clone(&own);
+        pageout_policy::find_with(move |name| finder.find(name));
+        own
+    }
+
+    /// Whether a policy may be the user's own.
+    pub(crate) fn are_there(&self) -> bool {
+        self.options.allow_plugins || !Listed::brought().is_empty()
+    }
+
+    /// What a process that is to do the same has to be told.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let OwnOptions { allow_plugins, fallback, call_limit } = self.options;
+        let mut arguments = vec!["--call-limit".to_string(), call_limit.to_string()];
+        arguments.extend(allow_plugins.then(|| "--allow-plugins".to_string()));
+        arguments.extend(fallback.then(|| "--fallback".to_string()));
+        arguments
+    }
+
+    /// Reports a custom policy that ends the program or never returns, and prints to `output` that the result is not complete.
+    pub(crate) fn guard(&self, output: &Arc<Output>) {
+        self.guarded.call_once(|| {
+            hook_panics(Arc::clone(output));
+            #[cfg(unix)]
+            pageout_plugin::name_who_ends_the_program(EXIT_CODE.into());
+            let mut watchdog = Watchdog::new(self.options.call_limit);
+            let output = Arc::clone(output);
+            let (awake, is_awake) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                watchdog.late();
+                stay_awake();
+                let _ = awake.send(());
+                watch(watchdog, &output);
+            });
+            // A library that hangs while it is loaded has the loader's lock, and a thread that begins asks for it.
+            let _ = is_awake.recv();
+        });
+    }
+
+    /// Names of libraries start from this folder from now on, as those of a plan do. None is loaded before a policy of it is made: what it does then is told of
+    /// that cell.
+    pub(crate) fn start_from(&self, folder: &Path) {
+        *lock(&self.folder) = Some(folder.to_path_buf());
+    }
+
+    fn note_refused(&self, name: &str, why: String) {
+        lock(&self.refused).entry(name.to_string()).or_insert(why);
+    }
+
+    /// A policy that is a file, where it may run.
+    fn find(self: &Arc<Self>, name: &str) -> Option<&'static Listed> {
+        if !pageout_policy::is_file(name) || lock(&self.refused).contains_key(name) {
+            return None;
+        }
+        let folder = lock(&self.folder).clone();
+        let brought = match folder {
+            _ if !self.options.allow_plugins => Err(not_allowed(name)),
+            Some(folder) => self.bring_library_later(name, &folder.join(name)),
+            None => self.bring_library(name, Path::new(name)),
+        };
+        brought.map_err(|why| self.note_refused(name, why)).ok()
+    }
+
+    /// The policy of a file that has no name of a library, if files may run. Errors: they may not, or it is no policy.
+    pub(crate) fn named_library(&self, name: &str) -> Result<&'static Listed, String> {
+        let refused = lock(&self.refused).get(name).cloned();
+        match (self.options.allow_plugins, refused) {
+            (_, Some(why)) => Err(why),
+            (false, None) => Err(not_allowed(name)),
+            (true, None) => self.bring_library(name, Path::new(name)),
+        }
+    }
+
+    /// Makes the policy of a library known by a name.
+    fn bring_library(&self, name: &str, path: &Path) -> Result<&'static Listed, String> {
+        let library = self.load(name, path)?;
+        let hash = content_hash(path);
+        Listed::bring(name, hash, move |seed| library.make(seed))
+    }
+
+    /// The same, but the library is loaded when the first policy of it is made.
+    fn bring_library_later(self: &Arc<Self>, name: &str, path: &Path) -> Result<&'static Listed, String> {
+        let hash = content_hash(path).ok_or_else(|| format!("{}: it can't be read", path.display()))?;
+        let own = Arc::clone(self);
+        let (named, path, library) = (name.to_string(), path.to_path_buf(), OnceLock::new());
+        Listed::bring(name, Some(hash), move |seed| {
+            let load = || own.load(&named, &path).unwrap_or_else(|why| panic!("{why}"));
+            library.get_or_init(load).make(seed)
+        })
+    }
+
+    fn load(&self, name: &str, path: &Path) -> Result<Library, String> {
+        lock(&self.loaded).push(name.to_string());
+        // Within a call that makes a policy, that call is what is told.
+        match pageout_policy::doing_here() {
+            Some(_) => Library::load(path),
+            None => pageout_policy::loading(name, || Library::load(path)),
+        }
+        .map_err(|error| error.to_string())
+    }
+
+    /// The program is about to end. What a library does then is looked after as a call: it may run into an error, or never come to its end.
+    pub(crate) fn before_the_end(&self) {
+        let loaded = lock(&self.loaded);
+        if !loaded.is_empty() {
+            pageout_policy::unloading(&loaded.join(", "));
+        }
+    }
+
+    /// The reasons why named files are not policies, except those that `failure` contains.
+    pub(crate) fn unsaid(&self, failure: &str) -> Vec<String> {
+        lock(&self.refused).values().filter(|why| !failure.contains(*why)).cloned().collect()
+    }
+
+    /// The policies of a list. Errors: as those, but why a file is no policy is all that is said then.
+    pub(crate) fn policies<T>(&self, parsed: Result<T, pageout_study::Error>) -> anyhow::Result<T> {
+        let refused = || lock(&self.refused).values().cloned().collect::<Vec<_>>();
+        parsed.map_err(|error| match refused() {
+            refused if refused.is_empty() => error.into(),
+            refused => anyhow::anyhow!("{}", refused.join("\n  ")),
+        })
     }
 }
 
-fn asked() -> MutexGuard<'static, Option<OwnOptions>> {
-    ASKED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a policy may be the user's own.
-pub(crate) fn are_there() -> bool {
-    asked().as_ref().is_some_and(|asked| asked.allow_plugins) || !Listed::brought().is_empty()
-}
-
-/// What a process that is to do the same has to be told.
-pub(crate) fn arguments() -> Vec<String> {
-    let Some(asked) = asked().clone() else { return Vec::new() };
-    let mut arguments = vec!["--call-limit".to_string(), asked.call_limit.to_string()];
-    arguments.extend(asked.allow_plugins.then(|| "--allow-plugins".to_string()));
-    arguments.extend(asked.fallback.then(|| "--fallback".to_string()));
-    arguments
-}
-
-/// Has own policies that end the program, or don't come back to it, told.
-pub(crate) fn guard(output: &Arc<Output>) {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        hook_panics(Arc::clone(output));
-        #[cfg(unix)]
-        pageout_plugin::name_who_ends_the_program(EXIT_CODE.into());
-        let mut watchdog = Watchdog::new();
-        let output = Arc::clone(output);
-        let (awake, is_awake) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            watchdog.late();
-            stay_awake();
-            let _ = awake.send(());
-            watch(watchdog, &output);
-        });
-        // A library that hangs while it is loaded has the loader's lock, and a thread that begins asks for it.
-        let _ = is_awake.recv();
-    });
-}
-
-/// Whatever this thread needs in order to end the program is made now: the loader's lock is asked for by variables of a thread that are dropped with it.
-pub(crate) fn stay_awake() {
-    let _ = pageout_policy::doing_here();
-}
-
-/// Names of libraries start from this folder from now on, as those of a plan do. None is loaded before a policy of it is made: what it does then is told of that
-/// cell.
-pub(crate) fn start_from(folder: &Path) {
-    *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.to_path_buf());
-}
-
-/// Why files that were named are no policies, for the message of whoever does not know the name.
-static REFUSED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
-
-fn note_refused(name: &str, why: String) {
-    REFUSED.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_string()).or_insert(why);
-}
-
-/// What was refused, a line each.
-pub(crate) fn refused() -> Vec<String> {
-    REFUSED.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-}
-
-/// A policy that is a file, where it may run.
-fn find(name: &str) -> Option<&'static Listed> {
-    let is_allowed = asked().as_ref().is_some_and(|asked| asked.allow_plugins);
-    if is_allowed { load(name) } else { refuse(name) }
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why a policy that is a file is refused.
@@ -179,84 +241,9 @@ fn not_allowed(name: &str) -> String {
     format!("{name}: a policy that is a file runs with your rights: --allow-plugins lets it")
 }
 
-fn refuse(name: &str) -> Option<&'static Listed> {
-    if pageout_policy::is_file(name) {
-        note_refused(name, not_allowed(name));
-    }
-    None
-}
-
-/// The policy of a file that has no name of a library, if files may run. Errors: they may not, or it is no policy.
-pub(crate) fn named_library(name: &str) -> Result<&'static Listed, String> {
-    let is_allowed = asked().as_ref().is_some_and(|asked| asked.allow_plugins);
-    let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-    match (is_allowed, refused) {
-        (_, Some(why)) => Err(why),
-        (false, None) => Err(not_allowed(name)),
-        (true, None) => bring_library(name, Path::new(name)),
-    }
-}
-
-fn load(name: &str) -> Option<&'static Listed> {
-    if !pageout_policy::is_file(name)
-        || REFUSED.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name)
-    {
-        return None;
-    }
-    let folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let brought = match folder {
-        Some(folder) => bring_library_later(name, &folder.join(name)),
-        None => bring_library(name, Path::new(name)),
-    };
-    match brought {
-        Ok(listed) => Some(listed),
-        Err(why) => {
-            note_refused(name, why);
-            None
-        }
-    }
-}
-
-/// Makes the policy of a library known by a name.
-fn bring_library(name: &str, path: &Path) -> Result<&'static Listed, String> {
-    let library = load_library(name, path)?;
-    let hash = content_hash(path);
-    Listed::bring(name, hash, move |seed| library.make(seed))
-}
-
-/// The same, but the library is loaded when the first policy of it is made.
-fn bring_library_later(name: &str, path: &Path) -> Result<&'static Listed, String> {
-    let hash = content_hash(path).ok_or_else(|| format!("{}: it can't be read", path.display()))?;
-    let (named, path, library) = (name.to_string(), path.to_path_buf(), OnceLock::new());
-    Listed::bring(name, Some(hash), move |seed| {
-        let load = || load_library(&named, &path).unwrap_or_else(|why| panic!("{why}"));
-        library.get_or_init(load).make(seed)
-    })
-}
-
-/// Libraries that were loaded.
-static LOADED: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-fn loaded() -> MutexGuard<'static, Vec<String>> {
-    LOADED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn load_library(name: &str, path: &Path) -> Result<Library, String> {
-    loaded().push(name.to_string());
-    // Within a call that makes a policy, that call is what is told.
-    match pageout_policy::doing_here() {
-        Some(_) => Library::load(path),
-        None => pageout_policy::loading(name, || Library::load(path)),
-    }
-    .map_err(|error| error.to_string())
-}
-
-/// The program is about to end. What a library does then is looked after as a call: it may run into an error, or never come to its end.
-pub fn before_the_end() {
-    let loaded = loaded();
-    if !loaded.is_empty() {
-        pageout_policy::unloading(&loaded.join(", "));
-    }
+/// Touches the variables of this thread that the end of the program reads. A shared library, such as the Python module, allocates them under the loader's lock.
+pub(crate) fn stay_awake() {
+    let _ = pageout_policy::doing_here();
 }
 
 /// Ends the program, as what is under way can't be gone on with.
@@ -273,10 +260,10 @@ fn end(output: &Output, why: &str) -> ! {
     pageout_plugin::end_at_once(EXIT_CODE.into())
 }
 
-/// Why a policy can't go on, as the payload of a panic.
+/// The payload of a panic by which a policy ends the program.
 struct Fault(String);
 
-/// Ends a program of [`crate::run`] for what the policy that this thread is in a call of has done.
+/// Panics with the error of a custom policy. The panic hook of [`crate::run`] prints the policy, its call and `why`, and ends the program.
 pub fn end_with_fault(why: String) -> ! {
     std::panic::panic_any(Fault(why))
 }
@@ -311,6 +298,8 @@ fn watch(mut watchdog: Watchdog, output: &Output) {
 
 /// Looks for calls that do not return.
 pub struct Watchdog {
+    /// The longest time of a call.
+    limit: TimeSpan,
     /// For how long each is under way.
     seen: Vec<(Doing, Duration)>,
     looked: Instant,
@@ -320,14 +309,12 @@ pub struct Watchdog {
 
 impl Watchdog {
     /// For calls that begin from now on: to be made before whoever makes them.
-    #[allow(clippy::new_without_default, reason = "a default would not depend on when it is made")]
-    pub fn new() -> Watchdog {
-        Watchdog { seen: Vec::new(), looked: Instant::now(), left: pageout_policy::doing() }
+    pub(crate) fn new(limit: TimeSpan) -> Watchdog {
+        Watchdog { limit, seen: Vec::new(), looked: Instant::now(), left: pageout_policy::doing() }
     }
 
     /// A call that was there at an earlier look, and is under way for longer than `--call-limit`.
     pub fn late(&mut self) -> Option<String> {
-        let limit = asked().as_ref().map_or(CALL_LIMIT, |asked| asked.call_limit);
         let doing = pageout_policy::doing();
         // While the program is stopped, or the machine sleeps, no call can return.
         let passed = self.looked.elapsed().min(4 * LOOK);
@@ -340,18 +327,10 @@ impl Watchdog {
                 None => self.seen.push((call, Duration::ZERO)),
             }
         }
-        let is_late = |(_, time): &&(Doing, Duration)| *time > Duration::from_nanos(limit.0);
+        let is_late = |(_, time): &&(Doing, Duration)| *time > Duration::from_nanos(self.limit.0);
         let late = self.seen.iter().find(is_late);
-        late.map(|(call, _)| format!("{call}: has not returned for {limit} (--call-limit)"))
+        late.map(|(call, _)| format!("{call}: has not returned for {} (--call-limit)", self.limit))
     }
-}
-
-/// Says why files that were named are no policies, where a command has failed and did not say it.
-pub(crate) fn tell_refused(failure: &str, output: &Output) {
-    refused()
-        .iter()
-        .filter(|why| !failure.contains(*why))
-        .for_each(|why| output.remark(&format!("note: {why}")));
 }
 
 /// Of which policies some answers were not their own, a line each.
@@ -364,14 +343,6 @@ pub(crate) fn fallbacks() -> Vec<String> {
         )
     });
     told.collect()
-}
-
-/// The policies of a list. Errors: as those, but why a file is no policy is all that is said then.
-pub(crate) fn policies<T>(parsed: Result<T, pageout_study::Error>) -> anyhow::Result<T> {
-    parsed.map_err(|error| match refused() {
-        refused if refused.is_empty() => error.into(),
-        refused => anyhow::anyhow!("{}", refused.join("\n  ")),
-    })
 }
 
 /// The exit code of bad input, after its message.

@@ -18,4 +18,7 @@ pub(crate) mod timeline; // rows of them, for plotting
 pub(crate) mod unfinished; // files that have a name when they are whole
 pub(crate) mod progress; // a bar where someone sees it
 
+pub(crate) use layout::Layout;
+pub(crate) use output::Output;
 pub(crate) use pageout_study::figures; // numbers with their units
+pub(crate) use progress::Terminal;

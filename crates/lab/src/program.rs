@@ -1,20 +1,21 @@
-//! How this program is started, for what runs in processes of its own.
+//! Starts this program again, for runs in separate processes.
 
 use std::ffi::OsString;
-use std::sync::OnceLock;
 
-/// How it is started, where it is not this process that is the program.
-static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+/// The command that starts this program: by default, the executable of this process.
+#[derive(Debug, Clone, Default)]
+pub struct Program(Option<Vec<OsString>>);
 
-/// Says how the program is started, for what runs in processes of its own.
-pub fn set_program(words: Vec<OsString>) {
-    let _ = PROGRAM.set(words);
-}
+impl Program {
+    /// A program that these words start. For a process that runs another executable, such as Python.
+    pub fn started_by(words: Vec<OsString>) -> Program {
+        Program(Some(words))
+    }
 
-/// How the program is started.
-pub(crate) fn program() -> std::io::Result<Vec<OsString>> {
-    match PROGRAM.get() {
-        Some(words) => Ok(words.clone()),
-        None => Ok(vec![std::env::current_exe()?.into()]),
+    pub(crate) fn words(&self) -> std::io::Result<Vec<OsString>> {
+        match &self.0 {
+            Some(words) => Ok(words.clone()),
+            None => Ok(vec![std::env::current_exe()?.into()]),
+        }
     }
 }

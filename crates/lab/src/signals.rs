@@ -21,7 +21,7 @@ const SAME: Duration = Duration::from_millis(100);
 
 /// What there is to do before a signal ends the program.
 struct Pending {
-    /// The process is this program's, and so are its signals. Those of a program that calls are its own.
+    /// This program handles the signals of the process. If another program calls commands, that program handles them.
     are_ours: bool,
     is_waited_for: bool,
     /// Files that are not finished.
@@ -34,7 +34,7 @@ struct Pending {
     came: Option<(i32, Instant)>,
 }
 
-/// Static, as signals come to the process and not to a value: whatever listens, and each file that is not finished, is known here.
+/// Static because the operating system sends a signal to the process: the thread that receives it needs all runs and unfinished files.
 static PENDING: Mutex<Pending> = Mutex::new(Pending {
     are_ours: false,
     is_waited_for: false,
@@ -48,7 +48,7 @@ fn pending() -> MutexGuard<'static, Pending> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says that the process is this program's: its signals are waited for from the first run or file on.
+/// Lets this program handle the signals of the process, from the first run or unfinished file on.
 pub(crate) fn take_over() {
     pending().are_ours = true;
 }

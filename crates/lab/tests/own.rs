@@ -20,6 +20,7 @@ enum Fault {
     Twice,
     NotThere,
     Panic,
+    GivesUp,
     NeverReturns,
     Abort,
     Exit,
@@ -62,6 +63,7 @@ impl Policy for Liar {
                 Fault::Twice => return victims.extend([self.queue[0], self.queue[0]]),
                 Fault::NotThere => return victims.push(Slot(4_000_000)),
                 Fault::Panic => panic!("no idea"),
+                Fault::GivesUp => pageout_lab::end_with_fault("it gives up".to_string()),
                 Fault::NeverReturns => loop {
                     std::hint::spin_loop();
                 },
@@ -95,6 +97,7 @@ const POLICIES: &[(&str, MakePolicy)] = &[
     ("twice", |_| liar(Fault::Twice)),
     ("absent", |_| liar(Fault::NotThere)),
     ("panics", |_| liar(Fault::Panic)),
+    ("gives-up", |_| liar(Fault::GivesUp)),
     ("hangs", |_| liar(Fault::NeverReturns)),
     ("aborts", |_| liar(Fault::Abort)),
     ("exits", |_| liar(Fault::Exit)),
@@ -205,11 +208,12 @@ fn in_the_machine() {
 }
 
 /// The forms of a lie, and what is told of each.
-const LIES: [(&str, &str); 9] = [
+const LIES: [(&str, &str); 10] = [
     ("silent", "): nothing is nominated, and there are "),
     ("twice", "is nominated twice"),
     ("absent", "): slot 4000000 is nominated, and no page is there"),
     ("panics", "): panicked: no idea"),
+    ("gives-up", "): it gives up"),
     ("hangs", "): has not returned for 500ms"),
     ("aborts", "): ended by SIGABRT"),
     ("exits", "): has called exit"),

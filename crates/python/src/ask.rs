@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pageout_lab::{Asked, OwnPolicies, Watchdog, answer};
+use pageout_lab::{Asked, OwnPolicies, Program, Watchdog, answer};
 use pageout_study::Watcher;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -37,10 +37,10 @@ enum Ended<T> {
 fn wait_for<T: Send + 'static>(
     py: Python<'_>,
     stop: &AtomicBool,
+    mut watchdog: Watchdog,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<Ended<T>> {
     policy::begin();
-    let mut watchdog = Watchdog::new();
     let (send, done) = channel();
     let done = Mutex::new(done);
     let worker = thread::Builder::new().name("pageout".to_owned()).spawn(move || {
@@ -104,16 +104,24 @@ impl Watcher for Call {
     }
 }
 
-/// Answers a question: the fields of a study's `Ask` as JSON, and what policies of the user's own may do.
+/// Answers a question: the fields of a study's `Ask` as JSON, and what policies of the user's own may do. `program` is the command that starts the program in
+/// separate processes.
 #[pyfunction]
-pub(crate) fn ask(py: Python<'_>, name: String, question: &str, own: &str) -> PyResult<Told> {
+pub(crate) fn ask(
+    py: Python<'_>,
+    name: String,
+    question: &str,
+    own: &str,
+    program: Vec<OsString>,
+) -> PyResult<Told> {
     let no_json = |error: serde_json::Error| PyTypeError::new_err(format!("{name}: {error}"));
     let question = serde_json::from_str(question).map_err(no_json)?;
     let own: OwnPolicies = serde_json::from_str(own).map_err(no_json)?;
     let stop = Arc::new(AtomicBool::new(false));
     let call = Arc::new(Call { stop: Arc::clone(&stop), remarks: Mutex::default() });
     let of_thread = Arc::clone(&call);
-    match wait_for(py, &stop, move || answer(&name, question, own, &*of_thread))? {
+    let (watchdog, program) = (own.watchdog(), Program::started_by(program));
+    match wait_for(py, &stop, watchdog, move || answer(&name, question, own, program, &*of_thread))? {
         Ended::Done(Asked { json, rows, failure }) => {
             let table = json.is_some().then(|| Table::of(rows)).transpose()?;
             let remarks = call.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -126,19 +134,9 @@ pub(crate) fn ask(py: Python<'_>, name: String, question: &str, own: &str) -> Py
     }
 }
 
-/// The program `pageout`, as a command of the package; returns its exit code.
+/// The program `pageout`, as a command of the package; returns its exit code. `program` is the command that starts it in separate processes.
 #[pyfunction]
-pub(crate) fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
+pub(crate) fn main(py: Python<'_>, words: Vec<OsString>, program: Vec<OsString>) -> u8 {
     policy::be_program();
-    py.detach(|| {
-        let code = pageout_lab::run(&words, &[]);
-        pageout_lab::before_the_end();
-        code
-    })
-}
-
-/// Says how the program is started, for what runs in processes of its own.
-#[pyfunction]
-pub(crate) fn set_program(words: Vec<OsString>) {
-    pageout_lab::api::set_program(words);
+    py.detach(|| pageout_lab::run(&words, &[], Program::started_by(program)))
 }

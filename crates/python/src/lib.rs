@@ -21,6 +21,5 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<trace::Trace>()?;
     module.add_function(wrap_pyfunction!(ask::ask, module)?)?;
     module.add_function(wrap_pyfunction!(ask::main, module)?)?;
-    module.add_function(wrap_pyfunction!(ask::set_program, module)?)?;
     module.add_function(wrap_pyfunction!(policy::bring, module)?)
 }

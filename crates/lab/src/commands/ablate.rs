@@ -19,10 +19,8 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
-use crate::print::remarks;
 use crate::print::summary::percentages;
+use crate::print::{Layout, Terminal};
 use crate::report::{Picture, check_name};
 use args::AblateArgs;
 
@@ -79,8 +77,8 @@ fn to_text(args: &AblateArgs, found: &Answer, layout: Layout) -> String {
         args.scenario.display(),
         scenario.kernel.name()
     );
-    text += &remarks::warning(layout, &found.extent);
-    text += &remarks::caveats(layout, &found.caveats());
+    text += &layout.warning(&found.extent);
+    text += &layout.caveats(&found.caveats());
     text += &percentages(&scenario.percentages());
     text += &untouched(scenario);
     for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
@@ -100,7 +98,7 @@ fn to_text(args: &AblateArgs, found: &Answer, layout: Layout) -> String {
     let failed = rows.iter().filter(|row| !row.runs.failures.is_empty());
     text += &layout.failed(failed.map(|row| format!("{}: {}", row.turn, row.runs.failures[0])));
     text.push('\n');
-    text += &remarks::notes(layout, &base.results[0].notes);
+    text += &layout.notes(&base.results[0].notes);
     text + &effect::legend(found.extent.seeds, true)
 }
 

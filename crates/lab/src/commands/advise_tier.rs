@@ -11,8 +11,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
+use crate::print::{Layout, Terminal};
 use crate::report::{Picture, check_name};
 use args::AdviseTierArgs;
 

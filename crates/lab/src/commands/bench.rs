@@ -11,7 +11,7 @@ use args::BenchArgs;
 /// Measures.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(args: &BenchArgs, cx: &Context) -> Outcome {
-    if args.reader { linux::read() } else { linux::measure(args, cx) }
+    if args.reader { linux::read(cx) } else { linux::measure(args, cx) }
 }
 
 /// There is nothing to measure where there is no Linux.
@@ -31,17 +31,15 @@ mod linux {
 
     use super::args::BenchArgs;
     use super::told;
-    use crate::baselines;
     use crate::commands::trace::{read_options, read_table, remark_interpretation};
     use crate::context::Context;
     use crate::failure::Outcome;
-    use crate::print::progress::Terminal;
-    use crate::program;
+    use crate::print::Terminal;
     use crate::signals;
 
     /// Measures, from the options to the table.
     pub(super) fn measure(args: &BenchArgs, cx: &Context) -> Outcome {
-        let mut ask = asked(args)?;
+        let mut ask = asked(args, cx)?;
         ask.check_readers()?;
         if let Some(trace) = ask.trace()?.filter(|path| path.exists()) {
             let options = read_options(&args.reading)?;
@@ -61,8 +59,8 @@ mod linux {
         }
     }
 
-    fn asked(args: &BenchArgs) -> anyhow::Result<Ask> {
-        let mut reader = program::program().context("this program can't be found")?;
+    fn asked(args: &BenchArgs, cx: &Context) -> anyhow::Result<Ask> {
+        let mut reader = cx.program.words().context("this program can't be found")?;
         reader.extend(["bench", "--reader"].map(Into::into));
         Ok(Ask {
             file: args.file.clone(),
@@ -81,18 +79,18 @@ mod linux {
             buffered: args.buffered,
             equal_memory: args.equal_memory,
             seed: args.seed,
-            baselines: baselines::all().to_vec(),
+            baselines: cx.baselines.clone(),
             reader,
             ..Ask::default()
         })
     }
 
     /// Is the process of one that reads.
-    pub(super) fn read() -> Outcome {
+    pub(super) fn read(cx: &Context) -> Outcome {
         // Whoever has started this may be killed.
         let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
         let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
-        let served = live_bench::serve(&mut input, &mut output, baselines::all());
+        let served = live_bench::serve(&mut input, &mut output, &cx.baselines);
         Ok(served.map_err(anyhow::Error::from)?)
     }
 }

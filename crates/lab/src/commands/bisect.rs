@@ -10,9 +10,7 @@ use pageout_study::result::effect;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
-use crate::print::{figures, remarks};
+use crate::print::{Layout, Terminal, figures};
 use crate::report::{Picture, check_name};
 use args::BisectArgs;
 
@@ -104,7 +102,7 @@ fn change_text(found: &Answer) -> Option<String> {
 
 fn to_text(args: &BisectArgs, found: &Answer, layout: Layout) -> String {
     let mut text = format!("{}\n", heading(args, found));
-    text += &remarks::warning(layout, &found.extent);
+    text += &layout.warning(&found.extent);
     if let Some(change) = change_text(found) {
         let _ = writeln!(text, "{change}");
     }

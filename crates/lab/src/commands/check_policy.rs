@@ -12,7 +12,6 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::own;
 use args::CheckPolicyArgs;
 
 /// Which policy is checked.
@@ -42,12 +41,12 @@ impl Answered for Answer {
 }
 
 /// Checks a policy. Errors: there is none of this name, or it may not run.
-pub(crate) fn ask(ask: &Ask, _: &dyn Watcher) -> Result<Answer, Failure> {
+pub(crate) fn ask(ask: &Ask, cx: &Context, _: &dyn Watcher) -> Result<Answer, Failure> {
     let name = ask.policy.as_str();
     let listed = match Listed::by_name(name) {
         Some(listed) => listed,
         None if pageout_policy::is_file(name) || Path::new(name).is_file() => {
-            own::named_library(name).map_err(anyhow::Error::msg)?
+            cx.own.named_library(name).map_err(anyhow::Error::msg)?
         }
         None => return Err(Failure::Input(unknown(name))),
     };
@@ -64,10 +63,10 @@ pub(crate) fn ask(ask: &Ask, _: &dyn Watcher) -> Result<Answer, Failure> {
 /// Checks a policy, and says what it does wrong.
 pub(crate) fn run(args: &CheckPolicyArgs, cx: &Context) -> Outcome {
     if !cx.output.is_of_a_call() {
-        own::guard(&cx.output);
+        cx.own.guard(&cx.output);
     }
     let name = args.policy.as_str();
-    let mut answer = ask(&Ask { policy: name.to_string() }, &())?;
+    let mut answer = ask(&Ask { policy: name.to_string() }, cx, &())?;
     if let Some(failure) = answer.failure() {
         let so_far = json!({ "policy": name, "policy_hash": answer.policy_hash, "keeps_contract": false });
         return cx.output.no_result(failure.into(), so_far);

@@ -68,7 +68,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the words of a command line, of which the first is the program's name.
+    /// Parses the words of a command line, of which the first is the program's name.
     pub(crate) fn parse_with_matches(words: &[OsString]) -> clap::error::Result<(Cli, ArgMatches)> {
         let matches = Cli::command().try_get_matches_from(words)?;
         Ok((Cli::from_arg_matches(&matches)?, matches))

@@ -17,11 +17,9 @@ use serde_json::Value;
 use crate::commands::expectations::{outcome, to_text as expected_text};
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
 use crate::print::summary::TRUNCATED;
 use crate::print::summary::percentages;
-use crate::print::{figures, remarks};
+use crate::print::{Layout, Terminal, figures};
 use crate::report::{Picture, check_name};
 use args::CompareArgs;
 
@@ -86,7 +84,7 @@ fn text(answer: &Answer, layout: Layout) -> String {
         1 => writeln!(text, ", {seeds}"),
         n => writeln!(text, ", mean ± standard deviation of {n} runs, {seeds}"),
     };
-    let _ = writeln!(text, "{}", remarks::warning(layout, extent));
+    let _ = writeln!(text, "{}", layout.warning(extent));
     let mut shares: Vec<Percentage> = Vec::new();
     for share in columns.iter().flat_map(|column| column.variant.scenario.percentages()) {
         if !shares.contains(&share) {
@@ -97,7 +95,7 @@ fn text(answer: &Answer, layout: Layout) -> String {
         text += &percentages(&shares);
         text.push('\n');
     }
-    let says = remarks::caveats(layout, &answer.caveats());
+    let says = layout.caveats(&answer.caveats());
     if !says.is_empty() {
         let _ = writeln!(text, "{says}");
     }
@@ -124,7 +122,7 @@ fn text(answer: &Answer, layout: Layout) -> String {
     let noted = columns.iter().filter_map(|column| {
         Some((column.variant.label.as_str(), column.runs.results.first()?.notes.as_slice()))
     });
-    let noted = remarks::notes(layout, &notes::of_several(noted));
+    let noted = layout.notes(&notes::of_several(noted));
     if !noted.is_empty() {
         let _ = write!(text, "\n{noted}");
     }

@@ -9,7 +9,7 @@ use pageout_study::{Error, figures};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::Terminal;
+use crate::print::Terminal;
 use crate::signals;
 use args::CoverletterArgs;
 

@@ -16,10 +16,8 @@ use serde_json::Value;
 use crate::commands::ablate::untouched;
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
-use crate::print::remarks;
 use crate::print::summary::percentages;
+use crate::print::{Layout, Terminal};
 use args::CrossoverArgs;
 
 /// Runs all combinations and prints how they compare with both corners; all that at every point of a grid, if one is asked for.
@@ -77,8 +75,8 @@ impl Report<'_> {
             ask.scenario.display(),
             scenario.kernel.name()
         );
-        text += &remarks::warning(self.layout, extent);
-        text += &remarks::caveats(self.layout, &caveats::of_rules(&crossover.sides().collect::<Vec<_>>()));
+        text += &self.layout.warning(extent);
+        text += &self.layout.caveats(&caveats::of_rules(&crossover.sides().collect::<Vec<_>>()));
         text += &percentages(&scenario.percentages());
         text += &untouched(scenario);
         for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {
@@ -103,7 +101,7 @@ impl Report<'_> {
             .failed(failed.map(|(cell, runs)| format!("{}: {}", names(*cell).join(", "), runs.failures[0])));
         text.push('\n');
         let noted = crossover.cells.iter().find_map(|(_, runs)| runs.results.first());
-        text += &noted.map_or(String::new(), |run| remarks::notes(self.layout, &run.notes));
+        text += &noted.map_or(String::new(), |run| self.layout.notes(&run.notes));
         text + &effect::legend(extent.seeds, false)
     }
 }

@@ -3,7 +3,7 @@
 use pageout_study::result::expectations::Checked;
 
 use crate::failure::{Failure, Outcome};
-use crate::print::layout::Layout;
+use crate::print::Layout;
 
 /// A line for each expectation, and for those that failed why they should not have.
 pub(crate) fn to_text(checked: &[Checked], layout: Layout) -> String {

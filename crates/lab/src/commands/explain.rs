@@ -13,8 +13,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
+use crate::print::{Layout, Terminal};
 use args::ExplainArgs;
 
 /// Runs the scenario as often as the question needs, and prints the stories.

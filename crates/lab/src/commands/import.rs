@@ -11,9 +11,8 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::figures;
-use crate::print::progress::Terminal;
 use crate::print::unfinished::Unfinished;
+use crate::print::{Terminal, figures};
 use args::{ImportArgs, ImportFormat};
 
 /// Reads the file line by line, and writes what it accesses.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::layout::Layout;
+use crate::print::Layout;
 use args::KeysArgs;
 
 /// Prints the keys asked for.

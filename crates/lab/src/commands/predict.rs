@@ -14,9 +14,8 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::layout::Layout;
-use crate::print::progress::{Terminal, name_of};
-use crate::print::remarks;
+use crate::print::progress::name_of;
+use crate::print::{Layout, Terminal};
 use args::PredictArgs;
 
 /// The program that predicts: another one may have other rules.
@@ -116,7 +115,7 @@ fn text(answer: &Answer, directory: Option<&Path>, written: &[String], layout: L
         .columns
         .iter()
         .filter_map(|column| Some((column.variant.label.as_str(), column.results.first()?.notes.as_slice())));
-    let noted = remarks::notes(layout, &notes::of_several(noted));
+    let noted = layout.notes(&notes::of_several(noted));
     if !noted.is_empty() {
         let _ = write!(text, "\n## To know of these figures\n\n{noted}");
     }

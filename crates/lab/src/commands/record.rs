@@ -28,8 +28,7 @@ mod linux {
     use serde_json::json;
 
     use super::*;
-    use crate::print::layout::Layout;
-    use crate::print::{figures, progress};
+    use crate::print::{Layout, figures, progress};
     use crate::signals;
 
     pub(super) fn record(args: &RecordArgs, cx: &Context) -> Outcome {

@@ -22,10 +22,7 @@ use serde_json::Value;
 use crate::commands::trace::read_table;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::own;
-use crate::print::figures;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
+use crate::print::{Layout, Terminal, figures};
 use crate::report::{Page, Picture, check_name};
 use args::{ChannelArg, ReplayArgs, SwapArg};
 
@@ -39,7 +36,7 @@ pub(crate) fn run(args: &ReplayArgs, cx: &Context) -> Outcome {
         }
     }
     let ask = asked(args)?;
-    own::policies(ask.policies())?;
+    cx.own.policies(ask.policies())?;
     let terminal = Terminal::new(&cx.output);
     let answer = match replay::ask(&ask, &terminal) {
         Err(error @ Error::Interrupted(_)) => {

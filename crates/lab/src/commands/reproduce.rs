@@ -18,9 +18,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
-use crate::print::remarks;
+use crate::print::{Layout, Terminal};
 use crate::report::{Picture, check_name};
 use args::ReproduceArgs;
 
@@ -90,7 +88,7 @@ fn list(cx: &Context) -> Outcome {
 fn text(answer: &Answer, layout: Layout) -> String {
     let mut text = layout.wrap(&answer.chapter.title, "");
     _ = writeln!(text, "{}; {}", answer.chapter.source, answer.extent.seeds_from(answer.seed));
-    text += &remarks::warning(layout, &answer.extent);
+    text += &layout.warning(&answer.extent);
     if let Some(says) = not_run(answer) {
         text += &layout.wrap(&says, "");
     }
@@ -115,7 +113,7 @@ fn text(answer: &Answer, layout: Layout) -> String {
             Some((reproduced.experiment.name.as_str(), result.notes.as_slice()))
         })
         .collect();
-    let noted = remarks::notes(layout, &notes::of_several(notes.into_iter()));
+    let noted = layout.notes(&notes::of_several(notes.into_iter()));
     if noted.is_empty() { text } else { format!("{text}\n{noted}") }
 }
 

@@ -23,12 +23,10 @@ use crate::commands::trace::remark_interpretation;
 use crate::commands::vmscan_report::Listener;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::layout::Layout;
-use crate::print::output::Output;
-use crate::print::progress::{Terminal, name_of};
+use crate::print::progress::name_of;
 use crate::print::summary::summary;
 use crate::print::timeline::Timeline;
-use crate::print::{outputs, remarks};
+use crate::print::{Layout, Output, Terminal, outputs};
 use crate::report::{Picture, check_name};
 use crate::tracing::Tracing;
 use args::RunArgs;
@@ -55,7 +53,7 @@ pub(crate) fn run(args: &RunArgs, cx: &Context) -> Outcome {
                 .output
                 .print_json(&json!({ "scenario": args.scenario.to_string_lossy(), "notes": notes }));
         }
-        let told = remarks::notes(cx.layout(), &notes);
+        let told = cx.layout().notes(&notes);
         return cx.output.print_text(&format!("{}: nothing wrong with it\n{told}", args.scenario.display()));
     }
     scenario = args.variant.of(&source, &args.options, scenario, &[], &terminal)?;

@@ -4,6 +4,7 @@ pub(crate) mod args; // what can be asked
 mod guarded; // cells of own policies, in processes of their own
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pageout_study::Watcher;
 use pageout_study::sweep::{self, Answer, Cell, Counted, Own, Plan, Ran, Row, Status, Sweep, Task};
@@ -13,12 +14,10 @@ pub(crate) use pageout_study::sweep::Ask;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::own;
-use crate::print::figures;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
+use crate::print::{Layout, Terminal, figures};
 use crate::signals;
 use args::SweepArgs;
+use guarded::{AtWork, Work};
 
 /// Which program runs a cell: another may have other rules.
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("PAGEOUT_COMMIT"));
@@ -45,7 +44,7 @@ pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
         policy_memory: args.policy_memory,
         ..Ask::default()
     };
-    let answer = self::ask(&ask, &Terminal::new(&cx.output))?;
+    let answer = self::ask(&ask, cx, &Terminal::new(&cx.output))?;
     match cx.output.is_data() {
         true => cx.output.print_json(&answer)?,
         false => cx.output.print_text(&text(&answer, cx.layout()))?,
@@ -54,29 +53,31 @@ pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
 }
 
 /// Does the task of a sweep, with cells of own policies in processes of their own.
-pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Failure> {
-    own::start_from(ask.plan.parent().unwrap_or(Path::new("")));
+pub(crate) fn ask(ask: &Ask, cx: &Context, watcher: &dyn Watcher) -> Result<Answer, Failure> {
+    cx.own.start_from(ask.plan.parent().unwrap_or(Path::new("")));
     let ask = &Ask { build: BUILD.to_string(), ..ask.clone() };
     let elsewhere: &sweep::Elsewhere =
-        &|plan, cells, jobs, take| guarded::cells(ask, plan, watcher, cells, jobs, take);
-    let own = Own::Elsewhere { are_there: own::are_there(), run: elsewhere };
+        &|plan, cells, jobs, take| guarded::cells(Work { cx, ask, plan, watcher }, cells, jobs, take);
+    let own = Own::Elsewhere { are_there: cx.own.are_there(), run: elsewhere };
     match sweep::ask(ask, own, watcher) {
-        Err(error) if error.is_input() => Ok(own::policies(Err(error))?),
+        Err(error) if error.is_input() => Ok(cx.own.policies(Err(error))?),
         answer => Ok(answer?),
     }
 }
 
 /// Runs the cells that are asked for by their keys, for another process.
 fn own_cells(args: &SweepArgs, path: &Path, cx: &Context) -> Outcome {
-    own::start_from(path.parent().unwrap_or(Path::new("")));
-    let plan = own::policies(Plan::read(path, BUILD))?;
-    let keys = guarded::keys(args.policy_time, args.policy_memory, cx)?;
+    cx.own.start_from(path.parent().unwrap_or(Path::new("")));
+    let plan = cx.own.policies(Plan::read(path, BUILD))?;
+    let at_work = Arc::new(AtWork::default());
+    let keys = guarded::keys(args.policy_time, args.policy_memory, &at_work, &cx.output)?;
     let terminal = Terminal::new(&cx.output);
     let _listening = signals::listen();
     let cells: Vec<&Cell> = plan.cells.iter().filter(|cell| keys.contains(&cell.key)).collect();
-    let own = Own::Alone(&guarded::begin);
+    let begin = |cell: &Cell| at_work.begin(cell);
+    let own = Own::Alone(&begin);
     let sweep = Sweep { plan: &plan, jobs: args.parallel.jobs, own, watcher: &terminal };
-    sweep::cells(sweep, &cells, &mut guarded::rows).map_err(Failure::Output)
+    sweep::cells(sweep, &cells, &mut |rows| at_work.rows(rows)).map_err(Failure::Output)
 }
 
 fn text(answer: &Answer, layout: Layout) -> String {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::progress::Terminal;
+use crate::print::Terminal;
 use crate::report::{Picture, check_name};
 use crate::signals;
 use args::TourArgs;

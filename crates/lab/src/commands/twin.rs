@@ -11,9 +11,7 @@ use pageout_study::twin::{self, Answer, Ask, Figures, Played, value};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::figures;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
+use crate::print::{Layout, Terminal, figures};
 use crate::report::{Picture, check_name};
 use args::TwinArgs;
 

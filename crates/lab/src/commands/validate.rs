@@ -9,7 +9,7 @@ use pageout_truth::validate::{self, Ask, Compared};
 use crate::commands::explain;
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::progress::Terminal;
+use crate::print::Terminal;
 use args::ValidateArgs;
 
 /// Compares the recorded runs in a directory with simulated ones; fails if any falls short or can't be played.

@@ -12,9 +12,7 @@ use pageout_study::vmscan_report::{self, Ask, Reading};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
-use crate::print::{figures, output};
+use crate::print::{Layout, Terminal, figures, output};
 use crate::report::{Picture, check_name};
 use args::{ReportLayout, VmscanReportArgs};
 pub(super) use live::{Heard, Listener};

@@ -7,7 +7,7 @@ use pageout_study::working_set::{self, Ask};
 
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::progress::Terminal;
+use crate::print::Terminal;
 use args::WorkingSetArgs;
 use report::Report;
 

@@ -5,8 +5,7 @@ use pageout_sim::scenario::Scenario;
 use pageout_study::result::access::AccessResult;
 use pageout_study::result::run_result::{Latency, RunResult};
 
-use crate::print::figures;
-use crate::print::layout::Layout;
+use crate::print::{Layout, figures};
 
 /// Tasks and groups in the table.
 const TOLD_MAX: usize = 8;

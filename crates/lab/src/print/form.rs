@@ -1,4 +1,4 @@
-//! The form that a result is printed in, and the options of the command line that choose it, whatever the command is.
+//! The form of a result, and the options of the command line that choose it. Every command has the same ones.
 //!
 //! ```text
 //!   the command ─▶ text with tables ─▶ table, plain, markdown  ┐
@@ -79,7 +79,7 @@ impl clap::ValueEnum for Form {
     }
 }
 
-/// What the command line asks of the result.
+/// The options of a result.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pub(super) form: Form,
@@ -89,10 +89,10 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The options of whatever command there is, before it begins. Errors: they name no form, or a file that the result must not replace.
+    /// Reads the options of a command before it begins. Errors: they name no form, or the result would replace an input.
     pub(super) fn of(matches: &ArgMatches) -> anyhow::Result<Asked> {
         let command = innermost(matches);
-        // Commands that print no result have none of these.
+        // Commands without a result have none of these.
         let is_given = |name: &str| command.try_contains_id(name).unwrap_or(false);
         if !["format", "out", "json", "figure"].into_iter().any(is_given) {
             return Ok(Asked::default());
@@ -123,7 +123,7 @@ impl Asked {
         Ok(Asked { form, file, ..Asked::by_a_caller(matches) })
     }
 
-    /// The options that count in a call: it has no file, and its form is JSON.
+    /// Reads the options that apply to a call from a program, which always receives JSON and never a file.
     pub(super) fn by_a_caller(matches: &ArgMatches) -> Asked {
         let command = innermost(matches);
         let figures = command.try_get_many::<String>("figure").ok().flatten();
@@ -132,7 +132,7 @@ impl Asked {
     }
 }
 
-/// The options of the command itself.
+/// The options of the innermost subcommand.
 fn innermost(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, more)| innermost(more))
 }
@@ -141,9 +141,9 @@ fn is_set(command: &ArgMatches, name: &str) -> bool {
     command.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or(false)
 }
 
-/// Refuses a file of --out that may be read, or can't be written.
+/// Rejects a file of --out that the command may read, or that is a directory.
 fn check_file(path: &Path) -> anyhow::Result<()> {
-    // Whatever is named beside it may be read.
+    // The command may read each file that is named next to it.
     let inputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).filter(|input| *input != path).collect();
     outputs::check(&[("--out", path)], &inputs)?;

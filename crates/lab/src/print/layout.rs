@@ -1,4 +1,4 @@
-//! How a text is laid out for whom reads it: the form of its tables, and the characters of a line.
+//! The layout of texts: the form of tables, and the width of lines.
 
 use super::form::Form;
 
@@ -8,11 +8,11 @@ const LINE: usize = 100;
 /// Characters a line of words has at least, however narrow the terminal says it is.
 const LINE_MIN: usize = 40;
 
-/// The form and the width of a text. By default it is a table as wide as it likes.
+/// The form and the width of a text. The default is plain tables of any width.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Layout {
     pub(crate) form: Form,
-    /// Columns of the terminal. None: no line is too long.
+    /// Columns of the terminal; none if lines may have any length.
     pub(crate) columns: Option<usize>,
 }
 

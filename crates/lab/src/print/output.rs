@@ -1,5 +1,5 @@
-//! Where the result and the remarks of a command go, and in which form. A result is printed whole or not at all. A reader that has gone is told apart from a disk
-//! that is full.
+//! Prints the result and the remarks of a command, in the form that was asked for. A result is printed whole or not at all. A reader that has gone is told apart
+//! from a disk that is full.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,50 +20,42 @@ use crate::signals;
 use pageout_study::json::FORMAT_VERSION;
 use pageout_study::scenario::nearest::nearest;
 
-/// How a command prints its result, and to whom.
+/// The form and the target of a result.
 #[derive(Debug)]
 pub(crate) struct Output {
     layout: Layout,
-    /// The figures that are asked for, by name; all if there are none.
+    /// Names of the figures to print; empty for all.
     figures: Vec<String>,
-    /// No progress is shown.
+    /// Progress is hidden.
     pub(super) is_quiet: bool,
     to: To,
 }
 
-/// To whom.
+/// The target of a result.
 #[derive(Debug)]
 enum To {
     Stdout,
-    /// What is to be in the file of --out when the command has ended.
+    /// The file of --out, and its content so far. The file is written when the command has ended.
     File(PathBuf, Mutex<Vec<u8>>),
-    Caller(Caller),
+    /// A program that calls the command. It receives result and remarks, and sets the flag to end the command.
+    Caller(Mutex<Kept>, Arc<AtomicBool>),
 }
 
-/// A program that calls a command: result, remarks and the end of the command are its own, and not this process's.
-#[derive(Debug)]
-struct Caller {
-    kept: Mutex<Kept>,
-    stop: Arc<AtomicBool>,
-}
-
-/// What a command has handed back to a caller.
+/// What a caller receives.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    /// What it would print with `--json`.
+    /// The output of `--json`.
     pub(crate) result: Option<String>,
-    /// What it would remark on standard error.
+    /// The lines of standard error.
     pub(crate) remarks: Vec<String>,
 }
 
-impl Caller {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Default for Output {
-    /// Text for standard output.
+    /// Prints text to standard output.
     fn default() -> Output {
         Output::new(Asked::default(), To::Stdout)
     }
@@ -71,54 +63,53 @@ impl Default for Output {
 
 impl Output {
     fn new(asked: Asked, to: To) -> Output {
-        // Nothing but a terminal says how wide a result may be.
+        // Only a table on standard output has to fit a terminal.
         let is_free = asked.form != Form::Table || !matches!(to, To::Stdout);
         let columns = if is_free { None } else { columns() };
         let Asked { form, figures, is_quiet, .. } = asked;
         Output { layout: Layout { form, columns }, figures, is_quiet, to }
     }
 
-    /// What a command line asks for. Errors: it names no form, or a file that the result must not replace.
+    /// Reads the options of a command line. Errors: --out or --format can't be used as given.
     pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Output> {
         let mut asked = Asked::of(matches)?;
         let to = asked.file.take().map_or(To::Stdout, |path| To::File(path, Mutex::default()));
         Ok(Output::new(asked, to))
     }
 
-    /// For a caller, who sets `stop` when the command is to end.
+    /// Keeps result and remarks for a caller, which sets `stop` to end the command.
     pub(crate) fn of_a_call(matches: &ArgMatches, stop: &Arc<AtomicBool>) -> Output {
-        let caller = Caller { kept: Mutex::default(), stop: Arc::clone(stop) };
-        Output::new(Asked::by_a_caller(matches), To::Caller(caller))
+        Output::new(Asked::by_a_caller(matches), To::Caller(Mutex::default(), Arc::clone(stop)))
     }
 
-    /// The flag by which a caller ends the command.
+    /// The flag that a caller sets to end the command.
     pub(super) fn stop(&self) -> Option<&AtomicBool> {
         match &self.to {
-            To::Caller(caller) => Some(&caller.stop),
+            To::Caller(_, stop) => Some(stop),
             _ => None,
         }
     }
 
-    /// Whether a program calls the command.
+    /// Whether another program calls the command.
     pub(crate) fn is_of_a_call(&self) -> bool {
         self.stop().is_some()
     }
 
-    /// The signal that has asked what is under way to end, or that by which a caller says so.
+    /// The signal that asks the command to end; SIGINT if the flag of a caller does.
     #[cfg(target_os = "linux")]
     pub(crate) fn to_end(&self) -> Option<i32> {
         signals::came().or(self.stop().is_some_and(|stop| stop.load(Relaxed)).then_some(2))
     }
 
-    /// Takes what was kept for a caller.
+    /// Returns what was kept for a caller.
     pub(crate) fn take_kept(&self) -> Kept {
         match &self.to {
-            To::Caller(caller) => std::mem::take(&mut *caller.kept()),
+            To::Caller(kept, _) => std::mem::take(&mut *lock(kept)),
             _ => Kept::default(),
         }
     }
 
-    /// How a text is laid out.
+    /// The layout of texts.
     pub(crate) fn layout(&self) -> Layout {
         self.layout
     }
@@ -143,7 +134,7 @@ impl Output {
         }
     }
 
-    /// Prints the bytes of a text that quotes nothing, as help does, which may have colours; or of what is no text.
+    /// Prints bytes unchanged: those of a text without quoted input, which may contain colours, or of a binary file.
     pub(crate) fn write(&self, bytes: &[u8]) -> Outcome {
         match &self.to {
             To::Stdout => {
@@ -151,10 +142,8 @@ impl Output {
                 let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
                 return written.map_err(Failure::writing);
             }
-            To::File(_, kept) => {
-                kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-            }
-            To::Caller(caller) => caller.kept().result = Some(String::from_utf8_lossy(bytes).into_owned()),
+            To::File(_, kept) => lock(kept).extend_from_slice(bytes),
+            To::Caller(kept, _) => lock(kept).result = Some(String::from_utf8_lossy(bytes).into_owned()),
         }
         Ok(())
     }
@@ -212,7 +201,7 @@ impl Output {
     pub(crate) fn remark(&self, text: &str) {
         let text = visible::lines(text);
         match &self.to {
-            To::Caller(caller) => caller.kept().remarks.push(text.trim().to_string()),
+            To::Caller(kept, _) => lock(kept).remarks.push(text.trim().to_string()),
             _ => _ = writeln!(io::stderr().lock(), "{text}"),
         }
     }
@@ -220,7 +209,7 @@ impl Output {
     /// Writes the file, if there is to be one and there is a result; a file of that name is replaced.
     pub(crate) fn finish(&self) -> Outcome {
         let To::File(path, kept) = &self.to else { return Ok(()) };
-        let bytes = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+        let bytes = std::mem::take(&mut *lock(kept));
         if bytes.is_empty() {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pageout_study::{Estimate, Stage, Watcher};
 
 use super::output::Output;
-use super::{figures, remarks, visible};
+use super::{figures, visible};
 use crate::signals::{self, Listening};
 
 /// When a command that prints lines prints the first one of a stage,
@@ -171,7 +171,7 @@ impl Watcher for Terminal<'_> {
         if !self.output.is_quiet
             && let Some(estimate) = make()
         {
-            self.output.remark(&remarks::estimate(self.output.layout(), &estimate));
+            self.output.remark(&self.output.layout().estimate(&estimate));
         }
     }
 

@@ -9,19 +9,36 @@ use pageout_study::scenario::grid::Point;
 use super::figures;
 use super::layout::Layout;
 
-/// What a reader has to know before the figures of an interrupted command; no line where all was run.
-pub(crate) fn warning(layout: Layout, extent: &Extent) -> String {
-    extent.warning().map_or(String::new(), |says| layout.wrap(&says, ""))
-}
+impl Layout {
+    /// What a reader has to know before the figures of an interrupted command; no line where all was run.
+    pub(crate) fn warning(self, extent: &Extent) -> String {
+        extent.warning().map_or(String::new(), |says| self.wrap(&says, ""))
+    }
 
-/// Caveats, a paragraph each.
-pub(crate) fn caveats(layout: Layout, caveats: &[String]) -> String {
-    caveats.iter().map(|says| layout.wrap(says, "")).collect()
-}
+    /// Caveats, a paragraph each.
+    pub(crate) fn caveats(self, caveats: &[String]) -> String {
+        caveats.iter().map(|says| self.wrap(says, "")).collect()
+    }
 
-/// Notes, a paragraph each.
-pub(crate) fn notes(layout: Layout, notes: &[Note]) -> String {
-    notes.iter().map(|note| layout.wrap(&format!("Note: {}", note.text), "")).collect()
+    /// Notes, a paragraph each.
+    pub(crate) fn notes(self, notes: &[Note]) -> String {
+        notes.iter().map(|note| self.wrap(&format!("Note: {}", note.text), "")).collect()
+    }
+
+    /// Estimated miss ratios as a table, policies by sizes.
+    pub(crate) fn estimate(self, of: &Estimate) -> String {
+        let heading = std::iter::once("miss ratio".to_string()).chain(of.policies.iter().cloned()).collect();
+        let row = |(at, size): (usize, &u32)| {
+            let cells = of.miss_ratios.iter().map(|row| match row[at] {
+                Some([ratio, least, most]) => estimated(ratio, least, most),
+                None => "failed".to_string(),
+            });
+            std::iter::once(figures::bytes(u64::from(*size) * 4096)).chain(cells).collect()
+        };
+        let rows: Vec<Vec<String>> =
+            std::iter::once(heading).chain(of.sizes.iter().enumerate().map(row)).collect();
+        format!("{}\n\n{}", sampled(of.rate, of.pages), self.table(&rows, 1))
+    }
 }
 
 /// The basis of estimates: samples at a rate, the smallest of which has so many pages.
@@ -36,21 +53,6 @@ pub(crate) fn sampled(rate: f64, pages: u32) -> String {
 /// An estimated miss ratio with half of its spread.
 pub(crate) fn estimated(ratio: f64, least: f64, most: f64) -> String {
     format!("~{ratio:.4} ±{:.4}", (most - least) / 2.0)
-}
-
-/// Estimated miss ratios as a table, policies by sizes.
-pub(crate) fn estimate(layout: Layout, of: &Estimate) -> String {
-    let heading = std::iter::once("miss ratio".to_string()).chain(of.policies.iter().cloned()).collect();
-    let row = |(at, size): (usize, &u32)| {
-        let cells = of.miss_ratios.iter().map(|row| match row[at] {
-            Some([ratio, least, most]) => estimated(ratio, least, most),
-            None => "failed".to_string(),
-        });
-        std::iter::once(figures::bytes(u64::from(*size) * 4096)).chain(cells).collect()
-    };
-    let rows: Vec<Vec<String>> =
-        std::iter::once(heading).chain(of.sizes.iter().enumerate().map(row)).collect();
-    format!("{}\n\n{}", sampled(of.rate, of.pages), layout.table(&rows, 1))
 }
 
 /// Points of a grid by number.

@@ -16,8 +16,7 @@ use pageout_study::result::run_result::{
 use pageout_study::result::user_policies::OwnPolicyResult;
 use pageout_study::result::writeback::WritebackResult;
 
-use crate::print::layout::Layout;
-use crate::print::{access, figures, remarks};
+use crate::print::{Layout, access, figures};
 
 /// Sizes in `memory.stat`, in bytes, that say what the memory is full of.
 const SIZES: &[&str] =
@@ -116,7 +115,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult, layout: Layout) -
     }
     if !result.notes.is_empty() {
         text.push('\n');
-        text += &remarks::notes(layout, &result.notes);
+        text += &layout.notes(&result.notes);
     }
     if !scenario.look_at.is_empty() {
         text.push('\n');

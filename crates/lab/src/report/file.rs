@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use super::Page;
 use super::svg::svg;
 use crate::failure::{Failure, Outcome, unwritten};
-use crate::print::output::Output;
+use crate::print::Output;
 use crate::print::unfinished::Unfinished;
 
 /// Whether a page has curves or bars that make a picture for a paper.

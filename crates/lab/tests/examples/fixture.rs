@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pageout_lab::api;
-
 use super::{call, manifest};
 
 /// A scenario with all that examples set, and the file `data.db`.
@@ -170,7 +168,6 @@ pub(crate) fn make(root: &Path) {
     }
     fs::create_dir_all(root.join("bin")).unwrap();
     std::os::unix::fs::symlink(super::binary(), root.join("bin/pageout")).unwrap();
-    api::set_program(vec![super::binary().into()]);
     let called = call(root, &["sweep", "plan.toml", "--into", "made/results"], None);
     assert!(called.failure.is_none(), "{:?}", called.failure);
 }

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use extract::{Found, Line};
+use pageout_lab::Program;
 use pageout_lab::api::{self, Called};
 
 /// An example is ended after so long.
@@ -62,7 +63,7 @@ fn call(folder: &Path, words: &[&str], limit: Option<Duration>) -> Called {
                 stop.store(true, Relaxed);
             });
         }
-        let called = api::call(&words, &stop);
+        let called = api::call(&words, Program::started_by(vec![binary().into()]), &stop);
         drop(done);
         called
     })

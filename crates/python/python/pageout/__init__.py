@@ -10,7 +10,6 @@ and DuckDB take as they are.
 """
 
 import os as _os
-import sys as _sys
 
 from . import _asks, _native
 from ._asks import ablate, advise_tier, bisect, compare, crossover
@@ -23,8 +22,6 @@ __all__ = [
     "BulkPolicy", "Error", "Policy", "Result", "__version__", "ablate", "advise_tier", "bisect", "check_policy", "collect", "compare", "crossover",
     "explain", "replay", "run", "sweep", "trace", "twin", "validate",
 ]
-
-_native.set_program([_sys.executable, "-m", "pageout"])
 
 
 class _File:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import warnings
 
 from . import _native
@@ -42,7 +43,7 @@ def ask(name, fields, allow_plugins=False, fallback=False, call_limit=None):
     """Asks the study of this name. A field that is ``None`` has its default."""
     fields = {key: _plain(value) for key, value in fields.items() if value is not None}
     own = {"allow_plugins": allow_plugins, "fallback": fallback, "call_limit": call_limit}
-    text, table, remarks, failure = _native.ask(name, json.dumps(fields), json.dumps(own))
+    text, table, remarks, failure = _native.ask(name, json.dumps(fields), json.dumps(own), [sys.executable, "-m", "pageout"])
     for remark in remarks:
         warnings.warn(remark.removeprefix("note: ").removeprefix("warning: "), stacklevel=3)
     result = json.loads(text) if text else None

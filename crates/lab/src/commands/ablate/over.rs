@@ -12,8 +12,7 @@ use pageout_study::scenario::grid;
 
 use super::{below_seams, not_run, refusals, untouched};
 use crate::commands::ablate::args::AblateArgs;
-use crate::print::layout::Layout;
-use crate::print::remarks;
+use crate::print::{Layout, remarks};
 
 /// Figures whose sizes are shown at each point.
 const SIZES: [&str; 3] = ["refaults_anon", "refaults_file", "pages_read"];
@@ -34,8 +33,8 @@ pub(super) fn to_text(args: &AblateArgs, found: &Answer, layout: Layout) -> Stri
         points.len(),
         extent.seeds_from(point.scenario.seed)
     );
-    text += &remarks::warning(layout, extent);
-    text += &remarks::caveats(layout, &found.caveats());
+    text += &layout.warning(extent);
+    text += &layout.caveats(&found.caveats());
     text += &untouched(&point.scenario);
     text += &remarks::points(points.iter().map(|point| &point.point));
     let all = found.turned();

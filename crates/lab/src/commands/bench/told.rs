@@ -5,8 +5,7 @@ use std::fmt::Write;
 use pageout_study::live_bench::{Answer, OURS, ReaderFigures, Round, Spread};
 use serde_json::Value;
 
-use crate::print::figures;
-use crate::print::layout::Layout;
+use crate::print::{Layout, figures};
 
 /// `1.2 (1.1 to 1.4)`.
 fn shown(spread: Spread, show: impl Fn(f64) -> String) -> String {

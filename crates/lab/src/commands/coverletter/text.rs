@@ -9,9 +9,8 @@ use pageout_study::result::effect::capitalised;
 use pageout_study::result::metrics::Unit;
 
 use crate::commands::coverletter::args::CoverletterArgs;
-use crate::print::figures;
 use crate::print::form::Form;
-use crate::print::layout::{self, Layout};
+use crate::print::{Layout, figures, layout};
 
 /// Characters of a line: with those that replies put before it, it still fits a terminal.
 const WIDTH: usize = 72;

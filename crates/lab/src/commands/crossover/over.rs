@@ -31,11 +31,10 @@ impl Report<'_> {
             extent.seeds_from(point.scenario.seed),
             point.scenario.kernel.name()
         );
-        text += &remarks::warning(self.layout, extent);
-        text += &remarks::caveats(
-            self.layout,
-            &caveats::of_rules(&points.iter().flat_map(Crossover::sides).collect::<Vec<_>>()),
-        );
+        text += &self.layout.warning(extent);
+        text += &self
+            .layout
+            .caveats(&caveats::of_rules(&points.iter().flat_map(Crossover::sides).collect::<Vec<_>>()));
         text += &untouched(&point.scenario);
         text += &remarks::points(points.iter().map(|point| &point.point));
         for figure in FIGURES.iter().filter(|figure| self.is_shown(figure)) {

@@ -3,8 +3,7 @@
 use pageout_kerneltext::counters::{Pair, Unit};
 use pageout_study::diff::Answer;
 
-use crate::print::figures;
-use crate::print::layout::Layout;
+use crate::print::{Layout, figures};
 
 /// All that is to be printed.
 pub(super) struct Report<'a> {

@@ -3,7 +3,7 @@
 use pageout_cache::{POLICIES, Parameter, Row};
 use serde_json::{Value, json};
 
-use crate::print::layout::Layout;
+use crate::print::Layout;
 
 /// What all of them are called together, and what their names follow: `policy.s3-fifo`.
 const GROUP: &str = "policy";

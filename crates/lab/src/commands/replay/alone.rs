@@ -12,8 +12,7 @@ use super::{
     OPEN_LOOP, curve, loop_line, machine, open_loop_cells, own_figures, percentages, readahead,
     requests_lines, touched,
 };
-use crate::print::layout::Layout;
-use crate::print::{figures, remarks};
+use crate::print::{Layout, figures};
 
 /// More percentages than these are not told one by one what they come to.
 const PERCENTAGES_TOLD: usize = 12;
@@ -112,7 +111,7 @@ fn rows(answer: &Alone) -> Vec<Vec<String>> {
 pub(super) fn text(answer: &Alone, layout: Layout) -> String {
     let points = &answer.points;
     let mut text = heading(answer);
-    text += &remarks::warning(layout, &answer.extent);
+    text += &layout.warning(&answer.extent);
     text.push('\n');
     text += &layout.table(&rows(answer), 0);
     text += &readahead::below(&answer.below(), answer.window_kb(), layout);
@@ -120,8 +119,7 @@ pub(super) fn text(answer: &Alone, layout: Layout) -> String {
         .iter()
         .filter_map(|point| Some((figures::bytes(point.pages * 4096), point.result()?.notes.as_slice())))
         .collect();
-    let noted =
-        remarks::notes(layout, &notes::of_several(noted.iter().map(|(size, notes)| (size.as_str(), *notes))));
+    let noted = layout.notes(&notes::of_several(noted.iter().map(|(size, notes)| (size.as_str(), *notes))));
     if !noted.is_empty() {
         let _ = write!(text, "\n{noted}");
     }

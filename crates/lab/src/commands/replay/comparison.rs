@@ -12,8 +12,7 @@ use super::{
     OPEN_LOOP, curve, loop_line, machine, open_loop_cells, own_figures, percentages, readahead,
     requests_lines, touched,
 };
-use crate::print::layout::Layout;
-use crate::print::{figures, remarks};
+use crate::print::{Layout, figures, remarks};
 
 /// With more sizes than this, a row is a size.
 const COLUMNS_MAX: usize = 12;

@@ -7,9 +7,8 @@ use pageout_engine::PAGE_SIZE;
 use pageout_study::replay::{Live, Row};
 
 use crate::failure::{Failure, Outcome};
-use crate::print::figures;
-use crate::print::layout::Layout;
 use crate::print::progress::name_of;
+use crate::print::{Layout, figures};
 
 /// Whether both machines have the same counters.
 pub(super) fn verdict(answer: &Live) -> Outcome {

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use pageout_sim::scenario::{Channel, Device};
 use pageout_study::replay::{Ask, Below, Bound};
 
-use crate::print::figures;
-use crate::print::layout::Layout;
+use crate::print::{Layout, figures};
 
 /// The bound at a size.
 pub(super) fn bound(bound: &Bound) -> String {

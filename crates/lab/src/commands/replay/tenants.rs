@@ -8,9 +8,8 @@ use pageout_study::bench::{Policy, Shares};
 use pageout_study::replay::{Sums, Tenants, TenantsCell as Cell, TenantsOfTrace as OfTrace};
 
 use super::{loop_line, machine, percentages, readahead, requests_lines, touched};
-use crate::print::figures;
-use crate::print::layout::Layout;
 use crate::print::progress::name_of;
+use crate::print::{Layout, figures};
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(super) fn text(found: &Tenants, layout: Layout) -> String {

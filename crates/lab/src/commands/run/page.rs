@@ -20,9 +20,8 @@ use pageout_study::scenario::source::Source;
 
 use crate::commands::run::args::RunArgs;
 use crate::commands::vmscan_report::Heard;
-use crate::print::figures;
-use crate::print::layout::Layout;
 use crate::print::summary::{kill_told, summary};
+use crate::print::{Layout, figures};
 use crate::report::{
     Axis, Bar, Bars, Chart, Colour, Heat, Lanes, Line, Page, Part, Shape, Span, Unit, scenario,
 };

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,20 +21,22 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::own;
-use crate::program;
+use crate::print::Output;
 
 /// Between two looks at whether a signal has come, or a cell takes too long.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// The work of the processes.
+#[derive(Clone, Copy)]
+pub(super) struct Work<'a> {
+    pub(super) cx: &'a Context,
+    pub(super) ask: &'a Ask,
+    pub(super) plan: &'a Plan,
+    pub(super) watcher: &'a dyn Watcher,
+}
+
 /// Runs cells of one input in processes of their own, so many at a time. Errors: rows could not be written.
-pub(super) fn cells(
-    ask: &Ask,
-    plan: &Plan,
-    watcher: &dyn Watcher,
-    cells: &[&Cell],
-    jobs: usize,
-    take: Take,
-) -> io::Result<()> {
+pub(super) fn cells(work: Work, cells: &[&Cell], jobs: usize, take: Take) -> io::Result<()> {
     let jobs = jobs.clamp(1, cells.len().max(1));
     let (send, rows) = channel();
     let mut written = Ok(());
@@ -42,7 +44,7 @@ pub(super) fn cells(
         for job in 0..jobs {
             let own: Vec<&Cell> = cells.iter().skip(job).step_by(jobs).copied().collect();
             let send = send.clone();
-            scope.spawn(move || all(ask, plan, watcher, own, &send));
+            scope.spawn(move || all(work, own, &send));
         }
         drop(send);
         for row in rows {
@@ -56,9 +58,10 @@ pub(super) fn cells(
 }
 
 /// Runs cells in one process, and in another one where that has ended before its time.
-fn all(ask: &Ask, plan: &Plan, watcher: &dyn Watcher, mut cells: Vec<&Cell>, send: &Sender<Row>) {
+fn all(work: Work, mut cells: Vec<&Cell>, send: &Sender<Row>) {
+    let Work { plan, watcher, .. } = work;
     while !cells.is_empty() && watcher.stop().is_none() {
-        let ended = process(ask, &cells, watcher, send);
+        let ended = process(work, &cells, send);
         let (done, under_way, why) = match ended {
             Ok(ended) => (ended.done, ended.under_way, ended.why),
             Err(error) => (BTreeSet::new(), None, Some(format!("no process can be started for it: {error}"))),
@@ -89,13 +92,14 @@ struct Ended {
     why: Option<String>,
 }
 
-fn process(ask: &Ask, cells: &[&Cell], watcher: &dyn Watcher, send: &Sender<Row>) -> io::Result<Ended> {
-    let program = program::program()?;
+fn process(work: Work, cells: &[&Cell], send: &Sender<Row>) -> io::Result<Ended> {
+    let Work { cx, ask, watcher, .. } = work;
+    let program = cx.program.words()?;
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).arg("sweep").arg(&ask.plan).args(["--own-cells", "--quiet", "--jobs", "1"]);
     command.args(["--policy-time", &ask.policy_time.to_string()]);
     command.args(["--policy-memory", &ask.policy_memory.to_string()]);
-    command.args(own::arguments());
+    command.args(cx.own.arguments());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = Guard(command.spawn()?);
     let mut keys = child.0.stdin.take().expect("it is piped");
@@ -189,48 +193,62 @@ impl Drop for Guard {
     }
 }
 
-/// When the cell under way began, in the process that runs it.
-static BEGAN: Mutex<Option<Instant>> = Mutex::new(None);
+/// The start of the running cell, in the process that runs it.
+#[derive(Default)]
+pub(super) struct AtWork(Mutex<Option<Instant>>);
 
 /// Begins to be the process of others' cells: with a limit of memory, and one of time for each cell. Returns the keys of the cells.
-pub(super) fn keys(time: TimeSpan, memory: Size, cx: &Context) -> anyhow::Result<BTreeSet<String>> {
+pub(super) fn keys(
+    time: TimeSpan,
+    memory: Size,
+    at_work: &Arc<AtWork>,
+    output: &Arc<Output>,
+) -> anyhow::Result<BTreeSet<String>> {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};
         let limit = Some(memory.0);
         setrlimit(Resource::As, Rlimit { current: limit, maximum: limit })?;
     }
-    let limit = Duration::from_nanos(time.0);
-    let told = time.to_string();
-    let output = Arc::clone(&cx.output);
+    let (at_work, output) = (Arc::clone(at_work), Arc::clone(output));
     thread::spawn(move || {
         own::stay_awake();
         loop {
             thread::sleep(LOOK);
-            let began = *BEGAN.lock().unwrap_or_else(PoisonError::into_inner);
-            if began.is_some_and(|began| began.elapsed() > limit) {
-                let doing = pageout_policy::doing().first().map(|doing| format!("{doing}: "));
-                let whose = doing.unwrap_or_default();
-                output.remark(&format!("error: {whose}the cell took longer than {told} (--policy-time)"));
-                // Whoever does not return may have what is to be done at an exit wait for it.
-                pageout_plugin::end_at_once(own::EXIT_CODE.into());
-            }
+            at_work.end_if_late(time, &output);
         }
     });
     Ok(io::stdin().lines().collect::<Result<_, _>>()?)
 }
 
-/// Tells that a cell begins.
-pub(super) fn begin(cell: &Cell) {
-    *BEGAN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-    tell(&json!({ "begin": cell.key }));
-}
+impl AtWork {
+    fn began(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
-/// Tells what came of cells.
-pub(super) fn rows(rows: Vec<Row>) -> io::Result<()> {
-    *BEGAN.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    rows.into_iter().for_each(|row| tell(&json!({ "row": row })));
-    Ok(())
+    /// Tells that a cell begins.
+    pub(super) fn begin(&self, cell: &Cell) {
+        *self.began() = Some(Instant::now());
+        tell(&json!({ "begin": cell.key }));
+    }
+
+    /// Tells what came of cells.
+    pub(super) fn rows(&self, rows: Vec<Row>) -> io::Result<()> {
+        *self.began() = None;
+        rows.into_iter().for_each(|row| tell(&json!({ "row": row })));
+        Ok(())
+    }
+
+    fn end_if_late(&self, limit: TimeSpan, output: &Output) {
+        let began = *self.began();
+        if began.is_some_and(|began| began.elapsed() > Duration::from_nanos(limit.0)) {
+            let doing = pageout_policy::doing().first().map(|doing| format!("{doing}: "));
+            let whose = doing.unwrap_or_default();
+            output.remark(&format!("error: {whose}the cell took longer than {limit} (--policy-time)"));
+            // Whoever does not return may have what is to be done at an exit wait for it.
+            pageout_plugin::end_at_once(own::EXIT_CODE.into());
+        }
+    }
 }
 
 fn tell(value: &Value) {

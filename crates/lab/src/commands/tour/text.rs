@@ -3,12 +3,13 @@
 use pageout_study::reproduce::judge::CRITERIA;
 use pageout_study::tour::{Answer, COMPARED, Done, Told, UNDECIDED};
 
-use crate::print::layout::{Layout, wrap};
+use crate::print::Layout;
+use crate::print::layout::wrap;
 
 /// Columns: a story is read best in narrow lines, and fits every terminal.
 const WIDTH: usize = 80;
 
-/// The layout of words; that of the table is as wide as the terminal.
+/// The layout of sentences. Tables may be as wide as the terminal.
 fn narrow(layout: Layout) -> Layout {
     Layout { columns: Some(layout.width().min(WIDTH)), ..layout }
 }

@@ -7,9 +7,7 @@ use pageout_study::compressibility::{self, Ask, Compressor, Measured};
 use super::args;
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::print::figures;
-use crate::print::layout::Layout;
-use crate::print::progress::Terminal;
+use crate::print::{Layout, Terminal, figures};
 
 /// Reads the pages, compresses them and prints what they came to. Nothing is printed if one of the files or processes can't be read.
 pub(super) fn compressibility(

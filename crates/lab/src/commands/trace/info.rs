@@ -12,8 +12,7 @@ use super::read_options;
 use crate::cli::ReadingOptions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::layout::Layout;
-use crate::print::{figures, progress};
+use crate::print::{Layout, figures, progress};
 
 /// Reads each trace and prints what is in it. Nothing is printed of a trace that can't be read to its end.
 pub(crate) fn info(traces: &[PathBuf], reading: &ReadingOptions, cx: &Context) -> Outcome {

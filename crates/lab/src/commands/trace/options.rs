@@ -11,7 +11,7 @@ use pageout_workload::{ReadOptions, TraceError};
 use toml_edit::{DocumentMut, value};
 
 use crate::cli::ReadingOptions;
-use crate::print::output::Output;
+use crate::print::Output;
 
 /// The `read` table that the options amount to.
 pub(crate) fn read_table(reading: &ReadingOptions) -> anyhow::Result<Table> {

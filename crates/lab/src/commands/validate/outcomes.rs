@@ -2,8 +2,7 @@
 
 use pageout_truth::outcomes::Judged;
 
-use crate::print::figures;
-use crate::print::layout::Layout;
+use crate::print::{Layout, figures};
 
 /// A line a run, and how many are as recorded.
 pub(super) fn text(judged: &[Judged], layout: Layout) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pageout_truth::judge::{Judged, Row};
 
-use crate::print::layout::Layout;
+use crate::print::Layout;
 
 /// All of it. Runs that pass show their figures only if asked.
 pub(crate) fn text(judged: &[Judged], verbose: bool, layout: Layout) -> String {

@@ -13,9 +13,8 @@ use pageout_study::vmscan_report::summary::{
 use pageout_study::vmscan_report::why::why;
 
 use super::Report;
-use crate::print::figures;
 use crate::print::figures::counted;
-use crate::print::layout::Layout;
+use crate::print::{Layout, figures};
 use crate::report::Table;
 
 /// Rows of a table without `--all`.

@@ -9,8 +9,7 @@ use pageout_study::working_set::rank::Landing;
 use pageout_study::working_set::trend::{History, Trend};
 use pageout_study::working_set::{Answer, Landings};
 
-use crate::print::figures;
-use crate::print::layout::Layout;
+use crate::print::{Layout, figures};
 
 /// Rows of a table without `--all`.
 const ROWS: usize = 10;

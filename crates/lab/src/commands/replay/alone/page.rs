@@ -3,9 +3,8 @@
 use pageout_study::replay::{Alone, Figures};
 
 use super::{heading, readahead, rows};
-use crate::print::figures;
-use crate::print::layout::Layout;
 use crate::print::progress::name_of;
+use crate::print::{Layout, figures};
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(in crate::commands::replay) fn page(answer: &Alone) -> anyhow::Result<Page> {

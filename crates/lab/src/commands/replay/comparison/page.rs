@@ -4,9 +4,8 @@ use pageout_study::bench::Policy;
 use pageout_study::replay::{Comparison, OfTrace};
 
 use super::{heading, machine_rows, readahead, rows, with_window};
-use crate::print::layout::Layout;
 use crate::print::progress::name_of;
-use crate::print::remarks;
+use crate::print::{Layout, remarks};
 use crate::report::{Axis, Band, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(in crate::commands::replay) fn page(bench: &Comparison) -> Page {
