@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whether the outputs that the documentation shows are what the program prints: README.md, docs/*.md,
-docs/results with its appendices, and scenarios/README.md.
+"""Whether the outputs that the documentation shows are what the program prints: README.md, the pages of docs/ but for its specs,
+and scenarios/README.md.
 
     ci/gate/commands.py PAGEOUT [PAGE.md...]            fails, and shows what differs
     ci/gate/commands.py PAGEOUT --write [PAGE.md...]    puts what is printed now in the place of what was
@@ -30,7 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     "README.md",
-    *(str(page.relative_to(ROOT)) for folder in ("docs", "docs/results", "docs/results/data") for page in sorted(ROOT.glob(f"{folder}/*.md"))),
+    *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md") if "spec" not in page.parts),
     "scenarios/README.md",
 ]
 LEFT_OUT = "..."

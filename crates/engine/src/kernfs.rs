@@ -2,7 +2,7 @@
 //! existing tools read ours. [reclaim 7]
 //!
 //! A file is a row of a table, with the functions that read and write it: `cgroup.rs` has those of a cgroup, `machine.rs` those of the
-//! machine. The few directories that there are once a node, a tier or a device are beside them. `docs/kernel-files.md` is made of the
+//! machine. The few directories that there are once a node, a tier or a device are beside them. `docs/reference/kernel-files.md` is made of the
 //! rows.
 
 pub(crate) mod error; // why a file could not be read or written

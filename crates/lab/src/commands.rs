@@ -48,7 +48,7 @@ use crate::program::Program;
 pub struct Row {
     /// The command's module, which has its name with `_` for `-`.
     pub module: &'static str,
-    /// The heading of its chapter in `docs/commands.md`.
+    /// The heading of its chapter in `docs/reference/commands.md`.
     pub chapter: &'static str,
     /// The study that programs ask, and the Python package's function.
     pub question: Option<Question>,

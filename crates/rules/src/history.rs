@@ -1,6 +1,6 @@
 //! The history of a rule in words: which value it had in which versions, and how that is known.
 //!
-//! `docs/kernels.md` and `pageout keys` print these lines, so that the eras of a rule are described in one way.
+//! `docs/reference/kernels.md` and `pageout keys` print these lines, so that the eras of a rule are described in one way.
 
 use crate::era::{Era, Lists, When};
 use crate::version::Version;

@@ -1,4 +1,4 @@
-//! `docs/kernels.md`: rules by version, made of the rows that declare them.
+//! `docs/reference/kernels.md`: rules by version, made of the rows that declare them.
 
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a test that reads and writes a page
 
@@ -12,24 +12,31 @@ use std::path::Path;
 
 const HEAD: &str = "# Rules by version
 
-Which value each rule of the kernel had in which version, and how that is known. `UPDATE=1 cargo test -p pageout-rules` writes this
-page from the rows that declare the rules; [spec/kernels.md](spec/kernels.md) has the readings they rest on. `pageout keys kernel --at 6.8` prints one version,
-`pageout bisect` says which rule changed a result between two.
+This page lists the value of each kernel rule in each version, and the source of that knowledge.
+`pageout keys kernel --at 6.8` prints one version. `pageout bisect` finds the rule that changed a
+result between two versions. [Kernel notes: versions](../spec/kernels.md) has the evidence.
 
-*Read*: in the sources of these versions. *Documented*: a commit's message, a posting or a document says so. *Inferred*: from
-the neighbours, or from memory. **Not known**: between two values it is not known when the one became the other, or what there was is not
-modelled; the simulator takes the value of the next version that is known. *Without effect*: the mechanisms that the rule chooses among did not
-exist yet, or exist no more. MGLRU (\"generations\") came with 6.1, and so did its rules. A series at the beginning of a span is its first version,
-at the end its last.
+The page is generated from the rows that declare the rules:
+`UPDATE=1 cargo test -p pageout-rules`.
+
+- *Read*: read in the sources of these versions.
+- *Documented*: a commit message, a posting or a document states it.
+- *Inferred*: concluded from neighbouring versions, or from memory.
+- **Not known**: the version in which the value changed is unknown, or the old behaviour is not
+  modelled. The simulator uses the value of the next known version.
+- *Without effect*: the mechanisms that the rule selects did not exist yet, or no longer exist.
+
+MGLRU (\"generations\") and its rules exist since 6.1. A series at the start of a span means its first
+version, a series at the end means its last version.
 ";
 
 const NOT_MODELLED: &str = "
 ## Not modelled
 
-What versions did otherwise, and no rule has: a run with the rules of such a version differs from it there. `pageout keys kernel --at 6.1`
-prints those of a version.
+These behaviours of old or new versions have no rule, so a run of such a version differs from the
+kernel here. `pageout keys kernel --at 6.1` prints those of one version.
 
-| what | versions | what they did, and what is done here |
+| what | versions | kernel behaviour, and behaviour here |
 |---|---|---|
 ";
 
@@ -45,7 +52,7 @@ fn row(name: &str, history: &[Line]) -> String {
 fn page() -> String {
     let mut page = HEAD.to_owned();
     let read: Vec<String> = TREES.iter().map(|(_, tree)| tree.to_string()).collect();
-    writeln!(page, "Sources were read of {}, and in parts of 6.6.\n", read.join(", ")).unwrap();
+    writeln!(page, "Sources read: {}, and parts of 6.6.\n", read.join(", ")).unwrap();
     page += "| rule | values and versions |\n|---|---|\n";
     SWITCHES.iter().for_each(|switch| page += &row(switch.name, &switch.history()));
     let parameters = PARAMETERS.iter().filter(|parameter| !parameter.eras.is_empty());
@@ -59,11 +66,11 @@ fn page() -> String {
 
 #[test]
 fn the_page_of_rules_by_version_is_what_the_rows_say() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/kernels.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/kernels.md");
     let made = page();
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &made).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == made, "docs/kernels.md is stale: UPDATE=1 cargo test -p pageout-rules");
+    assert!(written == made, "docs/reference/kernels.md is stale: UPDATE=1 cargo test -p pageout-rules");
 }

@@ -6,7 +6,7 @@
 //!   tolerances.toml                            likewise ───────────────────────────┘
 //! ```
 //! The two readers are separate so that no simulated figure can depend on an answer: what `recording` deserialises has no
-//! field for one. The format of the folder is described in docs/recordings.md.
+//! field for one. The format of the folder is described in docs/reference/recordings.md.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `docs/kernel-files.md`: which files of the kernel are here, made of the rows that serve them:
+//! `docs/reference/kernel-files.md`: which files of the kernel are here, made of the rows that serve them:
 //! `UPDATE=1 cargo test -p pageout-engine --test suite kernel_files`.
 
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a test that reads a page
@@ -7,12 +7,13 @@ use pageout_engine::{CGROUP_FILES, Holds, MACHINE_FILES, NODE_FILES, ZRAM_FILES}
 use std::fmt::Write;
 use std::path::Path;
 
-const HEAD: &str = "# Files of the kernel that are here
+const HEAD: &str = "# Kernel files
 
-Events of a scenario read and write them under these paths, in the kernel's formats. `/proc/pressure/{memory,io,cpu}` and, of each cgroup,
-`memory.pressure`, `io.pressure` and `cpu.pressure` are the simulated machine's; all others are the engine's.
+A scenario's events read and write these files under the paths shown, in the kernel's formats. The
+simulated machine serves `/proc/pressure/{memory,io,cpu}` and each cgroup's `memory.pressure`,
+`io.pressure` and `cpu.pressure`. The engine serves all others.
 
-A test makes this page of the rows that serve the files, and fails where it is out of date. To make it again:
+The page is generated from the rows that serve the files:
 `UPDATE=1 cargo test -p pageout-engine --test suite kernel_files`.
 ";
 
@@ -25,7 +26,7 @@ fn opened(is_readable: bool, is_writable: bool) -> &'static str {
 }
 
 fn table(page: &mut String, title: &str, rows: impl IntoIterator<Item = (String, &'static str, String)>) {
-    write!(page, "\n## {title}\n\n| file | | |\n|---|---|---|\n").unwrap();
+    write!(page, "\n## {title}\n\n| file | access | content |\n|---|---|---|\n").unwrap();
     for (name, opened, doc) in rows {
         writeln!(page, "| `{name}` | {opened} | {} |", doc.replace('|', "\\|")).unwrap();
     }
@@ -43,21 +44,21 @@ fn the_page_of_kernel_files_is_what_the_rows_say() {
         let doc = format!("{}{initially}{root}", file.doc);
         (file.name.to_owned(), opened(file.is_readable(), file.is_writable()), doc)
     });
-    table(&mut page, "Of a cgroup, in `/sys/fs/cgroup/PATH`", of_group);
+    table(&mut page, "Cgroup: `/sys/fs/cgroup/PATH`", of_group);
     let of_machine = MACHINE_FILES.iter().map(|file| {
         let opened = opened(file.is_readable(), file.is_writable());
         (file.path.to_owned(), opened, file.doc().to_owned())
     });
-    table(&mut page, "Of the machine", of_machine);
+    table(&mut page, "Machine", of_machine);
     let of_nodes = NODE_FILES
         .iter()
         .map(|file| (file.name.to_owned(), opened(true, file.is_writable()), file.doc.to_owned()));
-    table(&mut page, "Of a node of memory, in `/sys/devices/system/node/nodeN`", of_nodes);
+    table(&mut page, "Memory node: `/sys/devices/system/node/nodeN`", of_nodes);
     let of_tiers = [("nodelist".to_owned(), "read", "Nodes of the tier.".to_owned())];
-    table(&mut page, "Of a tier of memory, in `/sys/devices/virtual/memory_tiering/memory_tierN`", of_tiers);
+    table(&mut page, "Memory tier: `/sys/devices/virtual/memory_tiering/memory_tierN`", of_tiers);
     let of_zram = ZRAM_FILES.iter().map(|file| (file.name.to_owned(), "read", file.doc.to_owned()));
-    table(&mut page, "Of compressed swap, in `/sys/block/zramN`", of_zram);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/kernel-files.md");
+    table(&mut page, "Compressed swap: `/sys/block/zramN`", of_zram);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/kernel-files.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
@@ -65,7 +66,7 @@ fn the_page_of_kernel_files_is_what_the_rows_say() {
     let stale = page.lines().zip(written.lines()).find(|(made, there)| made != there);
     assert!(
         page == written,
-        "docs/kernel-files.md is out of date{}\nUPDATE=1 cargo test -p pageout-engine --test suite kernel_files",
+        "docs/reference/kernel-files.md is out of date{}\nUPDATE=1 cargo test -p pageout-engine --test suite kernel_files",
         stale.map_or(String::new(), |(made, there)| format!(":\n  there: {there}\n  now:   {made}"))
     );
 }

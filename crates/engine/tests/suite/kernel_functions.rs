@@ -1,4 +1,4 @@
-//! `docs/kernel-functions.md`: where a function of the kernel is here, by name.
+//! `docs/contributing/kernel-functions.md`: where a function of the kernel is here, by name.
 //!
 //! Whoever takes over the part of a kernel function has its name as `#[doc(alias = "shrink_active_list")]`, so that the documentation's search
 //! finds it, too. The page is made of these: `UPDATE=1 cargo test -p pageout-engine --test suite kernel_functions`.
@@ -42,16 +42,17 @@ const SAME_NAME: &[&str] = &[
     "zswap_store",
 ];
 
-const HEAD: &str = "# Functions of the kernel, and where they are here
+const HEAD: &str = "# Kernel functions
 
-For those who know `mm/`: which function, type or thread here takes the part of one of the kernel's. It does not always do all of it, or
-only that; its documentation says what. Files are in `crates/engine/src/`, and those that begin with `mm:` in
-`crates/mm/src/`. The documentation's search finds the names as well (`cargo doc --open --document-private-items`).
+If you know `mm/`, this page shows which function, type or thread of pageout corresponds to a
+function of the kernel. The counterpart may do less or more; its documentation states what it does.
+Files are in `crates/engine/src/`, files with the prefix `mm:` in `crates/mm/src/`. The search of the
+API documentation finds the names too (`cargo doc --open --document-private-items`).
 
-A test makes this page of the `#[doc(alias)]` in the sources and fails where it is out of date. To make it again:
+The page is generated from the `#[doc(alias)]` attributes in the sources:
 `UPDATE=1 cargo test -p pageout-engine --test suite kernel_functions`.
 
-| in the kernel | here | file |
+| in the kernel | in pageout | file |
 |---|---|---|
 ";
 
@@ -131,9 +132,9 @@ fn the_page_of_kernel_functions_is_what_the_aliases_say() {
             Some(file) => format!("mm/src/{file}"),
             None => format!("engine/src/{file}"),
         };
-        writeln!(page, "| `{kernel}` | `{here}` | [{file}](../crates/{path}) |").unwrap();
+        writeln!(page, "| `{kernel}` | `{here}` | [{file}](../../crates/{path}) |").unwrap();
     }
-    let path = crates.join("../../docs/kernel-functions.md");
+    let path = crates.join("../../docs/contributing/kernel-functions.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
@@ -141,7 +142,7 @@ fn the_page_of_kernel_functions_is_what_the_aliases_say() {
     let stale = page.lines().zip(written.lines()).find(|(made, there)| made != there);
     assert!(
         page == written,
-        "docs/kernel-functions.md is out of date{}\nUPDATE=1 cargo test -p pageout-engine --test suite kernel_functions",
+        "docs/contributing/kernel-functions.md is out of date{}\nUPDATE=1 cargo test -p pageout-engine --test suite kernel_functions",
         stale.map_or(String::new(), |(made, there)| format!(":\n  there: {there}\n  now:   {made}"))
     );
 }

@@ -72,12 +72,12 @@ fn results(name: &str) -> Results {
 
 #[test]
 fn each_command_has_its_chapter() {
-    let page = page("docs/commands.md");
+    let page = page("docs/reference/commands.md");
     let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     for row in pageout_lab::commands::ROWS {
         assert!(
             headings.contains(&row.chapter),
-            "{}: docs/commands.md has no `## {}`",
+            "{}: docs/reference/commands.md has no `## {}`",
             row.module,
             row.chapter
         );
@@ -88,7 +88,7 @@ fn each_command_has_its_chapter() {
 
 #[test]
 fn context_of_the_diffs_on_adding_is_in_the_files() {
-    let adding = page("docs/adding.md");
+    let adding = page("docs/contributing/adding.md");
     let (mut file, mut checked) = (String::new(), 0);
     for line in adding.split("```diff\n").skip(1).flat_map(|rest| rest.split("```").next().unwrap().lines()) {
         match line.strip_prefix("--- ") {
@@ -185,7 +185,7 @@ fn results_appendix_is_linked_from_a_page() {
 
 #[test]
 fn what_is_not_modelled_live_is_what_the_live_cache_lacks() {
-    let modelled = page("docs/modelled.md");
+    let modelled = page("docs/explanation/modelled.md");
     let row = modelled.lines().find(|line| line.starts_with("| where it runs |")).unwrap();
     let not_yet = row.split('|').map(str::trim).rfind(|cell| !cell.is_empty()).unwrap();
     let live = page("crates/live/README.md").to_lowercase();

@@ -1,4 +1,4 @@
-//! `pageout validate` on a folder that somebody else recorded: docs/recordings.md, field by field.
+//! `pageout validate` on a folder that somebody else recorded: docs/reference/recordings.md, field by field.
 
 use std::fs;
 use std::path::Path;

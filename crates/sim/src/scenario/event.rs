@@ -1,6 +1,6 @@
 //! `[[event]]`: writing a kernel file, reading one, removing a cgroup, or syncing file systems, at a given time.
 //!
-//! Paths are those of a running kernel, so a line of a shell script becomes an event one to one. `docs/kernel-files.md` lists them; the
+//! Paths are those of a running kernel, so a line of a shell script becomes an event one to one. `docs/reference/kernel-files.md` lists them; the
 //! engine serves all but those of pressure stall information, which the machine does. `memory.reclaim` is written by a task of its own.
 //!
 //! A signal ends a write to `memory.reclaim`. It comes by a `timeout` of the write, as from timeout(1), and not by an event of its own: one
