@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{check_success, pageout};
+use super::{binary, check_success, pageout};
 
 /// A folder with a trace.
 fn folder() -> tempfile::TempDir {
@@ -283,6 +283,15 @@ fn a_library_that_does_wrong_is_told_with_its_call_and_slot() {
             "{name}: {told}"
         );
     }
+}
+
+#[test]
+fn make_check_of_a_new_c_policy_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    check_success(&pageout(folder.path(), &["new-policy", "mine", "--c"]));
+    let program = format!("PAGEOUT={}", binary());
+    let made = Command::new("make").args(["check", &program]).current_dir(folder.path().join("mine")).output();
+    check_success(&made.unwrap());
 }
 
 #[test]
