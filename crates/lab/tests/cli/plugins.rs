@@ -290,7 +290,8 @@ fn make_check_of_a_new_c_policy_passes() {
     let folder = tempfile::tempdir().unwrap();
     check_success(&pageout(folder.path(), &["new-policy", "mine", "--c"]));
     let program = format!("PAGEOUT={}", binary());
-    let made = Command::new("make").args(["check", &program]).current_dir(folder.path().join("mine")).output();
+    let made =
+        Command::new("make").args(["check", &program]).current_dir(folder.path().join("mine")).output();
     check_success(&made.unwrap());
 }
 
