@@ -1,9 +1,13 @@
-//! Pages agree with each other: the index of results with the verdicts, and what is modelled with what the live page cache does.
-//!
-//! `UPDATE=1 cargo test -p pageout-lab --test cli docs::` writes the index of results.
+//! Pages agree with each other: the index of results with the verdicts, and what is modelled with what the live page cache does. The index and two pages
+//! of the reference are generated here: `UPDATE=1 cargo test -p pageout-lab --test cli docs::`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{check_success, pageout};
 
 /// Pages of results, in the order of their index.
 const RESULTS: [&str; 14] = [
@@ -196,4 +200,106 @@ fn what_is_not_modelled_live_is_what_the_live_cache_lacks() {
             "live memory has `{part}`, or its README does not say that it lacks it"
         );
     }
+}
+
+/// Fails unless the page has this text; with `UPDATE=1` writes it first.
+fn check_generated(path: &str, made: &str) {
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(repository().join(path), made).unwrap();
+    }
+    let written = std::fs::read_to_string(repository().join(path)).unwrap_or_default();
+    let stale = made.lines().zip(written.lines()).find(|(made, written)| made != written);
+    assert!(
+        written == made,
+        "{path} is out of date: UPDATE=1 cargo test -p pageout-lab --test cli docs::\n{stale:?}"
+    );
+}
+
+const KEYS_HEAD: &str = "# Scenario keys
+
+This page lists every key of a scenario. A name in brackets stands for an element of a list: `memcg[].memory.max` is
+`memory.max` of a `[[memcg]]`. `pageout keys TEXT` prints the same for keys whose path contains TEXT, with the
+[versions](kernels.md) of each kernel rule. [Write a scenario](scenarios.md) explains sizes and durations.
+
+The page is generated: `UPDATE=1 cargo test -p pageout-lab --test cli docs::`.
+";
+
+#[test]
+fn scenario_keys_page_is_what_keys_prints() {
+    let output = pageout(&repository(), &["keys", "--json"]);
+    check_success(&output);
+    let keys: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cell = |key: &Value, name: &str| {
+        let text = key[name].as_str().unwrap_or_default();
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        words.replace('|', "\\|").replace('<', "&lt;")
+    };
+    let mut page = KEYS_HEAD.to_owned();
+    let mut part = "";
+    for key in keys.as_array().unwrap() {
+        let name = key["key"].as_str().unwrap();
+        let of_part = name.split(['.', '[']).next().unwrap();
+        let title = if name.contains(['.', '[']) { of_part } else { "Scenario" };
+        if title != part {
+            part = title;
+            write!(page, "\n## {title}\n\n| key | allowed | default | meaning |\n|---|---|---|---|\n")
+                .unwrap();
+        }
+        let [allowed, default, meaning] = ["allowed", "default", "meaning"].map(|name| cell(key, name));
+        writeln!(page, "| `{name}` | {allowed} | {default} | {meaning} |").unwrap();
+    }
+    check_generated("docs/reference/scenario-keys.md", &page);
+}
+
+const CATALOGUE_HEAD: &str = "# Scenario catalogue
+
+This page lists the shipped scenarios with their questions. Run one with `pageout run scenarios/NAME.toml`, and its
+variants with `pageout compare scenarios/NAME.toml`. [The folder's README](../../scenarios/README.md) explains the groups.
+
+The page is generated: `UPDATE=1 cargo test -p pageout-lab --test cli docs::`.
+";
+
+/// The scenarios of a folder and those below it, by folder and name.
+fn scenarios(folder: &Path, found: &mut BTreeMap<(String, String), String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            scenarios(&path, found);
+            continue;
+        }
+        let Some(text) = path
+            .extension()
+            .filter(|suffix| *suffix == "toml")
+            .map(|_| std::fs::read_to_string(&path).unwrap())
+        else {
+            continue;
+        };
+        let document: toml_edit::DocumentMut = text.parse().unwrap();
+        if let Some(question) = document.get("question").and_then(|item| item.as_str()) {
+            let place = path.strip_prefix(repository().join("scenarios")).unwrap();
+            let folder = place.parent().unwrap().to_str().unwrap().to_owned();
+            let name = place.file_stem().unwrap().to_str().unwrap().to_owned();
+            found.insert((folder, name), question.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+    }
+}
+
+#[test]
+fn catalogue_page_has_every_scenario() {
+    let mut found = BTreeMap::new();
+    scenarios(&repository().join("scenarios"), &mut found);
+    assert!(found.len() > 100, "scenarios were found");
+    let mut page = CATALOGUE_HEAD.to_owned();
+    let mut part = None;
+    for ((folder, name), question) in &found {
+        if part != Some(folder) {
+            part = Some(folder);
+            let title = if folder.is_empty() { "Mechanisms and workloads" } else { folder };
+            write!(page, "\n## {title}\n\n| scenario | question |\n|---|---|\n").unwrap();
+        }
+        let place = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+        writeln!(page, "| [{name}](../../scenarios/{place}.toml) | {} |", question.replace('|', "\\|"))
+            .unwrap();
+    }
+    check_generated("docs/reference/catalogue.md", &page);
 }
