@@ -34,5 +34,11 @@ for script in ci/*/*.sh; do
         missing=$((missing + 1))
     fi
 done
+for script in ci/*.sh; do
+    if ! sed -n '/^## The book/,/^## /p' ci/README.md | grep -q "^| .$(basename "$script"). |"; then
+        echo "ci/README.md: no row for $script" >&2
+        missing=$((missing + 1))
+    fi
+done
 echo "$checked links and paths checked, $missing missing"
 [[ $missing -eq 0 ]]
