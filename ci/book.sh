@@ -25,11 +25,17 @@ if [[ ! -x $mdbook ]]; then
 fi
 command -v python3 > /dev/null || { echo "Python 3 is not installed" >&2; exit 77; }
 
-rm -rf target/book
-for book in docs docs/spec; do
-    echo "+ mdbook build $book"
-    "$mdbook" build "$book"
-done
+rm -rf target/book target/book-files
+# Both books have this preprocessor, and their pages exist. The second one is built into the first one's folder `spec`.
+export MDBOOK_BUILD__CREATE_MISSING=false MDBOOK_OUTPUT__HTML__PRINT__ENABLE=false
+export MDBOOK_PREPROCESSOR__REPOSITORY__COMMAND="python3 $PWD/ci/book/repository.py"
+export MDBOOK_OUTPUT__HTML__PREFERRED_DARK_THEME=navy
+echo "+ mdbook build docs"
+"$mdbook" build docs --dest-dir "$PWD/target/book"
+echo "+ mdbook build docs/spec"
+"$mdbook" build docs/spec --dest-dir "$PWD/target/book/spec"
+# mdBook empties its folder before it writes, so the preprocessor puts copies of linked files elsewhere.
+mv target/book-files target/book/repository
 python3 ci/book/links.py target/book
 python3 ci/figures/diagrams.py --check
 

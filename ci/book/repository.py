@@ -2,7 +2,7 @@
 """A preprocessor of mdBook: makes links to files outside of the book's folder work in the built book.
 
 A page links to files of the repository by relative paths, so that the links work on a forge. In the built book such a link opens a copy of the
-file below `repository/`. This program copies each linked file, rewrites the link, and does two more things:
+file below `repository/`. This program copies each linked file into target/book-files, which `ci/book.sh` moves there, rewrites the link, and does two more things:
 - a link to a page README.md, or to its folder, opens `index.html`, as mdBook names it;
 - a link from one of the two books to the other opens the page there: the second book is built into the folder `spec` of the first.
 """
@@ -18,6 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 SPEC = DOCS / "spec"
 BOOK = ROOT / "target/book"
+COPIES = ROOT / "target/book-files"
+# Copies of these get names by which a browser shows text, and which mdBook does not take for those of pages.
+TEXT = {".md", ".rs", ".toml", ".c", ".h", ".py", ".sh", ".mjs", ".ipynb"}
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 FENCE = re.compile(r"^(```|~~~)")
 
@@ -31,11 +34,17 @@ def is_page(file: Path) -> bool:
     return f"]({name})" in (folder / "SUMMARY.md").read_text()
 
 
+def copied(file: Path) -> Path:
+    """The path of a file's copy in the folder of copies."""
+    path = file.relative_to(ROOT)
+    return path.with_name(f"{path.stem}_{file.suffix[1:]}.txt") if file.suffix in TEXT else path
+
+
 def built(file: Path) -> Path:
     """Where the built book has a page or a file."""
     if is_page(file):
         return BOOK / file.relative_to(DOCS).parent / ("index.html" if file.name == "README.md" else f"{file.stem}.html")
-    return BOOK / "repository" / file.relative_to(ROOT)
+    return BOOK / "repository" / copied(file)
 
 
 def link(match: re.Match, folder: Path) -> str:
@@ -52,8 +61,9 @@ def link(match: re.Match, folder: Path) -> str:
         return match[0]
     place = built(file)
     if not is_page(file):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, place)
+        copy = COPIES / copied(file)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
         anchor = None  # a copy is shown as text
     here = BOOK / folder.relative_to(DOCS)
     return f"{begin}{os.path.relpath(place, here)}{anchor or ''}{end}"
