@@ -29,7 +29,7 @@ rm -rf target/book target/book-files
 # Both books have this preprocessor, and their pages exist. The second one is built into the first one's folder `spec`.
 export MDBOOK_BUILD__CREATE_MISSING=false MDBOOK_OUTPUT__HTML__PRINT__ENABLE=false
 export MDBOOK_PREPROCESSOR__REPOSITORY__COMMAND="python3 $PWD/ci/book/repository.py"
-export MDBOOK_OUTPUT__HTML__PREFERRED_DARK_THEME=navy
+export MDBOOK_OUTPUT__HTML__PREFERRED_DARK_THEME=ayu
 echo "+ mdbook build docs"
 "$mdbook" build docs --dest-dir "$PWD/target/book"
 echo "+ mdbook build docs/spec"

@@ -54,11 +54,13 @@ for (const name of pages) {
       await page.goto(pathToFileURL(path.join(process.env.BOOK, name)).href);
       assert.deepEqual(said, [], "no script fails");
       assert.ok(await page.locator("main h1").first().isVisible(), "the title is visible");
-      const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      // Code and tables scroll by themselves; what holds the text does not.
+      const beyond = await page.locator(".content").evaluate((content) => content.scrollWidth - content.clientWidth);
       assert.ok(beyond <= 0, `the page scrolls sideways by ${beyond} px`);
-      const isDark = await page.evaluate(() => /navy|coal|ayu/.test(document.documentElement.className));
+      const isDark = await page.evaluate(() => /\b(navy|coal|ayu)\b/.test(document.documentElement.className));
       assert.equal(isDark, colorScheme === "dark", "the theme follows the reader's setting");
-      for (const selector of ["main p", "main a", "main code"]) {
+      for (const selector of ["main p", "main :is(p, td) a", "main code"]) {
+        if (selector !== "main p" && !(await page.locator(selector).count())) continue;
         const figure = await contrast(page, selector);
         assert.ok(figure >= 4.5, `contrast of ${selector} is ${figure.toFixed(1)}`);
       }
