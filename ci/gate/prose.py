@@ -179,7 +179,8 @@ def phrases_in(sentence: str, all_rules: list[Rule]):
 # ---- Text -> sentences ----------------------------------------------------------------------------------------------------------------
 
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|approx|Fig|No|resp|Dr|Mr|St|et al)\.(?=\s)")
-SPLIT = re.compile(r"""(?<=[.!?])["')\]*_]*\s+(?=["'(\[*_`]*(?:[A-Z0-9`\u2190-\u22ff]|pageout\b))""")
+# A sentence begins with a capital, a digit or code; after a word and a period with anything, such as the name of a counter.
+SPLIT = re.compile(r"""(?<=[.!?])["')\]*_]*\s+(?=["'(\[*_`]*[A-Z0-9`\u2022\u2190-\u22ff])|(?<=\w\w[.!?])\s+(?=[a-z])""")
 WORD = re.compile(r"[A-Za-z0-9][\w'’./%+-]*|\u2022")
 
 
