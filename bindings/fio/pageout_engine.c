@@ -3,13 +3,13 @@
  *
  *   fio --ioengine=external:DIR/pageout_engine.so --budget=16m --filename=FILE ...
  *
- * Reads that are not in memory are submitted one by one and reaped in whichever order they end, as many at a time as `iodepth`
- * says. Writes are copies into memory, and syncs wait: both are over when they are queued. Jobs that are threads of one process
- * (`thread`) share a cache, which is built as the first of them says; jobs that are processes must not share a file.
+ * Reads of pages that are not in memory are submitted one by one and reaped in the order of their completion, up to `iodepth` at a
+ * time. Writes copy to memory, and syncs wait: both are complete when they are queued. Jobs that are threads of one process
+ * (`thread`) share a cache with the settings of the first job. Jobs that are processes must not share a file.
  *
- * An error of a read, write or sync is its errno to fio: ENOSPC and EDQUOT end a job with `fill_device`, and `ignore_error` and
- * `continue_on_error` work. A write is in memory when it is over, so the disk may be found full by a later write or sync: give
- * the job an `end_fsync`.
+ * fio gets the errno of a failed read, write or sync: ENOSPC and EDQUOT end a job with `fill_device`, and `ignore_error` and
+ * `continue_on_error` work. A complete write is in memory, so a later write or sync may find the disk full: give the job an
+ * `end_fsync`.
  *
  * It is compiled against the headers of the fio that runs it (ci/slow/fio.sh), whose interface differs by version.
  */

@@ -1,5 +1,5 @@
-/* SQLite's own VFS with a device that fails when it is told to: `fail_wal_sync(1)` has each sync of a WAL fail, `limit_files(BYTES)` lets no file become longer, and 0 ends
- * either. An extension for ci/slow/sqlite.sh, loaded before the VFS that lies over it. */
+/* SQLite's own VFS with fault injection. `fail_wal_sync(1)` makes each sync of a WAL fail; `limit_files(BYTES)` limits the length of
+ * files; 0 ends either. An extension for ci/slow/sqlite.sh, loaded before the VFS above it. */
 #include <signal.h>
 #include <stddef.h>
 #include <sys/resource.h>

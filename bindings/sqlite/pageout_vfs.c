@@ -4,24 +4,24 @@
  *   connection ──► pager ──► this VFS ──► main database: pageout, direct I/O       the VFS below: its locks and shared memory
  *                                     └─► journals, WAL, temporary files: the VFS below, all of it
  *
- * All connections of a process share one cache, and all of one database one handle (`struct database`). The VFS below opens the
- * database as well, for its locks; it reads and writes none of it.
+ * All connections of a process share one cache, and all connections to a database share one handle (`struct database`). The VFS
+ * below opens the database as well, for its locks; it does not read or write it.
  *
- * WHAT IS ON DISK WHEN. A write is in the cache until xSync, and SQLITE_FCNTL_SYNC and SQLITE_FCNTL_CKPT_DONE are syncs, too:
- * SQLite sends them where it would sync, but for `PRAGMA synchronous=OFF`, and deletes the journal, or lets the WAL begin again,
- * after that. So a process that is killed leaves a database that its journal mends, whatever `synchronous` is.
+ * DURABILITY. A write is in the cache until xSync. SQLITE_FCNTL_SYNC and SQLITE_FCNTL_CKPT_DONE are syncs, too: SQLite sends them
+ * at each sync, even if `PRAGMA synchronous=OFF` skips it. It deletes the journal or restarts the WAL only after that. So the
+ * journal can repair the database of a killed process, whatever `synchronous` is.
  *
- * WHO ELSE MAY HAVE IT OPEN. As SQLite's own cache does, this one looks whether the file has changed when it begins to read: by
- * the header's change counter, or by the file's time and length, and with a WAL, where these say nothing, by how much of it the
- * index says is copied (`struct copied`). What others have written is read again then. Where the lock that lets a connection of
- * ours write is given up, nothing dirty is left. Connections of the same process must all go through this VFS: closing a file
- * ends POSIX locks of the whole process on it.
+ * OTHER PROCESSES. As SQLite's own cache does, this one checks at the start of a read transaction whether the file has changed. It
+ * uses the header's change counter, or the time and length of the file. With a WAL these don't change, so it uses the number of
+ * pages that the index reports as copied (`struct copied`). After a foreign change all pages are read again. When a connection of
+ * this process releases its write lock, no page is dirty. All connections of a process must use this VFS: closing a file releases
+ * all POSIX locks of the process on it.
  *
  * A FULL DISK is SQLITE_FULL, whichever call finds it: ENOSPC, EDQUOT, EFBIG, and a database beyond the cache's `files`. The space
  * that a transaction needs is reserved before its first page is written (SQLITE_FCNTL_SIZE_HINT), so even `journal_mode=OFF` has
  * nothing to undo. Journals, WAL and temporary files are the files of the VFS below, with that one change (`other_said`).
  *
- * Not here: memory maps (`PRAGMA mmap_size` is taken, and pages are copied nevertheless), batches of atomic writes.
+ * Not supported: memory maps (`PRAGMA mmap_size` has no effect: pages are copied) and batch atomic writes.
  */
 #define _GNU_SOURCE /* fallocate */
 #include <errno.h>

@@ -60,7 +60,7 @@ PATTERNS = {
     "who-subject": ("who whoever", r"^who(?:ever)? (?!is\b.{0,40}\?)[^?]*$"),
     "what-subject": ("what", rf"^what (?!\w+s (?:have|are|were|can|may|do)\b){FREE}\b(?:\w+s|{AUX}|comes?|came|went){FREE} (?:{AUX}|goes|stays|takes|comes|costs|needs|begins|ends|waits|counts)(?: [^?]*)?$"),
     "where-if": ("where", r"^where (?:(?!\bto\b)[^,:;?.]){8,110}, (?!and\b|in what|or\b|with\b|as\b|for\b|from\b)[^?]{12,}$"),
-    "of-first": ("of", r"^of (?!course\b)[^?]{20,}$"),
+    "of-first": ("of", r"^(?-i:Of) (?!course\b)[^?]{20,}$"),
     # Dummy people.
     "nobody": ("nobody anybody somebody everybody", r"\b(?:nobody|anybody|somebody|everybody)(?:'s)?\b"),
     "whoever": ("whoever", r"\bwhoever\b"),
@@ -75,6 +75,7 @@ PATTERNS = {
     "a-for-per": ("us ns ms bytes time calls victims seeds", r"\b(?:us|ns|ms|bytes|CPU time|calls|victims|seeds) an? (?:page|access|read|miss|hit|call|cell|node|row)\b(?! (?:is|was|takes|needs|has|that|at)\b)"),
     "a-row-a-cell": ("a an", r"\b(?:a|one) (?:row|line|file|column|chart|bar|word|trick|shard|plan) an? (?:cell|trace|file|mechanism|command|rule|page|CPU|row|switch|access|task|object|size)\b"),
     "a-borrow-less": ("less", r"\ba [a-z-]+ less(?=[.,;:)]|$| and\b)"),
+    "middle-one": ("middle", r"(?<!in )\bthe middle one\b"),
     "stands-for": ("stands", r"\bstands for \d"),
     "least-most": ("least smallest", r"\b(?:least|smallest) (?:and|to|or) (?:most|largest)\b|\bthe least (?:that|with)\b"),
     # Verbs that are not literal.
@@ -285,6 +286,7 @@ def rust(text: str):
 def c_family(text: str):
     for match in re.finditer(r"/\*(.*?)\*/|((?:^[ \t]*//[^\n]*\n)+)", text, re.S | re.M):
         lines = [re.sub(r"^\s*(?:\*|//+)? ?", "", line) for line in (match[1] or match[2]).split("\n")]
+        lines = ["" if line.startswith("  ") else line for line in lines]  # A table or code.
         yield from markdown(lines, text.count("\n", 0, match.start()) + 1)
 
 

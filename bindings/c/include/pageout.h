@@ -6,18 +6,18 @@
  *
  * READ THIS FIRST
  *
- *   For whom      Programs that read large files, and programs whose own format survives a crash (a log, checksums, copies).
+ *   Use it for    Programs that read large files, and programs whose own format survives a crash (a log, checksums, copies).
  *                 The interface may change with each version. No release has been in production for long: keep backups.
  *   Full disk     A write or sync returns -ENOSPC, -EDQUOT or -EFBIG within a second (each page, if the disk
  *                 takes some pages and not others). Pages that were accepted stay in memory,
  *                 dirty and readable, and are written when there is space. FULL DISK below has what to do.
  *   Locks         PAGEOUT_RDWR takes an exclusive flock(2): no other cache or process opens the file for writing (-EAGAIN).
  *                 PAGEOUT_OWN_LOCKS is for programs with locks of their own.
- *   Torn reads    4 KiB within one page are read whole: never half of a concurrent write. A read or write of several pages is
+ *   Torn reads    A read within one page (4 KiB) never sees half of a concurrent write. A read or write of several pages is
  *                 not atomic: a 16 KiB read next to a 16 KiB write may return pages of both versions. If that matters, hold
  *                 your own lock around both. For a record within one page pageout_page_get() is such a lock: writers wait.
- *   Protection    "low" of a group depends on the policy. classic@6.12 keeps the group's pages while other groups have some to
- *                 give. MGLRU, by the rule of Linux, passes the group once and then reclaims from it: use "min" there.
+ *   Protection    "low" of a group depends on the policy. classic@6.12 keeps the group's pages while other groups have
+ *                 reclaimable ones. MGLRU, as in Linux, skips the group once and then reclaims from it: use "min" there.
  *   Waits         A call that waits for a page held by its own thread, or by a thread that waits for it, returns -EBUSY after
  *                 0.1 s; any other wait for a held page ends with -EBUSY after 10 s.
  *   fork()        A child may only free its handles. Other calls return -ENOTRECOVERABLE. A child that touches the bytes of
@@ -116,7 +116,7 @@ void pageout_free(struct pageout *cache);
 
 /*
  * Copies a kernel file's text into `text`, with a NUL at its end: "/proc/vmstat", "/sys/kernel/debug/lru_gen",
- * "/sys/fs/cgroup/TENANT/memory.stat" and so on. Two names are ours: "describe" is one line about the cache, and "stats" has
+ * "/sys/fs/cgroup/TENANT/memory.stat" and so on. Two names are pageout's: "describe" is one line about the cache, and "stats" has
  * counters that the kernel does not have. At most `size` bytes are written, including the NUL; the rest is cut off.
  * Returns the length of the complete text without the NUL, as snprintf(3). `text` may be NULL if `size` is 0.
  * Errors: -EINVAL, -ENOENT, -EACCES.

@@ -63,3 +63,8 @@ pub use report::{
 };
 pub use sched::SchedRules;
 pub use task::{BlockCall, StreamSource, TaskSpec};
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -73,3 +73,8 @@ pub mod json; // JSON objects put together
 pub use answered::Answered;
 pub use error::{Error, Failed, told};
 pub use watch::{Estimate, Stage, Watcher};
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
