@@ -466,7 +466,7 @@ def main() -> int:
         print("too many exceptions:", *exceptions, sep="\n", file=sys.stderr)
     if above:
         print(
-            f"{above} counts are above their limits. `git diff --name-only | xargs ci/gate/prose.py --list` shows the findings of files that you "
+            f"counts above their limits: {above}. `git diff --name-only | xargs ci/gate/prose.py --list` shows the findings of files that you "
             f"changed;\n{GLOSSARY.relative_to(ROOT)} has the rules.",
             file=sys.stderr,
         )
