@@ -26,8 +26,9 @@ Each row of the glossary is a rule. Its first column names a pattern in PATTERNS
 in backquotes of the second column match literally. The checker first tests the glossary. It must find each phrase by the rule of its
 row, and nothing in the replacement in the third column.
 
-Precision: 197 of 200 random findings were judged to be real (`--sample 100` with the seeds 7 and 11, November 2026). The rules of two
-of the other three were then narrowed. The checker finds no omissions, so a text without findings can still be hard to read.
+Precision: 237 of 240 random findings were judged to be real, in November 2026: `--sample 100` with the seeds 7 and 11, and 40 findings
+of rules that were added later. The rules of two of the other three were then narrowed. The checker finds no omissions, so a text
+without findings can still be hard to read.
 """
 
 import argparse
@@ -86,7 +87,7 @@ PATTERNS = {
     # Verbs that are not literal.
     "told": ("told", rf"\b(?:{BE}|be|been|not|and|or|nor|also) told\b(?! apart)|\btold (?:of|by|with|in|as|when|about)\b"),
     "tells": ("tell tells", r"\btells? (?:of|what|which|how|when|whether|why|if|on)\b|\b(?:that|it|events?|trace|engine|record|tracepoints?|sources?) tells?\b(?! apart)"),
-    "says": ("said say says", rf"\b{BE} said\b|\b(?:and|which) says? so\b|\bsaid (?:with|below|otherwise)\b|\bsays? (?:nothing|no more)\b"),
+    "says": ("said say says", rf"\b{BE} said\b|\b(?:and|which) says? so\b|\bsaid (?:with|below|otherwise)\b|\bsays? (?:nothing|no more|of)\b"),
     "hears-of": ("hear hears heard hearing", r"\b(?:hears?|heard|hearing) of\b"),
     "wants": ("want wants", r"\b(?:trace|disk|page|plan|program|transactions?|cores|LaTeX|database|workload|device|reclaim|file|\w+size\d*) wants?\b"),
     "taken-for": ("taken take takes took", r"\b(?:taken|takes?|took) (?:it |them )?for (?:what|the wrong|hot|used|one that)\b|\bwas taken for\b"),
@@ -96,6 +97,9 @@ PATTERNS = {
     "go-well": ("well", r"\b(?:goes|went|go|gone) well\b"),
     "comes-by": ("by", r"\b(?:comes?|came|passed|passes) by (?:a |the |other |groups?|zones?)"),
     "mend": ("mend mends mended mending", r"\bmend(?:s|ed|ing)?\b"),
+    "tell-apart": ("apart", r"\bt(?:ell|ells|old|elling) (?:[\w']+ ){0,4}apart\b"),
+    "play": ("play plays played playing", r"\bplay(?:s|ed|ing)?\b(?! an? \w* ?(?:role|part)\b)"),
+    "dear": ("dear dearer dearest", r"\bdear(?:er|est)?\b"),
     "hangs-on": ("hang hangs", r"\bhangs? on(?! to)\b"),
     "fall-short": ("short", r"\b(?:fall|falls|fell) short\b"),
     "earns": ("earn earns", r"\bearns? (?:its|it|their|a)\b"),
@@ -113,7 +117,7 @@ PATTERNS = {
     "marks": ("mark marks", r"\b(?:low|high|min|minimum|two) marks?\b(?! (?:of|on|so)\b)|\b(?:between|to|near) (?:the |its |their )?marks\b"),
     "two-lists": ("lists", r"\b(?:with|under|spares?|has|have|of) two lists\b|(?:^|; |, )two lists\b(?! (?:in order|of|that|with)\b)"),
     "generations": ("generations", r"\b(?:with|under|spares) (?:the )?generations\b(?! of)|(?:^|[;,] )generations (?:as|1|one|from|to)\b"),
-    "looked-at": ("looked look looks looking", r"\bpages? (?:that (?:is|are|was|were) )?looked at\b|\blook(?:s|ed|ing)? at (?:no|\d[\d,]*|fewer|more|(?:half )?as many) pages?\b"),
+    "looked-at": ("looked look looks looking", r"\bpages? (?:that (?:is|are|was|were) )?looked at\b|\blook(?:s|ed|ing)? at (?:no|\d[\d,]*|fewer|more|(?:half )?as many) pages?\b|\b(?:is|are|was|were|been|be) looked at\b"),
     "letter": ("letter letters", r"(?<!cover )(?<!-case )(?<!capital )\b(?:the|its|every|each|these|fast|of) letters?\b(?! (?:of|case|or digit|first|and|for|mean)\b)"),
     "pictures": ("picture pictures", r"\bpictures?\b"),
     "whole": ("whole", rf"\b(?:{BE}|when|be|comes|not) whole\b(?! [a-z]+s\b)"),
