@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What the documentation shows of commands is what they print: every ```console block of README.md, docs/ and scenarios/README.md.
+# Checks that the documentation shows the program's current output, in every ```console block of README.md, docs/ and scenarios/README.md.
 #
-#   ci/gate/commands.sh [PAGE.md...]            fails where an output is not as shown
-#   ci/gate/commands.sh --write [PAGE.md...]    puts what is printed now in its place
+#   ci/gate/commands.sh [PAGE.md...]            fails if an output differs
+#   ci/gate/commands.sh --write [PAGE.md...]    replaces the outputs by current ones
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 echo "+ cargo build --locked --release --bin pageout"

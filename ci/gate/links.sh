@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the prose points to exists: relative links of all Markdown files, and paths in `code` that begin with a folder of
-# this repository. And ci/README.md lists every script.
+# Checks that relative links of all Markdown files exist, as do paths in `code` that begin with a folder of this repository, and that
+# ci/README.md lists every script.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What readers do with the pages of `--report`, in a headless Chromium: every picture is drawn, in the light and in the dark, without a
-# network and without a word on the console; zooming, the keyboard, copying, paper, a narrow screen and the rules of accessibility.
+# Tests reports (`--report`) in a headless Chromium, in a light and in a dark theme, without a network. Every chart is drawn, and the browser's
+# console stays empty. It also tests zoom, keyboard, copying, print, a narrow screen, and the rules of accessibility.
 #
-#   ci/gate/pages.sh                  pages of shipped scenarios, one of each command that makes some
-#   ci/gate/pages.sh PAGE.html...     these, as far as the promises are about any page
+#   ci/gate/pages.sh                  reports of scenarios, one of each command that has reports
+#   ci/gate/pages.sh PAGE.html...     these reports, with the tests that apply to any report
 #
-# Installs Debian's Chromium where there is none and the system lets it.
+# Installs Debian's Chromium if there is none and the system permits it.
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/../..")
 
@@ -20,8 +20,8 @@ if [[ -z $CHROMIUM ]] && command -v apt-get > /dev/null; then
     CHROMIUM=$(find_browser)
 fi
 if [[ -z $CHROMIUM ]] || ! command -v npm > /dev/null; then
-    echo "no Chromium or no npm here, and none can be installed: no page was looked at" >&2
-    # .ci/run goes on, and says so: whoever changes engines alone need not have a browser.
+    echo "no Chromium or no npm here, and none can be installed: reports were not tested" >&2
+    # .ci/run continues and reports the skipped step: a change of the engine alone does not need a browser.
     exit 77
 fi
 PAGES=$(mktemp -d)

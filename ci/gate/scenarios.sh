@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every shipped scenario runs, and prints the same bytes twice; the longest runs once. So do all combinations of mechanisms and the predictions, on
-# one thread and on two. The known bugs show where they should, and the simulator still predicts what it did.
+# Runs every scenario twice and compares the bytes; the longest runs once. All combinations of mechanisms, and the predictions, run on one
+# thread and on two. Known bugs must show, and predictions must be reproduced.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 echo "+ cargo build --locked --release --bin pageout"

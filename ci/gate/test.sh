@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests, the documentation's examples included; those of the Python package are those of ci/slow/python.sh. The tests of the program are of a release,
-# which users run, and which simulates twice as fast; `cargo test` alone makes them of the build with assertions.
+# Runs all tests, including the examples of the documentation; ci/slow/python.sh tests the Python package. Tests of the program use a release
+# build, which users run and which simulates twice as fast. `cargo test` alone uses the build with assertions.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 set -x

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The simulator against the recorded runs of a real kernel, within their tolerances. The runs that fall short, and what is
-# known of why, are listed in docs/results/fidelity.md.
+# Compares the simulator with recorded runs of a real kernel, within their tolerances. docs/results/fidelity.md lists the runs that fail, and
+# the known reasons.
 #
-#   ci/gate/validate.sh        of runs that the kernel repeated, the first and those with traces
-#   ci/gate/validate.sh all    all, as ci/slow/tests.sh does
+#   ci/gate/validate.sh        of repeated runs the first and those with traces
+#   ci/gate/validate.sh all    all runs, as ci/slow/tests.sh does
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 runs=('*.1' '*.t' '*.f*' 'tmpfs.*')

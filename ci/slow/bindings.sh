@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The C library: it exports what its header declares and no more, and programs in C11 and C++ find the header's promises kept, with the shared library and
-# with the static one. Takes cc and c++. Not part of .ci/run: the profile that unwinds builds the engine once more.
-# ci/slow/bindings.sh --build only builds it, and prints where it is. With PAGEOUT_FAILING the library is one whose devices fail as that says.
+# Tests the C library. It exports exactly the functions of its header. Programs in C11 and C++ check the guarantees of the header, with the
+# shared library and with the static one. Needs cc and c++. Not part of .ci/run: the profile that unwinds builds the engine again.
+# ci/slow/bindings.sh --build only builds the library, and prints its path. With PAGEOUT_FAILING its devices fail as specified.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 profile=${PAGEOUT_PROFILE:-wheel}
@@ -34,7 +34,7 @@ for source in bindings/c/tests/*.c; do
     name=$(basename "$source" .c)
     cc -std=c11 -D_XOPEN_SOURCE=700 "${warnings[@]}" "$source" -o "$work/$name-c11" -L"$target" -lpageout -lpthread
     c++ -x c++ -std=c++11 "${warnings[@]}" "$source" -o "$work/$name-c++" -L"$target" -lpageout -lpthread
-    # What a static library of Rust's needs beside itself: rustc --print native-static-libs.
+    # Libraries that a static Rust library needs: rustc --print native-static-libs.
     cc -std=c11 -D_XOPEN_SOURCE=700 "${warnings[@]}" "$source" -o "$work/$name-static" "$target/libpageout.a" -lpthread -ldl -lm -lgcc_s
     for how in c11 c++ static; do
         LD_LIBRARY_PATH=$target "$work/$name-$how" "$work/$name.bytes"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A process that writes through the page cache is killed at 200 random points for each backend, and a store at 200. Not part of .ci/run: up to ten minutes.
+# Kills a process that writes through the page cache at 200 random points for each backend, and a store at 200. Not part of .ci/run: up to
+# ten minutes.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 set -x

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The source of an installed Debian package, as `apt-get source` has it: ci/slow/debian-source.sh PACKAGE DIR. Prints its folder. Sources are asked for beside the
-# system's own lists, of the same mirrors, so nothing of the system changes. Nothing of it is ever committed. 77: it can't be had here.
+# Downloads the source of an installed Debian package, as `apt-get source` does: ci/slow/debian-source.sh PACKAGE DIR. Prints its folder. It
+# uses package lists of its own, from the same mirrors, so it does not change the system. Never commit any of it. Exit code 77: not available.
 set -euo pipefail
 package=$1
 mkdir -p "$2"

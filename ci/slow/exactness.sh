@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The textbook policies beside those of libCacheSim (PyPI wheel `libcachesim`, object size ignored): the same trace, memory for the same
+# Compares the textbook policies with those of libCacheSim (PyPI wheel `libcachesim`, object size ignored): the same trace, memory for the same
 # number of objects, every batch of one page. Fails unless the misses are equal.
 # Usage: ci/slow/exactness.sh TRACE.oracleGeneral.zst [OBJECTS...]
 set -euo pipefail

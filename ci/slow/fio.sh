@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# fio writes and verifies through the page cache, which it links as an engine: blocks with checksums, random and sequential, with fsync, with a budget of a
-# quarter of the file, by each backend. What was written is then verified once more, from the disk and without us. ci/slow/fio.sh [DIR], a folder on a file system
-# with direct I/O, target/fio by default. Takes fio, cc, and the headers of the fio that is installed, which come from Debian's source package (GPL: they are read by
-# the compiler, and never committed). Not part of .ci/run: two minutes, and the library is built.
+# fio writes and verifies through the page cache, which it links as an engine. It uses blocks with checksums, random and sequential access,
+# fsync, a budget of a quarter of the file, and each backend. Then the file is verified again, from the disk and without pageout.
+# ci/slow/fio.sh [DIR]: a folder on a file system with direct I/O, default target/fio. Needs fio, cc, and the headers of the installed fio, which
+# come from Debian's source package (GPL: the compiler reads them; never commit them). Not part of .ci/run: two minutes, plus the build of the
+# library.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD

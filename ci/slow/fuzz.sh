@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Fuzzes: every target of fuzz/ for SECONDS each, as many at a time as there are CPUs. Fails on the first crash, and says
-# how to see it again.
+# Fuzzes every target of fuzz/ for SECONDS each, one per CPU at the same time. Fails on the first crash, and prints the command that repeats
+# it.
 #
 #   ci/slow/fuzz.sh [SECONDS [TARGET...]]      30 seconds, all targets
 #
-# Stable Rust is enough: LLVM's coverage pass is asked for by name, and libFuzzer comes with a crate. `--target` keeps the
-# flags away from build scripts and procedural macros, which could not be linked with them.
+# Stable Rust is enough: flags enable LLVM's coverage pass by name, and a crate contains libFuzzer. `--target` keeps the flags away from build
+# scripts and procedural macros, which could not be linked with them.
 set -euo pipefail
 cd "$(dirname "$0")/../../fuzz"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What shows of the live crate more than its tests do: random operations compared with a model for 20 minutes (MINUTES), and again on a device whose requests are short,
-# late and out of order; undefined behaviour, by Miri, and data races, by the thread sanitizer. `cargo test` has tried all
-# orders of its gates by then (loom), and ci/slow/shuttle.sh draws orders of the whole. Both take a nightly toolchain (components miri, rust-src), and are
-# left out where that is not there. Not part of .ci/run: a quarter of an hour.
+# Tests the live crate beyond its unit tests: random operations compared with a model for 20 minutes (MINUTES), and again on a device whose
+# requests are short, late and out of order. Miri checks undefined behaviour, the thread sanitizer data races. `cargo test` covers all orders of
+# its gates (loom), and ci/slow/shuttle.sh random orders of the complete cache. Miri and the sanitizer need a nightly toolchain (components miri,
+# rust-src), and are skipped without one. Not part of .ci/run: a quarter of an hour.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=$((${MINUTES:-20} * 15))
@@ -27,7 +27,7 @@ fi
 # The sanitizer has to see std, too. What the kernel writes it does not see, nor what a copy reads: those are loom's.
 if has rust-src; then
     target=$(rustc -vV | sed -n 's/^host: //p')
-    # A device may read a page while somebody writes to it: the page is dirty again, and written again. Those writes are loom's, too.
+    # A device may read a page during a write to it: the page is dirty again, and is written again. loom covers those writes, too.
     suppressions=$(mktemp)
     trap 'rm -f "$suppressions"' EXIT
     echo 'race:pageout::arena::Arena>::write_from' > "$suppressions"

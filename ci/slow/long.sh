@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Random runs of the engine inside the machine that holds bytes, more than a test should take: optimised, with every check. Not part of
-# .ci/run, whose tests make hundreds.
+# Runs the engine with random actions on the byte machine, more than a test should: optimised, with every check. Not part of .ci/run, whose tests
+# have hundreds of runs.
 # Usage: ci/slow/long.sh [RUNS]     5,000 of each kind
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Python package: builds its wheel, installs it into an environment of its own where no compiler is on the path, and tries all of it: tests, the project that
-# `new-policy --python` writes, the stubs, both notebooks, a sweep on Ray. `ci/slow/python.sh --keep DIR` keeps the environment and the wheel in DIR. Not part of .ci/run: the
-# wheel is a second release of all of pageout.
+# Builds the wheel of the Python package, installs it into a fresh environment without a compiler, and tests it: unit tests, the project that
+# `new-policy --python` writes, the stubs, both notebooks, a sweep on Ray. `ci/slow/python.sh --keep DIR` keeps the environment and the wheel in
+# DIR. Not part of .ci/run: the wheel is a second release build.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -26,7 +26,7 @@ PATH=$fresh PYTHONPATH=$root/crates/python/tests "$fresh/python" -m unittest -v 
 rm -rf "$work/project" && mkdir "$work/project" && cd "$work/project"
 PATH=$fresh "$fresh/pageout" new-policy mine --python
 (cd mine && PATH=$fresh "$fresh/python" mine.py "$root/ground-truth/sequences/shift.u32.zst")
-# Frames, pictures, notebooks and Ray are extras.
+# Data frames, charts, notebooks and Ray are extras.
 "$fresh/pip" install --quiet polars altair vl-convert-python nbclient nbformat ipykernel ray mypy
 PYTHONPATH=$root/crates/python/tests "$fresh/python" -m unittest -v test_pageout.Results
 "$fresh/python" "$root/ci/slow/notebooks.py" "$root" "$work"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The live page cache with the real engine, in orders of its threads that shuttle draws: ci/slow/shuttle.sh [ORDERS of each kind, 300 by default].
+# Tests the live page cache with the real engine under random thread schedules (shuttle): ci/slow/shuttle.sh [SCHEDULES of each kind, default 300].
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 set -x

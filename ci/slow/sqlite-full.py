@@ -1,10 +1,10 @@
-"""SQLite through the page cache on a full disk, in each journal mode: statements fail with "database or disk is full" and with nothing else, the database stays whole, no commit is
-lost, and the same connection goes on once there is space.
+"""Tests SQLite through the page cache on a full disk, in each journal mode. Statements fail only with "database or disk is full", the database
+stays intact, no commit is lost, and the connection continues once there is space.
 
     sqlite-full.py VFS_EXTENSION DIR KIND...
 
-Kinds: `limit` (the process's limit of a file's size), `files` (the cache's limit), `disk` and `buffered` (DIR is on a small file system, which is filled; with direct I/O, or through
-the kernel's cache). Each case is a process of its own, and fails if it takes longer than two minutes.
+Kinds: `limit` (RLIMIT_FSIZE), `files` (the cache's limit), `disk` and `buffered` (the script fills the small file system of DIR, with direct I/O
+or through the kernel's page cache). Each case is a process of its own, and fails if it takes longer than two minutes.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
 """SQLite's TCL tests with the VFS `pageout` as default and without it: the same results. Run by ci/slow/sqlite.sh.
 
-sqlite-tests.py DIR PATTERN EVERY: DIR has `testfixture` and the source; one file in EVERY of those that match. Each file is a process of its own in a folder of
-its own, twice; what differs is run again, twice more, because some tests are a matter of time even alone. What came out so far is in DIR/tests.jsonl, by what
-was run: who is interrupted goes on from there.
+sqlite-tests.py DIR PATTERN EVERY: DIR has `testfixture` and the source; one file in EVERY of those that match. Each file runs twice, in a process and
+a folder of its own. Files with different results run twice more, because some tests depend on time even alone. DIR/tests.jsonl has the results so
+far: an interrupted run continues from there.
 """
 
 import fnmatch

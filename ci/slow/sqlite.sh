@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# SQLite through the page cache: its VFS as a loadable extension of the installed shell, then Debian's source package of the same version, with the VFS as default
-# and without it. ci/slow/sqlite.sh [DIR [PART...]]: DIR is a folder on a file system with direct I/O, target/sqlite by default, and parts are
-#   shell      the extension loads, what it writes is a database to others, neither a full or failing device nor a kill loses what is committed
-#   tests      SQLite's TCL tests, each file in a process of its own, with and without: the same results. TESTS: a pattern of names; EVERY: one file in so many.
-#              An interrupted run goes on where it was
-#   full       a full disk in each journal mode: "database or disk is full" and no other error, no commit lost, and the connection goes on once there is space. By the process's
-#              limit of a file's size and the cache's limit; and on small file systems, tmpfs and ext4, where a mount namespace is available (root)
+# Tests SQLite through the page cache: its VFS as a loadable extension of the installed shell, then Debian's source package of the same version with
+# the VFS as default and without it. ci/slow/sqlite.sh [DIR [PART...]]: DIR is a folder on a file system with direct I/O, default target/sqlite. Parts:
+#   shell      the extension loads, other programs can read its databases, and neither a full or failing device nor a kill loses a commit
+#   tests      SQLite's TCL tests, each file in a process of its own, with and without the VFS: the same results. TESTS: a pattern of names; EVERY:
+#              run one file in EVERY. An interrupted run continues
+#   full       a full disk in each journal mode: "database or disk is full" and no other error, no commit lost, and the connection continues once there
+#              is space. By RLIMIT_FSIZE and the cache's limit; and on small file systems, tmpfs and ext4, if a mount namespace is available (root)
 #   speed      speedtest1 at equal memory, in a memory cgroup (version 1, root): CELLS of "SIZE LIMIT_MIB BUDGET_MIB"
-# What can't be had here is left out, and said. Not part of .ci/run: half an hour.
+# Parts whose requirements are missing are skipped and reported. Not part of .ci/run: half an hour.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -140,7 +140,7 @@ SQL
     for writer in "${writers[@]}"; do wait "$writer"; done
     [[ $(cat several-*.txt | grep -cx ok) == 1600 ]] || { grep -vx 'ok\|10' several-*.txt | head -5; echo "several writers of a WAL: a database that is not whole"; return 1; }
     [[ $(sqlite3 several.db 'SELECT count(*) FROM t; PRAGMA integrity_check' | tr '\n' ' ') == "388 ok " ]]
-    # Where nobody else copies a WAL, no page is read again.
+    # Without another process that copies the WAL, no page is read again.
     {
         printf '%s\n' "$load" ".open file:alone.db?vfs=pageout" "PRAGMA journal_mode=wal;" "PRAGMA wal_autocheckpoint=50;" "PRAGMA cache_size=20;"
         echo "CREATE TABLE t(id INTEGER PRIMARY KEY, text);"
@@ -181,12 +181,12 @@ SELECT 'ours', count(*), sum(length(text)) FROM t;
 SQL
             local all='281|1120008'
             grep -qx "ours|$all" said.txt && grep -qx "theirs|$all" said.txt && grep -qx ok said.txt || { cat said.txt; echo "synchronous=$synchronous: a commit is lost that could not be copied"; return 1; }
-            # Where no reader is told of instead, whoever asked for it is.
+            # If no reader gets the error, the caller of the checkpoint gets it.
             grep -qE '^0\|[0-9]+\|0$|disk' said.txt || { cat said.txt; echo "synchronous=$synchronous: nobody is told that nothing was copied"; return 1; }
             [[ $(sqlite3 full.db 'SELECT count(*), sum(length(text)) FROM t; PRAGMA integrity_check' | tr '\n' ' ') == "$all ok " ]] || { echo "synchronous=$synchronous: a commit is lost once all have closed"; return 1; }
         done
     done
-    # On a disk that is full a checkpoint says so, each time, whatever it may copy and whether the file has holes; and it copies all once there is room.
+    # On a full disk each checkpoint fails with that error, whatever it may copy and whether the file has holes. Once there is space it copies all pages.
     mkdir small
     if mount -t tmpfs -o size=4m tmpfs small 2> /dev/null; then
         local chunk said
@@ -225,8 +225,8 @@ SQL
     else
         echo "LEFT OUT: a full disk (mount)" >&2
     fi
-    # A checkpoint that has failed says nothing of a later WAL. One fails at the database, one at the sync of its WAL, while a connection has the database alone; another connection lets
-    # the WAL begin again, and a third fails as the second: of the new WAL no page counts as copied that is not.
+    # A failed checkpoint does not affect a later WAL. One fails at the database, one at the sync of its WAL, while a connection has the database alone. Another
+    # connection restarts the WAL, and a third checkpoint fails as the second. No page of the new WAL may count as copied that is not.
     cc "${warnings[@]}" -fPIC -shared "$root/bindings/sqlite/failing.c" -o "$work/failing.so"
     local rows="WITH RECURSIVE n(i) AS (SELECT (SELECT count(*) FROM t) + 1 UNION ALL SELECT i+1 FROM n WHERE i % 20 > 0) INSERT INTO t SELECT i, hex(randomblob(2000)) FROM n;"
     sqlite3 > said.txt 2>&1 <<SQL || true
@@ -288,7 +288,7 @@ done(sqlite.sqlite3_file_control(ours, b"main", CHUNK_SIZE, ctypes.byref(ctypes.
 done(sqlite.sqlite3_file_control(ours, b"main", SIZE_HINT, ctypes.byref(ctypes.c_int64(100000))))
 assert sqlite3.connect("hint.db").execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 PYTHON
-    # Killed at random moments, whatever `synchronous` is: what was committed is there, and the database is whole.
+    # Killed at random moments, with any `synchronous`: no commit is lost, and the database is intact.
     local kills=0
     for synchronous in off normal full; do
         for mode in delete wal; do
@@ -301,7 +301,7 @@ PYTHON
                 } > commands.txt
                 sqlite3 < commands.txt > committed.txt 2>&1 &
                 local pid=$!
-                # Not before it has told of commits, however slow the machine is.
+                # Not before it has reported commits, however slow the machine is.
                 for ((wait = 0; wait < 600; wait++)); do [[ -s committed.txt ]] && break; sleep 0.1; done
                 sleep "0.$((RANDOM % 6 + 2))"
                 kill -9 "$pid" 2> /dev/null || true

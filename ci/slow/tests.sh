@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests through the program that take long without optimisation (`#[ignore]`), with a release, those of the feature `parquet`, all
-# recorded runs, and the fuzzer. Not part of .ci/run.
+# Runs slow tests through the program (`#[ignore]`) with a release, tests of the feature `parquet`, all recorded runs, and the fuzzer. Not part of
+# .ci/run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 set -x

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The live page cache on a machine of two NUMA nodes, slow memory on the second: a guest of QEMU's with a kernel of Debian's. Where memory is is real there, how
-# fast it is is not. Takes qemu-system-x86_64, apt-get, mke2fs and some minutes, as no processor need help (TCG). Not part of .ci/run.
+# Tests the live page cache on a machine of two NUMA nodes, slow memory on the second: a QEMU guest with a Debian kernel. The placement of memory
+# is real, its speed is not. Needs qemu-system-x86_64, apt-get, mke2fs and some minutes, because it works without hardware virtualisation (TCG).
+# Not part of .ci/run.
 #   ci/slow/two-nodes.sh [TEST BINARY]    default: the test `slow` of the live crate, built for this
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -26,7 +27,7 @@ if [[ ! -e kernel/boot ]]; then
 fi
 busybox=$PWD/busybox/bin/busybox
 
-# What the guest begins with finds the disk.
+# The initial file system finds the disk.
 rm -rf early root
 mkdir -p early/{bin,dev,disk}
 cp "$busybox" early/bin/
