@@ -75,17 +75,17 @@ static struct fio_option options[] = {
     {.name = NULL},
 };
 
-/* What a process has once. */
+/* One per process. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pageout *cache;
 static unsigned int jobs;
 
 /* What a job has. */
 struct job {
-    struct io_u **queued;           /* reads that are under way, oldest first ... */
+    struct io_u **queued;           /* reads in flight, oldest first ... */
     struct pageout_batch **batches; /* ... and the batch of each */
     unsigned int n;
-    struct io_u **done; /* what getevents has found */
+    struct io_u **done; /* completions that getevents has found */
     unsigned int n_done;
 };
 
@@ -231,7 +231,7 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
     return FIO_Q_QUEUED;
 }
 
-/* Looks at all that is under way, waiting for the oldest so long. */
+/* Polls all reads in flight, and waits for the oldest one until the timeout. */
 static void reap(struct job *job, int timeout_ms) {
     unsigned int at, kept = 0;
     for (at = 0; at < job->n; at++) {
@@ -257,7 +257,7 @@ static int engine_getevents(struct thread_data *td, unsigned int min, unsigned i
     int timeout_ms = -1;
     if (t)
         timeout_ms = t->tv_sec >= INT_MAX / 1000 ? INT_MAX : (int)(t->tv_sec * 1000 + t->tv_nsec / 1000000);
-    (void)max; /* no more are under way than events may be had */
+    (void)max; /* never more reads in flight than events */
     job->n_done = 0;
     reap(job, 0);
     while (job->n_done < min && job->n > 0) {
@@ -270,7 +270,7 @@ static int engine_getevents(struct thread_data *td, unsigned int min, unsigned i
 
 static struct io_u *engine_event(struct thread_data *td, int event) { return ((struct job *)td->io_ops_data)->done[event]; }
 
-/* Before a job fio drops a file from the system's cache. It has none of it, and in ours is what an earlier phase has left, as in any cache. */
+/* Before a job fio drops a file from the system's page cache, which has none of it. The cache keeps the pages of an earlier phase, as any cache does. */
 static int engine_invalidate(struct thread_data *td, struct fio_file *f) {
     (void)td, (void)f;
     return 0;

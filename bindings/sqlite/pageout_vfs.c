@@ -45,47 +45,47 @@ SQLITE_EXTENSION_INIT1
 enum { HEADER = 100 };
 
 /*
- * How much of the WAL is in the database: which WAL it is, and how many of its frames are copied. The frames of a WAL never change
- * once they may be copied, so pages that were read when it was so are as new as that says, or newer, whenever it is so again.
+ * How much of the WAL is in the database: which WAL it is, and how many of its frames are copied. Frames of a WAL never change once they
+ * may be copied. So pages that were read in this state are at least as new as the state, whenever the database is in it again.
  */
 struct copied {
     uint32_t salts[2];
     uint32_t frames;
-    int is_known; /* nobody was about to change it */
+    int is_known; /* no connection was about to change it */
 };
 
-/* A database that is open, however often. */
+/* An open database, shared by its connections. */
 struct database {
     struct database *next;
     struct pageout_file *pages;
     dev_t device;
     ino_t inode;
     int connections;      /* under `databases_lock` */
-    int fd;               /* looks at what is on disk, and makes room there. Closed when nobody has a lock on the file */
-    pthread_mutex_t lock; /* of what follows, and held while pages are dropped */
-    int writers;          /* connections of ours with a lock under which nobody else may write */
-    int indexes;          /* that connections of ours have mapped */
-    struct timespec seen_time; /* the file after our last sync, or last look */
+    int fd;               /* to check the file and to reserve space. Closed when no lock on the file is left */
+    pthread_mutex_t lock; /* of the fields below, and held while pages are dropped */
+    int writers;          /* connections of this process with a lock that excludes other writers */
+    int indexes;          /* mapped by connections of this process */
+    struct timespec seen_time; /* the file after the last sync or check of this process */
     off_t seen_size;
-    struct copied seen_copied; /* of the WAL, in the oldest page of ours */
+    struct copied seen_copied; /* state of the WAL in the oldest cached page */
 };
 
 struct file {
     sqlite3_file base;
     struct database *database;
-    sqlite3_int64 chunk; /* by which the file grows, 0: as it comes */
+    sqlite3_int64 chunk; /* growth step of the file in bytes, 0: none */
     int level;           /* of SQLite's lock */
     int is_read_only;
     int has_written;   /* since the last sync */
     int is_writer;     /* by SQLite's lock */
     int is_copying;    /* a writer by the WAL's lock */
-    int is_restarting; /* the WAL, and our pages have what was copied before */
-    int is_beginning;  /* writes a WAL of which nothing is copied, and our pages have what was before */
-    int is_unsure;     /* could not drop what is old */
-    int failed;        /* why a checkpoint has failed, until SQLite has been told: it asks for no outcome where that is known */
-    int has_no_room;   /* for what SQLite is about to write: the next write fails */
-    int has_left_room; /* reserved in vain, behind the end of the file */
-    off_t room;        /* up to which byte a checkpoint finds room on disk, from where it is on */
+    int is_restarting; /* the WAL, and the cached pages include all copied frames */
+    int is_beginning;  /* writes a WAL without copied frames, and the cached pages include the previous one */
+    int is_unsure;     /* could not drop old pages */
+    int failed;        /* why a checkpoint has failed, until SQLite gets the error: it ignores the outcome of the call that finds it */
+    int has_no_room;   /* for SQLite's next write, which fails */
+    int has_left_room; /* reserved beyond the end of the file, and unused */
+    off_t room;        /* byte up to which a checkpoint has reserved space on disk */
     off_t grows_to;    /* the database, by a checkpoint */
     uint32_t was_copied;      /* before a checkpoint that has failed */
     volatile uint32_t *index; /* the WAL's, where it is mapped */
@@ -106,7 +106,7 @@ static struct file *of(sqlite3_file *file) { return (struct file *)file; }
 /* Errors of a device, a quota or a limit that has no space left. */
 static int is_full(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
-/* An error of the cache as SQLite's, told in words where SQLite's log goes. */
+/* Converts an error of the cache to SQLite's, and writes its text to SQLite's log. */
 static int told(const char *name, int64_t error, int as) {
     sqlite3_log(as, "pageout: %s: %s", name, pageout_strerror(error));
     switch (-error) {
@@ -121,10 +121,10 @@ static int told(const char *name, int64_t error, int as) {
     }
 }
 
-/* What the VFS below has said, where that was for want of space: it has SQLITE_FULL for ENOSPC of a write alone. `errno` was 0 before. */
+/* Converts a result of the VFS below to SQLITE_FULL if there was no space: it does so for ENOSPC of a write only. `errno` was 0 before. */
 static int full_or(int said) { return (said & 0xff) == SQLITE_IOERR && is_full(errno) ? SQLITE_FULL : said; }
 
-/* Whether a file can't be made in a folder for want of space. The VFS below says that it can't be opened, and its errno is that of its last try. */
+/* Whether a file can't be created in a folder because there is no space. The VFS below returns that it can't be opened, with the errno of its last try. */
 static int has_no_space_for(const char *name) {
     char folder[4096];
     const char *end = name ? strrchr(name, '/') : NULL;
@@ -145,10 +145,10 @@ static int opened_or_full(int opened, const char *name, int flags) {
     return (opened & 0xff) == SQLITE_CANTOPEN && (flags & SQLITE_OPEN_CREATE) && has_no_space_for(name) ? SQLITE_FULL : opened;
 }
 
-/* ---- What SQLite's tests ask of a VFS ---- */
+/* ---- Hooks for SQLite's tests ---- */
 
 #ifdef SQLITE_TEST
-/* They count down to an error, and count syncs, in SQLite's own VFS: this one takes part, in the same places, or they would meet none of the database's. */
+/* They count down to an error, and count syncs, in SQLite's own VFS. This VFS does so in the same places, or they would not cover the database. */
 extern int sqlite3_io_error_pending, sqlite3_io_error_persist, sqlite3_io_error_hit, sqlite3_io_error_hardhit, sqlite3_io_error_benign;
 extern int sqlite3_diskfull_pending, sqlite3_diskfull, sqlite3_sync_count, sqlite3_fullsync_count;
 
@@ -187,9 +187,9 @@ static int is_to_be_full(void) { return 0; }
 static void count_sync(int flags) { (void)flags; }
 #endif
 
-/* ---- What others have done ---- */
+/* ---- Changes by other processes ---- */
 
-/* Notes the file as it is on disk: from now on whatever differs is somebody else's doing. */
+/* Notes the state of the file on disk: a later difference is a change by another process. */
 static void look(struct database *database) {
     struct stat now;
     if (fstat(database->fd, &now) != 0)
@@ -198,7 +198,7 @@ static void look(struct database *database) {
     database->seen_size = now.st_size;
 }
 
-/* Whether somebody else has written it since. Nobody may be writing it: the caller has a lock. */
+/* Whether another process has written the file since. The caller has a lock, so none is writing it now. */
 static int has_changed(struct database *database) {
     struct stat now;
     unsigned char disk[HEADER], here[HEADER];
@@ -208,7 +208,7 @@ static int has_changed(struct database *database) {
     if (database->seen_time.tv_sec != now.st_mtim.tv_sec || database->seen_time.tv_nsec != now.st_mtim.tv_nsec ||
         database->seen_size != now.st_size)
         return 1;
-    /* Two writes within a tick of the kernel's clock leave the same time. */
+    /* Two writes within a tick of the kernel's clock have the same time. */
     on_disk = pread(database->fd, disk, sizeof disk, 0);
     return on_disk >= 0 && (pageout_pread(database->pages, here, sizeof here, 0) != on_disk || memcmp(disk, here, (size_t)on_disk) != 0);
 }
@@ -227,7 +227,7 @@ static struct copied copied_as(struct file *file) {
     atomic_thread_fence(memory_order_acquire);
     now.frames = file->index[COPIED];
     memcpy(now.salts, headers[0] + SALTS, sizeof now.salts);
-    /* Who lets the WAL begin again writes the second header, the first, and then that nothing is copied. Who commits changes neither salts nor that. */
+    /* A restart of the WAL writes the second header, the first, and then 0 copied frames. A commit changes neither the salts nor that number. */
     now.is_known = memcmp(headers[0] + SALTS, headers[1] + SALTS, sizeof now.salts) == 0 && now.frames <= headers[0][LAST_FRAME] &&
                    now.frames <= headers[1][LAST_FRAME];
     return now;
@@ -237,26 +237,26 @@ static int is_copied_as_seen(const struct copied *seen, const struct copied *now
     return seen->is_known && now->is_known && memcmp(seen->salts, now->salts, sizeof now->salts) == 0 && seen->frames == now->frames;
 }
 
-/* Which sign it takes that somebody else has written: of the WAL's index, where it is mapped, or of the file; either; or none. */
+/* The sign for a change by another process: in the WAL's index if it is mapped, or in the file; either; or none. */
 enum sign { SIGN_OF_INDEX, ANY_SIGN, NO_SIGN };
 
 static int is_old(struct file *file, const struct copied *now, enum sign sign) {
     struct database *database = file->database;
-    /* One empty WAL is like another. */
+    /* All empty WALs are equal. */
     int is_empty = now->salts[0] == 0 && now->salts[1] == 0;
     if (sign == NO_SIGN || (file->index && !is_copied_as_seen(&database->seen_copied, now)))
         return 1;
     return (!file->index || is_empty || sign == ANY_SIGN) && has_changed(database);
 }
 
-/* What somebody else has written is read again. `lock` is held. */
+/* Drops the pages if another process has written the file. `lock` is held. */
 static int revalidate_locked(struct file *file, enum sign sign) {
     struct database *database = file->database;
     struct copied now = copied_as(file);
     int64_t said;
     if (database->writers || !is_old(file, &now, sign))
         return SQLITE_OK;
-    /* Before pages are read: what is written meanwhile is found next time. */
+    /* Before pages are read: the next check finds writes from now on. */
     look(database);
     said = pageout_reload(database->pages);
     if (said < 0) {
@@ -277,7 +277,7 @@ static int revalidate(struct file *file, enum sign sign) {
     return done;
 }
 
-/* Has all on disk that this connection has written. */
+/* Syncs all writes of this connection. */
 static int settle(struct file *file, int as) {
     struct database *database = file->database;
     int64_t said;
@@ -285,7 +285,7 @@ static int settle(struct file *file, int as) {
         return SQLITE_OK;
     said = pageout_sync(database->pages, PAGEOUT_SYNC_DATA);
     if (said < 0) {
-        /* Whoever hears of it rolls back, and writes again: the next sync has to tell of that alone. */
+        /* SQLite rolls back after this error, and writes again: the next sync must report only new failures. */
         int failed = told(file->name, said, as);
         pageout_acknowledge(database->pages);
         return failed;
@@ -297,7 +297,7 @@ static int settle(struct file *file, int as) {
     return SQLITE_OK;
 }
 
-/* ---- Room on disk ---- */
+/* ---- Space on disk ---- */
 
 static int has_room(struct file *file, off_t offset, off_t size) {
     int said;
@@ -311,7 +311,7 @@ static int has_room(struct file *file, off_t offset, off_t size) {
     return 0;
 }
 
-/* Gives back what was reserved in vain. All that was written is on disk, and nobody else may write. */
+/* Releases unused reserved space. All writes are on disk, and no other process may write. */
 static void give_room_back(struct file *file) {
     struct stat now;
     if (fstat(file->database->fd, &now) == 0 && now.st_size == (off_t)pageout_size(file->database->pages) && ftruncate(file->database->fd, now.st_size) == 0)
@@ -319,8 +319,8 @@ static void give_room_back(struct file *file) {
 }
 
 /*
- * Whether a database may become so long: for the process's limit, the disk, and the cache. It is asked before a transaction writes its
- * first page, and takes the space. The byte is where SQLite writes its last page next.
+ * Whether a database may grow to `size`, by RLIMIT_FSIZE, the disk, and the cache. SQLite asks this before a transaction writes its first
+ * page, and the space is reserved. The byte is the place of SQLite's next last page.
  */
 static int may_become(struct file *file, sqlite3_int64 size) {
     struct pageout_file *pages = file->database->pages;
@@ -341,20 +341,20 @@ static int may_become(struct file *file, sqlite3_int64 size) {
     return SQLITE_OK;
 }
 
-/* ---- Who may write ---- */
+/* ---- Write locks ---- */
 
-/* This connection has just got one of the two locks under which nobody else may write. */
+/* This connection has just got one of the two locks that exclude other writers. */
 static void begin_writing(struct file *file, int *is_so) {
     file->database->writers += !*is_so;
     *is_so = 1;
 }
 
-/* How often it is tried to drop what could not be written: a page of it may be held for a moment. */
+/* Tries to drop unwritten pages: one of them may be held for a moment. */
 enum { DROPS_MAX = 16 };
 
 /*
- * It is about to give one up. What could not be written is dropped: later it would overwrite what others have written. A journal has
- * it, or a WAL of which it is not counted as copied.
+ * The connection is about to release one. Pages that could not be written are dropped: later they would overwrite other processes'
+ * writes. A journal has their contents, or a WAL in which they don't count as copied.
  */
 static int end_writing(struct file *file, int *is_so) {
     struct database *database = file->database;
@@ -378,14 +378,14 @@ static int end_writing(struct file *file, int *is_so) {
     return settled;
 }
 
-/* What is copied, our pages have. */
+/* The cached pages include all copied frames. */
 static void note_copied(struct file *file) {
     pthread_mutex_lock(&file->database->lock);
     file->database->seen_copied = copied_as(file);
     pthread_mutex_unlock(&file->database->lock);
 }
 
-/* Another WAL has begun, and nobody has copied any of it. Our pages have all of the one before, unless they could not be dropped since. */
+/* Another WAL has begun, without copied frames. The cached pages include all of the previous one, unless they could not be dropped since. */
 static void note_begun(struct file *file) {
     struct database *database = file->database;
     struct copied now;
@@ -396,7 +396,7 @@ static void note_begun(struct file *file) {
     pthread_mutex_unlock(&database->lock);
 }
 
-/* What a program leaves that ends without closing its databases. */
+/* Runs at exit, for programs that don't close their databases. */
 static void settle_all(void) {
     struct database *database;
     pthread_mutex_lock(&databases_lock);
@@ -408,11 +408,11 @@ static void settle_all(void) {
 /*
  * ---- A checkpoint that fails ----
  *
- * SQLite writes a WAL's pages and sends SQLITE_FCNTL_CKPT_DONE, whose outcome it ignores. Where all of the WAL is copied it then has
- * the database cut and synced: one of these tells it. Where it copies a part alone, as older readers are there, or somebody has
- * committed meanwhile, it counts that as copied at once, and gives up the lock under which nobody reads the database alone: the count
- * is put back there. Who begins to read in between may miss what is not written until somebody commits. So that this takes a broken
- * device, and not a full one, a page has its room on disk before it is written.
+ * SQLite writes a WAL's pages and sends SQLITE_FCNTL_CKPT_DONE, whose outcome it ignores. If all of the WAL is copied, it then truncates
+ * and syncs the database: one of these calls returns the error. It copies only a part if there are older readers or a commit meanwhile.
+ * Then SQLite counts that part as copied immediately, and releases the lock that excludes readers of the database alone. The VFS
+ * corrects the count there. A transaction that starts in between can miss unwritten pages until the next commit. Only a broken device can
+ * cause this, and not a full one: space for a page is reserved before it is written.
  */
 
 static void begin_checkpoint(struct file *file) {
@@ -425,25 +425,25 @@ static void end_checkpoint(struct file *file, int settled) {
     file->was_copied = file->index ? file->index[COPIED] : 0;
 }
 
-/* Why it has failed, said once: SQLite gives up then. */
+/* Returns the error once: SQLite gives up then. */
 static int take_failure(struct file *file) {
     int failed = file->failed;
     file->failed = SQLITE_OK;
     return failed;
 }
 
-/* Nobody has taken it: what SQLite counts as copied since is not. */
+/* SQLite did not get the error: frames that it has counted as copied since are not. */
 static void put_back_copied(struct file *file) {
     if (take_failure(file) != SQLITE_OK && file->index)
         file->index[COPIED] = file->was_copied;
 }
 
-/* How much room is made at a time. */
+/* Bytes reserved at a time. */
 enum { ROOM_STEP = 1 << 20 };
 
 /*
- * Makes room for a page that is copied, where the file system can: for whole pages of ours, as these are written, and ahead of it, as
- * SQLite copies pages in their order.
+ * Reserves space for a page that is copied, if the file system supports it. It reserves complete cache pages, because these are written,
+ * and ahead of the page, because SQLite copies pages in order.
  */
 static int make_room(struct file *file, int size, off_t offset) {
     int fd = file->database->fd;
@@ -452,7 +452,7 @@ static int make_room(struct file *file, int size, off_t offset) {
     off_t ahead = file->grows_to < from + ROOM_STEP ? file->grows_to : from + ROOM_STEP;
     if (!file->is_copying || end <= file->room)
         return SQLITE_OK;
-    /* Up to the next hole, or the end of the file: behind the last hole there may be room already. */
+    /* Up to the next hole, or the end of the file: beyond the last hole, space may be reserved already. */
     file->room = lseek(fd, from, SEEK_HOLE);
     if (end <= file->room)
         return SQLITE_OK;
@@ -468,8 +468,8 @@ static int make_room(struct file *file, int size, off_t offset) {
 /* ---- A main database ---- */
 
 /*
- * The setup of the cache: PAGEOUT_SQLITE, and that threads write. A process that is killed ends, and its locks with it, after what its
- * threads write is written. What io_uring has taken may reach the disk after that, over what the next process has written.
+ * The setup of the cache: PAGEOUT_SQLITE, and threads as backend. A killed process ends, and loses its locks, after the writes of its
+ * threads. A write that io_uring has accepted can reach the disk later, over newer data of the next process.
  */
 static char *setup_of_cache(void) {
     const char *asked = getenv("PAGEOUT_SQLITE"), *keys;
@@ -490,9 +490,9 @@ static int cache_of_all(struct pageout **to) {
         said = setup ? pageout_new(setup, &cache) : -ENOMEM;
         if (said == 0)
             atexit(settle_all);
-        /* A transaction that does not fit into SQLite's own cache writes the same pages again and again, and all that is dirty is on disk when it ends. So what
-         * the flusher writes before that is mostly written in vain, and few pages need be clean beforehand: just those that reads take next. A kernel's shares
-         * are of all memory, much of it others', and against a loss of power; here they would be a fifth of the budget. */
+        /* A transaction that does not fit into SQLite's own cache writes the same pages many times, and its end writes all dirty pages. So most
+         * earlier writes by the flusher are in vain, and only the next reads need clean pages. The kernel's ratios are of all memory, which many programs
+         * share, and limit a loss of data; here they would be a fifth of the budget. */
         if (said == 0 && !strstr(setup, "vm.dirty_")) {
             pageout_text_write(cache, "/proc/sys/vm/dirty_ratio", "90");
             pageout_text_write(cache, "/proc/sys/vm/dirty_background_ratio", "80");
@@ -507,7 +507,7 @@ static int acquire(const char *name, int is_buffered, struct database **to) {
     struct stat now;
     struct database *database;
     struct pageout *built;
-    /* SQLite's locks say who may write: those of the VFS below. */
+    /* SQLite's locks, in the VFS below, regulate writers. */
     int flags = PAGEOUT_RDWR | PAGEOUT_OWN_LOCKS | (is_buffered ? PAGEOUT_BUFFERED : 0);
     int64_t said;
     if (stat(name, &now) != 0)
@@ -536,13 +536,13 @@ static int acquire(const char *name, int is_buffered, struct database **to) {
         free(database);
         return failed == SQLITE_CANTOPEN || failed == SQLITE_IOERR_NOMEM ? failed : SQLITE_CANTOPEN;
     }
-    /* Of the header alone: what follows is none of the system's cache. */
+    /* The header only: other pages should not fill the system's page cache. */
     posix_fadvise(database->fd, 0, 0, POSIX_FADV_RANDOM);
     database->device = now.st_dev;
     database->inode = now.st_ino;
     database->connections = 1;
     pthread_mutex_init(&database->lock, NULL);
-    /* Whoever locks it first looks: it may be another one already than when its length was taken. */
+    /* The first lock checks the file: it may have been replaced since its length was read. */
     database->seen_size = -1;
     database->next = databases;
     databases = database;
@@ -550,7 +550,7 @@ static int acquire(const char *name, int is_buffered, struct database **to) {
     return SQLITE_OK;
 }
 
-/* The last connection forgets the pages: a descriptor of theirs that was closed later would take locks away. */
+/* The last connection drops the pages: closing their descriptor later would release locks. */
 static void release(struct database *database) {
     struct database **link = &databases;
     if (--database->connections > 0)
@@ -558,7 +558,7 @@ static void release(struct database *database) {
     while (*link != database)
         link = &(*link)->next;
     *link = database->next;
-    /* What could not be written was reported, and a journal or a WAL has it. Left here it would be written later, over what others write. */
+    /* Unwritten pages were reported, and a journal or a WAL has them. If they stayed, they would be written later, over other processes' writes. */
     if (pageout_forget(database->pages) < 0)
         pageout_forget_and_discard(database->pages);
     pageout_close(database->pages);
@@ -587,7 +587,7 @@ static int file_close(sqlite3_file *file) {
     return settled ? settled : closed;
 }
 
-/* How often a file may be cut while a page of it is read. */
+/* How often a file may be truncated during a read of a page. */
 enum { CUTS_MAX = 16 };
 
 static int file_read(sqlite3_file *file, void *buf, int size, sqlite3_int64 offset) {
@@ -597,7 +597,7 @@ static int file_read(sqlite3_file *file, void *buf, int size, sqlite3_int64 offs
     if (seen != SQLITE_OK)
         return seen;
     our->is_unsure = 0;
-    /* Who copies a WAL writes whole pages of ours, and then cuts the file to its length: the length that we have seen may be one in between. */
+    /* A checkpoint of another process writes complete cache pages, and then truncates the file: the length seen may be one in between. */
     do
         there = pageout_pread(our->database->pages, buf, (size_t)size, (uint64_t)offset);
     while (there == -ESTALE && cuts++ < CUTS_MAX && revalidate(our, NO_SIGN) == SQLITE_OK);
@@ -615,7 +615,7 @@ static int file_write(sqlite3_file *file, const void *buf, int size, sqlite3_int
     int64_t said;
     if (of(file)->is_read_only)
         return SQLITE_READONLY;
-    /* Said once: what SQLite writes next undoes what it could not do. */
+    /* Returned once: SQLite's next writes undo the failed ones. */
     if (of(file)->has_no_room) {
         of(file)->has_no_room = 0;
         return SQLITE_FULL;
@@ -658,7 +658,7 @@ static int file_sync(sqlite3_file *file, int flags) {
     count_sync(flags);
     if (of(file)->failed != SQLITE_OK)
         return take_failure(of(file));
-    /* Whatever the flags: what is needed to read the data goes with it, and nothing else is of use. */
+    /* With any flags: the metadata needed to read the data is synced, and no other matters. */
     settled = settle(of(file), SQLITE_IOERR_FSYNC);
     return is_to_fail() ? SQLITE_IOERR_FSYNC : settled;
 }
@@ -683,9 +683,9 @@ static int file_lock(sqlite3_file *file, int level) {
     if (our->level == SQLITE_LOCK_NONE && level >= SQLITE_LOCK_SHARED)
         done = revalidate_locked(our, SIGN_OF_INDEX);
     else if (our->level == SQLITE_LOCK_SHARED && level == SQLITE_LOCK_EXCLUSIVE)
-        /* A WAL from now on without index and locks: what others have copied since we began to read has no other sign where the index is not mapped. */
+        /* From now on a WAL without index and locks. Without a mapped index, there is no other sign of frames that others copied since the read began. */
         done = revalidate_locked(our, our->index ? SIGN_OF_INDEX : NO_SIGN);
-    /* Who writes to a WAL changes nothing of the database, and others may copy meanwhile. */
+    /* A writer of a WAL does not change the database, and others may copy meanwhile. */
     if (done == SQLITE_OK && (our->index ? level == SQLITE_LOCK_EXCLUSIVE : level > SQLITE_LOCK_SHARED))
         begin_writing(our, &our->is_writer);
     pthread_mutex_unlock(&our->database->lock);
@@ -698,11 +698,11 @@ static int file_lock(sqlite3_file *file, int level) {
 
 static int file_unlock(sqlite3_file *file, int level) {
     int settled = SQLITE_OK, unlocked;
-    /* Others may look from now on. */
+    /* Other processes may check the file from now on. */
     if (level <= SQLITE_LOCK_SHARED)
         settled = end_writing(of(file), &of(file)->is_writer);
     unlocked = under(file)->pMethods->xUnlock(under(file), level);
-    /* Whatever it says: SQLite goes on as if it were so, and looking once too often does no harm. */
+    /* Whatever the result: SQLite continues as if it had succeeded, and one check too many does no harm. */
     if (level < of(file)->level)
         of(file)->level = level;
     return unlocked ? unlocked : settled;
@@ -717,19 +717,19 @@ static int file_control(sqlite3_file *file, int op, void *arg) {
     sqlite3_int64 size;
     int said = SQLITE_OK;
     switch (op) {
-    /* These write the file, or make the VFS below do so: they are ours alone. */
+    /* These write the file, or make the VFS below write it: this VFS handles them alone. */
     case SQLITE_FCNTL_CHUNK_SIZE: our->chunk = *(int *)arg; return SQLITE_OK;
     case SQLITE_FCNTL_SIZE_HINT:
         size = in_chunks(our, *(sqlite3_int64 *)arg);
-        /* An application may send it, too, while somebody else makes the file longer. */
+        /* An application may send it, too, while another process extends the file. */
         if (!our->is_writer && !our->is_copying)
             return SQLITE_OK;
         our->grows_to = *(sqlite3_int64 *)arg;
         if (!our->is_copying) {
-            /* SQLite asks for no outcome, and writes next. */
+            /* SQLite ignores the outcome, and writes next. */
             said = may_become(our, our->grows_to);
             our->has_no_room = said == SQLITE_FULL;
-            /* A chunk that can't be had is none: it would be a hole. */
+            /* Without space there is no chunk: it would be a hole. */
             if (said != SQLITE_OK || our->chunk <= 0 || may_become(our, size) != SQLITE_OK)
                 return said;
         }
@@ -768,22 +768,22 @@ static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend
         return mapped;
     pthread_mutex_lock(&our->database->lock);
     our->index = (volatile uint32_t *)*at;
-    /* As long as nobody of us had it, it may have been deleted, and be another. */
+    /* While no connection of this process had it, it may have been deleted and replaced. */
     if (our->database->indexes++ == 0)
         our->database->seen_copied.is_known = 0;
     pthread_mutex_unlock(&our->database->lock);
     return mapped;
 }
 
-/* Locks of a WAL, from https://www.sqlite.org/walformat.html: who writes to it; who copies it; who reads the database alone, or copies; the first of those who read it. */
+/* Locks of a WAL, from https://www.sqlite.org/walformat.html: its writer; its checkpoint; readers of the database alone, or a checkpoint; the first of its readers. */
 enum { WRITER_LOCK = 0, COPIER_LOCK = 1, DATABASE_LOCK = 3, FIRST_READER_LOCK = 4 };
 
-/* `lock` of the database is held. What has just been locked exclusively is no longer as others left it, or will soon not be. */
+/* `lock` of the database is held. Under the new exclusive lock, the connection changes the state that others left. */
 static int has_shm_locked(struct file *our, int offset, int n) {
     struct copied now = copied_as(our);
     int is_as_seen = is_copied_as_seen(&our->database->seen_copied, &now);
     if (offset <= COPIER_LOCK && COPIER_LOCK < offset + n) {
-        /* What others have copied is read again before we copy: a page of SQLite's may be less than one of ours. And whoever has died or failed copying has left
+        /* Frames that others have copied are read again before this copy: a page of SQLite may be smaller than a cache page. A process that died or failed in a copy has left
          * another length. */
         int done = revalidate_locked(our, our->index ? ANY_SIGN : NO_SIGN);
         if (done == SQLITE_OK)
@@ -799,7 +799,7 @@ static int has_shm_locked(struct file *our, int offset, int n) {
     return SQLITE_OK;
 }
 
-/* The same locks are about to be given up. */
+/* The same locks are about to be released. */
 static int before_shm_unlock(struct file *our, int offset, int n) {
     if (offset <= COPIER_LOCK && COPIER_LOCK < offset + n) {
         if (our->is_copying)
@@ -842,11 +842,11 @@ static int file_shm_lock(sqlite3_file *file, int offset, int n, int flags) {
     return done;
 }
 
-/* A reader of the WAL now has his lock, and has read how much is copied. He will not look for that in the WAL, so our pages must have it. At the lock it is too early to look: more may be copied since. */
+/* A reader of the WAL now has its lock, and has read the number of copied frames. It will not read those from the WAL, so the cached pages must include them. At the lock it is too early to check: more may be copied since. */
 static void file_shm_barrier(sqlite3_file *file) {
     struct file *our = of(file);
     under(file)->pMethods->xShmBarrier(under(file));
-    /* Our own header is half written where we begin a WAL, or let it begin again. */
+    /* The header is half written while this connection starts or restarts a WAL. */
     if (our->index && !our->is_restarting && !(our->is_beginning && our->index[COPIED] == 0))
         our->is_unsure = revalidate(our, SIGN_OF_INDEX) != SQLITE_OK;
 }
@@ -858,7 +858,7 @@ static int file_shm_unmap(sqlite3_file *file, int is_deleted) {
 
 static int file_fetch(sqlite3_file *file, sqlite3_int64 offset, int size, void **at) {
     (void)file, (void)offset, (void)size;
-    *at = NULL; /* it is read then */
+    *at = NULL; /* SQLite reads then */
     return SQLITE_OK;
 }
 
@@ -914,7 +914,7 @@ static const sqlite3_io_methods methods_without_wal = {
 
 /* ---- Journals, WAL and temporary files ---- */
 
-/* What the VFS below has said of such a file: it keeps the errno. */
+/* Converts a result of the VFS below for such a file: it keeps the errno. */
 static int other_said(sqlite3_file *file, int said) {
     int error = 0;
     if ((said & 0xff) != SQLITE_IOERR || under(file)->pMethods->xFileControl(under(file), SQLITE_FCNTL_LAST_ERRNO, &error) != SQLITE_OK)
@@ -1024,14 +1024,14 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     if (!(flags & SQLITE_OPEN_MAIN_DB) || !name)
         return open_other(name, file, flags, out_flags);
     memset(our, 0, sizeof *our);
-    /* What is no file of bytes, a folder or a device, is none for a cache of pages. */
+    /* A folder or a device can't be cached in pages. */
     if (stat(name, &now) == 0 && !S_ISREG(now.st_mode))
         return below->xOpen(below, name, file, flags, out_flags);
     opened = below->xOpen(below, name, under(file), flags, &got);
     if (opened == SQLITE_OK) {
         pthread_mutex_lock(&databases_lock);
         opened = acquire(name, sqlite3_uri_boolean(name, "buffered", 0), &our->database);
-        /* Another file may have its name since: its pages would be under locks of the old one. */
+        /* Another file may have its name now: its pages would be under locks of the old one. */
         if (opened == SQLITE_OK && under(file)->pMethods->xFileControl(under(file), SQLITE_FCNTL_HAS_MOVED, &has_moved) == SQLITE_OK && has_moved) {
             release(our->database);
             opened = SQLITE_CANTOPEN;
@@ -1050,7 +1050,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     return SQLITE_OK;
 }
 
-/* All else is the VFS's below, which expects to be called as itself. */
+/* The VFS below handles all other calls, and expects its own object. */
 static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync_folder) {
     (void)vfs;
     errno = 0;
@@ -1139,7 +1139,7 @@ static sqlite3_vfs pageout_vfs = {
 };
 
 static int register_vfs(int is_default) {
-    /* After sqlite3_shutdown() and sqlite3_initialize() it is still there, and not the default. */
+    /* After sqlite3_shutdown() and sqlite3_initialize() it is still registered, but not the default. */
     if (sqlite3_vfs_find(pageout_vfs.zName) == &pageout_vfs)
         return is_default ? sqlite3_vfs_register(&pageout_vfs, 1) : SQLITE_OK;
     below = sqlite3_vfs_find(NULL);
@@ -1150,7 +1150,7 @@ static int register_vfs(int is_default) {
     return sqlite3_vfs_register(&pageout_vfs, is_default);
 }
 
-/* pageout_text(PATH): a kernel file of the cache as text, "stats", or "describe"; NULL where there is no cache yet. */
+/* pageout_text(PATH): a kernel file of the cache as text, "stats", or "describe"; NULL if there is no cache yet. */
 static void sql_text(sqlite3_context *context, int n, sqlite3_value **values) {
     const char *path = (const char *)sqlite3_value_text(values[0]);
     struct pageout *built;
@@ -1182,21 +1182,21 @@ static void sql_text(sqlite3_context *context, int n, sqlite3_value **values) {
     sqlite3_free(text);
 }
 
-/* Each connection from now on has the function. */
+/* Each new connection has the function. */
 static int on_connect(sqlite3 *connection, char **error, const sqlite3_api_routines *api) {
     (void)error, (void)api;
     return sqlite3_create_function(connection, "pageout_text", 1, SQLITE_UTF8, NULL, sql_text, NULL, NULL);
 }
 
 #ifdef SQLITE_CORE
-/* Within a program: SQLITE_EXTRA_INIT. It is the default VFS where PAGEOUT_SQLITE is set. */
+/* Within a program: SQLITE_EXTRA_INIT. It is the default VFS if PAGEOUT_SQLITE is set. */
 int pageout_vfs_init(const char *unused) {
     (void)unused;
     return getenv("PAGEOUT_SQLITE") ? register_vfs(1) : SQLITE_OK;
 }
 #endif
 
-/* `.load vfspageout`, then `.open 'file:data.db?vfs=pageout'`. It is the default VFS from then on where PAGEOUT_SQLITE_DEFAULT is set. */
+/* `.load vfspageout`, then `.open 'file:data.db?vfs=pageout'`. It is the default VFS from then on if PAGEOUT_SQLITE_DEFAULT is set. */
 int sqlite3_vfspageout_init(sqlite3 *connection, char **error, const sqlite3_api_routines *api) {
     int done;
     SQLITE_EXTENSION_INIT2(api);
@@ -1209,5 +1209,5 @@ int sqlite3_vfspageout_init(sqlite3 *connection, char **error, const sqlite3_api
         *error = sqlite3_mprintf("the VFS `pageout` could not be registered");
         return done;
     }
-    return SQLITE_OK_LOAD_PERMANENTLY; /* its threads go on */
+    return SQLITE_OK_LOAD_PERMANENTLY; /* its threads keep running */
 }
