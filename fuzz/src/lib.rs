@@ -5,8 +5,7 @@
 //!                              ├─▶ targets()
 //!   cargo test ─ regressions/ ─┘
 //! ```
-//! The functions know nothing of libFuzzer, so that whatever it finds is replayed by a plain `cargo test`, and can be
-//! looked at in a debugger.
+//! The functions don't depend on libFuzzer, so that a plain `cargo test` replays its findings, also in a debugger.
 #![forbid(unsafe_code)]
 
 mod scenario; // scenario files: read, checked, built, and run for a moment

@@ -1,4 +1,4 @@
-//! `.pgt` files: as they are, and with what mutation always breaks mended.
+//! `.pgt` files: unchanged, and with their checksums corrected after a mutation.
 //!
 //! Each part of a `.pgt` is under a checksum, so a fuzzer that changes bytes gets no further than the first of them. So the
 //! bytes are read a second time as a description of a file, which is then written with right checksums:

@@ -1,5 +1,5 @@
-//! Scenario files, the way the command takes: read, changed by `--set`, checked, every fault shown at its place; and what
-//! passes the checks and is small is built and run for a moment.
+//! Scenario files, as the command handles them: read, changed by `--set`, and checked, with every error at its place. A small
+//! scenario that passes the checks is built and run briefly.
 //!
 //! Bytes are the file. Its lines that begin with `#set ` are the options, so that every scenario file is a seed.
 

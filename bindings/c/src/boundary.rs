@@ -1,5 +1,5 @@
-//! The functions of the header. What C hands in is looked at here: each `unsafe` relies on what the header demands of the caller, that a pointer is a
-//! handle which is not freed yet, or points to what the call says; what can be checked, which is NULL and UTF-8, is checked.
+//! The functions of the header, which check the arguments from C. Each `unsafe` relies on a requirement of the header: a pointer is a handle
+//! that is not freed, or points to the memory that the call describes. NULL and UTF-8 are checked.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -26,7 +26,7 @@ const SYNC_DATA: c_int = 1;
 /// What a handle is of.
 ///
 /// # Safety
-/// NULL, or a handle that nobody frees meanwhile.
+/// NULL, or a handle that is not freed during the call.
 unsafe fn handle<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Failure> {
     // SAFETY: the caller's word.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
@@ -54,7 +54,7 @@ unsafe fn give<T>(
 unsafe fn take<T>(pointer: *mut T) {
     let free = || {
         if !pointer.is_null() {
-            // SAFETY: `give` has made it, and the caller's word is that nobody uses it any more.
+            // SAFETY: `give` has made it, and the caller guarantees that it is not used any more.
             drop(unsafe { Box::from_raw(pointer) });
         }
         Ok(0)
@@ -118,7 +118,7 @@ unsafe extern "C" fn pageout_new(json: *const c_char, cache: *mut *mut Cache) ->
 /// As the header says.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pageout_free(cache: *mut Cache) {
-    // SAFETY: the header: a handle that nobody uses any more.
+    // SAFETY: the header: a handle that is not used any more.
     unsafe { take(cache) };
 }
 
@@ -141,7 +141,7 @@ unsafe extern "C" fn pageout_text(
         let whole = cache.text(path)?;
         if size > 0 {
             let part = whole.len().min(size - 1);
-            // SAFETY: the header: `size` bytes are there, these are no more, and nobody else uses them.
+            // SAFETY: the header: `size` bytes exist, these are no more, and nothing else uses them.
             unsafe {
                 to.cast::<u8>().copy_from_nonoverlapping(whole.as_ptr(), part);
                 to.add(part).write(0);
@@ -233,7 +233,7 @@ fn open_as(flags: c_int) -> Result<Open, Failure> {
 /// As the header says.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pageout_close(file: *mut File) {
-    // SAFETY: the header: a handle that nobody uses any more.
+    // SAFETY: the header: a handle that is not used any more.
     unsafe { take(file) };
 }
 
@@ -287,8 +287,8 @@ unsafe extern "C" fn pageout_pread(file: *mut File, buf: *mut c_void, size: usiz
             if len == 0 {
                 return Ok(0);
             }
-            // SAFETY: the header: `size` bytes are there, these are no more, and nobody else uses them. What C has not written
-            // yet is as good as any.
+            // SAFETY: the header: `size` bytes exist, these are no more, and nothing else uses them. Uninitialized bytes come from C,
+            // where any value is valid.
             let buf = unsafe { std::slice::from_raw_parts_mut(buf.cast::<u8>(), len) };
             match file.read_at(buf, offset) {
                 // It was made shorter meanwhile.
@@ -313,7 +313,7 @@ unsafe extern "C" fn pageout_pwrite(file: *mut File, buf: *const c_void, size: u
         let buf = match size {
             0 => &[],
             _ if buf.is_null() => return Err(null("buf")),
-            // SAFETY: the header: `size` bytes are there, no more than a slice may have, and nobody writes to them.
+            // SAFETY: the header: `size` bytes exist, no more than a slice may have, and nothing writes to them.
             size => unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), size) },
         };
         if size > 0 {
@@ -405,7 +405,7 @@ unsafe extern "C" fn pageout_page_get(
 /// As the header says.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pageout_page_put(held: *mut Held) {
-    // SAFETY: the header: a handle that nobody uses any more.
+    // SAFETY: the header: a handle that is not used any more.
     unsafe { take(held) };
 }
 
@@ -464,6 +464,6 @@ unsafe extern "C" fn pageout_poll(batch: *mut Batch, timeout_ms: c_int) -> c_int
 /// As the header says.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pageout_cancel(batch: *mut Batch) {
-    // SAFETY: the header: a handle that nobody uses any more.
+    // SAFETY: the header: a handle that is not used any more.
     unsafe { take(batch) };
 }

@@ -75,7 +75,7 @@ struct Bounds {
     min: Option<u64>,
 }
 
-/// An object that names each of its fields once. Of two the last would hold, and nothing would say that there was another.
+/// An object that names each of its fields once. With two, the last would be used without a warning.
 fn distinct<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -113,7 +113,7 @@ struct Place {
     delay_ns: Option<u64>,
 }
 
-/// A second. Nobody's memory is as slow, and who wrote another unit would wait for ever.
+/// A second. No memory is as slow: a larger value has another unit, and the caller would wait forever.
 const DELAY_NS_MAX: u64 = 1_000_000_000;
 
 /// No address space is larger.
@@ -153,7 +153,7 @@ impl Cache {
         Ok(Cache { memory, groups })
     }
 
-    /// A kernel file, or what the cache says of itself.
+    /// A kernel file, or a description of the cache.
     pub(crate) fn text(&self, path: &str) -> Result<String, Failure> {
         Ok(match path {
             "describe" => self.memory.describe(),
