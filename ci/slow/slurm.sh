@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the array of docs/cluster.md on a Slurm of one node, which the script starts and stops: eight tasks, of which two are cancelled and started
+# Runs the array of docs/howto/cluster.md on a Slurm of one node, which the script starts and stops: eight tasks, of which two are cancelled and started
 # again. The rows must equal those of one process. Needs Debian's packages slurmctld, slurmd, slurm-client and munge, and root. Not part of
 # .ci/run. `PAGEOUT` is the program (a release).
 set -euo pipefail
@@ -9,7 +9,7 @@ for program in munged slurmctld slurmd sbatch; do
 done
 pageout=$(realpath "${PAGEOUT:-target/release/pageout}")
 trace=$PWD/ground-truth/sequences/shift.u32.zst
-script=$(sed -n '/^#!\/bin\/sh/,/^```/{/^```/d;p}' docs/cluster.md)
+script=$(sed -n '/^#!\/bin\/sh/,/^```/{/^```/d;p}' docs/howto/cluster.md)
 work=$(mktemp -d)
 end() {
     scontrol shutdown > /dev/null 2>&1 || true
