@@ -27,11 +27,12 @@ mod linux {
     use anyhow::Context as _;
     use pageout_study::Error;
     use pageout_study::live_bench::{self, Ask};
+    use pageout_study::scenario::interpretation;
     use serde_json::Value;
 
     use super::args::BenchArgs;
     use super::told;
-    use crate::commands::trace::{read_options, read_table, remark_interpretation};
+    use crate::commands::trace::{read_options, read_table};
     use crate::context::Context;
     use crate::failure::Outcome;
     use crate::print::Terminal;
@@ -43,7 +44,8 @@ mod linux {
         ask.check_readers()?;
         if let Some(trace) = ask.trace()?.filter(|path| path.exists()) {
             let options = read_options(&args.reading)?;
-            remark_interpretation(trace, &options, &cx.output).map_err(|error| anyhow::anyhow!("{error}"))?;
+            interpretation::remark(trace, &options, &*cx.output)
+                .map_err(|error| anyhow::anyhow!("{error}"))?;
             ask.read = read_table(&args.reading)?;
         }
         // There is a group to be removed, whatever comes.

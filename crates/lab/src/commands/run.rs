@@ -13,13 +13,13 @@ use pageout_study::result::run_result::RunResult;
 use pageout_study::result::samples::Samples;
 use pageout_study::result::simulate::{Stopped, accesses, simulate, simulate_on};
 use pageout_study::scenario::diagnostic::Diagnostics;
+use pageout_study::scenario::interpretation;
 use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::Source;
 use pageout_study::{Error, Stage, Watcher};
 use serde_json::json;
 
 use crate::cli::load;
-use crate::commands::trace::remark_interpretation;
 use crate::commands::vmscan_report::Listener;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -172,7 +172,7 @@ fn over_time(
 fn remark_traces(scenario: &Scenario, output: &Output) -> anyhow::Result<()> {
     for (object, path) in traces(scenario) {
         let read = object.read_options().map_err(|error| anyhow::anyhow!("{error}"))?;
-        remark_interpretation(path, &read, output)?;
+        interpretation::remark(path, &read, output)?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use super::unfinished::Unfinished;
 use super::visible;
 use crate::failure::{Failure, Outcome};
 use crate::signals;
+use pageout_study::Watcher;
 use pageout_study::json::FORMAT_VERSION;
 use pageout_study::scenario::nearest::nearest;
 
@@ -229,6 +230,13 @@ impl Output {
         written.map_err(named).map_err(Failure::Output)?;
         self.remark(&format!("the result is in {}", path.display()));
         Ok(())
+    }
+}
+
+/// Prints remarks, and shows no progress.
+impl Watcher for Output {
+    fn remark(&self, text: &str) {
+        self.remark(text);
     }
 }
 

@@ -114,7 +114,7 @@ pub(super) fn text(answer: &Alone, layout: Layout) -> String {
     text += &layout.warning(&answer.extent);
     text.push('\n');
     text += &layout.table(&rows(answer), 0);
-    text += &readahead::below(&answer.below(), answer.window_kb(), layout);
+    text += &readahead::below_text(&answer.below(), answer.window_kb(), layout);
     let noted: Vec<(String, &[Note])> = points
         .iter()
         .filter_map(|point| Some((figures::bytes(point.pages * 4096), point.result()?.notes.as_slice())))

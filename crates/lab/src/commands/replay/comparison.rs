@@ -35,7 +35,11 @@ pub(super) fn text(bench: &Comparison, has_page: bool, layout: Layout) -> String
         text += &heading(bench, of);
         text.push('\n');
         text += &layout.table(&rows(bench, of), 1);
-        text += &readahead::below(&of.below(&bench.policies), bench.ask.window_kb(of.has_neighbours), layout);
+        text += &readahead::below_text(
+            &of.below(&bench.policies),
+            bench.ask.window_kb(of.has_neighbours),
+            layout,
+        );
         if let Some(rows) = machine_rows(bench, of) {
             let _ = write!(text, "\n{}", layout.table(&rows, 1));
         }

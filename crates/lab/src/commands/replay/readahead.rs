@@ -55,9 +55,14 @@ pub(super) fn line(ask: &Ask, has_neighbours: bool) -> String {
     }
 }
 
-/// What is below the bound, and why: in words, behind the table.
-pub(super) fn below(below: &[Below], window_kb: u32, layout: Layout) -> String {
-    let Some(first) = below.first() else { return String::new() };
+/// A paragraph behind the table on what is below the bound.
+pub(super) fn below_text(below: &[Below], window_kb: u32, layout: Layout) -> String {
+    self::below(below, window_kb).map_or(String::new(), |says| format!("\n{}", layout.wrap(&says, "")))
+}
+
+/// What is below the bound, and why.
+pub(super) fn below(below: &[Below], window_kb: u32) -> Option<String> {
+    let first = below.first()?;
     let mut says = format!(
         "{} is below the bound at {}: {:.4}, and opt has {:.4}.",
         first.policy,
@@ -77,5 +82,5 @@ pub(super) fn below(below: &[Below], window_kb: u32, layout: Layout) -> String {
             kib => format!("this one reads ahead, up to {}", figures::bytes(u64::from(kib) << 10)),
         }
     );
-    format!("\n{}", layout.wrap(&says, ""))
+    Some(says)
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
 use pageout_study::result::requests;
+use pageout_study::scenario::interpretation;
 use pageout_workload::trace::{self, Format};
 
 use super::info::file_length;
-use super::options::remark_columns;
 use super::read_options;
 use crate::cli::ReadingOptions;
 use crate::context::Context;
@@ -44,7 +44,8 @@ pub(crate) fn convert(
         )));
     }
     if from.is_file() {
-        remark_columns(from, &read, &cx.output).map_err(|error| Failure::Input(error.into()))?;
+        interpretation::remark_columns(from, &read, &*cx.output)
+            .map_err(|error| Failure::Input(error.into()))?;
     }
     if !is_special {
         check_name(to)?;

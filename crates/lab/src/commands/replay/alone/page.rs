@@ -3,8 +3,8 @@
 use pageout_study::replay::{Alone, Figures};
 
 use super::{heading, readahead, rows};
+use crate::print::figures;
 use crate::print::progress::name_of;
-use crate::print::{Layout, figures};
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(in crate::commands::replay) fn page(answer: &Alone) -> anyhow::Result<Page> {
@@ -14,8 +14,7 @@ pub(in crate::commands::replay) fn page(answer: &Alone) -> anyhow::Result<Page> 
         points.iter().filter_map(|point| Some((point.pages, point.figures()?))).collect();
     measured.sort_by_key(|(pages, _)| *pages);
     measured.dedup_by_key(|(pages, _)| *pages);
-    let below = readahead::below(&answer.below(), answer.window_kb(), Layout::default());
-    let below = (!below.is_empty()).then(|| below.trim().replace('\n', " "));
+    let below = readahead::below(&answer.below(), answer.window_kb());
     let mut page = Page {
         title: format!("How much memory does {} want?", name_of(answer.trace())),
         of: heading(answer).trim_end().replace('\n', "; "),

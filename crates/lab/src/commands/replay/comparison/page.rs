@@ -5,7 +5,7 @@ use pageout_study::replay::{Comparison, OfTrace};
 
 use super::{heading, machine_rows, readahead, rows, with_window};
 use crate::print::progress::name_of;
-use crate::print::{Layout, remarks};
+use crate::print::remarks;
 use crate::report::{Axis, Band, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(in crate::commands::replay) fn page(bench: &Comparison) -> Page {
@@ -23,12 +23,8 @@ pub(in crate::commands::replay) fn page(bench: &Comparison) -> Page {
     };
     for (of, name) in bench.traces.iter().zip(&names) {
         page.story.push(heading(bench, of).trim_end().replace('\n', "; "));
-        let below = readahead::below(
-            &of.below(&bench.policies),
-            bench.ask.window_kb(of.has_neighbours),
-            Layout::default(),
-        );
-        page.story.extend((!below.is_empty()).then(|| below.trim().replace('\n', " ")));
+        page.story
+            .extend(readahead::below(&of.below(&bench.policies), bench.ask.window_kb(of.has_neighbours)));
         if of.sizes.len() > 1 {
             page.parts.push(chart(bench, of, name));
         }
