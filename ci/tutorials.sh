@@ -12,7 +12,8 @@ done
 pages=("$@")
 [[ $# -gt 0 ]] || pages=(docs/start/install.md docs/tutorials/*.md docs/howto/run-report.md docs/howto/validate.md)
 [[ -z $(git status --porcelain) ]] || echo "note: changes that are not committed are not in the clone; pages are read from here"
-scratch=$(mktemp -d -p "${CARGO_TARGET_DIR:-target}")
+# Outside of this folder: a package of the reader must not become a member of this workspace.
+scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 git clone --quiet . "$scratch/pageout"
 if [[ -z ${PAGEOUT-} && ${pages[0]} != docs/start/install.md ]]; then

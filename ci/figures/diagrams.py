@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the diagrams of README and the book as SVG: docs/pictures/{architecture,page-life,hit-path,event-loop}.svg.
+"""Draws the diagrams of README and the book as SVG: architecture, page-life, hit-path, event-loop.
 
     ci/figures/diagrams.py            writes them
     ci/figures/diagrams.py --check    fails if a committed one differs from what this script draws
@@ -102,7 +102,7 @@ def page_life() -> Diagram:
     d.arrow((520, 58), (560, 58))
     d.arrow((630, 86), (630, 160), text="head", at=(652, 128))
     d.arrow((480, 178), (350, 178), text="second use", at=(415, 171))
-    d.arrow((350, 204), (480, 204), text="aging: not used", at=(415, 221))
+    d.arrow((350, 204), (480, 204), text="aging", at=(415, 221))
     d.arrow((590, 220), (590, 300), text="scan at the tail: not used", at=(672, 264))
     d.arrow((480, 320), (200, 320), (200, 220), text="refault within the active size", at=(340, 313))
     d.arrow((480, 344), (60, 344), (60, 86), text="read again later: refault without activation", at=(270, 362))
