@@ -47,11 +47,10 @@ def commands(text: str) -> str:
     kept, continues = [], False
     for line in text.split("\n"):
         if continues or line.startswith("$ "):
-            code = re.search(r"\s+# exit code (\d+)$", line)
             line = line.removeprefix("$ ")
+            code = re.search(r"\s+# exit code (\d+)$", line)
             if code:
-                line = f'ended=0; {line} || ended=$?; [[ $ended == {code[1]} ]] # '
-                line = re.sub(r"\s+# exit code \d+( \|\|)", r"\1", line)
+                line = f"ended=0; {line[: code.start()]} || ended=$?; [[ $ended == {code[1]} ]]"
             kept.append(line)
             continues = line.endswith("\\")
     return "\n".join(kept) + "\n"
