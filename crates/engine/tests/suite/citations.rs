@@ -95,7 +95,7 @@ fn documents() -> Documents {
             document(&std::fs::read_to_string(path).unwrap()),
         )
     });
-    named.filter(|(name, _)| name != "README" && name != "SUMMARY").collect()
+    named.filter(|(name, _)| !["README", "SUMMARY", "book"].contains(&name.as_str())).collect()
 }
 
 /// The prose of a file, a line for each of its lines: a page as a whole, of other files the comments.
