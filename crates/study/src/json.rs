@@ -1,5 +1,6 @@
 //! JSON objects put together, and the version of their form.
 
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -39,19 +40,34 @@ pub(crate) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     Ok(texts.iter().flat_map(|text| text.split(',')).map(str::to_string).collect())
 }
 
-/// A list, or one element alone.
-pub(crate) fn one_or_more<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+/// A list, or one element alone. Errors: those of the element, which says what is wrong with it.
+pub fn one_or_more<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    Ok(match OneOrMore::deserialize(deserializer)? {
-        OneOrMore::One(one) => vec![one],
-        OneOrMore::More(more) => more,
-    })
+    let read = match Value::deserialize(deserializer)? {
+        Value::Array(more) => more.into_iter().map(serde_json::from_value).collect(),
+        one => serde_json::from_value(one).map(|one| vec![one]),
+    };
+    read.map_err(D::Error::custom)
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMore<T> {
-    One(T),
-    More(Vec<T>),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::variation::Variation;
+
+    #[test]
+    fn wrong_element_is_refused_for_its_own_reason() {
+        let read = |text: &str| one_or_more::<_, Variation>(&mut serde_json::Deserializer::from_str(text));
+        assert_eq!(read(r#""a=1,2""#).unwrap(), read(r#"["a=1,2"]"#).unwrap());
+        for (text, told) in [
+            (r#""a=1,1""#, "names the value `1` twice"),
+            (r#"["a=1,2", "a=1"]"#, "fewer than two values"),
+            ("5", "integer `5`, expected a string"),
+            ("[null]", "null, expected a string"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
 }

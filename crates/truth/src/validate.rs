@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pageout_study::Answered;
+use pageout_study::json::one_or_more;
 use pageout_study::result::parallel;
 use pageout_study::{Stage, Watcher};
 use serde::{Deserialize, Serialize};
@@ -36,12 +37,15 @@ pub struct Ask {
     /// The folder with the recorded runs.
     pub dir: PathBuf,
     /// Only these runs, by id or pattern (`fr-*.classic.*`); all of them without any.
+    #[serde(deserialize_with = "one_or_more")]
     pub runs: Vec<String>,
     /// Runs known to fall short, by id. One of them that passes is unexpected.
+    #[serde(deserialize_with = "one_or_more")]
     pub expect_short: Vec<String>,
     /// The file that says how close is close enough; nothing stands for the folder's tolerances.toml.
     pub tolerances: Option<PathBuf>,
     /// Inputs that are left out, as if nobody had recorded them.
+    #[serde(deserialize_with = "one_or_more")]
     pub without: Vec<Input>,
     /// Simulations of a run where something was not recorded, 2 or more; nothing stands for as many as its class says.
     pub simulations: Option<u16>,
@@ -90,6 +94,9 @@ pub enum Compared {
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     if let Some(few @ ..2) = ask.simulations {
         return Err(Error::asked(format!("a run is simulated 2 times or more, and {few} was asked for")));
+    }
+    if ask.dir.as_os_str().is_empty() {
+        return Err(Error::asked("dir: found no path, expected the folder of recorded runs"));
     }
     let compared = match outcomes::are_in(&ask.dir) {
         true => Compared::Outcomes(outcomes::ask(ask, watcher)?),
@@ -363,6 +370,22 @@ mod tests {
             let error = super::ask(&ask, &()).unwrap_err().to_string();
             assert_eq!(error, format!("a run is simulated 2 times or more, and {simulations} was asked for"));
         }
+    }
+
+    #[test]
+    fn single_text_stands_for_a_list_of_one() {
+        let one = r#"{ "runs": "a", "expect_short": "a", "without": "flushes" }"#;
+        let ask: Ask = serde_json::from_str(one).unwrap();
+        assert_eq!((ask.runs, ask.expect_short), (vec!["a".to_string()], vec!["a".to_string()]));
+        assert_eq!(ask.without, [Input::Flushes]);
+        let error = serde_json::from_str::<Ask>(r#"{ "without": "x" }"#).unwrap_err().to_string();
+        assert!(error.contains("`x` is no input"), "{error}");
+    }
+
+    #[test]
+    fn folder_that_is_not_named_is_asked_for() {
+        let error = super::ask(&Ask::default(), &()).unwrap_err().to_string();
+        assert_eq!(error, "dir: found no path, expected the folder of recorded runs");
     }
 
     #[test]
