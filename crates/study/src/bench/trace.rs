@@ -53,7 +53,7 @@ impl Deref for Pages {
 
 /// What is simulated without being counted, from the start of each trace.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "WarmUpText", into = "String")]
 pub enum WarmUp {
     /// So many accesses.
     Accesses(u64),
@@ -88,11 +88,22 @@ impl std::str::FromStr for WarmUp {
     }
 }
 
-impl TryFrom<String> for WarmUp {
+/// A warm-up as data: a text, or a number of accesses.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a number of accesses, or a text such as \"20%\"")]
+enum WarmUpText {
+    Accesses(u64),
+    Text(String),
+}
+
+impl TryFrom<WarmUpText> for WarmUp {
     type Error = String;
 
-    fn try_from(text: String) -> Result<WarmUp, String> {
-        text.parse()
+    fn try_from(text: WarmUpText) -> Result<WarmUp, String> {
+        match text {
+            WarmUpText::Accesses(accesses) => Ok(WarmUp::Accesses(accesses)),
+            WarmUpText::Text(text) => text.parse(),
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use pageout_sim::scenario::{Channel, Device, Size, SwapKind, Table};
+use pageout_sim::scenario::{Channel, Device, SEED_MAX, Size, SwapKind, Table};
 use pageout_workload::ReadOptions;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bench::{Policy, WarmUp, parse_policies};
 use crate::error::Error;
@@ -34,7 +34,9 @@ pub struct Ask {
     pub writes: bool,
     /// The column whose values are tenants, by its name or as `#2`. Default: none, and all accesses are of one reader.
     pub by: Option<String>,
-    /// Speed of an open loop, in times of the trace's own, from 1e-9 to 1e9. Default: none, a closed loop.
+    /// Speed of an open loop, in times of the trace's own, from 1e-9 to 1e9; as data also `true`, which is 1, and `false`, which is none.
+    /// Default: none, a closed loop.
+    #[serde(deserialize_with = "speed")]
     pub timed: Option<f64>,
     /// Accesses, or percent of them, that textbook policies see before the first that counts. Default: none.
     pub warm_up: Option<WarmUp>,
@@ -93,6 +95,21 @@ impl Default for Ask {
             print_scenario: false,
         }
     }
+}
+
+/// A speed as data, where `true` is the trace's own.
+fn speed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a speed such as 2, or true for the trace's own")]
+    enum Speed {
+        Own(bool),
+        Times(f64),
+    }
+    let speed: Option<Speed> = Deserialize::deserialize(deserializer)?;
+    Ok(speed.and_then(|speed| match speed {
+        Speed::Own(is_timed) => is_timed.then_some(1.0),
+        Speed::Times(speed) => Some(speed),
+    }))
 }
 
 /// Returns the speed of an open loop. Errors: it is out of range.
@@ -170,6 +187,10 @@ impl Ask {
         if self.channel == Channel::Tmpfs {
             return Err(Error::asked("channel: found `tmpfs`, expected file, mapped or anonymous"));
         }
+        if self.seed > SEED_MAX {
+            let seed = self.seed;
+            return Err(Error::asked(format!("seed: found {seed}, expected a number from 0 to {SEED_MAX}")));
+        }
         if self.exact && self.sample.is_some() {
             return Err(Error::asked("exact and sample exclude each other: leave one of them out"));
         }
@@ -208,8 +229,26 @@ mod tests {
             (Ask { timed: Some(f64::NAN), ..whole.clone() }, "timed: `NaN` is no speed"),
             (Ask { channel: Channel::Tmpfs, ..whole.clone() }, "channel: found `tmpfs`"),
             (Ask { exact: true, sample: Some(0.1), ..whole.clone() }, "exact and sample"),
+            (Ask { seed: u64::MAX, ..whole.clone() }, "seed: found 18446744073709551615, expected"),
         ] {
             let error = wrong.check().unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_flags_are_read_where_they_are_plain() {
+        let read = |text: &str| serde_json::from_str::<Ask>(text);
+        for (text, timed) in [("true", Some(1.0)), ("false", None), ("null", None), ("2", Some(2.0))] {
+            assert_eq!(read(&format!(r#"{{ "timed": {text} }}"#)).unwrap().timed, timed, "{text}");
+        }
+        assert_eq!(read(r#"{ "warm_up": 500 }"#).unwrap().warm_up, Some(WarmUp::Accesses(500)));
+        for (text, told) in [
+            (r#"{ "timed": "2x" }"#, "expected a speed such as 2, or true"),
+            (r#"{ "warm_up": -1 }"#, "expected a number of accesses, or a text"),
+            (r#"{ "warm_up": "x" }"#, "`x` is neither"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");
         }
     }

@@ -261,8 +261,7 @@ impl Plan<'_> {
             return Err(Error::asked("with no seed nothing is run: 1 is the least"));
         }
         for &Scenario { seed, .. } in variants {
-            // Two numbers of half the range have no sum beyond it.
-            if seed + u64::from(self.repeat) - 1 > SEED_MAX {
+            if seed.saturating_add(u64::from(self.repeat) - 1) > SEED_MAX {
                 return Err(Error::SeedsPastLargest { first: seed, repeat: self.repeat });
             }
         }

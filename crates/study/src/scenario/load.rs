@@ -1,6 +1,6 @@
 //! Loading a scenario: from a file and what is changed in it to a scenario that is ready to be built.
 
-use pageout_sim::scenario::Scenario;
+use pageout_sim::scenario::{SEED_MAX, Scenario};
 use serde::{Deserialize, Serialize};
 
 use super::prepare;
@@ -30,9 +30,31 @@ pub fn load(
     if changes.seed.is_some() && settings.iter().any(|setting| setting.key == "seed") {
         return Err(Error::asked("the seed is given twice: by --seed and as a key"));
     }
+    if let Some(seed) = changes.seed.filter(|&seed| seed > SEED_MAX) {
+        return Err(Error::asked(format!("seed: found {seed}, expected a number from 0 to {SEED_MAX}")));
+    }
     let mut scenario = source.scenario(&settings)?;
     scenario.seed = changes.seed.unwrap_or(scenario.seed);
     prepare::prepare(&mut scenario, source, watcher)
         .map_err(|problem| source.locate_with(&settings, vec![problem]))?;
     Ok(scenario)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn seed_that_no_scenario_can_have_is_refused() {
+        let file = "[[task]]\nname = \"a\"\nobject = [{ channel = \"file\", size = \"1MiB\", workload = { pattern = \"sequential\" } }]\n";
+        let source = Source::parse(Path::new("a.toml"), file.to_string()).unwrap();
+        let with_seed = |seed| load(&source, &Changes { seed: Some(seed), ..Changes::default() }, &[], &());
+        assert_eq!(with_seed(SEED_MAX).unwrap().seed, SEED_MAX);
+        for seed in [SEED_MAX + 1, u64::MAX] {
+            let error = with_seed(seed).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("seed: found {seed}, expected")), "{error}");
+        }
+    }
 }
