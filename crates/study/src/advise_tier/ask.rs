@@ -99,6 +99,16 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
 impl Ask {
     /// What is asked, read. Errors: a text makes no sense.
     fn read(&self) -> Result<Asked, Error> {
+        for (option, list) in [("--ratio", &self.ratios), ("--device", &self.devices)] {
+            if list.is_empty() {
+                return Err(Error::asked(format!(
+                    "{option}: the list is empty, expected one element or more"
+                )));
+            }
+            if let Some((_, twice)) = list.iter().enumerate().find(|(at, one)| list[..*at].contains(one)) {
+                return Err(Error::asked(format!("{option} names {twice} twice")));
+            }
+        }
         let of = |option: &str, why: String| Error::Asked(format!("{option} {why}"));
         let ratio = |text: &String| text.parse().map_err(|why| of("--ratio", why));
         let memory = |text: &String| text.parse().map_err(|why| of("--memory", format!("{text}: {why}")));
@@ -302,6 +312,21 @@ mod tests {
         let asked: Ask = serde_json::from_str(&asked).unwrap();
         assert_eq!(serde_json::from_value::<Ask>(serde_json::to_value(&asked).unwrap()).unwrap(), asked);
         ask(&asked, &()).unwrap()
+    }
+
+    #[test]
+    fn list_without_or_with_equal_elements_is_refused() {
+        let read = |ask: &Ask| ask.read().map(drop).unwrap_err().to_string();
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<String>>();
+        for (ratios, devices, told) in [
+            (&[][..], &["pmem"][..], "--ratio: the list is empty, expected one element or more"),
+            (&["1:1"], &[], "--device: the list is empty, expected one element or more"),
+            (&["1:1", "1:2", "1:1"], &["pmem"], "--ratio names 1:1 twice"),
+            (&["1:1"], &["pmem", "pmem"], "--device names pmem twice"),
+        ] {
+            let ask = Ask { ratios: texts(ratios), devices: texts(devices), ..Ask::default() };
+            assert_eq!(read(&ask), told);
+        }
     }
 
     #[test]
