@@ -85,6 +85,12 @@ impl Ask {
             Version::parse(text).ok_or_else(|| Error::Asked(wrong()))
         };
         let [from, to] = [version("--from", &self.from)?, version("--to", &self.to)?];
+        let is_set = |key: &str| self.changes.settings.iter().any(|setting| setting.key == key);
+        let undone =
+            [("kernel.version", true, "--from and --to"), ("kernel.lists", self.lists.is_some(), "--lists")];
+        if let Some((key, _, by)) = undone.into_iter().find(|&(key, is_given, _)| is_given && is_set(key)) {
+            return Err(Error::Asked(format!("{key} is set, and {by} would undo it: leave one of them out")));
+        }
         match from.cmp(&to) {
             std::cmp::Ordering::Less => Ok([from, to]),
             std::cmp::Ordering::Equal => {
@@ -483,6 +489,23 @@ mod tests {
             };
             (looks >= self.at).then_some("SIGINT")
         }
+    }
+
+    #[test]
+    fn setting_that_a_version_would_undo_is_refused() {
+        let between = |setting: &str, lists: Option<&str>| {
+            let changes = Changes { settings: vec![setting.parse().unwrap()], seed: None };
+            let (from, to) = ("6.1".to_string(), "6.12".to_string());
+            Ask { changes, from, to, lists: lists.map(str::to_string), ..Ask::default() }.versions()
+        };
+        for (setting, lists, by) in [
+            ("kernel.version=6.8", None, "kernel.version is set, and --from and --to would undo it"),
+            ("kernel.lists=mglru", Some("classic"), "kernel.lists is set, and --lists would undo it"),
+        ] {
+            let error = between(setting, lists).unwrap_err().to_string();
+            assert!(error.starts_with(by), "{error}");
+        }
+        assert!(between("kernel.lists=mglru", None).is_ok());
     }
 
     const SCENARIO: &str = r#"
