@@ -76,9 +76,7 @@ impl Error {
 
     /// The error with each of its causes, as it is told of one input among several.
     pub(crate) fn in_full(&self) -> String {
-        let first: &dyn StdError = self;
-        let causes = std::iter::successors(Some(first), |&error| error.source());
-        causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+        told(self)
     }
 
     /// Whether what was given is at fault, rather than the simulated workload: a scenario, a trace, a setting.
@@ -196,4 +194,21 @@ pub fn told(error: &(dyn StdError + 'static)) -> String {
         }
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pageout_workload::ReadOptions;
+
+    use super::*;
+    use crate::bench::Trace;
+
+    #[test]
+    fn cause_that_an_error_has_told_is_not_repeated() {
+        let missing = Trace::load(Path::new("nowhere.txt"), &ReadOptions::default(), u64::MAX, &());
+        let full = Error::from(missing.err().unwrap()).in_full();
+        assert_eq!(full.matches("os error 2").count(), 1, "{full}");
+    }
 }
