@@ -41,6 +41,9 @@ pub struct Source {
 impl Source {
     /// Reads a file, or `-`, standard input. Errors: it can't be read, it is no TOML.
     pub fn read(path: &Path) -> Result<Source, Error> {
+        if path.as_os_str().is_empty() {
+            return Err(Error::asked("scenario: found no path, expected that of a scenario file"));
+        }
         let cannot_read = |source| Error::Read { path: path.to_path_buf(), source };
         let mut bytes = Vec::new();
         let file: Box<dyn Read> = match path == Path::new("-") {
