@@ -102,7 +102,7 @@ fn perf_task(text: &[u8]) -> Option<(&[u8], u32)> {
 
 /// ` group:event: fields`, perhaps with a count before it; also `cycles:`, which has no group.
 fn perf_event(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut text = text.trim_ascii_start();
+    let mut text = text.trim_ascii();
     if let Some((_, rest)) = number(text)
         && rest.starts_with(b" ")
     {
@@ -279,6 +279,16 @@ mod tests {
             check_perf(&line, comm, 57, Some(2), NS, "e", "f");
             let line = format!("{comm:>16}    57   100.000000: g:e: f");
             check_perf(&line, comm, 57, None, NS, "e", "f");
+        }
+    }
+
+    #[test]
+    fn line_that_ends_as_on_windows_is_read() {
+        const NS: u64 = 1_000_000_000;
+        for fields in ["", "a=1"] {
+            check(&format!("dd-7 [000] ....  1.000000: e: {fields}\r"), "dd", 7, 0, NS, "e", fields);
+            let line = format!("dd  7 [001]   1.000000: g:e: {fields}").trim_end().to_string() + "\r";
+            check_perf(&line, "dd", 7, Some(1), NS, "e", fields);
         }
     }
 
