@@ -1,6 +1,6 @@
 //! The parser of `lru_gen` text: it returns a [`Dump`], or the first error in the text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::fields::{Field, Line};
@@ -141,19 +141,19 @@ impl<'a> Parser<'a> {
 
     fn memcgs(&mut self) -> Result<Vec<Memcg>, ParseError> {
         let mut memcgs: Vec<Memcg> = Vec::new();
-        let mut paths: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        let mut paths: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
         while let Some(line) = self.next_if(|line| line.first() == "memcg") {
             let (id, path) = memcg_line(line)?;
             let known = paths.entry(id).or_default();
             // Removed groups may share the number 0.
-            if known.iter().any(|other| id != 0 || *other == path) {
+            let is_shared = id == 0 || known.is_empty();
+            if !known.insert(path.clone()) || !is_shared {
                 return Err(ParseError {
                     message: format!("memcg {id} comes twice"),
                     span: line.span(),
                     help: vec!["expected: one dump a file, with each group once".into()],
                 });
             }
-            known.push(path.clone());
             let memcg = Memcg { nodes: self.nodes(id, &path)?, id, path };
             if let Some(first) = memcgs.first()
                 && !memcg.nodes.iter().map(|node| node.id).eq(first.nodes.iter().map(|node| node.id))
