@@ -136,8 +136,7 @@ pub fn questions() -> impl Iterator<Item = Question> {
 }
 
 /// Answers the question of a function of the Python package. What there is to remark goes to `watcher`, and whoever is behind it says that the
-/// answer is to end early. It starts `program` for runs in separate
-/// processes.
+/// answer is to end early. It starts `program` for runs in separate processes.
 pub fn answer(
     python: &str,
     question: Value,
@@ -145,8 +144,11 @@ pub fn answer(
     program: Program,
     watcher: &dyn Watcher,
 ) -> Asked {
-    let found = questions().find(|question| question.python == python);
-    let found = found.unwrap_or_else(|| panic!("the package has a function for each question: {python}"));
+    let Some(found) = questions().find(|question| question.python == python) else {
+        let known: Vec<&str> = questions().map(|question| question.python).collect();
+        let why = format!("`{python}` is no study, expected one of {}", known.join(", "));
+        return Asked { failure: Some((own::EXIT_CODE, why)), ..Asked::default() };
+    };
     let cx = Context::new(Arc::default(), own.into(), program);
     let mut asked = (found.ask)(&cx, question, watcher);
     own::fallbacks().iter().for_each(|told| watcher.remark(told));

@@ -31,6 +31,19 @@ pub(crate) struct Cells {
 
 /// A result in rows; of its columns only these, if there are any. Errors: the first that there is none of, and all that there are.
 pub(crate) fn cells(result: &Value, wanted: &[String]) -> Result<Cells, (String, Vec<String>)> {
+    let Cells { columns, rows } = all_cells(result);
+    if wanted.is_empty() {
+        return Ok(Cells { columns, rows });
+    }
+    let place = |name: &String| columns.iter().position(|column| column == name);
+    let chosen = wanted.iter().map(|name| place(name).ok_or_else(|| (name.clone(), columns.clone())));
+    let chosen = chosen.collect::<Result<Vec<usize>, _>>()?;
+    let row = |row: Vec<Value>| chosen.iter().map(|&at| row[at].clone()).collect();
+    Ok(Cells { columns: wanted.to_vec(), rows: rows.into_iter().map(row).collect() })
+}
+
+/// A result in rows, with all of its columns.
+pub(crate) fn all_cells(result: &Value) -> Cells {
     let mut rows: Vec<Row> = Vec::new();
     let mut front = vec![("version".to_string(), env!("CARGO_PKG_VERSION").into())];
     match result {
@@ -50,21 +63,13 @@ pub(crate) fn cells(result: &Value, wanted: &[String]) -> Result<Cells, (String,
             columns.len() - 1
         });
     }
-    let chosen: Vec<usize> = match wanted {
-        [] => (0..columns.len()).collect(),
-        _ => {
-            let place =
-                |name: &String| places.get(name).copied().ok_or_else(|| (name.clone(), columns.clone()));
-            wanted.iter().map(place).collect::<Result<_, _>>()?
-        }
-    };
     let row = |row: Row| {
         let mut cells = vec![Value::Null; columns.len()];
         row.into_iter().for_each(|(name, value)| cells[places[&name]] = value);
-        chosen.iter().map(|&at| cells[at].clone()).collect()
+        cells
     };
     let rows = rows.into_iter().map(row).collect();
-    Ok(Cells { columns: chosen.iter().map(|&at| columns[at].clone()).collect(), rows })
+    Cells { columns, rows }
 }
 
 impl Cells {
