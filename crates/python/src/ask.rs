@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use pageout_lab::{Asked, OwnPolicies, Program, Watchdog, answer};
 use pageout_study::Watcher;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use serde::Deserialize;
 
 use crate::policy;
 use crate::table::Table;
@@ -19,6 +20,9 @@ use crate::table::Table;
 const LOOK: Duration = Duration::from_millis(50);
 /// So long an answer may take to end after that; then it goes on alone.
 const PATIENCE: Duration = Duration::from_millis(900);
+
+/// Work that was left alone, and may call Python yet.
+static LEFT: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 /// What came of a question: its JSON, its rows, remarks, and why it failed with which exit code.
 type Told = (Option<String>, Option<Table>, Vec<String>, Option<(u8, String)>);
@@ -32,15 +36,19 @@ enum Ended<T> {
     Panicked(String),
 }
 
-/// Does a piece of work in a thread of its own. Errors: Ctrl-C was pressed, or a policy in Python has raised something. What is under way then is told to
+/// Does a piece of work in a separate thread. If it has a watchdog, it may call policies in Python: their errors and their end are its business, those of other
+/// calls are not. Errors: Ctrl-C was pressed, or a policy in Python has raised something. What is under way then is told to
 /// stop, and is left alone where it does not.
 fn wait_for<T: Send + 'static>(
     py: Python<'_>,
     stop: &AtomicBool,
-    mut watchdog: Watchdog,
+    mut watchdog: Option<Watchdog>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<Ended<T>> {
-    policy::begin();
+    let has_own = watchdog.is_some();
+    if has_own {
+        policy::begin();
+    }
     let (send, done) = channel();
     let done = Mutex::new(done);
     let worker = thread::Builder::new().name("pageout".to_owned()).spawn(move || {
@@ -57,11 +65,13 @@ fn wait_for<T: Send + 'static>(
         if gives_up.is_none() {
             let why = match py.check_signals() {
                 Err(error) => Some(Err(error)),
-                Ok(()) => watchdog.late().map(Ok),
+                Ok(()) => watchdog.as_mut().and_then(Watchdog::late).map(Ok),
             };
             if let Some(why) = why {
                 stop.store(true, Relaxed);
-                policy::end(py)?;
+                if has_own {
+                    policy::end(py)?;
+                }
                 gives_up = Some((Instant::now(), why));
             }
         }
@@ -70,10 +80,15 @@ fn wait_for<T: Send + 'static>(
         }
     };
     if let Some((_, why)) = gives_up {
-        drop(policy::raised());
+        if has_own {
+            drop(policy::raised());
+        }
+        let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(|worker| !worker.is_finished());
+        left.push(worker);
         return why.map(Ended::Late);
     }
-    if let Some(error) = policy::raised() {
+    if let Some(error) = has_own.then(policy::raised).flatten() {
         return Err(error);
     }
     Ok(done.map_or_else(
@@ -104,8 +119,8 @@ impl Watcher for Call {
     }
 }
 
-/// Answers a question: the fields of a study's `Ask` as JSON, and what policies of the user's own may do. `program` is the command that starts the program in
-/// separate processes.
+/// Answers a question: the fields of a study's `Ask` as JSON, and the options of custom policies, if it can have any (`has_own`). `program` is the command
+/// that starts the program in separate processes.
 #[pyfunction]
 pub(crate) fn ask(
     py: Python<'_>,
@@ -113,14 +128,20 @@ pub(crate) fn ask(
     question: &str,
     own: &str,
     program: Vec<OsString>,
+    has_own: bool,
 ) -> PyResult<Told> {
     let no_json = |error: serde_json::Error| PyTypeError::new_err(format!("{name}: {error}"));
     let question = serde_json::from_str(question).map_err(no_json)?;
-    let own: OwnPolicies = serde_json::from_str(own).map_err(no_json)?;
+    let own = serde_json::from_str::<serde_json::Value>(own).map_err(no_json)?;
+    let own = match OwnPolicies::deserialize(own) {
+        Ok(own) => own,
+        // Python has checked their types: of these, a text alone can be wrong.
+        Err(error) => return Ok((None, None, Vec::new(), Some((2, format!("call_limit: {error}"))))),
+    };
     let stop = Arc::new(AtomicBool::new(false));
     let call = Arc::new(Call { stop: Arc::clone(&stop), remarks: Mutex::default() });
     let of_thread = Arc::clone(&call);
-    let (watchdog, program) = (own.watchdog(), Program::started_by(program));
+    let (watchdog, program) = (has_own.then(|| own.watchdog()), Program::started_by(program));
     match wait_for(py, &stop, watchdog, move || answer(&name, question, own, program, &*of_thread))? {
         Ended::Done(Asked { json, rows, failure }) => {
             let table = json.is_some().then(|| Table::of(rows)).transpose()?;
@@ -132,6 +153,19 @@ pub(crate) fn ask(
             Err(PyRuntimeError::new_err(format!("pageout has panicked, which is a bug of it: {message}")))
         }
     }
+}
+
+/// Waits for work that was left alone, at most as long as is said: Python is about to end, and ends in the middle of a thread that calls it.
+#[pyfunction]
+pub(crate) fn wait_for_left(py: Python<'_>, seconds: f64) {
+    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let is_left =
+        || LEFT.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|worker| !worker.is_finished());
+    py.detach(|| {
+        while is_left() && Instant::now() < end {
+            thread::sleep(LOOK);
+        }
+    });
 }
 
 /// The program `pageout`, as a command of the package; returns its exit code. `program` is the command that starts it in separate processes.

@@ -21,5 +21,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<trace::Trace>()?;
     module.add_function(wrap_pyfunction!(ask::ask, module)?)?;
     module.add_function(wrap_pyfunction!(ask::main, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::wait_for_left, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::is_in_policy, module)?)?;
     module.add_function(wrap_pyfunction!(policy::bring, module)?)
 }

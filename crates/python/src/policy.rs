@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
+use pageout_cache::POLICIES;
+use pageout_engine::PROFILES;
 use pageout_policy::{Arrival, Cause, End, Listed, PageId, Policy, Slot, Uses};
 use pageout_study::sweep::content_hash;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
@@ -29,7 +31,13 @@ static ENDED: AtomicU64 = AtomicU64::new(0);
 /// Threads that have called objects, as Python numbers them.
 static THREADS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
-/// A call begins.
+/// Whether this thread is in a call of an object: what it asks for is part of that call.
+#[pyfunction]
+pub(crate) fn is_in_policy() -> bool {
+    pageout_policy::doing_here().is_some()
+}
+
+/// A call begins that may make objects. There is one at a time (`_ask.py`), but for those within a call of an object.
 pub(crate) fn begin() {
     // Of a command that was left alone after Ctrl-C.
     drop(raised());
@@ -87,6 +95,10 @@ fn raise(error: PyErr) {
 #[pyfunction]
 #[pyo3(signature = (name, class, bulk, file=None))]
 pub(crate) fn bring(name: &str, class: Py<PyAny>, bulk: u32, file: Option<PathBuf>) -> PyResult<()> {
+    let is_textbook = POLICIES.iter().any(|row| row.name == name);
+    if is_textbook || PROFILES.iter().any(|profile| profile.name == name) {
+        return Err(PyValueError::new_err(format!("`{name}` is the name of a policy that is there already")));
+    }
     let hash = file.and_then(|file| content_hash(&file));
     Listed::bring(name, hash, make(class, bulk)).map(drop).map_err(PyValueError::new_err)
 }
@@ -95,6 +107,7 @@ pub(crate) fn bring(name: &str, class: Py<PyAny>, bulk: u32, file: Option<PathBu
 fn make(class: Py<PyAny>, bulk: u32) -> impl Fn(u64) -> Box<dyn Policy> + Send + Sync {
     move |seed| {
         let made = Python::attach(|py| -> PyResult<Box<dyn Policy>> {
+            is_on_thread(py)?;
             let object = class.bind(py).call1((seed,))?;
             Ok(if bulk > 0 { Box::new(Bulk::of(&object, bulk)?) } else { Box::new(Object::of(&object)?) })
         });
@@ -246,7 +259,9 @@ impl Policy for Object {
     fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
         let want = want.min(self.there);
         self.does(|py, of| {
-            let Some(evict) = &of.evict else { return slots(of.nominate.bind(py).call1((want,))?, victims) };
+            let Some(evict) = &of.evict else {
+                return slots(of.nominate.bind(py).call1((want,))?, want, victims);
+            };
             (0..want).try_for_each(|_| {
                 let taken = evict.bind(py).call0()?;
                 let slot = taken.extract().map_err(|_| wrong("evict: a slot", &taken))?;
@@ -322,8 +337,9 @@ fn wrong(wanted: &str, named: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{wanted}, and not {given:.100}"))
 }
 
-/// Slots that an object has named: one, a list, an array, or anything that is iterated over.
-fn slots(named: Bound<'_, PyAny>, victims: &mut Vec<Slot>) -> PyResult<()> {
+/// Slots that an object has named: one, a list, an array, or anything that is iterated over. Of that it takes one more than are wanted, which the
+/// seat reports: an iterator may have no end.
+fn slots(named: Bound<'_, PyAny>, want: u32, victims: &mut Vec<Slot>) -> PyResult<()> {
     let wrong = |_: PyErr| wrong("nominate: a slot, or a list or an array of slots", &named);
     if let Ok(list) = named.cast::<PyList>() {
         for slot in list.iter() {
@@ -339,7 +355,7 @@ fn slots(named: Bound<'_, PyAny>, victims: &mut Vec<Slot>) -> PyResult<()> {
         victims.reserve(array.len());
         victims.extend(array.as_array().iter().map(|&slot| Slot(slot)));
     } else {
-        for slot in named.try_iter().map_err(wrong)? {
+        for slot in named.try_iter().map_err(wrong)?.take(want as usize + 1) {
             victims.push(Slot(slot?.extract().map_err(wrong)?));
         }
     }

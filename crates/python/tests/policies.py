@@ -1,5 +1,6 @@
 """Policies that tests and timings share: FIFO and SIEVE as anyone would write them, CLOCK over arrays, and policies that do wrong."""
 
+import itertools
 import time
 from collections import OrderedDict
 
@@ -244,6 +245,12 @@ class Recursive(Liar):
 
 class Words(Liar):
     answer = staticmethod(lambda queue: "the oldest")
+
+
+class Countless(Liar):
+    """It names slots without an end."""
+
+    answer = staticmethod(lambda queue: itertools.count(1_000_000))
 
 
 class Endless(Liar):

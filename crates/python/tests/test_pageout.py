@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 import pageout as po
-from policies import Absent, BulkClock, Endless, Exits, Fifo, Nominating, Raises, Recursive, Sieve, Silent, Slow, Twice, Twin, Unmade, Words
+from policies import Absent, BulkClock, Countless, Endless, Exits, Fifo, Nominating, Raises, Recursive, Sieve, Silent, Slow, Twice, Twin, Unmade, Words
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 
@@ -141,6 +141,8 @@ class Results(Case):
             import polars
         except ImportError:
             return
+        self.assertEqual(list(result), result.columns)
+        self.assertTrue("misses" in result and "hits of tomorrow" not in result)
         frame = polars.DataFrame(result)
         self.assertEqual(frame.columns, result.columns)
         self.assertEqual(frame["misses"].to_list(), [cell["misses"] for cell in cells])
@@ -165,6 +167,180 @@ class Results(Case):
         with self.assertRaises(po.Error) as raised:
             po.run(self.path("s.toml"), seed="x")
         self.assertEqual(raised.exception.code, 2)
+
+
+class Keywords(Case):
+    def check_refused(self, cases):
+        """Each call with what its error says."""
+        for ask, kind, why in cases:
+            with self.subTest(why), self.assertRaisesRegex(kind, why):
+                ask()
+
+    def test_wrong_value_is_refused_with_its_keyword(self):
+        np.savetxt(self.path("a.txt"), pages(2_000), fmt="%d")
+        replay = lambda **options: lambda: po.replay(self.path("a.txt"), policy="lru", **options)
+        run = lambda **options: lambda: po.run(self.path("s.toml"), **options)
+        self.check_refused([
+            (replay(memory=5), po.Error, "memory: found integer `5`, expected a text"),
+            (replay(memory={"10%"}), TypeError, r"memory: found \{'10%'\}, expected a text"),
+            (replay(jobs=True), po.Error, "jobs: found boolean `true`, expected a whole number from 0"),
+            (replay(seed=10**30), po.Error, r"seed: found floating point `1e\+30`, expected a whole number"),
+            (replay(seed=2**64 - 1), po.Error, "seed: found 18446744073709551615, expected a number from 0 to"),
+            (replay(sample=float("nan")), po.Error, "sample: found nan, expected a finite number"),
+            (replay(device="\udcff"), po.Error, r"device: found '\\udcff', expected a text in UTF-8"),
+            (replay(call_limit=5), TypeError, "call_limit: found 5, expected a text with its unit"),
+            (replay(call_limit="5"), po.Error, "call_limit: `5` is not a duration: the unit is missing"),
+            (replay(allow_plugins=1), TypeError, "allow_plugins: found 1, expected True or False"),
+            (replay(nothing=1), TypeError, r"replay\(\) got an unexpected keyword argument 'nothing'"),
+            (replay(name=1), TypeError, r"replay\(\) got an unexpected keyword argument 'name'"),
+            (run(seed="x"), po.Error, 'seed: found string "x", expected a whole number from 0'),
+            (run(set="a=1"), TypeError, "set: found 'a=1', expected a dict"),
+            (run(set={"a=b": 1}), po.Error, "set: found `=` in the key 'a=b'"),
+            (run(set={"memcg./a.memory.max": None}), TypeError, "memcg./a.memory.max: found None, expected a text"),
+            (run(set={"memcg./a.memory.max": float("inf")}), po.Error, "memcg./a.memory.max: found inf, expected a finite"),
+            (lambda: po.run(None), po.Error, "scenario: found no path"),
+            (lambda: po.validate(None), po.Error, "dir: found no path"),
+            (lambda: po.explain(self.path("s.toml"), page="a/0:1", memcg="/a"), TypeError, "memcg is of evictions"),
+            (lambda: po.explain(self.path("s.toml"), evictions="2"), po.Error, 'count: found string "2"'),
+            (lambda: po.advise_tier(self.path("s.toml"), ratio=[]), po.Error, "--ratio: the list is empty"),
+            (lambda: po.bisect(self.path("s.toml"), from_="6.1", to="6.12", kernel="6.8"), po.Error, "kernel.version is set"),
+        ])
+
+    def test_number_in_place_of_a_version_is_refused(self):
+        # 6.10 is the number 6.1.
+        for options in [{"kernel": 6.10}, {"set": {"kernel.version": 6.10}}]:
+            with self.assertRaisesRegex(TypeError, 'found 6.1, expected a version in quotes, such as "6.10"'):
+                po.run(self.path("s.toml"), **options)
+        with self.assertRaisesRegex(TypeError, "kernel.version: found 6.1"):
+            po.compare(self.path("s.toml"), vary={"kernel.version": [6.1, 6.12]})
+
+    def test_values_that_vary_are_a_list_and_keep_their_commas(self):
+        vary = lambda values: lambda: po.compare(self.path("s.toml"), vary={"memcg./a.memory.max": values})
+        self.check_refused([
+            (vary("8MiB"), TypeError, "memcg./a.memory.max: found '8MiB', expected a list of values"),
+            (vary(5), TypeError, "memcg./a.memory.max: found 5, expected a list of values"),
+            (vary(["8MiB"]), po.Error, "vary: .*fewer than two values"),
+            (vary(["8MiB", "8MiB"]), po.Error, "vary: .*names the value `8MiB` twice"),
+            (vary(["8MiB,16MiB", "4MiB"]), po.Error, "`8MiB,16MiB` is not a size"),
+        ])
+        workloads = [{"pattern": "uniform", "ops": 500}, "{ pattern = 'zipf', alpha = 0.9, ops = 500 }"]
+        result = po.compare(self.path("s.toml"), vary={"task.a.object.0.workload": workloads})
+        self.assertEqual(len(set(result.list("variant"))), 2)
+
+    def test_plain_values_are_taken_as_they_are(self):
+        np.savetxt(self.path("a.txt"), pages(2_000), fmt="%d")
+        path = self.path("a.txt")
+        whole = po.replay(path, policy="lru", memory="10%").json
+        self.assertEqual(po.replay(os.fsencode(path), policy="lru", memory=np.array(["10%"])).json, whole)
+        self.assertEqual(po.replay(path, policy="lru", memory="10%", timed=False).json, whole)
+        timed = po.replay(path, policy="lru", memory="10%", timed=True)
+        self.assertEqual(timed.json, po.replay(path, policy="lru", memory="10%", timed=1).json)
+        warm = [po.replay(path, policy="lru", memory="10%", warm_up=warm_up).json for warm_up in [500, "500"]]
+        self.assertEqual(warm[0], warm[1])
+        self.assertNotEqual(warm[0], whole)
+
+    def test_lists_and_single_texts_name_the_same_runs(self):
+        truth, run = os.path.join(ROOT, "ground-truth"), "fr-loop.classic.t"
+        asked = [po.validate(truth, run), po.validate(truth, [run]), po.validate(truth, run, expect_short=run)]
+        self.assertEqual(len({result.text for result in asked}), 1)
+        with self.assertRaisesRegex(po.Error, "without: `x` is no input"):
+            po.validate(truth, run, without="x")
+        with self.assertRaisesRegex(po.Error, "nowhere: there is no such folder"):
+            po.twin(["nowhere"])
+
+    def test_files_of_a_call_that_are_read_in_two_ways_are_refused(self):
+        with open(self.path("a.csv"), "w") as file:
+            file.write("time,where\n1,512\n2,1024\n3,4096\n")
+        a = po.trace(self.path("a.csv"), read={"csv.offset": "where", "csv.offset_unit": 512})
+        b = po.trace(self.path("a.csv"), read={"csv.offset": "where"})
+        pages_of = lambda traces, **options: po.replay(traces, policy="lru", memory="100%", **options)["distinct_pages"].tolist()
+        self.assertEqual([pages_of(a), pages_of(b), pages_of([a, a])], [[3], [2], [3, 3]])
+        array = po.trace(pages=pages(2_000))
+        self.check_refused([
+            (lambda: pages_of([a, b]), TypeError, "the files of a call are read alike"),
+            (lambda: pages_of([a, self.path("a.csv")]), TypeError, "the files of a call are read alike"),
+            (lambda: pages_of(array, read={"csv.offset": "where"}), TypeError, "all traces are arrays"),
+            (lambda: pages_of(array, by="#1"), TypeError, "by: an array of pages has no columns"),
+            (lambda: pages_of(a, read="csv"), TypeError, "read: found 'csv', expected a dict"),
+            (lambda: pages_of(a, read={1: 2}), TypeError, "read: found the key 1"),
+            (lambda: pages_of(a, read={"csv.page": 1, "csv": {"page": 2}}), TypeError, "`csv.page` is given twice"),
+            (lambda: pages_of(a, read={"csv": 1, "csv.page": 2}), TypeError, "`csv.page` is given twice"),
+            (lambda: pages_of(pages(2_000)), TypeError, r"expected a path .*pageout.trace\(pages=...\)"),
+            (lambda: po.trace(pages=np.ma.array([1, 2], mask=[0, 1])), TypeError, "found a masked array"),
+        ])
+        self.assertEqual(pages_of([b, b], read={"csv.offset_unit": 512}), [3, 3])
+
+
+class Calls(Case):
+    """Calls of several threads."""
+
+    def at_once(self, **calls):
+        """What each call returns, or raises."""
+        results = {}
+
+        def keep(name, call):
+            try:
+                results[name] = call()
+            except BaseException as error:
+                results[name] = error
+
+        threads = [threading.Thread(target=keep, args=item) for item in calls.items()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+    def test_calls_at_once_keep_their_own_errors(self):
+        trace = po.trace(pages=pages(20_000))
+        misses = lambda policy: lambda: po.replay(trace, policy=policy, memory="5%,20%")["misses"].tolist()
+        alone = {"fifo": misses("fifo")(), "lru": misses("lru")()}
+        for _ in range(3):
+            told = self.at_once(lru=misses("lru"), raises=misses(Raises), mine=misses(Fifo), also_mine=misses(Fifo))
+            self.assertIsInstance(told["raises"], ZeroDivisionError)
+            self.assertEqual((told["lru"], told["mine"], told["also_mine"]), (alone["lru"], alone["fifo"], alone["fifo"]))
+
+    def test_a_name_is_one_class_for_a_whole_call(self):
+        class Last(Fifo):
+            name = "py-fifo"
+
+            def evict(self):
+                return self.queue.popitem()[0]
+
+        trace = po.trace(pages=pages(20_000))
+        misses = lambda policy: lambda: po.replay(trace, policy=policy, memory="5%,10%,20%")["misses"].tolist()
+        first, last = misses(Fifo)(), misses(Last)()
+        self.assertNotEqual(first, last)
+        for _ in range(3):
+            self.assertEqual(self.at_once(first=misses(Fifo), last=misses(Last)), {"first": first, "last": last})
+
+    def test_ctrl_c_leaves_calls_of_other_threads_alone(self):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        slow = po.trace(pages=pages(3_000))
+        endless = po.trace(pages=(np.arange(40_000_000, dtype=np.uint32) * np.uint32(2_654_435_761)) >> np.uint32(12))
+        results = []
+        other = threading.Thread(target=lambda: results.append(len(po.replay(slow, policy=Slow, memory="5%,6%"))))
+        other.start()
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt):
+            po.replay(endless, policy="s3-fifo", memory="1%..100%/50log")
+        other.join()
+        self.assertEqual(results, [2])
+
+    def test_a_policy_may_ask_for_another_call(self):
+        trace = po.trace(pages=pages(2_000))
+
+        class Asks(Fifo):
+            def resized(self, capacity):
+                self.of_lru = po.replay(trace, policy="lru", memory="10%")["misses"][0]
+                self.of_mine = po.replay(trace, policy=Fifo, memory="10%")["misses"][0]
+
+            def figures(self):
+                return {"of_lru": self.of_lru, "of_mine": self.of_mine}
+
+        told = po.replay(trace, policy=Asks, memory="10%")
+        self.assertEqual(told["policy_figures_of_mine"][0], told["misses"][0])
 
 
 class Traces(Case):
@@ -223,6 +399,7 @@ class Policies(Case):
             (Recursive, RecursionError, "recursion"),
             (Words, TypeError, "nominate: a slot, or a list or an array of slots, and not 'the oldest'"),
             (Unmade, ZeroDivisionError, "not today"),
+            (Countless, po.Error, r"\d+ slots are nominated"),
         ]:
             for named in [policy, f"{policy.__name__}@machine"]:
                 with self.subTest(named), self.assertRaisesRegex(error, why):
@@ -253,10 +430,27 @@ class Policies(Case):
         odd = type("Odd", (Fifo,), {"name": 5})
         with self.assertRaisesRegex(TypeError, "Odd.name is 5, and has to be a string"):
             po.check_policy(odd)
-        for wrong in ["x", 0, 2.5]:
+        for wrong in ["x", 0, 2.5, 2**32]:
             odd = type("Odd", (BulkClock,), {"at_once": wrong})
             with self.assertRaisesRegex(ValueError, f"Odd.at_once is {wrong!r}, and has to be a whole number from 1"):
                 po.check_policy(odd)
+
+    def test_name_of_a_policy_that_is_built_in_is_refused(self):
+        for name in ["lru", "opt", "arc", "mglru-fg"]:
+            taker = type("Taker", (Fifo,), {"name": name})
+            with self.assertRaisesRegex(ValueError, f"`{name}` is the name of a policy that is there already"):
+                po.replay(po.trace(pages=pages(2_000)), policy=taker, memory="20%")
+
+    def test_python_ends_well_after_a_policy_that_was_late(self):
+        for late in ["__init__(self, seed):\n        while True: pass", "evict(self):\n        time.sleep(2)"]:
+            with open(self.path("late.py"), "w") as file:
+                file.write(f"import time\nimport pageout as po\nfrom policies import Fifo\nclass Late(Fifo):\n    def {late}\n"
+                           "import numpy as np\ntrace = po.trace(pages=np.arange(1000, dtype=np.uint32) % 100)\n"
+                           "try:\n    po.replay(trace, policy=Late, memory='20%', call_limit='200ms')\nexcept po.Error as error:\n    print(error)\n")
+            path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+            done = subprocess.run([sys.executable, self.path("late.py")], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("has not returned for 200ms", done.stdout)
 
     def test_a_policy_of_python_runs_in_the_machine(self):
         trace = po.trace(pages=pages(20_000))

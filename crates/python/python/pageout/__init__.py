@@ -9,9 +9,10 @@ and DuckDB take as they are.
     r.plot()
 """
 
+import contextlib as _contextlib
 import os as _os
 
-from . import _asks, _native
+from . import _ask, _asks, _native
 from ._asks import ablate, advise_tier, bisect, compare, crossover
 from ._native import __version__
 from ._policy import BulkPolicy, Policy, check_policy, named_all as _named_all
@@ -24,11 +25,26 @@ __all__ = [
 ]
 
 
+def _path(field, path):
+    """A path as text."""
+    if isinstance(path, (str, bytes, _os.PathLike)):
+        return _os.fsdecode(path)
+    hint = "; pages in an array are pageout.trace(pages=...)" if hasattr(path, "__array__") else ""
+    raise TypeError(f"{field}: found {type(path).__name__}, expected a path or what pageout.trace returns{hint}")
+
+
+def _table(field, table):
+    """A dict; nothing is an empty one."""
+    if table is not None and not isinstance(table, dict):
+        raise TypeError(f'{field}: found {table!r:.100}, expected a dict, such as {{"csv.offset_unit": 512}}')
+    return table or {}
+
+
 class _File:
     """A trace in a file, with how it is read."""
 
     def __init__(self, path, format, read):
-        self.path, self.format, self.read = _os.fspath(path), format, read
+        self.path, self.format, self.read = _path("trace", path), format, _table("read", read)
 
     def __repr__(self):
         return f"<pageout trace {self.path}>"
@@ -49,37 +65,62 @@ def trace(path=None, *, pages=None, format=None, read=None):
         return _File(path, format, read or {})
     if format is not None or read is not None:
         raise TypeError("trace: format and read are of files")
+    if hasattr(pages, "mask"):
+        raise TypeError("pages: found a masked array, expected one without a mask, such as pages.compressed()")
     return _native.Trace(pages)
 
 
 def _nested(table):
     """A table whose keys may be paths, as ``csv.offset_unit``."""
     nested = {}
-    for path, value in table.items():
-        *folders, key = path.split(".")
+    for path, value in _leaves(table, ()):
+        *folders, key = path
         place = nested
         for folder in folders:
-            place = place.setdefault(folder, {})
-        place[key] = _nested(value) if isinstance(value, dict) else value
+            place = place.setdefault(folder, {}) if isinstance(place, dict) else place
+        if not isinstance(place, dict) or key in place:
+            raise TypeError(f"read: `{'.'.join(path)}` is given twice, or within a key that has a value")
+        place[key] = value
     return nested
+
+
+def _leaves(table, within):
+    """Paths of a table with their values, those of tables within as well."""
+    for key, value in table.items():
+        if not isinstance(key, str):
+            raise TypeError(f"read: found the key {key!r}, expected a text, such as csv.offset_unit")
+        path = (*within, *key.split("."))
+        if isinstance(value, dict):
+            yield from _leaves(value, path)
+        else:
+            yield path, value
 
 
 def _traces(traces, read):
     """The names of traces (a path, a trace, or several), arrays among them, and how files are read."""
     many = traces if isinstance(traces, (list, tuple)) else [traces]
-    words, arrays, read = [], [], dict(read or {})
+    words, arrays, ways = [], [], []
+    read = _nested(_table("read", read))
     for one in many:
         if isinstance(one, _native.Trace):
             arrays.append(one)
             words.append(one.name)
-        elif isinstance(one, _File):
-            words.append(one.path)
-            read = {**one.read, **read}
-            if one.format is not None:
-                read.setdefault("format", one.format)
-        else:
-            words.append(_os.fspath(one))
-    return words, arrays, _nested(read)
+            continue
+        words.append(one.path if isinstance(one, _File) else _path("traces", one))
+        own = _nested(one.read) if isinstance(one, _File) else {}
+        if isinstance(one, _File) and one.format is not None:
+            own.setdefault("format", one.format)
+        ways.append(_over(own, read))
+    if any(way != ways[0] for way in ways):
+        raise TypeError(f"traces: the files of a call are read alike, found {ways[0]} and {next(way for way in ways if way != ways[0])}: make a call for each")
+    if read and not ways:
+        raise TypeError("read: it is of files, and all traces are arrays")
+    return words, arrays, ways[0] if ways else {}
+
+
+def _over(table, more):
+    """A nested table with another one over it."""
+    return {**table, **{key: _over(table[key], of) if isinstance(of, dict) and isinstance(table.get(key), dict) else of for key, of in more.items()}}
 
 
 def replay(traces, *, policy="classic@6.12", memory="30%", read=None, **options):
@@ -90,17 +131,20 @@ def replay(traces, *, policy="classic@6.12", memory="30%", read=None, **options)
     ``pageout help replay`` has it: ``by``, ``timed``, ``sample``, ``warm_up``, ``jobs``, ``seed``, ``fallback``, ``allow_plugins``, ...
     """
     words, arrays, read = _traces(traces, read)
+    if arrays and options.get("by") is not None:
+        raise TypeError("by: an array of pages has no columns, so it has no tenants")
     policies = policy if isinstance(policy, (list, tuple)) else [policy]
-    names = _named_all(policies)
-    if not all(isinstance(one, str) for one in policies):
+    has_classes = not all(isinstance(one, str) for one in policies)
+    if has_classes:
         # Several at a time would take turns with Python's lock, which costs more than it saves.
         options.setdefault("jobs", 1)
-    if len(names) == 1:
-        names = names[0]
-    if arrays and any("@" in name for name in ([names] if isinstance(names, str) else names)):
-        with _spooled(arrays, words) as files:
+    with _ask.turn() if has_classes else _contextlib.nullcontext():
+        names = _named_all(policies)
+        is_spooled = arrays and any("@" in name for name in names)
+        if len(names) == 1:
+            names = names[0]
+        with _spooled(arrays, words) if is_spooled else _contextlib.nullcontext(words) as files:
             return _asks.replay(files, policy=names, memory=memory, read=read, **options)
-    return _asks.replay(words, policy=names, memory=memory, read=read, **options)
 
 
 class _spooled:
@@ -136,15 +180,22 @@ def explain(scenario, *, page=None, evictions=None, memcg=None, **options):
     """Why a page is where it is: ``page="db/0:17"``, or ``evictions=5``, of a cgroup alone with ``memcg="/db"``."""
     if (page is None) == (evictions is None):
         raise TypeError("explain: give either a page or a number of evictions")
+    if page is not None and memcg is not None:
+        raise TypeError("explain: memcg is of evictions, and a page was given")
     about = {"page": page} if page is not None else {"evictions": {"count": evictions, "memcg": memcg}}
     return _asks.explain(scenario, about=about, **options)
 
 
 def validate(folder, *runs, **options):
     """The simulator beside recorded runs of a real kernel. A run that falls short is no error here: ``result.json`` says which."""
-    return _asks.validate(folder, runs=runs, **options)
+    return _asks.validate(folder, runs=_flat(runs), **options)
 
 
 def twin(*recordings, **options):
     """A recorded machine, simulated beside its counters: ``ask=["memory=-25%"]``."""
-    return _asks.twin(recordings, **options)
+    return _asks.twin(_flat(recordings), **options)
+
+
+def _flat(arguments):
+    """Arguments, some of which may be lists of them."""
+    return [one for argument in arguments for one in (argument if isinstance(argument, (list, tuple)) else [argument])]

@@ -1,6 +1,6 @@
 """Policies in Python."""
 
-from . import _asks, _native
+from . import _ask, _asks, _native
 
 
 def _nothing(method):
@@ -87,9 +87,10 @@ def named(policy, file=None):
         raise TypeError(f"a policy is a name or a class made of pageout.Policy, not {policy!r}")
     name = _name(policy)
     at_once = policy.at_once if issubclass(policy, BulkPolicy) else 0
-    if issubclass(policy, BulkPolicy) and not (isinstance(at_once, int) and at_once > 0):
-        raise ValueError(f"{policy.__qualname__}.at_once is {at_once!r}, and has to be a whole number from 1")
+    if issubclass(policy, BulkPolicy) and not (isinstance(at_once, int) and 0 < at_once < 2**32):
+        raise ValueError(f"{policy.__qualname__}.at_once is {at_once!r}, and has to be a whole number from 1 to {2**32 - 1}")
     _native.bring(name, policy, at_once, file)
+    _ask.brought.add(name)
     return name
 
 
@@ -114,4 +115,5 @@ def _name(policy):
 
 def check_policy(policy, **options):
     """Checks that a class keeps the contract, on random traces; raises with call and slot what is wrong. ``call_limit="1s"``: how long a call may take."""
-    _asks.check_policy(named(policy), **options)
+    with _ask.turn():
+        _asks.check_policy(named(policy), **options)

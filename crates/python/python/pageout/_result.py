@@ -30,6 +30,13 @@ class Result:
     def __len__(self):
         return len(self._table)
 
+    def __iter__(self):
+        """The names of the columns, as of a dict or a data frame."""
+        return iter(self.columns)
+
+    def __contains__(self, name):
+        return name in self.columns
+
     def list(self, name):
         """A column as a list, with ``None`` where there is no value."""
         return self._table.list(name)

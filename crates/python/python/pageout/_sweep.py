@@ -1,8 +1,9 @@
 """Very many answers, in a folder: on this machine, or on a cluster of Ray."""
 
+import contextlib
 import os
 
-from . import _asks, _classes
+from . import _ask, _asks, _classes
 from ._result import Error
 
 
@@ -17,14 +18,15 @@ def sweep(plan, *, into, on="local", policies=(), **options):
         raise RuntimeError("sweep is called while the file that a policy is in is imported: put the call under `if __name__ == \"__main__\":`")
     plan, into = os.fspath(plan), os.fspath(into)
     places = [_classes.placed(policy) for policy in policies]
-    if places:
-        _classes.bring(places)
-    if on == "local":
-        run(plan, into, **options)
-    else:
-        from ._ray import sweep_on
+    with _ask.turn() if places else contextlib.nullcontext():
+        if places:
+            _classes.bring(places)
+        if on == "local":
+            run(plan, into, **options)
+        else:
+            from ._ray import sweep_on
 
-        sweep_on(None if on == "ray" else on, plan, into, options, places)
+            sweep_on(None if on == "ray" else on, plan, into, options, places)
     return collect(into)
 
 
