@@ -87,36 +87,36 @@ rules! {
             BalanceRule::Feedback => "generations 6.1.." "A B C D",
             BalanceRule::Swappiness => "never" ""],
         Some(("mechanisms.toml", "cost")),
-        "How anonymous memory is weighed against file memory: by running costs (classic), by the refault controller (MGLRU), by swappiness alone.";
+        "How anonymous memory is weighed against file memory: by running costs (classic LRU), by the refault controller (MGLRU), or by swappiness alone.";
     "balance.cost": cost: CostRule = CostRule::Events,
         [CostRule::Io => "5.8..6.1" "A", CostRule::Events => "6.2..7.2" "B h", CostRule::Counters => "7.3.." "D M"],
         Some(("swappiness.toml", "counters")),
-        "What costs, and when running costs are brought up to date. `io`: a page written or read back costs one. `events`: it costs 32, and a page scanned in vain costs one, so that a type whose pages are mostly in use is scanned less. Both add the cost at each event, for a group and all groups above it. `counters`: a pass adds costs as it begins, from counters as of their last flush. This takes no lock and does not forget an early burst for a later one.";
+        "What costs, and when running costs are updated. `io`: each page written or read back costs one. `events`: it costs 32, and a page scanned in vain costs one, so that a type whose pages are mostly in use is scanned less. Both add the cost at each event, for a group and its ancestors. `counters`: a pass adds costs when it begins, from counters as of their last flush. This takes no lock and does not forget an early burst because of a later one.";
     "balance.swappiness_zero": swappiness_zero: SwappinessZero = SwappinessZero::Never,
         [SwappinessZero::OnePart => "..3.4" "S", SwappinessZero::Never => "3.5.." "S"],
         Some(("regressions/c9-swappiness-zero.toml", "one_part")),
-        "What a swappiness of 0 means to running costs. `never`: a group does not swap for its own limit, and the machine swaps only when it is short of file memory. `one_part`: anonymous memory gets a small part of the pressure all the same.";
+        "How running costs treat a swappiness of 0. `never`: a group does not swap because of its own limit, and the machine swaps only when it is short of file memory. `one_part`: anonymous memory still gets a small part of the pressure.";
     "balance.controller": controller: bool = true,
         [true => "6.1.." "A B C D", false => "never" ""],
         Some(("tiers-of-read-pages.toml", "false")),
-        "Refaults decide which tiers are protected and which type is taken. Without it swappiness alone decides, and only pages with a full count are spared.";
+        "Refaults decide which tiers are protected and which type is evicted. Without the controller, swappiness alone decides, and only pages with a full count are spared.";
     "balance.smoothing": smoothing: bool = true,
         [true => "6.1.." "A B C D", false => "never" ""],
         Some(("mechanisms.toml", "false")),
-        "The controller remembers earlier generations, each half as much as the next. Without it only the present one counts.";
+        "The controller remembers earlier generations, each with half the weight of the next one. Without it only the present generation counts.";
     "balance.type_rule": type_rule: TypeRule = TypeRule::Linux6_12,
         [TypeRule::Linux6_12 => "6.1..6.13" "A E B", TypeRule::Linux6_16 => "6.14.." "C"],
         Some(("mechanisms.toml", "6.16")),
-        "How the controller picks the type to evict. `6.12`: the type with the older generation first, then tier 0 against tier 0. `6.16`: all tiers by refaults alone.";
+        "How the controller picks the type to evict. `6.12`: the type with the older generation first, then tier 0 is compared with tier 0. `6.16`: all tiers, by refaults alone.";
     "balance.ref_tier_gains": ref_tier_gains: RefTierGains = RefTierGains::OneToTwo,
         [RefTierGains::OneToTwo => "6.1..6.13" "A B", RefTierGains::TwoToThree => "6.14.." "C"],
         Some(("tiers-of-read-pages.toml", "2:3")),
-        "How much worse than tier 0 a tier may do before it is protected: 1:2, as also in the posting of fg3, or 2:3.";
+        "How much worse than tier 0 a tier may perform before it is protected: 1:2, as also in the posting of fg3, or 2:3.";
     "balance.tier_reference": tier_reference: TierReference = TierReference::Lowest,
         [TierReference::Lowest => "6.1.." "S", TierReference::Neighbour => "posted" "",
             TierReference::AllBelow => "posted" ""],
         Some(("gets-among-scans.toml", "tier_0")),
-        "What a tier is compared with before it is protected: tier 0, the tier below, or all tiers below together. What is posted of fg3 leaves open which of the last two.";
+        "What a tier is compared with before it is protected: tier 0, the tier below, or all tiers below together. The posting of fg3 does not say which of the last two it uses.";
 }
 
 impl TierReference {

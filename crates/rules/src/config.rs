@@ -151,14 +151,14 @@ parameters! {
         policy: Policy = Policy::of("classic@6.12"),
     }
     Machine "cpus": cpus: u16 = 1, Values::Number(1, 4096), "CPUs",
-        "Processors. Tasks and kernel threads compete for them; each has its own folio batches and charge stock."
-        "One: what runs alone is easiest to follow.";
+        "Processors. Tasks and kernel threads compete for them. Each has its own folio batches and charge stock."
+        "One CPU makes a run easiest to follow.";
     Machine "hz": hz: u32 = 250, Values::Number(1, 1000), "ticks a second",
-        "Timer ticks a second (CONFIG_HZ). The statistics flush and the throttles count in ticks."
-        "250 is what Debian builds.";
+        "Timer ticks per second (CONFIG_HZ). The statistics flush and throttling count in ticks."
+        "Debian builds its kernels with 250.";
     Machine "tlb_entries": tlb_entries: u32 = 0, Values::Number(0, TLB_ENTRIES_MAX), "translations",
-        "Translations that a processor holds for an address space, direct-mapped, a power of two. An access through one of them leaves no accessed bit."
-        "0: every access shows, as with a small cache that is flushed often.";
+        "Translations that a processor holds for an address space: direct-mapped, a power of two. An access through one of them sets no accessed bit."
+        "0: every access sets the bit, as with a small cache that is flushed often.";
     Kernel "folio_batch": folio_batch: usize = 31, Values::Number(1, 255), "folios",
         "Folios a CPU collects before it takes the lruvec lock."
         "31 is the kernel's."
@@ -168,274 +168,274 @@ parameters! {
         "The kernel's MEMCG_CHARGE_BATCH."
         eras ["32" => "..6.0" "h", "64" => "6.1.." "A B C D h"];
     Kernel "reclaim_batch": reclaim_batch: u64 = 32, Values::Number(1, 4096), "folios",
-        "Folios isolated at a time, and the least a reclaim call wants."
+        "Folios isolated at a time; also the smallest target of a reclaim call."
         "The kernel's SWAP_CLUSTER_MAX.";
     Kernel "plug_requests": plug_requests: u32 = 32, Values::Number(1, 65_536), "requests",
-        "Requests of swap writes that reclaim holds back before it submits them. Neighbours are one request. What is left goes at the end of a pass."
+        "Swap write requests that reclaim holds back before it submits them. Adjacent pages form one request. The rest is submitted at the end of a pass."
         "The kernel's BLK_MAX_REQUEST_COUNT.";
     Kernel "swap.zero_map": zero_map: bool = true, Values::Bool, "",
-        "A page of zeroes that is swapped out is a bit of its slot: nothing is written or compressed, and nothing is read when it comes back."
+        "A page of zeroes that is swapped out becomes a bit of its slot. It is neither written nor compressed, and nothing is read when it is swapped in."
         "true is the kernel's. Without it, zswap and zram have to find such pages."
         eras ["false" => "..6.11" "A", "true" => "6.12.." "B C D"];
     Kernel "zswap.enabled": zswap_enabled: bool = false, Values::Bool, "",
-        "Pages that are swapped out are compressed into memory first, in front of the swap device."
-        "false is the kernel's own; some distributions turn it on.";
+        "Pages that are swapped out are first compressed into memory, in front of the swap device."
+        "false is the kernel's own default; some distributions turn it on.";
     Kernel "zswap.max_pool_percent": zswap_max_pool_percent: u8 = 20, Values::Number(0, 100), "%",
-        "How much of memory the pool may take. Beyond it pages go to the device."
+        "How much of memory the pool may use. Above this limit, pages go to the device."
         "20 is the kernel's.";
     Kernel "zswap.accept_threshold_percent": zswap_accept_threshold_percent: u8 = 90, Values::Number(0, 100), "%",
-        "A pool that was full takes pages again when it has shrunk to this share of what it may take. 100: at once."
+        "A full pool accepts pages again when it has shrunk to this share of its limit. 100: it accepts them immediately."
         "90 is the kernel's.";
     Kernel "zswap.shrinker_enabled": zswap_shrinker_enabled: bool = false, Values::Bool, "",
-        "Reclaim writes the oldest compressed pages back to the device, beside what it takes from lists. For groups that pay for kernel memory (kernel.memcg.kmem)."
+        "Reclaim writes the oldest compressed pages back to the device, in addition to what it takes from the lists. For groups that pay for kernel memory (kernel.memcg.kmem)."
         "false is the kernel's own (CONFIG_ZSWAP_SHRINKER_DEFAULT_ON).";
     Kernel "memcg.stat_flush": stat_flush: StatFlush = StatFlush::Periodic, Values::Choice(StatFlush::NAMES), "",
-        "How old the statistics are that reclaim decides by."
+        "How old the statistics may be that reclaim bases its decisions on."
         "periodic: as of the last flush, every two seconds or when memory.stat is read, as the kernel does. live: always exact. manual: only when memory.stat is read.";
     Kernel "hugetlb.repeat": hugetlb_repeat: bool = true, Values::Bool, "",
-        "Who asks for a huge page of a pool goes on as long as that frees something (__GFP_REPEAT, later __GFP_RETRY_MAYFAIL). Without it a request ends with its first call of reclaim, like any large one that doesn't ask for more."
+        "A request for a huge page of a pool continues as long as reclaim frees something (__GFP_REPEAT, later __GFP_RETRY_MAYFAIL). Without it, the request ends with its first reclaim call, like any large request without the flag."
         "true is the kernel's.";
     Kernel "memcg.kmem": kmem: bool = true, Values::Bool, "",
-        "Whether cgroups pay for kernel memory: nodes of page-cache indexes, page tables, kernel stacks. It takes memory of the machine in any case."
+        "Whether cgroups pay for kernel memory: nodes of page-cache indexes, page tables, kernel stacks. The machine's memory is used in either case."
         "true is the kernel's. The boot parameter cgroup.memory=nokmem turns it off.";
     Kernel "memcg.kmem_counted": kmem_counted: bool = false, Values::Bool, "",
-        "Whether cgroups that pay for no kernel memory (kernel.memcg.kmem = false) own their nodes of page-cache indexes all the same, so that their reclaim frees nodes that hold only shadows. For a group whose limit leaves kernel memory out."
-        "false: without charges a kernel has one list of such nodes for the machine. The twin of a recording sets it.";
+        "Whether cgroups that pay for no kernel memory (kernel.memcg.kmem = false) still own their nodes of page-cache indexes. Their reclaim then frees nodes that hold only shadows. For a group whose limit does not include kernel memory."
+        "false: without charges, a kernel has one list of such nodes for the whole machine. The twin of a recording sets it to true.";
     Kernel "memcg.cgroup_version": cgroup_version: u8 = 2, Values::Number(1, 2), "",
-        "Version of the cgroup hierarchy. In version 1 a group has no dirty limits of its own and no writeback of its own: only the machine's limits slow down who dirties its pages, and reclaim at its limit waits for writes instead."
+        "Version of the cgroup hierarchy. In version 1 a group has no dirty limits and no writeback of its own. Only the machine's limits slow down tasks that dirty its pages, and reclaim at its limit waits for writes instead."
         "2, as every distribution mounts it.";
     Kernel "transparent_hugepage": transparent_hugepage: TransparentHugepage = TransparentHugepage::Never, Values::Choice(TransparentHugepage::NAMES), "",
-        "Whose anonymous memory is of huge pages of 2 MiB where it can be: that of mappings which ask for them (`task.object.hugepage`), or all. While it runs: /sys/kernel/mm/transparent_hugepage/enabled. But for never, the marks of zones leave room for them, too: min_free_kbytes is raised to 11 pageblocks a zone, or 5 % of memory."
-        "never: folios are single pages, as on the machines whose recordings this is compared with. Distributions differ: most have madvise or always, and so keep up to 67584 kB free.";
+        "Which anonymous memory uses huge pages of 2 MiB if possible: mappings that ask for them (`task.object.hugepage`), or all. At run time: /sys/kernel/mm/transparent_hugepage/enabled. Except with never, the watermarks leave space for huge pages: min_free_kbytes is raised to 11 pageblocks per zone, at most 5 % of memory."
+        "never: folios are single pages, as on the recorded machines that this is compared with. Distributions differ: most use madvise or always, and therefore keep up to 67584 kB free.";
     Kernel "transparent_hugepage_defrag": hugepage_defrag: HugepageDefrag = HugepageDefrag::Madvise, Values::Choice(HugepageDefrag::NAMES), "",
-        "What a fault does for a huge page where no block is free: it reclaims and compacts, which stalls its task (always); it asks kswapd and kcompactd for blocks and takes single pages meanwhile (defer); it takes single pages (never); or it stalls in mappings that ask for huge pages (`task.object.hugepage`), and defers (defer+madvise) or does nothing (madvise) in others. While it runs: /sys/kernel/mm/transparent_hugepage/defrag."
-        "madvise is the kernel's. Which distributions change it is not known here."
+        "What a fault does for a huge page if no block is free. always: it reclaims and compacts, which stalls its task. defer: it asks kswapd and kcompactd for blocks and uses single pages meanwhile. never: it uses single pages. defer+madvise and madvise: it stalls in mappings that ask for huge pages (`task.object.hugepage`); in other mappings it defers (defer+madvise) or does nothing (madvise). At run time: /sys/kernel/mm/transparent_hugepage/defrag."
+        "madvise is the kernel's. It is not known here which distributions change it."
         eras ["always" => "..4.5" "m", "madvise" => "4.6.." "m"];
     Kernel "sched.numa_balancing.scan_delay_ms": scan_delay_ms: u32 = 1000, Values::Number(0, 1_000_000), "ms",
-        "CPU time of a new thread before memory tiering looks at its memory, and time that a new mapping is left alone."
+        "CPU time of a new thread before memory tiering scans its memory. A new mapping is left alone for the same time."
         "1000 is the kernel's; debugfs has it as a file.";
     Kernel "sched.numa_balancing.scan_period_min_ms": scan_period_min_ms: u32 = 1000, Values::Number(1, 1_000_000), "ms",
-        "How often all of a thread's memory is looked at most: its page-table entries that lead to slow memory are marked, so that the next access through them faults. A thread with more than a scan size of memory is scanned as much more often."
+        "Shortest period between two scans of all memory of a thread. A scan marks page-table entries that lead to slow memory, so that the next access through them faults. A thread with more than one scan size of memory is scanned proportionally more often."
         "1000 is the kernel's.";
     Kernel "sched.numa_balancing.scan_period_max_ms": scan_period_max_ms: u32 = 60_000, Values::Number(1, 1_000_000), "ms",
-        "How often at least, and how often the threshold of what is hot moves."
+        "Longest period between two scans, and the period after which the hot threshold is adjusted."
         "60000 is the kernel's.";
     Kernel "sched.numa_balancing.scan_size_mb": scan_size_mb: u32 = 256, Values::Number(1, 1 << 20), "MiB",
         "How much memory a scan marks."
         "256 is the kernel's.";
     Kernel "sched.numa_balancing.hot_threshold_ms": hot_threshold_ms: u32 = 1000, Values::Number(0, 1_000_000), "ms",
-        "A page of slow memory is hot if it is accessed so soon after it was marked. It is where the threshold begins, which then follows the rate limit: up to twice as long, down to an eighth."
+        "A page of slow memory is hot if it is accessed within this time after it was marked. This is the initial threshold. It then follows the rate limit, up to twice and down to an eighth of this value."
         "1000 is the kernel's.";
     Kernel "last_cpupid_bits": last_cpupid_bits: u8 = 10, Values::Number(9, 21), "bits",
-        "Bits of a page in which memory tiering keeps when it was marked: 8, and as many as CPU numbers have (CONFIG_NR_CPUS). Up to 12 they hold 4096 ms, and each bit more twice that; a page that is accessed later than that looks hot."
-        "10: a kernel for up to 4 CPUs, which the recorded runs had. One for 8192 has 21.";
+        "Bits of a page in which memory tiering stores the time of the mark: 8, plus the bits of a CPU number (CONFIG_NR_CPUS). Up to 12 bits hold 4096 ms, and each further bit doubles that. A page that is accessed later than that looks hot."
+        "10: a kernel for up to 4 CPUs, as in the recorded runs. A kernel for 8192 CPUs has 21.";
     Sysctl "kernel.numa_balancing": numa_balancing: u8 = 0, Values::Number(0, 3), "",
-        "What the kernel does to have pages near those who use them, in bits. 1: pages would follow the CPUs of their tasks; accepted, and without effect here: nothing is marked, counted or moved, and the result says so. 2: pages of slow tiers of memory that are in use are promoted, and kswapd of every node keeps free what lies between its high and its promo mark besides, for pages to come."
-        "0: nothing, as on a machine with one node.",
+        "How the kernel places pages near their users, as a bit mask. 1: pages follow the CPUs of their tasks. This is accepted but has no effect here: nothing is marked, counted or moved, and the result reports it. 2: pages of slow memory tiers that are in use are promoted. kswapd of every node then also keeps the pages between its high and its promo watermark free for promoted pages."
+        "0: off, as on a machine with one node.",
         Mechanism::shown("mechanisms-tiers.toml", None, "0").trying(&["0", "2"]);
     Sysctl "kernel.numa_balancing_promote_rate_limit_MBps": promote_rate_limit_mbps: u32 = 65_536, Values::Number(0, u32::MAX), "MiB/s",
-        "How much a node of the top tier takes by promotion."
+        "How much memory per second a node of the top tier accepts by promotion."
         "65536, which is no limit, is the kernel's.";
     Kernel "numa.promotion_threshold": promotion_threshold: PromotionThreshold = PromotionThreshold::RateLimit, Values::Choice(PromotionThreshold::NAMES), "",
-        "What decides how recently a page of slow memory must have been used to be promoted where fast memory is short. rate_limit: a step more or less in a scan_period_max, by how much the rate limit refuses. capacity: once a second, so that what is hot is no more than what is free or inactive there. active: not when, but whether it is on an active list; one that is not becomes active, as TPP has it. The last two are in no kernel."
-        "rate_limit, as all kernels have it.",
+        "How the kernel decides how recently a page of slow memory must have been used to be promoted when fast memory is short. rate_limit: one step more or less per scan_period_max, by how much the rate limit rejects. capacity: once a second, so that hot memory does not exceed what is free or inactive in fast memory. active: by whether the page is on an active list, and not by time; a page that is not becomes active, as in TPP. The last two are in no kernel."
+        "rate_limit, as in all kernels.",
         Mechanism::shown("mechanisms-tiers.toml", None, "capacity");
     Kernel "numa.promotion_governor_ms": promotion_governor_ms: u32 = 0, Values::Number(0, 60_000), "ms",
-        "The thrash governor: in windows of this length it compares what is promoted to a node with what is demoted from it. Where as many leave as come for three windows, room is made half as often, and half as often again, down to a 64th; calm windows give it back by eighths. What is free is taken all the same. Pages that have left and are marked by a scan afterwards say how soon they are used: where that is less than half as often as others of slow memory, an exchange gains, and nothing is governed. No page is marked for it: without anything to govern, a run with it is the run without it. 1000 is what it is made for. 0: off. In no kernel."
+        "The thrash governor. In windows of this length it compares promotions to a node with demotions from it. If demotions match promotions for three windows, space is made half as often, and half as often again, down to a 64th. Calm windows restore it by eighths. Free memory is used in any case. Demoted pages that a later scan marks show how soon they are used again. If that is less than half as often as for other pages of slow memory, an exchange gains and nothing is governed. No page is marked only for this: if there is nothing to govern, a run with it equals the run without it. 1000 is the intended value. 0: off. In no kernel."
         "0: no kernel has it.",
         Mechanism::shown("mechanisms-tiers.toml", None, "1000").trying(&["0", "1000"]);
     Kernel "numa.misplaced_huge": misplaced_huge: MisplacedHuge = MisplacedHuge::Whole, Values::Choice(MisplacedHuge::NAMES), "",
-        "What becomes of a huge page that is to be promoted where no block of 2 MiB is free: it stays where it is (whole), or goes page by page (split). One that is demoted is split in any case."
-        "whole: what is only in the wrong place is not worth its translations.",
+        "What happens to a huge page that should be promoted when no block of 2 MiB is free. whole: it stays. split: it is promoted page by page. A huge page that is demoted is always split."
+        "whole: a misplaced page is not worth the loss of its huge translation.",
         Mechanism::shown("mechanisms-tiers.toml", Some("huge"), "split");
     Kernel "numa.demotion_enabled": demotion_enabled: bool = false, Values::Bool, "",
-        "Whether reclaim moves pages of a node to a slower tier of memory rather than dropping them or writing them to swap. For machines with such a tier."
+        "Whether reclaim moves pages of a node to a slower memory tier instead of dropping them or writing them to swap. For machines with such a tier."
         "false is the kernel's; /sys/kernel/mm/numa has it as a file.",
         Mechanism::shown("mechanisms-tiers.toml", None, "false");
     Kernel "numa.pagecache_promotion_enabled": pagecache_promotion_enabled: bool = false, Values::Bool, "",
-        "Whether pages of files that are read by read(2) again and again leave slow memory. With bit 2 of kernel.numa_balancing, for readers without a memory policy (task.membind and its like). Proposed in 2025, in no kernel."
+        "Whether file pages that are read repeatedly by read(2) leave slow memory. Needs bit 2 of kernel.numa_balancing, and readers without a memory policy (task.membind and similar keys). Proposed in 2025, in no kernel."
         "false, as posted; /sys/kernel/mm/numa has it as a file.",
         Mechanism::shown("mechanisms-tiers.toml", None, "false");
     Kernel "numa.pagecache_promote_pages_per_work": pagecache_promote_pages_per_work: u32 = 65_536, Values::Number(0, u32::MAX), "pages",
-        "Pages that a task promotes at most when it returns from a system call. The posting takes kernel.numa_balancing_promote_rate_limit_MBps for it, which counts MiB and not pages."
-        "65536, 256 MiB, is that number's default.",
+        "Pages that a task promotes at most when it returns from a system call. The posting uses kernel.numa_balancing_promote_rate_limit_MBps for it, which counts MiB and not pages."
+        "65536, which is 256 MiB, is the default of that sysctl.",
         Mechanism::shown("mechanisms-tiers.toml", None, "64").trying(&["64", "65536", "4294967295"]);
     Kernel "numa.pagecache_promotion_order": pagecache_promotion_order: PromotionOrder = PromotionOrder::Tail, Values::Choice(PromotionOrder::NAMES), "",
-        "Whether pages are promoted in the order in which they were read (tail), or the last one first (head), which is dearer."
+        "Whether pages are promoted in the order in which they were read (tail), or the last one first (head), which costs more."
         "tail, since the third posting.",
         Mechanism::shown("mechanisms-tiers.toml", None, "head");
     Kernel "numa.pagecache_promotion_when": pagecache_promotion_when: PromotionWhen = PromotionWhen::Return, Values::Choice(PromotionWhen::NAMES), "",
-        "When pages that are read again are promoted: when their reader returns from its system call (return), or in the middle of the access (access). Who reads a page holds it, so that none moves in the middle of an access."
-        "return: the postings put promotion off because who marks a page accessed may hold locks that promotion needs, too.",
+        "When pages that are read again are promoted: when the reader returns from its system call (return), or in the middle of the access (access). A reader holds the page that it reads, so no page moves in the middle of an access."
+        "return: the postings defer promotion because a task that marks a page accessed may hold locks that promotion also needs.",
         Mechanism::shown("mechanisms-tiers.toml", None, "access");
     Kernel "numa.pagecache_promotion_target": pagecache_promotion_target: PromotionTarget = PromotionTarget::Chosen, Values::Choice(PromotionTarget::NAMES), "",
-        "Whether each page goes to the node that was chosen when it was read, or all go to the node where the task then runs."
-        "chosen: the posting has local, and moves pages to a node that nobody chose where a task changes its node in the middle of a call.",
+        "Whether each page goes to the node that was chosen when it was read, or all pages go to the node on which the task runs at promotion."
+        "chosen: the posting has local. If a task changes its node in the middle of a call, local moves pages to a node that was never chosen.",
         Mechanism::shown("mechanisms-tiers.toml", None, "local");
     Kernel "numa.pagecache_promotion_mglru": pagecache_promotion_mglru: bool = true, Values::Bool, "",
-        "Whether pages among generations are promoted, too, from their sixth read on."
+        "Whether pages under MGLRU are promoted, too, from their sixth read on."
         "true, since the fourth posting; the third left it open.",
         Mechanism::shown("mechanisms-tiers.toml", None, "false");
     Kernel "pghot.posting": pghot_posting: PghotPosting = PghotPosting::None, Values::Choice(PghotPosting::NAMES), "",
-        "Which posting of hot-page tracking gives the other keys of kernel.pghot that are not given themselves. v3: the third, with its slips (kernel.pghot.quirks). v5 to v8: as posted with records of a byte; built for precision they had u32. They differ little: in v5 a window never ends, as vm.pghot_promote_freq_window_ms is 4000 (5000 with u32); v6 had hint faults alone and v7 hardware again, which are sysctls and not set here; v8 has vm.pghot_record_hintfaults_enable = 1. All have vm.pghot_freq_threshold = 2."
-        "none: each key as its own default has it, which takes the best of all postings.",
+        "Which posting of hot-page tracking sets those keys of kernel.pghot that are not given themselves. v3: the third posting, with its bugs (kernel.pghot.quirks). v5 to v8: as posted, with records of one byte; built for precision they had u32. They differ little. In v5 a window never ends, because vm.pghot_promote_freq_window_ms is 4000 (5000 with u32). v6 had hint faults alone and v7 hardware again, which are sysctls and not set here. v8 has vm.pghot_record_hintfaults_enable = 1. All have vm.pghot_freq_threshold = 2."
+        "none: each key has its own default, which combines the best choices of all postings.",
         Mechanism::shown("mechanisms-tiers.toml", None, "v6");
     Kernel "pghot.record": pghot_record: RecordSize = RecordSize::U8, Values::Choice(RecordSize::NAMES), "",
-        "Size of a hotness record, one a page of a lower tier. u8: a byte, which counts to 3 and knows no node. u32: counts to 7 and knows who accessed. u64: the same with a longer clock."
-        "u8, as the later postings of pghot have it unless they are built for precision; the third had u64.",
+        "Size of a hotness record; each page of a lower tier has one. u8: one byte, which counts to 3 and stores no node. u32: counts to 7 and stores the accessing node. u64: the same with a longer clock."
+        "u8, as in the later postings of pghot unless they are built for precision; the third had u64.",
         Mechanism::shown("mechanisms-tiers.toml", None, "u32");
     Kernel "pghot.quirks": pghot_quirks: PghotQuirks = PghotQuirks::None, Values::Choice(PghotQuirks::NAMES), "",
-        "v3: these slips of the third posting are there, too. Fields of the 8-byte record overlap, so that there is no node and nearly every second report makes a page hot; an age is computed so that nothing is promoted where the top tier is short of room, once the machine has run for more than the 8 seconds that its time can tell; reports of pages that can't be promoted are counted with the others. With pghot.record = u64, as it had no other."
-        "none: what its text says.",
+        "v3: include the bugs of the third posting. Fields of the 8-byte record overlap, so that it stores no node and nearly every second report makes a page hot. The computed age prevents all promotion when the top tier is short of free memory and the machine has run longer than 8 seconds, the range of its clock. Reports of pages that can't be promoted are counted with the others. With pghot.record = u64, as it had no other."
+        "none: the behaviour that the text of the posting describes.",
         Mechanism::shown("mechanisms-tiers.toml", Some("posted"), "none");
     Kernel "pghot.threshold": pghot_threshold: ThresholdRule = ThresholdRule::Reached, Values::Choice(ThresholdRule::NAMES), "",
         "How many reports within the window make a page hot: as many as vm.pghot_freq_threshold (reached), or one more (exceeded, third posting)."
         "reached, since the fourth posting.",
         Mechanism::shown("mechanisms-tiers.toml", None, "exceeded");
     Kernel "pghot.window_by_node": pghot_window_by_node: bool = false, Values::Bool, "",
-        "A report from another node than the last begins a new window (up to the fourth posting). Without it the newest node simply overwrites. For records that know nodes."
+        "A report from another node than the last one begins a new window (up to the fourth posting). Without it the newest node replaces the older one. For records that store nodes."
         "false, since the fifth posting.",
         Mechanism::shown("mechanisms-tiers.toml", Some("counted"), "true");
     Kernel "pghot.hint_faults": pghot_hint_faults: HintFaultRule = HintFaultRule::Timed, Values::Choice(HintFaultRule::NAMES), "",
-        "What a hint fault says of its page. counted: that it was accessed once, as any other report does (all postings). timed: that it is hot, if it comes soon after the page was marked, by the threshold of balancing itself, or if there is plenty of free memory; else that it was accessed once."
-        "timed: faults of a page lie seconds apart, so a second one comes late, and balancing without tracking needs one. The postings' own tables have vm.pghot_freq_threshold = 1 for this source since the fifth.",
+        "How a hint fault is interpreted. counted: the page was accessed once, as with any other report (all postings). timed: the page is hot if the fault comes soon after the mark, by the threshold of balancing itself, or if much memory is free. Otherwise the page was accessed once."
+        "timed: faults of a page are seconds apart, so a second fault comes late, and balancing without tracking needs only one. The postings' own tables have vm.pghot_freq_threshold = 1 for this source since the fifth.",
         Mechanism::shown("mechanisms-tiers.toml", None, "counted");
     Kernel "pghot.hint_faults_in_any_window": pghot_hint_faults_in_any_window: bool = true, Values::Bool, "",
-        "A hint fault counts however long ago the last report was, as faults of a page lie seconds apart. With pghot.hint_faults = counted."
-        "true, as the third posting has it; else no page would be hot by hint faults alone.",
+        "A hint fault counts however long ago the last report was, because faults of a page are seconds apart. With pghot.hint_faults = counted."
+        "true, as in the third posting; otherwise hint faults alone would make no page hot.",
         Mechanism::shown("mechanisms-tiers.toml", Some("counted"), "false");
     Kernel "pghot.default_target": pghot_default_target: DefaultTarget = DefaultTarget::Block, Values::Choice(DefaultTarget::NAMES), "",
-        "Where a hot page goes if its record names no node: to vm.pghot_target_nid (knob), to the nearest top-tier node (nearest), or to the node from which its block of 2 MiB was reported last (block), which takes a byte a block."
-        "block: with records of a byte and two sockets, everything else lands on one of them. The postings have knob.",
+        "Where a hot page goes if its record names no node. knob: to vm.pghot_target_nid. nearest: to the nearest top-tier node. block: to the node that last reported its block of 2 MiB, which costs one byte per block."
+        "block: with records of one byte and two sockets, the other choices move all pages to one of the sockets. The postings have knob.",
         Mechanism::shown("mechanisms-tiers.toml", None, "knob");
     Kernel "pghot.walk": pghot_walk: HotWalk = HotWalk::Blocks, Values::Choice(HotWalk::NAMES), "",
-        "What kmigrated looks at: all pages of its node (third posting), sections of 128 MiB in which something became hot (since the fifth), or blocks of 2 MiB."
-        "blocks: it costs what is hot, and a bit a block.",
+        "What kmigrated scans: all pages of its node (third posting), sections of 128 MiB with hot pages (since the fifth), or blocks of 2 MiB."
+        "blocks: the cost depends on the hot pages only, plus one bit per block.",
         Mechanism::shown("mechanisms-tiers.toml", None, "all");
     Kernel "pghot.refused": pghot_refused: RefusedPage = RefusedPage::Requeue, Values::Choice(RefusedPage::NAMES), "",
-        "What becomes of a hot page that may not move now: it is forgotten (all postings), or tried again the next time."
-        "requeue: a page that was refused by the rate limit is as hot as before.",
+        "What happens to a hot page that may not move now. It is forgotten (all postings), or tried again next time."
+        "requeue: a page that the rate limit rejected is as hot as before.",
         Mechanism::shown("mechanisms-tiers.toml", None, "forget");
     Kernel "pghot.target_full": pghot_target_full: TargetFull = TargetFull::Room, Values::Choice(TargetFull::NAMES), "",
-        "When kmigrated comes back to hot pages whose node was full: after its nap (nap, all postings), or as soon as kswapd has made room (room)."
-        "room: kswapd makes it within a millisecond, and a nap takes a hundred. Tasks that promote at their faults come by again at once, too.",
+        "When kmigrated returns to hot pages whose node was full: after its sleep (nap, all postings), or as soon as kswapd has freed memory (room)."
+        "room: kswapd needs about a millisecond, and a sleep takes a hundred. Tasks that promote at their faults also retry immediately.",
         Mechanism::shown("mechanisms-tiers.toml", None, "nap");
     Kernel "pghot.clear_stale": pghot_clear_stale: bool = true, Values::Bool, "",
-        "A record is cleared when its frame is freed. Without it, whoever gets the frame next inherits what was said (all postings)."
-        "true: heat belongs to a page.",
+        "A record is cleared when its frame is freed. Without it, the next owner of the frame inherits the record (all postings)."
+        "true: heat belongs to a page, not to a frame.",
         Mechanism::shown("regressions/t5-stale-hotness.toml", None, "false");
     Kernel "pghot.age_sweep": pghot_age_sweep: bool = true, Values::Bool, "",
-        "kmigrated forgets records that are older than half a turn of their clock, where it comes by. Without it they look new after a whole turn (all postings)."
-        "true: 4 seconds are no long rest.",
+        "kmigrated forgets records older than half a turn of their clock when it visits them. Without it they look new after a whole turn (all postings)."
+        "true: 4 seconds without access are enough.",
         Mechanism::shown("mechanisms-tiers.toml", None, "false");
     Kernel "pghot.coalesce": pghot_coalesce: bool = false, Values::Bool, "",
-        "Where three quarters of the pages of an aligned block of 64 KiB are hot, kmigrated takes the others with them."
+        "If three quarters of the pages of an aligned block of 64 KiB are hot, kmigrated also moves the other pages of the block."
         "false, as in all postings.",
         Mechanism::shown("mechanisms-tiers.toml", None, "true");
     Kernel "pghot.batch_over": pghot_batch_over: bool = false, Values::Bool, "",
-        "kmigrated moves a batch when it exceeds kmigrated_batch_nr, so by one more (since the fourth posting)."
-        "false: what the knob says.",
+        "kmigrated moves a batch when it exceeds kmigrated_batch_nr, which is one page more (since the fourth posting)."
+        "false: the number in the knob.",
         Mechanism::shown("mechanisms-tiers.toml", None, "true");
     Kernel "pghot.batch_by_memcg": pghot_batch_by_memcg: bool = false, Values::Bool, "",
-        "A batch of kmigrated ends where a page of another cgroup follows, as what moves is counted for one cgroup a batch then (since the fifth posting). Smaller batches of the same pages, so no shipped scenario's counters change."
-        "false: here each page is counted for its own.",
+        "A batch of kmigrated ends where a page of another cgroup follows, because a batch is then counted for one cgroup (since the fifth posting). The same pages move in smaller batches, so no shipped scenario's counters change."
+        "false: here each page is counted for its own cgroup.",
         Mechanism::UNSEEN;
     Kernel "pghot.kmigrated_sleep_ms": kmigrated_sleep_ms: u32 = 100, Values::Number(50, 1000), "ms",
-        "How long kmigrated sleeps before it looks again whether something is hot."
+        "How long kmigrated sleeps before it checks again for hot pages."
         "100 ms in all postings; debugfs has it as a file in the later ones.";
     Kernel "pghot.kmigrated_batch_nr": kmigrated_batch_nr: u32 = 512, Values::Number(64, 1024), "folios",
         "Folios that kmigrated moves at a time."
         "512 in all postings; debugfs has it as a file in the later ones.";
     Kernel "pghot.klruscand_interval_ms": klruscand_interval_ms: u32 = 500, Values::Number(50, 60_000), "ms",
-        "From the beginning of a round of klruscand, which looks at accessed bits of pages on lower tiers, to that of the next."
+        "Time from the start of one round of klruscand to the start of the next. A round scans the accessed bits of pages on lower tiers."
         "500 in the third posting of pghot; klruscand's own had 2000.";
     Kernel "pghot.klruscand_buffer": klruscand_buffer: u32 = 131_072, Values::Number(32_768, 1 << 24), "pages",
-        "Pages that klruscand remembers before it reports them. It scans up to 32768 entries in one go."
+        "Pages that klruscand collects before it reports them. It scans up to 32768 entries in one go."
         "131072 in the third posting.";
     Sysctl "vm.pghot_record_hwhints_enable": pghot_record_hwhints_enable: u8 = 0, Values::Number(0, 1), "",
-        "Whether hot pages are tracked by hardware that samples or counts accesses; which, and how often, is the machine's."
-        "0: no source is on unless someone asks.",
+        "Whether hardware that samples or counts accesses tracks hot pages. The machine defines which hardware, and how often it samples."
+        "0: no source is on by default.",
         Mechanism::shown("mechanisms-tiers.toml", None, "1").trying(&["0", "1"]);
     Sysctl "vm.pghot_record_pgtscans_enable": pghot_record_pgtscans_enable: u8 = 0, Values::Number(0, 1), "",
-        "Whether hot pages are tracked by klruscand, a thread that looks at accessed bits in page tables. It sees groups whose policy walks page tables: those of generations."
-        "0: no source is on unless someone asks.",
+        "Whether klruscand tracks hot pages. This thread scans accessed bits in page tables. It sees groups whose policy walks page tables, which is MGLRU."
+        "0: no source is on by default.",
         Mechanism::shown("mechanisms-tiers.toml", None, "1").trying(&["0", "1"]);
     Sysctl "vm.pghot_record_hintfaults_enable": pghot_record_hintfaults_enable: u8 = 0, Values::Number(0, 1), "",
-        "Whether hot pages are tracked by hint faults, which then move nothing themselves."
-        "0: no source is on unless someone asks.",
+        "Whether hint faults track hot pages. The faults then move nothing themselves."
+        "0: no source is on by default.",
         Mechanism::shown("mechanisms-tiers.toml", None, "0").trying(&["0", "1"]);
     Sysctl "vm.pghot_record_fma_enable": pghot_record_fma_enable: u8 = 0, Values::Number(0, 1), "",
-        "Whether hot pages are tracked by read(2) of pages that are in use already (folio_mark_accessed), which no other source sees. In no posting; an unposted branch has it."
+        "Whether read(2) of pages that are already in use tracks hot pages (folio_mark_accessed). No other source sees these. In no posting; an unposted branch has it."
         "0, as above.",
         Mechanism::shown("mechanisms-tiers.toml", None, "1").trying(&["0", "1"]);
     Sysctl "vm.pghot_freq_threshold": pghot_freq_threshold: u8 = 2, Values::Number(1, 7), "",
-        "Reports within the window that make a page hot, or as many as a record can count if that is less."
+        "Reports within the window that make a page hot. If a record cannot count that far, its largest count is used."
         "2 in all postings.",
         Mechanism::shown("mechanisms-tiers.toml", None, "1").trying(&["1", "2", "3", "7"]);
     Sysctl "vm.pghot_promote_freq_window_ms": pghot_promote_freq_window_ms: u32 = 0, Values::Number(0, 524_287), "ms",
-        "Reports of a page further apart than that begin anew. More than its record's clock can tell never is. 0: 3000 with records of 1 byte, 5000 with larger ones."
-        "What suits the record: a window of 4000 ms would never end on a clock of 3968.";
+        "Reports of a page that are further apart than this start a new count. The limit has no effect if the record's clock cannot measure it. 0: 3000 with records of 1 byte, 5000 with larger ones."
+        "The value that fits the record: a window of 4000 ms would never end on a clock of 3968.";
     Sysctl "vm.pghot_target_nid": pghot_target_nid: u8 = 0, Values::Number(0, 63), "",
-        "Where a hot page goes if nobody said who uses it, with pghot.default_target = knob."
+        "Where a hot page goes if no report named the accessing node, with pghot.default_target = knob."
         "0 in all postings.";
     Sysctl "vm.min_free_kbytes": min_free_kbytes: u32 = 0, Values::Number(0, 1 << 30), "kB",
-        "Free memory below which who allocates has to reclaim first; zones share it by their size. 0: computed from the size of memory."
+        "Free memory below which an allocating task has to reclaim first. Zones share it by their size. 0: computed from the size of memory."
         "Computed, as at boot.";
     Sysctl "vm.watermark_scale_factor": watermark_scale_factor: u32 = 10, Values::Number(1, 3000), "1/10000",
-        "Least distance between the marks min, low and high of a zone, as a share of its memory: how much kswapd frees in advance."
+        "Minimum distance between the watermarks min, low and high of a zone, as a share of its memory. It determines how much kswapd frees in advance."
         "10, a thousandth, is the kernel's.";
     Sysctl "vm.watermark_boost_factor": watermark_boost_factor: u32 = 15_000, Values::Number(0, 1 << 20), "1/10000",
-        "How far the marks of a zone rise at most where kernel memory and movable pages have to share a pageblock, as a share of the high mark. 0: not at all."
+        "How far the watermarks of a zone rise at most when kernel memory and movable pages have to share a pageblock, as a share of the high watermark. 0: not at all."
         "15000 is the kernel's."
         eras ["0" => "..4.20" "m", "15000" => "5.0.." "m"];
     Sysctl "vm.percpu_pagelist_high_fraction": percpu_pagelist_high_fraction: u32 = 0, Values::Number(0, 1 << 20), "",
-        "Free pages of a zone that all CPUs together may hold for themselves: one in so many, always. 0: adapted to how each CPU allocates and frees."
-        "0 is the kernel's, which takes no number below 8.";
+        "Share of a zone's pages that all CPUs together may keep free for themselves: one in N, fixed. 0: the number follows how each CPU allocates and frees."
+        "0 is the kernel's, which accepts no number below 8.";
     Sysctl "vm.compaction_proactiveness": compaction_proactiveness: u8 = 20, Values::Number(0, 100), "",
-        "How far free pages may lie apart before kcompactd moves others out of the way, unasked. It begins 10 above 100 less this, as a percentage of free pages that are in no free pageblock. 0: it does so only when asked."
+        "How fragmented free memory may be before kcompactd moves pages unasked. It starts when the percentage of free pages outside free pageblocks is 10 above 100 minus this value. 0: it compacts only when asked."
         "20 is the kernel's.";
     Sysctl "vm.zone_reclaim_mode": zone_reclaim_mode: u8 = 0, Values::Number(0, 7), "",
-        "Whether a node that is short is reclaimed before memory of another is used, in bits. 1: it is, with clean pages of files that nobody maps. 2: what is dirty may be written for that. 4: what is mapped may be taken, and swapped. Without 1 the others do nothing."
-        "0 is the kernel's: a file is read from another node's memory a thousand times faster than from a disk.";
+        "Whether a node that is short of memory is reclaimed before another node's memory is used, as a bit mask. 1: yes, with clean file pages that are not mapped. 2: dirty pages may be written for it. 4: mapped pages may be reclaimed, and swapped. Without 1 the others have no effect."
+        "0 is the kernel's: reading a file from another node's memory is a thousand times faster than from a disk.";
     Sysctl "vm.min_unmapped_ratio": min_unmapped_ratio: u8 = 1, Values::Number(0, 100), "%",
-        "A node is reclaimed so only while more than this share of it is pages that vm.zone_reclaim_mode lets go: of files and not mapped, or with 4 all pages of files, tmpfs and the swap cache."
+        "A node is reclaimed by vm.zone_reclaim_mode only while the eligible pages exceed this share of it. Eligible are unmapped file pages, or with bit 4 all pages of files, tmpfs and the swap cache."
         "1 is the kernel's.";
     Kernel "fault_around_bytes": fault_around_bytes: u32 = 65_536, Values::Number(4096, 2 << 20), "bytes",
-        "A load that faults on a mapped file maps what is cached in the aligned block of this size around it, in powers of two of a page. A page: it alone."
+        "A load that faults on a mapped file maps all cached pages of the aligned block of this size around it, in powers of two of a page. A page: only that page."
         "The kernel's own; debugfs has it as a file.";
     Kernel "swap.vma_ra_enabled": vma_ra_enabled: bool = true, Values::Bool, "",
-        "Whether swap readahead goes by address: what is read with a swapped page are its neighbours in the mapping, unless some swap device seeks. false: always its neighbours on the device."
+        "Whether swap readahead follows addresses: the pages read with a swapped page are its neighbours in the mapping, unless a swap device seeks. false: always its neighbours on the device."
         "true is the kernel's; /sys/kernel/mm/swap has it as a file.";
     Sysctl "vm.page-cluster": page_cluster: u8 = 3, Values::Number(0, 31), "",
-        "Swapped pages that are read with one that is wanted: 2 to the power of this at most, that one included. By address it counts as 5 at most. zram reads no more than what is wanted."
+        "Maximum number of swapped pages per read, as a power of two, including the requested page. By address it counts as 5 at most. zram reads only the requested page."
         "3 is the kernel's, on any machine with 16 MiB or more. 0: one page at a time.";
     Sysctl "vm.swappiness": swappiness: u8 = 60, Values::Number(0, 200), "",
-        "Cost of file against anonymous I/O when reclaim divides its effort: 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
+        "Cost of file I/O relative to anonymous I/O when reclaim divides its effort. 0 spares anonymous memory, 100 treats both alike, 200 takes anonymous memory only."
         "60 is the kernel's.";
     Sysctl "vm.dirty_ratio": dirty_ratio: u8 = 20, Values::Number(0, 100), "%",
-        "How much of the memory that could hold dirty pages of files may do so (free memory and page cache). Writers are slowed down on the way there, from halfway between this and the background threshold."
+        "Maximum share of memory that could hold dirty file pages (free memory and page cache) that may be dirty. Writers are slowed down before that, from halfway between this and the background threshold."
         "20 is the kernel's.";
     Sysctl "vm.dirty_background_ratio": dirty_background_ratio: u8 = 10, Values::Number(0, 100), "%",
-        "Above this, dirty pages are written in the background. At half of vm.dirty_ratio if it isn't less than that."
+        "Above this share, dirty pages are written in the background. If it is not less than vm.dirty_ratio, half of that applies."
         "10 is the kernel's.";
     Sysctl "vm.dirty_bytes": dirty_bytes: u32 = 0, Values::Number(0, u32::MAX), "bytes",
-        "The same as vm.dirty_ratio in bytes, which are rounded up to pages. 0: vm.dirty_ratio decides."
+        "The same as vm.dirty_ratio, in bytes, rounded up to pages. 0: vm.dirty_ratio decides."
         "0 is the kernel's.";
     Sysctl "vm.dirty_background_bytes": dirty_background_bytes: u32 = 0, Values::Number(0, u32::MAX), "bytes",
-        "The same as vm.dirty_background_ratio in bytes. 0: vm.dirty_background_ratio decides."
+        "The same as vm.dirty_background_ratio, in bytes. 0: vm.dirty_background_ratio decides."
         "0 is the kernel's.";
     Sysctl "vm.dirty_expire_centisecs": dirty_expire_centisecs: u32 = 3000, Values::Number(0, 8_640_000), "1/100 s",
-        "Pages that have been dirty for so long are written however few there are."
+        "Pages that have been dirty for this long are written, however few they are."
         "30 s is the kernel's.";
     Sysctl "vm.dirty_writeback_centisecs": dirty_writeback_centisecs: u32 = 500, Values::Number(0, 8_640_000), "1/100 s",
-        "How often the flusher looks for such pages. 0: never."
+        "How often the flusher checks for such pages. 0: never."
         "5 s is the kernel's.";
     Sysctl "vm.laptop_mode": laptop_mode: u32 = 0, Values::Number(0, 86_400), "s",
-        "Laptop mode: so long after the last read from a device all dirty pages of its files are written at once, because it is awake. And the flusher begins by itself only when a writer is held up, and reclaim writes nothing at first. Pages that have been dirty for vm.dirty_expire_centisecs are written all the same. 0: off."
-        "0 is the kernel's: it is for disks that are to sleep. 5 is what its documentation calls sensible.";
+        "Laptop mode: seconds after the last read from a device until all dirty pages of its files are written, because the disk is spinning. The flusher starts by itself only when a writer is throttled, and reclaim writes nothing at first. Pages that have been dirty for vm.dirty_expire_centisecs are still written. 0: off."
+        "0 is the kernel's: the mode is for disks that spin down. Its documentation recommends 5.";
     Recording "interruptions": interruptions: u32 = 0, Values::Number(0, u32::MAX), "",
-        "Another thread may run in the middle of a reclaim call. An address space then counts as used since its last walk, so the next walk doesn't skip it. The seed decides which half of the would-be skips are walks."
-        "0: never. A synchronous device that computes for long, as zram does, gives the scheduler time for it.";
+        "Another thread may run in the middle of a reclaim call. An address space then counts as used since its last walk, so the next walk does not skip it. The seed decides which half of the skips become walks."
+        "0: never. A synchronous device that computes for long, such as zram, gives the scheduler time for it.";
 }
 
 /// The bit of `kernel.numa_balancing` that stands for tiers of memory.

@@ -37,10 +37,10 @@ impl Kernel {
         let (lists, version) = name.split_once('@')?;
         let lists = Lists::by_name(lists)?;
         Some(match Version::parse(version) {
-            None => format!("`{version}` is no version of the kernel known here; {}", Version::KNOWN),
+            None => format!("`{version}` is not a known kernel version; {}", Version::KNOWN),
             Some(version) => {
                 let kernel = Kernel { version, lists };
-                format!("{kernel} is none: generations came with {}", GENERATIONS_SINCE.series())
+                format!("{kernel} does not have MGLRU, which came with {}", GENERATIONS_SINCE.series())
             }
         })
     }

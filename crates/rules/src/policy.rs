@@ -40,31 +40,31 @@ rules! {
     "lru.lists": lru: Lru = Lru::TwoLists,
         (crate::lru::LISTS),
         Some(("mechanisms.toml", "two_lists")),
-        "Which lists there are, whatever the other three seams do.";
+        "Which LRU keeps the pages: the classic lists or MGLRU. The other three seams are independent of it.";
     "lru.executable_protection": executable_protection: bool = true,
         [true => "two_lists .." "A B C D", true => "generations 6.1..6.13" "A B",
             false => "generations 6.14..7.2" "C", true => "generations 7.3.." "D"],
         Some(("program-code.toml", "false")),
-        "A page of a program's code stays active after one use. For a time MGLRU had no such rule, because used pages were young anyway. It has the rule again, because a page now has to be found used twice to be young.";
+        "An executable page of a program stays active after one use. For a time MGLRU had no such rule, because used pages were young anyway. It has the rule again, because a page now has to be found used twice to be young.";
     "reclaim.proactive_counters": proactive_counters: bool = false,
         [false => "..6.14" "A B", true => "6.15.." "M C"],
         Some(("proactive-reclaim.toml", "true")),
-        "What memory.reclaim scans and takes is counted as pgscan_proactive and pgsteal_proactive. Without it, as direct reclaim.";
+        "Pages that memory.reclaim scans and reclaims are counted as pgscan_proactive and pgsteal_proactive. Without it, as direct reclaim.";
     "workingset.swap_room": swap_room: SwapRoom = SwapRoom::Evictor,
         [SwapRoom::Reader => "..6.7" "A m", SwapRoom::Evictor => "6.8.." "B m"],
         Some(("regressions/c13-room-that-a-page-could-not-have-had.toml", "reader")),
-        "Whose free swap decides whether a refault's distance is compared with anonymous lists, too: that of the group that reads the page in (reader), or of the group whose limit evicted it (evictor). With reader, a page can look near because its own group may swap, although the group that evicted it could take no anonymous memory, and the other way round.";
+        "Whose free swap decides whether a refault distance includes the anonymous lists. `reader`: that of the group that reads the page in. `evictor`: that of the group whose limit evicted it. With reader, a page can look near because the reader's group may swap, although the evicting group could not reclaim anonymous memory. The reverse also happens.";
     "workingset.counters": refault_counters: RefaultCounters = RefaultCounters::Refaults,
         [RefaultCounters::Refaults => "two_lists .." "A B C D", RefaultCounters::Protected => "generations 6.1..6.4" "A h m",
             RefaultCounters::Refaults => "generations 6.5.." "B C D h m"],
         Some(("tiers-of-read-pages.toml", "protected")),
-        "What refaults of generations are counted as. `protected`: workingset_refault counts recent ones alone and workingset_activate pages that eviction protects, so that there are activations without refaults. `refaults`: workingset_refault counts each refault, and workingset_activate recent ones.";
+        "How refaults under MGLRU are counted. `protected`: workingset_refault counts only recent refaults and workingset_activate counts pages that eviction protects, so that there are activations without refaults. `refaults`: workingset_refault counts each refault, and workingset_activate the recent ones.";
     "workingset.recency": workingset: Workingset = Workingset::Distance,
         [Workingset::CountOnly => "two_lists ..3.14" "S", Workingset::Distance => "two_lists 3.15.." "S",
             Workingset::OldestGeneration => "generations 6.1..6.13" "A B",
             Workingset::AnyGeneration => "generations 6.14.." "C D"],
         Some(("regressions/m13-no-refault-distance.toml", "distance")),
-        "Which refaults say that a page was evicted too early: by distance (distance), by the oldest generation (oldest_generation), by any generation (any_generation), or none (count_only).";
+        "Which refaults show that a page was evicted too early: by distance (distance), by the oldest generation (oldest_generation), by any generation (any_generation), or none (count_only).";
 }
 
 rules! {
@@ -78,58 +78,58 @@ rules! {
     "readahead.window": readahead_window: ReadaheadWindow = ReadaheadWindow::TwoFunctions,
         [ReadaheadWindow::OneFunction => "6.1..6.10" "A m", ReadaheadWindow::TwoFunctions => "6.12.." "B C D m"],
         Some(("mapped-or-read.toml", "one_function")),
-        "How a read decides what is read ahead: a miss and a marked page each in their own way (two_functions), or both alike (one_function). With one function, a miss just behind the last window immediately goes on with the next two, where it would otherwise begin anew. Readers that skip pages are then read ahead for more.";
+        "How a read decides on readahead: a miss and a marked page each in their own way (two_functions), or both alike (one_function). With one function, a miss just behind the last window immediately continues with the next two windows. Otherwise a new window starts. Readers that skip pages then get more readahead.";
     "lru.memcg_lru": memcg_lru: bool = true,
         [false => "6.1..6.2" "A", true => "6.3.." "M E B C"],
         Some(("groups-by-age.toml", "false")),
-        "Reclaim for the whole machine visits groups that keep generations in the order of the memcg LRU: those that were aged or had nothing to give come last. Without it, it walks the tree of groups, as two lists do.";
+        "Machine-wide reclaim visits groups under MGLRU in the order of the memcg LRU: groups that were aged or had nothing to reclaim come last. Without it, reclaim walks the tree of groups, as with the classic LRU.";
     "lru.memcg_lru_restart": memcg_lru_restart: bool = false,
         [true => "rests ..6.2" "A", true => "6.3..6.6.7" "M", false => "6.6.8.." "M E B"],
         Some(("groups-by-age.toml", "true")),
-        "Reclaim that has emptied the old generation of groups goes on with the next, and ages groups again that it has just aged.";
+        "If reclaim has emptied a group's old generation, it continues with the next one. It also ages groups again that it has just aged.";
     "reclaim.protection": protection: ProtectionRule = ProtectionRule::TopDown,
         [ProtectionRule::TopDown => "..6.2" "A", ProtectionRule::AsVisited => "6.3..6.10" "h m",
             ProtectionRule::KswapdOnly => "6.11..7.3.3" "B C h m",
             ProtectionRule::TopDown => "7.3.4.." "D"],
         Some(("regressions/m9-protection-of-grandchildren.toml", "as_visited")),
-        "Which protection counts when reclaim for the machine visits groups in the order of the memcg LRU. `top_down`: what the settings say now. `as_visited`: what was worked out for the parent when reclaim last visited it, so that a group below a group is not protected before. `kswapd_only`: what kswapd worked out last, for all reclaimers.";
+        "Which protection counts when machine-wide reclaim visits groups in the order of the memcg LRU. `top_down`: what the settings say now. `as_visited`: the value computed when reclaim last visited the parent, so that a group below a group is not protected before that. `kswapd_only`: the value that kswapd computed last, for all reclaimers.";
     "reclaim.awake_nodes": awake_nodes: AwakeNodes = AwakeNodes::Used,
         [AwakeNodes::Used => "..6.17" "S", AwakeNodes::PassedBy => "6.18.." "S"],
         Some(("regressions/n1-a-node-that-others-keep-short.toml", "passed_by")),
-        "How the first try of a request treats a node whose kswapd is awake. `used`: it takes memory there down to the low watermark. `passed_by`: it skips the node if another has free memory. The rule is the machine's.";
+        "How the first allocation attempt of a request treats a node whose kswapd is awake. `used`: it takes memory there down to the low watermark. `passed_by`: it skips the node if another has free memory. The rule is the machine's.";
     "reclaim.laptop_mode": laptop_mode: LaptopMode = LaptopMode::Priority,
         [LaptopMode::Scanned => "..2.6.35" "S", LaptopMode::Priority => "6.1..6.19" "A B",
             LaptopMode::Ignored => "7.2.." "C"],
         Some(("laptop-mode.toml", "ignored")),
-        "What vm.laptop_mode means to reclaim. `priority`: it writes nothing above priority 9. `scanned`: it writes nothing until it has scanned half as many pages again as it wants, and then has all written. `ignored`: nothing.";
+        "How vm.laptop_mode affects reclaim. `priority`: it writes nothing above priority 9. `scanned`: it writes nothing until it has scanned 1.5 times the pages that it needs. Then it has all dirty pages written. `ignored`: it has no effect.";
     "reclaim.gate": gate: bool = true,
         [false => "..3.5" "m", true => "3.6.." "A B C D m"],
         Some(("regressions/c1-a-walk-of-all-groups.toml", "false")),
-        "Tasks that need a page wait for kswapd while less than half of the minimum is free. Without it they go on to reclaim for themselves, and may use up what kswapd needs for its own work.";
+        "Tasks that need a page wait for kswapd while less than half of the minimum is free. Without it they go on to direct reclaim, and may use up the memory that kswapd needs for its own work.";
     "reclaim.compact_gap": compact_gap: CompactGap = CompactGap::TwiceTheBlock,
         [CompactGap::TwiceTheBlock => "..7.1" "A B", CompactGap::Capped => "7.2.." "C D"],
         Some(("huge-pages-under-load.toml", "capped")),
-        "How many pages reclaim for a block frees before it leaves the rest to compaction: twice the block (twice_the_block), or no more than 32 (capped).";
+        "How many pages reclaim for a block frees before it leaves the rest to compaction: twice the block (twice_the_block), or at most 32 (capped).";
     "reclaim.lumpy": lumpy: bool = false,
         [true => "..3.4" "S", false => "3.5.." "S"],
         Some(("huge-pages-under-load.toml", "true")),
-        "A task that needs a block of pages reclaims whole blocks around the oldest pages, used or not, and waits for what is being written. Only on two lists. Without it, single pages are reclaimed and compaction moves the others out of the way.";
+        "A task that needs a block of pages reclaims whole blocks around the oldest pages, used or not, and waits for their writeback. Only with the classic LRU. Without it, single pages are reclaimed and compaction moves the other pages away.";
     "reclaim.gives_up": gives_up: GivesUp = GivesUp::AfterRetries,
         [GivesUp::Unreclaimable => "..4.6" "S", GivesUp::AfterRetries => "4.7.." "S"],
         None,
-        "When a request that finds no page invokes the OOM killer. `after_retries`: after 16 rounds without any page. `unreclaimable`: when six times as many pages were scanned as the lists hold, and none was freed meanwhile. It decides where tasks may not write what they meet and wait for kswapd, as in the series of 2010: 16 rounds are soon over then. No shipped scenario's counters change.";
+        "When a request that finds no page invokes the OOM killer. `after_retries`: after 16 rounds without any page. `unreclaimable`: when six times as many pages were scanned as the lists hold, and none was freed meanwhile. It matters if tasks may not write the dirty pages that they meet and wait for kswapd, as in the series of 2010: 16 rounds are soon over then. No shipped scenario's counters change.";
     "reclaim.trim_retry": trim_retry: bool = true,
         [false => "..6.8" "A m", true => "6.10.." "B m"],
         Some(("regressions/c12-dirty-pages-seen-twice.toml", "false")),
-        "If a whole run of kswapd has freed nothing and spared anonymous memory for idle page cache, kswapd runs once more without sparing it. Without it, the run has failed.";
+        "If a complete run of kswapd has freed nothing and spared anonymous memory because of idle page cache, kswapd runs once more without sparing it. Without it, the run has failed.";
     "reclaim.initial_priority": initial_priority: InitialPriority = InitialPriority::BySize,
         [InitialPriority::Default => "generations 6.1..6.2" "A m", InitialPriority::BySize => "generations 6.11.." "B m"],
         Some(("groups-by-age.toml", "12")),
-        "The priority at which reclaim for the machine begins where it keeps generations: that of other calls (12), or a stronger one, the larger the wanted share of the inactive lists is (by_size). Kernels in between had other forms, which are not modelled.";
+        "The priority at which machine-wide reclaim under MGLRU begins. 12: as in other calls. by_size: the larger the requested share of the inactive lists, the stronger the priority. Kernels in between had other formulas, which are not modelled.";
     "reclaim.kswapd_reset": kswapd_reset: KswapdReset = KswapdReset::AnyProgress,
         [KswapdReset::AnyProgress => "..6.19" "A B", KswapdReset::Balanced => "7.0.." "C"],
         Some(("regressions/k1-kswapd-that-never-gives-up.toml", "balanced")),
-        "When kswapd tries a node again that it has given up: when any reclaimer frees a page there (any_progress), or only once enough is free (balanced). With any_progress, a group above its memory.high keeps kswapd awake for nothing.";
+        "When kswapd retries a node that it has given up: when any reclaimer frees a page there (any_progress), or only once enough is free (balanced). With any_progress, a group above its memory.high keeps kswapd awake for nothing.";
 }
 
 /// Every rule's value.
@@ -307,7 +307,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "classic@6.12",
         is_version: true,
-        doc: "Two lists of Linux 6.12.",
+        doc: "Classic LRU of Linux 6.12.",
         kernel: "classic@6.12",
         rules: &[],
         parameters: &[],
@@ -315,7 +315,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "classic@2026",
         is_version: true,
-        doc: "Two lists of Linux 7.3, of October 2026.",
+        doc: "Classic LRU of Linux 7.3, of October 2026.",
         kernel: "classic@7.3",
         rules: &[],
         parameters: &[],
@@ -323,12 +323,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "mglru@v4-2021",
         is_version: false,
-        doc: "Generations as posted for the fourth time in August 2021, before they were merged \
-            (https://lore.kernel.org/linux-mm/20210818063107.2696454-1-yuzhao@google.com/). Known of that era, from what is described of \
-            the postings around it [machine 9.1]: up to seven generations (the default of November 2021); a page that needs a write, or was in \
-            use when it was evicted, joins the second oldest; aging only when both types are down to the two youngest; no Bloom filter, no \
-            memcg LRU; batches of 15; no map of pages of zeroes. What is not known is as in 6.12: which refaults are recent, the controller's constants, \
-            how many pages a round looks at. zswap is that of 6.8, and had no shrinker then.",
+        doc: "MGLRU as posted for the fourth time in August 2021, before it was merged (https://lore.kernel.org/linux-mm/20210818063107.2696454-1-yuzhao@google.com/). The following is known from descriptions of the postings around it [machine 9.1]. It keeps up to seven generations (the default of November 2021). A page that needs a write, or was in use when it was evicted, joins the second oldest. Aging happens only when both types are down to the two youngest. It has no Bloom filter, no memcg LRU and no map of zero pages, and batches hold 15. The rest is unknown and follows 6.12: which refaults are recent, the controller's constants, how many pages a round scans. zswap is that of 6.8, without its shrinker.",
         kernel: "mglru@6.12",
         rules: &[
             ("harvest.bloom_filter", "false"),
@@ -366,7 +361,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "mglru@7.1",
         is_version: true,
-        doc: "Generations of Linux 7.1, of June 2026.",
+        doc: "MGLRU of Linux 7.1, of June 2026.",
         kernel: "mglru@7.1",
         rules: &[],
         parameters: &[],
@@ -374,7 +369,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "mglru@2026",
         is_version: true,
-        doc: "Generations of Linux 7.3.0, of October 2026.",
+        doc: "MGLRU of Linux 7.3.0, of October 2026.",
         kernel: "mglru@7.3.0",
         rules: &[],
         parameters: &[],
@@ -382,8 +377,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "mglru@next",
         is_version: false,
-        doc: "Linux 7.3 with what waits for the release after it: what reclaim could not free begins its count of accesses anew, and \
-            who may do no I/O leaves anonymous memory alone.",
+        doc: "Linux 7.3 with the changes that are queued for the next release. A page that reclaim could not free restarts its access count. A reclaimer that may do no I/O leaves anonymous memory alone.",
         kernel: "mglru@7.3",
         rules: NEXT,
         parameters: &[],
@@ -391,8 +385,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "mglru-fg",
         is_version: false,
-        doc: "mglru@next with frequency guided promotion, as posted for the third time in October 2026. Not merged. Its earlier postings went by refault \
-            distance as well; this one does not.",
+        doc: "mglru@next with frequency guided promotion, as posted for the third time in October 2026. Not merged. Its earlier postings also used the refault distance; this one does not.",
         kernel: "mglru@7.3",
         rules: &[
             ("balance.ref_tier_gains", "1:2"),
@@ -409,9 +402,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "classic@2010",
         is_version: true,
-        doc: "The LRU of mid-2010 as far as dirty pages go: whoever reclaims writes what it meets, waits are congestion_wait, blocks of pages are \
-            made by reclaim alone, who dirties too much writes itself, and refaults say nothing. Its file systems obey; XFS and btrfs of that \
-            summer did not (reclaim.writepage). Not modelled: lists by zone.",
+        doc: "The LRU of mid-2010 with respect to dirty pages. Every reclaimer writes the dirty pages that it meets, and waits with congestion_wait. Reclaim alone makes blocks of pages. A task that dirties too much writes by itself, and refaults have no effect. Its file systems write the pages that reclaim hands them; XFS and btrfs of that summer did not (reclaim.writepage). Not modelled: lists per zone.",
         kernel: "classic@2.6.35",
         rules: OF_2010,
         parameters: &[("charge_stock", "64")],
@@ -419,8 +410,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "classic@2010-nodirect",
         is_version: false,
-        doc: "Linux 2.6.35 with the series \"avoid overflowing of stack during page reclaim\" as posted for the third time, in June 2010: a task that \
-            reclaims for the machine writes nothing, to swap neither.",
+        doc: "Linux 2.6.35 with the series \"avoid overflowing of stack during page reclaim\", third posting of June 2010: a task in machine-wide reclaim writes nothing, not even to swap.",
         kernel: "classic@2.6.35",
         rules: &[
             ("reclaim.file_writeback", "not_direct"),
@@ -437,7 +427,7 @@ const OF_KERNELS: &[Profile] = &[
     Profile {
         name: "classic@6.8",
         is_version: true,
-        doc: "Two lists of Linux 6.8.",
+        doc: "Classic LRU of Linux 6.8.",
         kernel: "classic@6.8",
         rules: &[],
         parameters: &[],

@@ -318,40 +318,40 @@ rules! {
         [FlushRule::WorkerLate => "5.15..5.15" "I", FlushRule::Updates => "5.16..6.7" "A", FlushRule::GroupUpdates => "6.8..6.11" "M m",
             FlushRule::WorkerLate => "6.12.." "B C D"],
         Some(("regressions/premature-oom.toml", "6.1")),
-        "When a pass over two lists flushes the statistics that it decides by. `6.12`: if the periodic worker is late by a whole period. `6.1`: if the CPUs have counted enough updates of all groups since the last flush, which is far more often. `6.8`: if they have counted enough updates of the reclaimed group and those below it, and these alone are flushed.";
+        "When a pass over the classic LRU flushes the statistics that it uses. `6.12`: if the periodic worker is late by a whole period. `6.1`: if the CPUs have counted enough updates of all groups since the last flush, which is far more often. `6.8`: if they have counted enough updates of the reclaimed group and its descendants, and only these are flushed.";
     "reclaim.tree_walk": tree_walk: TreeWalk = TreeWalk::Shared,
         [TreeWalk::SharedOnly => "..5.3" "h", TreeWalk::Full => "5.4..6.9" "h A E",
             TreeWalk::Shared => "6.10.." "B C m"],
         Some(("regressions/c1-a-walk-of-all-groups.toml", "full")),
-        "Which groups a call visits. `shared`: its part of a walk that reclaimers share, and all groups if that gave nothing. `full`: all groups each time. `shared_only`: its part only.";
+        "Which groups a call visits. `shared`: its part of a walk that reclaimers share, and all groups if that freed nothing. `full`: all groups each time. `shared_only`: its part only.";
     "reclaim.isolation_limit": isolation_limit: bool = true,
         [true => ".." "S", false => "never" ""],
         Some(("regressions/c6-too-many-isolated.toml", "false")),
-        "A task that would reclaim waits once while other tasks have isolated a large part of a type. Without it, what is left on the lists looks like all there is.";
+        "A task that is about to reclaim waits once while other tasks have isolated a large part of a type. Without it, the pages left on the lists look like all there are.";
     "reclaim.zone_skip": zone_skip: ZoneSkip = ZoneSkip::Bounded,
         [ZoneSkip::Unbounded => "..6.13" "A B", ZoneSkip::Bounded => "6.14.." "M C D"],
         Some(("regressions/c2-passing-by-other-zones.toml", "bounded")),
-        "How many pages of higher zones a reclaimer skips on its way down a list, if it needs a page of a lower zone as the kernel does for itself. `unbounded`: any number, with the list locked all the time. `bounded`: 32,768 per batch, after which it takes any page.";
+        "How many pages of higher zones a reclaimer skips on a list when it needs a page of a lower zone, as the kernel does for itself. `unbounded`: any number, with the list locked all the time. `bounded`: 32,768 per batch, after which it takes any page.";
     "reclaim.drain_before_giving_up": drain_before_giving_up: bool = false,
         [false => ".." "A B C D", true => "never" ""],
         Some(("regressions/premature-oom.toml", "true")),
-        "A call that found nothing empties the batches of its CPU and starts over. No kernel does so. Pages in a batch are on no list, so reclaim can't find them. This only puts the end off, until the pages in the batch are active too.";
+        "A call that found nothing drains the batches of its CPU and starts over. No kernel does this. Pages in a batch are on no list, so reclaim can't find them. The drain only delays the failure until the pages in the batch are active, too.";
     "reclaim.force_active_anon": force_active_anon: bool = false,
         [false => ".." "A B C D", true => "never" ""],
         Some(("regressions/premature-oom.toml", "true")),
-        "If a pass has only active anonymous pages to scan, and the call found nothing in any other way, forced deactivation reaches them. No kernel does so: there a pass begins only with inactive or file pages.";
+        "If a pass has only active anonymous pages to scan, and the call found nothing else, forced deactivation reaches them. No kernel does this: there a pass begins only with inactive or file pages.";
     "reclaim.flush_after_failure": flush_after_failure: bool = false,
         [false => ".." "A B C D", true => "never" ""],
         Some(("regressions/premature-oom.toml", "true")),
-        "A call that reclaimed nothing brings its group's statistics up to date, so that the next attempt decides by fresh ones. No kernel does so.";
+        "A call that reclaimed nothing flushes its group's statistics, so that the next attempt uses fresh ones. No kernel does this.";
     "reclaim.demote_file": demote_file: bool = true,
         [true => ".." "A B C D", false => "never" ""],
         Some(("demotion.toml", "false")),
-        "Pages of files are demoted to slower memory like others. No kernel has it otherwise; false is what those ask for who would read a file again rather than have it on slow memory: reclaim then drops them as if there were no slower memory.";
+        "File pages are demoted to slower memory like others. All kernels do this. With false, reclaim drops file pages as if there were no slower memory. It is for users who prefer to read a file again rather than keep it in slow memory.";
     "reclaim.demotion_full": demotion_full: DemotionFull = DemotionFull::ReclaimHere,
         [DemotionFull::ReclaimHere => ".." "A B C D", DemotionFull::ReclaimTarget => "never" ""],
         Some(("demotion.toml", "reclaim_target")),
-        "What becomes of pages that are to be demoted while slower memory is full: they are swapped out or dropped, although colder pages stay there (all kernels), or the coldest of the slower memory goes first.";
+        "What happens to pages that should be demoted while slower memory is full. They are swapped out or dropped, although colder pages stay there (all kernels), or the coldest pages of the slower memory are reclaimed first.";
     "reclaim.offline": offline: OfflinePages = OfflinePages::Keep,
         [OfflinePages::Keep => "..7.0" "A B", OfflinePages::Reparent => "7.1.." "C"],
         Some(("removed-groups.toml", "keep")),
@@ -360,30 +360,30 @@ rules! {
         [DemotionMems::Ignored => "..6.15" "A B", DemotionMems::NearestOnly => "6.16..6.18" "M m",
             DemotionMems::Respected => "7.2.." "C"],
         Some(("regressions/t1-demotion-out-of-the-cpuset.toml", "nearest_only")),
-        "Whether demotion keeps to the nodes of a cgroup (cpuset.mems). `ignored`: it does not check them. `nearest_only`: it checks the nearest nodes alone, so that a group without them is not demoted at all. `respected`: it uses any slower node of the group.";
+        "Whether demotion respects the nodes of a cgroup (cpuset.mems). `ignored`: it does not check them. `nearest_only`: it checks the nearest nodes alone, so that a group without them is not demoted at all. `respected`: it uses any slower node of the group.";
     "reclaim.file_writeback": file_writeback: FileWriteback = FileWriteback::Never,
         [FileWriteback::Any => "..3.1" "S", FileWriteback::KswapdOnly => "3.2..4.10" "S",
             FileWriteback::SeenTwice => "4.11..6.2" "A", FileWriteback::Never => "6.3.." "B C M",
             FileWriteback::SeenTwice => "beside 6.3..6.15" "B", FileWriteback::NotDirect => "posted" ""],
         Some(("writeback-from-reclaim.toml", "any")),
-        "Which reclaimers write dirty pages of files that they meet. `any`: all that may enter a file system. `not_direct`: all except tasks that reclaim for the machine (the series of 2010 against deep stacks). `kswapd_only`: kswapd, once its priority is below 10. `seen_twice`: kswapd, if it meets a page twice among dirty ones only, on file systems that write single pages. `never`: no reclaimer. With any and not_direct, a page that may not be written is kept; otherwise it is activated.";
+        "Which reclaimers write dirty file pages that they meet. `any`: all that may enter a file system. `not_direct`: all except tasks in machine-wide reclaim (the series of 2010 against deep stacks). `kswapd_only`: kswapd, once its priority is below 10. `seen_twice`: kswapd, if it meets a page twice among dirty pages only, on file systems that write single pages. `never`: no reclaimer. With any and not_direct, a page that may not be written is kept; otherwise it is activated.";
     "reclaim.anon_writeback": anon_writeback: AnonWriteback = AnonWriteback::Any,
         [AnonWriteback::Any => ".." "A B C D", AnonWriteback::NotDirect => "posted" ""],
         Some(("writeback-from-reclaim.toml", "not_direct")),
-        "Which reclaimers write pages to swap: any, or all but tasks that reclaim for the machine, as the third posting of the series of 2010 had it.";
+        "Which reclaimers write pages to swap: any, or all except tasks in machine-wide reclaim, as in the third posting of the series of 2010.";
     "reclaim.anon_only": anon_only: AnonOnly = AnonOnly::Absent,
         [AnonOnly::Absent => "..6.15" "A B m", AnonOnly::OrFile => "6.16..7.2" "C m",
             AnonOnly::Strict => "7.3.." "D"],
         Some(("regressions/anon-only-takes-files.toml", "or_file")),
-        "What memory.reclaim does with swappiness=max, which asks for anonymous memory only. `absent`: it does not accept the word. `or_file`: it takes file memory if no anonymous page can be swapped or demoted. `strict`: it takes nothing then.";
+        "How memory.reclaim treats swappiness=max, which asks for anonymous memory only. `absent`: it does not accept the word. `or_file`: it takes file memory if no anonymous page can be swapped or demoted. `strict`: it takes nothing then.";
     "reclaim.on_signal": on_signal: OnSignal = OnSignal::GoesOn,
         [OnSignal::GoesOn => "..5.18" "S", OnSignal::BetweenCalls => "5.19..7.1" "A B", OnSignal::Ends => "7.2.." "C D"],
         Some(("regressions/reclaim-past-its-timeout.toml", "goes_on")),
-        "What a signal does to a request to memory.reclaim. `goes_on`: the request continues until it has everything or gives up, however long that takes; kernels without the file count as this. `between_calls`: it ends after the current call of reclaim. `ends`: it ends after its batch. A write that ends early fails with EINTR, and what was reclaimed by then stays reclaimed. A signal comes when the `timeout` of an event is over.";
+        "What a signal does to a request to memory.reclaim. `goes_on`: the request continues until it has everything or gives up, however long that takes; kernels without the file count as this. `between_calls`: it ends after the current reclaim call. `ends`: it ends after its batch. A write that ends early fails with EINTR, and pages reclaimed by then stay reclaimed. A signal arrives when the `timeout` of an event is over.";
     "reclaim.request": request: RequestPart = RequestPart::Quarter,
         [RequestPart::Whole => "..6.7" "A m", RequestPart::Quarter => "6.9.." "B m"],
         Some(("proactive-reclaim.toml", "whole")),
-        "How much of a request to memory.reclaim one call of reclaim is for. `whole`: all that is left, so that one pass goes through the lists in the proportions with which it began. `quarter`: a quarter of it, at least a batch, so that each call weighs the lists anew.";
+        "How much of a request to memory.reclaim one reclaim call is for. `whole`: all that is left, so that one pass goes through the lists in its initial proportions. `quarter`: a quarter of it, at least a batch, so that each call weighs the lists anew.";
     "reclaim.flusher_wake": flusher_wake: FlusherWake = FlusherWake::Batch,
         [FlusherWake::Scanned => "two_lists ..2.6.35" "S",
             FlusherWake::Batch => "two_lists 6.1.." "A B C D",
@@ -391,12 +391,12 @@ rules! {
             FlusherWake::Pass => "generations 6.12.117..7.1" "B M",
             FlusherWake::Batch => "generations 7.2.." "C"],
         Some(("writeback-from-reclaim.toml", "never")),
-        "When reclaim asks the flushers to write all dirty pages. `never`: it does not ask. `pass`: after a pass that met nothing but dirty pages of files. `batch`: after such a batch. `scanned`: when a call has scanned half as many pages again as it wants, and for that many pages only.";
+        "When reclaim asks the flushers to write all dirty pages. `never`: it does not ask. `pass`: after a pass that met nothing but dirty file pages. `batch`: after such a batch. `scanned`: when a call has scanned 1.5 times the pages that it needs, and for that many pages only.";
     "reclaim.batch_tallies": batch_tallies: bool = true,
         [true => "two_lists .." "A B C D", false => "generations 6.1..7.1" "A B",
             true => "generations 7.2.." "C"],
         None,
-        "Reclaim adds up which pages its batches of generations meet that are dirty or being written, and uses the sums at the end of a node, as on two lists. If all dirty pages that it met were met before, it waits a tick. Without it, reclaim of generations never waits for writes. It decides only if most of what could be reclaimed on a node is dirty or being written, and no shipped scenario's counters change by it.";
+        "Reclaim sums up the pages in its MGLRU batches that are dirty or under writeback. It uses the sums at the end of a node, as with the classic LRU. If every dirty page that it met was met before, it waits one tick. Without it, reclaim under MGLRU never waits for writeback. It matters only if most reclaimable pages of a node are dirty or under writeback. No shipped scenario's counters change.";
     "reclaim.v1_throttle": v1_throttle: V1Throttle = V1Throttle::Batch,
         [V1Throttle::Off => "two_lists ..6.1.0" "h",
             V1Throttle::Batch => "two_lists 6.1.192.." "h A B C D",
@@ -406,7 +406,7 @@ rules! {
             V1Throttle::AfterPass => "generations 7.1..7.1" "M",
             V1Throttle::Batch => "generations 7.2.." "C"],
         Some(("regressions/m3-dirty-pages-of-cgroup-v1.toml", "after_pass")),
-        "Whether reclaim for a group of cgroup v1 waits for writes when it has asked for them: no (off), after the pass (after_pass), or after the batch (batch).";
+        "Whether reclaim for a group of cgroup v1 waits for writeback when it has asked for it: no (off), after the pass (after_pass), or after the batch (batch).";
     "reclaim.stalls": stalls: Stalls = Stalls::Throttle,
         [Stalls::CongestionWait => "..2.6.35" "S", Stalls::Throttle => "5.16.." "A B C D m"],
         Some(("writeback-from-reclaim.toml", "congestion_wait")),
@@ -414,29 +414,29 @@ rules! {
     "reclaim.congested_queue": congested_queue: CongestedQueue = CongestedQueue::Waits,
         [CongestedQueue::Keeps => "..2.6.35" "S", CongestedQueue::Waits => "6.1.." "A B C D"],
         None,
-        "What a reclaimer does with a dirty page of a file if the request queue of the device is nearly full. `waits`: it submits the write and sleeps until a request is free. `keeps`: it keeps the page, unless it is kswapd or in the middle of its own write. It decides only where tasks write what they meet (reclaim.file_writeback = any), and no shipped scenario's counters change in other profiles than those of 2010.";
+        "What a reclaimer does with a dirty file page if the request queue of the device is nearly full. `waits`: it submits the write and sleeps until a request is free. `keeps`: it keeps the page, unless it is kswapd or in the middle of its own write. It matters only if tasks write the pages that they meet (reclaim.file_writeback = any). No shipped scenario's counters change in profiles other than those of 2010.";
     "reclaim.writepage": writepage: Writepage = Writepage::Obeys,
         [Writepage::Obeys => ".." "I", Writepage::Redirties => "beside 2.6.35..2.6.35" "S"],
         None,
-        "What a file system does with a page that reclaim hands it to write. `obeys`: it writes the page. `redirties`: it marks the page dirty again and leaves it to the flusher, while reclaim counts it as written (XFS and btrfs of mid-2010, and most of ext4). It decides only where reclaim writes files at all (reclaim.file_writeback = any, not_direct, kswapd_only or seen_twice), and no shipped scenario's counters change by it alone.";
+        "What a file system does with a page that reclaim hands it to write. `obeys`: it writes the page. `redirties`: it marks the page dirty again and leaves it to the flusher, while reclaim counts it as written (XFS and btrfs of mid-2010, and most of ext4). It matters only if reclaim writes files at all (reclaim.file_writeback = any, not_direct, kswapd_only or seen_twice). No shipped scenario's counters change by it alone.";
     "reclaim.clean_only": clean_only: bool = true,
         [true => "..7.2" "A B C", false => "7.3.." "D"],
         None,
-        "On two lists, a page of a file that was read once before and is not used now is taken only if it needs no write. Where reclaim writes no files, such a page is kept for the flusher in any case, and no shipped scenario's counters change.";
+        "With the classic LRU, a file page that was read once before and is not used now is reclaimed only if it needs no write. If reclaim writes no files, such a page is kept for the flusher in any case. No shipped scenario's counters change.";
     "reclaim.noio_anon": noio_anon: NoioAnon = NoioAnon::Scan,
         [NoioAnon::Scan => ".." "A B C D", NoioAnon::SkipLowSwapcache => "posted" ""],
         Some(("regressions/noio-scans-anon.toml", "skip_low_swapcache")),
-        "How a reclaimer that may do no I/O treats anonymous memory on two lists. `scan`: it scans that memory although it can free none of it. `skip_low_swapcache`: it leaves that memory alone while less than a 64th of it is in the swap cache.";
+        "How a reclaimer that may do no I/O treats anonymous memory with the classic LRU. `scan`: it scans that memory although it can free none of it. `skip_low_swapcache`: it skips that memory while less than a 64th of it is in the swap cache.";
     "reclaim.swap_cache_bypass": swap_cache_bypass: bool = true,
         [false => "..4.14" "S", true => "4.15..6.19" "A B S", false => "7.0.." "C S"],
         Some(("mechanisms-2026.toml", "true")),
-        "An anonymous page is read back from a synchronous swap device without the swap cache, and its slot is freed immediately. Without it, the page stands in the swap cache until it is mapped, and its group's lists count it meanwhile as a page that could be freed.";
+        "An anonymous page is read back from a synchronous swap device without the swap cache, and its slot is freed immediately. Without it, the page stays in the swap cache until it is mapped. Meanwhile its group's lists count it as a page that could be freed.";
     "reclaim.machine_counts": machine_counts: bool = false,
         [false => "..7.0" "A B", true => "7.1.." "M C I"],
         None,
-        "What is scanned and taken for a group counts in /proc/vmstat, too. Without it, only in memory.stat. It decides nothing, so no group's counters change.";
+        "Pages that are scanned and reclaimed for a group also count in /proc/vmstat. Without it, they count only in memory.stat. It decides nothing, so no group's counters change.";
     "reclaim.swap_ahead_drain": swap_ahead_drain: bool = true,
         [true => "..7.2" "A B C", false => "7.3.." "D"],
         None,
-        "A task that has read ahead from swap empties its CPU's batches, so that what was read is found on its list immediately. The drain takes locks for pages that may never be used. Without it such pages are found a little later, and no shipped scenario's counters change.";
+        "A task that has read ahead from swap drains its CPU's batches, so that the pages are on their lists immediately. The drain takes locks for pages that may never be used. Without it, the pages reach their lists a little later. No shipped scenario's counters change.";
 }

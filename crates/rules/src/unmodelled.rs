@@ -64,100 +64,100 @@ macro_rules! unmodelled {
 }
 
 unmodelled! {
-    "statistics: how far a CPU tells of updates" "7.2.." "C D":
-        "A CPU stops telling groups of its updates at the first ancestor whose statistics may be flushed already. Here it tells all of them.";
+    "statistics: propagation of a CPU's updates" "7.2.." "C D":
+        "A CPU stops propagating its updates at the first ancestor whose statistics may already be flushed. Here it reports to all ancestors.";
     "advice: MADV_PAGEOUT" ".." "A B C D":
-        "madvise(MADV_PAGEOUT) reclaims a range at once: with the reference check after the accessed bits were cleared (6.1), or without it (6.12). No workload asks for it here.";
+        "madvise(MADV_PAGEOUT) reclaims a range immediately: with the reference check after the accessed bits were cleared (6.1), or without it (6.12). No workload asks for it here.";
     "advice: MADV_COLD" "6.12.." "B":
         "An active page is marked as part of the working set before it is deactivated. Here it is not, as in 6.1.";
     "advice: POSIX_FADV_NOREUSE of reads" "6.3.." "B m":
-        "A read(2) of such an open file does not mark the page as accessed. Here it does; only uses through mappings do not count.";
+        "A read(2) of such an open file does not mark the page as accessed. Here it does, and only uses through mappings do not count.";
     "pages of exiting processes" "6.10.." "B m":
         "An anonymous page that only an exiting or reaped process maps is kept for the moment instead of swapped. Here it is swapped.";
-    "charges of who dies" "6.12.." "B":
-        "A victim of the OOM killer that the reaper is done with fails its charges at once, and a dying task is not slowed down by memory.high. Here it may charge, and it is slowed down.";
+    "charges of dying tasks" "6.12.." "B":
+        "A victim of the OOM killer that the reaper is done with fails its charges immediately, and memory.high does not slow down a dying task. Here its charges succeed, and memory.high slows it down.";
     "demotion by request" "..6.1" "A":
-        "memory.reclaim reclaims pages that were to be demoted and found no room. Here, as in 6.12, they stay.";
+        "memory.reclaim reclaims pages that should be demoted but found no free memory. Here, as in 6.12, they stay.";
     "pages expected to be pinned" "7.2.." "C":
         "An anonymous page that is expected to be pinned is activated before it gets a swap slot. Here pins are found after that.";
     "congestion: one mark" "..6.6" "A m":
-        "kswapd and a group's reclaim set one mark for a congested node, which whoever reclaims for a group clears at its end. Here, as since 6.7, there are two, and memory.reclaim on the root does not clear kswapd's.";
+        "kswapd and reclaim for a group share one congestion flag of a node, which every reclaimer for a group clears at its end. Here, as since 6.7, there are two flags, and memory.reclaim on the root does not clear kswapd's.";
     "shadows of anonymous pages" "7.2.." "C":
-        "They live in the swap table and keep fewer bits of time, so that distances on large machines are rounded. Here they have the bits of those of files.";
+        "They live in the swap table and keep fewer bits of time, so that distances on large machines are rounded. Here they have the same bits as shadows of file pages.";
     "swap: first store to a page" "6.1..6.1" "A":
         "A page that a load brings back from swap is mapped read-only, and its first store faults a second time. Here, as in 6.12, it is mapped for stores as well, so that there are fewer minor faults.";
     "generations: unevictable pages" "generations 6.3..6.6" "E":
-        "Eviction moves a page that it finds unevictable to the unevictable list. Here, as in 6.1.192 and 6.12, it lets the page through.";
-    "generations: walkers that wait" "generations 6.1..6.1" "A":
-        "Who loses the race for a walk of page tables waits for the winner at priority 10 and below. Here, as in 6.12, nobody waits.";
+        "Eviction moves an unevictable page that it finds to the unevictable list. Here, as in 6.1.192 and 6.12, it skips the page.";
+    "MGLRU: walkers that wait" "generations 6.1..6.1" "A":
+        "A task that loses the race for a walk of page tables waits for the winner at priority 10 and below. Here, as in 6.12, it does not wait.";
     "generations: pass of 6.1" "generations 6.1..6.2" "A":
-        "kswapd ages all groups before each priority, and min_ttl_ms is tested there. Here kswapd ages as since 6.3; how a pass ends is lru.abort_scope.";
-    "generations: dirty pages of 6.1" "generations 6.1..6.1" "A":
-        "A dirty page of a file at the old end goes to the head of the next generation, with locked ones, and no pass wakes the flusher. Here lru.dirty and reclaim.flusher_wake have that, except for locked pages.";
+        "kswapd ages all groups before each priority, and tests min_ttl_ms then. Here kswapd ages as since 6.3; lru.abort_scope decides how a pass ends.";
+    "MGLRU: dirty pages of 6.1" "generations 6.1..6.1" "A":
+        "A dirty file page at the old end goes to the head of the next generation, with locked ones, and no pass wakes the flusher. Here lru.dirty and reclaim.flusher_wake model that, except for locked pages.";
     "generations: reclaim without I/O" "generations 6.6..6.6" "E":
-        "Who may do no I/O reclaims as by a swappiness of 1. Here, as in 6.12, files come first unless swappiness says otherwise.";
-    "generations: eviction by command" "generations 6.1..6.16" "M":
-        "A `-` command of lru_gen evicts whole rounds, more than was asked for. Here, as since 6.17, it is no more than that.";
-    "generations: budget of protected groups" "generations 7.2.." "C":
-        "The budget of a pass is lessened by memory.min and memory.low in proportion. Here a group is passed by or not.";
+        "A reclaimer that may do no I/O behaves as with a swappiness of 1. Here, as in 6.12, files come first unless swappiness decides otherwise.";
+    "MGLRU: eviction by command" "generations 6.1..6.16" "M":
+        "A `-` command of lru_gen evicts whole rounds, which is more than was asked for. Here, as since 6.17, it evicts no more than that.";
+    "MGLRU: budget of protected groups" "generations 7.2.." "C":
+        "memory.min and memory.low reduce the budget of a pass in proportion. Here a group is either skipped or not.";
     "free pages of CPUs" "..6.6" "A m":
-        "A CPU keeps free pages up to a fixed number (the low mark over the CPUs of the node), takes one batch at a time, and gives back more each time. Here, as since 6.7, the number adapts.";
-    "free pages of a zone below its high mark" "..6.6" "A m":
-        "Nobody gives back the pages that CPUs keep when a zone falls below its high mark. Here they do, as since 6.7.";
+        "A CPU keeps free pages up to a fixed number (the low watermark over the CPUs of the node), takes one batch at a time, and gives back more each time. Here, as since 6.7, the number adapts.";
+    "free pages of a zone below its high watermark" "..6.6" "A m":
+        "CPUs keep their free pages when a zone falls below its high watermark. Here they give them back, as since 6.7.";
     "reserve for large blocks" "..6.1" "A":
-        "All of the reserve for blocks of pages counts as unusable, free or not. Here only its free pages do.";
+        "The whole reserve for blocks of pages counts as unusable, free or not. Here only its free pages do.";
     "min_free_kbytes over zones" "..6.1" "A":
-        "It is spread over all zones, the movable one included. Here that one has a 1024th of its pages.";
+        "It is spread over all zones, including the movable one. Here that one gets a 1024th of its pages.";
     "blocks of another type" "..6.9" "A m":
-        "Who takes pages out of a block of another type takes all that are free there, and the block if half of it is free or compatible. Here, as since 6.10, the block is claimed or left.";
+        "A request that takes pages out of a block of another type takes all free pages there. It takes the block if half of it is free or compatible. Here, as since 6.10, the block is either claimed or left.";
     "vm.defrag_mode" "6.15.." "C":
-        "kswapd balances by whole free blocks where it is on. It is off by default, and there is no such file here.";
+        "kswapd balances by whole free blocks if it is on. It is off by default, and the file does not exist here.";
     "readahead: decision" "..6.0" "m":
         "A miss and a marked page decide alike, as in 6.1 (readahead.window=one_function). Here, as since 6.12, each decides for itself.";
     "readahead: end of a file" "6.16.." "C D":
         "A window that ends at the end of the file has no marker, a read that fails does not shrink it, and asynchronous windows are aligned. Here they are as in 6.12, and aligned on devices with large_folios.";
     "readahead: no memory" "..6.1" "A":
-        "Where no page can be had for a window, the next one is tried. Here the window ends.";
+        "If no page is available for a window, the next window is tried. Here readahead ends with that window.";
     "readahead: misses of mappings" "..6.7" "A m":
-        "A page around a fault that is cached speaks for readahead. Here, as in 6.12, not if it is part of the working set. Which of 6.8 and 6.9 changed it is not known.";
+        "A cached page near a fault counts in favour of readahead. Here, as in 6.12, it does not if it is part of the working set. It is not known whether 6.8 or 6.9 changed it.";
     "position of a read" "..6.4" "A m":
-        "The position that readahead goes by moves with each piece of a read(2) that is copied. Here it moves at the end of the call.";
+        "The position that readahead uses moves with each piece of a read(2) that is copied. Here it moves at the end of the call.";
     "swap slots" "7.2.." "C":
-        "No CPU keeps a stock of free slots. Here it has 64, as up to 6.14.";
+        "CPUs keep no stock of free slots. Here each CPU has 64, as up to 6.14.";
     "swap slots of an SSD" "..6.1" "A":
-        "They are taken in order from a run of 512 that a CPU has. Here they come from lists of clusters.";
+        "They are taken in order from a run of 512 slots that a CPU owns. Here they come from lists of clusters.";
     "zram and the swap cache" "..6.2" "A m":
-        "A page is written to zram by a call that has ended when it returns. Here by a request that reclaim waits for; in both the page is freed in the same batch.";
+        "A page is written to zram by a synchronous call. Here a request is submitted, and reclaim waits for it. In both cases the page is freed in the same batch.";
     "zswap: pool's own eviction" "..6.5" "A":
-        "The pool chooses what it evicts: zbud the page whose entries are oldest, zsmalloc none up to 6.1. Here the worker takes the oldest entries of a group, group by group.";
+        "The pool chooses what it evicts: zbud the page whose entries are oldest, zsmalloc none up to 6.1. Here the worker takes the oldest entries of each group in turn.";
     "zswap: entries that stay" "..6.5" "A":
         "An entry stays in the pool when its page is read back, until the slot is freed. Here it leaves the pool.";
     "zswap: shrinker" "..6.7" "A":
-        "There is no shrinker and no list by group. Here there is one if zswap.shrinker_enabled turns it on.";
+        "There is no shrinker and no list per group. Here there is one if zswap.shrinker_enabled turns it on.";
     "tiers: mappings that are skipped" "..6.3" "A m":
-        "Balancing marks pages of all mappings. Here, as since 6.4, those that the task has not used lately are passed by.";
-    "tiers: pgdemote of groups" "..6.9" "A m":
-        "Demoted pages are counted for the machine alone. Here for groups, too.";
+        "Balancing marks pages of all mappings. Here, as since 6.4, it skips mappings that the task has not used lately.";
+    "tiers: pgdemote per group" "..6.9" "A m":
+        "Demoted pages are counted for the machine alone. Here they are also counted per group.";
     "migration page by page" "..6.2" "A m":
         "Pages are migrated one by one, and each flushes translations. Here a batch flushes once.";
     "writeback: share of an idle device" "7.2.." "C":
-        "The least share of an idle device counts for whether it is over its limit, too. Here it counts for the writer's rate alone.";
-    "writeback: a start that is lost" "..7.0" "I":
-        "A start of background writeback that gets lost was reported in March 2026. Neither when it is lost nor in which versions is known here, so there is no rule.";
+        "The minimum share of an idle device also counts when the kernel checks whether the device is over its limit. Here it counts for the writer's rate alone.";
+    "writeback: a lost start" "..7.0" "I":
+        "A bug report of March 2026 describes a start of background writeback that gets lost. The circumstances and the affected versions are not known here, so there is no rule.";
     "writeback: single pages of file systems" "..6.2" "A m":
-        "ext4 writes a page that reclaim hands it if its blocks are allocated, and redirties others. Here reclaim.file_writeback and reclaim.writepage are one for all files.";
+        "ext4 writes a page that reclaim hands it if its blocks are allocated, and redirties others. Here reclaim.file_writeback and reclaim.writepage apply to all files alike.";
     "waiting of 5.15 and before" "2.6.36..5.15" "m":
-        "Reclaimers nap for congestion, a tenth of a second at most. Here they wait for reasons, as since 5.16, unless reclaim.stalls says otherwise.";
+        "Reclaimers sleep because of congestion, a tenth of a second at most. Here they wait for specific reasons, as since 5.16, unless reclaim.stalls is set otherwise.";
     "overreclaim" "2.6.36..6.0" "m":
-        "Once the wanted number is reached, the rest of a pass is adjusted to proportion once and then scanned to its end (mended by f53af4285d77). Here, as since 6.1, it is tested after each batch.";
+        "Once the target is reached, the rest of a pass is adjusted to proportion once and then scanned to its end (fixed by f53af4285d77). Here, as since 6.1, it is tested after each batch.";
     "statistics before 5.16" "..5.15" "I m":
-        "Reclaim reads counters that CPUs add to in batches. Here the rule of 5.15 is that of 6.12, and what is older is not known.";
+        "Reclaim reads counters that CPUs update in batches. Here the rule of 5.15 is that of 6.12, and older behaviour is not known.";
     "charge stocks of several groups" "6.16.." "C":
-        "A CPU holds a stock of charges for seven groups. Here for one, as before.";
+        "A CPU holds a stock of charges for seven groups. Here it holds one for a single group, as in earlier versions.";
     "kswapd's CPUs" "7.2.." "C":
         "kswapd runs on any CPU. Here on those of its node.";
     "counters of later versions" "7.3.." "D":
-        "Pages of generations that were isolated and not reclaimed count as pgrotate_*. Here only those of two lists do.";
+        "MGLRU pages that were isolated and not reclaimed count as pgrotate_*. Here only those of the classic LRU do.";
 }
 
 #[cfg(test)]

@@ -66,11 +66,11 @@ rules! {
     "zswap.protection": protection: ZswapProtection = ZswapProtection::SecondChance,
         [ZswapProtection::Size => "rests ..6.7" "A", ZswapProtection::Size => "6.8..6.11" "m", ZswapProtection::SecondChance => "6.12.." "B C m"],
         Some(("zswap.toml", "6.8")),
-        "How the dynamic shrinker is kept from writing back what will be needed again. `6.8`: a number of entries is protected. `6.12`: each entry gets a second chance, and as many fewer are taken as pages had to be read from the device.";
+        "How the dynamic shrinker avoids writing back pages that will be needed again. `6.8`: a number of entries is protected. `6.12`: each entry gets a second chance, and the number taken is reduced by the number of pages that had to be read from the device.";
     "zswap.same_filled": same_filled: bool = false,
         [true => "4.16..6.11" "A", false => "6.12.." "B"],
         Some(("zswap.toml", "true")),
-        "A page of one word repeated is kept as that word and takes nothing of the pool.";
+        "A page of one repeated word is stored as that word and takes no memory of the pool.";
     "zswap.incompressible": incompressible: Incompressible = Incompressible::Reject,
         [Incompressible::Reject => "..6.17" "A B", Incompressible::Store => "6.18.." "C"],
         Some(("regressions/z3-pool-full.toml", "store")),
@@ -79,14 +79,14 @@ rules! {
         [WorkerWalk::OnePage => "..6.4" "A m", WorkerWalk::Restart => "6.6..6.10" "m", WorkerWalk::Cursor => "6.11..7.2" "B C m",
             WorkerWalk::Batch => "7.3.." "D"],
         Some(("regressions/z2-first-groups-only.toml", "restart")),
-        "How far the worker empties a full pool, and how it goes through groups. `one_page`: by a page of the pool for each page that found it full, so that evicted pages bypass the pool until others leave it. The others empty it down to the accept threshold. `restart`: from the first group each time and no further than a removed one. `cursor`: on from where it was. `batch`: on from where it was, 32 entries at a time.";
+        "How far the worker empties a full pool, and in which order it visits groups. `one_page`: by one page of the pool for each page that found it full, so that evicted pages bypass the pool until others leave it. The other values empty it down to the accept threshold. `restart`: from the first group each time and no further than a removed one. `cursor`: on from its last position. `batch`: on from its last position, 32 entries at a time.";
     "zswap.proactive_shrink": proactive_shrink: bool = false,
         [false => ".." "A B C D", true => "posted" ""],
         Some(("regressions/z3-pool-full.toml", "true")),
-        "The worker begins 1 % above the accept threshold, so that the pool hardly ever is full and hot pages need not pass cold ones on the way to the device. Proposed, in no kernel.";
+        "The worker begins 1 % above the accept threshold, so that the pool is seldom full and hot pages need not pass cold ones on the way to the device. Proposed, in no kernel.";
     "zswap.writeback_rotation": writeback_rotation: WritebackRotation = WritebackRotation::Baseline,
         [WritebackRotation::Baseline => ".." "A B C D", WritebackRotation::RotateUnlisted => "posted" "",
             WritebackRotation::Dropbehind => "posted" "", WritebackRotation::KeepShadow => "never" ""],
         Some(("regressions/z1-written-back-at-the-head.toml", "rotate_unlisted")),
-        "A page that was written back goes to the cold end of its list if it is on one when its write ends (baseline), is queued for that in any case (rotate_unlisted, the fix of February 2024), is dropped (dropbehind), or is dropped and leaves the shadow of its last use, which no task has come back to yet (keep_shadow, in no kernel).";
+        "What happens to a page after it was written back. `baseline`: it moves to the cold end of its list if it is on one when the write ends. `rotate_unlisted`: it is queued for that in any case (the fix of February 2024). `dropbehind`: it is dropped. `keep_shadow`: it is dropped and leaves the shadow of its last use, which no task has refaulted yet (in no kernel).";
 }

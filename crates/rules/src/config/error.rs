@@ -62,21 +62,20 @@ impl fmt::Display for ConfigError {
             }
             Self::NoRoom { what, pages, bytes } => write!(
                 f,
-                "{what} of {pages} pages takes {} MiB of address space for its tables, and the system grants no more \
-                 (see `ulimit -v`)",
+                "{what} of {pages} pages takes {} MiB of address space for its tables, and the system grants no more; help: raise `ulimit -v`",
                 bytes >> 20
             ),
             Self::NoPerformance { node } => {
-                write!(f, "node {node}: latency and bandwidth have to be above 0 for a place among the tiers")
+                write!(f, "node {node}: latency and bandwidth must be above 0 to determine its memory tier")
             }
-            Self::NoPowerOfTwo { what, value } => write!(f, "{what}: {value} is no power of two"),
+            Self::NoPowerOfTwo { what, value } => write!(f, "{what}: found {value}, expected a power of two"),
             Self::Unknown(what) => write!(f, "there is no {what}"),
             Self::InUse(what) => write!(f, "{what}"),
             Self::Exists(what) => write!(f, "{what} exists already"),
-            Self::NotAsFound(what) => write!(f, "no machine can be found so: {what}"),
+            Self::NotAsFound(what) => write!(f, "this state is impossible on a machine: {what}"),
             Self::BadName(name) => write!(
                 f,
-                "`{name}` can't be a name: it is empty, a dot or two, holds a slash, or begins as the files of a group do (memory., cgroup., cpuset.)"
+                "`{name}` is not a valid name: it is empty, one or two dots, contains a slash, or begins like the files of a group (memory., cgroup., cpuset.)"
             ),
         }
     }

@@ -179,12 +179,12 @@ rules! {
     "lru.tiers": tiers: bool = true,
         [true => "6.1.." "A B C D", false => "never" ""],
         Some(("tiers-of-read-pages.toml", "false")),
-        "Pages read repeatedly through file descriptors are spared if their tier refaults more. Without it, use through a descriptor counts for nothing.";
+        "Pages read repeatedly through file descriptors are spared if their tier refaults more. Without it, use through a descriptor does not count.";
     "lru.full_count": full_count: bool = true,
         [false => "6.1.0..6.1.67" "M m", true => "6.1.68..6.1" "A m", false => "6.2..6.6.7" "M m",
             true => "6.6.8.." "M A B"],
         Some(("tiers-of-read-pages.toml", "false")),
-        "Pages with a full count of reads are spared whatever the controller says. Without it their tier decides. If the controller is off, nothing else spares a page.";
+        "Pages with a full count of reads are spared regardless of the controller. Without it their tier decides. If the controller is off, nothing else spares a page.";
     "lru.references": references: References = References::Linux6_12,
         [References::Linux6_12 => "6.1..6.13" "A E B", References::Linux6_16 => "6.14.." "C D",
             References::Frequency => "posted" ""],
@@ -193,16 +193,16 @@ rules! {
     "lru.read_promotion": read_promotion: bool = true,
         [true => "posted" "", false => "never" ""],
         Some(("gets-among-scans.toml", "false")),
-        "A page read twice leaves the oldest generation, and one read so often that its count is full moves to the next. Without it only the controller can spare a page that is read. Only with the references of fg3.";
+        "A page read twice leaves the oldest generation. A page whose count of reads is full moves to the next generation. Without it only the controller can spare a page that is read. Only with the references of fg3.";
     "lru.gauges": gauges: Gauges = Gauges::Generations,
         [Gauges::Generations => "6.1.." "A B C D", Gauges::Count => "posted" ""],
         Some(("gets-among-scans.toml", "generations")),
-        "Which pages count as active: those of the two youngest generations, so that the gauges jump when one is opened, or those accessed three times (fg3, and only with its references). Reclaim for the machine begins the more gently the more is inactive.";
+        "Which pages count as active: those of the two youngest generations, so that the gauges jump when a generation is opened, or those accessed three times (fg3, and only with its references). The more memory is inactive, the more gently machine-wide reclaim begins.";
     "lru.fault_in": fault_in: FaultIn = FaultIn::Youngest,
         [FaultIn::Youngest => "6.1..6.13" "A B", FaultIn::SecondYoungest => "6.14..7.1" "S",
             FaultIn::Reference => "7.2.." "C D", FaultIn::LikeRead => "posted" ""],
         Some(("mechanisms.toml", "like_read")),
-        "Where a page goes that a fault brings in. `youngest`, `second_youngest`: to that generation. `like_read`: where read pages go. `reference`: where pages go that were read once, unless it was in use when it was evicted.";
+        "Where a page goes that a fault brings in. `youngest`, `second_youngest`: to that generation. `like_read`: to the same place as read pages. `reference`: to the place of pages that were read once, unless it was in use when it was evicted.";
     "lru.rejected": rejected: Rejected = Rejected::Youngest,
         [Rejected::Youngest => "6.1..6.13" "A B", Rejected::SecondYoungest => "6.14.." "C"],
         Some(("mechanisms.toml", "second_youngest")),
@@ -211,11 +211,11 @@ rules! {
         [RejectedUse::Lost => "6.1..6.13" "A B", RejectedUse::Keep => "6.14.." "C D",
             RejectedUse::Clear => "posted" ""],
         Some(("mechanisms-2026.toml", "lost")),
-        "What becomes of the count of accesses of a page that reclaim could not free. `lost`: it is lost, unless the page waits for a write. `keep`: it stays, unless the page would be in the oldest generation again. `clear`: it is lost in any case.";
+        "What happens to the access count of a page that reclaim could not free. `lost`: it is lost, unless the page waits for a write. `keep`: it stays, unless the page would be in the oldest generation again. `clear`: it is lost in any case.";
     "lru.active_use": active_use: ActiveUse = ActiveUse::Lost,
         [ActiveUse::Keep => "6.1..6.1" "A", ActiveUse::Lost => "6.12..6.13" "B m", ActiveUse::Keep => "6.14.." "S D"],
         Some(("mechanisms.toml", "keep")),
-        "A page comes to a generation as active, from a fault or because a look around has found it used. Its count of accesses stays (keep), so that its tier may spare it when it is oldest again, or is lost (lost).";
+        "A page joins a generation as active, from a fault or because a look-around has found it used. Its access count stays (keep), so that its tier may spare it when it is oldest again, or is lost (lost).";
     "lru.second_look": second_look: SecondLook = SecondLook::Unreferenced,
         [SecondLook::Unreferenced => "6.1..6.13" "A B", SecondLook::Unmapped => "6.14.." "S"],
         Some(("mechanisms-2026.toml", "unreferenced")),
@@ -250,20 +250,20 @@ rules! {
         [AgingRule::Linux6_12 => "6.1..6.13" "A E B", AgingRule::Linux6_16 => "6.14.." "C D",
             AgingRule::V4_2021 => "posted" ""],
         Some(("regressions/m12-idle-memory-out-of-reach.toml", "6.16")),
-        "When eviction stops to age. `6.12`: by sizes, while the window is neither full nor used up. `6.16`: whenever the window isn't full. `v4-2021`: only when it is used up, as posted in 2021.";
+        "When eviction stops to age. `6.12`: by sizes, while the window is neither full nor used up. `6.16`: whenever the window is not full. `v4-2021`: only when it is used up, as posted in 2021.";
     "lru.interface": interface: Interface = Interface::Linux6_12,
         [Interface::Linux6_12 => "6.1..6.14" "A B", Interface::Linux6_16 => "6.16.." "S C"],
         None,
-        "How commands written to lru_gen are read. `6.12`: `+` for a generation that exists already succeeds and does nothing. `6.16`: it opens the next one, and swappiness `max` is allowed. Reclaim itself decides the same, so no shipped scenario's counters change.";
+        "How commands written to lru_gen are parsed. `6.12`: `+` for an existing generation succeeds and does nothing. `6.16`: it opens the next one, and swappiness `max` is allowed. Reclaim itself decides the same, so no shipped scenario's counters change.";
     "lru.switching": switching: Switching = Switching::Both,
         [Switching::NewOnly => "6.1..7.0" "A B", Switching::Both => "7.1.." "S C"],
         Some(("regressions/m5-switch-at-the-limit.toml", "new_only")),
-        "/sys/kernel/mm/lru_gen/enabled moves pages between generations and two lists. Meanwhile reclaim walks both, or the new ones only: this ends in a false OOM at a limit.";
+        "/sys/kernel/mm/lru_gen/enabled moves pages between MGLRU and the classic lists. Meanwhile reclaim walks both, or the new ones only, which ends in a false OOM at a limit.";
     "workingset.restore": restore: Restore = Restore::NearlyFull,
         [Restore::Full => "6.1.0..6.1.67" "M m", Restore::NearlyFull => "6.1.68..6.1" "A m",
             Restore::Full => "6.2..6.6.7" "M m", Restore::NearlyFull => "6.6.8..6.13" "M B", Restore::NearlyFull => "rests 6.14.." "C D"],
         Some(("tiers-of-read-pages.toml", "full")),
-        "Which pages that come back soon get their use restored. `full`: pages with a full count, as in use. `nearly_full`: also those with one use fewer, and their count is full again. Only with lru.references = 6.12.";
+        "Which pages that refault soon get their use restored. `full`: pages with a full count, as in use. `nearly_full`: also those with one use fewer, and their count is full again. Only with lru.references = 6.12.";
     "workingset.refault_activate": refault_activate: RefaultActivate = RefaultActivate::Fault,
         [RefaultActivate::Fault => "rests ..6.13" "S", RefaultActivate::Fault => "6.14..7.1" "S", RefaultActivate::FaultOfWorkingset => "7.2.." "C"],
         Some(("mechanisms-2026.toml", "fault")),
@@ -271,11 +271,11 @@ rules! {
     "workingset.shadow_count": shadow_count: ShadowCount = ShadowCount::Full,
         [ShadowCount::Full => "posted" "", ShadowCount::Four => "never" ""],
         Some(("gets-among-scans.toml", "four")),
-        "What a shadow remembers of a page's count: all of it, or 4 at most, so that the controller takes refaults of the uppermost tier for those of the next. Only with the references of fg3, whose count goes to 7.";
+        "What a shadow remembers of a page's count: all of it, or 4 at most, so that the controller counts refaults of the top tier in the next tier. Only with the references of fg3, whose count goes to 7.";
     "lru.generations": count_max: u8 in (Values::Number(2, 64)) = 4,
         [4 => "6.1.." "A B C D", 7 => "posted" ""],
         Some(("tiers-of-read-pages.toml", "8")),
-        "At most so many generations exist. Linux: 4. More tell ages apart more finely and age more often.";
+        "Maximum number of generations. Linux has 4. With more, ages are distinguished more finely and aging happens more often.";
 }
 
 impl GenerationRules {

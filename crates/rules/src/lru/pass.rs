@@ -115,15 +115,15 @@ rules! {
     "lru.scan_budget": scan_budget: ScanBudget = ScanBudget::Recompute,
         [ScanBudget::Recompute => "6.1..7.1" "S", ScanBudget::Pinned => "7.2.." "C"],
         Some(("mechanisms-2026.toml", "recompute")),
-        "When a pass counts how many pages it may scan: before each round (recompute), or once, less what is protected (pinned). A pinned pass that has nothing to scan doesn't age either.";
+        "When a pass counts how many pages it may scan: before each round (recompute), or once, without what is protected (pinned). A pinned pass that has nothing to scan does not age either.";
     "lru.round": round: RoundSize = RoundSize::Most4096,
         [RoundSize::Most4096 => "6.1..7.1" "A E B", RoundSize::Most64 => "7.2.." "C"],
         Some(("mechanisms-2026.toml", "4096_pages")),
-        "How many pages a round of eviction may scan: 4096 (4096_pages), or 64 and no more than the pass still wants (64_folios). With 4096, a pass over a small group that was to take one page takes 64.";
+        "How many pages a round of eviction may scan: 4096 (4096_pages), or 64 and no more than the pass still needs (64_folios). With 4096, a pass over a small group whose target is one page takes 64.";
     "lru.scan_return": scan_return: ScanReturn = ScanReturn::IsolatedOrExhausted,
         [ScanReturn::IsolatedOrExhausted => "6.1..7.1" "A E B", ScanReturn::Exact => "7.2.." "C D"],
         Some(("mechanisms-2026.toml", "isolated_or_exhausted")),
-        "What a round that spares all it scans counts as: nothing, and the pass ends (isolated_or_exhausted), or what it scanned (exact).";
+        "What a round counts as if it spares all pages that it scans: nothing, and the pass ends (isolated_or_exhausted), or the scanned pages (exact).";
     "lru.close_empty": close_empty: CloseEmpty = CloseEmpty::After,
         [CloseEmpty::After => "6.1..7.1" "A E B", CloseEmpty::BeforeAndAfter => "7.2.." "C D"],
         Some(("mechanisms-2026.toml", "after")),
@@ -136,22 +136,22 @@ rules! {
         [AfterAging::Continue => "6.1..6.2" "A", AfterAging::Stop => "6.3..7.1" "E B",
             AfterAging::Continue => "7.2.." "C"],
         Some(("mechanisms-2026.toml", "stop")),
-        "A pass that has aged is over (stop), or goes on to evict (continue).";
+        "A pass that has aged ends (stop), or continues with eviction (continue).";
     "lru.offline_aging": offline_aging: OfflineAging = OfflineAging::LastResort,
         [OfflineAging::Normal => "6.1..6.2" "A", OfflineAging::LastResort => "6.11..7.1" "B I",
             OfflineAging::Normal => "7.2.." "C"],
         None,
-        "When the pages left in a removed group age: only if nothing else can be evicted (last_resort), or as in any other group (normal). All pages of such a group are to be scanned from the first priority on. Most are gone before they could age, and no shipped scenario's counters change.";
+        "When the pages left in a removed group age: only if nothing else can be evicted (last_resort), or as in any other group (normal). All pages of such a group should be scanned from the first priority on. Most are gone before they could age, and no shipped scenario's counters change.";
     "lru.type_fallback": type_fallback: TypeFallback = TypeFallback::NoIsolation,
         [TypeFallback::NoIsolation => "6.1..7.1" "A E B", TypeFallback::EmptyScan => "7.2.." "C D"],
         Some(("mechanisms-2026.toml", "no_isolation")),
-        "When a round changes to the other type: if the type that the controller chose gave nothing to isolate (no_isolation), or only if there was nothing of it to scan (empty_scan).";
+        "When a round changes to the other type: if the type that the controller chose gave nothing to isolate (no_isolation), or only if that type had nothing to scan (empty_scan).";
     "lru.isolate_io_check": isolate_io_check: bool = true,
         [true => "6.1..7.1" "A E B", false => "7.2.." "C"],
         Some(("noio-isolation.toml", "false")),
-        "A reclaimer that may do no I/O skips anonymous pages that are dirty or in no swap cache, among them pages that could be dropped. Without it, the reclaimer takes them like others and keeps what it can't free.";
+        "A reclaimer that may do no I/O skips anonymous pages that are dirty or not in the swap cache, among them pages that could be dropped. Without it, the reclaimer takes them like others and keeps those that it can't free.";
     "lru.abort_scope": abort_scope: AbortScope = AbortScope::Root,
         [AbortScope::TwoAgings => "6.1..6.2" "A", AbortScope::Root => "6.6.8..7.0" "M E B", AbortScope::All => "7.1.." "C"],
         Some(("mechanisms-2026.toml", "root")),
-        "Which passes over generations end once the target is reached. `6.1`: those that took anonymous pages; a pass of a task that has opened two generations ends, too. `root`: those for the machine. `all`: all passes. With root, a group of 2 million pages gave 640 pages when 32 were wanted.";
+        "Which MGLRU passes end once the target is reached. `6.1`: those that took anonymous pages; a pass of a task that has opened two generations ends, too. `root`: those for the machine. `all`: all passes. With root, a group of 2 million pages gave 640 pages when 32 were requested.";
 }
