@@ -336,7 +336,7 @@ mod tests {
         let refused = adistances(&[DRAM, none].map(MemoryType::Measured), &[true, false]).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "node 1: latency and bandwidth have to be above 0 for a place among the tiers"
+            "node 1: latency and bandwidth must be above 0 to determine its memory tier"
         );
     }
 }

@@ -540,7 +540,7 @@ mod tests {
         let config = Config { folio_batch: 0, ..Config::default() };
         assert_eq!(config.check().unwrap_err().to_string(), "folio_batch: 0 is not in the range 1 to 255");
         let config = Config { tlb_entries: 3, ..Config::default() };
-        assert_eq!(config.check().unwrap_err().to_string(), "tlb_entries: 3 is no power of two");
+        assert_eq!(config.check().unwrap_err().to_string(), "tlb_entries: found 3, expected a power of two");
     }
 
     #[test]

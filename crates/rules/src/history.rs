@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Line {
     /// The value. `None`: the value is not known.
     pub value: Option<&'static str>,
-    /// The versions that had the value, and how that is known: `generations of 6.14 to 7.1 (documented)`.
+    /// The versions that had the value, and how that is known: `MGLRU of 6.14 to 7.1 (documented)`.
     pub when: String,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn history(eras: &[Era]) -> Vec<Line> {
     lines
 }
 
-/// A span of versions in words: `generations of 6.14 to 7.1`, `up to 6.13`.
+/// A span of versions in words: `MGLRU of 6.14 to 7.1`, `up to 6.13`.
 pub(crate) fn between(lists: Option<Lists>, from: Version, to: Version) -> String {
     let begin = (from != Version::BEFORE_ALL).then(|| from.shown_as_begin());
     let end = (to != Version::AFTER_ALL).then(|| to.to_string());
@@ -60,8 +60,8 @@ pub(crate) fn between(lists: Option<Lists>, from: Version, to: Version) -> Strin
 fn with_lists(lists: Option<Lists>, joined_by: &str, span: &str) -> String {
     match lists {
         None => span.to_owned(),
-        Some(Lists::Classic) => format!("two lists {joined_by}{span}"),
-        Some(Lists::Mglru) => format!("generations {joined_by}{span}"),
+        Some(Lists::Classic) => format!("classic LRU {joined_by}{span}"),
+        Some(Lists::Mglru) => format!("MGLRU {joined_by}{span}"),
     }
 }
 

@@ -181,7 +181,7 @@ mod tests {
     fn a_row_is_of_its_versions_and_lists() {
         let of = |name: &str| UNMODELLED.iter().find(|row| row.name() == name).unwrap();
         let version = |text| Version::parse(text).unwrap();
-        let waits = of("generations: walkers that wait");
+        let waits = of("MGLRU: walkers that wait");
         assert!(waits.holds(version("6.1.192"), Lists::Mglru));
         assert!(!waits.holds(version("6.1.192"), Lists::Classic));
         assert!(!waits.holds(version("6.12"), Lists::Mglru));

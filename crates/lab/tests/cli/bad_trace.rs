@@ -92,7 +92,7 @@ fn an_unknown_format_is_answered_with_those_there_are() {
     );
     fs::write(directory.path().join("empty.bin"), b"").unwrap();
     let output = pageout(directory.path(), &["trace", "info", "empty.bin"]);
-    check_failure(&output, 2, &["empty.bin: there is nothing in it"]);
+    check_failure(&output, 2, &["empty.bin: the file is empty"]);
     let output = pageout(directory.path(), &["replay", "what.bin", "--trace-format", "orcale-general"]);
     check_failure(&output, 2, &["did you mean `oracle-general`?"]);
     let output = pageout(directory.path(), &["replay", "good.u32", "--read", "ignore_sise=true"]);
@@ -286,7 +286,7 @@ fn columns_between_which_something_else_stands_are_recognised() {
     let info = |more: &[&str]| pageout(directory.path(), &[&["trace", "info", "a.csv"], more].concat());
     let found = check_success(&info(&[]));
     assert!(found.contains("distinct pages      2 pages"), "{found}");
-    assert!(found.contains("Note: `;` is taken for what is between columns"), "{found}");
+    assert!(found.contains("Note: `;` is used as the delimiter between columns"), "{found}");
     let chosen = check_success(&info(&["--read", "csv.delimiter=;"]));
     assert!(chosen.contains("distinct pages      2 pages") && !chosen.contains("Note:"), "{chosen}");
     // Of blanks nothing but blanks is left of the option.

@@ -336,10 +336,10 @@ fn units_that_do_not_fit_are_told() {
     let directory = folder(&files.map(|(name, text)| (name, text.as_bytes())));
     let at = directory.path();
     let doubts = |file: &str, read: &[&str]| info(at, file, read)["doubts"].to_string();
-    assert!(doubts("sectors.csv", &[]).contains("2 of 3 sizes are no multiple of 512, such as 100"));
-    assert!(doubts("offsets.csv", &[]).contains("3 of 3 offsets are no multiple of 512, such as 1001"));
+    assert!(doubts("sectors.csv", &[]).contains("2 of 3 sizes are not a multiple of 512, such as 100"));
+    assert!(doubts("offsets.csv", &[]).contains("3 of 3 offsets are not a multiple of 512, such as 1001"));
     assert!(doubts("sizes.csv", &[]).contains("csv.size_unit = 512"));
-    assert!(doubts("chain.csv", &[]).contains("requests lie one behind the other if offsets are sectors"));
+    assert!(doubts("chain.csv", &[]).contains("requests are adjacent if offsets are sectors"));
     assert_eq!(doubts("fine.csv", &[]), "[]");
     assert_eq!(
         doubts("sectors.csv", &["csv.offset_unit=512", "csv.size_unit=1"]),
@@ -352,10 +352,10 @@ fn units_that_do_not_fit_are_told() {
     for policy in ["lru", "classic@6.12"] {
         let replayed = pageout(at, &["replay", "late.csv", "--memory", "100%", "--policy", policy]);
         let told = text(&replayed.stderr);
-        assert!(told.contains("1000 of 9000 sizes are no multiple of 512"), "{policy}: {told}");
+        assert!(told.contains("1000 of 9000 sizes are not a multiple of 512"), "{policy}: {told}");
     }
     let replayed = pageout(at, &["replay", "sectors.csv", "--memory", "100%", "--policy", "lru"]);
-    assert!(text(&replayed.stderr).contains("no multiple of 512"), "{}", text(&replayed.stderr));
+    assert!(text(&replayed.stderr).contains("not a multiple of 512"), "{}", text(&replayed.stderr));
 }
 
 #[test]

@@ -166,10 +166,10 @@ fn a_version_is_a_value_wherever_a_profile_may_stand() {
 #[test]
 fn a_version_that_is_none_is_refused_with_what_there_is() {
     for (setting, says) in [
-        ("kernel.version=6.21", &["`6.21` is no version of the kernel known here", "2.6.35 to 7.3"][..]),
-        ("kernel.version=latest", &["`latest` is no version"]),
-        ("kernel.profile=classic@6.21", &["`6.21` is no version of the kernel known here"]),
-        ("kernel.profile=mglru@5.15", &["generations came with 6.1"]),
+        ("kernel.version=6.21", &["`6.21` is not a known kernel version", "2.6.35 to 7.3"][..]),
+        ("kernel.version=latest", &["`latest` is not a known kernel version"]),
+        ("kernel.profile=classic@6.21", &["`6.21` is not a known kernel version"]),
+        ("kernel.profile=mglru@5.15", &["does not have MGLRU, which came with 6.1"]),
         ("kernel.profile=classic@2.6.35-nodirect", &["is called classic@2010-nodirect"]),
         ("kernel.lru=mglru", &["`kernel.lists`"]),
     ] {
@@ -183,7 +183,7 @@ fn a_version_that_is_none_is_refused_with_what_there_is() {
     failed(
         TURNS_OVER,
         "run scenario.toml --kernel 5.15 --set kernel.lists=mglru",
-        &["generations came with 6.1"],
+        &["does not have MGLRU, which came with 6.1"],
     );
     failed(TURNS_OVER, "run scenario.toml --kernel 6.8.1.2", &["`6.8.1.2` is no version"]);
     let unquoted = TURNS_OVER.replace("memcg.kmem = false", "memcg.kmem = false\nversion = 6.10");
@@ -218,7 +218,7 @@ fn keys_at_a_version_say_what_held_and_how_it_is_known() {
         let rows = found["not_modelled"].as_array().unwrap().iter();
         rows.map(|row| row["name"].as_str().unwrap().to_string()).collect()
     };
-    let walkers = "generations: walkers that wait".to_string();
+    let walkers = "MGLRU: walkers that wait".to_string();
     assert!(not_modelled("--at 6.1 --lists mglru").contains(&walkers));
     assert!(!not_modelled("--at 6.1").contains(&walkers));
     assert!(!not_modelled("--at 6.12 --lists mglru").contains(&walkers));

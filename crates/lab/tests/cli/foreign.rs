@@ -206,7 +206,7 @@ fn a_field_out_of_its_range_is_named_with_its_run() {
         ("swap", json!("tape"), "swap is `tape`, and must be none, disk or zram"),
         ("swappiness", json!(201), "vm.swappiness: 201 is not in the range 0 to 200"),
         ("hz", json!(0), "hz: 0 is not in the range 1 to 1000"),
-        ("tlb_entries", json!(3), "tlb_entries: 3 is no power of two"),
+        ("tlb_entries", json!(3), "tlb_entries: found 3, expected a power of two"),
         ("mem_total_kb", json!(0), "pages of a node: 0 is not in the range"),
         ("group_at_start", json!(["text:34", "text:34"]), "the group holds Text page 34 twice"),
         ("agings", json!([[1200, 1]]), "`agings[0]`: there is no access 1200 of 1200"),

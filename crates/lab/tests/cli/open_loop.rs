@@ -144,7 +144,7 @@ fn what_has_no_times_is_refused_with_what_to_do() {
         check_failure(&replay(directory.path(), &[arguments, &["--timed"]].concat()), 2, parts);
     };
     fails(&["no.csv"], &["its accesses have no times", "--read csv.time=NAME"]);
-    fails(&["unit.csv"], &["in which unit its times are", "--read csv.time_unit=s"]);
+    fails(&["unit.csv"], &["the unit of its times is unknown", "--read csv.time_unit=s"]);
     fails(&["p.pages"], &["its accesses have no times"]);
     fails(&["waits.iolog"], &["none of its records has a time"]);
     fails(&["unit.csv", "--read", "csv.time_unit=h"], &["csv.time_unit"]);

@@ -138,7 +138,7 @@ fn other_formats_have_objects_and_what_is_not_there_is_told_with_what_is() {
         &["io.csv", "--by", "pid", "--policy", "lru"],
         &["no column `pid`: there are ts, vol, page, uid, object"],
     );
-    fails(&["io.csv", "--by", "ts", "--policy", "lru"], &["more than 1000 values in column `ts`"]);
+    fails(&["io.csv", "--by", "ts", "--policy", "lru"], &["column `ts` has more than 1000 values"]);
     fails(&["io.csv", "--by", "vol", "--policy", "lru", "--sample", "0.5"], &["--sample and --by"]);
     fails(&["io.csv", "--by", "vol", "--print-scenario"], &["--print-scenario and --by"]);
     fails(

@@ -82,7 +82,7 @@ fn a_published_collection_is_read_by_its_name_and_suggested_without() {
     let path = directory.path();
     fs::write(path.join("usr_0.csv"), of_disks()).unwrap();
     let parts =
-        ["usr_0.csv", "line 1", "looks like one of the MSR Cambridge traces, which the format `msr` reads"];
+        ["usr_0.csv", "line 1", "looks like one of the MSR Cambridge traces; use the format `msr` for it"];
     for command in ["trace info usr_0.csv", "replay usr_0.csv", "trace convert usr_0.csv usr_0.pgt"] {
         check_failure(&run(path, command), 2, &parts);
     }
@@ -151,7 +151,7 @@ fn numbers_of_2_to_the_28_and_more_are_told_or_refused() {
     );
     fs::write(path.join("both.toml"), two.replace("TRACE", "both.u32").replace("fill", "sequential"))
         .unwrap();
-    let note = "some numbers are 2^28 and more, and are read as words";
+    let note = "some numbers are 2^28 or larger, and are read as words";
     for command in ["replay both.u32 --memory 64pages", "run both.toml"] {
         let output = run(path, command);
         check_success(&output);

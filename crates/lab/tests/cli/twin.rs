@@ -381,7 +381,7 @@ fn what_is_no_whole_recording_is_told_apart() {
     }
     std::fs::remove_file(rec.join("recording.toml")).unwrap();
     std::fs::rename(rec.join("accesses.pgt"), rec.join("accesses.pgt.part")).unwrap();
-    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["cut short"]);
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["truncated"]);
     check_failure(&pageout(directory.path(), &["twin", "nothing"]), 2, &["no such folder"]);
 }
 
@@ -454,7 +454,7 @@ fn files_end_where_they_did_in_the_recording() {
         found["limits"].to_string().contains("2,000 pages that it had brought in taken by kswapd or DAMON")
     );
     check_failure(&calls("7,0,sync\n"), 2, &["file_calls.csv", "line 2", "`7,0,sync`"]);
-    check_failure(&calls("7,0,fsync\n6,0,fsync\n"), 2, &["line 3", "before the call above it"]);
+    check_failure(&calls("7,0,fsync\n6,0,fsync\n"), 2, &["line 3", "lower than on the line above"]);
     check_failure(&calls("7,9999,delete\n"), 2, &["file_calls.csv", "no object 9999"]);
 }
 

@@ -91,7 +91,7 @@ impl Accepts {
                 let text = value.to_string();
                 match Version::parse(&text) {
                     Some(_) => Ok(()),
-                    None => Err(format!("`{text}` is no version of the kernel known here")),
+                    None => Err(format!("`{text}` is not a known kernel version")),
                 }
             }
             // `6.12` and `12` without quotes are numbers to TOML, and names here.

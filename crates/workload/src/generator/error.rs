@@ -49,8 +49,9 @@ pub(super) fn check_pages(
     match offset.checked_add(pages) {
         Some(end) if end <= Access::PAGES_MAX => Ok(()),
         _ => {
-            let reason =
-                format!("reaches past the largest page number, 2^40 - 1 (from page {offset}, {pages} pages)");
+            let reason = format!(
+                "pages reach beyond the largest page number, 2^40 - 1 (from page {offset}, {pages} pages)"
+            );
             Err(PatternError::new(pattern, key, reason))
         }
     }

@@ -58,7 +58,10 @@ impl Session {
             return error("visits", format!("must open all {} programs, got {}", self.members, self.visits));
         }
         if self.dwell_ns == 0 || u64::from(self.visits).checked_mul(self.dwell_ns * 2).is_none() {
-            return error("dwell", "must be more than 0, and the session end before time does".to_string());
+            return error(
+                "dwell",
+                "must be more than 0, and the session must end before the maximum time".to_string(),
+            );
         }
         if !(0.0..=100.0).contains(&self.recency) {
             return error("recency", format!("must be a number from 0 to 100, got {}", self.recency));

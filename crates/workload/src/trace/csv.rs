@@ -104,7 +104,7 @@ impl Csv {
                 (published.columns(options.page_bytes().into()), has_line && !published.is_named(&names))
             }
             None if csv.header && !has_line => {
-                return Err(source.error("the file is empty: there is no header line"));
+                return Err(source.error("the file is empty: expected a header line"));
             }
             None => {
                 let fields: Vec<&[u8]> = match is_commented {
@@ -118,7 +118,7 @@ impl Csv {
         let mut doubts = Vec::new();
         if published.is_none() {
             doubts.extend(found_delimiter.map(|delimiter| {
-                format!("`{delimiter}` is taken for what is between columns; the read option `csv.delimiter` chooses another")
+                format!("`{delimiter}` is used as the delimiter between columns; the read option `csv.delimiter` selects another")
             }));
             doubts.extend(columns::doubts(&described, csv));
             if !is_pending {
@@ -131,8 +131,9 @@ impl Csv {
         }
         let columns = Columns::of(&described);
         if let Some((option, column)) = unused_option(&columns, options) {
-            let reason =
-                format!("the read option `{option}` needs a column `{column}`, and none was chosen or found");
+            let reason = format!(
+                "the read option `{option}` needs a column `{column}`, but none was selected or found"
+            );
             return Err(source.error(reason));
         }
         let is_offset = matches!(columns.place, PlaceColumn::Offset(_));
@@ -169,14 +170,14 @@ impl Csv {
     fn parse(&mut self) -> Result<Record, TraceError> {
         let fields = self.lines.len();
         if fields < self.columns.needed {
-            let reason = format!("{fields} fields where {} are needed", self.columns.needed);
+            let reason = format!("found {fields} fields, expected {}", self.columns.needed);
             return Err(self.source.error(reason));
         }
         if let Some(named) = self.fields_max.filter(|&named| named < fields)
             && (named..fields).any(|at| !self.lines.field(at).trim_ascii().is_empty())
         {
             let reason = format!(
-                "{fields} fields, and the header line names {named}: is a delimiter part of one that should be in quotes?"
+                "found {fields} fields, but the header line names {named}: does a field with a delimiter need quotes?"
             );
             return Err(self.source.error(reason));
         }
@@ -196,10 +197,7 @@ impl Csv {
             None => {
                 let given = shown(given.unwrap_or_default());
                 let reason = format!(
-                    "unknown operation `{given}` in column {}: found `{given}`, expected one such as r, read, get, w, write, set, delete, \
-                     or 28 and 2a as SCSI has them. Say what it does by the read option `csv.op_read`, `csv.op_write`, `csv.op_delete` or \
-                     `csv.op_skip`, such as `csv.op_read = \"{given}\"`; `csv.skip_unknown_ops = true` skips all that are unknown, and counts \
-                     them; if operations are in another column, choose it by `csv.op`",
+                    "unknown operation `{given}` in column {}: found `{given}`, expected one such as r, read, get, w, write, set, delete, or 28 and 2a as in SCSI. help: name it in the read option `csv.op_read`, `csv.op_write`, `csv.op_delete` or `csv.op_skip`, such as `csv.op_read = \"{given}\"`; `csv.skip_unknown_ops = true` skips and counts all unknown operations; if operations are in another column, select it by `csv.op`",
                     self.columns.op.map_or(0, |column| column + 1)
                 );
                 return Err(source.error(reason));
@@ -255,7 +253,7 @@ impl Csv {
                     false => pages_of_range(offset, bytes, self.page_size),
                 };
                 let Some((first, pages)) = range else {
-                    return Err(source.error("offset and size reach past the end of the number range"));
+                    return Err(source.error("offset and size exceed the number range"));
                 };
                 (Target::Place(first), pages)
             }
@@ -267,7 +265,7 @@ impl Csv {
                 let called =
                     if column.name.is_empty() { format!("#{}", column.place) } else { column.name.clone() };
                 self.source.error(format!(
-                    "more than {TENANTS_MAX} values in column `{called}`: is it one that tells tenants apart?"
+                    "column `{called}` has more than {TENANTS_MAX} values: does it identify tenants?"
                 ))
             })?;
         }
@@ -382,14 +380,13 @@ fn named_columns(names: &[String], fields: &[&[u8]], options: &CsvOptions) -> Re
     if let Some(Published { format, title, .. }) =
         Published::looking_like(fields).filter(|_| options.header || found.is_err())
     {
-        return Err(format!("the first line looks like one of {title}, which the format `{format}` reads"));
+        return Err(format!("the first line looks like one of {title}; use the format `{format}` for it"));
     }
-    let mut numbers = "the first line has numbers for names: if no line names the columns, set `csv.header = false` and choose \
-                       them by their places, as `#1`"
+    let mut numbers = "the first line has numbers instead of names: if no line names the columns, set `csv.header = false` and select them by position, such as `#1`"
         .to_string();
     if fields.len() == 1 {
         numbers +=
-            ", or if each line is the number of a page, read it as `pages-text` (--trace-format pages-text)";
+            ", or if each line is a page number, use the format `pages-text` (--trace-format pages-text)";
     }
     let found = match found {
         Err(reason) if options.header && fields.iter().any(|field| is_number(field)) => {
@@ -402,8 +399,7 @@ fn named_columns(names: &[String], fields: &[&[u8]], options: &CsvOptions) -> Re
         Published::in_other_units(names).filter(|_| options.offset.is_none() && options.offset_unit.is_none())
     {
         return Err(format!(
-            "the columns are called as those of {title}, which count sectors: the format `{format}` reads them so; to \
-             read them otherwise choose `csv.offset` and its `csv.offset_unit`"
+            "the column names are those of {title}, which counts sectors: the format `{format}` reads them in sectors; to read them otherwise, select `csv.offset` and its `csv.offset_unit`"
         ));
     }
     Ok(found)
@@ -458,14 +454,14 @@ fn whole(source: &Source, what: &str, field: &[u8]) -> Result<u64, TraceError> {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
         _ => text.parse().ok(),
     });
-    parsed.ok_or_else(|| source.error(format!("{what} is not a whole number: `{}`", shown(field))))
+    parsed.ok_or_else(|| source.error(format!("{what} is not an integer: `{}`", shown(field))))
 }
 
 fn scaled(source: &Source, what: &str, field: &[u8], unit: u64) -> Result<u64, TraceError> {
     let number = whole(source, what, field)?;
     number
         .checked_mul(unit)
-        .ok_or_else(|| source.error(format!("{what} {number} in bytes is past the number range")))
+        .ok_or_else(|| source.error(format!("{what} {number} in bytes exceeds the number range")))
 }
 
 fn real(source: &Source, what: &str, field: &[u8]) -> Result<f64, TraceError> {

@@ -254,7 +254,7 @@ impl DenseReader {
                 &self.path,
                 None,
                 super::Place::default(),
-                format!("more than {NONE} distinct pages have no number here: take a part of the trace"),
+                format!("more than {NONE} distinct pages are not supported here: use a part of the trace"),
             )),
         }
     }

@@ -78,7 +78,7 @@ impl DetailReader {
             let titles = reader.tenant_title().into_iter().chain(titles.iter().copied()).map(str::to_string);
             let there: Vec<String> = columns.chain(titles).collect();
             let there = match there.is_empty() {
-                true => "nothing in it tells tenants apart, as a column of a CSV would".to_string(),
+                true => "it has no field for tenants; a CSV can have a column for them".to_string(),
                 false => format!("there are {}", there.join(", ")),
             };
             return Err(fail(format!("it has no column `{by}`: {there}")));
@@ -99,7 +99,9 @@ impl DetailReader {
             let told = self.next_told();
             let tenant = if self.by_object { access.object() } else { told.tenant };
             if tenant >= TENANTS_MAX {
-                return Err(self.error(format!("more than {TENANTS_MAX} objects are no tenants")));
+                return Err(self.error(format!(
+                    "more than {TENANTS_MAX} values: objects of this kind do not identify tenants"
+                )));
             }
             let time_ns = self.clock.as_mut().map_or(0, |clock| clock.at(told.time));
             details.push(Detail { tenant, time_ns });
@@ -159,8 +161,7 @@ impl DetailReader {
 impl Clock {
     fn new(unit: Option<&'static str>) -> Result<Clock, String> {
         let Some(unit) = unit else {
-            return Err("its accesses have no times, which a .pgt and lists of pages don't keep; of a CSV choose the column: --read \
-                        csv.time=NAME"
+            return Err("its accesses have no times: .pgt files and page lists do not store them; for a CSV select the column: --read csv.time=NAME"
                 .to_string());
         };
         let unit_ns = match unit {
@@ -171,8 +172,7 @@ impl Clock {
             "ns" => 1.0,
             _ => {
                 return Err(
-                    "nothing says in which unit its times are: --read csv.time_unit=s, or ms, us, ns"
-                        .to_string(),
+                    "the unit of its times is unknown: --read csv.time_unit=s, or ms, us, ns".to_string()
                 );
             }
         };

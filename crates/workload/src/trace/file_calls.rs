@@ -81,12 +81,12 @@ impl PlacedCall {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let number = |text: &str| text.parse::<u64>().ok();
         let [access, object, call, range @ ..] = &fields[..] else {
-            return Err("a line is `access,object,call`");
+            return Err("expected `access,object,call`");
         };
-        let access = number(access).ok_or("the access is a number, from 0")?;
+        let access = number(access).ok_or("the access is not a number from 0")?;
         let object = number(object).and_then(|object| u32::try_from(object).ok());
         let object = object.filter(|&object| object < Access::OBJECTS_MAX);
-        let object = object.ok_or("the object is a number of the trace's, from 0")?;
+        let object = object.ok_or("the object is not a number of the trace, from 0")?;
         let call = match (*call, range) {
             ("fsync", []) => FileCall::Sync,
             ("delete", []) => FileCall::Delete,
@@ -96,7 +96,8 @@ impl PlacedCall {
             }
             ("truncate" | "evict", [first, end]) => {
                 let pages = number(first).zip(number(end)).filter(|(first, end)| first < end);
-                let (first, end) = pages.ok_or("pages that go are `first,end`, with first below end")?;
+                let (first, end) =
+                    pages.ok_or("a range of pages must be `first,end`, with first below end")?;
                 match *call {
                     "evict" => FileCall::Evict { first, end },
                     _ => FileCall::Truncate { first, end },
@@ -104,7 +105,7 @@ impl PlacedCall {
             }
             _ => {
                 return Err(
-                    "a call is `fsync`, `delete`, `forget`, `truncate,FIRST`, `truncate,FIRST,END` or `evict,FIRST,END`",
+                    "unknown call: expected `fsync`, `delete`, `forget`, `truncate,FIRST`, `truncate,FIRST,END` or `evict,FIRST,END`",
                 );
             }
         };
@@ -125,7 +126,7 @@ pub fn file_calls(path: &Path) -> Result<Vec<PlacedCall>, TraceError> {
         let fail = |why: &str| TraceError::new(&name, None, place, format!("`{line}`: {why}"));
         let call = PlacedCall::parse(&line).map_err(fail)?;
         if calls.last().is_some_and(|last| last.access > call.access) {
-            return Err(fail("it is before the call above it"));
+            return Err(fail("its access number is lower than on the line above"));
         }
         calls.push(call);
     }

@@ -46,7 +46,7 @@ impl FioIolog {
             b"fio version 3 iolog" => true,
             other => {
                 let reason = format!(
-                    "a fio log starts with `fio version 2 iolog` or `fio version 3 iolog`, this file with `{}`",
+                    "the file starts with `{}`, expected `fio version 2 iolog` or `fio version 3 iolog`",
                     shown(other)
                 );
                 return Err(source.error(reason));
@@ -74,7 +74,7 @@ impl FioIolog {
             self.waited.map(|waited| waited as f64)
         };
         let (Some(file), Some(action)) = (fields.next(), fields.next()) else {
-            return Err(self.source.error("a line names a file and an action"));
+            return Err(self.source.error("a line must have a file and an action"));
         };
         let is_write = match action {
             b"read" => false,
@@ -90,7 +90,7 @@ impl FioIolog {
                 let waits = number(&self.source, "wait", fields.next().unwrap_or_default())?;
                 let begun = self.waited.unwrap_or(0);
                 let Some(over) = begun.checked_add(waits) else {
-                    return Err(self.source.error("the waits add up past the number range"));
+                    return Err(self.source.error("the sum of the waits exceeds the number range"));
                 };
                 self.waited = Some(over);
                 return Ok(Record::without_access(Some(begun as f64)));
@@ -101,9 +101,7 @@ impl FioIolog {
                 let offset = number(&self.source, "offset", offset)?;
                 let bytes = number(&self.source, "length", length)?;
                 let Some((first, pages)) = whole_pages_of_range(offset, bytes, self.page_size) else {
-                    return Err(self
-                        .source
-                        .error("offset and length reach past the end of the number range"));
+                    return Err(self.source.error("offset and length exceed the number range"));
                 };
                 let Some(object) = self.files.number(file, Access::OBJECTS_MAX) else {
                     return Err(self.source.error("more than 2^23 files"));
@@ -116,7 +114,9 @@ impl FioIolog {
             other => return Err(self.source.error(format!("unknown action `{}`", shown(other)))),
         };
         let (Some(offset), Some(length), None) = (fields.next(), fields.next(), fields.next()) else {
-            return Err(self.source.error("a read or write has an offset and a length and nothing after"));
+            return Err(self
+                .source
+                .error("a read or write must have an offset and a length, and no further field"));
         };
         let offset = number(&self.source, "offset", offset)?;
         let bytes = number(&self.source, "length", length)?;
@@ -124,7 +124,7 @@ impl FioIolog {
             return Err(self.source.error(format!("a length of {bytes} bytes, more than 4 GiB")));
         }
         let Some((first, pages)) = pages_of_range(offset, bytes, self.page_size) else {
-            return Err(self.source.error("offset and length reach past the end of the number range"));
+            return Err(self.source.error("offset and length exceed the number range"));
         };
         let Some(object) = self.files.number(file, Access::OBJECTS_MAX) else {
             return Err(self.source.error("more than 2^23 files"));

@@ -127,14 +127,14 @@ impl Format {
         let fail = |reason| Err(TraceError::new(&path.to_string_lossy(), None, Place::default(), reason));
         match (Format::of_name(path), TextLine::first_of(first)) {
             (Some(named), Some(TextLine::Number)) if !named.is_text() => fail(format!(
-                "its name stands for {named}, and its first lines are numbers as text: name the format, {} or {named} (--trace-format)",
+                "its file name suffix means {named}, but its first lines are numbers as text: select the format by name, {} or {named} (--trace-format)",
                 Format::PagesText
             )),
             (Some(named), _) => Ok(named),
             (None, Some(TextLine::Number)) => Ok(Format::PagesText),
-            (None, _) if first.is_empty() => fail("there is nothing in it".to_string()),
+            (None, _) if first.is_empty() => fail("the file is empty".to_string()),
             (None, line) => fail(format!(
-                "unknown trace format; known ones are {}; name one of them as the read option `format` (--trace-format) to force it{}",
+                "unknown trace format, expected one of {}; to force one, name it as the read option `format` (--trace-format){}",
                 known(),
                 line.map(TextLine::hint).unwrap_or_default()
             )),
@@ -181,13 +181,10 @@ impl TextLine {
         match self {
             TextLine::Number => "",
             TextLine::Numbers => {
-                "; as text with columns that no line names: --trace-format csv --read csv.header=false, and what each column holds by its \
-                 place: one of csv.id, csv.page and csv.offset, and csv.size, csv.op, csv.time as far as they are there (a time is not a \
-                 page); lines of a first block and a number of blocks: --trace-format lis"
+                "; if it is text with columns and no header line: --trace-format csv --read csv.header=false, and select columns by position: one of csv.id, csv.page and csv.offset, and, if present, csv.size, csv.op, csv.time (a time is not a page); for lines of a first block and a number of blocks: --trace-format lis"
             }
             TextLine::Words => {
-                "; as text with columns that the first line names: --trace-format csv; text of ftrace, `perf script`, blkparse, bpftrace \
-                 and lackey becomes a trace by `pageout import`, and text of reclaim events is read by `pageout vmscan-report`"
+                "; if it is text with a header line: --trace-format csv; `pageout import` converts text of ftrace, `perf script`, blkparse, bpftrace and lackey to a trace, and `pageout vmscan-report` reads text of reclaim events"
             }
         }
     }
@@ -230,7 +227,7 @@ impl fmt::Display for UnknownFormat {
         if let Some(nearest) = self.nearest {
             write!(f, ", did you mean `{nearest}`?")?;
         }
-        write!(f, " (known ones are {})", known())
+        write!(f, "; expected one of {}", known())
     }
 }
 

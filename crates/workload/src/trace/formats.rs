@@ -20,24 +20,24 @@ macro_rules! for_each_format {
                 uses: &[Use::IgnoreSize, Use::PageIds, Use::ImplausibleOk],
                 ..BYTES
             }, |source, options| Ok(Box::new(Replay::new(super::oracle_general::OracleGeneral::new(source, options), options)));
-            Lcs = "lcs", "of libCacheSim, with a header", Row {
+            Lcs = "lcs", "libCacheSim's, with a header", Row {
                 suffixes: &[".lcs"],
                 magic: b"\xf0\xde\xbc\x9a\x78\x56\x34\x12",
                 uses: &[Use::IgnoreSize, Use::PageIds, Use::ImplausibleOk],
                 ..BYTES
             }, |source, options| Ok(Box::new(Replay::new(super::lcs::Lcs::new(source, options)?, options)));
-            Csv = "csv", "text with columns by their usual names: timestamp, volume, disk, host, file, offset, lba, size, op, ...", Row {
+            Csv = "csv", "text with columns under their usual names: timestamp, volume, disk, host, file, offset, lba, size, op, ...", Row {
                 suffixes: &[".csv", ".tsv"],
                 has_header: true,
                 uses: &[Use::IgnoreSize, Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk, Use::Columns],
                 ..COLUMNS
             }, columns;
-            Msr = "msr", "MSR Cambridge: text with known columns and units, with a header line or without, as the next four", COLUMNS, columns;
+            Msr = "msr", "MSR Cambridge: text with known columns and units, with or without a header line, as in the next four", COLUMNS, columns;
             Alibaba = "alibaba", "its block traces", COLUMNS, columns;
-            Tencent = "tencent", "its cloud block storage", COLUMNS, columns;
+            Tencent = "tencent", "Alibaba's block storage", COLUMNS, columns;
             Spc = "spc", "the SPC file format, of UMass", Row { suffixes: &[".spc"], ..COLUMNS }, columns;
             Lis = "lis", "lines of a first block and a number of blocks, each as large as a page", Row { suffixes: &[".lis"], ..COLUMNS }, columns;
-            Vscsi = "vscsi", "of VMware's tracer, versions 1 and 2", Row {
+            Vscsi = "vscsi", "SPC trace files (UMass)", Row {
                 suffixes: &[".vscsi", ".vscsi1", ".vscsi2"],
                 uses: &[Use::PageIds, Use::ImplausibleOk],
                 ..BYTES
@@ -50,17 +50,17 @@ macro_rules! for_each_format {
             }, |source, options| Ok(Box::new(Replay::new(super::fio_iolog::FioIolog::new(source, options)?, options)));
             // A list of u32 pages below 2^28 reads the same as words, so the ground truth's `.u32` is free to mean the latter. From 2^28 on it
             // doesn't, and no word tells which was meant; see [`Format::says_words`].
-            Words = "words", "u32: bit 31 write, 30..28 object, 27..0 page; what .u32 means, unless they can hardly be words", Row {
+            Words = "words", "u32: bit 31 write, bits 30..28 object, bits 27..0 page; the meaning of .u32, unless the numbers can hardly be words", Row {
                 suffixes: &[".u32", ".words"],
                 ..BYTES
             }, |source, options| Ok(Box::new(Replay::new(super::words::Words::new(source, options), options)));
-            PagesText = "pages-text", "one page number a line, decimal or 0x", Row {
+            PagesText = "pages-text", "one page number per line, decimal or 0x", Row {
                 suffixes: &[".pages-text", ".pages"],
                 is_text: true,
                 uses: &[Use::PageIds, Use::UnterminatedOk],
                 ..BYTES
             }, |source, options| Ok(Box::new(Replay::new(super::pages_text::PagesText::new(source, options), options)));
-            PagesU32 = "pages-u32", "page numbers, which from 2^28 on are no words", Row { suffixes: &[".pages-u32", ".pages32"], ..BYTES },
+            PagesU32 = "pages-u32", "page numbers, which are not words from 2^28 on", Row { suffixes: &[".pages-u32", ".pages32"], ..BYTES },
                 |source, options| Ok(Box::new(Replay::new(super::page_list::PageList::of_u32(source), options)));
             PagesU64 = "pages-u64", "page numbers", Row {
                 suffixes: &[".pages-u64", ".pages64", ".u64"],

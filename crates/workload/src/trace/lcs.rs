@@ -51,12 +51,12 @@ impl Lcs {
         };
         let magic = Format::Lcs.magic();
         if header[..8] != *magic || header[HEADER_BYTES - 8..] != *magic {
-            return Err(source.error("it is no lcs: its header does not begin and end as one"));
+            return Err(source.error("not an lcs file: its header has the wrong start or end"));
         }
         let version = word(8);
         if !(1..=RECORD_BYTES.len() as u64).contains(&version) {
             return Err(source.error(format!(
-                "it is an lcs of version {version}, and 1 to {} are known: have libCacheSim convert it",
+                "unsupported lcs version: found {version}, expected 1 to {}; help: convert it with libCacheSim",
                 RECORD_BYTES.len()
             )));
         }
@@ -100,7 +100,7 @@ impl RecordReader for Lcs {
             let read = self.source.records_read();
             if read < self.records {
                 return Err(self.source.error(format!(
-                    "the file is cut short: its header counts {} records, and there are {read}",
+                    "the file is truncated: its header counts {} records, found {read}",
                     self.records
                 )));
             }
@@ -134,7 +134,7 @@ impl RecordReader for Lcs {
             return Err(self.source.error("its size is negative"));
         }
         let Some(operation) = Operation::of(operation) else {
-            return Err(self.source.error(format!("{operation} is no operation of libCacheSim's")));
+            return Err(self.source.error(format!("{operation} is not an operation of libCacheSim")));
         };
         self.source.count_records(1);
         let is_delete = matches!(operation, Operation::Delete);
@@ -197,7 +197,7 @@ impl RecordReader for Lcs {
     }
 
     fn doubts(&self) -> Vec<String> {
-        let told = "tenants are left aside: an id is the same pages for all of them";
+        let told = "tenants are ignored: an id names the same pages for all tenants";
         if self.version > 1 { vec![told.to_string()] } else { Vec::new() }
     }
 }

@@ -160,7 +160,7 @@ fn refuse_compressed(source: &Source, name: &str, start: &[u8]) -> Result<(), Tr
     if !is_text && !name.to_lowercase().ends_with(suffix) {
         return Ok(());
     }
-    Err(source.error(format!("it is compressed with {kind}, and only zstd is read here: {program} it first")))
+    Err(source.error(format!("it is compressed with {kind}, but only zstd is supported: {program} it first")))
 }
 
 /// The reader of the source's format.
@@ -177,8 +177,7 @@ pub(super) fn reader_of(
     if let Some((option, needed)) = options.unused_by(format) {
         let formats: Vec<&str> =
             Format::ALL.iter().filter(|other| other.uses(needed)).map(|other| other.name()).collect();
-        let reason =
-            format!("the read option `{option}` is for {}, and not for {format}", formats.join(", "));
+        let reason = format!("the read option `{option}` is for {}, not for {format}", formats.join(", "));
         return Err(source.error(reason));
     }
     if !format.has_header() && source.peek(1)?.is_empty() {

@@ -202,7 +202,7 @@ impl FromStr for Delimiter {
         match text.as_bytes() {
             &[byte] if is_delimiter(byte) => Ok(Delimiter::Byte(byte)),
             _ => Err(format!(
-                "the delimiter {text:?} can't be between fields: write one ASCII character that is no part of a number, `blank` or `tab`"
+                "{text:?} cannot be a delimiter: use one ASCII character that is not part of a number, `blank` or `tab`"
             )),
         }
     }

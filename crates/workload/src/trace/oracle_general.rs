@@ -88,12 +88,11 @@ impl OracleGeneral {
             format!("the time goes back from {} s to {time} s", self.last_time)
         } else {
             format!(
-                "the next access to its id would be record {next}, which is no later one, nor -1 for none"
+                "the next access to its id is given as record {next}, expected a later record, or -1 for none"
             )
         };
         self.source.error(format!(
-            "{fault}: a file that has lost or gained bytes reads so, or one of another format (the read option `implausible_ok` \
-             accepts it)"
+            "{fault}: the file may have lost or gained bytes, or have another format (the read option `implausible_ok` accepts it)"
         ))
     }
 }

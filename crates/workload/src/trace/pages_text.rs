@@ -43,14 +43,13 @@ impl PagesText {
         let is_hexadecimal =
             line.iter().all(u8::is_ascii_hexdigit) && line.iter().any(u8::is_ascii_alphabetic);
         self.source.error(if is_hexadecimal {
-            format!("`{shown}` is no page number: a hexadecimal one begins with 0x")
+            format!("`{shown}` is not a page number: a hexadecimal number begins with 0x")
         } else if line.iter().any(|byte| !byte.is_ascii_alphanumeric()) {
             format!(
-                "one page number is due, and this is `{shown}`: text with several columns is read by --trace-format csv --read \
-                 csv.header=false, with the columns by their places, such as --read csv.page=#1"
+                "found `{shown}`, expected one page number; to read text with several columns: --trace-format csv --read csv.header=false, and select columns by position, such as --read csv.page=#1"
             )
         } else {
-            format!("`{shown}` is no page number")
+            format!("`{shown}` is not a page number")
         })
     }
 }
@@ -97,8 +96,7 @@ impl RecordReader for PagesText {
         }
         let size = self.page_size;
         vec![format!(
-            "all numbers are multiples of {size}, and are read as numbers of pages; if they are bytes: --trace-format csv --read \
-             csv.header=false --read csv.offset=#1"
+            "all numbers are multiples of {size}, and are read as page numbers; if they are bytes: --trace-format csv --read csv.header=false --read csv.offset=#1"
         )]
     }
 

@@ -215,12 +215,13 @@ impl<R: RecordReader> Replay<R> {
         let source = self.reader.source();
         let (pages, records) = (self.pages, source.records_read());
         let remedy = match record.target {
-            Target::Id { .. } => "`ignore_size` makes one page of an id, a larger `page_size` fewer of each",
-            Target::Place(_) => "a larger `page_size` makes fewer",
+            Target::Id { .. } => {
+                "`ignore_size` makes one page per id, a larger `page_size` makes fewer pages per id"
+            }
+            Target::Place(_) => "a larger `page_size` makes fewer pages",
         };
         source.error_in_last(format!(
-            "the sizes of {records} records make {pages} pages, which is more than believed: {remedy}, and the read option \
-             `implausible_ok` believes it"
+            "the sizes of {records} records make {pages} pages, which is implausible: {remedy}, and the read option `implausible_ok` accepts it"
         ))
     }
 
@@ -231,19 +232,19 @@ impl<R: RecordReader> Replay<R> {
         let given = match (self.current.target, self.page_ids) {
             (Target::Place(first), PageIds::Dense) => {
                 let Some(place) = first.checked_add(index) else {
-                    return Err(self.reader.source().error_in_last("the last page is past the number range"));
+                    return Err(self.reader.source().error_in_last("the last page exceeds the number range"));
                 };
                 return Ok(Page::Named(PageName::new(object, place, 0, false)));
             }
             (Target::Id { id, was_text }, PageIds::Auto | PageIds::Dense) => {
                 if was_text && self.keep_ids {
-                    let reason = "`keep_ids` needs ids that are numbers, this one is text";
+                    let reason = "`keep_ids` needs numeric ids, this one is text";
                     return Err(self.reader.source().error_in_last(reason));
                 }
                 return Ok(Page::Named(PageName::new(object, id, index, was_text)));
             }
             (Target::Id { was_text: true, .. }, PageIds::AsGiven) => {
-                let reason = "an id that is text can't be kept as a page number";
+                let reason = "a text id can't be kept as a page number";
                 return Err(self.reader.source().error_in_last(reason));
             }
             (Target::Place(id) | Target::Id { id, .. }, _) => id,
@@ -251,7 +252,7 @@ impl<R: RecordReader> Replay<R> {
         match given.checked_add(index) {
             Some(page) if page < Access::PAGES_MAX => Ok(Page::Numbered(page)),
             _ => Err(self.reader.source().error_in_last(format!(
-                "page number {given} + {index} is not below 2^40 (the read option `page_ids = \"dense\"` numbers pages anew)"
+                "page number {given} + {index} is not below 2^40; help: set the read option `page_ids = \"dense\"` to renumber pages"
             ))),
         }
     }

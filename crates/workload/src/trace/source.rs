@@ -119,7 +119,7 @@ impl Source {
         }
         // The decompressor gives whole blocks only: what is missing may be much more than what the file is short of.
         let reason = format!(
-            "{error}: the compressed file is cut short or damaged; {} bytes came out of it",
+            "{error}: the compressed file is truncated or damaged; {} bytes were decompressed",
             self.offset
         );
         self.placed(TraceError::io_told(&self.file, self.format, self.place, error, reason))
@@ -185,7 +185,7 @@ impl Source {
     }
 
     fn truncated(&self, count: usize, wanted: usize) -> TraceError {
-        self.error(format!("the file is cut short: {count} bytes where {wanted} are due"))
+        self.error(format!("the file is truncated: found {count} bytes, expected {wanted}"))
     }
 
     /// Reads the next line into `line`, without its line end, or says `false` at the end. A last line without a line
@@ -210,10 +210,10 @@ impl Source {
                 line.pop();
             }
         } else if count == LINE_BYTES_MAX {
-            return Err(self.error("a line of more than 1 MiB: this is no text trace"));
+            return Err(self.error("a line of more than 1 MiB: this is not a text trace"));
         } else if !unterminated_ok {
             return Err(self.error(
-                "the last line has no line feed, so the file may be cut short (the read option `unterminated_ok` accepts it)",
+                "the last line has no line feed, so the file may be truncated (the read option `unterminated_ok` accepts it)",
             ));
         }
         Ok(true)

@@ -56,7 +56,7 @@ impl Vscsi {
             (true, _) => false,
             (false, true) => true,
             (false, false) => {
-                return Err(source.error("its first record is of neither version of a vscsi trace"));
+                return Err(source.error("its first record matches neither version of a vscsi trace"));
             }
         };
         let page_size = options.page_bytes().into();
@@ -109,7 +109,7 @@ impl RecordReader for Vscsi {
             .checked_mul(SECTOR)
             .and_then(|offset| pages_of_range(offset, bytes, self.page_size));
         let Some((first, pages)) = range else {
-            return Err(self.source.error(format!("sector {} is past the number range", request.sector)));
+            return Err(self.source.error(format!("sector {} exceeds the number range", request.sector)));
         };
         self.source.count_records(1);
         Ok(Some(Record { object: 0, target: Target::Place(first), pages, is_write, time, bytes, removes: 0 }))
@@ -128,6 +128,6 @@ impl RecordReader for Vscsi {
     }
 
     fn doubts(&self) -> Vec<String> {
-        vec!["requests of a disk are below the page cache: its hits are missing, so it says nothing of less memory than there was".to_string()]
+        vec!["disk requests are below the page cache: its hits are missing, so the trace does not show the effect of less memory than the recorded machine had".to_string()]
     }
 }

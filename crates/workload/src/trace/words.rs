@@ -45,7 +45,7 @@ impl Doubt {
         self.highest_page = self.highest_page.max(page);
         if self.has_upper && self.highest_page >= PAGES_PLAUSIBLE {
             return Err(format!(
-                "some words have object or write bits, and one has page {}, as page numbers of 2^28 and more do; {}",
+                "some words have object or write bits, and one has page {}, as page numbers of at least 2^28 do; {}",
                 self.highest_page,
                 Doubt::ADVICE
             ));
@@ -61,12 +61,13 @@ impl Doubt {
         }
         let missing = self.objects.trailing_ones();
         Err(format!(
-            "as words, they access object {highest} and never object {missing}, as page numbers of 2^28 and more do; {}",
+            "as words, they access object {highest} and never object {missing}, as page numbers of at least 2^28 do; {}",
             Doubt::ADVICE
         ))
     }
 
-    const ADVICE: &str = "name the format: `pages-u32` if they are page numbers, `words` if they are not";
+    const ADVICE: &str =
+        "select the format by name: `pages-u32` if they are page numbers, `words` if they are not";
 }
 
 impl RecordReader for Words {
@@ -101,7 +102,7 @@ impl RecordReader for Words {
     }
 
     fn doubts(&self) -> Vec<String> {
-        let told = "some numbers are 2^28 and more, and are read as words: bit 31 is a write, bits 30 to 28 are the object";
+        let told = "some numbers are 2^28 or larger, and are read as words: bit 31 is a write, bits 30 to 28 are the object";
         let has_upper = self.doubt.as_ref().is_some_and(|doubt| doubt.has_upper);
         if has_upper { vec![format!("{told}; {}", Doubt::ADVICE)] } else { Vec::new() }
     }

@@ -114,7 +114,7 @@ fn a_newer_version_is_refused_as_such() {
         let crc = crc32fast::hash(&bytes[..28]);
         bytes[28..32].copy_from_slice(&crc.to_le_bytes());
         let reason = read(&bytes).unwrap_err().reason().to_string();
-        let told = format!("version {version} of the format, and this program knows versions 1 to 3");
+        let told = format!("unsupported format version: found {version}, expected 1 to 3");
         assert!(reason.starts_with(&told), "{reason}");
     }
     // A flag that nobody knows may mean anything.

@@ -125,7 +125,7 @@ fn an_impossible_record_of_an_oracle_general_is_told() {
         check_pair(
             record(9, 1),
             record(9, next),
-            &["next access", &format!("record {next},"), "no later one"],
+            &["next access", &format!("record {next},"), "expected a later record"],
         );
     }
     for none in [-1, -2, 0, i64::MAX, 2, 3] {
@@ -187,8 +187,11 @@ fn a_cut_in_the_only_compressed_block_is_told_with_its_place() {
     let bytes: Vec<u8> = (0..100).flat_map(|id| oracle_record(1, id, 512)).collect();
     let compressed = zstd::encode_all(&bytes[..], 3).unwrap();
     let cut = &compressed[..compressed.len() - 5];
-    let parts =
-        ["(oracle-general): record 0 at byte 0 of the decompressed data", "cut short", "; 0 bytes came out"];
+    let parts = [
+        "(oracle-general): record 0 at byte 0 of the decompressed data",
+        "truncated",
+        "; 0 bytes were decompressed",
+    ];
     let error = check_error("t.oracleGeneral.zst", cut, &ReadOptions::default(), &parts);
     assert!(std::error::Error::source(&error).is_some());
     check_error("t.zst", cut, &as_format(Format::OracleGeneral), &parts);
@@ -230,7 +233,7 @@ fn a_record_cut_short_is_located() {
         &ReadOptions::default(),
         &[
             "t.oracleGeneral (oracle-general): record 1 at byte 24",
-            "10 bytes where 24",
+            "found 10 bytes, expected 24",
             "1 records were read",
         ],
     );
@@ -338,7 +341,7 @@ fn a_fault_in_a_fio_log_is_told_with_its_line() {
     check("/a read x 1", &["offset is not a number: `x`"]);
     check("/a raed 0 1", &["unknown action `raed`"]);
     check("/a", &["a file and an action"]);
-    check("/a read 18446744073709551615 2", &["past the end"]);
+    check("/a read 18446744073709551615 2", &["exceed the number range"]);
     check("/a read 0 18446744073709551615", &["4 GiB"]);
     check("/a read 4611686018427387904 1", &["2^40"]);
     check_error("t.log", b"fio version 4 iolog\n", &ReadOptions::default(), &["`fio version 4 iolog`"]);
@@ -359,7 +362,7 @@ fn times_of_a_fio_log_are_microseconds() {
     assert_eq!(span("v2.iolog", v2), Some((0.0, 2000.0, "us")));
     assert_eq!(span("untimed.iolog", "fio version 2 iolog\n/a add\n/a read 0 1\n"), None);
     let endless = format!("fio version 2 iolog\n/a wait {}\n/a wait 1\n", u64::MAX);
-    check_error("t.log", endless.as_bytes(), &ReadOptions::default(), &["line 3", "the waits add up"]);
+    check_error("t.log", endless.as_bytes(), &ReadOptions::default(), &["line 3", "the sum of the waits"]);
     check_error(
         "t.log",
         b"fio version 2 iolog\n/a wait\n",
@@ -442,7 +445,7 @@ fn columns_of_sectors_are_known_by_name_and_told_as_a_guess() {
     // Eight bytes are no size of a disk's request.
     let (_, doubts) = understood("odd.csv", "lba,size\n16,8\n", &ReadOptions::default());
     assert!(
-        doubts[1].contains("no multiple of 512, such as 8") && doubts[1].contains("csv.size_unit"),
+        doubts[1].contains("not a multiple of 512, such as 8") && doubts[1].contains("csv.size_unit"),
         "{doubts:?}"
     );
     check_error("t.csv", b"offset,lba\n0,0\n", &ReadOptions::default(), &["got 2: `offset`, `lba`"]);
@@ -487,19 +490,19 @@ fn what_is_between_columns_is_found_and_told() {
         let text = format!("delimiter = {bad}");
         let refused =
             toml::from_str::<CsvOptions>(&text.replace("'\\u00e9'", "'é'")).unwrap_err().to_string();
-        assert!(refused.contains("write one ASCII character") && refused.contains("`blank`"), "{refused}");
+        assert!(refused.contains("use one ASCII character") && refused.contains("`blank`"), "{refused}");
     }
 }
 
 #[test]
 fn what_only_the_first_line_of_data_shows_is_told() {
     let doubts = |text: &str| understood("data.csv", text, &ReadOptions::default()).1.join("\n");
-    assert!(doubts("page,op\n1,0\n").contains("0 is taken for a read and 1 for a write"));
-    assert!(doubts("page,op\n1,2a\n").contains("SCSI's codes"));
+    assert!(doubts("page,op\n1,0\n").contains("0 is interpreted as a read and 1 as a write"));
+    assert!(doubts("page,op\n1,2a\n").contains("SCSI codes"));
     assert_eq!(doubts("page,op\n1,r\n"), "");
     let dated = "time,page\n2024-02-03 10:00:00,7\n2024-02-03 10:00:01,8\n";
     check("t.csv", dated.as_bytes(), &ReadOptions::default(), &[(0, 7, false), (0, 8, false)]);
-    assert!(doubts(dated).contains("times in column `time` are no numbers and are not read"));
+    assert!(doubts(dated).contains("times in column `time` are not numbers and are ignored"));
     check_error("t.csv", dated.as_bytes(), &csv("time = 'time'"), &["time is not a number"]);
     check("t.csv", b"offset\n0x2000\n", &ReadOptions::default(), &[(0, 2, false)]);
 }
@@ -519,8 +522,8 @@ fn page_numbers_are_read_as_text_one_a_line() {
     check_error("t", b"1\n2 3\n", &default, &["line 2", "`2 3`", "csv.header=false"]);
     check_error("t", b"1\nff\n", &default, &["line 2", "begins with 0x"]);
     check_error("t", b"1\n-2\n", &default, &["line 2", "`-2`"]);
-    check_error("t", b"1\nx\n", &default, &["line 2", "`x` is no page number"]);
-    check_error("t", b"1\n99999999999999999999\n", &default, &["line 2", "no page number"]);
+    check_error("t", b"1\nx\n", &default, &["line 2", "`x` is not a page number"]);
+    check_error("t", b"1\n99999999999999999999\n", &default, &["line 2", "not a page number"]);
     check_error("t", b"1\n2000000000000\n", &default, &["line 2", "2^40"]);
     check_error("t", b"# nothing\n", &as_format(Format::PagesText), &["before its first record"]);
     // Of a name that stands for binary numbers nobody knows which of the two is meant.
@@ -716,7 +719,7 @@ fn published_collections_are_read_by_their_names() {
         let plain = read("t.csv", text.as_bytes(), &as_format(format)).unwrap();
         let headed = read("t.csv", format!("{header}\n{text}").as_bytes(), &as_format(format)).unwrap();
         assert_eq!(plain, headed, "{format}");
-        check_error("t.csv", b"1,2,3\n", &as_format(format), &["3 fields where"]);
+        check_error("t.csv", b"1,2,3\n", &as_format(format), &["found 3 fields, expected"]);
         check_error("t.csv", b"", &as_format(format), &["empty"]);
         let is_line_end = |cut: usize| cut > 0 && text.as_bytes()[cut - 1] == b'\n';
         check_cuts("t.csv", text.as_bytes(), &as_format(format), is_line_end);
@@ -740,7 +743,7 @@ fn a_csv_without_a_header_that_looks_like_a_published_one_is_told_its_name() {
         // The first line is never lost to whoever chooses columns and forgets that none is named.
         check_error("t.csv", text.as_bytes(), &csv("offset = '#3'"), &["looks like one of", name]);
     }
-    let numbers = ["numbers for names", "`csv.header = false`"];
+    let numbers = ["numbers instead of names", "`csv.header = false`"];
     check_error("t.csv", b"7,8\n7,9\n", &default, &numbers);
     check_error("t.csv", b"7,8\n7,9\n", &csv("offset = '#2'"), &numbers);
     check("t.csv", b"7,offset\n7,4096\n", &default, &[(0, 1, false)]);
@@ -761,8 +764,8 @@ fn a_csv_without_a_header_that_looks_like_a_published_one_is_told_its_name() {
 fn a_fault_in_a_csv_is_told_with_its_line() {
     let default = ReadOptions::default();
     check_error("t.csv", b"page,op\n1,r\n2,x\n", &default, &["line 3", "byte 12", "unknown operation `x`"]);
-    check_error("t.csv", b"page,op\n1\n", &default, &["line 2", "1 fields where 2"]);
-    check_error("t.csv", b"page\nabc\n", &default, &["not a whole number: `abc`"]);
+    check_error("t.csv", b"page,op\n1\n", &default, &["line 2", "found 1 fields, expected 2"]);
+    check_error("t.csv", b"page\nabc\n", &default, &["not an integer: `abc`"]);
     check_error("t.csv", b"page\n\"1\n2\"\n", &default, &["line 2", "quoted field"]);
     check_error("t.csv", b"x,y\na,b\n", &default, &["line 1", "exactly one column", "`csv.offset`", "x, y"]);
     check_error("t.csv", b"id,page\n1,2\n", &default, &["exactly one column", "got 2: `id`, `page`"]);
@@ -822,7 +825,7 @@ fn a_missing_file_is_named() {
 fn what_can_be_read_only_once_is_refused() {
     for path in ["/dev/null", "/dev/zero"] {
         let error = trace::open(Path::new(path), &ReadOptions::default()).err().unwrap();
-        assert!(error.to_string().contains("no regular file"), "{error}");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
     }
 }
 
@@ -956,7 +959,7 @@ fn a_pgt_cut_short_is_refused_when_it_is_opened() {
     for cut in 32..whole.len() {
         let cut = Scratch::new("cut.pgt", &whole[..cut]);
         let error = trace::open(&cut.0, &ReadOptions::default()).err().unwrap();
-        assert!(error.to_string().contains("cut short"), "{error}");
+        assert!(error.to_string().contains("truncated"), "{error}");
     }
 }
 
@@ -980,15 +983,15 @@ fn an_lcs_is_read_as_its_version_has_it() {
         }
         let one_each = ReadOptions { ignore_size: true, ..ReadOptions::default() };
         assert_eq!(read("t.lcs", &bytes, &one_each).unwrap().len(), 8);
-        check_error("t.lcs", &bytes[..bytes.len() - 1], &ReadOptions::default(), &["cut short"]);
+        check_error("t.lcs", &bytes[..bytes.len() - 1], &ReadOptions::default(), &["truncated"]);
         let record = (bytes.len() - 8192) / 8;
-        let parts = ["counts 8 records, and there are 7"];
+        let parts = ["counts 8 records, found 7"];
         check_error("t.lcs", &bytes[..bytes.len() - record], &ReadOptions::default(), &parts);
         let mut other = bytes.clone();
         other[8] = 9;
-        check_error("t.lcs", &other, &ReadOptions::default(), &["version 9"]);
+        check_error("t.lcs", &other, &ReadOptions::default(), &["found 9"]);
         other[8191] = 0;
-        check_error("t.lcs", &other, &as_format(Format::Lcs), &["it is no lcs"]);
+        check_error("t.lcs", &other, &as_format(Format::Lcs), &["not an lcs file"]);
     }
 }
 
@@ -1026,6 +1029,6 @@ fn both_versions_of_a_vscsi_trace_say_the_same() {
         let torn = [&bytes[..record], &bytes[record + 1..]].concat();
         check_error("t.vscsi", &torn, &ReadOptions::default(), &["another version", "lost or gained"]);
         let far = vscsi(version, (0x28, 4096, u64::MAX / 2));
-        check_error("t.vscsi", &far, &ReadOptions::default(), &["past the number range"]);
+        check_error("t.vscsi", &far, &ReadOptions::default(), &["exceeds the number range"]);
     }
 }

@@ -238,8 +238,7 @@ pub(super) fn find(header: &[String], count: usize, options: &CsvOptions) -> Res
             ),
         };
         return Err(format!(
-            "exactly one column must be the `id`, the `page` or the `offset`, got {got}; choose it by the read option `csv.id`, \
-             `csv.page` or `csv.offset` (columns named in the header: {names})"
+            "exactly one column must be the `id`, the `page` or the `offset`, got {got}; select it by the read option `csv.id`, `csv.page` or `csv.offset` (columns named in the header: {names})"
         ));
     }
     for (choice, names, holds) in [
@@ -349,7 +348,7 @@ impl Found<'_> {
             ColumnUse::Ignored => self.uses[at] = holds,
             other => {
                 let (first, second) = (other.name(), holds.name());
-                return Err(format!("column #{} is chosen as `{first}` and as `{second}`", at + 1));
+                return Err(format!("column #{} is selected as `{first}` and as `{second}`", at + 1));
             }
         }
         Ok(())
@@ -364,9 +363,9 @@ fn find_chosen(header: &[String], name: &str) -> Result<usize, String> {
     let by_place = wanted.strip_prefix('#').and_then(|place| place.parse::<usize>().ok());
     match by_place {
         Some(place) if (1..=FIELDS_MAX).contains(&place) => Ok(place - 1),
-        _ if header.is_empty() => {
-            Err(format!("there is no header line to find column `{name}` in: name it by its place, as `#1`"))
-        }
+        _ if header.is_empty() => Err(format!(
+            "there is no header line to find column `{name}` in: select it by position, such as `#1`"
+        )),
         _ => Err(format!("there is no column `{name}`; the header names {}", header.join(", "))),
     }
 }
@@ -378,7 +377,7 @@ fn the_only(header: &[String], column: usize) -> Result<usize, String> {
     match header.iter().enumerate().position(is_same) {
         None => Ok(column),
         Some(other) => Err(format!(
-            "two columns are called `{name}`: choose one by its place, as `#{}` or `#{}`",
+            "two columns are called `{name}`: select one by position, as `#{}` or `#{}`",
             column.min(other) + 1,
             column.max(other) + 1
         )),
@@ -392,19 +391,16 @@ pub(super) fn doubts(columns: &[Column], options: &CsvOptions) -> Vec<String> {
         let name = &column.name;
         match column.holds {
             ColumnUse::Ignored if options.object.is_none() && is_like_id(name) => doubts.push(format!(
-                "the column `{name}` is ignored, and its name is like one that tells volumes or files apart; if it does, add `{name}` to the read option `csv.object`"
+                "the column `{name}` is ignored, but its name suggests volumes or files; if it identifies them, add `{name}` to the read option `csv.object`"
             )),
             ColumnUse::Ignored if options.count.is_none() && LIKE_COUNT.contains(&plain(name).as_str()) => doubts.push(format!(
-                "the column `{name}` is ignored, and its name is like one that says how many requests a line stands for; if it does, set the \
-                 read option `csv.count` to it"
+                "the column `{name}` is ignored, but its name suggests the number of requests per line; if so, set the read option `csv.count` to it"
             )),
             ColumnUse::Offset { unit: SECTOR } if options.offset_unit.is_none() => doubts.push(format!(
-                "the column `{name}` is taken for a number of sectors of {SECTOR} bytes, by its name alone: the read option \
-                 `csv.offset_unit` has the bytes of one if that is wrong"
+                "the column `{name}` is read as a sector number, with {SECTOR} bytes per sector, because of its name; if that is wrong, set the read option `csv.offset_unit` to the bytes of one unit"
             )),
             ColumnUse::Size { unit: SECTOR } if options.size_unit.is_none() => doubts.push(format!(
-                "the column `{name}` is taken for a count of sectors of {SECTOR} bytes, by its name alone: the read option \
-                 `csv.size_unit` has the bytes of one if that is wrong"
+                "the column `{name}` is read as a number of sectors of {SECTOR} bytes, because of its name; if that is wrong, set the read option `csv.size_unit` to the bytes of one unit"
             )),
             _ => {}
         }
@@ -425,14 +421,14 @@ pub(super) fn doubts_of_data(
         match column.holds {
             ColumnUse::Time if options.time.is_none() && !is_number(given.as_bytes()) => {
                 column.holds = ColumnUse::Ignored;
-                doubts.push(format!("the times in column {name} are no numbers and are not read, as in `{given}`"));
+                doubts.push(format!("the times in column {name} are not numbers and are ignored, such as `{given}`"));
             }
             ColumnUse::Op if options.names_op(&given) => {}
             ColumnUse::Op if matches!(given.as_str(), "0" | "1") => doubts.push(format!(
-                "the operations in column {name} are numbers: 0 is taken for a read and 1 for a write"
+                "the operations in column {name} are numbers: 0 is interpreted as a read and 1 as a write"
             )),
             ColumnUse::Op if is_number(given.as_bytes()) || given.starts_with("2a") => doubts.push(format!(
-                "the operations in column {name} are taken for SCSI's codes in hexadecimal, such as 28 for a read and 2a for a write"
+                "the operations in column {name} are interpreted as SCSI codes in hexadecimal, such as 28 for a read and 2a for a write"
             )),
             _ => {}
         }
@@ -495,37 +491,33 @@ impl Units {
         let Units { lines, odd_offsets, odd_sizes, odd_offset, odd_size, size_max, .. } = *self;
         if offset_unit.is_multiple_of(SECTOR) && size_unit == 1 && odd_sizes > 0 {
             doubts.push(format!(
-                "offsets are in units of {offset_unit} bytes and sizes in bytes, though {odd_sizes} of {lines} sizes are no multiple of \
-                 {SECTOR}, such as {odd_size}: if sizes are in sectors, too, set the read option `csv.size_unit = {SECTOR}`"
+                "offsets are in units of {offset_unit} bytes and sizes in bytes, but {odd_sizes} of {lines} sizes are not a multiple of {SECTOR}, such as {odd_size}: if sizes are in sectors, too, set the read option `csv.size_unit = {SECTOR}`"
             ));
         }
         if size_unit.is_multiple_of(SECTOR) && offset_unit == 1 && odd_offsets > 0 {
             doubts.push(format!(
-                "sizes are in units of {size_unit} bytes and offsets in bytes, though {odd_offsets} of {lines} offsets are no multiple \
-                 of {SECTOR}, such as {odd_offset}: if offsets are in sectors, too, set the read option `csv.offset_unit = {SECTOR}`"
+                "sizes are in units of {size_unit} bytes and offsets in bytes, but {odd_offsets} of {lines} offsets are not a multiple of {SECTOR}, such as {odd_offset}: if offsets are in sectors, too, set the read option `csv.offset_unit = {SECTOR}`"
             ));
         }
         if offset_unit == 1 && size_unit == 1 && lines >= LINES_MIN {
             let follows = self.adjacent_in_sectors > self.adjacent;
             if odd_offsets > 0 && odd_sizes == 0 || follows {
                 let why = match follows {
-                    true => "requests lie one behind the other if offsets are sectors".to_string(),
+                    true => "requests are adjacent if offsets are sectors".to_string(),
                     false => format!(
-                        "{odd_offsets} of {lines} offsets are no multiple of {SECTOR}, such as {odd_offset}, and all sizes are"
+                        "{odd_offsets} of {lines} offsets are not a multiple of {SECTOR}, such as {odd_offset}, but all sizes are"
                     ),
                 };
                 doubts.push(format!(
-                    "offsets are taken for bytes, though {why}: if offsets are in sectors, set the read option `csv.offset_unit = {SECTOR}`"
+                    "offsets are interpreted as bytes, but {why}: if offsets are in sectors, set the read option `csv.offset_unit = {SECTOR}`"
                 ));
             } else if odd_sizes == lines && odd_offsets == 0 && size_max < SECTOR {
                 doubts.push(format!(
-                    "sizes are taken for bytes, though none is above {size_max} and all offsets are multiples of {SECTOR}: if sizes are in \
-                     sectors, set the read option `csv.size_unit = {SECTOR}`"
+                    "sizes are interpreted as bytes, but none is above {size_max} and all offsets are multiples of {SECTOR}: if sizes are in sectors, set the read option `csv.size_unit = {SECTOR}`"
                 ));
             } else if odd_sizes == lines && odd_offsets * 2 > lines && size_max < SECTOR {
                 doubts.push(format!(
-                    "offsets and sizes are taken for bytes, though no size is above {size_max}: if both are in sectors or in blocks, set the \
-                     read options `csv.offset_unit` and `csv.size_unit`, such as to {SECTOR}"
+                    "offsets and sizes are interpreted as bytes, but no size is above {size_max}: if both are in sectors or in blocks, set the read options `csv.offset_unit` and `csv.size_unit`, such as to {SECTOR}"
                 ));
             }
         }

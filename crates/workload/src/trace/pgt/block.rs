@@ -121,7 +121,7 @@ impl BlockDecoder {
     pub(super) fn read(&mut self, source: &mut Source) -> Result<(BlockHeader, &[u8]), TraceError> {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
         if !source.read_record(&mut bytes)? {
-            return Err(source.error("the file is cut short: there is no end block"));
+            return Err(source.error("the file is truncated: there is no end block"));
         }
         let header = BlockHeader::decode(&bytes).map_err(|reason| source.error(reason))?;
         self.stored.resize(header.stored_bytes as usize, 0);
@@ -131,7 +131,7 @@ impl BlockDecoder {
         }
         if header.kind == KIND_END {
             if header.raw_bytes != header.stored_bytes {
-                return Err(source.error("the end block is not of its own length"));
+                return Err(source.error("the end block has the wrong length"));
             }
             self.header = header;
             return Ok(self.last());
@@ -143,7 +143,7 @@ impl BlockDecoder {
             return Err(source.error(format!("a block can't be decompressed: {error}")));
         }
         if self.raw.len() != header.raw_bytes as usize {
-            return Err(source.error("a block does not decompress to its length"));
+            return Err(source.error("a decompressed block does not have the stated length"));
         }
         self.header = header;
         Ok(self.last())

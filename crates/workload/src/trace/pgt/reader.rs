@@ -54,19 +54,19 @@ impl PgtReader {
         let known_flags = if version >= 3 { FLAG_WRITES_UNKNOWN | FLAG_NO_NEIGHBOURS } else { 0 };
         let page_size = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
         let fault = if header[..8] != *MAGIC {
-            Some("not a `.pgt`, or one damaged in transfer: the magic does not match".to_string())
+            Some("not a `.pgt` file, or damaged in transfer: the magic does not match".to_string())
         } else if crc32fast::hash(m) != crc {
             Some("the checksum of the file header does not match: the file is corrupt here".to_string())
         } else if !VERSIONS.contains(&version) {
             let known = VERSIONS.end();
             Some(format!(
-                "version {version} of the format, and this program knows versions {} to {known}: a later one wrote it",
+                "unsupported format version: found {version}, expected {} to {known}; help: read it with the later program that wrote it",
                 VERSIONS.start()
             ))
         } else if flags & !known_flags != 0 || header[16..28].iter().any(|&byte| byte != 0) {
             Some("the file header uses fields that this reader does not know".to_string())
         } else if !is_page_size(page_size) {
-            Some(format!("pages of {page_size} bytes, which is no power of two from 512 to 2^30"))
+            Some(format!("found pages of {page_size} bytes, expected a power of two from 512 to 2^30"))
         } else {
             None
         };
@@ -94,8 +94,7 @@ impl PgtReader {
     pub(in crate::trace) fn with_page_size(self, wanted: Option<u32>) -> Result<PgtReader, TraceError> {
         match wanted {
             Some(wanted) if wanted != self.page_size => Err(self.source.error(format!(
-                "the read option `page_size` is {wanted}, but the trace was converted to pages of {} bytes; convert the \
-                 original anew for others",
+                "the read option `page_size` is {wanted}, but the trace was converted to pages of {} bytes; help: convert the original again with that size",
                 self.page_size
             ))),
             _ => Ok(self),
@@ -171,7 +170,7 @@ impl PgtReader {
         let is_as_announced =
             self.ahead.as_ref().is_none_or(|ahead| ahead.end == end && ahead.footprint == tables.footprint);
         if end.accesses != self.footprint.accesses || end.tables_offset != tables_offset || !is_as_announced {
-            return Err(self.source.error("the counts of the end block don't agree with the accesses"));
+            return Err(self.source.error("the counts of the end block don't match the accesses"));
         }
         if let Some(said) = &tables.footprint {
             // A file that is named but never accessed is an object without pages.
@@ -179,7 +178,7 @@ impl PgtReader {
                 .objects
                 .resize(said.objects.len().max(self.footprint.objects.len()), Default::default());
             if self.footprint != *said {
-                return Err(self.source.error("the object table does not say what the accesses touch"));
+                return Err(self.source.error("the object table does not match the accesses"));
             }
         }
         if self.ahead.is_none() {

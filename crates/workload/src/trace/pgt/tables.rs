@@ -69,7 +69,7 @@ pub(in crate::trace) fn read_end(source: &mut Source) -> Result<End, TraceError>
         _ => None,
     };
     end.ok_or_else(|| {
-        source.error("the file does not end with an end block: it is cut short, or damaged at its end")
+        source.error("the file does not end with an end block: it is truncated, or damaged at its end")
     })
 }
 
@@ -116,7 +116,7 @@ impl TablesBuilder {
                     self.add_id(&mut raw, &mut last).ok_or("the table of ids is not well-formed")?;
                 }
             }
-            KIND_END => return End::decode(raw).map(Some).ok_or("the end block is not of its length"),
+            KIND_END => return End::decode(raw).map(Some).ok_or("the end block has the wrong length"),
             block::KIND_ACCESSES => return Err("accesses after the tables"),
             _ => return Err("a block of an unknown kind or out of order"),
         }
@@ -154,7 +154,7 @@ impl TablesBuilder {
     /// Compares the tables with the counts, and checks that nothing follows.
     pub(super) fn finish(self, source: &mut Source, end: End) -> Result<Tables, TraceError> {
         if end.objects != self.objects.len() as u64 || end.ids != self.id_count {
-            return Err(source.error("the counts of the end block don't agree with the tables"));
+            return Err(source.error("the counts of the end block don't match the tables"));
         }
         if source.read_record(&mut [0])? {
             return Err(source.error("there are bytes after the end block"));

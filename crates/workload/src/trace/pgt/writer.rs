@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_table_that_is_not_true_is_found_at_the_end() {
         assert_eq!(fault(|_| ()), "");
-        let told = "the object table does not say what the accesses touch";
+        let told = "the object table does not match the accesses";
         assert_eq!(fault(|of| of.pages = 7), told);
         assert_eq!(fault(|of| of.distinct_pages = 3), told);
         assert_eq!(fault(|of| of.writes = 2), told);
