@@ -94,35 +94,35 @@ section! {
     /// One scenario. Every part but the tasks has a default that is worth simulating.
     pub struct Scenario {
         question: String, [default String::new()] in Accepts::Text => Same,
-            "The question the scenario answers; shown above the result.";
+            "The question that the scenario answers; printed above the result.";
         look_at: String, [unless String::new()] in Accepts::Text => Same,
-            "What to look at in the result; shown below it.";
+            "What to look at in the result; printed below it.";
         seed: u64, [default 1] in Accepts::Integer(0, SEED_MAX as i64) => Same,
-            "Seed of every random choice. Same scenario, same seed: same bytes. A fixed default, so that a run without a seed is repeatable too.";
+            "Seed of every random choice. The same scenario with the same seed gives the same bytes. The default is fixed, so that a run without a seed is repeatable, too.";
         until: Option<TimeSpan>, [absent "when the last task is done"] in Accepts::Time(1, TIME_MAX) => Same,
-            "Simulated time at which the run ends even if tasks still run. Needed when every task is in the background or a workload has no end.";
+            "Simulated time at which the run ends even if tasks still run. Needed if every task is in the background or a workload has no end.";
         machine: Machine, [default Machine::default()] table Machine,
             "CPUs, memory, costs.";
         kernel: Kernel, [default Kernel::default()] table Kernel,
-            "Which kernel's rules, and switches on top.";
+            "The kernel's rules: a profile or version, and single switches on top of it.";
         sysctl: Knobs, [default Knobs::default()] knobs sysctl_keys,
             "Sysctls under the kernel's names, such as `vm.swappiness`.";
         memcg: Vec<Memcg>, [unless Vec::new()] each Memcg,
-            "Memory cgroups; parents that are not listed exist without limits.";
+            "Memory cgroups. Parents that are not listed exist, without limits.";
         device: Vec<Device>, [unless Vec::new()] each Device,
-            "Block devices; none listed means one `nvme`.";
+            "Block devices. Without any, there is one `nvme`.";
         swap: Vec<Swap>, [unless Vec::new()] each Swap,
-            "Swap areas; none listed means no swap.";
+            "Swap areas. Without any, there is no swap.";
         file: Vec<File>, [unless Vec::new()] each File,
-            "Files that several objects share; an object of its own size needs no entry here.";
+            "Files that several objects share. An object of its own size needs no entry here.";
         task: Vec<Task>, [required] each Task,
             "What runs.";
         event: Vec<Event>, [unless Vec::new()] each Event,
-            "What is written or read while it runs.";
+            "What is written or read during the run.";
         variant: Vec<Variant>, [unless Vec::new()] each Variant,
-            "The sides of the question, for `compare`.";
+            "The variants that `compare` compares.";
         expect: Vec<Expect>, [unless Vec::new()] each Expect,
-            "What is known of the answer.";
+            "Expected relations between figures of the result.";
     }
 }
 

@@ -88,12 +88,12 @@ fn zero_and_impossible_sizes_are_refused() {
         2,
         &["below what one fault needs", "scenario.toml:5:14"],
     );
-    check_failure(&run_with("\"1MiB\"", "\"0%\"", &[]), 2, &["`0%` is no percentage above 0"]);
+    check_failure(&run_with("\"1MiB\"", "\"0%\"", &[]), 2, &["`0%` is not a percentage above 0"]);
     let output = run_with("[[memcg]]", "[machine]\ncpus = 0\nmemory = 0\n\n[[memcg]]", &[]);
     check_failure(
         &output,
         2,
-        &["`machine.cpus`: 0 is too small: the least is 1", "0B is too small", "2 problems"],
+        &["`machine.cpus`: 0 is too small: the minimum is 1", "0B is too small", "2 problems"],
     );
     let output = run_with("[[memcg]]", "[machine]\nmemory = \"99999TiB\"\n\n[[memcg]]", &[]);
     check_failure(&output, 2, &["too large", "scenario.toml:4:10"]);
@@ -411,7 +411,7 @@ fn times_beyond_what_can_be_simulated_are_refused() {
     for key in ["until", "task.reader.start", "event.0.at", "event.0.every"] {
         let set = format!("{key}=1000000h");
         let output = pageout(directory.path(), &["run", "scenario.toml", "--set", &set]);
-        check_failure(&output, 2, &["1000000h is too large: the most is 10000h", &set]);
+        check_failure(&output, 2, &["1000000h is too large: the maximum is 10000h", &set]);
     }
     let keys = check_success(&pageout(directory.path(), &["keys", "task[].think_time"]));
     assert!(keys.contains("duration up to 1h"), "{keys}");

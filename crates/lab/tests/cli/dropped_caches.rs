@@ -82,7 +82,7 @@ fn mapped_anonymous_tmpfs_and_dirty_pages_stay() {
 
 #[test]
 fn a_number_that_stands_for_nothing_is_refused_before_the_run() {
-    for (number, why) in [("0", "the least is 1"), ("4", "the most is 3"), ("\"all\"", "wrong type")] {
+    for (number, why) in [("0", "the minimum is 1"), ("4", "the maximum is 3"), ("\"all\"", "wrong type")] {
         let directory = with_scenario(&dropped(number, READ));
         let output = pageout(directory.path(), &["run", "scenario.toml"]);
         check_failure(&output, 2, &["scenario.toml:32:", why]);

@@ -299,7 +299,7 @@ fn policies_that_are_no_kernels_are_told_with_their_sources() {
 fn a_rules_versions_are_printed_after_its_default() {
     let directory = tempfile::tempdir().unwrap();
     let told = check_success(&pageout(directory.path(), &["keys", "kernel.reclaim.flusher_wake"]));
-    let versions = "    default: as the profile has it
+    let versions = "    default: that of the profile
     versions: scanned: two lists up to 2.6.35 (documented)
     versions: not known: two lists between 2.6.35 and 6.1.0
     versions: batch: classic LRU of 6.1 and later (read in 6.1.192, 6.12.117, 7.2.13, 7.3.4)

@@ -71,7 +71,7 @@ fn a_price_of_the_scenario_takes_the_place_of_that_of_the_table_and_only_there()
     assert!(shown.contains("costs xeon-vm but for 1 price; "), "{shown}");
     for (wrong, message) in [
         ("machine.price.list_mvoe=1ns", "did you mean `list_move`?"),
-        ("machine.price.list_move=11ms", "11ms is too large: the most is 10ms"),
+        ("machine.price.list_move=11ms", "11ms is too large: the maximum is 10ms"),
         ("machine.price.list_move=60", "the unit is missing"),
     ] {
         check_failure(&run_with("[[task]]", "[[task]]", &["--set", wrong]), 2, &[message]);

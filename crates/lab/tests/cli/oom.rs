@@ -258,7 +258,7 @@ fn a_machine_on_which_nothing_can_run_is_refused_by_the_key() {
         &["`vm.min_free_kbytes`: no task can run", "the machine has 64MiB", "scenario.toml:8:"],
     );
     let movable = "[[machine.node]]\nmemory = \"64MiB\"\nmovable = \"64MiB\"";
-    check_failure(&with(movable), 2, &["all of the machine's 64MiB are zone Movable", "scenario.toml:5:"]);
+    check_failure(&with(movable), 2, &["all 64MiB of the machine are zone Movable", "scenario.toml:5:"]);
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn readahead_that_can_not_be_is_refused_where_it_stands() {
         &["scenario.toml:4:", "a window of", "128 requests of 1280KiB", "at most 163840, in KiB"],
     );
     bad("= 128", "= -1", &["scenario.toml:4:"]);
-    bad("= 128", "= 128\nmax_sectors_kb = 1", &["max_sectors_kb", "is too small: the least is 4"]);
+    bad("= 128", "= 128\nmax_sectors_kb = 1", &["max_sectors_kb", "is too small: the minimum is 4"]);
     let mapped = "channel = \"mapped\"\nrequest_size = \"16KiB\"";
     bad(
         "channel = \"file\"",

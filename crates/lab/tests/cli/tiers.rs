@@ -51,7 +51,7 @@ fn what_moves_pages_between_tiers_is_refused_where_there_is_one() {
 #[test]
 fn memory_without_bandwidth_or_latency_is_refused() {
     let zero = TIERS.replace("preset = \"cxl-1.1\"", "read_bandwidth = \"0B/s\"");
-    refused(&zero, &[], &["read_bandwidth", "0B/s is too small: the least is 1B/s", "scenario.toml:10"]);
+    refused(&zero, &[], &["read_bandwidth", "0B/s is too small: the minimum is 1B/s", "scenario.toml:10"]);
     let zero = TIERS.replace("preset = \"cxl-1.1\"", "read_latency = \"0ns\"");
     refused(&zero, &[], &["read_latency", "too small", "scenario.toml:10"]);
     let misspelt = TIERS.replace("\"cxl-1.1\"", "\"cxl-1.2\"");
@@ -132,7 +132,7 @@ fn memory_tiering_promotes_a_hot_set_and_its_knobs_can_be_written_while_it_runs(
     refused(
         &format!("{TIERS}{}", event(&pghot("kmigrated_sleep_ms"), "7")),
         &[],
-        &["value = 7", "the least is 50"],
+        &["value = 7", "the minimum is 50"],
     );
     refused(&format!("{TIERS}{}", event(&pghot("target_nid"), "1")), &[], &["node 1 is of a lower tier"]);
     let unknown = format!("{TIERS}{}", event(&knob("scan_size_gb"), "1"));

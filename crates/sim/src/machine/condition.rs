@@ -55,9 +55,9 @@ impl Machine {
             path: path.to_string(),
             value: words.join(" "),
             expected: match words {
-                [] => "a word of one of its lines, as the file is not one number".to_string(),
+                [] => "a word of one of its lines, because the file is not a single number".to_string(),
                 [..] => {
-                    format!("words of a line with a number, of those that begin with {}", first_words(&text))
+                    format!("words of a line with a number, for lines that begin with {}", first_words(&text))
                 }
             },
         })

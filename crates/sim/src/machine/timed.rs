@@ -394,7 +394,7 @@ impl Machine {
                 let not_a_number = |_| FileError::Invalid {
                     path: path.to_string(),
                     value: format!("{} and {more} more", text.trim()),
-                    expected: "a file that shows one number".to_string(),
+                    expected: "a file with a single number".to_string(),
                 };
                 let number = text.trim().parse::<u64>().map_err(not_a_number)?;
                 Ok(number.saturating_add(more).to_string())

@@ -68,7 +68,7 @@ impl Compressed {
             && one != "compressed_min"
         {
             return Err(format!(
-                "both `{one}` and `{other}` say what pages compress to: keep one of the two"
+                "both `{one}` and `{other}` define the compressed sizes: keep one of the two"
             ));
         }
         let per_mille =
@@ -77,7 +77,7 @@ impl Compressed {
         let zero_filled = per_mille(self.zero_filled, usual.0);
         let same_filled = per_mille(self.same_filled, usual.1);
         if zero_filled + same_filled > 1000 {
-            return Err("`zero_filled` and `same_filled` are more than all pages together".to_string());
+            return Err("the sum of `zero_filled` and `same_filled` is above 1".to_string());
         }
         let deciles = self.deciles.or(self.contents.map(|contents| contents.deciles));
         let lengths =
@@ -100,7 +100,7 @@ impl Compressed {
         if least > most {
             let percent = |bytes: u16| (100 * u64::from(bytes) + PAGE_SIZE / 2) / PAGE_SIZE;
             return Err(format!(
-                "pages compress to {}% at best and {}% at worst: `compressed_min` is above `compressed_max`",
+                "compressed sizes range from {}% to {}%: `compressed_min` is above `compressed_max`",
                 percent(least),
                 percent(most)
             ));
@@ -123,19 +123,19 @@ impl std::str::FromStr for Deciles {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Deciles, String> {
-        let form = "write eleven numbers with blanks between them, the shortest length first; `pageout trace compressibility` prints them";
+        let form = "write eleven numbers separated by blanks, the shortest length first; `pageout trace compressibility` prints them";
         let numbers: Result<Vec<u16>, _> = text.split_whitespace().map(str::parse).collect();
-        let numbers = numbers.map_err(|_| format!("`{text}` is no list of lengths in bytes: {form}"))?;
+        let numbers = numbers.map_err(|_| format!("`{text}` is not a list of lengths in bytes: {form}"))?;
         let count = numbers.len();
         let deciles: [u16; 11] =
             numbers.try_into().map_err(|_| format!("`{text}` has {count} lengths: {form}"))?;
         let most = PAGE_SIZE as u16;
         if let Some(length) = deciles.into_iter().find(|length| !(1..=most).contains(length)) {
-            return Err(format!("a page does not compress to {length} bytes; it is from 1 to {most}"));
+            return Err(format!("found a compressed page of {length} bytes, expected 1 to {most}"));
         }
         match deciles.windows(2).find(|pair| pair[1] < pair[0]) {
             Some(pair) => {
-                Err(format!("the lengths fall from {} to {}; the shortest comes first", pair[0], pair[1]))
+                Err(format!("the lengths decrease from {} to {}, expected the shortest first", pair[0], pair[1]))
             }
             None => Ok(Deciles(deciles)),
         }

@@ -161,8 +161,7 @@ impl FromStr for Condition {
     fn from_str(text: &str) -> Result<Condition, ConditionError> {
         let wrong = |what: &str| {
             ConditionError(format!(
-                "`{text}` {what}: a condition is a kernel file, a word of its lines where it has several, `>`, `>=`, `<` or `<=`, and a \
-                 number, size or percentage, such as \"memory.current > 95%\" or \"/proc/meminfo MemFree < 64MiB\""
+                "`{text}` {what}: expected a kernel file, a word of its lines if it has several, `>`, `>=`, `<` or `<=`, and a number, size or percentage, such as \"memory.current > 95%\" or \"/proc/meminfo MemFree < 64MiB\""
             ))
         };
         let at = text.find(['<', '>']).ok_or_else(|| wrong("compares nothing"))?;
@@ -173,7 +172,7 @@ impl FromStr for Condition {
         let file = words.next().ok_or_else(|| wrong("names no file"))?;
         let words: Vec<String> = words.collect();
         if words.len() > 2 {
-            return Err(wrong("has more than two words behind its file"));
+            return Err(wrong("has more than two words after its file"));
         }
         let written = right[sign.len()..].trim();
         let finite = |number: &str| {
@@ -186,7 +185,7 @@ impl FromStr for Condition {
                 .or_else(|| written.parse::<Size>().ok().map(|size| size.0 as f64))
                 .map(Bound::Number),
         };
-        let bound = bound.ok_or_else(|| wrong("compares with no number"))?;
+        let bound = bound.ok_or_else(|| wrong("does not compare with a number"))?;
         Ok(Condition { file, words, order, bound, text: written.to_string() })
     }
 }

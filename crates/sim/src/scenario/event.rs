@@ -14,36 +14,36 @@ use super::{Condition, Scalar, TimeSpan};
 section! {
     /// One action, at a time or when a file shows enough: a `write` of `value`, a `read`, a `rmdir`, a `sync` or a `syncfs`.
     pub struct Event {
-        at: Option<TimeSpan>, [absent "0s with `when`; else it has to be given"] in TIME => Same,
-            "When, from the start of the run. With `when`: from when on its file is looked at.";
+        at: Option<TimeSpan>, [absent "0s with `when`; otherwise required"] in TIME => Same,
+            "Time of the event, from the start of the run. With `when`: the time from which its file is checked.";
         when: Option<Condition>, [absent "whatever files show"] in Accepts::Condition => Same,
-            "What a kernel file has to show for the event to happen: \"memory.current > 95%\". A file, a word of its line where it has several (two for a figure of memory.pressure: \"memory.pressure some avg10 > 20\"), an operator (>, >=, <, <=), and a number, size or percentage. A bare name is a file of the cgroup whose file the event itself names. A percentage is of memory.max of the cgroup (memory.swap.max for swap, all memory where there is no limit), or of MemTotal in /proc/meminfo. The file is looked at every 10 ms, or at each `every`. Without `every` the event happens once, with it at each look at which the condition holds. Reading memory.stat brings its statistics up to date, as for everyone who reads it.";
+            "Condition on a kernel file for the event to happen: \"memory.current > 95%\". It has a file, a word of its line if the file has several (two for a figure of memory.pressure: \"memory.pressure some avg10 > 20\"), an operator (>, >=, <, <=), and a number, size or percentage. A bare name is a file of the cgroup that the event's own file belongs to. A percentage is of the cgroup's memory.max (memory.swap.max for swap, all memory if there is no limit), or of MemTotal in /proc/meminfo. The file is checked every 10 ms, or at each `every`. Without `every` the event happens once; with it, at each check at which the condition holds. Reading memory.stat flushes its statistics, as for every reader.";
         every: Option<TimeSpan>, [absent "once"] in Accepts::Time(1_000, TIME_MAX) => Same,
-            "Again after every such period until the run ends.";
+            "Period after which the event repeats, until the run ends.";
         until: Option<TimeSpan>, [absent "the end of the run"] in TIME => Same,
-            "With `every`: the last time that it may come again.";
+            "With `every`: the last time at which it may repeat.";
         times: Option<u64>, [absent "no loop"] in Accepts::Integer(1, 1 << 32) => Same,
-            "With `every`: a loop of its shell. It comes so many times in all, and `every` is the rest between the end of one and the next. What else the shell is to do waits for the end of the loop.";
-        shell: Option<String>, [absent "one of its own"] in Accepts::Text => Same,
-            "The shell that does it. Events of the same one are done one after the other: while it is in the middle of a write that takes time, what else is due waits. Of what repeats one time waits, and further ones are left out.";
+            "With `every`: a loop of its shell. It repeats N times in total, and `every` is the pause between the end of one and the next. Other events of the shell wait for the end of the loop.";
+        shell: Option<String>, [absent "a shell of its own"] in Accepts::Text => Same,
+            "The shell that does it. Events of the same shell run one after the other: while it is in the middle of a write that takes time, other due events wait. Of a repeating event one repetition waits, and further ones are skipped.";
         write: Option<String>, [absent ""] in Accepts::KernelFile => Same,
-            "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms acts where machine.oom is \"kill\": kswapd rather has a process killed than evicts generations younger than that.";
+            "The kernel file to write, as on a running system: \"/sys/fs/cgroup/web/memory.high\". Either this or read. /sys/kernel/mm/lru_gen/min_ttl_ms needs machine.oom = \"kill\": kswapd then has a process killed before it evicts generations younger than that.";
         value: Option<Scalar>, [absent ""] in Accepts::Scalar => ByFile,
-            "What is written; sizes as elsewhere (\"64MiB\").";
+            "The value to write; sizes as elsewhere (\"64MiB\").";
         add: Option<u64>, [absent ""] in Accepts::Integer(1, 1 << 32) => ByFile,
-            "Of a write to a sysctl or to nr_hugepages, instead of `value`: the number that the file shows is written, and so much more, as by echo $(($(cat FILE) + 1)).";
+            "For a write to a sysctl or to nr_hugepages, instead of `value`: the number to add to the file's current value, as by echo $(($(cat FILE) + 1)).";
         timeout: Option<TimeSpan>, [absent "none"] in Accepts::Time(1_000, TIME_MAX) => Same,
-            "Of a write to memory.reclaim: how long it may take, as with timeout(1). Then a signal comes for its shell. What that does is kernel.reclaim.on_signal: the request ends, and its write fails with EINTR, or it goes on all the same.";
+            "For a write to memory.reclaim: its maximum duration, as with timeout(1). Its shell then gets a signal, and kernel.reclaim.on_signal decides what follows. Either the request ends and its write fails with EINTR, or it continues.";
         read: Option<String>, [absent ""] in Accepts::KernelFile => Same,
             "The kernel file to read: \"/proc/vmstat\".";
         rmdir: Option<String>, [absent ""] in Accepts::KernelFile => Same,
-            "The directory of a cgroup to remove: \"/sys/fs/cgroup/web\". All tasks in it have to have exited by then (their `lifetime`), and cgroups in it have to be removed before. Pages that it has left stay charged until they are reclaimed; cgroup.stat of its parent tells of them as nr_dying_descendants. Events that repeat on its files end.";
+            "The directory of a cgroup to remove: \"/sys/fs/cgroup/web\". All its tasks must have exited by then (their `lifetime`), and its child cgroups must be removed before. The pages that it leaves stay charged until they are reclaimed; cgroup.stat of its parent counts such groups as nr_dying_descendants. Repeating events on its files end.";
         sync: bool, [unless false] in Accepts::Bool => Same,
-            "All that is dirty is written, and the shell waits until the devices have it: sync(1). All flushers are woken. Then each file system in turn has its files written as wholes, one after the other, each of which its flusher waits for. What becomes dirty meanwhile is left. It tells of no errors.";
+            "Write all dirty data, and make the shell wait until the devices have it: sync(1). All flushers are woken. Then the files of each file system in turn are written completely, one after the other, and its flusher waits for each. Data that becomes dirty meanwhile is left. sync reports no errors.";
         syncfs: Option<String>, [absent ""] in Accepts::NameOf("device") => Same,
-            "The same of the file system on a device alone: sync -f. Its result says if a write there has failed of which nobody was told (EIO).";
+            "The same for the file system on one device: sync -f. Its result is EIO if a write there has failed and the error was not reported yet.";
         show: Vec<String>, [unless Vec::new()] in Accepts::Texts => Same,
-            "Which lines of a file that is read the summary shows, by their first word. [\"*\"] shows the whole file; lru_gen needs it, because its lines have no names. --json has all of it.";
+            "Lines of a file that the summary shows, by their first word. [\"*\"] shows the complete file; lru_gen needs this, because its lines have no names. --json always has all lines.";
     }
 }
 

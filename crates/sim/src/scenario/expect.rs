@@ -34,11 +34,11 @@ section! {
     /// The scenario with some keys set otherwise.
     pub struct Variant {
         name: String, [required] in Accepts::Text => Same,
-            "Name of the variant's column in `pageout compare`, and its name in expectations.";
-        set: Knobs, [default Knobs::default()] in Accepts::Table("keys and values, as --set takes them") => Same,
-            "What is different in this variant: { kernel.lru.aging = \"6.12\" }. Lists as in --set: \"memcg./web.memory.max\".";
+            "Name of the variant's column in `pageout compare`, also used in expectations.";
+        set: Knobs, [default Knobs::default()] in Accepts::Table("keys and values, as for --set") => Same,
+            "The settings of this variant: { kernel.lru.aging = \"6.12\" }. List entries as in --set: \"memcg./web.memory.max\".";
         fails: String, [unless String::new()] in Accepts::Text => Same,
-            "What the failure of this variant says, in part: \"out of memory in /job\". `pageout compare` then expects it to fail so with every seed; it has no figures to compare.";
+            "A part of this variant's failure message: \"out of memory in /job\". `pageout compare` then expects it to fail with this message for every seed. It has no figures to compare.";
     }
 }
 
@@ -46,11 +46,11 @@ section! {
     /// A relation that holds between figures of the variants.
     pub struct Expect {
         figure: String, [required] in Accepts::Text => Same,
-            "A figure of the result, under the name that `pageout compare FILE --all --json` gives it: \"task reader: misses\", \"memcg /web: pgscan\".";
+            "A figure of the result, by its name in `pageout compare FILE --all --json`: \"task reader: misses\", \"memcg /web: pgscan\".";
         holds: Relation, [required] in Accepts::Table("relation, such as \"old > 2 * new\" or \"new == 0\"") => Same,
-            "What is true of the figure: variants, numbers, and numbers times variants, compared by < <= == != >= or >. `pageout compare` without --vary checks it.";
+            "The relation that must hold: variants, numbers, and numbers times variants, compared by < <= == != >= or >. `pageout compare` without --vary checks it.";
         because: String, [unless String::new()] in Accepts::Text => Same,
-            "Why it should be; shown where it isn't.";
+            "Why the relation should hold; printed if it does not.";
     }
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for RelationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no relation; write it with spaces, such as \"old > 2 * new\" or \"new == 0\"",
+            "`{}` is not a relation; write it with spaces, such as \"old > 2 * new\" or \"new == 0\"",
             self.0
         )
     }

@@ -166,9 +166,9 @@ fn in_range<T: PartialOrd + Copy>(
     show: impl Fn(T) -> String,
 ) -> Result<(), String> {
     if value < min {
-        Err(format!("{} is too small: the least is {}", show(value), show(min)))
+        Err(format!("{} is too small: the minimum is {}", show(value), show(min)))
     } else if value > max {
-        Err(format!("{} is too large: the most is {}", show(value), show(max)))
+        Err(format!("{} is too large: the maximum is {}", show(value), show(max)))
     } else {
         Ok(())
     }
@@ -185,22 +185,22 @@ impl fmt::Display for Accepts {
             Accepts::Texts => f.write_str("list of texts"),
             Accepts::Numbers => f.write_str("list of numbers"),
             Accepts::Policy => write!(f, "{} | classic@VERSION | mglru@VERSION", self.words().join(" | ")),
-            Accepts::Version => f.write_str("version of the kernel in quotes: 2.6.35 to 7.3, as 6.12.117, or as 6.12 for the newest of a series"),
+            Accepts::Version => f.write_str("kernel version in quotes: 2.6.35 to 7.3, as 6.12.117, or as 6.12 for the newest of a series"),
             Accepts::Bool | Accepts::Choice(_) => f.write_str(&self.words().join(" | ")),
             Accepts::Integer(min, i64::MAX) => write!(f, "number from {min}"),
             Accepts::Integer(min, max) => write!(f, "number from {min} to {max}"),
             Accepts::Number(min, max) => write!(f, "number from {min} to {max}"),
             Accepts::Size(min, max) => write!(f, "size from {} to {}", Size(min), Size(max)),
             Accepts::Limit => f.write_str(
-                "size, percentage of the distinct pages that the cgroup's tasks can touch, or \"max\"",
+                "size, percentage of the distinct pages that the cgroup's tasks can access, or \"max\"",
             ),
             Accepts::Time(0, max) => write!(f, "duration up to {}", TimeSpan(max)),
             Accepts::Time(min, max) => write!(f, "duration from {} to {}", TimeSpan(min), TimeSpan(max)),
             Accepts::Bandwidth => f.write_str("bandwidth from 1B/s, such as \"3.5GB/s\""),
-            Accepts::Share => f.write_str("share between 0 and 1, such as 0.001 or \"0.1%\""),
-            Accepts::Deciles => f.write_str("eleven lengths from 1 to 4096, with blanks between them"),
+            Accepts::Share => f.write_str("share from 0 to 1, such as 0.001 or \"0.1%\""),
+            Accepts::Deciles => f.write_str("eleven lengths from 1 to 4096, separated by blanks"),
             Accepts::Table(what) | Accepts::Range(what) => f.write_str(what),
-            Accepts::Scalar => f.write_str("number or text, as the file takes it"),
+            Accepts::Scalar => f.write_str("number or text, in the format of the file"),
         }
     }
 }
@@ -238,7 +238,7 @@ impl std::str::FromStr for Limit {
             return match number.trim().parse::<f64>() {
                 Ok(percent) if percent > 10_000.0 => Err(format!("`{text}` is more than 10000%")),
                 Ok(percent) if percent > 0.0 => Ok(Limit::Percent(percent)),
-                _ => Err(format!("`{text}` is no percentage above 0")),
+                _ => Err(format!("`{text}` is not a percentage above 0")),
             };
         }
         text.parse().map(Limit::Size).map_err(|error| error.to_string())

@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for Scalar {
         reader.deserialize(deserializer)?;
         match found.0.pop() {
             Some((name, value)) if name.is_empty() => Ok(value),
-            _ => Err(de::Error::custom("a single value is expected here, not a table")),
+            _ => Err(de::Error::custom("found a table, expected a single value")),
         }
     }
 }

@@ -17,46 +17,46 @@ section! {
     /// The simulated hardware.
     pub struct Machine {
         cpus: u16, [default 4] in range_of("cpus") => Same,
-            "Processors. Tasks and kernel threads compete for them; each has its own folio batches and charge stock. Four, so that a few tasks and kswapd do not queue for one CPU.";
+            "Processors. Tasks and kernel threads compete for them. Each has its own folio batches and charge stock. Four, so that a few tasks and kswapd do not queue for one CPU.";
         hz: u32, [default 250] in range_of("hz") => Same,
-            "Timer ticks a second (CONFIG_HZ). The statistics flush and the throttles count in ticks. 250 is what Debian builds.";
+            "Timer ticks per second (CONFIG_HZ). The statistics flush and throttling count in ticks. Debian builds its kernels with 250.";
         memory: Option<Size>, [absent Held::text(&Machine::DEFAULT_MEMORY)] in NODE_MEMORY => Twice,
-            "Memory of a machine with one node. Small, because a limit on a cgroup usually is what a scenario is about.";
+            "Memory of a machine with one node. Small, because a scenario is usually about a limit of a cgroup.";
         node: Vec<Node>, [unless Vec::new()] each Node,
             "NUMA nodes, in order of their numbers.";
         remote_latency: Option<TimeSpan>, [absent "62ns"] in Accepts::Time(0, 1_000_000) => Same,
-            "How much longer an access takes whose processor is of another socket than the memory. Each node with processors is a socket; memory without any belongs to the nearest, or to all that are as near. 62 ns are what the preset remote-socket takes longer than DRAM. 0s: it is all the same who accesses. It goes with two [[machine.node]] that have cpus.";
+            "Additional latency of an access if the processor belongs to another socket than the memory. Each node with processors is a socket. Memory without processors belongs to the nearest socket, or to all sockets at equal distance. 62 ns is the difference between the presets remote-socket and DRAM. 0s: the processor's socket has no effect. For exactly two [[machine.node]] that have cpus.";
         remote_bandwidth: Option<Bandwidth>, [absent "96GB/s, that of the preset remote-socket"] in Accepts::Bandwidth => Same,
-            "Bytes a second that can go from one socket to another, each way.";
+            "Bytes per second that can go from one socket to another, in each direction.";
         hints: Hints, [unless Hints::default()] table Hints,
-            "Hardware that tells hot-page tracking of accesses, where that listens (vm.pghot_record_hwhints_enable) and there is slower memory.";
+            "Hardware that reports accesses to hot-page tracking, if tracking listens to it (vm.pghot_record_hwhints_enable) and there is slower memory.";
         zone_dma: bool, [unless false] in Accepts::Bool => Same,
-            "Whether the first 16 MiB are a zone of their own (CONFIG_ZONE_DMA), which nobody else is given as long as there is other memory.";
+            "Whether the first 16 MiB are a separate zone (CONFIG_ZONE_DMA), which other requests use only as a last resort.";
         init_memory: Size, [default Size(0)] in Accepts::Size(0, 1 << 30) => Twice,
-            "Memory of the first node that the kernel still holds while it computes the marks of zones, and gives back afterwards: its code and data for starting.";
+            "Memory of the first node that the kernel still uses while it computes the watermarks of zones, and frees afterwards: its initialisation code and data.";
         quantum: TimeSpan, [default TimeSpan(100_000)] in Accepts::Time(1_000, 1_000_000_000) => Same,
-            "How far a task runs ahead on its own clock through hits before others get their turn. Longer is faster to simulate and coarser in who comes first; 100us is about one device read.";
+            "Time by which a task runs ahead on its own clock through hits before other tasks get their turn. A longer time simulates faster but orders tasks more coarsely; 100us is about one device read.";
         timeslice: TimeSpan, [default TimeSpan(3_000_000)] in Accepts::Time(1_000, 1_000_000_000) => Same,
-            "How long a task keeps its CPU while others wait for it; longer than a switch of tasks takes (machine.price.context_switch). 3 ms is the kernel's base slice on 8 CPUs or more.";
+            "How long a task keeps its CPU while others wait for it. It must be longer than a switch of tasks (machine.price.context_switch). 3 ms is the kernel's base slice on 8 CPUs or more.";
         wakeup_granularity: TimeSpan, [default TimeSpan(1_000_000)] in Accepts::Time(0, 1_000_000_000) => Same,
-            "How much less than the running task one that wakes must have had of the CPU to preempt it. A sleeper is credited with a time slice at most, so from there on nobody preempts. 1 ms is what the kernel had before it multiplied by the number of CPUs.";
+            "How much less CPU time than the running task a waking task must have had to preempt it. A sleeping task is credited with at most one time slice, so from that value on no task preempts. 1 ms is the kernel's value before it is multiplied by the number of CPUs.";
         // Hardware has as many, whatever the memory.
         tlb_entries: u32, [default 0] in range_of("tlb_entries") => Same,
-            "Translations that a processor holds for an address space, a power of two. An access through one of them leaves no accessed bit, so pages used all the time may look idle: x86 Linux does not flush translations when it clears the bits. 0: every access shows, as with a small cache that is flushed often.";
+            "Translations that a processor holds for an address space, a power of two. An access through one of them sets no accessed bit, so pages in constant use may look idle: x86 Linux does not flush translations when it clears the bits. 0: every access sets the bit, as with a small cache that is flushed often.";
         oom: OomRule, [default OomRule::End] in Accepts::Choice(OomRule::WORDS) => Same,
-            "What happens when memory can't be had in any other way. end: the run ends and says what was short, because most scenarios are about memory that suffices. kill: a process is killed as Linux does it, the one that frees most, and the run goes on.";
+            "What happens when no memory can be allocated in any other way. end: the run ends and reports what was short, because most scenarios are about sufficient memory. kill: a process is killed as Linux does it, the one that frees most, and the run continues.";
         page_stands_for: u32, [unless 1] in Accepts::Integer(1, 65_536) => Half,
-            "Each page stands for so many, and so does each access: whatever CPUs, memory and devices do for a page takes so much longer, while everything else keeps its time. So a machine with a 64th of the memory does in a second what the whole machine does, if files and processes are as much smaller, and as many accesses fewer. Latencies of accesses are those of so many. `pageout advise-tier FILE --check-scale` makes a study at half of it as well, with twice of all that.";
+            "Scale factor: each page stands for N pages, and each access for N accesses. CPU, memory and device time per page are multiplied by N; all other times stay. A machine with a 64th of the memory then does in a second what the full machine does, if files and processes are scaled down alike and there are as many times fewer accesses. Latencies of accesses are those of N accesses. `pageout advise-tier FILE --check-scale` repeats a study at half the factor, with twice the pages and accesses.";
         hindsight: bool, [unless true] in Accepts::Bool => Same,
-            "Whether a run with slower memory finds out which part of accesses fast memory could have served at best, had all been known beforehand, and where in memory they were. It follows 16,384 pages at most, and looks at each access for that; false spares it.";
+            "Whether a run with slower memory computes which share of accesses fast memory could have served at best, had all been known beforehand, and where in memory they were. It follows 16,384 pages at most, and checks each access for that; false saves this time.";
         access_times: bool, [unless true] in Accepts::Bool => Same,
-            "Whether a run finds out how long accesses took, what they lost their time to, and which decisions went by statistics that were no longer true. It takes a few percent of the time of a run that misses much; false spares it.";
+            "Whether a run measures how long accesses took, what delayed them, and which decisions used statistics that were out of date. It costs a few percent of the time of a run with many misses; false saves this time.";
         costs: String, [default "xeon-vm".to_string()] in Accepts::Choice(Costs::PROFILES) => Same,
-            "The table of CPU costs. xeon-vm is measured; the others are scaled from it. [machine.price] has other prices for single rows: there M is measured, S comes from the postings that scenarios reproduce, T is typical of the hardware, D derived from another row, and E estimated. The figures there are those of xeon-vm.";
+            "The table of CPU costs. xeon-vm is measured, and the others are scaled from it. [machine.price] overrides single rows. In its descriptions M is measured, S comes from the postings that scenarios reproduce, T is typical of the hardware, D is derived from another row, and E is estimated. Their figures are those of xeon-vm.";
         migration: Migration, [unless Migration::OneThread] in Accepts::Choice(Migration::WORDS) => Same,
-            "Who copies pages that migrate, from one node to another or to make room for huge pages. one-thread: the task or kernel thread itself, as Linux does it. 16-threads: a batch is split among 16, whose CPU time is not counted; dma: 16 channels of a copy engine. Both were proposed in 2025 with measured rates, T: of huge pages 3.5 and 5.2 times as much a second as by one thread, of single pages 1.2 and 0.7 times.";
+            "What copies pages that migrate, from one node to another or to make space for huge pages. one-thread: the task or kernel thread itself, as Linux does it. 16-threads: a batch is split among 16 threads, whose CPU time is not counted. dma: 16 channels of a copy engine. Both were proposed in 2025 with measured rates, T: compared with one thread, 3.5 and 5.2 times as many huge pages per second, and 1.2 and 0.7 times as many single pages.";
         price: Knobs, [unless Knobs::default()] knobs price_keys,
-            "Prices of this machine, which take the place of those in its table of costs.";
+            "Prices of this machine, which override those in its table of costs.";
     }
 }
 
@@ -70,7 +70,7 @@ fn price_keys() -> Vec<Key> {
         accepts: PRICE,
         // Prices of pages are multiplied by what a page stands for.
         scale: Scale::Same,
-        default: "as the costs have it".to_string(),
+        default: "as in the table of costs".to_string(),
         meaning: (*documentation).to_string(),
         versions: Vec::new(),
     };
@@ -81,28 +81,28 @@ section! {
     /// Hardware that tells of accesses.
     pub struct Hints {
         preset: String, [default "ibs".to_string()] in Accepts::Choice(HintSpec::NAMES) => Same,
-            "The class of hardware that gives every figure not overridden here. ibs and pebs: processors sample their own loads and stores, and not the kernel's, so never pages that read(2) or write(2) copies. cxl-hmu: slower memory counts accesses to itself, whoever makes them. ibs is what the postings of pghot have.";
+            "The class of hardware; it sets every figure not overridden here. ibs and pebs: processors sample their own loads and stores, but not the kernel's, so never pages that read(2) or write(2) copies. cxl-hmu: slower memory counts accesses to itself from any processor. The postings of pghot use ibs.";
         period: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 134_217_727) => Same,
-            "Loads and stores of a processor from one sample to the next. Hardware counts operations, of which a sampled one is seldom an access that reaches memory; of accesses it sees as large a share. A sixteenth of it varies. For processors that sample.";
+            "Loads and stores of a processor from one sample to the next. Hardware counts operations, and a sampled operation seldom is an access that reaches memory; it sees the same share of accesses. A sixteenth of the period varies. For processors that sample.";
         loads_only: Option<bool>, [absent "the preset's"] in Accepts::Bool => Same,
             "Stores are neither counted nor sampled. For processors that sample.";
         min_latency: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(0, 1_000_000) => Same,
-            "Samples of accesses that took less are dropped: with more than ordinary memory takes, only slower memory is seen. For processors that sample.";
+            "Samples of accesses that took less time are dropped. With a value above the latency of ordinary memory, only slower memory is seen. For processors that sample.";
         overhead: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(0, 1_000_000) => Same,
-            "What a sample takes of the processor that it is taken on. For processors that sample.";
+            "CPU time of one sample, on the processor that takes it. For processors that sample.";
         // Pages that share a counter share it whatever each of them stands for; counters and the ring are as many as the hardware has.
         unit: Option<Size>, [absent "the preset's"] in Accepts::Size(4096, 2 << 20) => Same,
-            "Memory that shares a counter, a power of two. For memory that counts.";
+            "Size of memory that shares a counter, a power of two. For memory that counts.";
         counters: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 1 << 24) => Same,
-            "Counters of a node's memory. Where two units need the same one, each access of one takes back one of the other. For memory that counts.";
+            "Counters of a node's memory. If two units need the same counter, each access to one unit takes back an access of the other. For memory that counts.";
         threshold: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 1 << 24) => Same,
             "Accesses that make a unit hot. For memory that counts.";
         epoch: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(0, 3_600_000_000_000) => Same,
-            "How long is counted before what is hot is reported and all begins anew. 0s: a unit is reported as soon as it is hot. For memory that counts.";
+            "How long accesses are counted before the hot units are reported and counting starts anew. 0s: a unit is reported as soon as it is hot. For memory that counts.";
         ring: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 1 << 24) => Same,
-            "What is kept until somebody comes for it, of each processor or of each node; what comes while it is full is lost, and counted (hwhint_buffer_full).";
+            "Entries that are buffered until they are read, per processor or per node. Entries that arrive while the buffer is full are lost, and counted (hwhint_buffer_full).";
         drain: Option<TimeSpan>, [absent "the preset's"] in Accepts::Time(1_000, 60_000_000_000) => Same,
-            "How long after the first of them somebody comes.";
+            "Time from the first entry until the buffer is read.";
     }
 }
 
@@ -212,31 +212,31 @@ section! {
         memory: Size, [required] in NODE_MEMORY => Twice,
             "Memory of this NUMA node; nodes are numbered in the order of the file. Instead of machine.memory.";
         movable: Size, [default Size(0)] in Accepts::Size(0, (8 << 40) - (64 << 20)) => Twice,
-            "So much of it, at its end, is zone Movable: for pages of processes and files only, as memory added while the machine runs often is.";
+            "This much of the node's memory, at its end, is zone Movable: only for pages of processes and files, as is often true of memory added at run time.";
         reserved: Size, [default Size(0)] in Accepts::Size(0, 8 << 40) => Twice,
-            "Memory of the node beyond that, which is never free: structures of pages, the kernel itself. It moves the limits of zones.";
+            "Further memory of the node that is never free: structures of pages, the kernel itself. It moves the limits of zones.";
         unmovable_blocks: u64, [default 0] in Accepts::Integer(0, Node::BLOCKS_MAX as i64) => Twice,
-            "So many of the node's blocks of 2 MiB, evenly spread, have a page of the kernel's from the start that never moves, as on a machine that has been up for a while. The rest of such a block is free; it is never free as a whole, for a huge page. For nodes of 64GiB at most: each of their pages has a record from the start then.";
+            "The number of the node's blocks of 2 MiB, evenly spread, that have an unmovable page of the kernel from the start, as on a machine that has been up for a while. The rest of such a block is free, but never available for a huge page. For nodes of at most 64GiB: each of their pages then has a record from the start.";
         distance: u32, [default Node::DISTANCE] in Accepts::Integer(11, 254) => Same,
-            "How far it is from other nodes, in the firmware's unit in which a node's own memory is 10 away; between two nodes the larger counts. A node without a free page takes those of the nearest.";
+            "Distance to other nodes, in the firmware's unit, in which a node's own memory is 10 away. Between two nodes the larger value counts. A node without a free page uses the pages of the nearest node.";
         distances: Vec<u8>, [unless Vec::new()] in Accepts::Numbers => Same,
-            "How far each node's memory is from here, one number a node in their order, as the row of this node in the firmware's table (numactl --hardware): 10 to itself, 11 to 254 to others. Instead of distance, for tables in which a pair of nodes is as far apart as no larger one of two numbers, such as 32 between sockets, and 50 and 60 to memory behind one of them. A row counts from here; to here, the other node's own does.";
+            "Distance of each node's memory from this node, one number per node in their order, like the row of this node in the firmware's table (numactl --hardware): 10 to itself, 11 to 254 to others. Instead of distance. For tables in which the distance of two nodes is not the larger of two numbers, such as 32 between sockets, and 50 and 60 to memory behind one of them. The row gives distances from this node; the rows of other nodes give distances to it.";
         cpus: Option<u16>, [absent "none"] in Accepts::Integer(0, CPU_MAX as i64 + 1) => Same,
-            "Processors of this node, numbered in the order of nodes. Those of machine.cpus that no node names are the first node's. What a task allocates comes from the node of its processor first. A node without processors is memory only.";
+            "Processors of this node, numbered in the order of nodes. Processors of machine.cpus that no node lists belong to the first node. Allocations of a task use the node of its processor first. A node without processors is memory only.";
         preset: String, [default MemorySpec::DRAM_NAME.to_string()] in Accepts::Choice(MemorySpec::PRESETS) => Same,
-            "The class of memory that gives every figure not overridden here. Latency and bandwidth decide the tier of a node without processors, in relation to the first node with some; a node with processors is ordinary memory.";
+            "The class of memory; it sets every figure not overridden here. Latency and bandwidth decide the tier of a node without processors, relative to the first node with processors. A node with processors is ordinary memory.";
         read_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
-            "How long a load takes with nothing else under way.";
+            "Latency of a load with no other load in flight.";
         write_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
-            "How long a store takes that has to reach memory.";
+            "Latency of a store that has to reach memory.";
         read_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth => Same,
-            "Bytes a second that loads share.";
+            "Bytes per second, shared by loads.";
         write_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth => Same,
-            "Bytes a second that stores share.";
+            "Bytes per second, shared by stores.";
         interleave_weight: u16, [unless 1] in Accepts::Integer(1, 255) => Same,
             "Pages that weighted interleaving takes from this node in a row (/sys/kernel/mm/mempolicy/weighted_interleave).";
         adistance: Option<u32>, [absent "from latency and bandwidth"] in Accepts::Integer(1, i32::MAX as i64) => Same,
-            "Abstract distance, as the kernel computes it from latency and bandwidth: the tier is a 128th of it, less is faster. DRAM is 576; a driver that knows nothing of its memory says 2880.";
+            "Abstract distance, as the kernel computes it from latency and bandwidth. The tier is a 128th of it; less is faster. DRAM is 576. A driver that does not know its memory reports 2880.";
     }
 }
 
@@ -395,11 +395,11 @@ section! {
     /// switch by its dotted name.
     pub struct Kernel {
         profile: String, [default Kernel::DEFAULT_PROFILE.to_string()] in Accepts::Policy => Same,
-            "Lists and version, as mglru@6.8, or a bundle of rules that no version has. This project is compared with the counters of 6.12, a long-term kernel.";
+            "LRU and version, such as mglru@6.8, or a bundle of rules that no version has. This project is compared with the counters of 6.12, a long-term kernel.";
         version: Option<String>, [absent "the profile's"] in Accepts::Version => Same,
-            "Version of the kernel: every rule has the value that it had then. Stable versions have three numbers where a rule came to them, as 6.1.69; a series alone is its newest. `pageout keys kernel --at 6.8` says what held, and how it is known.";
+            "Version of the kernel: every rule has its value of that version. Stable versions with three numbers exist if they changed a rule, such as 6.1.69; a series alone is its newest version. `pageout keys kernel --at 6.8` prints the values of a version and their sources.";
         lists: Option<String>, [absent "the profile's"] in Accepts::Choice(&["classic", "mglru"]) => Same,
-            "Lists of that version: active and inactive ones, or generations, which came with 6.1.";
+            "LRU of that version: classic (active and inactive lists) or MGLRU, which came with 6.1.";
         switches: Knobs, [rest] knobs kernel_keys,
             "Single switches and batch sizes that differ from the bundle.";
     }

@@ -15,10 +15,10 @@ section! {
     /// One memory cgroup. The keys beside `path` and `policy` are the names of its files, as in `/sys/fs/cgroup`.
     pub struct Memcg {
         path: String, [required] in Accepts::Text => Same,
-            "Where the cgroup is, from the root: \"/job/web\". Parents that are not listed exist without limits.";
+            "Path of the cgroup, from the root: \"/job/web\". Parents that are not listed exist, without limits.";
         policy: Option<String>, [absent "the kernel's profile"] in Accepts::Policy => Same,
-            "The reclaim policy of this cgroup alone, as the profile has it: the kernel's single switches do not apply.";
+            "The reclaim policy of this cgroup alone, exactly as the profile defines it: the kernel's single switches do not apply.";
         files: Knobs, [rest] knobs memcg_keys,
-            "What is written to its files.";
+            "Values to write to its files.";
     }
 }

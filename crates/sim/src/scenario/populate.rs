@@ -21,7 +21,7 @@ pub(super) fn populate(
         let access = Access::new(object, page, is_anonymous);
         match finish(engine, task, access) {
             Served::Hit(_) | Served::Minor(_) | Served::Major(_) => {}
-            served => return Err(format!("page {page} can't be had: {served:?}")),
+            served => return Err(format!("page {page} can't be allocated: {served:?}")),
         }
     }
     engine.set_mempolicy(mm, before).map_err(|error| error.to_string())

@@ -171,7 +171,7 @@ impl std::str::FromStr for Share {
             .map_err(|_| Fault::NoNumber)
             .and_then(|share| Share::checked(share / scale))
             .map_err(|fault| {
-                fault.describe(text, "a share", "a number between 0 and 1 or a percentage, such as \"0.1%\"")
+                fault.describe(text, "a share", "a number from 0 to 1 or a percentage, such as \"0.1%\"")
             })
     }
 }
@@ -204,7 +204,7 @@ impl Fault {
             Fault::NoNumber => "it does not start with a number".to_string(),
             Fault::NoUnit => "the unit is missing".to_string(),
             Fault::UnknownUnit(unit) => format!("unknown unit `{unit}`"),
-            Fault::NotWhole => "it is no whole number of its smallest unit".to_string(),
+            Fault::NotWhole => "it is not a multiple of its smallest unit".to_string(),
             Fault::OutOfRange => "it is out of range".to_string(),
         };
         QuantityError(format!("`{text}` is not {noun}: {reason}; write {form}"))
@@ -310,7 +310,7 @@ quantity_serde!(Size, "a size such as \"256MiB\"");
 quantity_serde!(TimeSpan, "a duration such as \"100us\"");
 quantity_serde!(Bandwidth, "a bandwidth such as \"3.5GB/s\"");
 quantity_serde!(Deciles, "eleven lengths such as \"97 410 655 860 1052 1290 1544 1797 2190 2702 4096\"");
-quantity_serde!(Share, "a share between 0 and 1, or a percentage such as \"0.1%\"");
+quantity_serde!(Share, "a share from 0 to 1, or a percentage such as \"0.1%\"");
 
 #[cfg(test)]
 mod tests {

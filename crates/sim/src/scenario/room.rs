@@ -29,18 +29,18 @@ fn shortage(config: Config) -> Result<Option<String>, Problem> {
         zones.iter().filter(|zone| zone.zone <= ZoneType::Normal).map(|zone| zone.managed).sum();
     if for_kernel == 0 {
         let message = format!(
-            "all of the machine's {} are zone Movable, and the kernel's own memory (stacks, page tables) can't be there",
+            "all {} of the machine are zone Movable, but the kernel's own memory (stacks, page tables) must be elsewhere",
             bytes(managed)
         );
         return Err(
-            Problem::new("machine.node[0].movable", message).help("leave a part of a node out of `movable`")
+            Problem::new("machine.node[0].movable", message).help("exclude a part of a node from `movable`")
         );
     }
     let least = usable(&zones, ZoneType::Normal).min(usable(&zones, ZoneType::Movable));
     let marks: u64 = zones.iter().map(|zone| zone.high).sum();
     Ok((least < TASK_PAGES).then(|| {
         format!(
-            "no task can run: the zones' watermarks keep {} free, and the machine has {}",
+            "no task can run: the zones' watermarks keep {} free, but the machine has {}",
             bytes(marks),
             bytes(managed)
         )
@@ -76,5 +76,5 @@ impl Scenario {
 }
 
 fn too_little(key: String, message: String) -> Problem {
-    Problem::new(key, message).help("lower the marks, or give the machine more memory")
+    Problem::new(key, message).help("lower the watermarks, or give the machine more memory")
 }

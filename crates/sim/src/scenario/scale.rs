@@ -45,9 +45,9 @@ impl Scenario {
         let mut scenario = Scenario { variant: Vec::new(), expect: Vec::new(), ..self.clone() };
         if scenario.machine.page_stands_for == 1 {
             let message =
-                "machine.page_stands_for is 1: each page stands for itself, and there is no half of that";
+                "machine.page_stands_for is 1: each page stands for itself, so the factor can't be halved";
             let problem = Problem::new("machine.page_stands_for", message)
-                .help("with accesses that stand for many (task.stands_for), half of that with twice the ops is a check");
+                .help("if accesses stand for many (task.stands_for), check with half of that and twice the ops");
             return Err(vec![problem]);
         }
         if scenario.machine.node.is_empty() {
@@ -87,7 +87,7 @@ impl Halving {
         match value.half() {
             Some(half) => *value = half,
             None => {
-                let message = "it is odd, and half of the scale needs half of it";
+                let message = "it is odd, so half of the scale can't be computed";
                 self.problems.push(Problem::new(key, message).help("give an even number"));
             }
         }
@@ -95,7 +95,7 @@ impl Halving {
 
     pub(super) fn never<T>(&mut self, key: &str, value: &Option<T>) {
         if value.is_some() {
-            let message = "what was recorded has as many accesses and pages as it has, and twice as many can't be made of it";
+            let message = "a recording has a fixed number of accesses and pages, which can't be doubled";
             self.problems.push(Problem::new(key, message).help(
                 "describe the accesses by a `workload`, or replay the trace with machine.page_stands_for = 1",
             ));
@@ -185,9 +185,9 @@ impl Halving {
             && let Bound::Number(_) = condition.bound()
         {
             let message =
-                format!("`{condition}`: nobody says whether this number is an amount that is doubled");
+                format!("`{condition}`: it is unknown whether this number is an amount that must be doubled");
             let problem = Problem::new(format!("{prefix}.when"), message);
-            self.problems.push(problem.help("give a percentage, or take the event out for the check"));
+            self.problems.push(problem.help("give a percentage, or remove the event for the check"));
         }
         let Some(path) = event.write.as_deref() else { return };
         let key = |keys: &[String]| keys.iter().find_map(|key| Key::find(key));
@@ -217,17 +217,17 @@ impl Halving {
 
     fn counts_memory(&mut self, prefix: &str, path: &str) {
         let message =
-            format!("what is written to {path} counts memory in its own way, and is not doubled by itself");
+            format!("the value written to {path} has its own unit of memory, and is not doubled automatically");
         self.problems.push(
             Problem::new(format!("{prefix}.value"), message).help(
-                "take the event out for the check, or write the scenario at half of the scale yourself",
+                "remove the event for the check, or write the scenario at half of the scale yourself",
             ),
         );
     }
 
     fn too_large(&mut self, key: &str) {
-        let message = "twice as much, as half of the scale needs it, is too large a number";
-        self.problems.push(Problem::new(key, message).help("begin with a larger machine.page_stands_for"));
+        let message = "it is too large to be doubled for half of the scale";
+        self.problems.push(Problem::new(key, message).help("start with a larger machine.page_stands_for"));
     }
 }
 

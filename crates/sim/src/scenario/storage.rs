@@ -12,11 +12,11 @@ section! {
     /// A block device: a preset by class, and what differs from it.
     pub struct Device {
         name: String, [required] in Accepts::Text => Same,
-            "The name files and swap areas refer to. Without any [[device]] there is one called \"nvme\".";
+            "Name by which files and swap areas refer to the device. Without any [[device]] there is one called \"nvme\".";
         preset: String, [default DEFAULT_DEVICE.to_string()] in Accepts::Choice(DeviceSpec::PRESETS) => Same,
-            "The class of device that gives every figure not overridden here. nvme, because most machines have one.";
+            "The class of device; it sets every figure not overridden here. nvme, because most machines have one.";
         read_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
-            "Median latency of a random read with nothing else queued.";
+            "Median latency of a random read with no other request queued.";
         read_p99: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
             "99th percentile of the same; the tail is lognormal. Equal to the median: no tail.";
         write_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
@@ -24,42 +24,42 @@ section! {
         write_p99: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
             "99th percentile of the same.";
         sequential_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
-            "Latency of a request that begins where the one before ended, on a device that seeks.";
+            "Latency of a request that begins where the previous one ended, on a device that seeks.";
         read_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth => Same,
-            "Bytes a second that reads share.";
+            "Bytes per second, shared by reads.";
         write_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth => Same,
-            "Bytes a second that writes share.";
+            "Bytes per second, shared by writes.";
         queue_depth: Option<u32>, [absent "the preset's"] in Accepts::Integer(1, 65_536) => Same,
-            "Requests served at the same time; more wait.";
+            "Requests served at the same time; further ones wait.";
         nr_requests: Option<u32>, [absent "128 (pmem: no limit)"] in Accepts::Integer(1, 65_536) => Same,
-            "Requests served and waiting at the same time, under a scheduler of each direction. Whoever submits one more sleeps until there is room, reclaim that swaps out included. The block layer's nr_requests.";
+            "Requests served and waiting at the same time; under a scheduler, of each direction. A task that submits one more sleeps until a slot is free, including reclaim that swaps out. The block layer's nr_requests.";
         scheduler: Option<DiskScheduler>, [absent "mq-deadline where there is one queue (hdd, sata-ssd, virtio)"] in Accepts::Choice(DiskScheduler::WORDS) => Same,
-            "Who puts requests that wait for a slot in order. mq-deadline: reads before writes, each in order of their places, and neighbours become one. cfq: each task that reads has a share of the disk's time, and all writes together have one (the default from 2006 to 2018). none: they are served as they come. The block layer's queue/scheduler.";
+            "The scheduler: in which order waiting requests get a slot. mq-deadline: reads before writes, each sorted by position, and adjacent requests are merged. cfq: each reading task has a share of the disk's time, and all writes together have one (the default from 2006 to 2018). none: in order of arrival. The block layer's queue/scheduler.";
         // A window, and a request, of the machine as it is: one stands for as many as a page for pages.
-        read_ahead_kb: Option<u32>, [absent "twice optimal_io_kb, 128 at least"] in Accepts::Integer(0, KB_MAX) => Same,
-            "How far ahead a file is read at most while it is read in order, in KiB, of which whole pages count. The block layer's read_ahead_kb. 0: nothing is read before it is asked for.";
+        read_ahead_kb: Option<u32>, [absent "twice optimal_io_kb, at least 128"] in Accepts::Integer(0, KB_MAX) => Same,
+            "How far a file is read ahead at most while it is read in order, in KiB, rounded down to pages. The block layer's read_ahead_kb. 0: no readahead.";
         optimal_io_kb: u32, [unless 0] in Accepts::Integer(0, KB_MAX) => Same,
-            "The size of requests that the device says is best, in KiB, as the stripe of a RAID; 0: it says nothing. /sys/block/DEVICE/queue/optimal_io_size, which is in bytes. The default of read_ahead_kb is twice that, and no less than 128.";
+            "Request size that the device reports as best, in KiB, such as the stripe of a RAID; 0: it reports none. /sys/block/DEVICE/queue/optimal_io_size, which is in bytes. The default of read_ahead_kb is twice this value, at least 128.";
         rotational: bool, [unless false] in Accepts::Bool => Same,
-            "/sys/block/DEVICE/queue/rotational is 1, which virtual disks say as well, on a kernel that goes by it: 6.18.44 does. Without an optimal_io_kb the default of read_ahead_kb is then twice max_sectors_kb. Which kernels do not is not known: for one that has 128 there, leave it out. It changes nothing else; a disk's seeks come with preset = \"hdd\".";
+            "Set it if /sys/block/DEVICE/queue/rotational is 1, which also holds for virtual disks, and the kernel uses it for readahead, as 6.18.44 does. Without optimal_io_kb, the default of read_ahead_kb is then twice max_sectors_kb. It is not known which kernels do this: leave it out for a kernel that shows 128. It changes nothing else; a disk's seeks come with preset = \"hdd\".";
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX) => Same,
-            "The largest request, in KiB, of which whole pages count; what is larger becomes several. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";
+            "Size of the largest request, in KiB, rounded down to pages; larger requests are split. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";
         large_folios: bool, [unless false] in Accepts::Bool => Same,
-            "Files are on a file system that has large folios, as XFS, and ext4 since Linux 6.16. What is read ahead ends where a large folio does, and the next window begins as soon as any page of the marked folio is used. A use of one page of a folio is a use of all. Each page of it is still reclaimed by itself.";
+            "Files are on a file system with large folios, such as XFS, or ext4 since Linux 6.16. Readahead then ends at the end of a large folio, and the next window begins as soon as any page of the marked folio is used. A use of one page of a folio is a use of all. Each page is still reclaimed on its own.";
         min_ratio: u32, [unless 0] in Accepts::Integer(0, 100) => Same,
-            "Of the pages that may be dirty, so many percent may be this device's however little it has written lately beside others. /sys/class/bdi/8:0/min_ratio and its default.";
+            "Minimum share of the dirty limit for this device, in percent, however little it has written lately compared with others. /sys/class/bdi/8:0/min_ratio and its default.";
         max_ratio: u32, [unless 100] in Accepts::Integer(0, 100) => Same,
-            "So many percent of them are its own at most. /sys/class/bdi/8:0/max_ratio and its default.";
+            "Maximum share of the dirty limit for this device, in percent. /sys/class/bdi/8:0/max_ratio and its default.";
         strict_limit: bool, [unless false] in Accepts::Bool => Same,
-            "Who dirties its pages is held up by the device's own share, even while the machine has few dirty pages: for a slow device whose max_ratio shall hold at all times. /sys/class/bdi/8:0/strict_limit; FUSE has it on.";
+            "Tasks that dirty its pages are throttled by the device's own share, even while the machine has few dirty pages. For a slow device whose max_ratio must hold at all times. /sys/class/bdi/8:0/strict_limit; FUSE sets it.";
         iops: Option<u64>, [absent "the preset's"] in Accepts::Integer(1, 1_000_000_000) => Same,
-            "Requests a second that the device can't exceed however deep its queue.";
+            "Maximum requests per second of the device, at any queue depth.";
         fail_reads: Option<Share>, [absent "0"] in Accepts::Share => Same,
-            "Share of reads that end in an I/O error, drawn from the seed.";
+            "Share of reads that end in an I/O error, chosen by the seed.";
         fail_writes: Option<Share>, [absent "0"] in Accepts::Share => Same,
-            "Share of writes that end in an I/O error, drawn from the seed.";
+            "Share of writes that end in an I/O error, chosen by the seed.";
         remote_completions: Option<Share>, [absent "0"] in Accepts::Share => Same,
-            "Share of requests whose end is handled on a CPU other than the one that submitted them, drawn from the seed. What waits in that CPU's batches is out of its reach.";
+            "Share of requests that complete on another CPU than the one that submitted them, chosen by the seed. Folios in the submitting CPU's batches are then out of reach.";
     }
 }
 
@@ -199,27 +199,27 @@ section! {
     /// A swap area.
     pub struct Swap {
         size: Size, [required] in Accepts::Size(4096, SIZE_MAX) => Twice,
-            "How much the area holds, uncompressed.";
+            "Size of the area, uncompressed.";
         kind: SwapKind, [default SwapKind::Disk] in Accepts::Choice(SwapKind::WORDS) => Same,
-            "disk waits for a device. zram compresses into memory and is done when the call returns.";
+            "disk waits for a device. zram compresses into memory synchronously.";
         device: Option<String>, [absent "the only device"] in Accepts::NameOf("device") => Same,
-            "The device of kind \"disk\".";
-        priority: Option<u32>, [absent "below the areas before"] in Accepts::Integer(0, 32_767) => Same,
-            "Areas of a higher priority are filled first; equal ones in turn, some pages each. Areas without one are filled last, in the order of the file.";
-        contents: Option<String>, [absent "as `compressed_min` and `compressed_max` say"] in Accepts::Choice(CONTENTS_NAMES) => Same,
-            "zram: what its pages hold, of what was measured: shares of zeroes and of one word, and lengths, with the compressor behind the @.";
-        compressed_deciles: Option<Deciles>, [absent "as `compressed_min` and `compressed_max` say"] in Accepts::Deciles => Same,
-            "zram: what its pages compress to, in bytes: the shortest, the nine below which a tenth, two tenths, ... of the pages stay, and the longest. `pageout trace compressibility` measures them of a file or process.";
+            "The device of an area of kind \"disk\".";
+        priority: Option<u32>, [absent "below the previous areas"] in Accepts::Integer(0, 32_767) => Same,
+            "Areas of a higher priority are filled first; equal ones take turns of a few pages each. Areas without a priority are filled last, in the order of the file.";
+        contents: Option<String>, [absent "by `compressed_min` and `compressed_max`"] in Accepts::Choice(CONTENTS_NAMES) => Same,
+            "zram: measured contents of its pages: shares of zeroes and of one word, and lengths, with the compressor after the @.";
+        compressed_deciles: Option<Deciles>, [absent "by `compressed_min` and `compressed_max`"] in Accepts::Deciles => Same,
+            "zram: compressed sizes of its pages, in bytes: the shortest, the nine deciles, and the longest. `pageout trace compressibility` measures them for a file or process.";
         compressed_min: Option<Share>, [absent "a third"] in Accepts::Share => Same,
-            "zram: what a page compresses to at best, as a share of its size. Each page comes to a length of its own, drawn from what it is, the same in every run. A third to a half is what lzo-rle makes of usual memory.";
+            "zram: best compressed size of a page, as a share of its size. Each page has its own size in this range, derived from its identity and the same in every run. lzo-rle compresses usual memory to a third to a half.";
         compressed_max: Option<Share>, [absent "a half"] in Accepts::Share => Same,
-            "zram: what a page compresses to at worst. Pages above 0.886 are kept as they are.";
+            "zram: worst compressed size of a page. Pages above 0.886 are kept uncompressed.";
         same_filled: Option<Share>, [absent "0"] in Accepts::Share => Same,
-            "zram: share of pages that are one word repeated, which take no memory.";
+            "zram: share of pages that are one repeated word, which take no memory.";
         zero_filled: Option<Share>, [absent "0"] in Accepts::Share => Same,
             "Share of pages that are all zeroes: swapped out they are a bit of their slot, on any kind of area (kernel.swap.zero_map).";
         memory_limit: Option<Size>, [absent "no limit"] in Accepts::Size(4096, SIZE_MAX) => Twice,
-            "zram: memory that the area takes at most (mem_limit). Beyond it, as when the machine has none left, a page can't be swapped out and stays.";
+            "zram: maximum memory of the area (mem_limit). Beyond it, or if the machine has no free memory, a page can't be swapped out and stays.";
     }
 }
 
@@ -237,13 +237,13 @@ section! {
     /// A file that objects refer to by name.
     pub struct File {
         name: String, [required] in Accepts::Text => Same,
-            "The name objects refer to.";
+            "Name by which objects refer to the file.";
         size: Size, [required] in Accepts::Size(1, SIZE_MAX) => Twice,
-            "Its size; the last page counts whole.";
+            "Its size, rounded up to pages.";
         kind: FileKind, [default FileKind::Regular] in Accepts::Choice(FileKind::WORDS) => Same,
-            "regular lives on a device, tmpfs in memory and swap.";
+            "regular: on a device. tmpfs: in memory and swap.";
         device: Option<String>, [absent "the only device"] in Accepts::NameOf("device") => Same,
-            "The device a regular file lives on.";
+            "The device of a regular file.";
     }
 }
 

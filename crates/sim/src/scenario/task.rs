@@ -27,59 +27,59 @@ section! {
     /// One task, `copies` of it, or the threads of each copy.
     pub struct Task {
         name: String, [required] in Accepts::Text => Same,
-            "Its name in the result.";
+            "Name of the task in the result.";
         memcg: String, [default "/".to_string()] in Accepts::NameOf("memcg") => Same,
             "The cgroup it runs in.";
         cpu: Option<u16>, [absent "dealt out in turn"] in Accepts::Integer(0, CPU_MAX as i64) => Same,
             "The CPU it is bound to, or starts on if it migrates.";
         migrates: bool, [unless false] in Accepts::Bool => Same,
-            "It may run on any CPU: where it was if that is idle, else on an idle one, else where fewest wait. Off, because what stays on its CPU is easier to follow.";
+            "It may run on any CPU: its last one if idle, otherwise an idle one, otherwise the one with the fewest waiting tasks. Off, because a task that stays on its CPU is easier to follow.";
         nice: i8, [unless 0] in Accepts::Integer(-20, 19) => Same,
-            "Its claim to a CPU that others want, too: each step below 0 is worth a quarter more of it.";
+            "Its claim to a CPU that other tasks need, too: each step below 0 gives it a quarter more of the time.";
         rt_priority: u8, [unless 0] in Accepts::Integer(0, 99) => Same,
-            "Its real-time priority (SCHED_FIFO, as `chrt -f`): it runs before all tasks that have none or a lower one, until it sleeps. It may use half of the reserve of free memory, and dirty a quarter more than others before it is held up. 0: it shares its CPU, by nice.";
+            "Its real-time priority (SCHED_FIFO, as `chrt -f`): it runs before all tasks without or with a lower one, until it sleeps. It may use half of the reserve of free memory, and dirty a quarter more than others before it is throttled. 0: it shares its CPU, by nice.";
         start: TimeSpan, [default TimeSpan(0)] in TIME => Same,
-            "When it starts; with `after`, how long after the end of that task.";
-        after: Option<String>, [absent "nothing to wait for"] in Accepts::NameOf("task") => Same,
-            "The task whose end it waits for; all copies and threads of it have to end.";
+            "Start of the task; with `after`, the delay after the end of that task.";
+        after: Option<String>, [absent "no other task"] in Accepts::NameOf("task") => Same,
+            "The task that it waits for; all copies and threads of that task must have ended.";
         think_time: TimeSpan, [default TimeSpan(0)] in Accepts::Time(0, 3_600_000_000_000) => Half,
             "Time it computes between two accesses. 0 makes memory the bottleneck.";
         stands_for: u32, [default 1] in Accepts::Integer(1, 1_000_000) => Same,
-            "Accesses that each of its own stands for, in a run that would be too long otherwise: it takes so many times as long, loads memory so many times as much, and is so many times as likely to be sampled. The others go to other pages of the same kind, so what happens to a page, such as a fault, happens once. Sound where a page is still used more often than anybody looks; half as many is a check.";
+            "Accesses that each of its accesses stands for, in a run that would otherwise be too long. Each then takes N times as long, loads memory N times as much, and is N times as likely to be sampled. The additional accesses go to other pages of the same kind, so events of the page itself, such as a fault, happen once. The result is sound if a page is still used more often than anything checks it. Compare it with half of N.";
         copies: u32, [default 1] in Accepts::Integer(1, 10_000) => Same,
-            "How many such tasks run: each a process with mappings and random numbers of its own; files are shared.";
+            "Number of such tasks that run. Each is a process with its own mappings and random numbers; files are shared.";
         threads: u32, [default 1] in Accepts::Integer(1, 10_000) => Same,
-            "Threads of each process. They share its address space, so what one has brought in is there for all; each makes the accesses below, with random numbers of its own. Results tell of all threads together.";
+            "Threads of each process. They share its address space, so a page that one thread brings in is present for all. Each thread makes the accesses below, with its own random numbers. Results cover all threads together.";
         first_thread: FirstThread, [unless FirstThread::Works] in Accepts::Choice(FirstThread::WORDS) => Same,
-            "What the thread does that a process begins with. works: it is one of `threads`. waits: it starts them, and then waits for them, as in programs with a pool of workers. NUMA balancing scans for the first thread as often as the size of the process asks, for others once in scan_delay_ms of CPU time until faults say otherwise.";
+            "Role of the first thread of a process. works: it is one of `threads`. waits: it starts them, and then waits for them, as in programs with a pool of workers. NUMA balancing scans for the first thread as often as the size of the process requires. For others it scans once in scan_delay_ms of CPU time until faults change that.";
         depth: u32, [default 1] in Accepts::Integer(1, 4096) => Same,
-            "Reads of each thread that may wait for a device at once, as with io_uring: so many workers take the accesses of one stream in turn, all on the thread's CPU. For open files only, because a fault stops its thread. What a worker's wait costs is a context switch, and a batch of submissions saves nothing.";
+            "Reads of each thread that may wait for a device at the same time, as with io_uring: N workers process the accesses of one stream in turn, all on the thread's CPU. For open files only, because a fault stops its thread. A wait costs a context switch; batched submission is not modelled.";
         oom_score_adj: i16, [unless 0] in Accepts::Integer(-1000, 1000) => Same,
-            "How much rather than others it is killed when memory runs out, in thousandths of the machine's memory and swap, or of its cgroup's: with 500, as if it had half of that besides what it has. -1000: never. With machine.oom = \"kill\".";
+            "Preference of the OOM killer for it, in thousandths of the memory and swap of the machine or of its cgroup. With 500, it counts as if it held half of that in addition to its own memory. -1000: never killed. With machine.oom = \"kill\".";
         io_flusher: bool, [unless false] in Accepts::Bool => Same,
-            "I/O may wait for it, so reclaim for its memory starts none and enters no file system, as with prctl(PR_SET_IO_FLUSHER): who serves a block device or a file system.";
+            "I/O may wait for this task, so reclaim for its memory starts none and enters no file system, as with prctl(PR_SET_IO_FLUSHER). For tasks that serve a block device or a file system.";
         preferred_node: Option<u16>, [absent "that of its CPU"] in Accepts::Integer(0, 63) => Same,
-            "The NUMA node from which pages come first that it brings in, of files, too, as with `numactl --preferred`; where that has none left, from others.";
+            "The NUMA node that its pages come from first, including file pages, as with `numactl --preferred`. If it has none left, other nodes.";
         membind: Option<String>, [absent "all nodes"] in Accepts::Text => Same,
-            "The only NUMA nodes that its pages come from, as \"0-1,3\" (numactl --membind). Of preferred_node, membind, interleave and weighted_interleave a task has one at most. With any of them NUMA balancing leaves its memory alone, and page cache that it reads is not promoted.";
+            "The only NUMA nodes that its pages come from, as \"0-1,3\" (numactl --membind). A task has at most one of preferred_node, membind, interleave and weighted_interleave. With any of them NUMA balancing leaves its memory alone, and page cache that it reads is not promoted.";
         interleave: Option<String>, [absent "none"] in Accepts::Text => Same,
-            "NUMA nodes that its pages come from in turn, as long as they have some (numactl --interleave).";
+            "NUMA nodes that its pages come from in turn, as long as they have free pages (numactl --interleave).";
         weighted_interleave: Option<String>, [absent "none"] in Accepts::Text => Same,
-            "The same, as many pages from each node in a row as its machine.node.interleave_weight (numactl --weighted-interleave).";
+            "The same, with machine.node.interleave_weight pages from each node in a row (numactl --weighted-interleave).";
         cpunodebind: Option<String>, [absent "all nodes"] in Accepts::Text => Same,
-            "NUMA nodes on whose CPUs it runs, dealt out in turn among those (numactl --cpunodebind). Not with cpu or migrates.";
+            "NUMA nodes on whose CPUs it runs; copies and threads are dealt out to these CPUs in turn (numactl --cpunodebind). Not with cpu or migrates.";
         lifetime: Lifetime, [default Lifetime::Run] in Accepts::Choice(Lifetime::WORDS) => Same,
-            "How long its memory lives. run: to the end of the run, as if the task slept after its last access. task: it exits, and its anonymous memory is freed. loop: each of its loops is a process of its own, which starts with an empty address space and exits, as compilers under make do.";
+            "How long its memory lives. run: to the end of the run, as if the task slept after its last access. task: it exits, and its anonymous memory is freed. loop: each of its loops is a new process, which starts with an empty address space and exits, as compilers under make do.";
         loops: u32, [default 1] in Accepts::Integer(1, 4_000_000_000) => Same,
-            "How often it runs through its accesses; random ones differ from loop to loop. A large number makes a background task that never ends.";
+            "Number of passes through its accesses; random ones differ from pass to pass. A large number makes a background task that never ends.";
         background: bool, [unless false] in Accepts::Bool => Same,
-            "The run does not wait for this task: it ends when all others have.";
+            "The run does not wait for this task: it ends when all other tasks have ended.";
         timed: f64, [unless 0.0] in Accepts::Number(0.0, 1e9) => Same,
-            "Each access starts at the time that its trace has for it, counted from the first, so many times as fast: an open loop. What can't start then waits for its turn, and the wait counts as part of it. 0: each starts when the one before has ended, a closed loop, because most traces have no times. For a task whose accesses are all from one trace that has times.";
+            "Factor by which the trace's times are accelerated: an open loop. Each access starts at its time in the trace, counted from the first, divided by this factor. An access that can't start then waits for its turn, and the wait counts as part of it. 0: each starts when the previous one has ended, a closed loop, because most traces have no times. For a task whose accesses are all from one trace with times.";
         session: Session, [unless Session::default()] table Session,
-            "A user who looks at one copy at a time.";
-        recorded: Option<PathBuf>, [absent "its objects are told here"] in Accepts::HostPath => Never,
-            "Its objects, and their files, are those of a recording: the path of `accesses.pgt` or `before.pgt` in a folder of `pageout record`, whose recording.toml says what each file is and how it is used. A relative path starts at the scenario file. Not with objects of its own.";
+            "A user who uses one copy at a time.";
+        recorded: Option<PathBuf>, [absent "given by its `object` entries"] in Accepts::HostPath => Never,
+            "Use the objects and files of a recording: the path of `accesses.pgt` or `before.pgt` in a folder of `pageout record`. Its recording.toml describes each file and its use. A relative path starts at the scenario file. Not with objects of its own.";
         object: Vec<Object>, [default Vec::new()] each Object,
             "What it accesses.";
     }
@@ -117,17 +117,17 @@ section! {
     /// When each copy of a task is in the foreground: tabs of a browser, apps of a phone.
     pub struct Session {
         visits: u32, [default 0] in Accepts::Integer(0, 1_000_000) => Same,
-            "Visits in all, each to one copy: the first ones open one copy each, in turn. 0: there is no user, and all copies run at once.";
+            "Total number of visits, each to one copy. The first visits open one copy each, in turn. 0: there is no user, and all copies run at the same time.";
         dwell: TimeSpan, [default TimeSpan(10_000_000_000)] in Accepts::Time(1_000_000, 86_400_000_000_000) => Same,
-            "Mean time of a visit, drawn evenly from half to one and a half times this. Seconds, because people read what they go to.";
+            "Mean time of a visit, evenly distributed from half to one and a half times this. Seconds, because people read what they open.";
         recency: f64, [default 1.0] in Accepts::Number(0.0, 100.0) => Same,
-            "How much the next copy is one used lately: the k-th last with probability proportional to k^-recency; 0 is any. No law of it is published; at 1 each doubling of k is as likely as the one before.";
+            "How strongly the next copy is a recently used one: the k-th last has a probability proportional to k^-recency; 0 is any copy. No measured law of it is published; at 1 each doubling of k is equally likely.";
         first_ops: u64, [default 10_000] in Accepts::Integer(1, 1 << 40) => Twice,
-            "Accesses of a copy's first visit, in which it starts.";
+            "Accesses of a copy's first visit, during which it starts.";
         visit_ops: u64, [default 1_000] in Accepts::Integer(1, 1 << 40) => Twice,
             "Accesses of each later visit.";
         busy: TimeSpan, [default TimeSpan(1_000_000_000)] in Accepts::Time(0, 86_400_000_000_000) => Same,
-            "Time over which the accesses of a visit are spread, from its start; then the copy idles. What takes longer goes on when the user has left.";
+            "Time over which the accesses of a visit are spread, from its start; then the copy idles. Accesses that take longer continue after the user has left.";
     }
 }
 
@@ -145,66 +145,66 @@ section! {
         file: Option<String>, [absent "a file of its own"] in Accepts::NameOf("file") => Same,
             "The [[file]] behind a file, mapped or tmpfs object, when several objects share it.";
         size: Option<Size>, [absent "the trace's"] in Accepts::Size(1, SIZE_MAX) => Twice,
-            "Size of an anonymous mapping or of a file of its own.";
+            "Size of an anonymous mapping or of an own file.";
         device: Option<String>, [absent "the only device"] in Accepts::NameOf("device") => Same,
-            "The device of a file of its own, for file and mapped objects.";
+            "The device of an own file, for file and mapped objects.";
         // A call of the machine as it is: one stands for as many calls as a page for pages.
         request_size: Option<Size>, [absent "one page"] in Accepts::Size(4096, (2 << 30) - 4096) => Same,
-            "Size of each read(2) and write(2), of which whole pages count: fio's bs. The workload then draws requests, which lie one behind the other, and its `pages` and `ops` count them; each of their pages is an access. Readahead goes by the size, and the pages of a large request are cheaper, as they share a call. For workloads on file and tmpfs objects.";
+            "Size of each read(2) and write(2), rounded down to pages: fio's bs. The workload then generates requests of adjacent pages, and its `pages` and `ops` count requests; each page of a request is an access. Readahead uses the size, and the pages of a large request cost less, because they share a call. For workloads on file and tmpfs objects.";
         advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS) => Same,
-            "What the task tells the kernel before its first access: of a mapping by madvise, of a file by posix_fadvise. sequential: an open file's readahead window is twice as large, and a mapped file is read ahead as if it were read in order. random: nothing is read but what is asked for. willneed: as much of the file's beginning is read as the largest window or request holds, however much more there is. noreuse: nothing that is accessed through a mapping of this open file counts as recent use, nor does it in a mapping that is sequential or random.";
+            "Hint to the kernel before the first access: madvise for a mapping, posix_fadvise for a file. sequential: an open file's readahead window is twice as large, and a mapped file is read ahead as if it were read in order. random: only the requested pages are read. willneed: the beginning of the file is read, up to the size of the largest window or request. noreuse: accesses through a mapping of this open file do not count as recent use. The same is true for a mapping that is sequential or random.";
         read_ahead: Option<bool>, [absent "false for a trace of opaque ids, else true"] in Accepts::Bool => Same,
-            "Whether the object's file is read ahead, as far as its device says. A trace of opaque ids (oracleGeneral, lcs, keys and ids of a CSV, or pages numbered anew by page_ids = \"dense\") is numbered in order of first appearance: what lies behind a page is what is asked for next, and readahead would know the future. Swap is read ahead by vm.page-cluster, whose default is 0 if all anonymous objects are of such traces.";
+            "Whether the object's file is read ahead, within the limits of its device. A trace of opaque ids (oracleGeneral, lcs, keys and ids of a CSV, or pages renumbered by page_ids = \"dense\") is numbered in order of first appearance. The next page number is then the next request, and readahead would know the future. Swap is read ahead by vm.page-cluster, whose default is 0 if all anonymous objects use such traces.";
         opened_by: OpenedBy, [default OpenedBy::Process] in Accepts::Choice(OpenedBy::WORDS) => Same,
-            "Who opens a file or tmpfs object. process: once for all threads, which then share its position and readahead window, as those of a server do. thread: each for itself.";
+            "What opens a file or tmpfs object. process: one open file for all threads, which share its position and readahead window, as in a server. thread: one per thread.";
         per_copy: bool, [unless false] in Accepts::Bool => Same,
-            "Each copy of the task has a file of its own, as each job of fio does that is not told one. Without it all copies share the object's file. For objects that name no file; anonymous memory is each copy's own anyway.";
+            "Each copy of the task has its own file, as each job of fio does by default. Without it all copies share the object's file. For objects that name no file; anonymous memory is per copy in any case.";
         copies_per_file: Option<u32>, [absent "all of them"] in Accepts::Integer(1, 10_000) => Same,
-            "So many copies of the task in a row share a file, and the next ones have another, as the compilers of one build share its tree. 1 is `per_copy`. For objects that name no file.";
+            "Number of consecutive copies of the task that share a file, as the compilers of one build share its tree. 1 is `per_copy`. For objects that name no file.";
         end_fsync: bool, [unless false] in Accepts::Bool => Same,
-            "When the task has made all its accesses, it has what is dirty of the file written and waits until the device has it: fsync(2), as dd does with conv=fsync and fio with end_fsync. The time counts. A write that failed, whoever began it, is an error then. For regular files.";
+            "After all its accesses, the task writes all dirty pages of the file and waits until the device has them: fsync(2), as dd does with conv=fsync and fio with end_fsync. The time counts. If a write failed, whatever started it, this is an error. For regular files.";
         fsync_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30) => Twice,
-            "After so many of its writes to the object a task, or each thread, has what is dirty of the file written and waits until the device has it, before its next access: fsync(2), as a database does at each commit and fio with fsync. Of a large request each page counts. The wait is one for I/O. A write that failed, whoever began it, is an error then. For regular files.";
+            "Number of writes to the object after which a task, or each thread, writes all dirty pages of the file and waits until the device has them, before its next access: fsync(2), as a database does at each commit and fio with fsync. Of a large request each page counts. The wait is a wait for I/O. If a write failed, whatever started it, this is an error. For regular files.";
         truncate_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30) => Twice,
-            "After so many of its accesses to the object a task, or each thread, takes all pages of the file away, before its next access: ftruncate(2) to nothing, as of a log that begins again. What was dirty is not written. To its flusher the file is as old as its first dirty page all the same. Whoever reads such a page later finds zeroes. For file, mapped and tmpfs objects.";
+            "Number of accesses to the object after which a task, or each thread, truncates the file to nothing before its next access: ftruncate(2), as for a log that starts over. Dirty pages are not written. For its flusher, the file's age is still that of its first dirty page. Later reads of such a page find zeroes. For file, mapped and tmpfs objects.";
         delete_every: Option<u32>, [absent "never"] in Accepts::Integer(1, 1 << 30) => Twice,
-            "After so many of its accesses to the object a task, or each thread, deletes the file and makes an empty one in its place, before its next access: unlink(2), as of a temporary file. What was dirty is not written, and the new file's pages age from their own first write. For file, mapped and tmpfs objects.";
+            "Number of accesses to the object after which a task, or each thread, deletes the file and creates an empty one in its place before its next access: unlink(2), as for a temporary file. Dirty pages are not written, and the new file's pages age from their own first write. For file, mapped and tmpfs objects.";
         populate_node: Option<u16>, [absent "nothing is there"] in Accepts::Integer(0, 63) => Same,
-            "All its pages are there before the run begins, on this NUMA node as far as it has room: mmap with MAP_POPULATE by a process whose policy prefers that node, and is back to what it was when the run begins. It takes no time; its work and counters are those of the run. For mappings.";
-        hugepage: Option<bool>, [absent "as the machine has it"] in Accepts::Bool => Same,
-            "Whether it is worth huge pages, told to the kernel before the first access. true: madvise(MADV_HUGEPAGE), and with `kernel.transparent_hugepage` at madvise or always the fault reclaims and compacts for them, unless `kernel.transparent_hugepage_defrag` says otherwise. false: MADV_NOHUGEPAGE, none. Said of nothing they are had by always alone, where a block is free. For anonymous objects; one of less than 2 MiB has none.";
+            "All its pages are present before the run begins, on this NUMA node if it has free memory: mmap with MAP_POPULATE by a process whose policy prefers that node during the call. It takes no time; its work and counters are part of the run. For mappings.";
+        hugepage: Option<bool>, [absent "machine-wide setting"] in Accepts::Bool => Same,
+            "Hint about huge pages, before the first access. true: madvise(MADV_HUGEPAGE). With `kernel.transparent_hugepage` at madvise or always, the fault then reclaims and compacts for them, unless `kernel.transparent_hugepage_defrag` is set otherwise. false: MADV_NOHUGEPAGE, none. Without a hint, only always gives huge pages, if a block is free. For anonymous objects; one of less than 2 MiB has none.";
         locked: bool, [unless false] in Accepts::Bool => Same,
-            "Locked by mlock2(MLOCK_ONFAULT): what was touched once stays. For mappings, not for read(2).";
+            "Locked by mlock2(MLOCK_ONFAULT): pages that were accessed once stay. For mappings, not for read(2).";
         executable: bool, [unless false] in Accepts::Bool => Same,
             "A mapping with execute permission, which reclaim spares longer.";
         share: u32, [default 1] in Accepts::Integer(1, 1_000_000) => Same,
-            "Its part of the task's accesses relative to the task's other objects.";
+            "Its share of the task's accesses, relative to the task's other objects.";
         read_only: bool, [unless false] in Accepts::Bool => Same,
-            "Writes become reads: what would the accesses cost if nothing had to be written back?";
+            "Writes become reads. Shows the cost of the accesses without any writeback.";
         partial_writes: bool, [unless false] in Accepts::Bool => Same,
-            "write(2) writes less than a page each time, so that a page that is not in memory is read first. For channel \"file\".";
+            "write(2) writes less than a page each time, so that a missing page is read first. For channel \"file\".";
         write_first: Option<bool>, [absent "true for anonymous and tmpfs"] in Accepts::Bool => Same,
-            "The first access to each page is made a write. Programs write their memory before they read it; reading memory that was never written only maps the zero page and takes no memory at all.";
-        contents: Option<String>, [absent "as the swap area says"] in Accepts::Choice(CONTENTS_NAMES) => Same,
-            "What its pages hold, of what was measured: shares of zeroes and of one word, and lengths, with the compressor behind the @. For anonymous and tmpfs objects.";
-        compressed_deciles: Option<Deciles>, [absent "as the swap area says"] in Accepts::Deciles => Same,
-            "What its pages compress to, in bytes: the shortest, the nine below which a tenth, two tenths, ... of the pages stay, and the longest. `pageout trace compressibility` measures them of a file or process. For anonymous and tmpfs objects.";
-        compressed_min: Option<Share>, [absent "as the swap area says"] in Accepts::Share => Same,
-            "What its pages compress to at best on zram, as a share of their size. For anonymous and tmpfs objects. Where one of these keys is given, the others are those of a [[swap]] that says nothing.";
-        compressed_max: Option<Share>, [absent "as the swap area says"] in Accepts::Share => Same,
-            "What its pages compress to at worst on zram.";
-        same_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share => Same,
-            "Share of its pages that are one word repeated, which take no memory on zram.";
-        zero_filled: Option<Share>, [absent "as the swap area says"] in Accepts::Share => Same,
+            "The first access to each page becomes a write. Programs write their memory before they read it. Reading memory that was never written only maps the zero page and takes no memory.";
+        contents: Option<String>, [absent "that of the swap area"] in Accepts::Choice(CONTENTS_NAMES) => Same,
+            "Measured contents of its pages: shares of zeroes and of one word, and lengths, with the compressor after the @. For anonymous and tmpfs objects.";
+        compressed_deciles: Option<Deciles>, [absent "that of the swap area"] in Accepts::Deciles => Same,
+            "Compressed sizes of its pages, in bytes: the shortest, the nine deciles, and the longest. `pageout trace compressibility` measures them for a file or process. For anonymous and tmpfs objects.";
+        compressed_min: Option<Share>, [absent "that of the swap area"] in Accepts::Share => Same,
+            "Best compressed size of its pages on zram, as a share of their size. For anonymous and tmpfs objects. If one of these keys is given, the others have the defaults of a [[swap]].";
+        compressed_max: Option<Share>, [absent "that of the swap area"] in Accepts::Share => Same,
+            "Worst compressed size of its pages on zram.";
+        same_filled: Option<Share>, [absent "that of the swap area"] in Accepts::Share => Same,
+            "Share of its pages that are one repeated word, which take no memory on zram.";
+        zero_filled: Option<Share>, [absent "that of the swap area"] in Accepts::Share => Same,
             "Share of its pages that are all zeroes, which are never written to swap.";
         workload: Option<Table>, [absent ""] in Accepts::Table("access pattern") => Inside,
             "Accesses made by a generator: { pattern = \"zipf\", ... }. Either this or a trace.";
         trace: Option<TraceFile>, [absent ""] in Accepts::HostPath => Never,
-            "Accesses from a recorded trace; a relative path starts at the scenario file.";
+            "Accesses from a recorded trace. A relative path starts at the scenario file.";
         read: Option<Table>, [absent "{}"] in Accepts::Table("options of the trace reader") => Same,
-            "How the trace is read: its format when the name does not tell, whether sizes count.";
+            "How the trace is read: its format if the name does not show it, whether sizes count, and so on.";
         file_calls: Option<CallsFile>, [absent "none are known"] in Accepts::HostPath => Never,
-            "What the recorded task did with whole files between the accesses of the trace, as `pageout record` writes it: lines `access,object,call`, where a call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END` in pages, or `evict,FIRST,END` where others reclaimed these, before the access of that number, from 0. Objects are the trace's. For a trace that has all of its task's accesses, once. A relative path starts at the scenario file.";
+            "Calls on files between the accesses of the trace, as `pageout record` writes them. Each line is `access,object,call`: the number of the access that follows, from 0, the trace's object, and the call. A call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END` in pages, or `evict,FIRST,END` for pages that others reclaimed. For a trace that has all accesses of its task, once. A relative path starts at the scenario file.";
     }
 }
 

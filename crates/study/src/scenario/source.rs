@@ -523,7 +523,7 @@ workload = { pattern = "zipf", ops = 1000 }
         check(
             "[[memcg]]",
             "[machine]\ncpus = 0\n[[memcg]]",
-            &["0 is too small: the least is 1", "a.toml:3:8"],
+            &["0 is too small: the minimum is 1", "a.toml:3:8"],
         );
         check(
             "[[memcg]]",

@@ -42,8 +42,7 @@ fn stat_flush_phase() -> Key {
         accepts: Accepts::Time(0, 3_000_000_000),
         scale: Scale::Same,
         default: "\"0s\"".to_string(),
-        meaning: "When the first periodic flush falls after the start. On a running kernel it counts from boot and is any \
-                  number below the period of 2.016s."
+        meaning: "Time of the first periodic flush. On a running kernel the period of 2.016s counts from boot, so any value below it can occur."
             .to_string(),
         versions: Vec::new(),
     }
@@ -134,13 +133,13 @@ fn parameter_keys(section: Section, table: &'static str) -> impl Iterator<Item =
 fn switch_key(switch: &Switch) -> Key {
     let path = format!("kernel.{}", switch.name);
     let shown = switch.shown_by.map(|(scenario, value)| {
-        format!(" Shown by `pageout run scenarios/{scenario} --set {path}={value}`.")
+        format!("Shown by `pageout run scenarios/{scenario} --set {path}={value}`.")
     });
     Key {
         accepts: accepted(switch.values),
         // A rule is the same whatever the memory.
         scale: Scale::Same,
-        default: "as the profile has it".to_string(),
+        default: "that of the profile".to_string(),
         meaning: switch.doc.to_string() + &shown.unwrap_or_default(),
         versions: switch.history().iter().map(ToString::to_string).collect(),
         path,
