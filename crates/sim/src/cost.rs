@@ -72,13 +72,13 @@ costs! {
     file_hit: 860,
         "Hit, by read(2) or write(2) of single pages. Row \"read(2) of 4 KiB, cached, random\": 860, M.";
     sequential_hit: 515,
-        "A page of a large read(2) or write(2). Rows \"sequential read(2), 1 MiB buffer, cached\": 515, M, and \"linear read(2), 128 GiB in DRAM\": 226, S. What a single page costs more is the call, which the pages of a larger one share.";
+        "A page of a large read(2) or write(2). Rows \"sequential read(2), 1 MiB buffer, cached\": 515, M, and \"linear read(2), 128 GiB in DRAM\": 226, S. A single page costs more because of the call, which the pages of a larger one share.";
     mapped_hit: 173,
         "Hit through a mapping. Row \"dependent load, DRAM\": 173, M; 80 to 110 on bare metal, T.";
     fault: 950,
-        "Page fault, entry to exit, with the folio's allocation but without zeroing. Row \"minor fault on a cached file page\": 500 to 1,000, T; its upper half, D, so that a first touch adds up.";
+        "Page fault, entry to exit, with the folio's allocation but without zeroing. Row \"minor fault on a cached file page\": 500 to 1,000, T; its upper half, D, so that the sum of a first access matches.";
     file_call: 300,
-        "What a `read(2)` that misses does beyond one that hits: allocation, submission, a second look-up. E: 300.";
+        "Additional work of a `read(2)` that misses: allocation, submission, a second look-up. E: 300.";
     zero: 910,
         "Zeroing a page. Row \"anonymous first touch (fault + zeroing)\": 1,900, M, less the fault and its shares, D.";
     charge: 100,
@@ -90,57 +90,57 @@ costs! {
     list_move: 30,
         "Moving a folio to another list. Row \"list move under the lruvec lock\": 20 to 60, T.";
     scan: 150,
-        "Looking at a folio on behalf of reclaim: isolation and verdict. Part of row \"direct memcg reclaim, clean unmapped file page, all in\": 660 a page, M, D.";
+        "Scanning a folio in reclaim: isolation and verdict. Part of row \"direct memcg reclaim, clean unmapped file page, all in\": 660 per page, M, D.";
     rmap_step: 150,
         "Finding one mapping of a page by the reverse map, and testing its accessed bit. Row \"rmap step to test an accessed bit\": 100 to 250, T.";
     upper_entry: 10,
-        "An upper page-table entry that a walk comes by. E: 10, one entry of a line that the next ones share, and a test or two.";
+        "An upper page-table entry that a walk visits. E: 10, one entry of a line that the next ones share, and a few tests.";
     pte_walked: 4,
-        "A page-table entry looked at beside others. T: 2 to 5, since one cache line holds 8 of them.";
+        "A page-table entry scanned together with its neighbours. T: 2 to 5, because one cache line holds 8 of them.";
     pte_young: 0,
-        "What an entry that a walk found young takes more: clearing it, and another generation for its folio. E: 0, as nothing is known of a processor that is not emulated.";
+        "Additional cost of an entry that a walk found young: clearing it, and another generation for its folio. E: 0, because no measurement on a processor without emulation is known.";
     pte_marked: 30,
         "Marking a page-table entry, with the time in its folio. E: 30, an atomic exchange in each of two lines, as a list move.";
     hint_fault: 300,
-        "What a hint fault takes beyond another page fault. Row \"hint fault (PROT_NONE, no migration)\": 1,000 to 1,500, T; the middle of it less a fault, D.";
+        "Additional cost of a hint fault compared with another page fault. Row \"hint fault (PROT_NONE, no migration)\": 1,000 to 1,500, T; the middle of it less a fault, D.";
     unmap: 400,
         "Removing a page-table entry with its share of the TLB flush. Row \"the same, mapped once\": 1,212 less 660, M, less one rmap step, D.";
     zap: 170,
-        "Giving up a page-table entry with the page behind it, as part of a whole table. Row \"MADV_DONTNEED, bulk\": 170, M.";
+        "Zapping a page-table entry and freeing its page, as part of a complete table. Row \"MADV_DONTNEED, bulk\": 170, M.";
     dirty: 150,
-        "Making a clean page of a file dirty: flags, tags in the index, counters. E: 150, as one and a half insertions.";
+        "Making a clean file page dirty: flags, tags in the index, counters. E: 150, as one and a half insertions.";
     write_page: 300,
-        "Starting to write a page of a file: finding it, write-protecting it, adding it to a request, and its part of the end. E: 300, what a read adds for the same. The transfer is the device's.";
+        "Starting to write a file page: finding it, write-protecting it, adding it to a request, and its part of the completion. E: 300, the same as for a read. The transfer is the device's.";
     reclaim: 450,
         "Removing a page from its cache, leaving a shadow, uncharging and freeing it. The rest of the 660, M, D.";
     reclaim_call: 2_650,
-        "Entering and leaving one reclaim call. Part of the 35 us a call of 53 pages, M, D.";
+        "Entering and leaving one reclaim call. Part of the 35 us for a call of 53 pages, M, D.";
     compact_scan: 10,
-        "A frame that compaction comes by: its record. E: 10, a line of memory read in order and a few tests.";
+        "A frame that compaction scans: its record. E: 10, a line of memory read in order and a few tests.";
     tiering_mark: 5,
-        "What a read(2) of a page takes more while balancing has tiers in mind. Rows \"linear read(2), 128 GiB in DRAM\" and \"balancing on\", S: 2.35 % of 226.";
+        "Additional cost of a page's read(2) while balancing handles tiers. Rows \"linear read(2), 128 GiB in DRAM\" and \"balancing on\", S: 2.35 % of 226.";
     tier_lookup: 5,
-        "Looking up the tier of a page in use that is read again. S: two published passes, with all in the top tier and all on, take 4.66 % more than the base in the mean; less the row above.";
+        "Looking up the tier of a page in use that is read again. S: two published passes, with all pages in the top tier and all features on, take 4.66 % more than the base on average; less the row above.";
     migrate_backwards: 200,
-        "What a page takes more that is promoted in the order opposite to that of reading. S: \"around 20 %\" of a pass that migrates all it reads, (291 + 710) a page.";
+        "Additional cost of a page that is promoted in the order opposite to that of reading. S: \"around 20 %\" of a pass that migrates all pages that it reads, (291 + 710) per page.";
     hotness_record: 40,
-        "Writing a page's hotness record: a look at its folio and an atomic update. E: 40, two lines of memory.";
+        "Writing a page's hotness record: reading its folio and an atomic update. E: 40, two lines of memory.";
     hotness_walk: 1,
-        "A hotness record that kmigrated comes by: read in order, 64 to a line with records of a byte. E: 1.";
+        "A hotness record that kmigrated scans: read in order, 64 to a line with records of one byte. E: 1.";
     stat_flush: 1_000,
-        "Flushing one memcg's statistics: some hundred counters of each CPU. E: 1,000.";
+        "Flushing one memcg's statistics: some hundred counters per CPU. E: 1,000.";
     compress: 3_250,
         "Compressing a page for a synchronous swap device or zswap. Row \"lzo-rle in kernel\": 2.5 to 4 us, T.";
     decompress: 1_250,
         "Decompressing a page from there. Row \"lzo-rle in kernel\": 1 to 1.5 us, T.";
     migrate: 1_243,
-        "Migrating a page that nothing maps: taking it, copying, putting it back. Row \"migration of one 4 KiB page, batched, inline\": 710, S, on a server; 7/4 of that here.";
+        "Migrating a page that is not mapped: isolating it, copying, putting it back. Row \"migration of one 4 KiB page, batched, inline\": 710, S, on a server; 7/4 of that here.";
     migrate_entry: 2_925,
-        "What each page-table entry of a migrated page takes more: unmapping, its share of flushed translations, mapping. Row \"migration throughput by folio size\", T: 4 KiB with one thread at 1.72 GB/s on a server are 2,381 ns, 1,671 more than the row above; 7/4 of that here.";
+        "Additional cost of each page-table entry of a migrated page: unmapping, its share of flushed translations, mapping. Row \"migration throughput by folio size\", T: 4 KiB with one thread at 1.72 GB/s on a server are 2,381 ns, 1,671 more than the row above; 7/4 of that here.";
     migrate_huge: 663,
-        "Migrating a page as part of a huge one. Row \"migration throughput by folio size\", T: 2 MiB with one thread at 10.73 GB/s on a server are 382 ns for each page, less the entry of all 512; 7/4 of that here.";
+        "Migrating a page as part of a huge one. Row \"migration throughput by folio size\", T: 2 MiB with one thread at 10.73 GB/s on a server are 382 ns per page, less the entry of all 512; 7/4 of that here.";
     wake_up: 20_000,
-        "From the wake of a sleeping task by another task to its first instruction on an idle CPU: an interrupt there, leaving idle, a switch. E: 20,000, of the 5 to 50 us that hardware takes. A wake by a device is part of the device's latency.";
+        "From the wake-up of a sleeping task by another task to its first instruction on an idle CPU: an interrupt there, leaving idle, a switch. E: 20,000, of the 5 to 50 us on hardware. A wake-up by a device is part of the device's latency.";
     context_switch: 1_500,
         "Taking the CPU from one task and giving it to another. Row \"context switch, same CPU\": 1,000 to 2,000, M.";
 }

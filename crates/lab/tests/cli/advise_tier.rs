@@ -447,11 +447,11 @@ fn what_has_no_half_of_its_scale_is_refused_by_its_key_before_anything_is_run() 
         (DATABASE.replace("2048", "7"), ["page_stands_for = 7", "give an even number"]),
         (
             event("/sys/fs/cgroup/memory.reclaim", "\"1MiB\""),
-            ["scenario.toml:19", "take the event out for the check"],
+            ["scenario.toml:19", "remove the event for the check"],
         ),
         (
             event("/sys/kernel/debug/lru_gen", "\"- 1 0 0\""),
-            ["value = \"- 1 0 0\"", "counts memory in its own way"],
+            ["value = \"- 1 0 0\"", "has its own unit of memory"],
         ),
     ] {
         let directory = with_scenario(&scenario);

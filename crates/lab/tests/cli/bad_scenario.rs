@@ -103,14 +103,14 @@ fn zero_and_impossible_sizes_are_refused() {
         &output,
         2,
         &[
-            "2GiB of zone Movable are more than the 1GiB of the node",
-            "1GiB are all of the first node's 1GiB",
+            "2GiB of zone Movable exceed the 1GiB of the node",
+            "1GiB are the complete 1GiB of the first node",
             "2 problems",
         ],
     );
     for (memory, parts) in [
-        ("64MiB", ["33 blocks of 2 MiB are more than the 32", "scenario.toml:6:20"]),
-        ("65GiB", ["a node of 65GiB is too large for scattered pages", "up to 64GiB can have them"]),
+        ("64MiB", ["33 blocks of 2 MiB exceed the 32", "scenario.toml:6:20"]),
+        ("65GiB", ["a node of 65GiB is too large for scattered unmovable pages", "the limit is 64GiB"]),
     ] {
         let node =
             format!("[machine]\n[[machine.node]]\nmemory = \"{memory}\"\nunmovable_blocks = 33\n\n[[memcg]]");
@@ -203,7 +203,7 @@ fn names_have_no_control_characters() {
 fn a_path_of_a_cgroup_has_no_dots_for_steps() {
     for path in ["/a/../b", "/..", "/./a", "/a//b", "/a/"] {
         let output = run_with("path = \"/web\"", &format!("path = \"{path}\""), &[]);
-        check_failure(&output, 2, &[&format!("`{path}` is no path of a cgroup"), "scenario.toml:4:8"]);
+        check_failure(&output, 2, &[&format!("`{path}` is not a path of a cgroup"), "scenario.toml:4:8"]);
     }
 }
 
@@ -366,7 +366,7 @@ fn a_timeout_of_what_no_signal_ends_is_refused_before_the_run() {
             &pageout(directory.path(), &["run", "scenario.toml", "--check"]),
             2,
             &[
-                &format!("`timeout` is for writes to memory.reclaim; this event {does}"),
+                &format!("`timeout` is only for writes to memory.reclaim; this event {does}"),
                 &format!("scenario.toml:{line}"),
                 "leave it out",
             ],
@@ -380,10 +380,10 @@ fn a_loop_without_a_rest_and_a_sum_where_there_is_no_number_are_refused() {
     let to_a_limit = "write = \"/sys/fs/cgroup/web/memory.max\"\nadd = 1";
     for (event, says) in [
         (format!("{sum}\ntimes = 3"), "it needs `every`"),
-        (format!("{sum}\ntimes = 3\nevery = \"1ms\"\nuntil = \"1s\""), "this has both"),
-        (format!("{sum}\nvalue = 3"), "`value` is written, or the number in the file and `add` more"),
-        (to_a_limit.to_string(), "memory.max does not show one number"),
-        ("read = \"/proc/vmstat\"\nadd = 1".to_string(), "`add` is for writes; this event reads"),
+        (format!("{sum}\ntimes = 3\nevery = \"1ms\"\nuntil = \"1s\""), "found both"),
+        (format!("{sum}\nvalue = 3"), "found both `value` and `add`"),
+        (to_a_limit.to_string(), "memory.max does not contain a single number"),
+        ("read = \"/proc/vmstat\"\nadd = 1".to_string(), "`add` is only for writes; this event reads"),
     ] {
         let directory = with_scenario(&format!("{GOOD}\n[[event]]\nat = \"1ms\"\n{event}\n"));
         check_failure(&pageout(directory.path(), &["run", "scenario.toml", "--check"]), 2, &[says]);
@@ -523,7 +523,7 @@ fn threads_depth_and_lifetime_that_exclude_each_other_are_refused() {
     check_failure(
         &pageout(with_scenario(&own).path(), &["run", "scenario.toml"]),
         2,
-        &["only an open file can be a thread's own", "scenario.toml:13:"],
+        &["only an open file can belong to one thread", "scenario.toml:13:"],
     );
     check_failure(
         &run_with("channel = \"file\"", "channel = \"anonymous\"\nend_fsync = true", &[]),
@@ -538,22 +538,22 @@ fn threads_depth_and_lifetime_that_exclude_each_other_are_refused() {
     check_failure(
         &run_with("channel = \"file\"", "channel = \"anonymous\"\ntruncate_every = 8", &[]),
         2,
-        &["no file that could go", "scenario.toml:13:", "\"tmpfs\""],
+        &["not a file that could be truncated", "scenario.toml:13:", "\"tmpfs\""],
     );
     check_failure(
         &run_with("channel = \"file\"", "channel = \"anonymous\"\nper_copy = true", &[]),
         2,
-        &["each copy's own anyway", "scenario.toml:13:", "leave it out"],
+        &["per copy in any case", "scenario.toml:13:", "leave it out"],
     );
     check_failure(
         &run_with("channel = \"file\"", "channel = \"anonymous\"\ncopies_per_file = 4", &[]),
         2,
-        &["each copy's own anyway", "scenario.toml:13:", "leave it out"],
+        &["per copy in any case", "scenario.toml:13:", "leave it out"],
     );
     check_failure(
         &run_with("channel = \"file\"", "channel = \"file\"\nper_copy = true\ncopies_per_file = 4", &[]),
         2,
-        &["a file of its own already", "scenario.toml:14:", "leave out one of"],
+        &["already has its own file", "scenario.toml:14:", "leave out one of"],
     );
     check_failure(
         &run_with("channel = \"file\"", "channel = \"file\"\nopened_by = \"treads\"", &[]),
@@ -583,12 +583,12 @@ fn a_task_waits_only_for_one_that_exists_and_ends() {
     check_failure(
         &two("after = \"b\"", "after = \"a\""),
         2,
-        &["tasks wait for each other: a after b after a", "let one of them start at a time"],
+        &["tasks wait for each other: a after b after a", "give one of them a `start` instead"],
     );
     check_failure(
         &two("background = true", "after = \"a\""),
         2,
-        &["task `a` is in the background and need not end", "scenario.toml:"],
+        &["task `a` is in the background and may never end", "scenario.toml:"],
     );
     check_success(&two("", "after = \"a\"\nstart = \"1ms\""));
     let into = with_scenario(
@@ -622,14 +622,14 @@ fn a_session_that_makes_no_sense_is_refused_by_key() {
         2,
         &[
             "`depth`: in a session each thread makes one access at a time",
-            "`loops`: a session says when each copy runs, once",
+            "`loops`: a session decides when each copy runs, once",
         ],
     );
     check_failure(
         &with("session = { visits = 2, first_ops = 3000, visit_ops = 3000 }"),
         2,
         &[
-            "the workload ends after 5000 accesses, and a copy's visits take 6000",
+            "the workload ends after 5000 accesses, but a copy's visits need 6000",
             "give the workload more `ops`",
         ],
     );
@@ -652,7 +652,7 @@ fn a_machine_has_less_memory_than_frames_have_numbers() {
     check_failure(
         &output,
         2,
-        &["all nodes together have 16TiB, and a machine has less than 16TiB", "scenario.toml:10:10"],
+        &["all nodes together have 16TiB, but a machine must have less than 16TiB", "scenario.toml:10:10"],
     );
     check_success(&run_with("[[memcg]]", &nodes.replacen("4TiB", "3TiB", 1), &["--check"]));
 }

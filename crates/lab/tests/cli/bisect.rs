@@ -187,7 +187,7 @@ fn a_version_that_is_none_is_refused_with_what_there_is() {
     );
     failed(TURNS_OVER, "run scenario.toml --kernel 6.8.1.2", &["`6.8.1.2` is no version"]);
     let unquoted = TURNS_OVER.replace("memcg.kmem = false", "memcg.kmem = false\nversion = 6.10");
-    failed(&unquoted, "run scenario.toml", &["version of the kernel in quotes"]);
+    failed(&unquoted, "run scenario.toml", &["kernel version in quotes"]);
 }
 
 #[test]

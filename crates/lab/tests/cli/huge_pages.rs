@@ -49,7 +49,7 @@ fn huge_pages_that_cannot_be_are_refused() {
     check_failure(&output, 2, &["hugepage = true", "only anonymous memory has huge pages", "scenario.toml:"]);
     let both = "[kernel]\ntransparent_hugepage = \"madvise\"\n\n[[memcg]]";
     let output = run_with("[[memcg]]", both, &["--set", "machine.page_stands_for=4"]);
-    check_failure(&output, 2, &["a page can't stand for more than one", "machine.page_stands_for"]);
+    check_failure(&output, 2, &["a page must stand for exactly one", "machine.page_stands_for"]);
 }
 
 const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
@@ -93,7 +93,7 @@ fn a_word_that_enabled_or_defrag_does_not_take_is_refused() {
     let output = run_with("[[memcg]]", &write("khugepaged", "always"), &[]);
     check_failure(&output, 2, &["`khugepaged`", "known: enabled, defrag"]);
     let output = run_with("[[memcg]]", &write("enabled", "always"), &["--set", "machine.page_stands_for=4"]);
-    check_failure(&output, 2, &["a page can't stand for more than one", "machine.page_stands_for"]);
+    check_failure(&output, 2, &["a page must stand for exactly one", "machine.page_stands_for"]);
 }
 
 #[test]

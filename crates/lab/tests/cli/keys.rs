@@ -247,9 +247,9 @@ fn a_nodes_preset_is_told_figure_by_figure_with_its_source() {
     let directory = with_scenario("");
     let told = check_success(&pageout(directory.path(), &["keys", "machine.node[].preset"]));
     for line in [
-        "    dram: ordinary memory beside the CPU",
+        "    dram: ordinary memory next to the CPU",
         "        read_latency = \"95ns\": middle of 80 to 110",
-        "    cxl-1.1: memory behind a CXL 1.1 link",
+        "    cxl-1.1: memory behind its own CXL 1.1 link",
         "        read_bandwidth = \"64GB/s\": 16 lanes of PCIe 5.0",
         "    pmem: persistent memory",
         "        write_latency = \"94ns\": into the controller",
@@ -268,7 +268,7 @@ fn a_devices_preset_is_told_figure_by_figure_with_its_source() {
     let directory = with_scenario("");
     let told = check_success(&pageout(directory.path(), &["keys", "device[].preset"]));
     for line in [
-        "    virtio: the virtual disk of the machine on which costs were measured",
+        "    virtio: the virtual disk of the machine on which the costs were measured",
         "        read_p99 = \"75us\": measured with one request",
         "    hdd: a disk of 7,200 revolutions a minute",
         "        sequential_latency = \"100us\": typical of the class",

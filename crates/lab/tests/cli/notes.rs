@@ -337,7 +337,7 @@ fn background_tasks_alone_run_until_until() {
     assert!(compared.contains("task reader\n") && compared.contains("throughput"), "{compared}");
     let directory = with_scenario(&background);
     let refused = pageout(directory.path(), &["run", "scenario.toml"]);
-    check_failure(&refused, 2, &["every task is in the background, so nothing ends the run", "set `until`"]);
+    check_failure(&refused, 2, &["every task is in the background, so the run never ends", "set `until`"]);
 }
 
 #[test]
@@ -437,7 +437,7 @@ fn value_without_effect_is_in_the_result_and_in_keys() {
         assert_eq!(of_mode(mode).contains(&"values without effect".to_string()), is_idle, "mode {mode}");
     }
     let keys = check_success(&pageout(std::path::Path::new("."), &["keys", "sysctl.kernel.numa_balancing"]));
-    assert!(keys.replace("\n    ", " ").contains("without effect here"), "{keys}");
+    assert!(keys.replace("\n    ", " ").contains("has no effect here"), "{keys}");
 }
 
 /// Each key has an effect beside other settings, and none beside those of this scenario.

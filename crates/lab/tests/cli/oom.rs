@@ -270,7 +270,7 @@ fn a_file_that_only_takes_writes_is_not_read() {
         check_failure(
             &run(&format!("{GOOD}{event}"), &["--check"]),
             2,
-            &[&format!("{path} can only be written"), "scenario.toml:"],
+            &[&format!("{path} is write-only"), "scenario.toml:"],
         );
     }
 }

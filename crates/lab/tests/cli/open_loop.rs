@@ -151,7 +151,7 @@ fn what_has_no_times_is_refused_with_what_to_do() {
     let slow = replay(directory.path(), &["unit.csv", "--timed=0"]);
     check_failure(&slow, 2, &["is no speed from 1e-9 to 1e9"]);
     check_success(&pageout(directory.path(), &["trace", "convert", "unit.csv", "a.pgt"]));
-    fails(&["a.pgt"], &["which a .pgt and lists of pages don't keep"]);
+    fails(&["a.pgt"], &[".pgt files and page lists do not store them"]);
     let back = "time,page\n5,1\n3,2\n9,3\n";
     write("back.csv", back);
     let output = replay(
@@ -172,7 +172,7 @@ fn an_open_loop_needs_one_trace_and_one_thread() {
         check_failure(&pageout(directory.path(), &["run", "open.toml"]), 2, parts);
     };
     fails("timed = 1", "loops = 2\ntimed = 1", &["with `timed` a trace is replayed once"]);
-    fails("timed = 1", "threads = 2\ntimed = 1", &["one thread makes one access at a time"]);
+    fails("timed = 1", "threads = 2\ntimed = 1", &["a single thread makes one access at a time"]);
     let workload = "workload = { pattern = \"zipf\", ops = 10 }";
     let trace = "trace = \"poisson.csv\"\n        read = { csv = { time_unit = \"ns\" } }";
     fails(trace, workload, &["are not all from one trace"]);

@@ -162,7 +162,7 @@ fn a_replay_reads_ahead_unless_it_is_asked_not_to() {
     check_failure(
         &pageout(directory.path(), &["replay", "in-order.u32", "--read-ahead-kb", "600000"]),
         2,
-        &["--read-ahead-kb: `read_ahead_kb`: a window of ", "is more than the device takes"],
+        &["--read-ahead-kb: `read_ahead_kb`: a window of ", "exceeds the device's capacity"],
     );
 }
 
@@ -248,14 +248,10 @@ fn readahead_that_can_not_be_is_refused_where_it_stands() {
     bad(
         "channel = \"file\"",
         mapped,
-        &["scenario.toml:10:", "`request_size`: loads and stores ask for no more"],
+        &["scenario.toml:10:", "`request_size`: loads and stores request only"],
     );
     let anonymous = |advice: &str| format!("channel = \"anonymous\"\nadvice = \"{advice}\"");
-    bad(
-        "channel = \"file\"",
-        &anonymous("noreuse"),
-        &["`advice`: noreuse is said of a file, and there is none"],
-    );
+    bad("channel = \"file\"", &anonymous("noreuse"), &["`advice`: noreuse is for a file, but there is none"]);
     bad("channel = \"file\"", &anonymous("willneed"), &["`advice`: willneed reads from a device"]);
     check_failure(
         &run_with(
@@ -264,6 +260,6 @@ fn readahead_that_can_not_be_is_refused_where_it_stands() {
             &[],
         ),
         2,
-        &["`request_size`: a trace says itself what was accessed"],
+        &["`request_size`: a trace itself defines the accesses"],
     );
 }

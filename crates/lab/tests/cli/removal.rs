@@ -75,7 +75,11 @@ fn a_removal_that_can_not_be_is_refused_before_the_run_with_what_would_be_right(
             JOB,
             &["there is no cgroup `/batch/jab`", "/batch/job"][..],
         ),
-        ("at = \"1ms\"\nrmdir = \"/sys/fs/cgroup\"", JOB, &["`/sys/fs/cgroup` is no directory of a cgroup"]),
+        (
+            "at = \"1ms\"\nrmdir = \"/sys/fs/cgroup\"",
+            JOB,
+            &["`/sys/fs/cgroup` is not a directory of a cgroup"],
+        ),
         ("at = \"1ms\"\nrmdir = \"/sys/fs/cgroup/batch/job/memory.max\"", JOB, &["there is no cgroup"]),
         (
             "at = \"1ms\"\nrmdir = \"/sys/fs/cgroup/web\"",
@@ -85,12 +89,12 @@ fn a_removal_that_can_not_be_is_refused_before_the_run_with_what_would_be_right(
         (
             "at = \"1ms\"\nevery = \"1ms\"\nrmdir = \"/sys/fs/cgroup/batch/job\"",
             JOB,
-            &["a cgroup is removed once"],
+            &["a cgroup can be removed only once"],
         ),
         (
             "at = \"1ms\"\nrmdir = \"/sys/fs/cgroup/batch/job\"\nread = \"/proc/vmstat\"",
             JOB,
-            &["an event does one thing"],
+            &["expected one per event"],
         ),
     ] {
         let directory = with_scenario(&format!("{GOOD}{job}\n[[event]]\n{event}\n"));

@@ -424,16 +424,16 @@ fn an_event_with_a_condition_happens_when_it_holds_and_says_how_often_that_was()
 fn a_condition_that_can_never_be_looked_at_is_refused() {
     for (event, message) in [
         ("read = \"/proc/vmstat\"", "an event needs `at`"),
-        ("when = \"memory.current > 5%\"\nread = \"/proc/vmstat\"", "of which cgroup?"),
+        ("when = \"memory.current > 5%\"\nread = \"/proc/vmstat\"", "the cgroup is unknown"),
         ("when = \"memory.curent > 5%\"\nread = \"/sys/fs/cgroup/web/memory.stat\"", "memory.current"),
-        ("when = \"memory.reclaim > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"", "can only be written"),
-        ("when = \"/proc/vmstat pgfault > 5%\"\nread = \"/proc/vmstat\"", "what 100 % of it is"),
+        ("when = \"memory.reclaim > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"", "is write-only"),
+        ("when = \"/proc/vmstat pgfault > 5%\"\nread = \"/proc/vmstat\"", "the value of 100 %"),
         (
             "when = \"memory.stat files > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"",
             "begin with anon, file,",
         ),
         ("when = \"/sys/fs/cgroup/memory.stat file > 5%\"\nread = \"/proc/vmstat\"", "memory.max"),
-        ("when = \"memory.stat > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"", "not one number"),
+        ("when = \"memory.stat > 5\"\nread = \"/sys/fs/cgroup/web/memory.stat\"", "not a single number"),
         ("when = \"memory.current is large\"\nread = \"/proc/vmstat\"", "compares nothing"),
         (
             "when = \"memory.current > 5%\"\nevery = \"1s\"\ntimes = 3\nread = \"/sys/fs/cgroup/web/memory.stat\"",

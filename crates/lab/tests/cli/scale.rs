@@ -148,7 +148,7 @@ fn an_object_on_one_of_two_devices_must_say_which() {
         let scenario = format!("{}{devices}", GOOD.replace("channel = \"file\"", &object));
         pageout(with_scenario(&scenario).path(), &["run", "scenario.toml", "--json"])
     };
-    let told = ["no `device` says which one", "device = one of: fast, slow", "scenario.toml:11:"];
+    let told = ["no `device` selects one", "device = one of: fast, slow", "scenario.toml:11:"];
     check_failure(&check("", "file"), 2, &told);
     check_failure(&check("", "mapped"), 2, &told);
     check_failure(

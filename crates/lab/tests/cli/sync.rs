@@ -113,9 +113,9 @@ fn syncing_one_file_system_leaves_others_and_tells_of_a_failed_write_once() {
 fn a_sync_of_nothing_or_of_two_things_is_refused_before_the_run() {
     for (event, says) in [
         ("syncfs = \"dusk\"", "there is no device called `dusk`"),
-        ("sync = true\nsyncfs = \"disk\"", "an event does one thing"),
-        ("sync = true\nread = \"/proc/vmstat\"", "an event does one thing"),
-        ("sync = true\nvalue = 1", "`value` is for writes; this event syncs"),
+        ("sync = true\nsyncfs = \"disk\"", "expected one per event"),
+        ("sync = true\nread = \"/proc/vmstat\"", "expected one per event"),
+        ("sync = true\nvalue = 1", "`value` is only for writes; this event syncs"),
         ("sync = true\ntimeout = \"1s\"", "no signal ends a sync"),
         ("sync = false", "or something to `sync`"),
     ] {

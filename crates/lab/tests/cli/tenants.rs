@@ -168,7 +168,7 @@ fn other_formats_have_objects_and_what_is_not_there_is_told_with_what_is() {
     fails(&["t.lcs.zst", "--by", "user", "--policy", "lru"], &["no column `user`: there are tenant"]);
     fs::write(directory.path().join("p.pages-u32"), [7_u32.to_le_bytes(), 9_u32.to_le_bytes()].concat())
         .unwrap();
-    fails(&["p.pages-u32", "--by", "object", "--policy", "lru"], &["nothing in it tells tenants apart"]);
+    fails(&["p.pages-u32", "--by", "object", "--policy", "lru"], &["it has no field for tenants"]);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn what_is_larger_than_all_nodes_cannot_be_there_before_the_run_begins() {
         of.replace("channel", &format!("populate_node = {node}\nchannel"))
     };
     for channel in ["mapped", "anonymous"] {
-        let parts = ["193MiB have no room on all nodes together, which have 192MiB", "scenario.toml:16"];
+        let parts = ["193MiB do not fit on all nodes together, which have 192MiB", "scenario.toml:16"];
         refused(&populated(channel, "193MiB", 1), &["--check"], &parts);
     }
     let swap = "[[swap]]\nsize = \"64MiB\"\n";
@@ -155,7 +155,7 @@ fn sources_of_hot_pages_are_refused_where_they_are_blind() {
         ["--set", "task.reader.object.0.populate_node=1", "--set", "task.reader.object.0.channel=file"];
     refused(TIERS, &read, &["only a mapping can be populated"]);
     let unit = ["--set", "machine.hints.preset=cxl-hmu", "--set", "machine.hints.unit=12KiB"];
-    refused(TIERS, &unit, &["machine.hints.unit", "no power of two"]);
+    refused(TIERS, &unit, &["machine.hints.unit", "not a power of two"]);
     let told = check_success(&pageout(directory.path(), &["keys", "machine.hints.preset"]));
     assert!(
         told.contains("ibs: AMD processors") && told.contains("ring = 150: the posting's driver"),
@@ -503,10 +503,10 @@ fn a_row_of_distances_says_which_node_is_nearest_from_there() {
         serde_json::from_str(&check_success(&pageout(directory.path(), &from_another))).unwrap();
     assert_eq!(run["tiers"]["accesses_by_node"][2], 0, "{key} says nothing of the way from node 0");
     for (row, part) in [
-        ("distances = [10, 32]", "there are 2 of 3 nodes"),
-        ("distances = [11, 32, 60]", "node 0 is 11 away"),
-        ("distances = [10, 10, 60]", "node 1 is 10 away"),
-        ("distance = 32\ndistances = [10, 32, 60]", "there is `distance`, too"),
+        ("distances = [10, 32]", "found 2 distances, expected one for each of the 3 nodes"),
+        ("distances = [11, 32, 60]", "found distance 11 to node 0"),
+        ("distances = [10, 10, 60]", "found distance 10 to node 1"),
+        ("distance = 32\ndistances = [10, 32, 60]", "`distance` is given, too"),
     ] {
         refused(
             &nodes(row),
@@ -572,7 +572,7 @@ fn memory_policies_are_keys_and_nodes_that_are_not_there_are_refused() {
     assert!(thirds[0].abs_diff(thirds[1]) < 5_000, "weights are 1 each: {thirds:?}");
     for (keys, parts) in [
         ("membind = \"0,2\"", &["membind = ", "there is no node 2", "nodes 0 to 1", "scenario.toml:14"][..]),
-        ("interleave = \"1-0\"", &["`1-0` is no list of nodes", "for example", "scenario.toml:14"]),
+        ("interleave = \"1-0\"", &["`1-0` is not a list of nodes", "for example", "scenario.toml:14"]),
         ("preferred_node = 5", &["preferred_node = 5", "there is no node 5"]),
         (
             "membind = \"1\"\ninterleave = \"0\"",
@@ -582,13 +582,13 @@ fn memory_policies_are_keys_and_nodes_that_are_not_there_are_refused() {
         ("cpunodebind = \"0\"\ncpu = 0", &["keep one of them"]),
         (
             "membind = \"0\"",
-            &["96MiB of anonymous memory and tmpfs have no room on node 0, which has 64MiB", "more nodes"],
+            &["96MiB of anonymous memory and tmpfs do not fit on node 0, which has 64MiB", "more nodes"],
         ),
     ] {
         refused(&with(keys), &["--check"], parts);
     }
     let bound = with("membind = \"0\"").replace("\"anonymous\"", "\"tmpfs\"");
-    refused(&bound, &["--check"], &["96MiB of anonymous memory and tmpfs have no room on node 0"]);
+    refused(&bound, &["--check"], &["96MiB of anonymous memory and tmpfs do not fit on node 0"]);
     let file = bound.replace("\"tmpfs\"", "\"file\"");
     check_success(&pageout(with_scenario(&file).path(), &["run", "scenario.toml", "--check"]));
     let grouped = format!("{TIERS}\n[[memcg]]\npath = \"/web\"\n\"cpuset.mems\" = \"7\"\n");

@@ -114,8 +114,7 @@ fn columns_of_a_scenarios_trace_are_told_and_ones_like_ids_doubted() {
     fs::write(path.join("shards.csv"), "offset,shard\n0,1\n4096,2\n".replace("shard", "shard_id")).unwrap();
     let scenario = "[[task]]\nname = \"t\"\n[[task.object]]\nchannel = \"file\"\ntrace = \"shards.csv\"\n";
     fs::write(path.join("scenario.toml"), scenario).unwrap();
-    let doubt =
-        "the column `shard_id` is ignored, and its name is like one that tells volumes or files apart";
+    let doubt = "the column `shard_id` is ignored, but its name suggests volumes or files";
     for command in ["run scenario.toml", "replay shards.csv --memory 64pages"] {
         let output = run(path, command);
         check_success(&output);
@@ -158,7 +157,7 @@ fn numbers_of_2_to_the_28_and_more_are_told_or_refused() {
         assert!(text(&output.stderr).contains(note), "{}", text(&output.stderr));
     }
     assert!(
-        check_success(&run(path, "trace info both.u32")).contains("Note: some numbers are 2^28 and more")
+        check_success(&run(path, "trace info both.u32")).contains("Note: some numbers are 2^28 or larger")
     );
     let named = run(path, "replay both.u32 --memory 64pages --trace-format words");
     check_success(&named);

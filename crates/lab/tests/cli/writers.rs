@@ -121,12 +121,9 @@ fn a_strict_limit_keeps_a_slow_device_from_filling_memory_with_what_it_has_yet_t
 #[test]
 fn limits_of_devices_that_can_not_be_kept_are_refused() {
     for (limits, says) in [
-        ("min_ratio = 50\nmax_ratio = 40", "50 % at least and 40 % at most"),
+        ("min_ratio = 50\nmax_ratio = 40", "`min_ratio` 50 % is above `max_ratio` 40 %"),
         ("min_ratio = 101", "allowed: number from 0 to 100"),
-        (
-            "min_ratio = 60\n\n[[device]]\nname = \"third\"\nmin_ratio = 60",
-            "of all devices together is 120 %",
-        ),
+        ("min_ratio = 60\n\n[[device]]\nname = \"third\"\nmin_ratio = 60", "of all devices is 120 %"),
     ] {
         let directory = with_scenario(&slow_stick(limits));
         check_failure(&pageout(directory.path(), &["run", "scenario.toml", "--check"]), 2, &[says]);

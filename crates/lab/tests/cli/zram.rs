@@ -89,7 +89,11 @@ fn keys_of_compression_that_do_not_go_together_are_refused() {
     }
     let file = heap("kind = \"zram\"", "same_filled = 0.5", "").replace("anonymous", "file");
     let directory = with_scenario(&file);
-    check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 2, &["is for what is swapped out"]);
+    check_failure(
+        &pageout(directory.path(), &["run", "scenario.toml"]),
+        2,
+        &["is for pages that are swapped out"],
+    );
     let none = heap("kind = \"disk\"", "", "");
     let directory = with_scenario(&none);
     check_failure(

@@ -67,26 +67,24 @@ const MEASURED: &str = "measured with one request at a time, on the machine of d
 const MEASURED_BULK: &str = "measured on the same machine";
 const MEASURED_DEEP: &str = "measured on the same machine with 32 requests at a time";
 const TYPICAL: &str = "typical of the class, rounded";
-const NO_SPREAD: &str = "no spread is known: as the median";
+const NO_SPREAD: &str = "no spread is known: equal to the median";
 /// Flash reads differ by the page's place in its cell, and wait for a write under way; writes wait for room in the cache.
 const TYPICAL_P99: &str = "typical of the class with one request at a time, rounded: an order of magnitude";
 /// Distance between two random places: density 2(1-x); time: 7.5ms * sqrt(x), whose mean is 4ms. Plus 0 to 8.3ms. Its 99th
 /// percentile is 14.2ms, its median 8.2ms.
 const SEEK_P99: &str =
-    "computed: any part of a revolution, and a seek that takes the root of a random distance";
-const BLOCK_LAYER: Option<Figure<u32>> = Some(figure(128, "the block layer's default"));
+    "computed: between zero and one revolution, and a seek in proportion to the root of a random distance";
+const BLOCK_LAYER: Option<Figure<u32>> = Some(figure(128, "the default of the block layer"));
 /// The scheduler of a disk with one queue.
-const ONE_QUEUE: Figure<IoScheduler> = figure(
-    IoScheduler::MqDeadline,
-    "it has one queue, before which the block layer puts mq-deadline by default",
-);
+const ONE_QUEUE: Figure<IoScheduler> =
+    figure(IoScheduler::MqDeadline, "it has one queue, for which the block layer's default is mq-deadline");
 const SSD_TAIL: Option<Figure<Tail>> = Some(figure(Tail { one_in: 10_000, times: 10 }, TYPICAL));
 
 /// All presets.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "virtio",
-        class: "the virtual disk of the machine on which costs were measured",
+        class: "the virtual disk of the machine on which the costs were measured",
         read: us(30, MEASURED),
         read_p99: us(75, MEASURED),
         write: us(31, MEASURED),
@@ -98,13 +96,13 @@ pub const PRESETS: &[Preset] = &[
         iops: Some(figure(72_000, MEASURED_DEEP)),
         queue_depth: Some(figure(32, MEASURED_DEEP)),
         nr_requests: BLOCK_LAYER,
-        scheduler: figure(IoScheduler::MqDeadline, "it has one queue, and mq-deadline before it"),
+        scheduler: figure(IoScheduler::MqDeadline, "it has one queue, with mq-deadline"),
         latency_covers: BLOCK_BYTES,
     },
     Preset {
         name: "hdd",
         class: "a disk of 7,200 revolutions a minute",
-        read: us(8_000, "half a revolution of 8.3ms, and a seek of 4ms, which is typical"),
+        read: us(8_000, "half a revolution of 8.3ms, and a typical seek of 4ms"),
         read_p99: us(14_000, SEEK_P99),
         write: us(8_000, "as a read"),
         write_p99: us(14_000, SEEK_P99),
@@ -127,10 +125,10 @@ pub const PRESETS: &[Preset] = &[
         write_p99: us(100, TYPICAL_P99),
         sequential: None,
         tail: SSD_TAIL,
-        read_bandwidth: mb(530, "typical of the class: what the link carries"),
-        write_bandwidth: mb(530, "typical of the class: what the link carries"),
+        read_bandwidth: mb(530, "typical of the class: the bandwidth of the link"),
+        write_bandwidth: mb(530, "typical of the class: the bandwidth of the link"),
         iops: Some(figure(90_000, TYPICAL)),
-        queue_depth: Some(figure(32, "the link's command queue")),
+        queue_depth: Some(figure(32, "the command queue of the link")),
         nr_requests: BLOCK_LAYER,
         scheduler: ONE_QUEUE,
         latency_covers: BLOCK_BYTES,
@@ -149,12 +147,12 @@ pub const PRESETS: &[Preset] = &[
         iops: Some(figure(600_000, TYPICAL)),
         queue_depth: Some(figure(64, TYPICAL)),
         nr_requests: BLOCK_LAYER,
-        scheduler: figure(IoScheduler::None, "a queue for each CPU: nothing before them, by default"),
+        scheduler: figure(IoScheduler::None, "one queue per CPU, without a scheduler by default"),
         latency_covers: BLOCK_BYTES,
     },
     Preset {
         name: "pmem",
-        class: "persistent memory on the memory bus: the latency is a cache line's, a page's transfer comes on top",
+        class: "persistent memory on the memory bus: the latency is that of a cache line, plus a page's transfer",
         read: figure(Nanos(300), TYPICAL),
         read_p99: figure(Nanos(300), NO_SPREAD),
         write: figure(Nanos(100), TYPICAL),

@@ -16,14 +16,14 @@ pub struct Preset {
     pub sources: &'static [(&'static str, &'static str)],
 }
 
-const ESTIMATED: &str = "estimated: nobody has published it";
+const ESTIMATED: &str = "estimated: no figure is published";
 const UP_TO_IT: &str = "estimated: the standard (CXL 3.2) leaves it to the device";
 
 /// All presets.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "ibs",
-        class: "AMD processors that sample operations, as the third posting of pghot programs them",
+        class: "AMD processors that sample operations, configured as in the third posting of pghot",
         spec: HintSpec::Samples(SampleSpec {
             period: 10_000,
             loads_only: false,
@@ -35,10 +35,10 @@ pub const PRESETS: &[Preset] = &[
         sources: &[
             (
                 "period",
-                "the posting's driver, in operations; the memory profiler of later processors begins with it, too",
+                "the posting's driver, in operations; the memory profiler of later processors starts with the same",
             ),
-            ("loads_only", "loads and stores; the driver has no filter between them"),
-            ("min_latency", "the driver has none; the profiler's filter is off at first"),
+            ("loads_only", "loads and stores; the driver has no filter for them"),
+            ("min_latency", "the driver has none; the profiler's filter is off by default"),
             ("overhead", "estimated: an interrupt that reads a few registers"),
             ("ring", "the posting's driver"),
             ("drain", "estimated: a work item on the same CPU, queued from the interrupt"),
@@ -46,7 +46,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "pebs",
-        class: "Intel processors that record loads which miss their caches, as user space reads them",
+        class: "Intel processors that record loads that miss their caches, read from user space",
         spec: HintSpec::Samples(SampleSpec {
             period: 1_400,
             loads_only: true,
@@ -61,8 +61,8 @@ pub const PRESETS: &[Preset] = &[
                 "between 200 and 10000 in HeMem (SOSP 2021) and MEMTIS (SOSP 2023): their geometric mean",
             ),
             ("loads_only", "the event is one of loads"),
-            ("min_latency", "off unless asked for"),
-            ("overhead", "estimated: the processor writes the record itself, and somebody reads it"),
+            ("min_latency", "off by default"),
+            ("overhead", "estimated: the processor writes the record itself, and a thread reads it"),
             ("ring", "estimated: a buffer of 64 KiB, and records of 64 bytes"),
             ("drain", "estimated: a thread polls"),
         ],

@@ -39,22 +39,22 @@ const fn gb(value: u64, source: &'static str) -> Figure<u64> {
     Figure { value: value * 1_000_000_000, source }
 }
 
-const AS_READ: &str = "as a load: the line is read first";
+const AS_READ: &str = "as for a load: the line is read first";
 const DDR5: &str = "8 channels of DDR5-4800, 38.4 GB/s each (JEDEC JESD79-5)";
 
 /// Memory beside the CPU.
 pub(super) const DRAM: Preset = Preset {
     name: "dram",
-    class: "ordinary memory beside the CPU",
+    class: "ordinary memory next to the CPU",
     read_latency: ns(95, "middle of 80 to 110 on bare metal: docs/spec/costs.md, memory access"),
     write_latency: ns(95, AS_READ),
     read_bandwidth: gb(307, DDR5),
     write_bandwidth: gb(307, DDR5),
 };
 
-const UPI: &str = "3 links of 16 GT/s and 16 lanes between two sockets (Intel UPI 2.0), a direction";
-const PCIE_5_X16: &str = "16 lanes of PCIe 5.0 at 32 GT/s, a direction (PCI-SIG, PCI Express 5.0)";
-const PCIE_5_X8: &str = "8 lanes of PCIe 5.0, what a port of a shared device has, a direction";
+const UPI: &str = "3 links of 16 GT/s and 16 lanes between two sockets (Intel UPI 2.0), per direction";
+const PCIE_5_X16: &str = "16 lanes of PCIe 5.0 at 32 GT/s, per direction (PCI-SIG, PCI Express 5.0)";
+const PCIE_5_X8: &str = "8 lanes of PCIe 5.0, as in a port of a shared device, per direction";
 
 /// Memory beside the CPUs of the other socket.
 pub(super) const REMOTE_SOCKET: Preset = Preset {
@@ -72,7 +72,7 @@ pub const PRESETS: &[Preset] = &[
     REMOTE_SOCKET,
     Preset {
         name: "cxl-1.1",
-        class: "memory behind a CXL 1.1 link of its own",
+        class: "memory behind its own CXL 1.1 link",
         read_latency: ns(
             210,
             "middle of 170 to 250: docs/spec/costs.md, memory access, after TPP (ASPLOS 2023)",

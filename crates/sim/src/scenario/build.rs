@@ -136,7 +136,7 @@ impl Scenario {
                 None => Switch::by_name(name).is_some_and(|switch| switch.set(&mut config.policy, &value)),
             };
             if !is_set {
-                let message = format!("the engine has no setting `{name}` that takes `{value}`");
+                let message = format!("the engine has no setting `{name}` that accepts `{value}`");
                 return Err(problem(&format!("kernel.{name}"), message));
             }
         }

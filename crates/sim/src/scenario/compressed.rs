@@ -134,9 +134,10 @@ impl std::str::FromStr for Deciles {
             return Err(format!("found a compressed page of {length} bytes, expected 1 to {most}"));
         }
         match deciles.windows(2).find(|pair| pair[1] < pair[0]) {
-            Some(pair) => {
-                Err(format!("the lengths decrease from {} to {}, expected the shortest first", pair[0], pair[1]))
-            }
+            Some(pair) => Err(format!(
+                "the lengths decrease from {} to {}, expected the shortest first",
+                pair[0], pair[1]
+            )),
             None => Ok(Deciles(deciles)),
         }
     }
@@ -159,10 +160,10 @@ mod tests {
         assert_eq!(deciles.to_string().parse(), Ok(deciles));
         for (text, part) in [
             ("1 2 3", "has 3 lengths"),
-            ("1 2 3 4 5 x 7 8 9 10 11", "no list of lengths"),
-            ("0 2 3 4 5 6 7 8 9 10 11", "does not compress to 0 bytes"),
-            ("1 2 3 4 5 6 7 8 9 10 4097", "does not compress to 4097 bytes"),
-            ("1 2 3 4 5 6 9 8 9 10 11", "fall from 9 to 8"),
+            ("1 2 3 4 5 x 7 8 9 10 11", "not a list of lengths"),
+            ("0 2 3 4 5 6 7 8 9 10 11", "found a compressed page of 0 bytes"),
+            ("1 2 3 4 5 6 7 8 9 10 4097", "found a compressed page of 4097 bytes"),
+            ("1 2 3 4 5 6 9 8 9 10 11", "decrease from 9 to 8"),
         ] {
             let error = text.parse::<Deciles>().unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -185,7 +185,9 @@ impl fmt::Display for Accepts {
             Accepts::Texts => f.write_str("list of texts"),
             Accepts::Numbers => f.write_str("list of numbers"),
             Accepts::Policy => write!(f, "{} | classic@VERSION | mglru@VERSION", self.words().join(" | ")),
-            Accepts::Version => f.write_str("kernel version in quotes: 2.6.35 to 7.3, as 6.12.117, or as 6.12 for the newest of a series"),
+            Accepts::Version => f.write_str(
+                "kernel version in quotes: 2.6.35 to 7.3, as 6.12.117, or as 6.12 for the newest of a series",
+            ),
             Accepts::Bool | Accepts::Choice(_) => f.write_str(&self.words().join(" | ")),
             Accepts::Integer(min, i64::MAX) => write!(f, "number from {min}"),
             Accepts::Integer(min, max) => write!(f, "number from {min} to {max}"),

@@ -46,8 +46,9 @@ impl Scenario {
         if scenario.machine.page_stands_for == 1 {
             let message =
                 "machine.page_stands_for is 1: each page stands for itself, so the factor can't be halved";
-            let problem = Problem::new("machine.page_stands_for", message)
-                .help("if accesses stand for many (task.stands_for), check with half of that and twice the ops");
+            let problem = Problem::new("machine.page_stands_for", message).help(
+                "if accesses stand for many (task.stands_for), check with half of that and twice the ops",
+            );
             return Err(vec![problem]);
         }
         if scenario.machine.node.is_empty() {
@@ -216,12 +217,12 @@ impl Halving {
     }
 
     fn counts_memory(&mut self, prefix: &str, path: &str) {
-        let message =
-            format!("the value written to {path} has its own unit of memory, and is not doubled automatically");
+        let message = format!(
+            "the value written to {path} has its own unit of memory, and is not doubled automatically"
+        );
         self.problems.push(
-            Problem::new(format!("{prefix}.value"), message).help(
-                "remove the event for the check, or write the scenario at half of the scale yourself",
-            ),
+            Problem::new(format!("{prefix}.value"), message)
+                .help("remove the event for the check, or write the scenario at half of the scale yourself"),
         );
     }
 
@@ -386,9 +387,14 @@ mod tests {
             ("/machine/page_stands_for", json!(1), "machine.page_stands_for", "stands for itself"),
             ("/machine/page_stands_for", json!(7), "machine.page_stands_for", "odd"),
             ("/task/0/think_time", json!("25ns"), "task[0].think_time", "odd"),
-            ("/task/1/object/0/trace", json!("a.pgt"), "task[1].object[0].trace", "what was recorded"),
+            ("/task/1/object/0/trace", json!("a.pgt"), "task[1].object[0].trace", "a recording has"),
             ("/event/0/write", json!("/sys/fs/cgroup/a/memory.reclaim"), "event[0].value", "memory.reclaim"),
-            ("/event/2/write", json!("/sys/kernel/debug/lru_gen"), "event[2].value", "in its own way"),
+            (
+                "/event/2/write",
+                json!("/sys/kernel/debug/lru_gen"),
+                "event[2].value",
+                "has its own unit of memory",
+            ),
             ("/sysctl/vm.dirty_bytes", json!(u32::MAX), "sysctl.vm.dirty_bytes", "too large"),
             ("/machine/node/1/memory", json!("7TiB"), "machine.node[1].memory", "too large"),
             ("/task/1/object/0/workload/ops", json!(u64::MAX), "task[1].object[0].workload.ops", "too large"),

@@ -38,7 +38,7 @@ impl Problem {
 
     /// Pages that stand for many, where they may be huge.
     pub(super) fn huge_of_many(key: &str) -> Problem {
-        Problem::new(key, "a huge page has 512 pages of 4 KiB, so a page can't stand for more than one")
+        Problem::new(key, "a huge page has 512 pages of 4 KiB, so a page must stand for exactly one")
             .help("leave `machine.page_stands_for` at 1, or transparent_hugepage at \"never\"")
     }
 
@@ -210,7 +210,7 @@ impl Check<'_> {
             count if count < PROBLEMS_MAX => self.problems.push(problem),
             PROBLEMS_MAX => {
                 let message =
-                    "there are more problems than this, but they are not shown; mend those above first";
+                    "there are more problems than this, but they are not shown; fix those above first";
                 self.problems.push(Problem::new(problem.key, message));
             }
             _ => {}
@@ -254,7 +254,7 @@ impl Check<'_> {
         for (index, name) in names.enumerate() {
             let path = format!("{list}[{index}].name");
             if name.is_empty() {
-                self.report(Problem::new(&path, format!("a {list} needs a name that is not empty")));
+                self.report(Problem::new(&path, format!("every {list} needs a non-empty name")));
             } else if !seen.insert(name) {
                 self.report(Problem::new(&path, format!("there are two {list}s called `{name}`")));
             }
@@ -267,7 +267,7 @@ impl Check<'_> {
         if let Some(control) = text.chars().find(|c| c.is_control() && !but.contains(c)) {
             let message =
                 format!("`{}` has the control character U+{:04X}", text.escape_debug(), u32::from(control));
-            self.report(Problem::new(path, message).help("leave it out: it would reach the terminal"));
+            self.report(Problem::new(path, message).help("remove it: a terminal would interpret it"));
         }
     }
 
@@ -285,9 +285,9 @@ impl Check<'_> {
                     Some(_) => problem.help(format!(
                         "`{name}` is a key of the scenario, not of `{prefix}`: write it above all sections"
                     )),
-                    None if (prefix, name) == ("kernel", "lru") => {
-                        problem.help("the lists of a version are `kernel.lists`; `kernel.lru` has switches")
-                    }
+                    None if (prefix, name) == ("kernel", "lru") => problem.help(
+                        "the LRU of a version is `kernel.lists`; `kernel.lru` contains single switches",
+                    ),
                     None if !elsewhere.is_empty() => {
                         problem.help(format!("elsewhere there is `{}`", elsewhere.join("` and `")))
                     }

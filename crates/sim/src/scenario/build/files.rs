@@ -47,9 +47,8 @@ impl Scenario {
                     continue;
                 }
                 let key = format!("task[{task_index}].object[{index}]");
-                let pages = sizes
-                    .pages_of(task, index)
-                    .ok_or_else(|| problem(&key, "nothing says how large it is"))?;
+                let pages =
+                    sizes.pages_of(task, index).ok_or_else(|| problem(&key, "its size is not given"))?;
                 let kind = match object.channel {
                     Channel::Tmpfs => EngineFileKind::Tmpfs,
                     _ => EngineFileKind::Regular,

@@ -37,7 +37,7 @@ impl Scenario {
                 if is_tiny && matches!(name, "memory.max" | "memory.high") {
                     let touched = touchable.pages(&memcg.path).unwrap_or(0);
                     let message = format!(
-                        "`{name}`: {value} of the {touched} distinct pages that tasks in {} can touch is",
+                        "`{name}`: {value} of the {touched} distinct pages that tasks in {} can access is",
                         memcg.path
                     );
                     return Err(problem(&key, format!("{message} below what one fault needs")));

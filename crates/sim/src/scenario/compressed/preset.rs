@@ -50,7 +50,7 @@ pub const CONTENTS: &[Contents] = &[
     },
     Contents {
         name: "compiler-heap@lz4",
-        what: "memory of a C++ compiler at work",
+        what: "memory of a running C++ compiler",
         source: "measured: 44,417 pages of anonymous memory, November 2026: cc1plus of GCC 12.2 with -O2 in the middle of a file that includes bits/stdc++.h, 200 MB resident; lz4_flex 0.14",
         zero_filled: 11,
         same_filled: 0,
@@ -58,7 +58,7 @@ pub const CONTENTS: &[Contents] = &[
     },
     Contents {
         name: "compiler-heap@zstd",
-        what: "memory of a C++ compiler at work",
+        what: "memory of a running C++ compiler",
         source: "measured: 44,417 pages of anonymous memory, November 2026: cc1plus of GCC 12.2 with -O2 in the middle of a file that includes bits/stdc++.h, 200 MB resident; zstd 1.5.7 at level 3",
         zero_filled: 11,
         same_filled: 0,

@@ -11,8 +11,7 @@ use crate::scenario::keys::{Accepts, Key};
 use crate::scenario::{Bound, Event, KernelFile, Lifetime, Scalar, Size, SwapKind, Task};
 use crate::{PRESSURE_FILES, Resource};
 
-const ONE_THING: &str =
-    "an event does one thing: it writes a file, reads one, removes a cgroup, syncs all file systems, or one";
+const ONE_THING: &str = "found several actions, expected one per event: write a file, read one, remove a cgroup, sync all file systems, or sync one";
 /// The files among the sysctls that ask for something to be done.
 const COMPACT_MEMORY: &str = "vm.compact_memory";
 const DROP_CACHES: &str = "vm.drop_caches";
@@ -31,11 +30,11 @@ impl Check<'_> {
         if let Some(until) = event.until {
             let key = format!("{prefix}.until");
             if event.every.is_none() {
-                self.report(Problem::new(key, "`until` ends what comes again: it needs `every`"));
+                self.report(Problem::new(key, "`until` ends a repetition: it needs `every`"));
             } else if event.at.is_some_and(|at| until < at) {
                 self.report(Problem::new(
                     key,
-                    "it would end before it begins: `until` is no earlier than `at`",
+                    "the event would end before it begins: `until` is earlier than `at`",
                 ));
             }
         }
@@ -49,7 +48,7 @@ impl Check<'_> {
             (None, None, None) => {
                 let problem = Problem::new(
                     prefix,
-                    "an event needs a file to `write` or to `read`, a cgroup to remove by `rmdir`, or something to `sync`",
+                    "found no action, expected a file to `write` or to `read`, a cgroup to remove by `rmdir`, or something to `sync`",
                 );
                 self.report(problem.help("for example: read = \"/proc/vmstat\""));
             }
@@ -70,10 +69,7 @@ impl Check<'_> {
     fn event_when(&mut self, prefix: &str, event: &Event) {
         let Some(condition) = &event.when else {
             if event.at.is_none() {
-                let problem = Problem::new(
-                    prefix,
-                    "an event needs `at`, the time at which it happens, or `when`, what has to hold",
-                );
+                let problem = Problem::new(prefix, "an event needs `at`, its time, or `when`, its condition");
                 self.report(problem.help("for example: at = \"1s\", or when = \"memory.current > 95%\""));
             }
             return;
@@ -82,15 +78,17 @@ impl Check<'_> {
         if event.times.is_some() {
             let problem = Problem::new(
                 key.clone(),
-                "a loop goes on by its count, not by a condition: this has `times` and `when`",
+                "a loop ends by its count, not by a condition: found both `times` and `when`",
             );
             self.report(problem.help(
-                "leave `times` out: with `every` the event happens at each look at which the condition holds",
+                "leave `times` out: with `every` the event happens at each check at which the condition holds",
             ));
         }
         let Some(path) = condition.path(event.file()) else {
-            let problem =
-                Problem::new(key, format!("`{condition}`: of which cgroup? This event names no file of one"));
+            let problem = Problem::new(
+                key,
+                format!("`{condition}`: the cgroup is unknown, because the event names no file of a cgroup"),
+            );
             return self.report(
                 problem.help("give the path of the file: \"/sys/fs/cgroup/web/memory.current > 95%\""),
             );
@@ -98,7 +96,7 @@ impl Check<'_> {
         let percent_of_nothing =
             matches!(condition.bound(), Bound::Percent(_)) && condition.whole(&path).is_none();
         if self.readable(&key, &path) && percent_of_nothing {
-            let problem = Problem::new(key, format!("`{condition}`: nothing says what 100 % of it is"));
+            let problem = Problem::new(key, format!("`{condition}`: the value of 100 % is unknown"));
             self.report(problem.help("give a number or a size; percentages are for memory.current, memory.swap.current, sizes in memory.stat and /proc/meminfo"));
         }
     }
@@ -110,7 +108,8 @@ impl Check<'_> {
         }
         self.nothing_is_written(prefix, event, "syncs");
         if event.timeout.is_some() {
-            let message = "no signal ends a sync before its files are written: `timeout` is for writes to";
+            let message =
+                "no signal ends a sync before its files are written: `timeout` is only for writes to";
             let problem = Problem::new(format!("{prefix}.timeout"), format!("{message} {RECLAIM}"));
             self.report(problem.help("leave it out"));
         }
@@ -126,10 +125,10 @@ impl Check<'_> {
         }
         let key = format!("{prefix}.times");
         if event.every.is_none() {
-            let problem = Problem::new(key, "`times` says how often something comes again: it needs `every`");
+            let problem = Problem::new(key, "`times` is the number of repetitions: it needs `every`");
             self.report(problem.help("for example: every = \"100ms\""));
         } else if event.until.is_some() {
-            let problem = Problem::new(key, "a loop ends after `times`, a timer at `until`: this has both");
+            let problem = Problem::new(key, "a loop ends after `times`, a timer at `until`: found both");
             self.report(problem.help("leave one of them out"));
         }
     }
@@ -138,7 +137,7 @@ impl Check<'_> {
     fn nothing_is_written(&mut self, prefix: &str, event: &Event, does: &str) {
         for (name, is_given) in [("value", event.value.is_some()), ("add", event.add.is_some())] {
             if is_given {
-                let message = format!("`{name}` is for writes; this event {does}");
+                let message = format!("`{name}` is only for writes; this event {does}");
                 self.report(Problem::new(format!("{prefix}.{name}"), message));
             }
         }
@@ -148,7 +147,10 @@ impl Check<'_> {
     fn event_add(&mut self, prefix: &str, path: &str, event: &Event) {
         let key = format!("{prefix}.add");
         if event.value.is_some() {
-            let problem = Problem::new(key, "`value` is written, or the number in the file and `add` more");
+            let problem = Problem::new(
+                key,
+                "found both `value` and `add`: the event writes either `value`, or the number in the file plus `add`",
+            );
             return self.report(problem.help("leave one of them out"));
         }
         let file = self.kernel_file(&format!("{prefix}.write"), path);
@@ -161,8 +163,8 @@ impl Check<'_> {
             Some(KernelFile::Sysctl(name)) if is_number(&name) => {}
             Some(_) => {
                 let message =
-                    format!("{path} does not show one number; `add` is for sysctls and nr_hugepages");
-                self.report(Problem::new(key, message).help("give what is written as `value`"));
+                    format!("{path} does not contain a single number; `add` is for sysctls and nr_hugepages");
+                self.report(Problem::new(key, message).help("give the new content as `value`"));
             }
         }
     }
@@ -176,7 +178,7 @@ impl Check<'_> {
             (_, None, Some(_)) => "reads".to_string(),
             (_, None, None) => "removes".to_string(),
         };
-        let message = format!("`timeout` is for writes to {RECLAIM}; this event {does}");
+        let message = format!("`timeout` is only for writes to {RECLAIM}; this event {does}");
         let problem = Problem::new(format!("{prefix}.timeout"), message);
         self.report(problem.help("leave it out, or write to a cgroup's memory.reclaim"));
     }
@@ -185,12 +187,12 @@ impl Check<'_> {
     fn event_rmdir(&mut self, prefix: &str, event: &Event, path: &str) {
         let key = format!("{prefix}.rmdir");
         if event.every.is_some() {
-            self.report(Problem::new(format!("{prefix}.every"), "a cgroup is removed once"));
+            self.report(Problem::new(format!("{prefix}.every"), "a cgroup can be removed only once"));
         }
         self.nothing_is_written(prefix, event, "removes");
         let memcg = path.strip_prefix("/sys/fs/cgroup").filter(|memcg| memcg.len() > 1);
         let Some(memcg) = memcg.filter(|memcg| memcg.starts_with('/')) else {
-            let problem = Problem::new(key, format!("`{path}` is no directory of a cgroup"));
+            let problem = Problem::new(key, format!("`{path}` is not a directory of a cgroup"));
             return self.report(problem.help("for example: rmdir = \"/sys/fs/cgroup/web\""));
         };
         if !self.known.memcgs.contains(memcg) {
@@ -309,11 +311,14 @@ impl Check<'_> {
             (Ok(size), _) if size.pages_floor() == 0 => format!("{size} is less than a page"),
             (Ok(_), Some(0..=200)) => return,
             (Ok(_), _) => {
-                format!("`{}` is not `swappiness=` and a number from 0 to 200, or `max`", options.trim())
+                format!(
+                    "found `{}`, expected `swappiness=` and a number from 0 to 200, or `max`",
+                    options.trim()
+                )
             }
         };
         let problem = Problem::new(format!("{prefix}.value"), format!("`value`: {message}"));
-        self.report(problem.help("write it as the kernel takes it: \"64MiB\" or \"64MiB swappiness=60\""));
+        self.report(problem.help("write it in the kernel's format: \"64MiB\" or \"64MiB swappiness=60\""));
     }
 
     /// What can be told of it before the run: the form of commands, not whether there are such generations by then.
@@ -332,10 +337,8 @@ impl Check<'_> {
                         && (3..=5).contains(&command[1..].split_whitespace().count())
                 };
                 let Some(wrong) = commands.into_iter().find(|command| !is_formed(command)) else { return };
-                let help = "commands are `+ memcg_id node_id max_gen [swappiness [force_scan]]` and \
-                            `- memcg_id node_id min_gen [swappiness [nr_to_reclaim]]`; cgroups count from 2 in their \
-                            order, parents first, the root is 1";
-                Problem::new(format!("{prefix}.value"), format!("`value`: `{wrong}` is no command"))
+                let help = "commands are `+ memcg_id node_id max_gen [swappiness [force_scan]]` and `- memcg_id node_id min_gen [swappiness [nr_to_reclaim]]`; cgroups are numbered from 2 in their order, parents first; the root is 1";
+                Problem::new(format!("{prefix}.value"), format!("`value`: `{wrong}` is not a command"))
                     .help(help)
             }
             _ => {
@@ -347,7 +350,7 @@ impl Check<'_> {
                 }
                 Problem::new(
                     format!("{prefix}.value"),
-                    format!("`value`: `{text}` is no number {name} takes"),
+                    format!("`value`: `{text}` is not a valid number for {name}"),
                 )
             }
         };
@@ -369,7 +372,7 @@ impl Check<'_> {
             _ => true,
         };
         if !is_readable {
-            self.report(Problem::new(key, format!("{path} can only be written")));
+            self.report(Problem::new(key, format!("{path} is write-only")));
         }
         is_readable
     }
@@ -379,7 +382,7 @@ impl Check<'_> {
         let file = KernelFile::parse(path);
         let (given, what, known) = match &file {
             None => {
-                let problem = Problem::new(key, format!("`{path}` is no file of the simulated kernel"));
+                let problem = Problem::new(key, format!("`{path}` is not a file of the simulated kernel"));
                 let help = "files are /proc/vmstat, /proc/pressure/..., /proc/sys/..., /sys/fs/cgroup/<cgroup>/memory.<...>, /sys/block/zram0/mm_stat, \
                             /sys/kernel/debug/lru_gen, /sys/kernel/mm/lru_gen/enabled, /sys/kernel/mm/numa/demotion_enabled, /sys/kernel/debug/sched/numa_balancing/..., \
                             /sys/devices/virtual/memory_tiering/..., /sys/kernel/mm/transparent_hugepage/... and /sys/kernel/mm/hugepages/...";
@@ -481,11 +484,9 @@ impl Check<'_> {
             node.is_some_and(|node| !self.scenario.machine.cpus_of(Nodemask::of([NodeId(node)])).is_empty());
         if has_cpus || self.scenario.machine.node.len() < 2 {
             let problem = Problem::new(key, "memory of a node with CPUs can't go offline");
-            self.report(
-                problem.help(
-                    "a [[machine.node]] without cpus can; where none has any, they are the first node's",
-                ),
-            );
+            self.report(problem.help(
+                "use a [[machine.node]] without cpus; if no node has cpus, they belong to the first one",
+            ));
         }
     }
 

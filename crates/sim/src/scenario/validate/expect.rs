@@ -9,9 +9,9 @@ impl Check<'_> {
         for (index, variant) in variants.iter().enumerate() {
             let name = variant.name.as_str();
             if name.parse::<f64>().is_ok() || name.contains(char::is_whitespace) || name == "*" {
-                let message = format!("`{name}` can't be told from the rest of a relation");
+                let message = format!("`{name}` can't be distinguished from the rest of a relation");
                 let problem = Problem::new(format!("variant[{index}].name"), message);
-                self.report(problem.help("a name without spaces that is no number, such as \"old\""));
+                self.report(problem.help("use a name without spaces that is not a number, such as \"old\""));
             }
         }
     }

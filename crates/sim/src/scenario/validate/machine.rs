@@ -31,10 +31,10 @@ impl Check<'_> {
         let switch = TimeSpan(costs.context_switch);
         if machine.timeslice <= switch {
             let problem =
-                format!("{} is over before a switch of tasks is, which takes {switch}", machine.timeslice);
+                format!("{} is shorter than a switch of tasks, which takes {switch}", machine.timeslice);
             self.report(
                 Problem::new("machine.timeslice", problem)
-                    .help("it has to be longer than machine.price.context_switch"),
+                    .help("it must be longer than machine.price.context_switch"),
             );
         }
     }
@@ -45,30 +45,30 @@ impl Check<'_> {
         self.settings("machine.price", &machine.price);
         self.timeslice();
         if let (Some(_), false) = (machine.memory, machine.node.is_empty()) {
-            let problem =
-                Problem::new("machine.memory", "both `machine.memory` and [[machine.node]] give the memory");
+            let problem = Problem::new(
+                "machine.memory",
+                "both `machine.memory` and [[machine.node]] define the memory",
+            );
             self.report(problem.help("keep one of the two"));
         }
         for (index, node) in machine.node.iter().enumerate() {
             self.ranges(&format!("machine.node[{index}]."), node);
             if node.movable > node.memory {
                 let (movable, memory) = (node.movable, node.memory);
-                let problem = format!("{movable} of zone Movable are more than the {memory} of the node");
+                let problem = format!("{movable} of zone Movable exceed the {memory} of the node");
                 self.report(Problem::new(format!("machine.node[{index}].movable"), problem));
             }
             let blocks = node.memory.0.saturating_sub(node.movable.0) / BLOCK;
             if node.unmovable_blocks > 0 && node.memory.0 > Node::BLOCKS_MAX * BLOCK {
-                let problem = format!("a node of {} is too large for scattered pages", node.memory);
+                let problem = format!("a node of {} is too large for scattered unmovable pages", node.memory);
                 let problem = Problem::new(format!("machine.node[{index}].unmovable_blocks"), problem);
                 let largest = Size(Node::BLOCKS_MAX * BLOCK);
                 self.report(
-                    problem.help(format!(
-                        "each page of the node has a record then; up to {largest} can have them"
-                    )),
+                    problem.help(format!("each page of the node then has a record; the limit is {largest}")),
                 );
             } else if node.unmovable_blocks > blocks {
                 let problem = format!(
-                    "{} blocks of 2 MiB are more than the {blocks} that the kernel may use of the node",
+                    "{} blocks of 2 MiB exceed the {blocks} that the kernel may use of the node",
                     node.unmovable_blocks
                 );
                 self.report(Problem::new(format!("machine.node[{index}].unmovable_blocks"), problem));
@@ -79,7 +79,8 @@ impl Check<'_> {
         if all >= MEMORY_END {
             let largest =
                 (0..machine.node.len()).max_by_key(|&index| machine.node[index].memory.0).unwrap_or(0);
-            let problem = format!("all nodes together have {}, and a machine has less than 16TiB", Size(all));
+            let problem =
+                format!("all nodes together have {}, but a machine must have less than 16TiB", Size(all));
             self.report(Problem::new(format!("machine.node[{largest}].memory"), problem));
         }
         self.node_cpus();
@@ -96,17 +97,17 @@ impl Check<'_> {
         if let Some(unit) = machine.hints.unit
             && !unit.0.is_power_of_two()
         {
-            self.report(Problem::new("machine.hints.unit", format!("{unit} is no power of two")));
+            self.report(Problem::new("machine.hints.unit", format!("{unit} is not a power of two")));
         }
         let first = machine.node_sizes()[0];
         if machine.init_memory.0 > 0 && machine.init_memory >= first {
-            let problem = format!("{} are all of the first node's {first}", machine.init_memory);
+            let problem = format!("{} are the complete {first} of the first node", machine.init_memory);
             self.report(
-                Problem::new("machine.init_memory", problem).help("a kernel gives back some hundred pages"),
+                Problem::new("machine.init_memory", problem).help("a kernel frees some hundred pages"),
             );
         }
         if machine.tlb_entries > 0 && !machine.tlb_entries.is_power_of_two() {
-            let problem = format!("{} is no power of two", machine.tlb_entries);
+            let problem = format!("{} is not a power of two", machine.tlb_entries);
             self.report(Problem::new("machine.tlb_entries", problem));
         }
     }
@@ -136,18 +137,22 @@ impl Check<'_> {
             let of = &node.distances;
             let is_right = |to: usize, far: u8| if to == at { far == 10 } else { (11..=254).contains(&far) };
             let message = if of.len() != machine.node.len() {
-                format!("there are {} of {} nodes", of.len(), machine.node.len())
+                format!(
+                    "found {} distances, expected one for each of the {} nodes",
+                    of.len(),
+                    machine.node.len()
+                )
             } else if let Some((to, far)) = of.iter().enumerate().find(|&(to, &far)| !is_right(to, far)) {
-                format!("node {to} is {far} away")
+                format!("found distance {far} to node {to}")
             } else if node.distance != Node::DISTANCE {
-                "there is `distance`, too, which says the same otherwise".to_string()
+                "`distance` is given, too, for the same purpose".to_string()
             } else {
                 return None;
             };
             Some(Problem::new(format!("machine.node[{at}].distances"), format!("`distances`: {message}")))
         });
         for problem in wrong.collect::<Vec<_>>() {
-            let help = "one number a node, in their order: 10 for the node itself, 11 to 254 for others, as in `distances = [10, 32, 50]`";
+            let help = "give one number per node, in their order: 10 for the node itself, 11 to 254 for others, such as `distances = [10, 32, 50]`";
             self.report(problem.help(help));
         }
     }
@@ -166,7 +171,7 @@ impl Check<'_> {
                 let help = "give two [[machine.node]] cpus, or leave it out";
                 self.report(Problem::new(at, message).help(help));
             } else if key == "remote_bandwidth" && machine.links().is_none() {
-                let message = "`remote_bandwidth` has no effect where it is all the same who accesses";
+                let message = "`remote_bandwidth` has no effect if remote_latency is 0s";
                 self.report(
                     Problem::new(at, message)
                         .help("leave remote_latency at its 62ns, or give one that is not 0s"),
@@ -193,13 +198,13 @@ impl Check<'_> {
         };
         let is_version = Profile::by_name(&kernel.profile).is_none_or(Profile::is_version);
         if !is_version {
-            let problem = format!("`{}` (kernel.profile) is no version of the kernel", kernel.profile);
+            let problem = format!("`{}` (kernel.profile) is not a kernel version", kernel.profile);
             self.report(Problem::new(key, problem).help("keep one of the two"));
         } else if self.problems.is_empty()
             && let Some(why) =
                 Kernel::parse(&kernel.name()).is_none().then(|| Kernel::why_not(&kernel.name())).flatten()
         {
-            self.report(Problem::new(key, why).help("kernel.lists = \"classic\" has two lists"));
+            self.report(Problem::new(key, why).help("kernel.lists = \"classic\" is the classic LRU"));
         }
     }
 
@@ -211,7 +216,7 @@ impl Check<'_> {
         let problem = match usize::from(node) < self.scenario.machine.node_sizes().len() {
             false => Problem::new(key, format!("there is no node {node}")),
             true if !tiers.is_promotion_target(NodeId(node)) => {
-                Problem::new(key, format!("node {node} is of a lower tier, and nothing is promoted there"))
+                Problem::new(key, format!("node {node} is of a lower tier, and nothing is promoted to it"))
             }
             true => return,
         };
@@ -222,7 +227,7 @@ impl Check<'_> {
     fn posted_record(&mut self) {
         let Ok(config) = self.scenario.config() else { return };
         if config.pghot_quirks == PghotQuirks::V3 && config.pghot_record != RecordSize::U64 {
-            let message = "the third posting has records of 8 bytes, and so have its slips";
+            let message = "the third posting has records of 8 bytes, and so have its bugs";
             let is_given = self.scenario.kernel.switches.get("pghot.record").is_some();
             let key = if is_given { "kernel.pghot.record" } else { "kernel.pghot.quirks" };
             let problem = Problem::new(key, message);
@@ -248,7 +253,7 @@ impl Check<'_> {
         if listens("vm.pghot_record_pgtscans_enable") && !self.walks_page_tables() {
             let problem =
                 Problem::new(PGTSCANS, "no group of this scenario has a policy that walks page tables");
-            self.report(problem.help("klruscand goes with generations: kernel.profile = \"mglru@6.12\""));
+            self.report(problem.help("klruscand needs MGLRU: kernel.profile = \"mglru@6.12\""));
         }
         if !self.problems.is_empty() {
             return;
@@ -288,7 +293,9 @@ impl Check<'_> {
     pub(super) fn memcgs(&mut self) {
         if self.known.memcgs.listed.len() > GROUPS_MAX {
             let message = format!("there are more than {GROUPS_MAX} cgroups, parents and the root included");
-            self.report(Problem::new("memcg", message).help("Linux numbers them with 16 bits, and so do we"));
+            self.report(
+                Problem::new("memcg", message).help("Linux numbers them with 16 bits, and so does pageout"),
+            );
         }
         let mut seen = BTreeSet::new();
         for (index, memcg) in self.scenario.memcg.iter().enumerate() {
@@ -297,11 +304,11 @@ impl Check<'_> {
             let path = memcg.path.as_str();
             if path == "/" {
                 let problem = Problem::new(&path_key, "the root cgroup has no limits to set");
-                self.report(problem.help("as on a running system: put the tasks into a cgroup below it"));
+                self.report(problem.help("as on a running system, put the tasks into a cgroup below it"));
             } else if !path.starts_with('/')
                 || path.split('/').skip(1).any(|step| ["", ".", ".."].contains(&step))
             {
-                let problem = Problem::new(&path_key, format!("`{path}` is no path of a cgroup"));
+                let problem = Problem::new(&path_key, format!("`{path}` is not a path of a cgroup"));
                 self.report(problem.help("write it from the root, such as \"/job/web\""));
             } else if self.is_path_too_long(&path_key, path) {
             } else if !seen.insert(path) {
@@ -332,7 +339,7 @@ impl Check<'_> {
             return false;
         }
         let problem = Problem::new(key, format!("a path of {} bytes is too long for a cgroup", path.len()));
-        let allowed = format!("allowed: to {PATH_MAX} bytes; Linux allows 4096, /sys/fs/cgroup included");
+        let allowed = format!("allowed: up to {PATH_MAX} bytes; Linux allows 4096, /sys/fs/cgroup included");
         self.report(problem.help(allowed));
         true
     }
@@ -342,7 +349,7 @@ impl Check<'_> {
         let Some(needed) = CgroupFile::by_name(name).and_then(|file| file.only_in) else { return };
         let version = if self.has_version_1() { 1 } else { 2 };
         if version != needed {
-            let told = format!("`{name}` is a file of cgroup v{needed}, and this machine has v{version}");
+            let told = format!("`{name}` is a file of cgroup v{needed}, but this machine has v{version}");
             let help = match needed {
                 1 => format!("set kernel.{VERSION} = 1; v2 has memory.low and memory.high instead"),
                 _ => format!("leave kernel.{VERSION} out, or set it to 2"),
@@ -361,9 +368,9 @@ impl Check<'_> {
             && size.pages_floor() < LIMIT_PAGES_MIN
         {
             let least = Size::from_pages(LIMIT_PAGES_MIN);
-            let problem = Problem::new(key, format!("`{name}`: {size} is below what one fault needs"));
+            let problem = Problem::new(key, format!("`{name}`: {size} is below the need of a single fault"));
             self.report(
-                problem.help(format!("allowed: from {least}, which is one batch of reclaim, or \"max\"")),
+                problem.help(format!("allowed: from {least}, which is one reclaim batch, or \"max\"")),
             );
         }
     }

@@ -16,7 +16,7 @@ impl Check<'_> {
         self.read_ahead(prefix, device);
         if device.min_ratio > device.max_ratio {
             let message =
-                format!("`min_ratio`: {} % at least and {} % at most", device.min_ratio, device.max_ratio);
+                format!("`min_ratio` {} % is above `max_ratio` {} %", device.min_ratio, device.max_ratio);
             self.report(
                 Problem::new(format!("{prefix}.min_ratio"), message).help("lower it, or raise `max_ratio`"),
             );
@@ -27,8 +27,7 @@ impl Check<'_> {
     pub(super) fn min_ratios(&mut self) {
         let sum: u32 = self.scenario.device.iter().map(|device| device.min_ratio).sum();
         if sum > 100 {
-            let message =
-                format!("`min_ratio` of all devices together is {sum} %, which is more than there is");
+            let message = format!("the sum of `min_ratio` of all devices is {sum} %, more than 100 %");
             self.report(Problem::new("device", message).help("100 at most"));
         }
     }
@@ -39,13 +38,13 @@ impl Check<'_> {
         let most = u64::from(spec.nr_requests.max(spec.queue_depth)) * u64::from(device.max_sectors_kb);
         if u64::from(device.window_kb()) > most {
             let message = format!(
-                "`read_ahead_kb`: a window of {} is more than the device takes: {} requests of {}",
+                "`read_ahead_kb`: a window of {} exceeds the device's capacity: {} requests of {}",
                 Size(u64::from(device.window_kb()) << 10),
                 spec.nr_requests.max(spec.queue_depth),
                 Size(u64::from(device.max_sectors_kb) << 10)
             );
             let problem = Problem::new(format!("{prefix}.read_ahead_kb"), message);
-            self.report(problem.help(format!("at most {most}, in KiB; Linux sets 128")));
+            self.report(problem.help(format!("at most {most}, in KiB; the default of Linux is 128")));
         }
     }
 
@@ -55,7 +54,7 @@ impl Check<'_> {
         match device {
             Some(name) => self.reference(path, known, name),
             None if known.listed.len() > 1 => {
-                let message = "there are several devices, and no `device` says which one this is on";
+                let message = "there are several devices, but no `device` selects one of them";
                 self.report(Problem::new(path, message).help(format!("device = one of: {}", known.told())));
             }
             None => {}
@@ -81,7 +80,7 @@ impl Check<'_> {
         {
             let problem = Problem::new(
                 format!("{prefix}.{key}"),
-                format!("`{key}` is for zram; a disk compresses nothing"),
+                format!("`{key}` is for zram; a disk does not compress"),
             );
             self.report(problem.help("use kind = \"zram\", or leave it out"));
         }
@@ -93,7 +92,9 @@ impl Check<'_> {
         if let Err(message) = compressed.engine() {
             let problem = Problem::new(prefix, message);
             self.report(
-                problem.help("one of the two is enough; without both pages come to a third to a half"),
+                problem.help(
+                    "one of the two is enough; without both, pages are compressed to a third to a half",
+                ),
             );
         }
     }

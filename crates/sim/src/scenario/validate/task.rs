@@ -29,10 +29,10 @@ impl Check<'_> {
         self.ranges(&format!("{prefix}."), task);
         self.placement(prefix, task);
         if task.recorded.is_some() {
-            let message = "`recorded` stands for objects that whoever loads the scenario puts in its place";
+            let message = "`recorded` is a placeholder for objects that must be filled in by the program that loads the scenario";
             self.report(Problem::new(format!("{prefix}.recorded"), message));
         } else if task.object.is_empty() {
-            let problem = Problem::new(prefix, format!("task `{}` has nothing to access", task.name));
+            let problem = Problem::new(prefix, format!("task `{}` has no object to access", task.name));
             self.report(problem.help("add a [[task.object]] with a channel, a size and a workload"));
         } else if task.object.iter().all(|object| object.workload.is_none() && object.trace.is_none()) {
             let problem =
@@ -74,7 +74,7 @@ impl Check<'_> {
             let key = format!("{prefix}.cpunodebind");
             if task.cpu.is_some() || task.migrates {
                 let problem =
-                    Problem::new(&key, "`cpunodebind` deals out CPUs, and so does `cpu` or `migrates`");
+                    Problem::new(&key, "`cpunodebind` chooses CPUs, and so does `cpu` or `migrates`");
                 self.report(problem.help("keep one of them"));
             } else if self.scenario.machine.cpus_of(nodes).is_empty() {
                 let problem = Problem::new(&key, format!("no CPU belongs to node {nodes}"));
@@ -95,7 +95,7 @@ impl Check<'_> {
     pub(super) fn nodes(&mut self, key: &str, list: &str) {
         let count = self.scenario.machine.node_sizes().len();
         let Some(nodes) = Nodemask::parse(list) else {
-            let problem = Problem::new(key, format!("`{list}` is no list of nodes"));
+            let problem = Problem::new(key, format!("`{list}` is not a list of nodes"));
             return self.report(problem.help("for example \"0-1,3\""));
         };
         if let Some(node) = nodes.iter().find(|node| node.index() >= count) {
@@ -118,7 +118,7 @@ impl Check<'_> {
         let wanted = self.unbacked_pages(task) * PAGE_SIZE;
         if nodes.iter().all(|node| node.index() < sizes.len()) && wanted > room(nodes) + swap {
             let message = format!(
-                "{} of anonymous memory and tmpfs have no room on node {nodes}, which has {}, and in {} of swap",
+                "{} of anonymous memory and tmpfs do not fit on node {nodes}, which has {}, and in {} of swap",
                 Size(wanted),
                 Size(room(nodes)),
                 Size(swap)
@@ -166,7 +166,7 @@ impl Check<'_> {
         let pages = self.scenario.files().object_pages(object).unwrap_or(0);
         if pages > Size(room + swap).pages_floor() {
             let message = format!(
-                "{} have no room on all nodes together, which have {}, and in {} of swap",
+                "{} do not fit on all nodes together, which have {}, and in {} of swap",
                 Size::from_pages(pages),
                 Size(room),
                 Size(swap)
@@ -183,7 +183,7 @@ impl Check<'_> {
             let message = format!("copies, threads and depth make {runners} of task `{}`", task.name);
             self.report(
                 Problem::new(format!("{prefix}.copies"), message)
-                    .help(format!("allowed: {RUNNERS_MAX} in all")),
+                    .help(format!("allowed: {RUNNERS_MAX} in total")),
             );
         }
         let is_mapped = |object: &Object| matches!(object.channel, Channel::Mapped | Channel::Anonymous);
@@ -203,7 +203,7 @@ impl Check<'_> {
                 _ => "threads",
             };
             let message = format!(
-                "`{key}`: each loop of task `{}` is a process of its own, which one thread would end for all",
+                "`{key}`: each loop of task `{}` is a process of its own, and one thread would end it for all",
                 task.name
             );
             let problem = Problem::new(format!("{prefix}.{key}"), message);
@@ -229,11 +229,11 @@ impl Check<'_> {
             } else if task.threads * task.depth > 1 {
                 (
                     "timed",
-                    "with `timed` one thread makes one access at a time".to_string(),
+                    "with `timed`, a single thread makes one access at a time".to_string(),
                     "leave `threads` and `depth` out",
                 )
             } else if task.session.visits > 0 {
-                ("timed", "a session has times of its own".to_string(), "keep one of `timed` and `session`")
+                ("timed", "a session defines its own times".to_string(), "keep one of `timed` and `session`")
             } else {
                 return;
             };
@@ -263,7 +263,7 @@ impl Check<'_> {
             // Ranges are told of by key.
             Err(_) => {}
         }
-        let alone = "a session says when each copy runs";
+        let alone = "a session decides when each copy runs";
         if task.after.is_some() {
             report(self, "after", &format!("`after`: {alone}"), "use `start`, which moves the whole session");
         }
@@ -302,9 +302,9 @@ impl Check<'_> {
             && ops < needed
         {
             let message =
-                format!("the workload ends after {ops} accesses, and a copy's visits take {needed}");
+                format!("the workload ends after {ops} accesses, but a copy's visits need {needed}");
             let problem = Problem::new(format!("{prefix}.session.visits"), message);
-            self.report(problem.help("give the workload more `ops`; what is left of it is not made"));
+            self.report(problem.help("give the workload more `ops`; unused ones are not made"));
         }
     }
 
@@ -319,9 +319,9 @@ impl Check<'_> {
             let path = format!("task[{index}].after");
             self.reference(&path, &self.known.tasks, name);
             if tasks.get(name).is_some_and(|before| before.background) {
-                let message = format!("task `{name}` is in the background and need not end");
+                let message = format!("task `{name}` is in the background and may never end");
                 let problem = Problem::new(&path, message);
-                self.report(problem.help("wait for one that is not, or use `start`"));
+                self.report(problem.help("wait for a task that is not, or use `start`"));
             }
             let mut way: Vec<&str> = Vec::new();
             let mut next = Some(task.name.as_str());
@@ -331,7 +331,7 @@ impl Check<'_> {
                 if on == index && at + 1 < way.len() {
                     let message = format!("tasks wait for each other: {}", way[at..].join(" after "));
                     let problem = Problem::new(&path, message);
-                    self.report(problem.help("let one of them start at a time, by `start`"));
+                    self.report(problem.help("give one of them a `start` instead"));
                     break;
                 }
                 next = tasks.get(name).filter(|_| on == index).and_then(|task| task.after.as_deref());
@@ -348,9 +348,11 @@ impl Check<'_> {
         if matches!(channel, Channel::File | Channel::Mapped)
             && let Some(key) = compressed.given()
         {
-            let message = format!("`{key}` is for what is swapped out; pages of a regular file are not");
+            let message =
+                format!("`{key}` is for pages that are swapped out; pages of a regular file are not");
             self.report(
-                Problem::new(format!("{prefix}.{key}"), message).help("for anonymous and tmpfs objects"),
+                Problem::new(format!("{prefix}.{key}"), message)
+                    .help("use it for anonymous and tmpfs objects"),
             );
         }
         self.compressed(prefix, compressed);
@@ -364,7 +366,7 @@ impl Check<'_> {
             }
             if object.size.is_some() {
                 let problem = Problem::new(format!("{prefix}.size"), "both `file` and `size` are given");
-                self.report(problem.help("a [[file]] has its size there; keep one of the two"));
+                self.report(problem.help("the size is in the [[file]]; keep one of the two"));
             }
             self.reference(&path, &self.known.files, name);
             let kind = self.files.get(name).map(|file| file.kind);
@@ -382,7 +384,7 @@ impl Check<'_> {
                 ));
             }
         } else if object.size.is_none() && !self.is_sized_by_accesses(task, own) {
-            self.report(Problem::new(prefix, "neither `size` nor `file` says how large this object is"));
+            self.report(Problem::new(prefix, "neither `size` nor `file` defines how large this object is"));
         }
         if object.hugepage.is_some() && channel != Channel::Anonymous {
             let message = "only anonymous memory has huge pages, so channel must be \"anonymous\"";
@@ -394,23 +396,25 @@ impl Check<'_> {
         }
         if object.populate_node.is_some() && !matches!(channel, Channel::Mapped | Channel::Anonymous) {
             let problem = Problem::new(format!("{prefix}.populate_node"), "only a mapping can be populated");
-            self.report(problem.help("for a file: let a task read it that the others run after"));
+            self.report(
+                problem.help("for a file: let another task read it first, and run this one `after` it"),
+            );
         }
         self.populated(prefix, object);
         if object.partial_writes && channel != Channel::File {
-            let message = "only write(2) to a regular file can be shorter than a page";
+            let message = "only write(2) to a regular file can write less than a page";
             let problem = Problem::new(format!("{prefix}.partial_writes"), message);
             self.report(problem.help("use channel = \"file\""));
         }
         if object.opened_by == OpenedBy::Thread && !matches!(channel, Channel::File | Channel::Tmpfs) {
-            let message = "threads share their mappings: only an open file can be a thread's own";
+            let message = "threads share their mappings: only an open file can belong to one thread";
             let problem = Problem::new(format!("{prefix}.opened_by"), message);
             self.report(problem.help("leave it out, or use channel = \"file\" or \"tmpfs\""));
         }
         for (key, is_set) in [("end_fsync", object.end_fsync), ("fsync_every", object.fsync_every.is_some())]
         {
             if is_set && !matches!(channel, Channel::File | Channel::Mapped) {
-                let message = "only a regular file has a device that it could be written to";
+                let message = "only a regular file has a device to write to";
                 let problem = Problem::new(format!("{prefix}.{key}"), message);
                 self.report(problem.help("leave it out, or use channel = \"file\" or \"mapped\""));
             }
@@ -420,7 +424,7 @@ impl Check<'_> {
             ("delete_every", object.delete_every.is_some()),
         ];
         for (key, _) in goes.into_iter().filter(|&(_, is_set)| is_set && channel == Channel::Anonymous) {
-            let message = "anonymous memory is no file that could go";
+            let message = "anonymous memory is not a file that could be truncated or deleted";
             let problem = Problem::new(format!("{prefix}.{key}"), message);
             self.report(problem.help("leave it out, or use channel = \"file\", \"mapped\" or \"tmpfs\""));
         }
@@ -429,16 +433,16 @@ impl Check<'_> {
         let is_no_own_file = object.file.is_some() || channel == Channel::Anonymous;
         for (key, _) in are_several.into_iter().filter(|&(_, is_set)| is_set && is_no_own_file) {
             let (message, help) = match channel {
-                Channel::Anonymous => ("anonymous memory is each copy's own anyway", "leave it out"),
+                Channel::Anonymous => ("anonymous memory is per copy in any case", "leave it out"),
                 _ => (
-                    "a file with a name is shared by all that name it",
-                    "leave out `file`, and say its `size` here",
+                    "a file with a name is shared by all objects that name it",
+                    "leave out `file`, and give its `size` here",
                 ),
             };
             self.report(Problem::new(format!("{prefix}.{key}"), message).help(help));
         }
         if object.per_copy && object.copies_per_file.is_some() {
-            let message = "each copy has a file of its own already";
+            let message = "each copy already has its own file";
             let problem = Problem::new(format!("{prefix}.copies_per_file"), message);
             self.report(problem.help("leave out one of `per_copy` and `copies_per_file`"));
         }
@@ -457,17 +461,17 @@ impl Check<'_> {
         if object.read.is_some() && object.trace.is_none() {
             self.report(Problem::new(
                 format!("{prefix}.read"),
-                "`read` says how to read a trace, but there is none",
+                "`read` is for reading a trace, but there is none",
             ));
         }
         if object.file_calls.is_some() {
             let accesses = |object: &Object| object.trace.is_some() || object.workload.is_some();
             let problem = if object.trace.is_none() {
-                "there is no trace that it would be of"
+                "there is no trace that the calls could belong to"
             } else if task.object.iter().filter(|object| accesses(object)).count() > 1 {
-                "the task has other accesses, which the places of calls don't count"
+                "the task has other accesses, which the positions of the calls don't count"
             } else if task.loops > 1 || task.threads > 1 || task.depth > 1 {
-                "the places of calls count the trace's accesses, made once and by one thread"
+                "the positions of the calls count the trace's accesses, made once and by one thread"
             } else {
                 ""
             };
@@ -487,10 +491,10 @@ impl Check<'_> {
         if object.request_size.is_some() {
             let problem = match (is_open_file, &object.trace) {
                 (false, _) => Some((
-                    "loads and stores ask for no more than they touch",
+                    "loads and stores request only the pages that they access",
                     "use channel = \"file\" or \"tmpfs\", or leave it out",
                 )),
-                (true, Some(_)) => Some(("a trace says itself what was accessed", "leave it out")),
+                (true, Some(_)) => Some(("a trace itself defines the accesses", "leave it out")),
                 (true, None) => None,
             };
             if let Some((message, help)) = problem {
@@ -500,9 +504,9 @@ impl Check<'_> {
             }
         }
         let problem = match object.advice {
-            Advice::NoReuse if channel == Channel::Anonymous => "is said of a file, and there is none",
+            Advice::NoReuse if channel == Channel::Anonymous => "is for a file, but there is none",
             Advice::WillNeed if !matches!(channel, Channel::File | Channel::Mapped) => {
-                "reads from a device, and nothing of this is on one when the task starts"
+                "reads from a device, but this object is not on a device when the task starts"
             }
             _ => return,
         };
@@ -519,7 +523,9 @@ impl Check<'_> {
         }
         if object.device.is_some() {
             let (message, help) = match is_regular {
-                true => ("the `file` of this object says where it lives", "give the [[file]] its `device`"),
+                true => {
+                    ("the `file` of this object defines where it lives", "give the [[file]] its `device`")
+                }
                 false => ("this object lives in memory and on no device", "leave `device` out"),
             };
             self.report(Problem::new(path, message).help(help));
@@ -578,12 +584,10 @@ impl Check<'_> {
     pub(super) fn has_an_end(&mut self) {
         let tasks = &self.scenario.task;
         if tasks.is_empty() {
-            self.report(Problem::new("task", "there is nothing to run").help("add a [[task]]"));
+            self.report(Problem::new("task", "there is no task to run").help("add a [[task]]"));
         } else if self.scenario.until.is_none() && tasks.iter().all(|task| task.background) {
-            let problem = Problem::new(
-                "task[0].background",
-                "every task is in the background, so nothing ends the run",
-            );
+            let problem =
+                Problem::new("task[0].background", "every task is in the background, so the run never ends");
             self.report(problem.help("set `until`, or background = false for one of them"));
         }
     }
