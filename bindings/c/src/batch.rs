@@ -34,7 +34,7 @@ fn check_buffers(reads: &[Read]) -> Result<(), Failure> {
         }
         let start = read.buf.addr();
         let end = buffer_size(read.size).and_then(|size| start.checked_add(size)).ok_or_else(|| {
-            Failure::invalid(format!("read {at} of the batch: no buffer has {} bytes", read.size))
+            Failure::invalid(format!("read {at} of the batch: a buffer of {} bytes is impossible", read.size))
         })?;
         places.push((start, end, Some(at)));
     }

@@ -83,7 +83,7 @@ fn null(name: &str) -> Failure {
 fn check_size(size: usize) -> Result<(), Failure> {
     match buffer_size(size as u64) {
         Some(_) => Ok(()),
-        None => Err(Failure::invalid(format!("`size` is {size}: no buffer has so many bytes"))),
+        None => Err(Failure::invalid(format!("`size` is {size}, which is larger than any buffer"))),
     }
 }
 
@@ -91,7 +91,7 @@ fn check_size(size: usize) -> Result<(), Failure> {
 fn check_end(end: Option<u64>) -> Result<(), Failure> {
     match end.map(i64::try_from) {
         Some(Ok(_)) => Ok(()),
-        _ => Err(Failure::new(libc::EFBIG, format!("no file is so long: it has {} bytes at most", i64::MAX))),
+        _ => Err(Failure::new(libc::EFBIG, format!("the maximum length of a file is {} bytes", i64::MAX))),
     }
 }
 
@@ -197,7 +197,9 @@ unsafe extern "C" fn pageout_open(
                 let group = text(group, "group")?;
                 let known = cache.groups.get(group);
                 how = how.group(known.ok_or_else(|| {
-                    Failure::invalid(format!("no group {group}: name it in `groups` when the cache is built"))
+                    Failure::invalid(format!(
+                        "there is no group {group}; help: name it in `groups` when the cache is built"
+                    ))
                 })?);
             }
             give(file, "file", || Ok(cache.memory.open(path, how)?))?;
@@ -210,9 +212,8 @@ fn open_as(flags: c_int) -> Result<Open, Failure> {
     const KNOWN: c_int = RDWR | BUFFERED | RANDOM | CREATE | STABLE | OWN_LOCKS;
     let unknown = flags & !KNOWN;
     if unknown != 0 {
-        let told = format!(
-            "pageout_open does not know {unknown:#x} of its flags, {flags:#x}: all it knows are {KNOWN:#x}"
-        );
+        let told =
+            format!("unknown flags {unknown:#x} in {flags:#x} of pageout_open; known flags are {KNOWN:#x}");
         return Err(Failure::invalid(told));
     }
     let has = |flag| flags & flag != 0;
@@ -334,7 +335,7 @@ unsafe extern "C" fn pageout_sync(file: *mut File, how: c_int) -> c_int {
         match how {
             SYNC_ALL => file.sync_all()?,
             SYNC_DATA => file.sync_data()?,
-            _ => return Err(Failure::invalid(format!("no way to sync is called {how}"))),
+            _ => return Err(Failure::invalid(format!("unknown kind of sync: {how}"))),
         }
         Ok(0)
     })
@@ -426,7 +427,7 @@ unsafe extern "C" fn pageout_submit(
                 0 => &mut [],
                 _ if reads.is_null() => return Err(null("reads")),
                 n if n > isize::MAX as usize / size_of::<Read>() => {
-                    return Err(Failure::invalid(format!("`n` is {n}: no memory has so many reads")));
+                    return Err(Failure::invalid(format!("`n` is {n}, more reads than memory can hold")));
                 }
                 n => std::slice::from_raw_parts_mut(reads, n),
             };

@@ -71,7 +71,7 @@ pub(crate) fn outcome(act: impl FnOnce() -> Result<i64, Failure>) -> i64 {
     let failure = match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(value)) => return value,
         Ok(Err(failure)) => failure,
-        Err(_) => Failure::new(libc::ENOTRECOVERABLE, "the library has panicked: build another cache"),
+        Err(_) => Failure::new(libc::ENOTRECOVERABLE, "the library has panicked; help: build another cache"),
     };
     let errno = failure.errno;
     // A path may have any byte but this one, and a text of C ends there.

@@ -94,7 +94,7 @@ where
             let mut fields = BTreeMap::new();
             while let Some((name, value)) = map.next_entry::<String, V>()? {
                 if fields.contains_key(&name) {
-                    return Err(de::Error::custom(format!("`{name}` is there twice")));
+                    return Err(de::Error::custom(format!("found two `{name}`")));
                 }
                 fields.insert(name, value);
             }
@@ -122,19 +122,23 @@ const SLOW_BYTES_MAX: u64 = 1 << 56;
 impl Place {
     fn node(&self) -> Result<Node, Failure> {
         if let Some(bytes) = self.slow.filter(|&bytes| bytes > SLOW_BYTES_MAX) {
-            return Err(Failure::invalid(format!("`slow` is {bytes}: at most {SLOW_BYTES_MAX} bytes")));
+            return Err(Failure::invalid(format!(
+                "`slow` is {bytes}: the maximum is {SLOW_BYTES_MAX} bytes"
+            )));
         }
         match (self.slow, self.numa_node, self.delay_ns) {
             (None, Some(node), None) => Ok(Node::bound_to(node)),
             (Some(bytes), Some(node), None) => Ok(Node::slow(bytes).on_numa_node(node)),
             (Some(bytes), None, Some(delay)) => {
                 if delay > DELAY_NS_MAX {
-                    let told = format!("`delay_ns` is {delay}: a page takes {DELAY_NS_MAX} at most");
+                    let told = format!("`delay_ns` is {delay}: the maximum per page is {DELAY_NS_MAX}");
                     return Err(Failure::invalid(told));
                 }
                 Ok(Node::slow(bytes).emulated(Delay::per_page(Duration::from_nanos(delay))))
             }
-            _ => Err(Failure::invalid("a node has a `numa_node`, or is `slow` and has one or a `delay_ns`")),
+            _ => Err(Failure::invalid(
+                "a node must have a `numa_node`, or be `slow` with a `numa_node` or a `delay_ns`",
+            )),
         }
     }
 }
@@ -142,7 +146,7 @@ impl Place {
 impl Cache {
     pub(crate) fn new(json: &str) -> Result<Cache, Failure> {
         let Object(setup): Object<Setup> = serde_json::from_str(json)
-            .map_err(|error| Failure::invalid(format!("how the cache is to be built: {error}")))?;
+            .map_err(|error| Failure::invalid(format!("invalid configuration of the cache: {error}")))?;
         let memory = setup.builder()?.build()?;
         let group = |(name, bounds): (String, Object<Bounds>)| {
             let Object(Bounds { max, high, low, min }) = bounds;

@@ -94,7 +94,7 @@ impl Parameter {
         });
         let wrong = || {
             let Parameter { name, default, .. } = self;
-            Wrong(format!("{policy}:{name}={text}: {name} is {} (default {default})", self.range()))
+            Wrong(format!("{policy}:{name}={text}: {name} must be {} (default {default})", self.range()))
         };
         value.ok_or_else(wrong)
     }
@@ -112,7 +112,9 @@ impl FromStr for Choice {
             if let Some(listed) = Listed::own(name) {
                 return match given {
                     None => Ok(Choice { of: Of::Own(listed), values: Vec::new() }),
-                    Some(_) => Err(Wrong(format!("{text}: `{name}` was brought, and has no parameters"))),
+                    Some(_) => {
+                        Err(Wrong(format!("{text}: `{name}` is a custom policy, and has no parameters")))
+                    }
                 };
             }
             let known = || POLICIES.iter().map(|row| row.name);
@@ -123,7 +125,7 @@ impl FromStr for Choice {
         for one in given.iter().flat_map(|given| given.split(',')) {
             let Some((key, value)) = one.split_once('=') else {
                 return Err(Wrong(format!(
-                    "{text}: `{one}` is not NAME=VALUE, as in `s3-fifo:small=0.1,promote=2`"
+                    "{text}: found `{one}`, expected NAME=VALUE, as in `s3-fifo:small=0.1,promote=2`"
                 )));
             };
             let known = || row.parameters.iter().map(|parameter| parameter.name);

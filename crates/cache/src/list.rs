@@ -75,7 +75,7 @@ const fn whole(
 
 const SEGMENTS: Parameter = whole(
     "segments",
-    "lists of the SLRU: one on probation, and those that the protected part is divided into",
+    "lists of the SLRU: one for probation, and those that the protected part is divided into",
     (2.0, SEGMENTS_MAX as f64),
     2.0,
     "the paper's",
@@ -86,7 +86,7 @@ pub static POLICIES: &[Row] = &[
     Row {
         name: "fifo",
         doc: "in order of arrival, used or not",
-        not_for: "anything but to compare with",
+        not_for: "any purpose except comparison",
         source: "Belady, IBM Systems Journal 5(2), 1966, https://doi.org/10.1147/sj.52.0078",
         parameters: &[],
         make: Make::Simulation(|capacity, _, _| {
@@ -95,7 +95,7 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "lru",
-        doc: "the page that was not used for longest goes first",
+        doc: "the least recently used page is evicted first",
         not_for: "loops larger than memory, scans",
         source: "Mattson and others, IBM Systems Journal 9(2), 1970, https://doi.org/10.1147/sj.92.0078",
         parameters: &[],
@@ -103,7 +103,7 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "mru",
-        doc: "the page that was used last goes first",
+        doc: "the most recently used page is evicted first",
         not_for: "anything but loops",
         source: "Chou and DeWitt, VLDB 1985, https://www.vldb.org/conf/1985/P127.PDF",
         parameters: &[],
@@ -111,12 +111,12 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "clock",
-        doc: "in order of arrival, and a page that was used goes round once more",
+        doc: "in order of arrival, but a used page gets another round",
         not_for: "scans of new pages: they stay for a round",
         source: "Corbato, MIT Project MAC, 1968, https://apps.dtic.mil/sti/citations/AD0687552",
         parameters: &[whole(
             "bits",
-            "bits of the count of uses, a round for each",
+            "bits of the use count; each use is worth a round",
             (1.0, 7.0),
             1.0,
             "the one accessed bit of a processor",
@@ -125,7 +125,7 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "sieve",
-        doc: "in order of arrival, and a hand that evicts what was not used since it last came by",
+        doc: "in order of arrival, with a hand that evicts pages not used since its last visit",
         not_for: "mapped memory, loops larger than memory",
         source: "Zhang and others, NSDI 2024, https://www.usenix.org/conference/nsdi24/presentation/zhang-yazhuo",
         parameters: &[],
@@ -136,22 +136,22 @@ pub static POLICIES: &[Row] = &[
     Row {
         name: "slru",
         doc: "LRU in two lists: pages used once, and pages used again, which are protected",
-        not_for: "second uses later than the first list is long",
+        not_for: "second uses after more pages than the first list holds",
         source: "Karedla and others, IEEE Computer 27(3), 1994, https://doi.org/10.1109/2.268884",
         parameters: &[
             share(
                 "protected",
-                "most of memory that is protected, as a share",
+                "maximum share of memory that is protected",
                 0.8,
-                "what W-TinyLFU's paper gives the protected part",
+                "the share of the protected part in the paper of W-TinyLFU",
             ),
             SEGMENTS,
             whole(
                 "fill",
-                "1: until memory is full, new pages enter the lowest list that has room",
+                "1: until memory is full, new pages enter the lowest list with free space",
                 (0.0, 1.0),
                 0.0,
-                "the paper's: new pages enter probation; libCacheSim has them fill its four lists, which is segments=4,protected=0.75,fill=1",
+                "the paper's: new pages enter probation; libCacheSim lets them fill its four lists, which is segments=4,protected=0.75,fill=1",
             ),
         ],
         make: Make::Simulation(|capacity, values, _| {
@@ -161,7 +161,7 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "lfu",
-        doc: "the page with the fewest uses goes first, of several the one not used for longest",
+        doc: "the page with the fewest uses is evicted first; among equals, the least recently used one",
         not_for: "popularity that moves",
         source: "Aho, Denning and Ullman, J. ACM 18(1), 1971, https://doi.org/10.1145/321623.321632",
         parameters: &[],
@@ -169,34 +169,39 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "lru-2",
-        doc: "the page whose second last use is longest ago goes first",
+        doc: "the page with the oldest second-last use is evicted first",
         not_for: "uses in bursts",
         source: "O'Neil and others, SIGMOD 1993, https://doi.org/10.1145/170035.170081",
         parameters: &[Parameter {
             name: "history",
-            doc: "pages that have left and whose last use is remembered, as a share of memory",
+            doc: "evicted pages whose last use is remembered, as a share of memory",
             min: 0.0,
             max: 100.0,
             is_whole: false,
             default: 1.0,
-            reason: "as many names as ARC keeps; the paper's period of 200 seconds is no number of pages",
+            reason: "as many names as ARC keeps; the paper's period of 200 seconds is not a number of pages",
         }],
         make: Make::Simulation(|capacity, values, _| Box::new(Lru2::new(capacity, values[0]))),
     },
     Row {
         name: "2q",
-        doc: "a queue for new pages, and an LRU for those that came back after they had left it",
-        not_for: "dear misses: a page is read twice before it stays",
+        doc: "a queue for new pages, and an LRU for pages that return after they left it",
+        not_for: "expensive misses: a page is read twice before it stays",
         source: "Johnson and Shasha, VLDB 1994, https://www.vldb.org/conf/1994/P439.PDF",
         parameters: &[
             share("in", "the queue of new pages, as a share of memory", 0.25, "the paper's Kin"),
-            share("out", "names of who left it, as a share of the pages in memory", 0.5, "the paper's Kout"),
+            share(
+                "out",
+                "names of pages that left it, as a share of the pages in memory",
+                0.5,
+                "the paper's Kout",
+            ),
         ],
         make: Make::Simulation(|capacity, values, _| Box::new(TwoQ::new(capacity, values[0], values[1]))),
     },
     Row {
         name: "arc",
-        doc: "pages used once and pages used more often, and memory is split by who comes back",
+        doc: "pages used once and pages used more often; memory is divided by the refaults of each",
         not_for: "loops larger than memory",
         source: "Megiddo and Modha, FAST 2003, \
                  https://www.usenix.org/conference/fast-03/arc-self-tuning-low-overhead-replacement-cache",
@@ -205,14 +210,14 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "lirs",
-        doc: "who stays is decided by how many other pages came between the last two uses",
+        doc: "keeps pages by the number of other pages between their last two uses",
         not_for: "hot sets that move",
         source: "Jiang and Zhang, SIGMETRICS 2002, https://doi.org/10.1145/511334.511340",
         parameters: &[
             share("hir", "memory for pages that are not used often, as a share", 0.01, "the paper's 1 %"),
             Parameter {
                 name: "ghost",
-                doc: "pages that have left and are still in the stack, as a share of the pages in memory",
+                doc: "evicted pages that are still in the stack, as a share of the pages in memory",
                 min: 0.0,
                 max: 1000.0,
                 is_whole: false,
@@ -224,27 +229,27 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "s3-fifo",
-        doc: "a small queue that most new pages leave unused, a main one, and names of who left the small one",
+        doc: "a small queue that most new pages leave unused, a main queue, and names of pages that left the small one",
         not_for: "second uses after the small queue has turned over",
         source: "Yang and others, SOSP 2023, https://dl.acm.org/doi/10.1145/3600006.3613147",
         parameters: &[
             share("small", "the small queue, as a share of memory", 0.1, "the paper's 10 %"),
             share(
                 "ghost",
-                "names of who left it, as a share of the pages in memory",
+                "names of pages that left it, as a share of the pages in memory",
                 0.9,
-                "as many as the main queue has pages",
+                "the number of pages of the main queue",
             ),
             whole(
                 "promote",
-                "uses in the small queue from which on a page goes to the main one",
+                "uses in the small queue after which a page moves to the main queue",
                 (1.0, 3.0),
                 2.0,
                 "the paper's: more than one",
             ),
             whole(
                 "fill",
-                "1: until memory is full, pages that the small queue has no room for enter the main one",
+                "1: until memory is full, pages that do not fit in the small queue enter the main one",
                 (0.0, 1.0),
                 0.0,
                 "the paper's: new pages enter the small queue; with 1 the recorded sequences agree with libCacheSim to 0.02 %",
@@ -256,12 +261,12 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "w-tinylfu",
-        doc: "a window for new pages, then an SLRU that takes only who is used more often than who goes",
+        doc: "a window for new pages, then an SLRU that admits a page only if it is used more often than the page that it would evict",
         not_for: "bursts longer than the window",
         source: "Einziger and others, ACM Transactions on Storage 13(4), 2017, https://doi.org/10.1145/3149371",
         parameters: &[
             share("window", "the window, as a share of memory", 0.01, "the paper's 1 %"),
-            share("protected", "most of the rest that is protected, as a share", 0.8, "the paper's 80 %"),
+            share("protected", "maximum share of the rest that is protected", 0.8, "the paper's 80 %"),
             SEGMENTS,
             whole(
                 "sample",
@@ -272,17 +277,17 @@ pub static POLICIES: &[Row] = &[
             ),
             whole(
                 "count",
-                "the most uses that are counted of a page",
+                "maximum count of uses per page",
                 (1.0, 65535.0),
                 15.0,
-                "four bits a page, as in the paper",
+                "four bits per page, as in the paper",
             ),
             whole(
                 "ties",
                 "1: a new page with as many uses as the older one stays",
                 (0.0, 1.0),
                 0.0,
-                "the paper's: it has to have more",
+                "the paper's: it must have more uses",
             ),
         ],
         make: Make::Simulation(|capacity, values, _| {
@@ -301,7 +306,7 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "random",
-        doc: "any page goes, by the seed",
+        doc: "any page may be evicted, chosen by the seed",
         not_for: "pages that differ in how often they are used",
         source: "Belady, IBM Systems Journal 5(2), 1966, https://doi.org/10.1147/sj.52.0078",
         parameters: &[],
@@ -309,8 +314,8 @@ pub static POLICIES: &[Row] = &[
     },
     Row {
         name: "opt",
-        doc: "the page that is used again last goes first: a bound, which knows the future",
-        not_for: "a bound of time or of writes: it counts misses alone",
+        doc: "the page whose next use is furthest away is evicted first: a bound, which needs the future",
+        not_for: "bounds of time or of writes: it counts misses only",
         source: "Belady, IBM Systems Journal 5(2), 1966, https://doi.org/10.1147/sj.52.0078",
         parameters: &[],
         make: Make::Bound,

@@ -209,9 +209,9 @@ fn in_the_machine() {
 
 /// The forms of a lie, and what is told of each.
 const LIES: [(&str, &str); 10] = [
-    ("silent", "): nothing is nominated, and there are "),
+    ("silent", "): nothing is nominated, but there are "),
     ("twice", "is nominated twice"),
-    ("absent", "): slot 4000000 is nominated, and no page is there"),
+    ("absent", "): slot 4000000 is nominated, but holds no page"),
     ("panics", "): panicked: no idea"),
     ("gives-up", "): it gives up"),
     ("hangs", "): has not returned for 500ms"),

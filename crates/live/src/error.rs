@@ -163,44 +163,43 @@ impl fmt::Display for Error {
             Error::Io { op, path, page: None, source } => write!(f, "{op} of {}: {source}", path.display()),
             Error::DirectRefused { path } => write!(
                 f,
-                "{}: its file system does not read past the system's page cache (O_DIRECT); open it with `buffered(true)`, and its pages may \
-                 be in memory twice",
+                "{}: its file system does not support reads that bypass the page cache (O_DIRECT); help: open it with `buffered(true)`, with which its pages may be in memory twice",
                 path.display()
             ),
             Error::NoRegularFile { path } => {
-                write!(f, "{} is no regular file, and nothing else is cached here", path.display())
+                write!(f, "{} is not a regular file, and only regular files are cached", path.display())
             }
             Error::UringRefused { source } => write!(
                 f,
-                "the system does not let this process have io_uring ({source}), as in containers or by `kernel.io_uring_disabled`; build it with \
-                 `backend(Backend::Any)`, and threads read instead"
+                "this process may not use io_uring ({source}), as in containers or with `kernel.io_uring_disabled`; help: build the cache with `backend(Backend::Any)`, which reads by threads instead"
             ),
             Error::Sync { path, failed, lost, source } => {
                 write!(f, "sync of {}: {source}", path.display())?;
                 if *failed > 0 {
-                    write!(
-                        f,
-                        "; {failed} pages are not on the device: they stay in memory and are tried again"
-                    )?;
+                    write!(f, "; {failed} pages are not on the device: they stay in memory and are retried")?;
                 }
                 if *lost > 0 {
                     write!(
                         f,
-                        "; {lost} pages had left memory when the device failed to keep them, and may be lost: write them again"
+                        "; {lost} pages had left memory before the device failed to store them, and may be lost: write them again"
                     )?;
                 }
                 write!(f, "; help: repair the device or make space on it, call `acknowledge`, and sync again")
             }
             Error::ReadOnly { path } => {
-                write!(f, "{} was opened to be read: open it with `Open::read_write()`", path.display())
+                write!(
+                    f,
+                    "{} was opened for reading; help: open it with `Open::read_write()`",
+                    path.display()
+                )
             }
             Error::Shortened { path, page } => write!(
                 f,
-                "{}: another process has made the file shorter: page {page} is missing; help: call `reload`",
+                "{}: another process has shortened the file: page {page} is missing; help: call `reload`",
                 path.display()
             ),
             Error::BeyondEnd { path, end, bytes } => {
-                write!(f, "byte {end} of {} is beyond its end: it has {bytes} bytes", path.display())
+                write!(f, "byte {end} of {} is beyond its end: the file has {bytes} bytes", path.display())
             }
             Error::OutOfMemory(report) => report.fmt(f),
             Error::Pinned { path, page: Some(page), .. } => {
@@ -212,55 +211,56 @@ impl fmt::Display for Error {
             ),
             Error::CutMeanwhile { path } => write!(
                 f,
-                "{} was made shorter or reloaded during the call; help: make the call again",
+                "{} was shortened or reloaded during the call; help: repeat the call",
                 path.display()
             ),
             Error::TooLong { path, bytes, most } => {
-                write!(f, "{} would have {bytes} bytes, and a file can have {most}", path.display())
+                write!(
+                    f,
+                    "{} would have {bytes} bytes; the maximum length of a file is {most}",
+                    path.display()
+                )
             }
             Error::Locked { path } => write!(
                 f,
-                "{} is open for writing in another cache, of this process or another one; help: close or forget it there, or open it with \
-                 `own_locks(true)` if the callers lock it themselves",
+                "{} is open for writing in another cache, in this process or another one; help: close or forget it there, or open it with `own_locks(true)` if the callers lock it themselves",
                 path.display()
             ),
             Error::ChangedOutside { path } => write!(
                 f,
-                "{} was written by another program while pages of it wait here to be written; help: `reload` to take the file as it is on disk, or \
-                 `sync_data` to overwrite it",
+                "{} was written by another program while this cache holds dirty pages of it; help: call `reload` to use the file on disk, or `sync_data` to overwrite it",
                 path.display()
             ),
             Error::BudgetTooLarge { budget, memory } => write!(
                 f,
-                "the budget is {} MiB, and this machine has {} MiB of memory",
+                "the budget of {} MiB exceeds the memory of this machine, {} MiB",
                 mib(*budget),
                 mib(*memory)
             ),
             Error::BudgetTooSmall { least } => {
-                write!(f, "the budget is too small: it takes {} MiB at least", mib(*least))
+                write!(f, "the budget is too small: the minimum is {} MiB", mib(*least))
             }
             Error::Nodes(why) => f.write_str(why),
             Error::NoSuchNode { node, nodes } => write!(
                 f,
-                "this machine has no memory on a NUMA node {node}, only on {nodes}: name one of these, or have slow memory `emulated`"
+                "this machine has no memory on NUMA node {node}, only on {nodes}; help: name one of these, or use `emulated` slow memory"
             ),
             Error::TooManyFiles { bytes, most } => write!(
                 f,
-                "{} MiB of files would be open, and {} MiB may be: say `files({bytes})` when the cache is built, or forget some",
+                "{} MiB of files would be open, but the limit is {} MiB; help: call `files({bytes})` when the cache is built, or forget some files",
                 mib(*bytes),
                 mib(*most)
             ),
             Error::TooManyHandles { most } => write!(
                 f,
-                "{most} handles of files are open, and there is no number for another: clone one of the same file, or drop some"
+                "{most} file handles are open, which is the limit; help: clone a handle of the same file, or drop some"
             ),
             Error::Config(error) => error.fmt(f),
             Error::File(error) => error.fmt(f),
             Error::Forgotten { path } => write!(f, "{} was forgotten: open it again", path.display()),
             Error::Poisoned => write!(
                 f,
-                "this page cache can't be used any more: its engine has panicked, or the process is a child of the one that has made it; \
-                 build another one"
+                "this page cache is unusable: its engine has panicked, or the process is a fork of the one that built it; help: build another cache"
             ),
         }
     }

@@ -425,8 +425,8 @@ impl File {
         let mut locked = machine.wait_if_going(machine.lock()?, &self.0)?;
         let of = locked.file_mut(self.0.id);
         Ok(match (of.is_in_memory, of.is_direct) {
-            (true, _) => "its file system is in memory: each page here is in memory twice",
-            (false, true) => "direct I/O, past the system's page cache",
+            (true, _) => "its file system is in memory, so each page here is in memory twice",
+            (false, true) => "direct I/O, bypassing the system's page cache",
             (false, false) => "through the system's page cache: pages may be in memory twice",
         }
         .to_owned())

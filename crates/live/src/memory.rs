@@ -235,21 +235,22 @@ impl Builder {
         let frames = self.budget.saturating_sub(set_aside) / (PAGE_SIZE + FRAME_BYTES);
         let slow = nodes.slow.map_or(0, |(bytes, _)| bytes / PAGE_SIZE);
         if nodes.slow.is_some() && slow < FRAMES_MIN {
-            return Err(Error::Nodes("slow memory has 4 MiB at least"));
+            return Err(Error::Nodes("the minimum of slow memory is 4 MiB"));
         }
         if frames < FRAMES_MIN.saturating_add(slow) {
             return Err(Error::BudgetTooSmall { least: Builder::least(files_max, slow) });
         }
         let mut policy = Policy::by_name(&self.policy).ok_or_else(|| {
             ConfigError::Unknown(format!(
-                "policy `{}` (`pageout keys kernel.profile` lists them)",
+                "policy `{}` (`pageout keys kernel.profile` lists the policies)",
                 self.policy
             ))
         })?;
         for (name, value) in &self.rules {
             let rule = Switch::by_name(name).ok_or_else(|| ConfigError::Unknown(format!("rule {name}")))?;
             if !rule.set(&mut policy, value) {
-                let refused = format!("value {value} of the rule {name} (`pageout keys {name}` lists them)");
+                let refused =
+                    format!("value {value} of the rule {name} (`pageout keys {name}` lists the values)");
                 return Err(ConfigError::Unknown(refused).into());
             }
         }

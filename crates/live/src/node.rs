@@ -37,9 +37,9 @@ pub(crate) enum Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Anywhere => f.write_str("wherever the system puts them"),
+            Place::Anywhere => f.write_str("on any node that the system chooses"),
             Place::NumaNode(node) => write!(f, "on NUMA node {node}"),
-            Place::Emulated(Delay(time)) => write!(f, "emulated: {time:?} more a page"),
+            Place::Emulated(Delay(time)) => write!(f, "emulated: {time:?} more per page"),
         }
     }
 }
@@ -121,7 +121,7 @@ impl Nodes {
                 }
                 (Some(_), Place::Anywhere) => {
                     return Err(Error::Nodes(
-                        "slow memory is to be `on_numa_node` of the machine, or `emulated`",
+                        "slow memory must be `on_numa_node` of the machine, or `emulated`",
                     ));
                 }
                 (Some(bytes), place) => {
@@ -132,10 +132,12 @@ impl Nodes {
         }
         match (fast, slow, nodes.fast) {
             (_, _, Place::Emulated(_)) => {
-                Err(Error::Nodes("fast memory is as fast as it is: emulate slow memory"))
+                Err(Error::Nodes("fast memory can't be emulated; help: emulate slow memory"))
             }
             (0..=1, 0..=1, _) => Ok(nodes),
-            _ => Err(Error::Nodes("a cache has one node of fast memory, and one of slow memory at most")),
+            _ => Err(Error::Nodes(
+                "a cache has exactly one node of fast memory, and at most one of slow memory",
+            )),
         }
     }
 }

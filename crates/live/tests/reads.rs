@@ -293,7 +293,7 @@ fn what_is_no_regular_file_is_refused_and_nobody_waits_for_its_other_end() {
         for how in [Open::read(), Open::read().buffered(true), Open::read_write().create(true)] {
             let error = memory.open(path, how).unwrap_err();
             assert!(matches!(error, Error::NoRegularFile { .. }), "{error}");
-            let told = format!("{} is no regular file", path.display());
+            let told = format!("{} is not a regular file", path.display());
             assert!(error.to_string().starts_with(&told), "{error}");
         }
     }
@@ -323,7 +323,7 @@ fn what_goes_wrong_says_what_to_do() {
 
     let file = memory.open(&made.0, Open::read()).unwrap();
     let error = file.read_at(&mut [0; 10], 40 * PAGE as u64).unwrap_err().to_string();
-    assert!(error.contains("byte 163850 of ") && error.contains("it has 163845 bytes"), "{error}");
+    assert!(error.contains("byte 163850 of ") && error.contains("the file has 163845 bytes"), "{error}");
     assert!(matches!(file.page(41), Err(Error::BeyondEnd { .. })));
     assert_eq!(file.page(40).unwrap().len(), 5, "the last page ends with its file");
     let missing = memory.open("/nonexistent/file", Open::read()).unwrap_err().to_string();

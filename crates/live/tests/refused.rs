@@ -34,7 +34,7 @@ fn threads_read(name: &str, why: &str) {
     let memory = Memory::builder().budget(8 << 20).build().unwrap();
     assert_eq!(memory.backend(), Backend::Threads);
     let described = memory.describe();
-    assert!(described.ends_with(&format!("by 8 threads (io_uring is refused: {why})")), "{described}");
+    assert!(described.ends_with(&format!("by 8 threads (io_uring is not permitted: {why})")), "{described}");
     let file = memory.open(&made.0, Open::read().random()).unwrap();
     let mut buffers = vec![[0; 700]; 64];
     let batch: Vec<ReadAt> =

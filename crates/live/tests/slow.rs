@@ -268,7 +268,7 @@ fn memory_that_can_not_be_had_so_is_told_with_what_to_do() {
     let error = build(&[Node::slow(8 * MIB)]).unwrap_err().to_string();
     assert!(error.contains("`on_numa_node`") && error.contains("`emulated`"), "{error}");
     let error = build(&[Node::slow(MIB).emulated(delay)]).unwrap_err().to_string();
-    assert_eq!(error, "slow memory has 4 MiB at least");
+    assert_eq!(error, "the minimum of slow memory is 4 MiB");
     let least = match build(&[Node::slow(60 * MIB).emulated(delay)]) {
         Err(Error::BudgetTooSmall { least }) => least,
         other => panic!("{other:?}"),
@@ -278,7 +278,7 @@ fn memory_that_can_not_be_had_so_is_told_with_what_to_do() {
     let stats = memory.stats().unwrap();
     assert_eq!(stats.slow_frames, 60 * 256);
     let described = memory.describe();
-    assert!(described.contains("15360 of them slow, emulated: 60ns more a page"), "{described}");
+    assert!(described.contains("15360 of them slow, emulated: 60ns more per page"), "{described}");
 }
 
 #[test]

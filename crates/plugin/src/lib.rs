@@ -119,7 +119,7 @@ impl Library {
         let library: &'static libloading::Library = Box::leak(Box::new(library));
         // SAFETY: the header says that what is called so has this type.
         let entry = unsafe { library.get::<unsafe extern "C" fn() -> *const Table>(b"pageout_policy\0") };
-        let entry = entry.map_err(|_| wrong("it exports no function pageout_policy".to_owned()))?;
+        let entry = entry.map_err(|_| wrong("it does not export a function pageout_policy".to_owned()))?;
         // SAFETY: it takes nothing and returns a pointer; the header demands no more of it.
         let table = NonNull::new(unsafe { entry() }.cast_mut());
         let table = table.ok_or_else(|| wrong("pageout_policy() returns NULL".to_owned()))?;
@@ -138,7 +138,7 @@ impl Library {
             0 => Uses::Each,
             1 => Uses::Late,
             2 => Uses::Never,
-            other => return Err(wrong(format!("uses = {other}: it is one of PAGEOUT_USES_..., 0 to 2"))),
+            other => return Err(wrong(format!("uses = {other}: expected one of PAGEOUT_USES_..., 0 to 2"))),
         };
         Ok(Library { table: found, calls, uses })
     }
@@ -163,20 +163,19 @@ fn reason(error: &libloading::Error) -> String {
 fn read(table: NonNull<Table>) -> Result<Table, String> {
     let table = table.as_ptr().cast::<u8>().cast_const();
     if !table.cast::<Table>().is_aligned() {
-        return Err("its table is not where a table can be".to_owned());
+        return Err("the address of its table is invalid".to_owned());
     }
     // SAFETY: every version of the header begins with version and size, four bytes each, and the table stays where it is.
     let [version, size] = unsafe { table.cast::<[u32; 2]>().read() };
     if version != VERSION {
         return Err(format!(
-            "its table is of version {version}, and this program knows version {VERSION}: build it with the pageout_policy.h of this \
-             program (`pageout new-policy NAME --c` writes it)"
+            "its table has version {version}, but this program supports version {VERSION}; help: build it with the pageout_policy.h of this program (`pageout new-policy NAME --c` writes it)"
         ));
     }
     let least = std::mem::offset_of!(Table, cold);
     if (size as usize) < least {
         return Err(format!(
-            "its table says that it has {size} bytes, and version {VERSION} has {least} at least"
+            "its table has {size} bytes by its own field, but version {VERSION} needs at least {least}"
         ));
     }
     let mut whole = std::mem::MaybeUninit::<Table>::zeroed();

@@ -176,19 +176,19 @@ impl fmt::Display for Broken {
         write!(f, "trace {}, room for {}: ", self.trace, self.capacity)?;
         match &self.how {
             How::Fault { telling, step, at, fault } => {
-                write!(f, "step {step} ({at:?}; uses told by {telling:?}): {fault}")
+                write!(f, "step {step} ({at:?}; uses reported by {telling:?}): {fault}")
             }
             How::Differs { by, step } => {
                 let by = match by {
                     Difference::SecondRun => "in a second run",
-                    Difference::Batches => "where uses are told 256 at a time instead of one by one",
-                    Difference::Late => "where uses are told when their page is nominated, which it allows",
-                    Difference::Never => "where no uses are told, which it allows",
+                    Difference::Batches => "if uses are reported in batches of 256 instead of one by one",
+                    Difference::Late => "if uses are reported when their page is nominated, which it allows",
+                    Difference::Never => "if no uses are reported, which it allows",
                 };
                 write!(f, "{by}, other pages are in memory from step {step} on")
             }
             How::BeatsBest { misses, least } => {
-                write!(f, "{misses} misses, and no policy has less than {least}: the host is wrong")
+                write!(f, "{misses} misses, but the minimum of any policy is {least}: the host is wrong")
             }
         }
     }

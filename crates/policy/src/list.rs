@@ -24,28 +24,28 @@ pub type Make = dyn Fn(u64) -> Box<dyn Policy> + Send + Sync;
 pub const POLICIES: &[Listed] = &[
     Listed {
         name: "fifo",
-        doc: "One queue in order of arrival; a use changes nothing. Not a kernel's: the least to compare with.",
+        doc: "One queue in order of arrival; uses have no effect. Not a kernel's: a baseline for comparison.",
         source: "Belady, IBM Systems Journal 5(2), 1966, https://doi.org/10.1147/sj.52.0078",
         make: &|_| Box::new(Fifo::default()),
         hash: None,
     },
     Listed {
         name: "lru",
-        doc: "One list in exact order of access, no second chance: the textbook LRU. A reference, not a kernel's.",
+        doc: "One list in exact order of access, without a second chance: the textbook LRU. A reference, not a kernel's.",
         source: "Mattson and others, IBM Systems Journal 9(2), 1970, https://doi.org/10.1147/sj.92.0078",
         make: &|_| Box::new(Lru::default()),
         hash: None,
     },
     Listed {
         name: "s3-fifo",
-        doc: "A small queue that most new pages leave unused, a main one, and the names of who left: S3-FIFO. Not a kernel's.",
+        doc: "A small queue that most new pages leave unused, a main queue, and the names of evicted pages: S3-FIFO. Not a kernel's.",
         source: "Yang and others, SOSP 2023, https://dl.acm.org/doi/10.1145/3600006.3613147",
         make: &|_| Box::new(S3Fifo::default()),
         hash: None,
     },
     Listed {
         name: "sieve",
-        doc: "One queue and a hand that spares what was used: SIEVE. Not a kernel's; it shows what the seams carry.",
+        doc: "One queue and a hand that spares used pages: SIEVE. Not a kernel's; it shows the limits of the policy interface.",
         source: "Zhang and others, NSDI 2024, https://www.usenix.org/conference/nsdi24/presentation/zhang-yazhuo",
         make: &|_| Box::new(Sieve::default()),
         hash: None,

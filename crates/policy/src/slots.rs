@@ -328,15 +328,15 @@ impl fmt::Display for Call {
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Wrong::Nothing(pages) => write!(f, "nothing is nominated, and there are {pages} pages"),
+            Wrong::Nothing(pages) => write!(f, "nothing is nominated, but there are {pages} pages"),
             Wrong::TooMany(slots) => write!(f, "{slots} slots are nominated"),
             Wrong::Twice(slot) => write!(f, "slot {} is nominated twice", slot.0),
-            Wrong::NotThere(slot) => write!(f, "slot {} is nominated, and no page is there", slot.0),
+            Wrong::NotThere(slot) => write!(f, "slot {} is nominated, but holds no page", slot.0),
             Wrong::Check(found) => write!(f, "{found}"),
             Wrong::Stuck(questions) => {
                 write!(
                     f,
-                    "{questions} questions in a row have nominated no page that can go, and there is one"
+                    "{questions} questions in a row have nominated no evictable page, although there is one"
                 )
             }
             Wrong::Panicked(message) => write!(f, "panicked: {message}"),

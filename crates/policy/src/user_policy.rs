@@ -88,11 +88,11 @@ impl Listed {
             || name.contains(|c: char| c.is_whitespace() || c.is_control() || ",:@=".contains(c))
         {
             return Err(format!(
-                "`{name}` can't be the name of a policy: it has no blank and none of , : @ ="
+                "`{name}` is not a valid policy name: it must not be empty, or contain blanks, control characters or any of , : @ ="
             ));
         }
         if POLICIES.iter().any(|listed| listed.name == name) {
-            return Err(format!("`{name}` is the name of a policy that is there already"));
+            return Err(format!("`{name}` is the name of an existing policy"));
         }
         let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
         let times: &'static AtomicU64 = Box::leak(Box::default());
@@ -106,7 +106,7 @@ impl Listed {
         };
         let make: &'static Make = Box::leak(Box::new(make));
         let hash = hash.map(|hash| &*Box::leak(hash.into_boxed_str()));
-        let listed = Listed { name, doc: "A policy that was brought.", source: "", make, hash };
+        let listed = Listed { name, doc: "A custom policy.", source: "", make, hash };
         let listed: &'static Listed = Box::leak(Box::new(listed));
         BROUGHT.write().unwrap_or_else(PoisonError::into_inner).push(listed);
         Ok(listed)
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn a_name_is_refused_that_means_another_policy_or_that_no_list_could_have() {
         for (name, why) in
-            [("sieve", "is there already"), ("a,b", "no blank"), ("", "no blank"), ("a@b", "no blank")]
+            [("sieve", "an existing policy"), ("a,b", "blanks"), ("", "blanks"), ("a@b", "blanks")]
         {
             let refused = Listed::bring(name, None, |_| Box::new(Fifo::default())).unwrap_err();
             assert!(refused.contains(why), "{refused}");

@@ -462,7 +462,7 @@ class Policies(Case):
         po.check_policy(Fifo)
         po.check_policy(Nominating)
         po.check_policy(Sieve)
-        for liar, why in [(Silent, "nothing is nominated"), (Absent, "slot 4000000 is nominated, and no page is there")]:
+        for liar, why in [(Silent, "nothing is nominated"), (Absent, "slot 4000000 is nominated, but holds no page")]:
             with self.assertRaisesRegex(po.Error, why):
                 po.check_policy(liar)
             with self.assertRaisesRegex(po.Error, rf"call \d+, nominate\(1\): {why}"):

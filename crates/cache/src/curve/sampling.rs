@@ -198,21 +198,18 @@ impl Samples {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Rate(rate) => write!(f, "a rate of {rate}: a sample is a share above 0, up to 1"),
+            Refused::Rate(rate) => write!(f, "a rate of {rate}: expected a share above 0, up to 1"),
             Refused::Pages { pages, rate } if *rate <= 1.0 => {
-                write!(
-                    f,
-                    "a sample of {pages} pages says too little ({PAGES_MIN} at least): sample {rate:.2}"
-                )
+                write!(f, "a sample of {pages} pages is too small (minimum {PAGES_MIN}): sample {rate:.2}")
             }
             Refused::Pages { pages, .. } => {
-                write!(
-                    f,
-                    "a sample of {pages} pages says too little ({PAGES_MIN} at least): take all of them"
-                )
+                write!(f, "a sample of {pages} pages is too small (minimum {PAGES_MIN}): use all of them")
             }
             Refused::Size { size, least } => {
-                write!(f, "{size} pages are less than one of the sample: {least} at least, or a higher rate")
+                write!(
+                    f,
+                    "{size} pages are less than one page of the sample: use at least {least}, or a higher rate"
+                )
             }
         }
     }

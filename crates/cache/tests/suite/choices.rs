@@ -56,12 +56,12 @@ fn a_wrong_parameter_names_what_there_is_and_its_range() {
     for (text, told) in [
         ("2q:inn=0.2", "2q has no parameter `inn`; do you mean `in`? There are in, out"),
         ("arc:p=1", "arc has no parameter `p`; it has none"),
-        ("2q:in", "2q:in: `in` is not NAME=VALUE, as in `s3-fifo:small=0.1,promote=2`"),
-        ("2q:", "2q:: `` is not NAME=VALUE, as in `s3-fifo:small=0.1,promote=2`"),
+        ("2q:in", "2q:in: found `in`, expected NAME=VALUE, as in `s3-fifo:small=0.1,promote=2`"),
+        ("2q:", "2q:: found ``, expected NAME=VALUE, as in `s3-fifo:small=0.1,promote=2`"),
         ("2q:in=0.1,in=0.2", "2q:in=0.1,in=0.2: `in` is given twice"),
-        ("2q:in=25%", "2q:in=25%: in is a number from 0 to 1 (default 0.25)"),
-        ("2q:in=1.5", "2q:in=1.5: in is a number from 0 to 1 (default 0.25)"),
-        ("2q:in=NaN", "2q:in=NaN: in is a number from 0 to 1 (default 0.25)"),
+        ("2q:in=25%", "2q:in=25%: in must be a number from 0 to 1 (default 0.25)"),
+        ("2q:in=1.5", "2q:in=1.5: in must be a number from 0 to 1 (default 0.25)"),
+        ("2q:in=NaN", "2q:in=NaN: in must be a number from 0 to 1 (default 0.25)"),
         ("s3-fifo:promote=1.5", "s3-fifo:promote=1.5: promote is a whole number from 1 to 3 (default 2)"),
         ("clock:bits=8", "clock:bits=8: bits is a whole number from 1 to 7 (default 1)"),
     ] {

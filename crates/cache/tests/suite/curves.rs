@@ -124,7 +124,7 @@ fn a_sample_of_too_few_pages_or_of_no_memory_is_refused() {
     }
     let few: Vec<u32> = (0..900).collect();
     let told = Samples::new(&few, 0.5, 0).err().expect("it is refused").to_string();
-    assert!(told.ends_with("take all of them"), "{told}");
+    assert!(told.ends_with("use all of them"), "{told}");
     for rate in [0.0, -1.0, 1.5, f64::NAN] {
         assert!(matches!(Samples::new(&accesses, rate, 0), Err(Refused::Rate(_))), "{rate}");
     }

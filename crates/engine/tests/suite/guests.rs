@@ -53,9 +53,9 @@ static ABSENT: Listed =
 #[test]
 fn a_guest_that_lies_is_told_with_call_and_slot_and_never_asked_again() {
     let expected = [
-        (&SILENT, "nothing is nominated, and there are 10 pages"),
+        (&SILENT, "nothing is nominated, but there are 10 pages"),
         (&TWICE, "slot 3 is nominated twice"),
-        (&ABSENT, "slot 70 is nominated, and no page is there"),
+        (&ABSENT, "slot 70 is nominated, but holds no page"),
     ];
     for (lru, wrong) in expected {
         let mut reader = Reader::new(config(lru), 10, 100);

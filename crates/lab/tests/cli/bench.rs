@@ -202,7 +202,7 @@ fn an_estimate_is_marked_and_has_its_spread() {
         assert!(of(&estimates, "miss_ratio_least") < of(&estimates, "miss_ratio_most"));
     }
     let refused = replay(&[&zipfscan, "--policy", "lru", "--sample", "0.001"]);
-    check_failure(&refused, 2, &["--sample 0.001", "pages says too little (1000 at least): sample 0.02"]);
+    check_failure(&refused, 2, &["--sample 0.001", "pages is too small (minimum 1000): sample 0.02"]);
     let machine = replay(&[&zipfscan, "--policy", "lru,classic@6.12", "--sample", "0.1"]);
     check_failure(&machine, 2, &["classic@6.12 runs in the machine"]);
 }

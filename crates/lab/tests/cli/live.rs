@@ -185,7 +185,7 @@ fn a_bench_refuses_what_can_not_be_read_or_held() {
     let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
     assert!(made.success());
     let refused: [(&[&str], &[&str]); 15] = [
-        (&["--budget", "1MiB"], &["--budget", "MiB at least"]),
+        (&["--budget", "1MiB"], &["--budget", "the minimum is"]),
         (&["--budget", "900TiB"], &["--budget", "available"]),
         (&["--policy", "mglru@1.0"], &["mglru@1.0", "pageout keys"]),
         (&["--load", "zip"], &["--load zip", "zipf"]),

@@ -127,13 +127,17 @@ fn a_library_of_another_version_or_without_a_table_is_refused() {
         (
             "version",
             (".version = PAGEOUT_POLICY_VERSION", ".version = 7"),
-            "version 7, and this program knows version 1",
+            "version 7, but this program supports version 1",
         ),
-        ("short", (".size = sizeof table", ".size = 16"), "it has 16 bytes, and version 1 has 72 at least"),
+        ("short", (".size = sizeof table", ".size = 16"), "but version 1 needs at least 72"),
         ("lacks", (".nominate = nominate", ".nominate = 0"), "its table lacks the call `nominate`"),
         ("uses", (".uses = PAGEOUT_USES_EACH", ".uses = 9"), "uses = 9"),
         ("null", ("return &table;", "(void)table; return NULL;"), "pageout_policy() returns NULL"),
-        ("name", ("pageout_policy(void)", "some_policy(void)"), "it exports no function pageout_policy"),
+        (
+            "name",
+            ("pageout_policy(void)", "some_policy(void)"),
+            "it does not export a function pageout_policy",
+        ),
     ];
     for (name, change, why) in wrong {
         library(folder.path(), name, change);
@@ -254,7 +258,7 @@ fn a_library_that_does_wrong_is_told_with_its_call_and_slot() {
         (
             "absent",
             with("if (want) { victims[0] = 77777; return 1; }"),
-            "slot 77777 is nominated, and no page is there",
+            "slot 77777 is nominated, but holds no page",
         ),
         ("many", with("if (want) return want + 5;"), "slots are nominated"),
         ("crash", with("*(volatile int *)8 = 1;"), "ended by SIGSEGV"),

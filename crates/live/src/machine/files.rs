@@ -48,7 +48,7 @@ impl fmt::Display for Unsaved {
         write!(f, "{}: ", path.display())?;
         match pages {
             // What failed has been written since, or has left memory.
-            0 => f.write_str("a sync failed, and nobody has acknowledged that")?,
+            0 => f.write_str("a sync failed, and the error is not acknowledged")?,
             1 => f.write_str("1 dirty page was not written")?,
             _ => write!(f, "{pages} dirty pages were not written")?,
         }
@@ -56,7 +56,7 @@ impl fmt::Display for Unsaved {
             // Its help is for those who still have the file open.
             Error::Sync { lost: 0, source, .. } => write!(f, ": {source}"),
             Error::Sync { lost, source, .. } => {
-                write!(f, ", and {lost} that the device failed to keep may be lost: {source}")
+                write!(f, ", and {lost} that the device failed to store may be lost: {source}")
             }
             other => write!(f, ": {other}"),
         }

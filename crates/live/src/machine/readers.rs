@@ -97,14 +97,14 @@ impl Readers {
     /// What is said of them.
     pub(super) fn describe(&self) -> String {
         let how = match (self.backend, self.threads) {
-            (Backend::Uring, 0) => "by whoever asks, batches by io_uring".to_owned(),
-            (Backend::Uring, _) => "by whoever waits, else by io_uring".to_owned(),
-            (_, 0) => "by whoever asks".to_owned(),
-            (_, 1) => "by whoever waits, else by a thread".to_owned(),
-            (_, threads) => format!("by whoever waits, else by {threads} threads"),
+            (Backend::Uring, 0) => "by the requesting thread, batches by io_uring".to_owned(),
+            (Backend::Uring, _) => "by the waiting thread, otherwise by io_uring".to_owned(),
+            (_, 0) => "by the requesting thread".to_owned(),
+            (_, 1) => "by the waiting thread, otherwise by one thread".to_owned(),
+            (_, threads) => format!("by the waiting thread, otherwise by {threads} threads"),
         };
         match &self.refused {
-            Some(refused) => format!("{how} (io_uring is refused: {refused})"),
+            Some(refused) => format!("{how} (io_uring is not permitted: {refused})"),
             None => how,
         }
     }

@@ -121,7 +121,10 @@ impl Uring {
     fn new(ring: IoUring) -> io::Result<Uring> {
         let params = ring.params();
         if !(params.is_feature_nodrop() && params.is_feature_submit_stable()) {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel's io_uring is of before 5.5"));
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the kernel's io_uring is older than 5.5",
+            ));
         }
         let ring = Uring { ring, flight: Mutex::default() };
         ring.push(&ring.flight(), &opcode::Nop::new().build().user_data(NOTHING));
@@ -190,7 +193,7 @@ impl Uring {
         while let Err(error) = self.ring.submit() {
             assert!(
                 is_passing(&error),
-                "the kernel has let this process have io_uring, and now does not: {error}"
+                "the kernel permitted io_uring to this process before, but does not now: {error}"
             );
             std::thread::yield_now();
         }

@@ -102,15 +102,15 @@ impl Policy for Wrong {
 #[test]
 fn each_mutant_is_rejected_with_what_it_did() {
     let expected = [
-        (Mutant::NominatesNothing, "nominate(1): nothing is nominated, and there are"),
+        (Mutant::NominatesNothing, "nominate(1): nothing is nominated, but there are"),
         (Mutant::NominatesTwice, "is nominated twice"),
         (Mutant::NominatesMoreThanWanted, "nominate(1): 2 slots are nominated"),
-        (Mutant::NominatesBeyondMemory, "nominate(1): slot 1 is nominated, and no page is there"),
-        (Mutant::ForgetsThatPagesGo, "is nominated, and no page is there"),
-        (Mutant::KeepsSparedPagesFirst, "questions in a row have nominated no page that can go"),
+        (Mutant::NominatesBeyondMemory, "nominate(1): slot 1 is nominated, but holds no page"),
+        (Mutant::ForgetsThatPagesGo, "is nominated, but holds no page"),
+        (Mutant::KeepsSparedPagesFirst, "questions in a row have nominated no evictable page"),
         (Mutant::QueuesSparedPagesTwice, "is nominated twice"),
         (Mutant::QueuesColdPagesTwice, "is nominated"),
-        (Mutant::GoesByTheNumberOfCalls, "where uses are told 256 at a time instead of one by one"),
+        (Mutant::GoesByTheNumberOfCalls, "if uses are reported in batches of 256 instead of one by one"),
         (Mutant::GoesByMoreThanItsSeed, "in a second run, other pages are in memory from step"),
         (Mutant::FindsItselfWrong, "check(): slot 3 is where it does not belong"),
         (Mutant::HasRoomForItsFirstSizeOnly, "panicked: no room for it"),
@@ -161,12 +161,12 @@ impl<P: Policy> Policy for Deaf<P> {
 fn who_hears_less_of_uses_than_it_goes_by_is_rejected() {
     let late = check(&|_| Box::new(Deaf { policy: S3Fifo::default(), uses: Uses::Late }));
     let late = late.expect_err("it counts uses").to_string();
-    assert!(late.contains("where uses are told when their page is nominated"), "{late}");
+    assert!(late.contains("if uses are reported when their page is nominated"), "{late}");
     let lru = check(&|_| Box::new(Deaf { policy: Lru::default(), uses: Uses::Never }));
     let sieve = check(&|_| Box::new(Deaf { policy: Sieve::default(), uses: Uses::Never }));
     for never in [lru, sieve] {
         let never = never.expect_err("it goes by uses").to_string();
-        assert!(never.contains("where no uses are told"), "{never}");
+        assert!(never.contains("if no uses are reported"), "{never}");
     }
     let fifo = check(&|_| Box::new(Deaf { policy: Fifo::default(), uses: Uses::Each }));
     assert_eq!(fifo, Ok(()), "to hear more is no fault");

@@ -29,7 +29,7 @@ fn a_guest_that_nominates_nothing_ends_the_run_with_its_call() {
     let (machine, result) = rig.start();
     let error = result.unwrap_err().to_string();
     assert!(error.contains("into the run: policy silent of cgroup /job: call "), "{error}");
-    assert!(error.contains(": nothing is nominated, and there are "), "{error}");
+    assert!(error.contains(": nothing is nominated, but there are "), "{error}");
     let report = machine.report();
     assert!(report.tasks[0].accesses < 1_100 && report.end > Nanos::ZERO, "{report:?}");
 }

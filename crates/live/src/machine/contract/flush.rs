@@ -65,7 +65,7 @@ fn drop_names_dirty_pages_or_the_failed_sync() {
     let errno = std::io::Error::from_raw_os_error(libc::EIO);
     assert_eq!(printed_at_the_end(&memory), [format!("3 dirty pages were not written: {errno}")]);
     device.heal();
-    let unacknowledged = format!("a sync failed, and nobody has acknowledged that: {errno}");
+    let unacknowledged = format!("a sync failed, and the error is not acknowledged: {errno}");
     assert_eq!(printed_at_the_end(&memory), [unacknowledged]);
     file.acknowledge().unwrap();
     assert!(printed_at_the_end(&memory).is_empty());

@@ -183,7 +183,7 @@ impl Errors {
                 "after" => errors.after = number(key, value)?,
                 "every" => errors.every = number(key, value)?,
                 "until-file" => errors.until_file = Some(value.into()),
-                _ => return Err(format!("unknown word `{key}={value}` behind `{name}={}`", words[0].1)),
+                _ => return Err(format!("unknown word `{key}={value}` after `{name}={}`", words[0].1)),
             }
         }
         if errors.every == 0 {
@@ -268,7 +268,7 @@ fn number(key: &str, value: &str) -> Result<u64, String> {
         _ => (value, 0),
     };
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    number.ok_or_else(|| format!("`{key}={value}`, expected a number like 20 or 4M"))
+    number.ok_or_else(|| format!("`{key}={value}`, expected a number such as 20 or 4M"))
 }
 
 fn percent(key: &str, value: &str) -> Result<u64, String> {
