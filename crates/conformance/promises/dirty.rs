@@ -370,7 +370,7 @@ fn writer_of_failing_device_gets_error_until_it_works() {
         device fails
         t write f 0..200          => 200m      # below the free run
         t write f 200..400        => 96m F after 520.000 ms 103F
-        why                       => the device fails to write what is dirty already (ENOSPC, EIO): nothing was changed
+        why                       => the device fails to write dirty pages (ENOSPC, EIO): nothing was changed
         device answers
         t write f 400             => F         # the last failure is young
         wait 1

@@ -224,8 +224,8 @@ fn out_of_memory_at_a_swap_limit_names_the_limit_and_whose_it_is() {
         t anon 100 as heap
         t write heap 0..26        => 25m O
         why => out of memory in /top/job: 20 of 20 pages charged; 16 reclaim attempts freed too little; lists: anon 6 \
-inactive + 14 active, file 0 inactive + 0 active, 0 unevictable; free swap 0 pages (/top has used all of its \
-memory.swap.max of 6 pages: raise it, or raise memory.max)
+inactive + 14 active, file 0 inactive + 0 active, 0 unevictable; free swap 0 pages (/top uses all 6 pages of its \
+memory.swap.max: raise it, or raise memory.max)
     ",
     );
 }
@@ -267,9 +267,9 @@ fn active_anonymous_pages_that_statistics_do_not_show_yet_are_out_of_reach() {
         work scanned              => 0
         events job oom_kill       => 1
         why => out of memory in /job: 40 of 40 pages charged; 16 reclaim attempts freed too little; lists: anon 0 \
-            inactive + 32 active, file 0 inactive + 0 active, 0 unevictable, 8 on no list (waiting in a CPU's batch, or in \
-            a reclaimer's hands); free swap 992 pages (all anonymous pages are active, and reclaim's statistics, 0 ns old, \
-            do not show it: Linux 6.12 kills here too, kernel.reclaim.stat_flush = \"6.1\" avoids it)
+            inactive + 32 active, file 0 inactive + 0 active, 0 unevictable, 8 on no list (in a CPU's batch, or isolated by \
+            a reclaimer); free swap 992 pages (all anonymous pages are active, but reclaim's statistics are 0 ns old and \
+            do not show it: Linux 6.12 also kills here; kernel.reclaim.stat_flush = \"6.1\" avoids it)
         flush
         t write a 48              => m
         ",
@@ -314,7 +314,7 @@ fn out_of_memory_under_protection_names_the_protection() {
         t read f 40               => O
         why => out of memory in /top: 40 of 40 pages charged; 16 reclaim attempts freed too little; lists: anon 0 \
 inactive + 0 active, file 40 inactive + 0 active, 0 unevictable; free swap 0 pages (memory.min of groups below /top \
-holds 40 pages back: lower it or raise memory.max)
+protects 40 pages: lower it or raise memory.max)
     ",
     );
 }
@@ -331,8 +331,8 @@ fn out_of_memory_after_failed_writes_says_that_they_failed() {
         device fails
         t write heap 0..5         => 4m O
         why => out of memory in /job: 4 of 4 pages charged; 16 reclaim attempts freed too little; lists: anon 0 \
-inactive + 4 active, file 0 inactive + 0 active, 0 unevictable; free swap 96 pages; 4 page writes failed (what could \
-not be written to swap stays in memory)
+inactive + 4 active, file 0 inactive + 0 active, 0 unevictable; free swap 96 pages; 4 page writes failed (pages \
+whose write to swap failed stay in memory)
     ",
     );
 }

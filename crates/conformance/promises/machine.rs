@@ -164,7 +164,7 @@ fn a_machine_that_nothing_can_relieve_says_what_it_is_short_of() {
         t anon 5000 as heap
         t write heap 0..3929      => 3929m
         t write heap 3929         => O
-        why => out of memory: the machine has no page to spare above its reserve; 1 reclaim attempts freed too little; lists: anon 3906 inactive + 0 active, file 0 inactive + 0 active, 0 unevictable; free swap 0 pages (anonymous memory can't be reclaimed without swap: add swap or give the machine more memory)
+        why => out of memory: the machine has no free page above its reserve; 1 reclaim attempts freed too little; lists: anon 3906 inactive + 0 active, file 0 inactive + 0 active, 0 unevictable; free swap 0 pages (anonymous memory can't be reclaimed without swap: add swap or give the machine more memory)
     ",
     );
 }

@@ -10,7 +10,7 @@ fn a_group_is_removed_when_nobody_runs_in_it_and_no_group_is_below() {
         group top/a
         group top/b
         task t in top/a
-        rmdir top     => /sys/fs/cgroup/top: can't be removed (EBUSY): remove the groups in it first: a, b
+        rmdir top     => /sys/fs/cgroup/top: can't be removed (EBUSY): remove its child groups first: a, b
         rmdir top/a   => /sys/fs/cgroup/top/a: can't be removed (EBUSY): a process runs in it: let it exit or move it first
         rmdir top/c   => /sys/fs/cgroup/top/c: no such file (ENOENT)
         rmdir top/b   =>

@@ -124,11 +124,11 @@ impl Engine {
         let busy = |why: String| Err(FileError::Busy { path: path.to_owned(), why });
         let group = &self.core.mm.memcgs[memcg];
         if memcg == MemcgId::ROOT {
-            return busy("it is the root".to_owned());
+            return busy("it is the root cgroup".to_owned());
         }
         let children: Vec<&str> = group.children_names().collect();
         if !children.is_empty() {
-            return busy(format!("remove the groups in it first: {}", children.join(", ")));
+            return busy(format!("remove its child groups first: {}", children.join(", ")));
         }
         match group.mms.len() {
             0 => {}

@@ -118,7 +118,7 @@ impl Engine {
             !object.is_closed() && matches!(object, Object::File { file: of, .. } if *of == file)
         };
         let why = if of.index.iter().next().is_some() {
-            Some("has pages or traces of pages: unlink it first")
+            Some("has pages or shadows: unlink it first")
         } else if !of.mappings.is_empty() {
             Some("is mapped")
         } else if self.tasks.iter().flat_map(|task| &task.objects).any(is_open) {

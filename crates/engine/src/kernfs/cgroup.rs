@@ -136,25 +136,25 @@ const fn posted(file: CgroupFile) -> CgroupFile {
 pub const CGROUP_FILES: &[CgroupFile] = &[
     usage("memory.current", |group| group.usage, "Memory in use, in bytes."),
     written_by(memory_max_write, limit("memory.max", "max", |group| &mut group.max, "Hard limit: a task that reaches it reclaims. If that frees too little, the run ends out of memory, or a process of the cgroup is killed: see machine.oom.")),
-    written_by(memory_high_write, limit("memory.high", "max", |group| &mut group.high, "Throttling limit: above it a task reclaims and is made to sleep, but nothing fails.")),
-    only_in(1, row("memory.soft_limit_in_bytes", Holds::Limit("9223372036854771712"), Read::Text(soft_limit_show), Write::Text(soft_limit_write), "Soft limit, of cgroup v1 only (kernel.memcg.cgroup_version = 1): where the machine is short, a cgroup above it gives before others do. At other times it may have what there is. On two lists; generations go by the age of cgroups instead.")),
-    written_by(memory_low_write, limit("memory.low", "0", |group| &mut group.low, "Memory that is spared while others have something to give.")),
-    written_by(memory_min_write, limit("memory.min", "0", |group| &mut group.min, "Memory that is never taken.")),
-    only_in(2, posted(limit("memory.dirty_min", "0", |group| &mut group.dirty_min, "Proposed in May 2026, in no released kernel. A floor of dirty pages, in bytes, or \"max\": while the cgroup and those below it have fewer dirty and under writeback, its tasks do not sleep for what others have dirtied. The limits that follow from its own memory.max hold all the same. 0, as where there is no such file: whoever dirties pages waits for all that is dirty. Of cgroup v2 only."))),
+    written_by(memory_high_write, limit("memory.high", "max", |group| &mut group.high, "Throttling limit: above it, tasks reclaim and are made to sleep, but no allocation fails.")),
+    only_in(1, row("memory.soft_limit_in_bytes", Holds::Limit("9223372036854771712"), Read::Text(soft_limit_show), Write::Text(soft_limit_write), "Soft limit, of cgroup v1 only (kernel.memcg.cgroup_version = 1). If the machine is short of memory, a cgroup above it is reclaimed before others. At other times it may use any free memory. Only for the classic LRU; MGLRU uses the age of cgroups instead.")),
+    written_by(memory_low_write, limit("memory.low", "0", |group| &mut group.low, "Memory that is spared while other cgroups have reclaimable memory.")),
+    written_by(memory_min_write, limit("memory.min", "0", |group| &mut group.min, "Memory that is never reclaimed.")),
+    only_in(2, posted(limit("memory.dirty_min", "0", |group| &mut group.dirty_min, "Proposed in May 2026, in no released kernel. A minimum of dirty pages, in bytes, or \"max\". While the cgroup and its descendants have fewer pages dirty and under writeback, its tasks do not sleep because of other cgroups' dirty pages. The limits that follow from its own memory.max still hold. 0 is the same as without the file: a task that dirties pages waits because of all dirty pages. Of cgroup v2 only."))),
     usage("memory.swap.current", |group| group.swap_usage, "Swap in use, in bytes."),
-    limit("memory.swap.high", "max", |group| &mut group.swap_high, "Throttling limit of swap: above it a task that allocates is made to sleep, as above memory.high, but nothing is reclaimed for it."),
-    limit("memory.swap.max", "max", |group| &mut group.swap_max, "How much of the swap the cgroup may fill."),
-    switch("memory.oom.group", "0", |group| &mut group.oom_group, "1: the OOM killer ends all processes of the cgroup and of those below it, or none. With machine.oom = \"kill\"."),
-    row("cpuset.mems", Holds::Nodes, Read::Text(mems_show), Write::Text(mems_write), "Nodes that pages of its tasks may come from, as \"0-1,3\"; empty: those of its parent. What is elsewhere already stays there. CPUs are bound by task: see task.cpunodebind."),
-    text("cpuset.mems.effective", Holds::Counters, mems_effective_show, "Nodes that they do come from."),
+    limit("memory.swap.high", "max", |group| &mut group.swap_high, "Throttling limit of swap: above it, allocating tasks are made to sleep, as above memory.high, but nothing is reclaimed for them."),
+    limit("memory.swap.max", "max", |group| &mut group.swap_max, "Maximum swap of the cgroup."),
+    switch("memory.oom.group", "0", |group| &mut group.oom_group, "1: the OOM killer ends all processes of the cgroup and its descendants, or none. With machine.oom = \"kill\"."),
+    row("cpuset.mems", Holds::Nodes, Read::Text(mems_show), Write::Text(mems_write), "Nodes that pages of its tasks may come from, as \"0-1,3\"; empty: those of its parent. Pages that are already on other nodes stay there. CPUs are bound per task: see task.cpunodebind."),
+    text("cpuset.mems.effective", Holds::Counters, mems_effective_show, "The nodes that its pages actually come from."),
     text("memory.zswap.current", Holds::Usage, zswap_current_show, "Compressed pages of zswap, in bytes."),
-    limit("memory.zswap.max", "max", |group| &mut group.zswap_max, "How much of its memory may be compressed pages of zswap. Beyond it, the oldest is written to the device for the next; 0: none are."),
-    switch("memory.zswap.writeback", "1", |group| &mut group.zswap_writeback, "0: its pages stay in zswap, and what zswap does not take stays in memory."),
+    limit("memory.zswap.max", "max", |group| &mut group.zswap_max, "Maximum of its memory that compressed pages of zswap may use. Above it, the oldest is written to the device for each new one; 0: none is stored."),
+    switch("memory.zswap.writeback", "1", |group| &mut group.zswap_writeback, "0: its pages stay in zswap, and pages that zswap rejects stay in memory."),
     also_in_root(text("memory.stat", Holds::Counters, memory_stat_show, "Sizes and counters. Reading it flushes the statistics of the cgroup if enough is pending.")),
-    text("memory.events", Holds::Counters, |engine, memcg| events_text(engine.core.mm.memcgs[memcg].events), "How often limits were met, here and below."),
-    text("memory.events.local", Holds::Counters, |engine, memcg| events_text(engine.core.mm.memcgs[memcg].events_local), "The same without what is below."),
-    text("memory.swap.events", Holds::Counters, swap_events_show, "How often limits of swap were met, and how often a page got no slot."),
-    also_in_root(text("cgroup.stat", Holds::Counters, cgroup_stat_show, "Groups below this one: nr_descendants, and of those removed nr_dying_descendants, which are still charged for something.")),
+    text("memory.events", Holds::Counters, |engine, memcg| events_text(engine.core.mm.memcgs[memcg].events), "How often limits were reached, here and in descendants."),
+    text("memory.events.local", Holds::Counters, |engine, memcg| events_text(engine.core.mm.memcgs[memcg].events_local), "The same without descendants."),
+    text("memory.swap.events", Holds::Counters, swap_events_show, "How often limits of swap were reached, and how often a page got no slot."),
+    also_in_root(text("cgroup.stat", Holds::Counters, cgroup_stat_show, "Descendant groups: nr_descendants, and, of removed ones that are still charged, nr_dying_descendants.")),
     also_in_root(row("memory.reclaim", Holds::Request, Read::Not, Write::Text(memory_reclaim), "Bytes to reclaim, optionally with ` swappiness=N`, or since 6.15 ` swappiness=max` for anonymous memory only.")),
 ];
 
@@ -260,7 +260,7 @@ fn soft_limit_show(engine: &mut Engine, memcg: MemcgId) -> String {
 fn soft_limit_write(engine: &mut Engine, _: TaskId, memcg: MemcgId, value: &str) -> Result<Step, WriteError> {
     // Version 1 calls no limit so.
     let limit = if value == "-1" { Some(UNLIMITED) } else { parse_limit(value) };
-    let limit = limit.ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `-1` for no limit"))?;
+    let limit = limit.ok_or_else(|| invalid("bytes, such as `268435456` or `256M`, or `-1` for no limit"))?;
     let limit = if limit < UNLIMITED_V1 { limit } else { UNLIMITED };
     engine.core.mm.memcgs[memcg].soft_limit = limit;
     engine.core.mm.memcgs.has_soft_limits |= limit != UNLIMITED;
@@ -276,7 +276,7 @@ fn memory_reclaim(
     let knows_max = engine.core.mm.memcgs[memcg].policy.reclaim.anon_only != AnonOnly::Absent;
     let (pages, swappiness) = parse_reclaim(value, knows_max).ok_or_else(|| {
         let max = if knows_max { ", or `128M swappiness=max` for anonymous memory only" } else { "" };
-        invalid(format!("bytes to reclaim, as `128M` or `128M swappiness=60`{max}"))
+        invalid(format!("bytes to reclaim, such as `128M` or `128M swappiness=60`{max}"))
     })?;
     Ok(engine.reclaim(task, memcg, pages, swappiness))
 }
@@ -398,7 +398,7 @@ fn parse_limit(text: &str) -> Option<u64> {
 }
 
 fn pages_of(limit: &str) -> Result<u64, WriteError> {
-    parse_limit(limit).ok_or_else(|| invalid("bytes, as `268435456` or `256M`, or `max`"))
+    parse_limit(limit).ok_or_else(|| invalid("bytes, such as `268435456` or `256M`, or `max`"))
 }
 
 /// Pages, and the swappiness if one is given. `knows_max`: it may be `max`.

@@ -83,14 +83,14 @@ impl fmt::Display for FileError {
                     "{path}: no such file (ENOENT): there is no cgroup `{group}`, or it has been removed"
                 )
             }
-            Self::NotPermitted(path) => write!(f, "{path}: can't be opened that way (EACCES)"),
+            Self::NotPermitted(path) => write!(f, "{path}: does not permit this access (EACCES)"),
             Self::Invalid { path, value, expected } => {
                 write!(f, "{path}: invalid value `{value}` (EINVAL): expected {expected}")
             }
             Self::Busy { path, why } => write!(f, "{path}: can't be removed (EBUSY): {why}"),
             Self::Io(call) => write!(f, "{call}: a write has failed (EIO)"),
             Self::Refused { path, number, command, errno, expected } => {
-                write!(f, "{path}: command {number}, `{command}`, is refused ({errno}): expected {expected}")
+                write!(f, "{path}: command {number}, `{command}`, is rejected ({errno}): expected {expected}")
             }
         }
     }

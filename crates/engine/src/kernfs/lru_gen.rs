@@ -170,10 +170,10 @@ impl Engine {
         let (memcg, node, seq) = (number(u32::MAX.into())?, number(u32::MAX.into())?, number(u64::MAX)?);
         let memcg = (memcg.checked_sub(1).and_then(|id| u16::try_from(id).ok()).map(MemcgId))
             .filter(|&memcg| self.core.mm.memcgs.contains(memcg))
-            .ok_or_else(|| Refused::invalid("the number of a group, as lru_gen shows it"))?;
+            .ok_or_else(|| Refused::invalid("the id of a group, as in lru_gen"))?;
         let node = (u8::try_from(node).ok().map(NodeId))
             .filter(|node| node.index() < self.core.mm.config.node_pages.len())
-            .ok_or_else(|| Refused::invalid("the number of a node, as lru_gen shows it"))?;
+            .ok_or_else(|| Refused::invalid("the id of a node, as in lru_gen"))?;
         let swappiness = match fields.next() {
             None => None,
             Some(field) => Some(self.parse_swappiness(memcg, field)?),

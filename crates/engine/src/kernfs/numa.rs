@@ -31,9 +31,9 @@ pub struct NodeFile {
 /// The files of a node.
 #[rustfmt::skip]
 pub const NODE_FILES: &[NodeFile] = &[
-    NodeFile { name: "memory*/online", doc: "Whether the node's memory is in use. All its memory blocks are written at once, as a shell does it; 0 moves what is there to other nodes.", show: online_show, store: Some(online_store) },
+    NodeFile { name: "memory*/online", doc: "Whether the node's memory is in use. All its memory blocks are written in one step, as a shell does it; 0 moves their pages to other nodes.", show: online_show, store: Some(online_store) },
     NodeFile { name: "vmstat", doc: "Counters of the node: its part of /proc/vmstat.", show: node_vmstat_show, store: None },
-    NodeFile { name: "numastat", doc: "Where requests that wanted its memory got some.", show: numastat_show, store: None },
+    NodeFile { name: "numastat", doc: "Where allocation requests for its memory were served.", show: numastat_show, store: None },
 ];
 
 impl NodeFile {
@@ -140,9 +140,9 @@ pub(super) fn mems_write(
         "" => None,
         list => {
             let mems =
-                Nodemask::parse(list).ok_or_else(|| invalid("a list of nodes, as `0-1,3`, or nothing"))?;
+                Nodemask::parse(list).ok_or_else(|| invalid("a list of nodes, such as `0-1,3`, or empty"))?;
             if mems & online != mems {
-                return Err(invalid(format!("nodes that are online, which are {online}")));
+                return Err(invalid(format!("online nodes, which are {online}")));
             }
             Some(mems)
         }

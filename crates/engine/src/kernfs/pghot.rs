@@ -34,7 +34,7 @@ pub(super) fn sources_store(
         None => value.parse(),
     };
     let bits = number.ok().filter(|&bits| bits <= most);
-    let bits = bits.ok_or_else(|| invalid(format!("a number from 0 to {most}, a bit for each source")))?;
+    let bits = bits.ok_or_else(|| invalid(format!("a number from 0 to {most}, one bit per source")))?;
     for (bit, &name) in switches.iter().enumerate() {
         engine.set_sysctl(name, if bits >> bit & 1 == 1 { "1" } else { "0" }).map_err(WriteError::Invalid)?;
     }

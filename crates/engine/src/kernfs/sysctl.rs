@@ -73,7 +73,7 @@ impl Engine {
     fn wrong_promotion_target(&self) -> Option<String> {
         let tiers = &self.core.mm.tiers;
         let is_right = tiers.is_promotion_target(NodeId(self.core.mm.config.pghot_target_nid));
-        (!is_right).then(|| format!("a node of the top tier that is online: {}", tiers.promotion_targets()))
+        (!is_right).then(|| format!("an online node of the top tier: {}", tiers.promotion_targets()))
     }
 }
 
@@ -110,12 +110,12 @@ mod tests {
             assert_eq!(error, format!("{target}: invalid value `{value}` (EINVAL): expected {expected}"));
             assert_eq!(engine.read_file(target).unwrap(), "0\n");
         };
-        refused(&mut engine, "7", "a node of the top tier that is online: 0-1");
-        refused(&mut engine, "2", "a node of the top tier that is online: 0-1");
+        refused(&mut engine, "7", "an online node of the top tier: 0-1");
+        refused(&mut engine, "2", "an online node of the top tier: 0-1");
         refused(&mut engine, "-1", "a number from 0 to 63");
         let online = "/sys/devices/system/node/node1/memory*/online";
         let _ = engine.write_file(task, online, "0").unwrap();
-        refused(&mut engine, "1", "a node of the top tier that is online: 0");
+        refused(&mut engine, "1", "an online node of the top tier: 0");
         let _ = engine.write_file(task, online, "1").unwrap();
         let _ = engine.write_file(task, target, "1").unwrap();
         assert_eq!(engine.read_file(target).unwrap(), "1\n");

@@ -17,7 +17,7 @@ pub struct ZramFile {
 /// The files of a zram device.
 #[rustfmt::skip]
 pub const ZRAM_FILES: &[ZramFile] = &[
-    ZramFile { name: "mm_stat", doc: "Original, compressed and used size, limit, most used; pages of one word, compacted, huge now, huge ever.", show: mm_stat_show },
+    ZramFile { name: "mm_stat", doc: "Original, compressed and used size, limit, maximum used; pages of one word, compacted, huge now, huge ever.", show: mm_stat_show },
     ZramFile { name: "io_stat", doc: "Failed reads and writes, invalid requests, slots freed.", show: io_stat_show },
 ];
 

@@ -205,12 +205,9 @@ impl fmt::Display for AccessError {
             }
             Self::Io => write!(f, "the device failed to read the page (EIO)"),
             Self::Writeback => {
-                write!(
-                    f,
-                    "the device fails to write what is dirty already (ENOSPC, EIO): nothing was changed"
-                )
+                write!(f, "the device fails to write dirty pages (ENOSPC, EIO): nothing was changed")
             }
-            Self::Held { page } => write!(f, "page {page} can't be taken away while somebody looks at it"),
+            Self::Held { page } => write!(f, "page {page} can't be removed while it is in use"),
             Self::Oom(report) => report.fmt(f),
         }
     }
@@ -276,7 +273,7 @@ impl fmt::Display for OomReport {
         let [inactive_anon, active_anon, inactive_file, active_file, unevictable] = self.lists;
         match self.max {
             Some(max) => write!(f, "out of memory in {}: {} of {max} pages charged", self.path, self.usage)?,
-            None => write!(f, "out of memory: the machine has no page to spare above its reserve")?,
+            None => write!(f, "out of memory: the machine has no free page above its reserve")?,
         }
         if let Some((nodes, offline)) = self.bound {
             write!(f, " on node {nodes}, where the task is bound (membind, cpuset.mems)")?;
@@ -296,17 +293,13 @@ impl fmt::Display for OomReport {
         )?;
         let unlisted = self.usage.saturating_sub(self.lists.iter().sum());
         if self.max.is_some() && unlisted > 0 {
-            write!(f, ", {unlisted} on no list (waiting in a CPU's batch, or in a reclaimer's hands)")?;
+            write!(f, ", {unlisted} on no list (in a CPU's batch, or isolated by a reclaimer)")?;
         }
         if self.being_read > 0 {
-            write!(f, ", {} of all these still being read", self.being_read)?;
+            write!(f, ", {} of these still being read", self.being_read)?;
         }
         if self.held > 0 {
-            write!(
-                f,
-                "; guards and reads that were not polled for hold {} pages in all groups: drop some",
-                self.held
-            )?;
+            write!(f, "; guards and unpolled reads hold {} pages in all groups; help: drop some", self.held)?;
         }
         write!(f, "; free swap {} pages", self.free_swap)?;
         if self.failed_writes > 0 {
@@ -317,7 +310,7 @@ impl fmt::Display for OomReport {
             None => {}
             Some(Unrelieved::NoProcess) => write!(
                 f,
-                "; no process is left in {place} that could be killed for it: what holds the memory belongs to files or to nobody"
+                "; {place} has no process left to kill: its memory belongs to files or to no process"
             )?,
             Some(Unrelieved::AllExempt { processes: 1 }) => {
                 write!(f, "; the only process in {place} may not be killed: its oom_score_adj is -1000")?;
@@ -330,7 +323,7 @@ impl fmt::Display for OomReport {
             }
             Some(Unrelieved::KillsNobody) => write!(
                 f,
-                "; nobody is killed for a task that may not enter file systems (io_flusher), and nobody else has freed anything for ten seconds"
+                "; no process is killed for a task that may not enter file systems (io_flusher), and no other task has freed anything for ten seconds"
             )?,
         }
         let causes = self.causes();
@@ -354,7 +347,7 @@ impl OomReport {
         }
         if self.protected > 0 && self.protected * 2 >= anon + file {
             causes.push(format!(
-                "memory.min of groups below {} holds {} pages back: lower it or {raise}",
+                "memory.min of groups below {} protects {} pages: lower it or {raise}",
                 self.path, self.protected
             ));
         }
@@ -364,9 +357,8 @@ impl OomReport {
         if self.has_swap
             && let Some((path, pages)) = &self.swap_max
         {
-            causes.push(format!(
-                "{path} has used all of its memory.swap.max of {pages} pages: raise it, or {raise}"
-            ));
+            causes
+                .push(format!("{path} uses all {pages} pages of its memory.swap.max: raise it, or {raise}"));
         } else if self.has_swap && self.free_swap == 0 {
             causes.push(format!("all swap is used: add swap or {raise}"));
         } else if self.free_swap == 0 {
@@ -376,11 +368,10 @@ impl OomReport {
                 "vm.swappiness is 0, so anonymous memory is not swapped out although swap is free: raise it, or {raise}"
             ));
         } else if self.failed_writes > 0 {
-            causes.push("what could not be written to swap stays in memory".to_string());
+            causes.push("pages whose write to swap failed stay in memory".to_string());
         } else if let Some(age) = self.stale {
             causes.push(format!(
-                "all anonymous pages are active, and reclaim's statistics, {age} old, do not show it: Linux 6.12 kills here too, \
-                 kernel.reclaim.stat_flush = \"6.1\" avoids it"
+                "all anonymous pages are active, but reclaim's statistics are {age} old and do not show it: Linux 6.12 also kills here; kernel.reclaim.stat_flush = \"6.1\" avoids it"
             ));
         }
         causes
@@ -422,7 +413,7 @@ mod tests {
         assert!(!told.contains("on no list") && !told.contains("being read"), "{told}");
         assert!(!told.contains("guards"), "{told}");
         let told = OomReport { being_read: 3, held: 7, ..report }.to_string();
-        assert!(told.contains("11 on no list (waiting in a CPU's batch, or in a reclaimer's hands), 3 of all these still being read; guards and reads that were not polled for hold 7 pages in all groups: drop some; free swap"), "{told}");
+        assert!(told.contains("11 on no list (in a CPU's batch, or isolated by a reclaimer), 3 of these still being read; guards and unpolled reads hold 7 pages in all groups; help: drop some; free swap"), "{told}");
     }
 
     #[test]

@@ -35,10 +35,16 @@ impl fmt::Display for NotOffline {
         match self {
             NotOffline::HasCpus => write!(f, "a node without CPUs"),
             NotOffline::Kernel(pages) => {
-                write!(f, "a node without kernel memory: it has {pages} such pages (zone Movable has none)")
+                write!(
+                    f,
+                    "a node without kernel memory: it has {pages} pages of kernel memory (zone Movable has none)"
+                )
             }
             NotOffline::Busy(pages) => {
-                write!(f, "room elsewhere for {pages} pages more, or that nobody holds them: try again")
+                write!(
+                    f,
+                    "{pages} more free pages on other nodes, or that no task holds the remaining pages; try again"
+                )
             }
         }
     }

@@ -494,7 +494,7 @@ fn one_that_is_held_keeps_its_node_where_it_is() {
     bench.engine.hold(there[1]);
     let online = "/sys/devices/system/node/node1/memory*/online";
     let error = bench.engine.write_file(bench.task, online, "0").unwrap_err();
-    assert!(error.to_string().contains("room elsewhere for 512 pages more"), "{error}");
+    assert!(error.to_string().contains("512 more free pages on other nodes"), "{error}");
     bench.engine.release(there[1]);
     bench.engine.core.lru_add_drain();
     bench.engine.check_invariants();

@@ -192,7 +192,7 @@ fn nodes_of_a_group_confine_its_processes_from_then_on() {
     assert_eq!([read("cpuset.mems"), read("cpuset.mems.effective")], ["1-2\n", "1-2\n"]);
     bench.write("/sys/fs/cgroup/job/cpuset.mems", "").unwrap();
     assert_eq!(bench.engine.read_file("/sys/fs/cgroup/job/cpuset.mems.effective").unwrap(), "0-2\n");
-    for (wrong, expected) in [("0-3", "nodes that are online, which are 0-2"), ("fast", "a list of nodes")] {
+    for (wrong, expected) in [("0-3", "online nodes, which are 0-2"), ("fast", "a list of nodes")] {
         let error = bench.write("/sys/fs/cgroup/job/cpuset.mems", wrong).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     }

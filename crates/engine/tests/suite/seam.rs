@@ -165,7 +165,7 @@ fn what_has_ended_gives_its_number_to_the_next() {
     let why = |error: ConfigError| error.to_string();
     assert_eq!(
         why(bench.engine.file_forget(file).unwrap_err()),
-        "file data has pages or traces of pages: unlink it first"
+        "file data has pages or shadows: unlink it first"
     );
     let step = bench.engine.unlink(task, object).unwrap();
     bench.go_on(task, step);

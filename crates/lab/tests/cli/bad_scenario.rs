@@ -483,7 +483,7 @@ fn out_of_memory_with_free_swap_for_stale_statistics_says_so() {
         workload = { pattern = "hot_set", hot_pages_fraction = 0.2, hot_access_fraction = 0.95, ops = 250_000, move_every = 100_000 }
     "#;
     let directory = with_scenario(scenario);
-    let parts = ["all anonymous pages are active", "reclaim's statistics, ", "do not show it"];
+    let parts = ["all anonymous pages are active", "reclaim's statistics are ", "do not show it"];
     check_failure(&pageout(directory.path(), &["run", "scenario.toml"]), 1, &parts);
     let live = ["run", "scenario.toml", "--set", "kernel.memcg.stat_flush=live"];
     check_success(&pageout(directory.path(), &live));

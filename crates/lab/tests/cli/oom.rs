@@ -291,7 +291,7 @@ object = [{ channel = "anonymous", size = "80MiB", workload = { pattern = "fill"
         check_failure(
             &output,
             1,
-            &["out of memory", "nobody is killed for a task that may not enter file systems"],
+            &["out of memory", "no process is killed for a task that may not enter file systems"],
         );
     }
 }

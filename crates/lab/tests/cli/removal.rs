@@ -44,7 +44,7 @@ fn a_cgroup_that_is_removed_leaves_its_pages_to_whoever_reclaims_them() {
     let result = json(directory.path(), &["run", "scenario.toml"]);
     let error = |at: usize| result["writes"][at]["error"].as_str().unwrap_or("").to_string();
     assert!(error(0).contains("EBUSY") && error(0).contains("a process runs in it"), "{}", error(0));
-    assert!(error(1).contains("remove the groups in it first: job"), "{}", error(1));
+    assert!(error(1).contains("remove its child groups first: job"), "{}", error(1));
     assert_eq!(result["writes"][2]["error"], serde_json::Value::Null);
     assert_eq!(result["writes"][3]["reclaimed_pages"], 256);
     let reads = result["reads"].as_array().unwrap();

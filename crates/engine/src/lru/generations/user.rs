@@ -111,7 +111,7 @@ impl Core {
     ) -> Result<Option<GenerationWork>, Refused> {
         let lruvec = self.mm.lruvecs.id(request.memcg, request.node);
         if self.mm.lru_of(lruvec) != Lru::Generations {
-            return Err(Refused::invalid("a group that keeps generations"));
+            return Err(Refused::invalid("a group under MGLRU"));
         }
         let has_room = self.mm.has_swap_for_a_batch(lruvec) || self.mm.can_demote_from(lruvec);
         let default = if has_room { self.mm.config.swappiness } else { 0 };
@@ -201,7 +201,7 @@ impl State {
             }
             let decides = if swappiness > 0 { LruType::Anon } else { LruType::File };
             if !is_forced && generations.is_full(decides) {
-                let expected = "force_scan, as all generations that can exist do".to_owned();
+                let expected = "force_scan, because the maximum number of generations exists".to_owned();
                 return Err(Refused { errno: Errno::Erange, expected });
             }
         }
@@ -212,7 +212,7 @@ impl State {
     /// An aging that was asked for is over.
     fn aged_by_request(&self, lruvec: LruvecId, has_opened: bool) -> Result<u64, Refused> {
         if !has_opened && self.generation_rules(lruvec).interface == Interface::Linux6_16 {
-            let expected = "nobody else to open a generation at the same time".to_owned();
+            let expected = "that no other command opens a generation at the same time".to_owned();
             return Err(Refused { errno: Errno::Eexist, expected });
         }
         Ok(0)
