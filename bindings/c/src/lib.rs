@@ -7,9 +7,9 @@
 //! (`--profile wheel`).
 #![deny(clippy::undocumented_unsafe_blocks)]
 #![allow(unsafe_code)]
-#![allow(clippy::disallowed_methods, reason = "a caller that waits for a batch has a clock")]
+#![allow(clippy::disallowed_methods, reason = "waiting for a batch with a timeout needs a clock")]
 
-mod boundary; // functions of the header: C arguments to Rust
+mod boundary; // the functions of the header: what C hands in is made into Rust
 mod held; // a page that outlives the borrow of its file
 mod batch; // reads whose buffers are C's
 mod setup; // a cache out of JSON

@@ -120,10 +120,12 @@ impl Simulation for Arc {
         let (once, often) = (len(In::Once), len(In::Often));
         let (once_left, often_left) = (len(In::OnceLeft), len(In::OftenLeft));
         if once + often > self.capacity || once + once_left > self.capacity {
-            return Err(format!("{once} and {often} pages, {once_left} names of the first: too many"));
+            return Err(format!("{once} and {often} pages and {once_left} names of the first: too many"));
         }
         if once + often + once_left + often_left > 2 * self.capacity {
-            return Err(format!("{once}, {often}, {once_left}, {often_left} are more than twice the memory"));
+            return Err(format!(
+                "{once}, {often}, {once_left}, {often_left}: the sum is more than twice the memory"
+            ));
         }
         self.lists.check()
     }

@@ -103,7 +103,7 @@ impl Simulation for Bare {
         let there = self.slots.iter().filter(|&&slot| slot != ABSENT).count();
         let is_so = self.table.iter().all(|(slot, page)| self.slots[page as usize] == slot.0);
         if !is_so || there != self.table.len() as usize || self.table.len() > self.capacity {
-            return Err(format!("{there} pages have a slot, and {} slots a page", self.table.len()));
+            return Err(format!("{there} pages have a slot, but {} slots have a page", self.table.len()));
         }
         self.table.policy().check()
     }

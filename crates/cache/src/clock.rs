@@ -93,7 +93,7 @@ impl Simulation for Clock {
         let there = self.uses.iter().filter(|uses| **uses > 0).count();
         let is_so = self.ring.iter().all(|&page| self.uses[page as usize] > 0);
         if !is_so || there != self.ring.len() || self.ring.len() > self.capacity {
-            return Err(format!("{there} pages are there, and {} are in the ring", self.ring.len()));
+            return Err(format!("{there} pages are present, but {} are in the ring", self.ring.len()));
         }
         Ok(())
     }

@@ -144,15 +144,15 @@ impl Simulation for Lfu {
             let list = &self.lists[at as usize];
             list.pages.check(&self.links)?;
             if list.uses <= uses || list.fewer != fewer || list.pages.is_empty() {
-                return Err(format!("the list of {} uses stands behind that of {uses}", list.uses));
+                return Err(format!("the list of {} uses follows that of {uses}", list.uses));
             }
             if list.pages.iter_from_tail(&self.links).any(|slot| self.of[slot.index()] != at) {
-                return Err(format!("a page is not in the list of {} uses, as it says", list.uses));
+                return Err(format!("a page is not in the list of {} uses that it records", list.uses));
             }
             (fewer, uses, pages, at) = (at, list.uses, pages + list.pages.len(), list.more);
         }
         if pages != self.len || self.len > self.capacity {
-            return Err(format!("{pages} pages are in lists, {} are counted", self.len));
+            return Err(format!("{pages} pages are in lists, but {} are counted", self.len));
         }
         Ok(())
     }

@@ -152,7 +152,7 @@ impl Simulation for Lirs {
             return Err(format!("{} low pages and {high} high ones are too many", self.low_len));
         }
         if left > self.left_max {
-            return Err(format!("the stack has {left} pages that have left"));
+            return Err(format!("the stack has {left} evicted pages"));
         }
         let is_low = |page: u32| self.is_low[page as usize];
         let low = (0..self.is_low.len() as u32).filter(|&page| is_low(page));

@@ -196,7 +196,7 @@ impl Simulation for Lru {
         let bits: u32 = self.log.is_last.iter().map(|bits| bits.count_ones()).sum();
         if there != told || bits != self.len || there != self.len as usize || self.len > self.capacity {
             return Err(format!(
-                "{there} pages are there, the log tells of {told} by {bits} bits, {} are counted, {} have room",
+                "{there} pages are present, the log records {told} by {bits} bits, {} are counted, and the capacity is {}",
                 self.len, self.capacity
             ));
         }

@@ -129,7 +129,9 @@ impl Simulation for Lru2 {
     fn check(&self) -> Result<(), String> {
         let (once, twice, left) = (self.queues.len(In::Once), self.twice.len(), self.queues.len(In::Left));
         if once as usize + twice > self.capacity as usize || left > self.remembered_max {
-            return Err(format!("{once} pages used once, {twice} twice and {left} that left are too many"));
+            return Err(format!(
+                "{once} pages used once, {twice} used twice and {left} evicted ones are too many"
+            ));
         }
         if self.twice.iter().any(|Reverse((time, page))| self.uses[*page as usize].second_last < *time) {
             return Err("a page is in the heap with a later use than it has".to_owned());

@@ -54,7 +54,7 @@ impl Simulation for Mru {
         let there = self.is_there.iter().filter(|is_there| **is_there).count();
         if there != self.len as usize || self.len > self.capacity {
             return Err(format!(
-                "{there} pages are there, {} are counted, {} have room",
+                "{there} pages are present, {} are counted, and the capacity is {}",
                 self.len, self.capacity
             ));
         }

@@ -60,7 +60,7 @@ impl Simulation for Random {
         let there = self.is_there.iter().filter(|is_there| **is_there).count();
         let is_so = self.pages.iter().all(|&page| self.is_there[page as usize]);
         if !is_so || there != self.pages.len() || self.pages.len() > self.capacity {
-            return Err(format!("{there} pages are there, and {} are in the array", self.pages.len()));
+            return Err(format!("{there} pages are present, but {} are in the array", self.pages.len()));
         }
         Ok(())
     }

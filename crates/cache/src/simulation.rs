@@ -123,13 +123,13 @@ impl<T: Place, const N: usize> Queues<T, N> {
             let mut at = queue.iter_from_tail(&self.links).map(|slot| number(slot.index()));
             let first = queue.tail().map(|slot| number(slot.index()));
             if !at.all(|number| Some(number) == first && std::ptr::eq(&self.queues[number], queue)) {
-                return Err("a page is in another queue than it says".to_owned());
+                return Err("a page is in another queue than the one that it records".to_owned());
             }
         }
         let somewhere = self.places.iter().filter(|place| place.number() < N).count() as u32;
         let queued: u32 = self.queues.iter().map(Queue::len).sum();
         if somewhere != queued {
-            return Err(format!("{somewhere} pages say that they are in a queue, and {queued} are"));
+            return Err(format!("{somewhere} pages record that they are in a queue, but {queued} are"));
         }
         Ok(())
     }

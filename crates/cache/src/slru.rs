@@ -142,7 +142,7 @@ impl Simulation for Slru {
         let segments = (PROBATION.0..=self.top.0).map(|segment| self.lists.len(Segment(segment)));
         let all: u32 = segments.clone().sum();
         if all != self.len || all > self.capacity {
-            return Err(format!("{all} pages are in segments, {} are counted", self.len));
+            return Err(format!("{all} pages are in segments, but {} are counted", self.len));
         }
         if let Some(len) = segments.skip(1).find(|len| *len > self.segment_max) {
             return Err(format!("{len} pages are in a segment of {}", self.segment_max));

@@ -337,7 +337,7 @@ impl Core {
                 let moved = balances[balance] - page.balances[balance];
                 assert!(
                     moved == expected[balance],
-                    "{transition:?} of {:?} moves {} by {moved}, and its state says {}: {:?}",
+                    "{transition:?} of {:?} moves {} by {moved}, but by its state it should move by {}: {:?}",
                     page.pfn,
                     name_of(balance),
                     expected[balance],

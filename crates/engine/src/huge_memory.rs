@@ -95,7 +95,7 @@ impl Core {
     #[doc(alias = "split_huge_page_to_list")]
     pub(crate) fn split_huge_page(&mut self, head: Pfn, tails: &mut Vec<Pfn>) -> bool {
         let folio = self.mm.memory.folios[head];
-        assert!(folio.order == HUGE_PAGE_ORDER && folio.mapped == 1, "{head:?} is no huge page");
+        assert!(folio.order == HUGE_PAGE_ORDER && folio.mapped == 1, "{head:?} is not a huge page");
         self.mm.assert_isolated(head);
         if self.is_held(&folio) {
             self.mm.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
@@ -181,7 +181,7 @@ impl State {
         let space = self.memory.mm_mut(mm);
         debug_assert!(
             space.table.word(page).is_huge(),
-            "page {page} changes with its huge page, and is in none"
+            "page {page} changes with its huge page, but is not in one"
         );
         for page in leaf_of(page) {
             space.table.update(page, &mut change);

@@ -337,7 +337,7 @@ impl State {
         // Reclaim's own stay counted until its batch is over, wherever they are by then.
         assert!(
             away as i64 <= isolated,
-            "{away} pages are on no list and in no batch, and {isolated} are isolated"
+            "{away} pages are on no list and in no batch, but {isolated} are isolated"
         );
     }
 
@@ -398,7 +398,7 @@ impl State {
         let compressed = self.memory.swap.zrams().flat_map(|zram| zram.frames());
         for pfn in compressed.chain(self.zswap.pool.frames()) {
             assert!(frames.contains(&pfn) && zspages.insert(pfn), "{pfn:?} of a compressed device");
-            assert!(!tables.contains(&pfn) && !slab_pages.contains_key(&pfn), "{pfn:?} is two things");
+            assert!(!tables.contains(&pfn) && !slab_pages.contains_key(&pfn), "{pfn:?} has two states");
         }
         assert_eq!(gauge(Stat::NrZspages), zspages.len() as i64, "nr_zspages");
         for id in self.memcgs.ids() {

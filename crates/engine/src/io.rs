@@ -163,18 +163,18 @@ impl Transfers {
         );
         debug_assert!(
             self.requests >= usize::from(transfer.is_request),
-            "a request ends, and none is in flight"
+            "a request ends, but none is in flight"
         );
         debug_assert!(
             self.file_writes >= usize::from(transfer.is_file_write),
-            "a write of a file ends, and none is in flight"
+            "a write of a file ends, but none is in flight"
         );
         self.writes -= usize::from(transfer.direction == Direction::Write);
         self.requests -= usize::from(transfer.is_request);
         self.file_writes -= usize::from(transfer.is_file_write);
         debug_assert!(
             self.file_writes.max(self.requests) <= self.writes,
-            "of {} writes {} are of files, {} are requests",
+            "{} writes: {} are of files, {} are requests",
             self.writes,
             self.file_writes,
             self.requests
@@ -415,7 +415,7 @@ impl Core {
     pub(crate) fn start_write_at_once(&mut self, pfn: Pfn, to: SwapEntry, drops: Option<Word>) {
         assert!(
             self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
-            "{pfn:?} is written, and does not say so"
+            "{pfn:?} is written, but its state does not record it"
         );
         assert_eq!(
             self.mm.memory.swap.cached(to),
@@ -557,7 +557,7 @@ impl Core {
         assert!(folio.has(FolioFlags::WRITEBACK), "{pfn:?} was written, and did not say so: {folio:?}");
         assert!(
             is_of_file || folio.has(FolioFlags::SWAPCACHE),
-            "{pfn:?} was written, and has nowhere to be: {folio:?}"
+            "{pfn:?} was written, but has no place to go: {folio:?}"
         );
         self.mm.memory.change_reclaim(pfn, false);
         if !is_of_file {
@@ -573,7 +573,7 @@ impl Core {
                 self.swap_cache_remove(pfn, drops.and_then(Word::shadow));
                 debug_assert!(
                     drops.is_some_and(|left| self.mm.memory.swap.shadow(slot) == left),
-                    "{pfn:?} has left memory, and what it is to leave is not in slot {}",
+                    "{pfn:?} has left memory, but its shadow is not in slot {}",
                     slot.slot
                 );
             }

@@ -219,7 +219,7 @@ impl State {
         debug_assert_eq!(
             self.isolated_on(node)[kind as usize],
             before[kind as usize] + pages,
-            "pages of {kind:?} in hand on {node:?}"
+            "isolated pages of {kind:?} on {node:?}"
         );
     }
 
@@ -236,10 +236,7 @@ impl State {
         self.assert_isolated(from);
         let (old, new) = (self.memory.folios[from], self.memory.folios[to]);
         let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
-        assert!(
-            !old.flags().intersects(held),
-            "{from:?} moves while somebody knows it by its frame: {old:?}"
-        );
+        assert!(!old.flags().intersects(held), "{from:?} moves while its frame is still referenced: {old:?}");
         assert_eq!(old.order, new.order, "a folio moves to a frame of another size");
         assert_eq!(new.mapped, 0, "{from:?} moves to {to:?}, which is mapped");
         let in_use = FolioFlags::LRU | FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::CHARGED;

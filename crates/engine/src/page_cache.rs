@@ -53,11 +53,11 @@ impl Core {
         let folio = self.mm.memory.folios[pfn];
         debug_assert!(
             folio.has(FolioFlags::CHARGED),
-            "{pfn:?} enters the page cache, and no group pays for it"
+            "{pfn:?} enters the page cache, but no group pays for it"
         );
         debug_assert!(
             !folio.has(FolioFlags::SWAPCACHE),
-            "{pfn:?} is in the swap cache and enters the page cache"
+            "{pfn:?} enters the page cache while it is in the swap cache"
         );
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         let of = self.mm.memory.file(file);
@@ -82,7 +82,7 @@ impl Core {
         );
         debug_assert!(
             !self.mm.is_regular(pfn) || !self.mm.memory.folios[pfn].has(FolioFlags::DIRTY),
-            "{pfn:?} leaves its file, and is not written"
+            "{pfn:?} leaves its file, but is not written"
         );
         debug_assert!(
             !self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
@@ -161,11 +161,11 @@ impl Core {
         debug_assert!(!folio.flags().intersects(busy), "{pfn:?} is freed while it is busy: {folio:?}");
         debug_assert!(
             !folio.has(FolioFlags::KERNEL),
-            "{pfn:?} is the kernel's, and is freed as somebody's: {folio:?}"
+            "{pfn:?} is the kernel's, but is freed like a user page: {folio:?}"
         );
         debug_assert!(
             !self.mm.memory.places.get(pfn).is_listed(),
-            "{pfn:?} is freed, and is in a generation"
+            "{pfn:?} is freed while it is in a generation"
         );
         if folio.has(FolioFlags::CHARGED) {
             let charges = self.open_charges(Transition::Uncharge, folio.memcg);

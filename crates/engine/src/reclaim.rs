@@ -181,7 +181,7 @@ impl Core {
     fn end_call(&mut self, sc: &mut ScanControl) -> ReclaimStep {
         self.mm.release_isolated(sc);
         assert!(sc.hands.split.is_empty(), "a call ends with single pages of a huge one in hand");
-        assert!(sc.hands.held_blocks.is_none() || sc.is_interrupted, "a call ends with blocks in hand");
+        assert!(sc.hands.held_blocks.is_none() || sc.is_interrupted, "a call ends with isolated blocks");
         self.out.count.reclaim_calls(1);
         self.trace(sc.by.node.unwrap_or(NodeId(0)), |_| Tracepoint::reclaim_end(sc));
         // That compaction can go on is progress, too.

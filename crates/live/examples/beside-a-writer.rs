@@ -233,10 +233,7 @@ fn main() {
             rows.push(row);
         }
     }
-    println!(
-        "{policy}, vm.dirty_ratio {dirty_ratio}, budget {} MiB, median (least to most)",
-        BYTES / 4 / MIB
-    );
+    println!("{policy}, vm.dirty_ratio {dirty_ratio}, budget {} MiB, median (min to max)", BYTES / 4 / MIB);
     for (at, (name, _)) in WRITERS.iter().enumerate() {
         println!("{name}");
         for (column, title) in COLUMNS.iter().enumerate() {
@@ -248,6 +245,6 @@ fn main() {
             let (median, least, most) = middle(&ratios.collect::<Vec<_>>());
             format!("{median:.2} ({least:.2} to {most:.2})")
         };
-        println!("  p99.9, times that beside O_DIRECT {}, beside `any` {}", beside(2), beside(5));
+        println!("p99.9 as a multiple of that with O_DIRECT {}, with `any` {}", beside(2), beside(5));
     }
 }

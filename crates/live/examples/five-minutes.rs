@@ -191,7 +191,7 @@ fn main() {
     let file = memory.open(&made.0, Open::read().group(&group)).unwrap();
     run("pageout", &made, &pages, |page, buf| file.read_at(buf, page * PAGE as u64).unwrap());
     println!(
-        "\npread and mmap end with the whole file in memory, if there is so much; pageout has 64 MiB of it, and says so:"
+        "\npread and mmap end with the whole file in memory, if it fits; pageout has 64 MiB of it, and reports it:"
     );
     println!("{}, memory.max of 64 MiB", memory.describe());
 

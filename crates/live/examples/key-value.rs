@@ -201,6 +201,6 @@ fn main() {
         (committed, puts) = kill_once(child, Duration::from_micros(draw.below(150_000)), &memory, &path);
         beyond += puts - committed;
     }
-    println!("{kills} kills: {} puts are there, all that were committed and {beyond} more", before + puts);
+    println!("{kills} kills: {} puts are present, all that were committed and {beyond} more", before + puts);
     std::fs::remove_file(&path).unwrap();
 }

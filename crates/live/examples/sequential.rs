@@ -71,7 +71,7 @@ fn main() {
         file.write_all(&vec![mib as u8; 1 << 20]).unwrap();
     }
     file.sync_all().unwrap();
-    println!("reads of   what      MiB/s (least to most)     CPU s/GiB (least to most)");
+    println!("reads of   what      MiB/s (min to max)        CPU s/GiB (min to max)");
     for bytes in [4096, 65_536] {
         let mut results = [const { Vec::new() }; 3];
         for _ in 0..rounds {

@@ -131,11 +131,11 @@ fn five_columns(made: &Made, delay: Duration) {
     };
     let last = rounds.last().unwrap();
     println!(
-        "\nA pass over {} MiB once all is where it stays; slow memory emulated: {delay:?} more a page",
+        "\nA pass over {} MiB once all is where it stays; slow memory emulated: {delay:?} more per page",
         BYTES / MIB
     );
     println!(
-        "                              ms of CPU   (least to most)    of 1    hits: fast     slow   promoted"
+        "                              ms of CPU   (min to max)       of 1    hits: fast     slow   promoted"
     );
     let beside = of(0, PASSES - LAST..PASSES).0;
     for (at, column) in COLUMNS.iter().enumerate() {
@@ -149,7 +149,7 @@ fn five_columns(made: &Made, delay: Duration) {
         );
     }
     println!(
-        "\nThe first passes of columns 4 and 5, after the one that has brought the file in; slow memory emulated: {delay:?} more a page"
+        "\nThe first passes of columns 4 and 5, after the one that has brought the file in; slow memory emulated: {delay:?} more per page"
     );
     println!("  read        4: ms    5: ms    hits: fast     slow   promoted");
     for (at, Pass { fast, slow, promoted, .. }) in last[4].passes.iter().enumerate().take(10) {
@@ -170,7 +170,7 @@ fn read(file: &File, pages: &[u64]) {
 fn no_room(made: &Made, delay: Duration) {
     let pages = draws(BYTES as usize / PAGE, Some(0.99), READS);
     println!(
-        "\n{READS} reads by Zipf's law (0.99) of a file three times fast memory; slow memory emulated: {delay:?} more a page"
+        "\n{READS} reads by Zipf's law (0.99) of a file three times fast memory; slow memory emulated: {delay:?} more per page"
     );
     println!(
         "                                   ns of CPU a read   hits: fast      slow    missed   promoted    demoted"

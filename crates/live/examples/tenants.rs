@@ -189,7 +189,7 @@ fn main() {
     };
     let segments = [make("search", 8, 4 * MIB), make("export", 20, 8 * MIB), make("rare", 2, 4 * MIB)];
     println!("search serves, export scans, rare asks now and then; one budget of 48 MiB");
-    run("nobody is protected or limited", &segments, [Limits::NONE; 3]);
+    run("no protection and no limits", &segments, [Limits::NONE; 3]);
     let low = |bytes| Limits { low: Some(bytes), ..Limits::NONE };
     run("memory.low of 34 MiB for search", &segments, [low(34 * MIB), Limits::NONE, Limits::NONE]);
     let min = Limits { min: Some(34 * MIB), ..Limits::NONE };

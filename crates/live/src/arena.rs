@@ -69,7 +69,7 @@ impl Map {
 
     /// Where a part of it begins, and its bytes.
     fn part(&self, range: Range<usize>) -> (*mut libc::c_void, usize) {
-        assert!(range.start <= range.end && range.end <= self.bytes, "{range:?} is no part of a mapping");
+        assert!(range.start <= range.end && range.end <= self.bytes, "{range:?} is not part of a mapping");
         // SAFETY: the part begins within the mapping, by the line above.
         (unsafe { self.at.as_ptr().add(range.start) }.cast(), range.len())
     }

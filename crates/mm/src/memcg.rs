@@ -580,7 +580,7 @@ impl Memcgs {
         let group = &self[id];
         debug_assert!(
             group.is_online || group.usage + group.swap_usage > 0 || self.emptied.contains(&id),
-            "{} was removed and is empty, and nobody is told",
+            "{} was removed and is empty, but this was not reported",
             group.name
         );
     }

@@ -215,7 +215,7 @@ impl Memory {
         debug_assert_eq!(self.folios.free_order(pfn), None, "{pfn:?} is given out and still counts as free");
         debug_assert!(
             self.folios[pfn].refs == 0 && self.folios[pfn].mapped == 0,
-            "{pfn:?} is given out while somebody has it: {:?}",
+            "{pfn:?} is allocated while it is in use: {:?}",
             self.folios[pfn]
         );
         debug_assert_eq!(self.folios.links(pfn.0), UNLISTED, "{pfn:?} is given out while it is on a list");

@@ -175,7 +175,7 @@ impl Policy for S3Fifo {
             queue.check(&self.links)?;
             let mut slots = queue.iter_from_tail(&self.links);
             if let Some(slot) = slots.find(|slot| self.pages[slot.index()].place != place) {
-                return Err(format!("slot {} is in another queue than it says", slot.0));
+                return Err(format!("slot {} is in another queue than the one that it records", slot.0));
             }
         }
         self.ghosts.check()
@@ -227,7 +227,11 @@ impl Ghosts {
 
     fn check(&self) -> Result<(), String> {
         if self.numbers.len() > self.capacity as usize {
-            return Err(format!("{} names are remembered, and {} may be", self.numbers.len(), self.capacity));
+            return Err(format!(
+                "{} names are remembered, but the limit is {}",
+                self.numbers.len(),
+                self.capacity
+            ));
         }
         Ok(())
     }

@@ -166,7 +166,7 @@ impl Marks {
             at = older;
         }
         if depth != self.len {
-            return Err(format!("{depth} pages are in the stack, and {} are counted", self.len));
+            return Err(format!("{depth} pages are in the stack, but {} are counted", self.len));
         }
         Ok(())
     }

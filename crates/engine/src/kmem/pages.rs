@@ -13,7 +13,7 @@ impl Core {
     pub(crate) fn kernel_page_free(&mut self, pfn: Pfn) {
         assert!(
             self.mm.memory.folios[pfn].has(FolioFlags::KERNEL),
-            "{pfn:?} is freed as the kernel's, and is not"
+            "{pfn:?} is freed as the kernel's, but is not"
         );
         if self.mm.kmem.aside.give(pfn) {
             return;
@@ -97,7 +97,7 @@ impl State {
         assert!(!folio.has(FolioFlags::CHARGED), "{pfn:?} becomes the kernel's, and a group pays for it");
         assert!(
             folio.refs <= 1 && folio.mapped == 0,
-            "{pfn:?} becomes the kernel's while somebody has it: {folio:?}"
+            "{pfn:?} becomes the kernel's while it is in use: {folio:?}"
         );
         folio.refs = 0;
         folio.memcg = payer;

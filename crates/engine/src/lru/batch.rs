@@ -88,7 +88,7 @@ impl Core {
         }
         debug_assert!(
             !self.mm.memory.folios[pfn].has(FolioFlags::LRU),
-            "{pfn:?} is added to the lists, and is on one"
+            "{pfn:?} is added to the lists, but is already on one"
         );
         debug_assert!(
             self.mm.memory.folios[pfn].has(FolioFlags::CHARGED),

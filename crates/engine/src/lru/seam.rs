@@ -68,7 +68,7 @@ impl Core {
         self.close_audit(books);
         debug_assert!(
             self.mm.memory.folios[pfn].has(FolioFlags::LRU),
-            "{pfn:?} was placed, and cannot be isolated"
+            "{pfn:?} was placed, but cannot be isolated"
         );
     }
 
@@ -80,7 +80,7 @@ impl Core {
         debug_assert_eq!(
             self.mm.memory.folios.free_order(pfn),
             None,
-            "{pfn:?} is put on a list, and is free"
+            "{pfn:?} is put on a list, but is free"
         );
         if folio.flags().intersects(FolioFlags::MLOCKED | FolioFlags::UNEVICTABLE)
             && self.place_unevictable(pfn, arrival)
@@ -214,17 +214,14 @@ impl State {
         if cfg!(debug_assertions) {
             let folio = &self.memory.folios[pfn];
             assert!(!folio.has(FolioFlags::LRU), "{pfn:?} is in somebody's hands, and on a list: {folio:?}");
-            assert!(
-                !self.memory.places.get(pfn).is_listed(),
-                "{pfn:?} is in somebody's hands, and in a generation"
-            );
+            assert!(!self.memory.places.get(pfn).is_listed(), "{pfn:?} is isolated, but is in a generation");
             assert!(
                 folio.has(FolioFlags::CHARGED),
-                "{pfn:?} is in reclaim's hands, and no group pays for it: {folio:?}"
+                "{pfn:?} is isolated by reclaim, but no group pays for it: {folio:?}"
             );
             assert!(
                 !folio.has(FolioFlags::KERNEL),
-                "{pfn:?} is in reclaim's hands, and is the kernel's: {folio:?}"
+                "{pfn:?} is isolated by reclaim, but is the kernel's: {folio:?}"
             );
         }
     }
@@ -252,13 +249,13 @@ impl State {
                 let in_zones: u64 = of.by_zone.iter().map(|zone| zone[gauge as usize]).sum();
                 assert!(
                     of.by_zone.is_empty() || in_zones == pages,
-                    "{pages} pages are on {gauge:?}, and {in_zones} in its zones"
+                    "{pages} pages are on {gauge:?}, but {in_zones} are in its zones"
                 );
                 assert!(folios <= pages, "{folios} folios are on {gauge:?}, and count as {pages} pages");
                 assert_eq!(
                     folios == 0,
                     pages == 0,
-                    "{folios} folios are on {gauge:?}, and count as {pages} pages"
+                    "{folios} folios are on {gauge:?}, but count as {pages} pages"
                 );
             }
         }

@@ -91,7 +91,7 @@ impl Core {
         let left = self.mm.lruvecs[lruvec].evictable();
         if left > 0 {
             return Err(format!(
-                "{left} pages of the group are on lists, and on none of those that were found"
+                "{left} pages of the group are on lists, but not on any of those that were found"
             ));
         }
         self.set_generations(lruvec, found)?;
@@ -126,14 +126,14 @@ impl Core {
         let generations = of.generations.as_mut().filter(|_| is_kept);
         let (Some(generations), Some(window)) = (generations, &found.generations) else {
             return match found.lists.iter().find_map(|list| list.seq) {
-                Some(seq) => Err(format!("there is a generation {seq}, and the group keeps none")),
+                Some(seq) => Err(format!("there is a generation {seq}, but the group does not use MGLRU")),
                 None => Ok(()),
             };
         };
         let count = generations.births.len() as u64;
         let StartGenerations { max_seq, min_seq, averages, present } = window;
         if let Some(min) = min_seq.iter().find(|&min| min > max_seq || max_seq - min >= count) {
-            return Err(format!("generations {min} to {max_seq} are no window of up to {count}"));
+            return Err(format!("generations {min} to {max_seq} are not a window of up to {count}"));
         }
         let known = *min_seq.iter().min().expect("there are two types")..=*max_seq;
         if let Some(seq) = found.lists.iter().filter_map(|list| list.seq).find(|seq| !known.contains(seq)) {

@@ -134,7 +134,7 @@ impl Core {
         };
         assert_eq!(
             self.mm.memory.folios[target].node, to,
-            "a page that is to go to a node gets a frame of another"
+            "a page that must go to a node gets a frame of another"
         );
         if self.migrate_folio_or_free(pfn, target, why) { folio.pages() } else { 0 }
     }

@@ -112,7 +112,7 @@ impl Core {
         assert_ne!(slower, folio.node, "a page is demoted to the node that it is on");
         assert!(
             slower == target || allowed.contains(&slower),
-            "a page is demoted to {slower:?}, which is no target"
+            "a page is demoted to {slower:?}, which is not a target"
         );
         let (kind, others) = (folio.lru_type() as usize, self.mm.isolated_by_others(folio.node, sc));
         let free = self.mm.memory.zones.all_free(slower);
@@ -133,7 +133,7 @@ impl Core {
         debug_assert_eq!(
             self.mm.isolated_by_others(folio.node, sc),
             others,
-            "pages in others' hands before and after {pfn:?} leaves the node out of this call's"
+            "pages isolated by others before and after {pfn:?} leaves this call's node"
         );
         self.migrate_put_back(to);
         *moved += folio.pages();

@@ -83,13 +83,10 @@ impl Core {
                 "{pfn:?} is on the list of another group or node"
             );
             let folio = &mut self.mm.memory.folios[pfn];
-            debug_assert!(
-                folio.has(FolioFlags::LRU),
-                "{pfn:?} is on a list, and is in somebody's hands: {folio:?}"
-            );
+            debug_assert!(folio.has(FolioFlags::LRU), "{pfn:?} is on a list, but is isolated: {folio:?}");
             debug_assert!(
                 !folio.has(FolioFlags::UNEVICTABLE),
-                "{pfn:?} is on a list, and counts as unevictable"
+                "{pfn:?} is on a list, but counts as unevictable"
             );
             folio.clear(FolioFlags::LRU);
             let folio = *folio;
@@ -206,7 +203,7 @@ impl Core {
         for &pfn in &others.folios {
             debug_assert!(
                 self.mm.memory.folios[pfn].has(FolioFlags::LRU),
-                "{pfn:?} was passed by, and is in somebody's hands"
+                "{pfn:?} was skipped, but is isolated"
             );
             self.mm.lruvecs[lruvec].lists[list].push_head(&mut self.mm.memory.folios, pfn.0);
             self.mm.note_skipped(lruvec, self.mm.rank_in(lruvec, pfn), self.mm.memory.folios[pfn].pages());
@@ -220,7 +217,7 @@ impl Core {
         for &pfn in folios {
             debug_assert!(
                 self.mm.memory.folios[pfn].mapped > 0,
-                "{pfn:?} was passed by as mapped, and is not"
+                "{pfn:?} was skipped as mapped, but is not mapped"
             );
             self.mm.lruvecs[lruvec].lists[list].push_head(&mut self.mm.memory.folios, pfn.0);
         }

@@ -139,7 +139,7 @@ impl Core {
         self.start_file_write(pfn, WritebackReason::Pageout);
         assert!(
             self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
-            "reclaim has begun a write that is not under way"
+            "reclaim has begun a write that is not in flight"
         );
         // Only now: of a clean page the bit is the mark of readahead.
         self.mm.memory.change_reclaim(pfn, true);

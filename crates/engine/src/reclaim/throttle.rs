@@ -242,7 +242,7 @@ impl State {
         debug_assert_eq!(
             self.isolated_on(node)[kind as usize],
             before[kind as usize] + pages as i64,
-            "pages of {kind:?} in hand on {node:?}"
+            "isolated pages of {kind:?} on {node:?}"
         );
     }
 
@@ -273,7 +273,7 @@ impl State {
         debug_assert_eq!(
             self.isolated_on(node),
             [before[0] - in_hand[0], before[1] - in_hand[1]],
-            "pages in hand on {node:?} after a reclaimer has let go of {in_hand:?}"
+            "isolated pages on {node:?} after a reclaimer has put back {in_hand:?}"
         );
     }
 

@@ -138,7 +138,7 @@ fn a_frame_freed_twice_is_noticed() {
 #[test]
 fn a_slot_freed_before_it_was_written_is_noticed() {
     let said = rejection(Mutant::SlotFreedBeforeWritten, &mut (0..RUNS));
-    assert!(said.contains("has nowhere to be"), "{said}");
+    assert!(said.contains("has no place to go"), "{said}");
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn two_lists_are_as_they_were_found() {
     assert_eq!(engine.figures().list_sizes(MemcgId::ROOT, pageout_engine::LruType::Anon), (2, 1));
     let forgotten = StartLruvec { lists: lists(&[(None, &inactive)]), ..found.clone() };
     let text = engine.set_lists(MemcgId::ROOT, NODE, &forgotten).unwrap_err().to_string();
-    assert!(text.contains("1 pages of the group are on lists, and on none"), "{text}");
+    assert!(text.contains("1 pages of the group are on lists, but not on any"), "{text}");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn generations_are_as_they_were_found() {
     assert_eq!(anon, [(14, 2), (15, 0), (16, 0), (17, 1)]);
     for (seqs, window, told) in [
         ([14, 18], (17, [14, 15]), "generation 18 is not in the window"),
-        ([14, 17], (17, [13, 15]), "generations 13 to 17 are no window of up to 4"),
+        ([14, 17], (17, [13, 15]), "generations 13 to 17 are not a window of up to 4"),
     ] {
         let (mut engine, pages) = machine();
         let text =
@@ -189,5 +189,5 @@ fn generations_are_as_they_were_found() {
     let pages: Vec<Pfn> = (0..3).map(|page| touch(&mut engine, task, memory, page)).collect();
     let text =
         engine.set_lists(MemcgId::ROOT, NODE, &found(&pages, [1, 2], (3, [0, 0]))).unwrap_err().to_string();
-    assert!(text.contains("the group keeps none"), "{text}");
+    assert!(text.contains("the group does not use MGLRU"), "{text}");
 }

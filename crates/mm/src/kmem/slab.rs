@@ -102,7 +102,7 @@ impl Slab {
         assert_eq!(self.room, room, "room for objects");
         assert!(
             self.partial.iter().all(|pfn| self.objects.contains_key(pfn)),
-            "pages with room are the slab's"
+            "pages with free objects are the slab's"
         );
     }
 }

@@ -296,12 +296,12 @@ impl Table {
         debug_assert_eq!(
             word.is_present(),
             slot.get().is_present(),
-            "page {page} comes or goes by an update of its word"
+            "an update of its word makes page {page} appear or disappear"
         );
         debug_assert_eq!(
             word.is_unused(),
             slot.get().is_unused(),
-            "that page {page} was used is noted past its count"
+            "the use of page {page} was recorded without its count"
         );
         slot.set(word);
     }

@@ -35,7 +35,7 @@ const NOTHING: FolioFlags = FolioFlags::empty();
 #[rustfmt::skip]
 const TRANSITIONS: &[Transition] = &[
     row(FolioFlags::LRU, To::Cleared, FolioFlags::LRU, NOTHING,
-        "a folio is taken off its list once: whoever takes it owns its place"),
+        "a folio is taken off its list once, and the task that takes it owns its place"),
     row(FolioFlags::UNEVICTABLE, To::Set, FolioFlags::LRU, NOTHING,
         "being counted as unevictable is a folio's place, as a list is"),
     row(FolioFlags::UNEVICTABLE, To::Cleared, FolioFlags::UNEVICTABLE, FolioFlags::LRU,

@@ -234,7 +234,7 @@ impl Slots {
         assert_eq!(
             self.holed.len() + self.empty.len(),
             listed + u64::from(has_room),
-            "clusters on lists after one is given up that has room, or has not: {has_room}"
+            "clusters on lists after one is released, with free slots or without: {has_room}"
         );
     }
 

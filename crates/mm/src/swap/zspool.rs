@@ -329,7 +329,7 @@ impl Class {
             assert_eq!(
                 self.partial.contains(&(room, id)),
                 room > 0,
-                "zspage {id} has room for {room} now, and is found by it or not"
+                "zspage {id} has {room} free slots, but the index by free slots differs"
             );
         }
     }

@@ -86,7 +86,7 @@ impl ByteMachine {
             let folio = &self.engine.core.mm.memory.folios[pfn];
             assert!(
                 folio.has(FolioFlags::INDEXED),
-                "{pfn:?} is left in memory though nobody needs it: {folio:?}"
+                "{pfn:?} is left in memory although it is not in use: {folio:?}"
             );
         }
         assert_eq!(self.engine.used_folios().len(), self.cached.len(), "page-cache events and memory");

@@ -34,7 +34,7 @@ impl Place {
     pub fn set_list(&mut self, list: usize) {
         debug_assert!(
             list < usize::from(COUNTED_ACTIVE),
-            "group {list} of lists is more than a place has room for"
+            "group {list} of lists exceeds what a place can store"
         );
         self.list_and_gauge = self.list_and_gauge & COUNTED_ACTIVE | list as u8;
     }
