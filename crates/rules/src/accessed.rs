@@ -6,9 +6,8 @@ use crate::declare::rules;
 choice! {
     /// The hints after which uses of a mapping's pages do not count as recency (`vma_has_recency`).
     Recency {
-        /// MADV_SEQUENTIAL: no use of such a mapping counts. With MADV_RANDOM, uses count that the reverse map
-        /// finds or that exist at exit, but walks skip the mapping, and a fault is no sign of use.
-        /// POSIX_FADV_NOREUSE has no effect.
+        /// MADV_SEQUENTIAL: no use of such a mapping counts. With MADV_RANDOM, uses count if the reverse map finds them or if they exist at exit, but
+        /// walks skip the mapping, and a fault does not count as a use. POSIX_FADV_NOREUSE has no effect.
         Sequential = "sequential",
         /// MADV_SEQUENTIAL, MADV_RANDOM, and POSIX_FADV_NOREUSE of the open file: reclaim does not even look
         /// for uses.

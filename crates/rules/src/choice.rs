@@ -48,7 +48,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// Whether a number is in the range. Of words their own reader decides.
+    /// Whether a number is in the range. Words are checked by their own reader.
     pub fn holds(self, value: &str) -> bool {
         match self {
             Values::Bool | Values::Choice(_) => true,

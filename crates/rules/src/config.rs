@@ -1,5 +1,5 @@
-//! Parameters of the engine beside the policy: sizes, sysctls, batches, periods of statistics. Defaults are Linux 6.12's unless a reason
-//! says otherwise.
+//! Parameters of the engine besides the policy: sizes, sysctls, batches, periods of statistics. Defaults are Linux 6.12's unless a reason says
+//! otherwise.
 //!
 //! Each parameter is one row: its field, default and range, and its words in the reference of scenarios. The check below and
 //! the reader of scenarios go through [`PARAMETERS`], as `ablate` goes through the switches.
@@ -39,29 +39,29 @@ choice! {
 }
 
 choice! {
-    /// Whose anonymous memory is of huge pages where it can be: `/sys/kernel/mm/transparent_hugepage/enabled`.
+    /// Which anonymous memory uses huge pages if possible: `/sys/kernel/mm/transparent_hugepage/enabled`.
     TransparentHugepage {
-        /// Nobody's.
+        /// No mapping has huge pages.
         Never = "never",
-        /// That of mappings that ask for it by `madvise(MADV_HUGEPAGE)`.
+        /// Mappings that ask for it by `madvise(MADV_HUGEPAGE)`.
         Madvise = "madvise",
-        /// All of it, but that of mappings that ask for none by `madvise(MADV_NOHUGEPAGE)`.
+        /// All mappings except those that ask for none by `madvise(MADV_NOHUGEPAGE)`.
         Always = "always",
     }
 }
 
 choice! {
-    /// What a fault does for a huge page where no block is free: `/sys/kernel/mm/transparent_hugepage/defrag`.
+    /// Action of a fault for a huge page if no block is free: `/sys/kernel/mm/transparent_hugepage/defrag`.
     HugepageDefrag {
-        /// It takes what there is.
+        /// It uses single pages.
         Never = "never",
-        /// It reclaims and compacts in mappings that ask for huge pages by `madvise(MADV_HUGEPAGE)`, and takes what there is in others.
+        /// It reclaims and compacts in mappings that ask for huge pages by `madvise(MADV_HUGEPAGE)`, and uses single pages in others.
         Madvise = "madvise",
-        /// It reclaims and compacts in mappings that ask for them. In others it asks kswapd and kcompactd for blocks and takes what there is.
+        /// It reclaims and compacts in mappings that ask for them. In others it asks kswapd and kcompactd for blocks and uses single pages.
         DeferMadvise = "defer+madvise",
-        /// It asks kswapd and kcompactd for blocks, and takes what there is.
+        /// It asks kswapd and kcompactd for blocks, and uses single pages.
         Defer = "defer",
-        /// It reclaims and compacts, whoever's memory it is; one round in mappings that did not ask.
+        /// It reclaims and compacts for every mapping; for one that did not ask, a single round.
         Always = "always",
     }
 }
@@ -132,7 +132,7 @@ parameters! {
         node_pages: Vec<u64> = vec![(1 << 30) / crate::units::PAGE_SIZE],
         /// How that memory lies.
         layout: Layout = Layout::default(),
-        /// When memory can't be had in any other way, a process is killed, as Linux does it; else the access fails that needs it.
+        /// If memory can't be allocated in any other way, a process is killed, as in Linux. Otherwise the access that needs the memory fails.
         oom_kill: bool = false,
         /// Each task has a kernel stack of four pages, from when it first needs memory. A machine whose tasks run on stacks of their process has none.
         kernel_stacks: bool = true,
@@ -144,8 +144,8 @@ parameters! {
         /// Folios that one step of a promotion moves at most, of a reader's or of kmigrated's. No bound but a batch's, 512, by default, as a kernel has
         /// none.
         step_moves: u64 = u64::MAX,
-        /// What an access owes for `memory.high` is paid when the machine says so (`Engine::pay`), and not before the access is over. read(2) has copied
-        /// the page by then, too; a machine that looks at pages itself can hold on to it meanwhile.
+        /// The debt of an access for `memory.high` is paid when the machine calls for it (`Engine::pay`), and not before the access has ended.
+        /// read(2) has copied the page by then, too. A machine that scans pages itself can keep the page meanwhile.
         pays_on_request: bool = false,
         /// Policy of groups that name none.
         policy: Policy = Policy::of("classic@6.12"),
@@ -447,8 +447,7 @@ const TLB_ENTRIES_MAX: u32 = 65_536;
 impl Config {
     /// Period of the statistics worker: two seconds, rounded up to the 8-tick granularity that timers of that length have.
     ///
-    /// At 250 Hz that is 504 ticks, 2.016 s, which is what the ground truth shows; at 1000 Hz a timer of 2000 ticks falls
-    /// into the band of 64 ticks: 2.048 s.
+    /// At 250 Hz that is 504 ticks, 2.016 s, as the ground truth shows. At 1000 Hz a timer of 2000 ticks falls into the band of 64 ticks: 2.048 s.
     pub fn stat_flush_period(&self) -> Nanos {
         let ticks = 2 * u64::from(self.hz);
         let granularity = timer_granularity(ticks);
@@ -485,7 +484,7 @@ impl Config {
         for &pages in &self.node_pages {
             check_range("pages of a node", pages, 1, frames_max)?;
         }
-        // One more a node for the room between its zones.
+        // One more per node for the reserve between its zones.
         let sections: u64 =
             self.node_pages.iter().map(|pages| pages.div_ceil(u64::from(SECTION_FRAMES)) + 1).sum();
         check_range("pages of all nodes", sections * u64::from(SECTION_FRAMES), 1, frames_max)?;

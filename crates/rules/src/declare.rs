@@ -1,8 +1,7 @@
-//! Declares rules: a struct, and a row a rule.
+//! Declares rules: a struct, and one row per rule.
 //!
-//! A row has the rule's name, its field, its default, the eras in which each value held, the shipped scenario that shows it, and what it
-//! does. A rule without an era, or with one that can't be read, does not compile. What becomes of the rows is in
-//! [`switch`](crate::switch).
+//! A row has the rule's name, its field, its default, the eras in which each value held, the shipped scenario that shows it, and its description. A
+//! rule without an era, or with an invalid one, does not compile. [`switch`](crate::switch) uses the rows.
 
 /// Declares a struct of rules, where it is in a [`Policy`](crate::policy::Policy), and its rows for [`SWITCHES`](crate::switch::SWITCHES).
 macro_rules! rules {

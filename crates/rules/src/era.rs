@@ -4,10 +4,10 @@
 //!   Keep => "..7.0" "A B"       up to 7.0, read in trees A and B
 //!   Reparent => "7.1.." "C"     from 7.1 on
 //! ```
-//! A span is `from..to`, both included, after the lists that it is for, if it isn't for both: `generations 6.14..7.2`. A series at its
-//! begin is its first version, at its end its last. Spans of stable versions are spans like others: `6.1.68..6.1`. `posted` and `never`
-//! stand for values that no version had; `rests ..6.13` for versions in which a rule chose among mechanisms that did not exist; `beside ..6.15`
-//! for a value that some machines had, by their file system, while the other spans hold for the rest.
+//! A span is `from..to`, both included, after the lists that it is for, if it is not for both: `generations 6.14..7.2`. A series at its start is its
+//! first version, and at its end its last. Spans of stable versions are written like others: `6.1.68..6.1`. `posted` and `never` mark values that no
+//! version had. `rests ..6.13` covers versions in which a rule chose among mechanisms that did not exist. `beside ..6.15` marks a value that some
+//! machines had because of their file system, while the other spans hold for the rest.
 //!
 //! Marks say how it is known. Letters A to E: it was read in that tree ([`TREES`], and E, `mm/vmscan.c` of 6.6). M: in a commit's message
 //! or a posting, h: in the history of a file, S: in another document; the rest from memory (m) or from its neighbours (I).
@@ -220,7 +220,7 @@ pub enum Held {
     Rests(Option<&'static str>),
 }
 
-/// What a rule of these eras was in a version with these lists.
+/// Returns the value of a rule of these eras in a version with these lists.
 pub fn held(eras: &'static [Era], version: Version, lists: Lists) -> Held {
     if let Some(era) = eras.iter().find(|era| era.holds(version, lists)) {
         return Held::Value(era.value, era.known_at(version));
@@ -245,7 +245,7 @@ pub fn held(eras: &'static [Era], version: Version, lists: Lists) -> Held {
     }
 }
 
-/// The first version with generations.
+/// The first version with MGLRU.
 pub const GENERATIONS_SINCE: Version = Version::parse_begin("6.1");
 
 /// The last tree that was read before a version, and the first one after it: it says how near the reading comes.

@@ -50,8 +50,8 @@ impl Kernel {
         self.lists == Lists::Classic || self.version >= GENERATIONS_SINCE
     }
 
-    /// Every rule's value in this version. What is not known is as in the next version for which it is, and what rests has the value that its
-    /// eras name for that, or its default.
+    /// Every rule's value in this version. An unknown value is that of the next version for which it is known. A rule that has no effect in this
+    /// version has the value that its eras name for that, or its default.
     pub fn policy(self) -> Policy {
         let mut policy = BASE;
         for switch in SWITCHES {

@@ -52,7 +52,7 @@ const NAMES: [&str; LISTS.len()] = {
 };
 
 choice! {
-    /// What reclaim walks while a group is switched between generations and two lists.
+    /// Which lists reclaim walks while a group is switched between MGLRU and the classic LRU.
     Switching {
         /// Reclaim walks both, so that no page is ever out of reach.
         Both = "both",
@@ -79,7 +79,7 @@ choice! {
 choice! {
     /// What the gauges of active and inactive pages count of generations.
     Gauges {
-        /// The two youngest generations are active: when one is opened, a whole generation becomes inactive at once.
+        /// The two youngest generations are active: when one is opened, a complete generation becomes inactive in one step.
         Generations = "generations",
         /// Pages that were accessed three times are active. Only with the references of MGLRU-FG.
         Count = "count",

@@ -1,9 +1,9 @@
-//! Rules of migration to choose from: what becomes of a huge page for which the target node has no free block.
+//! Rules of migration to choose from: the treatment of a huge page for which the target node has no free block.
 
 use crate::choice::choice;
 
 choice! {
-    /// What becomes of a huge page for which no block is free on the node that it is to be promoted to.
+    /// Treatment of a huge page when the node that it would be promoted to has no free block.
     MisplacedHuge {
         /// The huge page stays where it is.
         Whole = "whole",

@@ -24,9 +24,9 @@ choice! {
 type Values = &'static [(&'static str, &'static str)];
 
 impl PghotPosting {
-    /// What it had, where that is another than the default. Between the third and the fifth a hot section got a flag, a report of another node no longer
-    /// began a new window, and a threshold was reached rather than exceeded. None forgets what a freed frame's page was, and none
-    /// tries again.
+    /// The choices of a posting that differ from the defaults. Between the third and the fifth posting, a hot section got a flag, and a report of
+    /// another node no longer began a new window. A threshold was then reached rather than exceeded. No posting forgets the record of a freed frame's
+    /// page, and none tries again.
     pub fn parameters(self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
         const V3: Values = &[
             ("pghot.record", "u64"),
@@ -55,7 +55,7 @@ impl PghotPosting {
         // More than the clock of a byte can tell, 3968 ms: the window never ends. It was 4000 ms at first and 3000 ms later, and these are the
         // first records of a byte.
         const V5: Values = &[("vm.pghot_promote_freq_window_ms", "4000")];
-        // Hint faults report unless they are told not to.
+        // Hint faults report by default.
         const V8: Values = &[("vm.pghot_record_hintfaults_enable", "1")];
         let (shared, own): (Values, Values) = match self {
             PghotPosting::None => (&[], &[]),
@@ -82,7 +82,7 @@ choice! {
 }
 
 choice! {
-    /// Whether slips of a posting are there, too.
+    /// Whether the bugs of a posting are included.
     PghotQuirks {
         /// No slips: what the posting's text says.
         None = "none",
@@ -112,7 +112,7 @@ choice! {
 }
 
 choice! {
-    /// Where a hot page goes if nobody said who uses it.
+    /// Where a hot page goes if no report named the accessing node.
     DefaultTarget {
         /// A page whose node is not known goes to `vm.pghot_target_nid`.
         Knob = "knob",
@@ -136,9 +136,9 @@ choice! {
 }
 
 choice! {
-    /// What becomes of a hot page that kmigrated may not move now.
+    /// Treatment of a hot page that kmigrated may not move now.
     RefusedPage {
-        /// The page is forgotten, and has to earn it all again.
+        /// The page is forgotten, and must become hot again.
         Forget = "forget",
         /// The page stays hot, and is tried the next time.
         Requeue = "requeue",
@@ -148,7 +148,7 @@ choice! {
 choice! {
     /// When kmigrated comes back to hot pages whose node was full.
     TargetFull {
-        /// After its nap. Of a batch, what finds no room any more when it is moved is forgotten. All postings.
+        /// After its sleep. Pages of a batch that find no free memory when they are moved are forgotten. All postings.
         Nap = "nap",
         /// As soon as kswapd has made room. A batch is no larger than that, and what does not move after all stays hot.
         Room = "room",

@@ -1,9 +1,9 @@
 //! The reclaim policy: every rule's value, for groups and for the machine; and the names that bundle them.
 //!
-//! A policy is plain data. What groups may differ in is in [`GroupRules`]: a choice at each of the four seams, and the rules of a
-//! reclaim call for the group. What belongs to no group is in [`MachineRules`]. All rules are always there: a rule of generations rests while
-//! a group keeps two lists. So mechanisms can be exchanged one by one, whichever version they came from. [`crate::switch`] gives each its name:
-//! scenarios set it, and `ablate` goes through all of them.
+//! A policy is plain data. Choices per group are in [`GroupRules`]: one at each of the four seams, and the rules of a reclaim call for the group.
+//! Choices of the machine are in [`MachineRules`]. All rules always exist: a rule of MGLRU has no effect while a group uses the classic LRU. So
+//! mechanisms can be exchanged one by one, whichever version they came from. [`crate::switch`] gives each its name: scenarios set it, and `ablate`
+//! goes through all of them.
 //!
 //! A name is a version with its lists, `mglru@6.12` ([`Kernel`]), or one of [`PROFILES`].
 
@@ -180,9 +180,9 @@ impl GroupRules {
         check_range("lru.generations", self.generations.count_max.into(), 2, 64)
     }
 
-    /// What `lru_gen/enabled` makes of a group's policy the first time: the other family's lists, refaults and balance, of the
-    /// era whose interface it has. How accessed bits are found stays, but for the look around, which only generations have, and so
-    /// do the rules of a call, but for when it asks for dirty pages to be written.
+    /// Returns the policy that a group gets when `lru_gen/enabled` first switches it: the other family's lists, refaults and balance, of the era
+    /// whose interface it has. The way to find accessed bits stays, except the look-around, which only MGLRU has. The rules of a call stay, too,
+    /// except the condition for asking the flushers to write.
     pub fn with_generations(self, enabled: bool) -> GroupRules {
         if enabled == (self.lru == Lru::Generations) {
             return self;
@@ -437,7 +437,7 @@ const OF_KERNELS: &[Profile] = &[
 /// What waits for the release after 7.3.
 const NEXT: &[(&str, &str)] = &[("lru.rejected_use", "clear"), ("reclaim.noio_anon", "skip_low_swapcache")];
 
-/// What is taken to have been in 2010 as it is today.
+/// Rules of 2010 that are assumed to equal those of today.
 const OF_2010: &[(&str, &str)] = &[
     ("balance.cost", "events"),
     ("balance.swappiness_zero", "never"),

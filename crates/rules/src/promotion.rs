@@ -3,7 +3,7 @@
 use crate::choice::choice;
 
 choice! {
-    /// Where in a task's list a page goes that is set aside.
+    /// The position of a newly isolated page in its task's list.
     PromotionOrder {
         /// Behind the others, so that pages are copied in the order in which they are read.
         Tail = "tail",
@@ -13,11 +13,11 @@ choice! {
 }
 
 choice! {
-    /// When a page that was set aside is promoted.
+    /// When an isolated page is promoted.
     PromotionWhen {
         /// When its reader returns to user space.
         Return = "return",
-        /// At once, in the middle of the access that finds it hot.
+        /// Immediately, in the middle of the access that finds it hot.
         Access = "access",
     }
 }
@@ -25,7 +25,7 @@ choice! {
 choice! {
     /// Which node a page goes to.
     PromotionTarget {
-        /// The one that was chosen when it was set aside.
+        /// The node that was chosen when the page was isolated.
         Chosen = "chosen",
         /// All go to the node of the CPU on which the task returns to user space, as in the posting.
         Local = "local",

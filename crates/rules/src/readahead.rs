@@ -1,4 +1,4 @@
-//! Rules of readahead that differ from kernel to kernel: how a read decides what is read beside it. [kernels 3.1; machine 1.3 to 1.5]
+//! Rules of readahead that differ from kernel to kernel: how a read chooses the further pages to read. [kernels 3.1; machine 1.3 to 1.5]
 
 use crate::choice::choice;
 

@@ -1,10 +1,10 @@
-//! Rules of a reclaim call that have a default and an alternative: when it brings statistics up to date, who writes dirty pages,
-//! who is asked to, who waits for that, and what a call tries before it gives up.
+//! Rules of a reclaim call that have a default and an alternative. They cover the update of statistics, writes of dirty pages, requests to the
+//! flushers, waits for them, and the last attempts before a call gives up.
 //!
-//! **Who writes.** In 2010 whoever met a dirty page at the end of a list wrote it, one page at a time, deep in the stack of
-//! whatever it was that needed memory. Writing was taken from tasks first, then from kswapd but for pages that it met a second
-//! time, and then from reclaim altogether. The flusher writes better: in the order of the file rather than in that of the list.
-//! What is left to reclaim is to ask for it in time, and to wait where nothing else is left. [reclaim 5.1 to 5.5; machine 9.4]
+//! **Writers.** In 2010 every task that met a dirty page at the end of a list wrote it, one page at a time, deep in the stack of its allocation.
+//! Later kernels stopped this for tasks first, then for kswapd except for pages that it met a second time, and then for reclaim altogether. The
+//! flusher writes better: in the order of the file rather than in that of the list. Reclaim now only asks for it in time, and waits if nothing else
+//! is left. [reclaim 5.1 to 5.5; machine 9.4]
 //!
 //! **Old statistics.** Linux 6.12 gives up too early where a group's anonymous pages turn over faster than its statistics are flushed. All listed
 //! pages have become active since the last flush, reclaim's statistics do not show it, and a pass looks at nothing. One of these
@@ -202,7 +202,7 @@ choice! {
 }
 
 choice! {
-    /// What becomes of pages that are to be demoted while slower memory is full.
+    /// Treatment of pages that should be demoted while slower memory is full.
     DemotionFull {
         /// Pages that can't be demoted are swapped out or dropped, while colder pages stay in the slower memory.
         ReclaimHere = "reclaim_here",

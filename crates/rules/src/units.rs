@@ -63,7 +63,7 @@ impl Nodemask {
         self.0 = if is_in { self.0 | bit } else { self.0 & !bit };
     }
 
-    /// As the kernel reads a list: `0-2,5`. `None`: that is no list of nodes.
+    /// Parses the kernel's list format: `0-2,5`. `None`: the text is not a list of nodes.
     pub fn parse(list: &str) -> Option<Nodemask> {
         let node = |text: &str| {
             let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

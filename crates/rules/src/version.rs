@@ -13,7 +13,7 @@ pub struct Version {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Series {
     major: u8,
-    /// The second number, or the third of 2.6: 35 for 2.6.35.
+    /// The second number, or the third of a 2.6 version: 35 in 2.6.35.
     minor: u8,
 }
 
@@ -87,7 +87,7 @@ impl Version {
         self.series == crate::era::GENERATIONS_SINCE.series
     }
 
-    /// A version as users write it: `6.12.117`, or `6.12` for the newest of a series. `None`: that is no version, or none known here.
+    /// Parses a version as users write it: `6.12.117`, or `6.12` for the newest of a series. `None`: the text is not a known version.
     pub fn parse(text: &str) -> Option<Version> {
         let numbers: Vec<&str> = text.split('.').collect();
         let is_number = |part: &&str| {

@@ -74,8 +74,8 @@ choice! {
 }
 
 impl Restore {
-    /// Uses after which a page that was only read is restored: one or two may be a single use in parts, and to protect those
-    /// would spare pages that a scan has passed by. [reclaim-6.12 3.4]
+    /// Uses after which a page that was only read is restored. One or two may be a single use in parts, and protecting those would spare pages of a
+    /// scan. [reclaim-6.12 3.4]
     pub fn least_refs(self) -> u8 {
         match self {
             Restore::Full => 4,

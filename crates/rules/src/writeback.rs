@@ -28,7 +28,7 @@ choice! {
 }
 
 choice! {
-    /// What happens to a request to the flusher while another one waits for it.
+    /// Treatment of a request to the flusher while another one waits for it.
     FlusherRequests {
         /// Nothing: the waiting request is for all that is dirty, and one is enough.
         One = "one",
@@ -38,7 +38,7 @@ choice! {
 }
 
 choice! {
-    /// What a page of a file is whose write has failed.
+    /// State of a file page after its write failed.
     FailedWrite {
         /// The page is clean: what was written is lost when the page is reclaimed, and fsync has reported the
         /// error once. All kernels.

@@ -17,7 +17,7 @@ choice! {
 }
 
 choice! {
-    /// What becomes of a page that does not shrink.
+    /// Treatment of a page that does not shrink.
     Incompressible {
         /// The page goes to the device.
         Reject = "reject",
@@ -44,7 +44,7 @@ choice! {
 }
 
 choice! {
-    /// What becomes of a page that was written back for the pool, when its write has ended.
+    /// Treatment of a page that was written back for the pool, when its write has ended.
     WritebackRotation {
         /// The page goes to the cold end of its list, if it is on one by then.
         Baseline = "baseline",

@@ -29,7 +29,7 @@ pub struct Bdi {
     pub ra_pages: u32,
     /// Largest request (`max_sectors_kb`). A read(2) call that wants more than the window is read in pieces of this size.
     pub io_pages: u32,
-    /// What is read ahead comes in as large folios, as the file system of its files has them.
+    /// Readahead brings pages in as large folios, as the file system of its files supports them.
     pub large_folios: bool,
 }
 

@@ -40,7 +40,7 @@ pub enum ConfigError {
     },
     /// Tables that the system grants no address space for.
     NoRoom {
-        /// Whose tables have no room.
+        /// The object whose tables do not fit.
         what: &'static str,
         /// The pages that the tables are for.
         pages: u64,

@@ -11,12 +11,11 @@ pub struct Layout {
     pub zone_dma: bool,
     /// Pages at the end of each node that only movable memory may use (`movablecore`, or memory added as movable). Default: none.
     pub movable_pages: Vec<u64>,
-    /// Pages of each node that the allocator is never given, beside those of [`Config::node_pages`](super::Config::node_pages): page structures, the kernel
-    /// itself. Default: none.
+    /// Pages of each node that the allocator never gets, in addition to those of [`Config::node_pages`](super::Config::node_pages): page structures,
+    /// the kernel itself. Default: none.
     pub reserved_pages: Vec<u64>,
-    /// Pageblocks of each node, evenly spread, in which a page is the kernel's from the start and never moves: what is left of objects that
-    /// live long on a machine that has been up for a while. The rest of such a block is free, and it can never be free as a whole.
-    /// Default: none.
+    /// Pageblocks of each node, evenly spread, that contain an unmovable page of the kernel from the start. They model long-lived objects on a
+    /// machine that has been up for a while. The rest of such a block is free, but the complete block never is. Default: none.
     pub unmovable_blocks: Vec<u64>,
     /// Pages of the first node that the kernel's initialisation still holds when marks are computed. Default: 0.
     pub init_pages: u64,

@@ -6,7 +6,7 @@ use crate::choice::Values;
 use crate::era::Era;
 use crate::history::{Line, history};
 
-/// Who decides a parameter: the first part of its name for scenarios.
+/// The authority that sets a parameter: the first part of its name for scenarios.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section {
     /// The buyer of the hardware, or the builder of the kernel.
@@ -15,13 +15,13 @@ pub enum Section {
     Kernel,
     /// The administrator, while it runs.
     Sysctl,
-    /// Nobody: what a recording did not record.
+    /// No authority: an input that a recording did not record.
     Recording,
 }
 
 /// A parameter of the kernel or of the machine: its name, its field of [`Config`], its range and its meaning.
 pub struct Parameter {
-    /// Who decides the parameter: hardware, the kernel's source or command line, or the administrator.
+    /// The authority that sets the parameter: hardware, the kernel's source or command line, or the administrator.
     pub section: Section,
     /// What messages and scenarios call it.
     pub name: &'static str,
@@ -43,7 +43,7 @@ pub struct Parameter {
 
 /// A mechanism that is chosen for the machine as a whole, because all groups share its tiers of memory.
 pub struct Mechanism {
-    /// The values that `ablate` tries where the parameter is a number. Where it is a word, `ablate` tries all its words.
+    /// The values that `ablate` tries if the parameter is a number. If it is a word, `ablate` tries all its words.
     tries: &'static [&'static str],
     /// The scenario that shows an effect of the mechanism. `None` only where nothing shows one, which its documentation then says.
     pub shown_by: Option<Shown>,
@@ -53,7 +53,7 @@ pub struct Mechanism {
 pub struct Shown {
     /// The scenario, as a path below `scenarios/`.
     pub scenario: &'static str,
-    /// Which of its variants; `None` for the scenario as it is.
+    /// The variant of that scenario; `None` for the scenario without a variant.
     pub variant: Option<&'static str>,
     /// The value that changes it there.
     pub value: &'static str,
@@ -97,7 +97,7 @@ impl Parameter {
         self.values.holds(value) && (self.set)(config, value).is_some()
     }
 
-    /// The values worth trying instead of the one that it has; none where it is no mechanism.
+    /// The values worth trying instead of the current one; none if it is not a mechanism.
     pub fn alternatives(&self, config: &Config) -> Vec<String> {
         let Some(mechanism) = &self.mechanism else { return Vec::new() };
         let values = match self.values {

@@ -1,5 +1,5 @@
-//! Rules of generations that differ from kernel to kernel, as data: where new, refaulted, rejected and protected pages go, when eviction
-//! ages, and what `lru_gen` takes. [reclaim 4; reclaim-6.12 4.1 to 4.9; mglru-2026 2]
+//! Rules of MGLRU that differ from kernel to kernel, as data. They cover the place of new, refaulted, rejected and protected pages, the condition for
+//! eviction to age, and the commands of `lru_gen`. [reclaim 4; reclaim-6.12 4.1 to 4.9; mglru-2026 2]
 
 use super::{Gauges, PassRules, References, Switching};
 use crate::choice::{Values, choice};
@@ -49,7 +49,7 @@ choice! {
 }
 
 choice! {
-    /// What becomes of the count of accesses of a page that reclaim could not free.
+    /// Treatment of the access count of a page that reclaim could not free.
     RejectedUse {
         /// The count is lost, and the page goes to a young generation, unless the page waits for a write.
         Lost = "lost",
@@ -63,8 +63,7 @@ choice! {
 }
 
 choice! {
-    /// What becomes of the count of accesses of a page that comes to a generation as active, because a fault
-    /// brings it in or a look around finds it used.
+    /// Treatment of the access count of a page that joins a generation as active, because a fault brings it in or a look-around finds it used.
     ActiveUse {
         /// The count stays, and with it the page's tier.
         Keep = "keep",
@@ -140,7 +139,7 @@ choice! {
 }
 
 choice! {
-    /// What commands written to `lru_gen` may say and what they mean.
+    /// The commands that `lru_gen` accepts, and their meaning.
     Interface {
         /// `+` for a generation that exists already does nothing. Without force it is rejected while the window
         /// is full.

@@ -6,9 +6,9 @@
 //!        └─► evict up to 4096, isolate up to 64     ┌► age?  evict up to 64 of what is left
 //!            count again                            └─ until the count is used up
 //! ```
-//! The loop of 7.2 does what its numbers say. Before, a group of a few thousand pages was to give one page at the first priority, and
-//! gave 64; its reclaim never got to the second one, at which generations age. Each rule is a switch of its own, because the
-//! series that brought them argues for each of them alone. [mglru-2026 2.1 to 2.5, 2.8]
+//! The loop of 7.2 does what its numbers say. Before, a group of a few thousand pages had a target of one page at the first priority, and gave 64.
+//! Its reclaim never got to the second priority, at which generations age. Each rule is a switch of its own, because the series that brought them
+//! argues for each of them alone. [mglru-2026 2.1 to 2.5, 2.8]
 
 use crate::choice::choice;
 use crate::declare::rules;
@@ -66,7 +66,7 @@ choice! {
 }
 
 choice! {
-    /// What a pass does once it has aged.
+    /// The next step of a pass that has aged.
     AfterAging {
         /// The pass is over: pages that are young now are left to the next priority.
         Stop = "stop",

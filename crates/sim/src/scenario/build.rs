@@ -124,9 +124,9 @@ impl Scenario {
             let parameter = Parameter::by_name(name).expect("a profile and a posting name parameters");
             assert!(parameter.set(&mut config, value), "{name} takes {value}");
         }
-        // What is given itself has the last word.
+        // Values that are given explicitly override the rest.
         for (name, value) in switches.iter() {
-            // The machine's: the engine is told when to flush.
+            // The machine's period: it notifies the engine when to flush.
             if name == "memcg.stat_flush_phase" {
                 continue;
             }

@@ -80,8 +80,8 @@ impl Condition {
         Some(format!("{CGROUP}{}/{}", path.trim_end_matches('/'), self.file))
     }
 
-    /// The line of a file that is 100 % of what is shown: `memory.max` of a cgroup (`memory.swap.max` for swap), MemTotal of /proc/meminfo.
-    /// `None` where a percentage says nothing, as of a count.
+    /// The value of a file's 100 %: `memory.max` of a cgroup (`memory.swap.max` for swap), or MemTotal of /proc/meminfo. `None` if a percentage has
+    /// no meaning, as for a count.
     pub fn whole(&self, path: &str) -> Option<(String, Option<&'static str>)> {
         match KernelFile::parse(path)? {
             KernelFile::Memcg { path: memcg, file } => {
@@ -145,7 +145,7 @@ pub(crate) fn figure(text: &str, words: &[String]) -> Option<f64> {
     }
 }
 
-/// Why a text is no condition; `Display` is a whole sentence with an example.
+/// Why a text is not a condition; `Display` is a complete sentence with an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConditionError(String);
 

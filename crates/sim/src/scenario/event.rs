@@ -1,11 +1,11 @@
 //! `[[event]]`: writing a kernel file, reading one, removing a cgroup, or syncing file systems, at a given time.
 //!
-//! Paths are those of a running kernel, so a line of a shell script becomes an event one to one. `docs/reference/kernel-files.md` lists them; the
-//! engine serves all but those of pressure stall information, which the machine does. `memory.reclaim` is written by a task of its own.
+//! Paths are those of a running kernel, so one line of a shell script becomes one event. `docs/kernel-files.md` lists them. The engine serves all of
+//! them except those of pressure stall information, which the machine serves. A separate task writes `memory.reclaim`.
 //!
-//! A signal ends a write to `memory.reclaim`. It comes by a `timeout` of the write, as from timeout(1), and not by an event of its own: one
-//! of the same shell would wait for the write that it is to end, and one of another could not name a write whose shell has no name,
-//! nor say which of many it means.
+//! A signal ends a write to `memory.reclaim`. It is sent by a `timeout` of the write, as from timeout(1), and not by a separate event. An event of
+//! the same shell would wait for the write that it should end. An event of another shell could not name a write whose shell has no name, nor one of
+//! many writes.
 
 use super::keys::{Accepts, TIME, TIME_MAX};
 use super::section::section;
@@ -51,7 +51,7 @@ section! {
 const NODES: &str = "/sys/devices/system/node/";
 
 impl Event {
-    /// The path that is written, read or removed, whichever is there.
+    /// The path that is written, read or removed.
     pub fn file(&self) -> Option<&str> {
         self.write.as_deref().or(self.read.as_deref()).or(self.rmdir.as_deref())
     }
@@ -68,7 +68,7 @@ pub enum KernelFile {
     Block(String),
     /// A file of the pools of huge pages, such as `hugepages-2048kB/nr_hugepages`.
     Hugepages(String),
-    /// Who has transparent huge pages: `enabled`.
+    /// Which mappings have transparent huge pages: `enabled`.
     TransparentHugepage(String),
     /// A figure of zswap, such as `stored_pages`.
     Zswap(String),

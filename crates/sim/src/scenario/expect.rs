@@ -133,7 +133,7 @@ impl Term {
     }
 }
 
-/// Why a text is no relation.
+/// Why a text is not a relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelationError(String);
 

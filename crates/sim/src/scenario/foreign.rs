@@ -28,7 +28,7 @@ pub struct TableError {
     pub path: String,
     /// What is wrong with the table.
     pub message: String,
-    /// What would have been right there, when that is a list of names.
+    /// The valid names at this place, if they are a list.
     pub candidates: Vec<String>,
     /// The key that is missing.
     pub missing: Option<&'static Key>,
@@ -118,7 +118,7 @@ fn check_parts(
     }
     if let Some(Value::Array(parts)) = table.get_mut("parts") {
         for (index, part) in parts.iter_mut().enumerate() {
-            // A part on another object has that object's size, which is not ours to fill in.
+            // A part on another object has that object's size, which this code must not fill in.
             let elsewhere = part.get("object").is_some();
             if let Some(Value::Object(inner)) = part.get_mut("of") {
                 let path = format!("{path}.parts[{index}].of");

@@ -1,8 +1,8 @@
 //! Every key of a scenario: what it means, in which unit, what it accepts, what it is when absent and why.
 //!
-//! A key is declared where its table is (`section.rs`), or by the engine or the workload library (`keys/engine.rs`,
-//! `keys/workload.rs`). Here they are collected for four readers: the checks, messages that tell what is allowed, the command
-//! line (it prints them as reference), and the tests (they try the ends of every range).
+//! A key is declared next to its table (`section.rs`), or by the engine or the workload library (`keys/engine.rs`, `keys/workload.rs`). This module
+//! collects the keys for four readers. The checks use them, and messages list allowed values. The command line prints them as reference, and the
+//! tests try the ends of every range.
 //!
 //! `[]` stands for an element of a list: `memcg[].memory.max` is the key `memory.max` of any `[[memcg]]`.
 
@@ -48,13 +48,13 @@ pub enum Accepts {
     Version,
     /// The key takes a whole number within these limits.
     Integer(i64, i64),
-    /// A number that need not be whole.
+    /// A number that may have a fraction.
     Number(f64, f64),
-    /// A size from so many to so many bytes.
+    /// A size in this range of bytes.
     Size(u64, u64),
     /// A size, a percentage of the distinct pages that the cgroup's tasks can touch, or `max`.
     Limit,
-    /// A duration from so many to so many nanoseconds.
+    /// A duration in this range of nanoseconds.
     Time(u64, u64),
     /// The key takes bytes a second.
     Bandwidth,
@@ -254,7 +254,7 @@ pub struct Key {
     pub path: String,
     /// The values that the key accepts.
     pub accepts: Accepts,
-    /// What becomes of the key's value in a machine whose pages stand for half as many.
+    /// Treatment of the key's value in a machine whose pages stand for half as many.
     pub scale: Scale,
     /// The key's value when it is absent; empty when it must be given.
     pub default: String,

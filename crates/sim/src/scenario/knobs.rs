@@ -1,8 +1,8 @@
 //! Settings under dotted names: sysctls, the files of a memory cgroup, kernel switches.
 //!
-//! The names are the kernel's own and there are many, so they are a map and not struct fields: `vm.swappiness = 60`,
-//! `"vm.swappiness" = 60` and `vm = { swappiness = 60 }` are the same entry. [`super::keys`] has the names that exist, what they
-//! accept and their defaults; [`super::validate`] checks against them.
+//! The names are the kernel's own and there are many, so they are a map and not struct fields. `vm.swappiness = 60`, `"vm.swappiness" = 60` and `vm =
+//! { swappiness = 60 }` are the same entry. [`super::keys`] has the existing names, their accepted values and their defaults; [`super::validate`]
+//! checks against them.
 
 use std::fmt;
 

@@ -78,7 +78,7 @@ fn price_keys() -> Vec<Key> {
 }
 
 section! {
-    /// Hardware that tells of accesses.
+    /// Hardware that reports accesses.
     pub struct Hints {
         preset: String, [default "ibs".to_string()] in Accepts::Choice(HintSpec::NAMES) => Same,
             "The class of hardware; it sets every figure not overridden here. ibs and pebs: processors sample their own loads and stores, but not the kernel's, so never pages that read(2) or write(2) copies. cxl-hmu: slower memory counts accesses to itself from any processor. The postings of pghot use ibs.";
@@ -185,9 +185,9 @@ impl Hints {
 }
 
 words! {
-    /// Who copies pages that migrate.
+    /// The agent that copies migrating pages.
     pub enum Migration {
-        /// Who moves them.
+        /// The agent that moves them.
         OneThread = "one-thread",
         /// A batch is split among 16.
         SixteenThreads = "16-threads",
@@ -197,7 +197,7 @@ words! {
 }
 
 words! {
-    /// What happens when memory can't be had in any other way.
+    /// The reaction when no memory can be allocated in any other way.
     pub enum OomRule {
         /// The run ends, and says what was short.
         End = "end",
@@ -240,7 +240,7 @@ section! {
     }
 }
 
-/// A figure of a class of memory, or of hardware that tells of accesses to it, as a scenario would set it.
+/// A figure of a class of memory, or of hardware that reports accesses to it, in the form of a scenario setting.
 pub struct MemoryFigure {
     /// The key of `[[machine.node]]`, or of `[machine.hints]`.
     pub key: &'static str,
@@ -251,7 +251,7 @@ pub struct MemoryFigure {
 }
 
 impl Node {
-    /// How far a node is from others that says nothing of it.
+    /// Distance between nodes that do not define it.
     pub(super) const DISTANCE: u32 = 20;
 
     /// Blocks of 2 MiB of the largest node that may have such.
@@ -292,7 +292,7 @@ impl Node {
 const NODE_MEMORY: Accepts = Accepts::Size(4 << 20, 8 << 40);
 
 impl Machine {
-    /// Memory of a machine that says nothing about it.
+    /// Memory of a machine that does not define it.
     pub const DEFAULT_MEMORY: Size = Size(1 << 30);
 
     /// Memory of each node, in order.

@@ -27,8 +27,8 @@ impl Touchable<'_> {
         Touchable { files: scenario.files(), by_memcg }
     }
 
-    /// Distinct pages that the tasks in the cgroup `path` and below can touch: those of a file once, of anonymous memory and of
-    /// files that each copy has once a copy. `None` if a trace among them has not been read.
+    /// Returns the distinct pages that the tasks in the cgroup `path` and below can access. Pages of a file count once. Anonymous memory and files
+    /// per copy count once per copy. `None` if a trace among them has not been read.
     pub(super) fn pages(&self, path: &str) -> Option<u64> {
         let parent = if path == "/" { "" } else { path };
         // Names below the group begin with a slash behind its own, and all of them stand together.
@@ -55,7 +55,7 @@ impl Touchable<'_> {
         Some(pages)
     }
 
-    /// Distinct pages of a task's object that can be touched. Of a file that objects share, all: other tasks may touch others.
+    /// Distinct pages of a task's object that can be accessed. For a file that objects share, all pages: other tasks may access other ones.
     fn touched(&self, task: &Task, at: usize) -> Option<u64> {
         let whole = self.files.pages_of(task, at).unwrap_or(0);
         let is_shared = task.object[at].file.is_some();

@@ -12,7 +12,7 @@ pub(super) const PATH_MAX: usize = 4096 - 1 - "/sys/fs/cgroup".len();
 pub(super) const GROUPS_MAX: usize = u16::MAX as usize;
 
 section! {
-    /// One memory cgroup. The keys beside `path` and `policy` are the names of its files, as in `/sys/fs/cgroup`.
+    /// One memory cgroup. The keys except `path` and `policy` are the names of its files, as in `/sys/fs/cgroup`.
     pub struct Memcg {
         path: String, [required] in Accepts::Text => Same,
             "Path of the cgroup, from the root: \"/job/web\". Parents that are not listed exist, without limits.";

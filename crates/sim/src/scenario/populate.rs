@@ -1,6 +1,6 @@
 //! Memory that is there before a run begins: mmap with MAP_POPULATE, on a node of one's choice.
 //!
-//! Each page is accessed once, and what its device would read is there at once: time has not begun.
+//! Each page is accessed once, and device reads complete immediately: time has not begun.
 
 use pageout_engine::{Access, CpuId, Engine, MemPolicy, NodeId, ObjectId, Op, Served, Step, TaskId};
 
@@ -27,7 +27,7 @@ pub(super) fn populate(
     engine.set_mempolicy(mm, before).map_err(|error| error.to_string())
 }
 
-/// Goes on with an access until it is served. Who waits is woken at once.
+/// Continues an access until it is served. Waiting tasks are woken immediately.
 fn finish(engine: &mut Engine, task: TaskId, access: Access) -> Served {
     let (mut ops, mut woken) = (Vec::new(), Vec::new());
     let mut step = engine.start(task, access);

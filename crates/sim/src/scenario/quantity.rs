@@ -1,9 +1,8 @@
 //! Quantities as people write them: `"256MiB"`, `"4096 pages"`, `"100us"`, `"3.5GB/s"`, `"0.1%"`.
 //!
-//! Everything is exact: `"1.5GiB"` is computed in integers, and a quantity that is no whole number of its base unit
-//! (`"0.5 pages"` of bytes is fine, `"0.3ns"` is not) is refused rather than rounded. `K`, `M`, `G`, `T` alone are binary, as
-//! the kernel's `memparse` reads them; `KB`, `MB`, `GB`, `TB` are decimal, as device data sheets print them. Of a size, all
-//! else that `memparse` takes is read, too: `k` to `e` in both cases, and hexadecimal.
+//! Everything is exact: `"1.5GiB"` is computed in integers. A quantity that is not a multiple of its base unit is rejected rather than rounded
+//! (`"0.3ns"`; `"0.5 pages"` of bytes is fine). `K`, `M`, `G`, `T` alone are binary, as the kernel's `memparse` reads them; `KB`, `MB`, `GB`, `TB`
+//! are decimal, as device data sheets print them. Sizes also accept the rest of the `memparse` format: `k` to `e` in both cases, and hexadecimal.
 
 use std::fmt;
 
@@ -33,7 +32,7 @@ const SIZE_UNITS: &[(&str, u64)] = &[
     ("kB", 1_000),
 ];
 
-/// What the kernel's `memparse` takes behind a number. A bandwidth has none of it: `m` a second is nobody's MiB a second.
+/// Suffixes that the kernel's `memparse` accepts after a number. A bandwidth accepts none of them: `m` per second does not mean MiB per second.
 const MEMPARSE_UNITS: &[(&str, u64)] = &[
     ("k", 1 << 10),
     ("m", 1 << 20),

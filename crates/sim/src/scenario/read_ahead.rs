@@ -33,7 +33,7 @@ impl ReadAhead<'_> {
 }
 
 impl Task {
-    /// Of each object, whether it is read ahead by what it says itself. One without accesses of its own has those of the trace before it.
+    /// For each object, whether its own settings enable readahead. An object without accesses of its own has those of the trace before it.
     fn read_ahead(&self) -> Vec<bool> {
         let mut has_ids = false;
         let says = |object: &Object| {
@@ -66,7 +66,7 @@ impl Scenario {
             [] => vec![(DEFAULT_DEVICE, Device::READ_AHEAD_KB)],
             devices => devices.iter().map(|device| (device.name.as_str(), device.window_kb())).collect(),
         };
-        // Of each device that has files: whether any is read ahead.
+        // For each device that has files: whether any is read ahead.
         let mut any: BTreeMap<usize, bool> = BTreeMap::new();
         let (read_ahead, devices) = (self.files_read_ahead(), self.devices_of_files());
         for (index, task) in self.task.iter().enumerate() {

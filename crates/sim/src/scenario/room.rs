@@ -1,7 +1,7 @@
 //! The check that a machine's watermarks leave memory to run in: what its zones keep free must not be all of it.
 //!
-//! A machine whose high marks are above its memory boots nothing: kswapd would never come to rest, and the first task would find
-//! no page for its stack. That is told before the run, by the key that asks for so much, and not as an OOM kill of everybody.
+//! A machine whose high watermarks are above its memory can't boot: kswapd would never sleep, and the first task would find no page for its stack.
+//! The check reports this before the run, with the key that asks for too much, instead of an OOM kill of all tasks.
 
 use pageout_engine::{Config, Engine, PAGE_SIZE, Parameter, ZoneInfo, ZoneType};
 
@@ -19,7 +19,7 @@ fn usable(zones: &[ZoneInfo], class: ZoneType) -> u64 {
 /// Sysctls that raise the marks.
 const RAISING: [&str; 2] = ["vm.min_free_kbytes", "vm.watermark_scale_factor"];
 
-/// What a machine of this configuration keeps free, if that leaves no task any room.
+/// Free memory that a machine of this configuration keeps, if no task can run because of it.
 fn shortage(config: Config) -> Result<Option<String>, Problem> {
     let engine = Engine::new(config).map_err(|error| Problem::new("machine", error.to_string()))?;
     let zones: Vec<ZoneInfo> = engine.figures().zones().collect();
@@ -48,7 +48,7 @@ fn shortage(config: Config) -> Result<Option<String>, Problem> {
 }
 
 impl Scenario {
-    /// Refuses a machine on which no task can run, from the start or once an event has raised its marks. Nothing else may be wrong with it.
+    /// Rejects a machine on which no task can run, from the start or once an event has raised its watermarks. All other checks must have passed.
     pub(super) fn check_room(&self) -> Result<(), Problem> {
         let config = self.engine_config()?;
         if let Some(message) = shortage(config.clone())? {

@@ -7,12 +7,12 @@
 //!   time between two accesses        t ─▶ t/2    half as many stand behind each
 //!   all else                             stays
 //! ```
-//! Both are one machine, so both should say the same. Sizes that the scenario gives and counts of accesses are doubled, as its writer
-//! made them smaller. What stays has a number of its own, whatever the memory: times, rates, shares, the kernel's batches and defaults, the size of a
-//! system call or of a readahead window, latencies of devices, entries of hardware. Where half of the scale gives another answer, one of these weighs
-//! too much: it is the answer of the scale and not of the machine.
+//! Both are one machine, so both should give the same answer. Sizes in the scenario and counts of accesses are doubled, because the author made them
+//! smaller. Other values do not depend on memory and stay: times, rates, shares, the kernel's batches and defaults, the size of a system call or of a
+//! readahead window, latencies of devices, entries of hardware. If half of the scale gives another answer, one of these weighs too much. The answer
+//! is then that of the scale and not of the machine.
 //!
-//! Each key says what becomes of it where it is declared ([`Scale`]); one that says nothing does not compile.
+//! Each key defines its treatment where it is declared ([`Scale`]); a key without one does not compile.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use super::{
     Bound, Event, KernelFile, Knobs, Machine, Problem, Scalar, Scenario, Section, Size, Table, TimeSpan,
 };
 
-/// What becomes of a key's value where a page stands for half as many.
+/// Treatment of a key's value when a page stands for half as many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// It stays: a name, a time, a rate, a share, or a number that kernel or hardware have whatever the memory.
@@ -30,7 +30,7 @@ pub enum Scale {
     Twice,
     /// It is halved: what a page stands for, or a time for each access.
     Half,
-    /// Nobody can say: a scenario that has it is refused.
+    /// Unknown: a scenario with this key is rejected.
     Never,
     /// It is a table, whose keys say.
     Inside,
@@ -109,7 +109,7 @@ impl Halving {
         }
     }
 
-    /// Settings under dotted names; `way` is where they stand, and `rows` are those that there are.
+    /// Settings under dotted names; `way` is their path, and `rows` are the existing ones.
     pub(super) fn knobs(&mut self, way: &str, rows: &[Key], knobs: &mut Knobs) {
         let general = without_indices(way);
         for (name, value) in &mut knobs.0 {
@@ -180,7 +180,7 @@ impl Halving {
         }
     }
 
-    /// What an event writes: a value that the file's key declares, or one of which nobody says what memory it counts.
+    /// The value that an event writes: one that the file's key declares, or one whose unit of memory is unknown.
     fn event(&mut self, prefix: &str, event: &mut Event) {
         if let Some(condition) = &event.when
             && let Bound::Number(_) = condition.bound()
@@ -262,7 +262,7 @@ amounts! {
     TimeSpan: TimeSpan, |time: &TimeSpan| time.0;
 }
 
-/// What is absent stays absent.
+/// Absent values stay absent.
 impl<T: Amount> Amount for Option<T> {
     fn twice(&self) -> Option<Self> {
         self.as_ref().map_or(Some(None), |value| value.twice().map(Some))

@@ -22,11 +22,11 @@
 //! | `[absent "text"]` | it is `None`; the reference has the text |
 //! | `[rest]` | all keys that are not declared are collected here |
 //!
-//! After that comes what a key holds: `in` and what it accepts, `each` for a list of tables, `table` for one table, or `knobs`
-//! for dotted names (a function gives their rows).
+//! The rest describes the value of a key: `in` and its accepted values, `each` for a list of tables, `table` for one table, or `knobs` for dotted
+//! names (a function gives their rows).
 //!
-//! serde's derive has no place for a default beside its field, so reading and writing are spelled out here; the errors are
-//! serde's own sentences, which the caller turns into ours.
+//! serde's derive can't store a default next to its field, so reading and writing are spelled out here. The errors are serde's own sentences, which
+//! the caller turns into messages of this crate.
 
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ pub trait Section {
     /// Adds the rows of the reference; `prefix` is the way to the table, such as `machine.` or `task[].object[].`.
     fn rows(prefix: &str, rows: &mut Vec<Key>);
 
-    /// Calls `each` with every value that is there, its key and what that accepts. Tables below are not looked at.
+    /// Calls `each` with every present value, its key and its accepted values. Nested tables are not visited.
     fn values(&self, each: &mut dyn FnMut(&'static str, Accepts, &Scalar));
 
     /// Makes it that of a machine whose pages stand for half as many, tables below included; `prefix` is the way to it, with indices.
@@ -91,7 +91,7 @@ held! {
     u8: self => Some(Scalar::Integer((*self).into()));
     u16: self => Some(Scalar::Integer((*self).into()));
     u32: self => Some(Scalar::Integer((*self).into()));
-    // What TOML can write is below 2^63.
+    // TOML numbers are below 2^63.
     u64: self => Some(Scalar::Integer(i64::try_from(*self).unwrap_or(i64::MAX)));
     f64: self => Some(Scalar::Float(*self));
     String: self => Some(Scalar::Text(self.clone()));
@@ -305,7 +305,7 @@ macro_rules! section {
     (@halve Half, $halving:ident, $value:expr, $key:expr) => { $halving.half(&$key, &mut $value) };
     (@halve Never, $halving:ident, $value:expr, $key:expr) => { $halving.never(&$key, &$value) };
     (@halve Inside, $halving:ident, $value:expr, $key:expr) => { $halving.inside(&$key, &mut $value) };
-    // Of a table that is looked at as a whole.
+    // For a table that is compared as one value.
     (@halve ByFile, $halving:ident, $value:expr, $key:expr) => {};
 
     (@way $prefix:ident, $field:ident, [rest]) => { $prefix.to_string() };

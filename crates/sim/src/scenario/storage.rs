@@ -35,7 +35,7 @@ section! {
             "Requests served and waiting at the same time; under a scheduler, of each direction. A task that submits one more sleeps until a slot is free, including reclaim that swaps out. The block layer's nr_requests.";
         scheduler: Option<DiskScheduler>, [absent "mq-deadline where there is one queue (hdd, sata-ssd, virtio)"] in Accepts::Choice(DiskScheduler::WORDS) => Same,
             "The scheduler: in which order waiting requests get a slot. mq-deadline: reads before writes, each sorted by position, and adjacent requests are merged. cfq: each reading task has a share of the disk's time, and all writes together have one (the default from 2006 to 2018). none: in order of arrival. The block layer's queue/scheduler.";
-        // A window, and a request, of the machine as it is: one stands for as many as a page for pages.
+        // A window, and a request, of the unscaled machine: one stands for as many as a page stands for.
         read_ahead_kb: Option<u32>, [absent "twice optimal_io_kb, at least 128"] in Accepts::Integer(0, KB_MAX) => Same,
             "How far a file is read ahead at most while it is read in order, in KiB, rounded down to pages. The block layer's read_ahead_kb. 0: no readahead.";
         optimal_io_kb: u32, [unless 0] in Accepts::Integer(0, KB_MAX) => Same,
@@ -64,7 +64,7 @@ section! {
 }
 
 words! {
-    /// Who puts requests that wait for a device in order.
+    /// The scheduler that orders waiting requests of a device.
     pub enum DiskScheduler {
         /// Requests are served as they come.
         None = "none",
@@ -101,10 +101,10 @@ const KB_MAX: i64 = Bdi::PAGES_MAX as i64 * KB_A_PAGE as i64;
 const KB_A_PAGE: u32 = (PAGE_SIZE >> 10) as u32;
 
 impl Device {
-    /// The readahead of a device that says nothing of it.
+    /// The readahead of a device that does not define it.
     pub const READ_AHEAD_KB: u32 = 128;
 
-    /// The largest request of a device that says nothing of it.
+    /// The largest request of a device that does not define it.
     pub const MAX_SECTORS_KB: u32 = Bdi::NO_READAHEAD.io_pages * KB_A_PAGE;
 
     /// A device that is its preset and nothing else.

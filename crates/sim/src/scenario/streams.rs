@@ -5,7 +5,7 @@
 //!   object 1   (parts of a pattern go there)           ├──▶ the task's stream: each access from one of them, drawn by
 //!   object 2   trace, objects renumbered ─── share 1 ──┘    share, until all have ended
 //! ```
-//! Where an object is accessed by calls of several pages, what is drawn is a call, and its pages follow each other.
+//! If an object is accessed by calls of several pages, the workload generates calls, and the pages of a call follow each other.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,8 +41,8 @@ pub(super) enum OriginKind {
     InMemory(Packed),
 }
 
-/// The stream of one loop of a task. Different `seed`s give different draws. Of the objects for which `write_first` has a
-/// size in pages, the first access to each page writes.
+/// The stream of one loop of a task. Different `seed`s give different random choices. In objects for which `write_first` has a size in pages, the
+/// first access to each page writes.
 pub(super) fn stream(
     origins: &[Origin],
     write_first: &[Option<u64>],
@@ -85,8 +85,8 @@ fn shared(origins: &[Origin], seed: u64, tables: &ZipfTables) -> Result<Box<dyn 
     Ok(Box::new(Shared { parts, rng: SplitMix64::new(SplitMix64::derive_seed(seed, u64::MAX)) }))
 }
 
-/// The sources of `workers` that take the accesses of one source in turn: each gets the next when it asks, so that the
-/// simulated order of asking is the order of the stream.
+/// The sources of `workers` that process the accesses of one source in turn. Each gets the next access when it asks, so the simulated order of
+/// requests is the order of the stream.
 pub(super) fn in_turn(source: StreamSource, workers: u32) -> Vec<StreamSource> {
     if workers == 1 {
         return vec![source];

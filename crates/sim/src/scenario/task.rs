@@ -6,8 +6,8 @@
 //!          └── object 2                                                      one of them, in proportion to `share`
 //! ```
 //!
-//! The channel decides which part of the kernel sees the accesses: `file` is read(2) and write(2), which call
-//! mark_accessed and never touch a page table; the other channels are faults and accessed bits that only a scan finds.
+//! The channel decides which part of the kernel sees the accesses. `file` is read(2) and write(2), which call mark_accessed and never touch a page
+//! table. The other channels are faults and accessed bits that only a scan finds.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ section! {
 }
 
 impl Task {
-    /// The task's memory policy; lists that are none, which the check has found, say nothing.
+    /// The task's memory policy; invalid lists, which the check has found, have no effect.
     pub(super) fn mempolicy(&self) -> MemPolicy {
         let nodes = |list: &Option<String>| list.as_deref().and_then(Nodemask::parse);
         let preferred = self.preferred_node.map(|node| MemPolicy::Preferred(NodeId(node as u8)));
@@ -148,7 +148,7 @@ section! {
             "Size of an anonymous mapping or of an own file.";
         device: Option<String>, [absent "the only device"] in Accepts::NameOf("device") => Same,
             "The device of an own file, for file and mapped objects.";
-        // A call of the machine as it is: one stands for as many calls as a page for pages.
+        // A call of the unscaled machine: one stands for as many calls as a page stands for pages.
         request_size: Option<Size>, [absent "one page"] in Accepts::Size(4096, (2 << 30) - 4096) => Same,
             "Size of each read(2) and write(2), rounded down to pages: fio's bs. The workload then generates requests of adjacent pages, and its `pages` and `ops` count requests; each page of a request is an access. Readahead uses the size, and the pages of a large request cost less, because they share a call. For workloads on file and tmpfs objects.";
         advice: Advice, [default Advice::Normal] in Accepts::Choice(Advice::WORDS) => Same,
@@ -220,7 +220,7 @@ pub struct TraceFile {
     /// When its accesses start, where the task does not say: of a trace whose parts are several tasks'.
     #[serde(skip)]
     pub pace: Option<Pace>,
-    /// Whether it is of opaque ids, so that a page's number says nothing of its neighbours.
+    /// Whether it is of opaque ids, so that a page's number has no relation to its neighbours.
     #[serde(skip)]
     pub is_of_ids: bool,
 }
@@ -278,7 +278,7 @@ impl Object {
 }
 
 words! {
-    /// Who has a file open.
+    /// The owner of an open file.
     pub enum OpenedBy {
         /// All threads of the process together.
         Process = "process",
@@ -324,7 +324,7 @@ words! {
 }
 
 words! {
-    /// What the kernel was told to expect.
+    /// The hint to the kernel.
     pub enum Advice {
         /// No advice.
         Normal = "normal",

@@ -1,8 +1,7 @@
 //! Checks of a scenario as a whole: ranges, names that refer to each other, keys that exclude each other.
 //!
-//! A value that is malformed (a size that is no size) is refused while reading. The checks here need a key's declared range or a
-//! second key. They find all problems in one go, in the order of the file, because whoever writes a scenario wants to mend them
-//! in one go.
+//! A malformed value (an invalid size) is rejected while reading. The checks here need a key's declared range or a second key. They find all problems
+//! in one pass, in the order of the file, so that the author can fix them in one pass, too.
 
 mod event;
 mod expect;
@@ -24,7 +23,7 @@ pub struct Problem {
     pub message: String,
     /// The text that was probably meant to be one of `candidates`.
     pub given: Option<String>,
-    /// What would have been right there, when that is a list of names.
+    /// The valid names at this place, if they are a list.
     pub candidates: Vec<String>,
     /// What to do about it.
     pub help: Option<String>,
@@ -134,10 +133,10 @@ fn shown(given: &str, known: &[String]) -> String {
     names.join(", ")
 }
 
-/// A limit below this can't hold the pages of one fault and one batch of reclaim; the kernel would loop into OOM at once.
+/// A limit below this can't hold the pages of one fault and one batch of reclaim; the kernel would immediately loop into OOM.
 pub(super) const LIMIT_PAGES_MIN: u64 = 32;
 
-/// Problems that are told. A script that writes one mistake a hundred thousand times is to be read, too.
+/// Number of problems that are reported. The list stays readable even if a script repeats one mistake a hundred thousand times.
 const PROBLEMS_MAX: usize = 100;
 
 struct Check<'a> {
@@ -262,7 +261,7 @@ impl Check<'_> {
         }
     }
 
-    /// What is printed must not move the cursor, nor change what is above it.
+    /// Printed text must not move the cursor, nor change the text above it.
     fn no_control_characters(&mut self, path: &str, text: &str, but: &[char]) {
         if let Some(control) = text.chars().find(|c| c.is_control() && !but.contains(c)) {
             let message =

@@ -99,7 +99,7 @@ impl Scenario {
         Ok(bdis)
     }
 
-    /// Who syncs the file system of a device opens a file there.
+    /// A sync of a device's file system opens a file there.
     pub(super) fn syncfs(&self, device: &str, files: &OpenFiles, key: &str) -> Result<TimedAction, Problem> {
         let index = self.device_index(Some(device));
         let Some(file) = files.values().find(|file| file.device == Some(index)) else {

@@ -34,8 +34,8 @@ pub(super) struct Run<'a> {
 }
 
 impl Scenario {
-    /// What a task accesses: the first loop of its first copy's first thread. Where an object is accessed by calls of several pages, each is a call,
-    /// and pages are counted in calls. Errors: a pattern or a trace is none.
+    /// The accesses of a task: the first loop of its first copy's first thread. If an object is accessed by calls of several pages, each access is a
+    /// call, and pages are counted in calls. Errors: a pattern or a trace is invalid.
     pub fn accesses(&self, task: usize) -> Result<Box<dyn AccessStream>, Problem> {
         let sizes = self.files();
         let key = format!("task[{task}]");
@@ -119,7 +119,7 @@ impl Scenario {
         let origins = origins(task, run.sizes)
             .map_err(|error| Problem { key: format!("{key}.{}", error.key), ..error })?;
         let write_first = write_first(task, run.sizes);
-        // From the second loop on everything has been touched, but for anonymous memory of a process of its own.
+        // From the second loop on, all pages have been accessed, except anonymous memory of a separate process.
         let lives_on =
             |at: usize| task.lifetime != Lifetime::Loop || task.object[at].channel != Channel::Anonymous;
         let write_first_later: Vec<Option<u64>> =
@@ -186,7 +186,7 @@ impl Scenario {
                     file_calls: file_calls.clone(),
                     calls: calls.clone(),
                     advice: advice.clone(),
-                    // What a process needs is read once.
+                    // Everything that a process needs is read once.
                     will_need: if first.is_none() { will_need.clone() } else { Vec::new() },
                     ..TaskSpec::new(id, &task.copy_name(run.copy), &task.memcg, channels.clone(), source)
                 };
@@ -201,7 +201,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// What a process has in memory before it begins.
+    /// Pages that a process has in memory before it begins.
     fn populate(&self, machine: &mut Machine, task: &Task, id: TaskId, key: &str) -> Result<(), Problem> {
         for (at, object) in (0..).zip(&task.object) {
             let Some(node) = object.populate_node else { continue };
@@ -213,7 +213,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Another thread beside the first of a process, with the files that it opens for itself.
+    /// A further thread of a process, with the files that it opens for itself.
     fn add_thread(&self, machine: &mut Machine, task: &Task, first: TaskId, cpu: CpuId) -> TaskId {
         let engine = machine.engine_mut();
         let thread = engine.thread_create(first, cpu);
@@ -226,7 +226,7 @@ impl Scenario {
     }
 }
 
-/// What a recorded task did with whole files, by the machine's objects. What lies behind the end of a file has nothing to do.
+/// Calls of a recorded task on complete files, by the machine's objects. Ranges beyond the end of a file have no effect.
 fn file_calls(task: &Task, sizes: &Files<'_>) -> Result<Vec<(u64, ObjectId, FileCall)>, Problem> {
     let listed = |(at, object): (usize, &'_ Object)| Some((at, object.file_calls.clone()?));
     let Some((at, CallsFile { path, loaded })) = (0..).zip(&task.object).find_map(listed) else {
@@ -289,7 +289,7 @@ fn deletes(task: &Task, sizes: &Files<'_>) -> Vec<(u64, ObjectId, FileCall)> {
 }
 
 impl Advice {
-    /// What is said of a mapping; the rest is said of a file.
+    /// Hints about a mapping; the others are about a file.
     fn of_mapping(self) -> pageout_engine::Advice {
         match self {
             Advice::Normal | Advice::WillNeed | Advice::NoReuse => pageout_engine::Advice::Normal,
@@ -298,7 +298,7 @@ impl Advice {
         }
     }
 
-    /// What is said of an open file.
+    /// Hints about an open file.
     fn of_file(self, channel: Channel) -> Option<pageout_engine::Advice> {
         match self {
             Advice::NoReuse => Some(pageout_engine::Advice::NoReuse),

@@ -71,7 +71,7 @@ pub(super) fn memcg_value(
     Ok(pages.map_or(value.to_string(), |pages| Size::from_pages(pages).0.to_string()))
 }
 
-/// What is written to `memory.reclaim`: its size as the kernel reads it, the options behind it as they are.
+/// The text for `memory.reclaim`: its size in the kernel's format, followed by the unchanged options.
 pub(super) fn reclaim_value(value: &str) -> String {
     // A unit may stand apart from its number, so the size ends where the options begin.
     let options_at = value.find(" swappiness=").unwrap_or(value.len());

@@ -8,7 +8,7 @@ use pageout_engine::{
 use super::{Accepts, Key};
 use crate::scenario::Scale;
 
-/// The keys of `[kernel]` beside the profile: parameters, switches, and the one that the machine adds.
+/// The keys of `[kernel]` except the profile: parameters, switches, and the one that the machine adds.
 pub(in crate::scenario) fn kernel_keys() -> Vec<Key> {
     let (memcg, mut keys): (Vec<Key>, Vec<Key>) =
         parameter_keys(Section::Kernel, "kernel").partition(|key| key.path.starts_with("kernel.memcg."));
@@ -48,7 +48,7 @@ fn stat_flush_phase() -> Key {
     }
 }
 
-/// What becomes of parameters that count memory. An amount that a scenario gives is one of its own memory; batches and windows are the kernel's,
+/// Treatment of parameters that count memory. An amount in a scenario counts the scenario's own memory; batches and windows are the kernel's,
 /// whatever the memory.
 const OF_MEMORY: &[(&str, Scale)] = &[
     ("sched.numa_balancing.scan_size_mb", Scale::Twice),
@@ -58,7 +58,7 @@ const OF_MEMORY: &[(&str, Scale)] = &[
     ("vm.dirty_background_bytes", Scale::Twice),
     // What one load brings in, as readahead is what one read does.
     ("fault_around_bytes", Scale::Same),
-    // Of a system call, whose size stays.
+    // A system call, whose size stays.
     ("numa.pagecache_promote_pages_per_work", Scale::Same),
     ("charge_stock", Scale::Same),
     ("folio_batch", Scale::Same),
@@ -71,7 +71,7 @@ const OF_MEMORY: &[(&str, Scale)] = &[
 const NO_MEMORY: &[&str] =
     &["", "%", "1/10000", "1/100 s", "ms", "s", "bits", "CPUs", "ticks a second", "translations", "requests"];
 
-/// What becomes of a parameter.
+/// Treatment of a parameter.
 const fn scale_of(parameter: &Parameter) -> Option<Scale> {
     let mut at = 0;
     while at < OF_MEMORY.len() {

@@ -30,7 +30,7 @@ pub static WORKLOAD_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     ROWS.iter().map(key).collect()
 });
 
-/// Path, what it accepts, what becomes of it where a page stands for half as many, default and meaning.
+/// Path, accepted values, treatment when a page stands for half as many, default and meaning.
 type Row = (&'static str, Accepts, Scale, &'static str, &'static str);
 
 #[rustfmt::skip]

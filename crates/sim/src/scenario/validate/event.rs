@@ -133,7 +133,7 @@ impl Check<'_> {
         }
     }
 
-    /// What would be written is given where nothing is.
+    /// A value to write is given, but no file.
     fn nothing_is_written(&mut self, prefix: &str, event: &Event, does: &str) {
         for (name, is_given) in [("value", event.value.is_some()), ("add", event.add.is_some())] {
             if is_given {
@@ -183,7 +183,7 @@ impl Check<'_> {
         self.report(problem.help("leave it out, or write to a cgroup's memory.reclaim"));
     }
 
-    /// What can be told before the run: the cgroup exists, and nothing in it is sure to be left.
+    /// The part that can be checked before the run: the cgroup exists, and no task or group is certain to be left in it.
     fn event_rmdir(&mut self, prefix: &str, event: &Event, path: &str) {
         let key = format!("{prefix}.rmdir");
         if event.every.is_some() {
@@ -321,7 +321,7 @@ impl Check<'_> {
         self.report(problem.help("write it in the kernel's format: \"64MiB\" or \"64MiB swappiness=60\""));
     }
 
-    /// What can be told of it before the run: the form of commands, not whether there are such generations by then.
+    /// The part that can be checked before the run: the form of commands, not whether such generations exist by then.
     fn lru_gen_value(&mut self, prefix: &str, name: &str, value: &Scalar) {
         let text = value.to_string();
         let problem = match name {
@@ -505,7 +505,7 @@ fn machine_files(is_alike: impl Fn(&KernelFile) -> bool) -> Vec<String> {
     alike.filter_map(|file| file.path.rsplit('/').next()).map(str::to_string).collect()
 }
 
-/// What a sysctl takes that is no key of a scenario.
+/// Accepted values of a sysctl that is not a key of a scenario.
 fn only_written(name: &str) -> Option<Accepts> {
     match name {
         COMPACT_MEMORY => Some(Accepts::Integer(1, 1)),

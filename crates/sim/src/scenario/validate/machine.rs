@@ -26,7 +26,7 @@ impl Check<'_> {
     /// next one.
     fn timeslice(&mut self) {
         let machine = &self.scenario.machine;
-        // A table that can't be read is told of with its own key.
+        // A table that can't be read is reported with its own key.
         let Ok(costs) = self.scenario.costs() else { return };
         let switch = TimeSpan(costs.context_switch);
         if machine.timeslice <= switch {
@@ -157,7 +157,7 @@ impl Check<'_> {
         }
     }
 
-    /// What lies between sockets takes two of them.
+    /// Settings of the link between sockets need two sockets.
     fn sockets(&mut self) {
         let machine = &self.scenario.machine;
         let given = [
@@ -208,7 +208,7 @@ impl Check<'_> {
         }
     }
 
-    /// Where hot pages go whose users nobody knows is a node of the top tier.
+    /// The target of hot pages without a known user must be a node of the top tier.
     pub(super) fn promotion_target(&mut self, key: &str, value: &Scalar) {
         let (Ok(node), Ok(tiers)) = (value.to_string().parse::<u8>(), self.scenario.machine.tiers()) else {
             return;
@@ -235,7 +235,7 @@ impl Check<'_> {
         }
     }
 
-    /// What moves pages between tiers needs two of them.
+    /// Mechanisms that move pages between tiers need two tiers.
     fn tiers(&mut self) {
         let Scenario { machine, kernel, sysctl, .. } = self.scenario;
         let is_true = |value: &Scalar| matches!(value, Scalar::Bool(true));
@@ -259,7 +259,7 @@ impl Check<'_> {
             return;
         }
         self.posted_record();
-        // On a machine without a list of nodes whoever builds it says so.
+        // On a machine without a list of nodes, the caller that builds it reports this.
         if let Some(node) = sysctl.get("vm.pghot_target_nid").filter(|_| !machine.node.is_empty()) {
             self.promotion_target("sysctl.vm.pghot_target_nid", node);
         }

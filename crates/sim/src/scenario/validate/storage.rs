@@ -7,7 +7,7 @@ use crate::scenario::{Device, File, FileKind, Size, Swap, SwapKind};
 impl Check<'_> {
     pub(super) fn device(&mut self, prefix: &str, device: &Device) {
         self.ranges(&format!("{prefix}."), device);
-        // What only the device itself can judge, such as a p99 below the median; its preset was judged above.
+        // The rest needs the device itself, such as a p99 below the median; its preset was checked above.
         if let Err(problem) = device.spec()
             && problem.key.is_empty()
         {
@@ -23,7 +23,7 @@ impl Check<'_> {
         }
     }
 
-    /// What is kept for each device can't be more than there is.
+    /// The shares reserved for all devices can't exceed the total.
     pub(super) fn min_ratios(&mut self) {
         let sum: u32 = self.scenario.device.iter().map(|device| device.min_ratio).sum();
         if sum > 100 {

@@ -58,7 +58,7 @@ impl Check<'_> {
         for (name, list) in lists.iter().filter_map(|&(name, list)| Some((name, list.as_deref()?))) {
             self.nodes(&format!("{prefix}.{name}"), list);
         }
-        // On a machine without a list of nodes whoever builds it says so.
+        // On a machine without a list of nodes, the caller that builds it reports this.
         if let Some(node) = task.preferred_node.filter(|_| !self.scenario.machine.node.is_empty()) {
             self.nodes(&format!("{prefix}.preferred_node"), &node.to_string());
         }
@@ -150,11 +150,11 @@ impl Check<'_> {
         pages
     }
 
-    /// All its pages are to be there before the run begins: on which node first, and is there room for so many?
+    /// Populated pages must exist before the run begins: checks the first node, and whether they fit.
     fn populated(&mut self, prefix: &str, object: &Object) {
         let Some(node) = object.populate_node else { return };
         let key = format!("{prefix}.populate_node");
-        // On a machine without a list of nodes whoever builds it says so.
+        // On a machine without a list of nodes, the caller that builds it reports this.
         if !self.scenario.machine.node.is_empty() {
             self.nodes(&key, &node.to_string());
         }
@@ -211,7 +211,7 @@ impl Check<'_> {
         }
     }
 
-    /// An open loop goes by the times of one trace, once.
+    /// An open loop uses the times of one trace, once.
     fn timed(&mut self, prefix: &str, task: &Task) {
         if task.timed <= 0.0 {
             return;
@@ -260,7 +260,7 @@ impl Check<'_> {
                 let message = format!("`visits` {}", error.reason);
                 report(self, "session.visits", &message, "more visits, or fewer `copies`");
             }
-            // Ranges are told of by key.
+            // Ranges are reported by key.
             Err(_) => {}
         }
         let alone = "a session decides when each copy runs";
@@ -308,11 +308,11 @@ impl Check<'_> {
         }
     }
 
-    /// What tasks wait for has to exist and to end.
+    /// Tasks that others wait for must exist and end.
     pub(super) fn waits(&mut self) {
         let tasks: BTreeMap<&str, &Task> =
             self.scenario.task.iter().map(|task| (task.name.as_str(), task)).collect();
-        // On whose way each task was first met, and where on it: to meet one again on the same way is to go round.
+        // The path on which each task was first visited, and the position on it. Visiting one again on the same path means a cycle.
         let mut met: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for (index, task) in self.scenario.task.iter().enumerate() {
             let Some(name) = task.after.as_deref() else { continue };
@@ -532,8 +532,8 @@ impl Check<'_> {
         }
     }
 
-    /// Whether an object's size follows from what accesses it: its own workload or trace, the trace of an object before it
-    /// (which may hold several objects), or a pattern with parts on several objects.
+    /// Whether an object's size follows from its accesses: its own workload or trace, the trace of an object before it (which may hold several
+    /// objects), or a pattern with parts on several objects.
     fn is_sized_by_accesses(&self, task: &Task, own: usize) -> bool {
         task.object[own].workload.is_some()
             || task.object[..=own].iter().any(|before| before.trace.is_some())
@@ -544,7 +544,7 @@ impl Check<'_> {
         let object = &task.object[own];
         let Some(pattern) = self.files.pattern_of(object) else { return };
         if self.files.object_pages(object) == Some(0) {
-            // Told of where the size is; no pattern fits into it.
+            // Reported where the size is given; no pattern fits into it.
             return;
         }
         let pattern = match pattern {
