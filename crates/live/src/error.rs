@@ -1,53 +1,53 @@
-//! What can go wrong, and what to do about it.
+//! Errors of the cache, and the remedies.
 
 use std::path::PathBuf;
 use std::{fmt, io};
 
 use pageout_engine::{ConfigError, FileError, OomReport};
 
-/// Why something could not be done. The page cache is as it was before.
+/// Why an operation failed. The page cache is unchanged.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system has refused something.
+    /// The system has rejected a call.
     Io {
-        /// What was to be done.
+        /// The operation.
         op: &'static str,
         /// The file.
         path: PathBuf,
-        /// The page that was to be read, where it was one.
+        /// The page to read, if it was one.
         page: Option<u64>,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file system does not read past its own cache (`O_DIRECT`).
+    /// The file system does not support reads that bypass its own cache (`O_DIRECT`).
     DirectRefused {
         /// The file.
         path: PathBuf,
     },
     /// It is a folder, a device, a pipe or a socket: only regular files are cached.
     NoRegularFile {
-        /// What was to be opened.
+        /// The path that was opened.
         path: PathBuf,
     },
-    /// The system does not let the process have io_uring, which was demanded ([`crate::Backend::Uring`]).
+    /// The system does not permit io_uring, which was required ([`crate::Backend::Uring`]).
     UringRefused {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Some of what was written to a file is not on its device. It stays in memory, dirty and readable, and is tried again; each sync of the file fails until
+    /// Some writes to a file are not on its device. They stay in memory, dirty and readable, and are retried; each sync of the file fails until
     /// [`crate::File::acknowledge`].
     Sync {
         /// The file.
         path: PathBuf,
-        /// Pages that could not be written when that was tried last, or that the device has taken and failed to keep. None where a later try went well.
+        /// Pages whose last write failed, or that the device has accepted and failed to store. None if a later try succeeded.
         failed: u64,
-        /// Pages that the device has taken and failed to keep, and that had left memory by then: perhaps nobody has what was written to them but who wrote it.
+        /// Pages that the device has accepted and failed to store, and that had left memory by then: only their writer may still have the contents.
         lost: u64,
-        /// What the system has said last.
+        /// The system's last error.
         source: io::Error,
     },
-    /// The file was opened to be read ([`crate::Open::read`]).
+    /// The file was opened for reading ([`crate::Open::read`]).
     ReadOnly {
         /// The file.
         path: PathBuf,
@@ -56,45 +56,45 @@ pub enum Error {
     Shortened {
         /// The file.
         path: PathBuf,
-        /// The page that is not there any more.
+        /// The page that is missing.
         page: u64,
     },
-    /// A read, or a guard, that goes beyond the end of its file; or a write beyond any that a file can have.
+    /// A read, or a guard, beyond the end of its file; or a write beyond the maximum length of a file.
     BeyondEnd {
         /// The file.
         path: PathBuf,
-        /// Where it would have ended.
+        /// The end of the access.
         end: u64,
         /// Bytes of the file.
         bytes: u64,
     },
-    /// No memory for a page, and none to be had. An access waits first: as long as pages of its group are being read, 66 ms for pages that others hold, and a
-    /// tenth of a second for writes that can't begin while somebody holds their page to write it.
+    /// No memory for a page, and none can be reclaimed. An access waits first. It waits as long as pages of its group are being read, 66 ms for pages
+    /// that others hold, and a tenth of a second for writes that can't begin while a guard holds their page.
     OutOfMemory(Box<OomReport>),
     /// Guards ([`crate::PageRef`], [`crate::PageMut`]) hold a page that a call needs for itself, or too many pages.
     Pinned {
         /// The file.
         path: PathBuf,
-        /// The page that is held; none where guards hold too many pages. A call waits for the guards of other threads, at most for
+        /// The page that is held; none if guards hold too many pages. A call waits for the guards of other threads, at most for
         /// [`crate::Builder::guard_wait`]. It does not wait for a guard of its own thread, or for a thread that waits for a guard of this one.
         page: Option<u64>,
         /// Guards that hold pages.
         pinned: u64,
-        /// Guards that may: a quarter of all frames.
+        /// Maximum number of guards: a quarter of all frames.
         most: u64,
     },
-    /// The file was made shorter, or was reloaded, while this call was under way, and what it has done by then is of no one moment. The same call may be made again.
+    /// The file was shortened or reloaded during this call, so that its results are not of a single point in time. The same call may be repeated.
     CutMeanwhile {
         /// The file.
         path: PathBuf,
     },
-    /// No file can have so many bytes.
+    /// The length exceeds that of any file.
     TooLong {
         /// The file.
         path: PathBuf,
-        /// Bytes that it would have.
+        /// The requested length, in bytes.
         bytes: u64,
-        /// Bytes that it can have.
+        /// The maximum length, in bytes.
         most: u64,
     },
     /// Another [`crate::Memory`], of this process or another, has the file open for writing: it has an exclusive flock(2).
@@ -102,7 +102,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody else has written the file while pages of it wait here to be written.
+    /// Another program has written the file while this cache has dirty pages of it.
     ChangedOutside {
         /// The file.
         path: PathBuf,
@@ -114,33 +114,33 @@ pub enum Error {
         /// Bytes of memory that the machine has.
         memory: u64,
     },
-    /// The budget is too small for what it is to hold.
+    /// The budget is too small for its contents.
     BudgetTooSmall {
-        /// The least that would do, in bytes.
+        /// The minimum budget, in bytes.
         least: u64,
     },
-    /// A memory that can't be had as it was asked for ([`crate::Builder::node`]).
+    /// Memory that is not available as requested ([`crate::Builder::node`]).
     Nodes(&'static str),
     /// The machine has no such node.
     NoSuchNode {
-        /// The node that memory was to be on.
+        /// The requested node.
         node: u32,
-        /// Those that have memory, as the system lists them.
+        /// The nodes that have memory, as the system lists them.
         nodes: String,
     },
-    /// More bytes of files are open than was said ([`crate::Builder::files`]).
+    /// More bytes of files are open than announced ([`crate::Builder::files`]).
     TooManyFiles {
         /// Bytes that would be open.
         bytes: u64,
-        /// Bytes that may be.
+        /// The limit, in bytes.
         most: u64,
     },
-    /// More handles of files are open than have a number.
+    /// No number is left for a further file handle.
     TooManyHandles {
-        /// Handles that may be.
+        /// Maximum number of handles.
         most: u32,
     },
-    /// A setting, name or number that can't be.
+    /// An invalid setting, name or number.
     Config(ConfigError),
     /// A kernel file that can't be read or written.
     File(FileError),
@@ -149,7 +149,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The engine has panicked before, or this is the child of a fork: nothing here can be relied on any more.
+    /// The engine has panicked before, or this is the child of a fork: the cache is unusable.
     Poisoned,
 }
 

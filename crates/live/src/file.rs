@@ -18,10 +18,10 @@ use crate::ring::Read;
 use crate::stat::Identity;
 use crate::storage::{self, Storage};
 
-/// How often a page is copied without a pin before it is pinned for that.
+/// Copies of a page without a pin before the page is pinned for a copy.
 pub(crate) const TRIES: u32 = 2;
 
-/// How a file is to be opened.
+/// Options for opening a file.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Open {
@@ -29,9 +29,9 @@ pub struct Open {
     is_random: bool,
     pub(crate) is_writable: bool,
     pub(crate) creates: bool,
-    /// The caller locks the file for itself.
+    /// The caller locks the file itself.
     pub(crate) has_own_locks: bool,
-    /// As the system says where nobody has.
+    /// The system's setting, if none was given.
     is_stable: Option<bool>,
     group: Option<Group>,
     #[cfg(test)]
@@ -41,8 +41,8 @@ pub struct Open {
 }
 
 impl Open {
-    /// For reading: nobody but this cache writes it as long as it is open. Its pages are read past the system's own cache, read ahead where reads
-    /// follow each other, and charged to the group of all.
+    /// Opens for reading: only this cache may write the file while it is open. Its pages bypass the system's own cache, are read ahead if reads
+    /// follow each other, and are charged to the root group.
     pub fn read() -> Open {
         Open {
             is_buffered: false,
@@ -59,21 +59,21 @@ impl Open {
         }
     }
 
-    /// For reading and writing. From then on the file is this cache's, until it is forgotten: what others write to it is not noticed.
+    /// Opens for reading and writing. From then on the file is this cache's, until it is forgotten: the cache does not notice writes of others.
     pub fn read_write() -> Open {
         Open { is_writable: true, ..Open::read() }
     }
 
-    /// Makes the file if there is none. Of those that are written. Default: no.
+    /// Creates the file if it does not exist. For files opened for writing. Default: no.
     pub fn create(mut self, creates: bool) -> Open {
         self.creates = creates;
         self
     }
 
-    /// The callers see to it that nobody else writes the file meanwhile, by locks of their own. If not, a file that is opened for writing gets an exclusive
-    /// flock(2) until nobody has it open and all is written: another [`crate::Memory`], of this process or another one, that would write it
-    /// gets [`Error::Locked`]. Another handle opens no descriptor if the file has one that serves, as to close one would end all POSIX locks of the
-    /// process on the file; it is closed when the file is forgotten, or nobody has it open. Default: no.
+    /// The callers guarantee by their own locks that no other process writes the file meanwhile. Without this, a file that is opened for writing gets
+    /// an exclusive flock(2) until it is closed and all its pages are written. Another [`crate::Memory`], of this process or another one, that wants
+    /// to write the file gets [`Error::Locked`]. With it, another handle opens no further descriptor if the file has a suitable one, because closing
+    /// a descriptor ends all POSIX locks of the process on the file. The descriptor is closed when the file is forgotten or closed. Default: no.
     pub fn own_locks(mut self, has_own_locks: bool) -> Open {
         self.has_own_locks = has_own_locks;
         self
@@ -83,29 +83,29 @@ impl Open {
         self.is_writable && !self.has_own_locks
     }
 
-    /// Whoever writes to a page waits while its device has it: for devices and file systems that compute a checksum before they have read all of it. If
-    /// not, such a page is written once more. Default: on btrfs, and on devices that ask for it (`queue/stable_writes` in /sys/block), if the file is not
-    /// `buffered`. A file system that lies over another hides what that one wants.
+    /// Makes writers of a page wait while its device reads it. For devices and file systems that compute a checksum before they have read the
+    /// complete page. Without this, such a page is written once more. Default: on btrfs, and on devices that ask for it (`queue/stable_writes` in
+    /// /sys/block), if the file is not `buffered`. A stacked file system hides this need of the lower one.
     pub fn stable_writes(mut self, is_stable: bool) -> Open {
         self.is_stable = Some(is_stable);
         self
     }
 
-    /// With what can go wrong on a device.
+    /// Adds a model of failures on a device.
     #[cfg(test)]
     pub(crate) fn faults(mut self, faults: Arc<dyn storage::failing::Faults>) -> Open {
         self.faults = Some(faults);
         self
     }
 
-    /// As if the file were on the device with this number.
+    /// Pretends that the file is on the device with this number.
     #[cfg(test)]
     pub(crate) fn device(mut self, number: u64) -> Open {
         self.device = Some(number);
         self
     }
 
-    /// The number of the device that the file is on.
+    /// The number of the file's device.
     pub(crate) fn device_of(&self, identity: Identity) -> u64 {
         #[cfg(test)]
         if let Some(number) = self.device {
@@ -114,7 +114,7 @@ impl Open {
         identity.device()
     }
 
-    /// What the file is read and written by.
+    /// The storage that the file is read from and written to.
     fn storage(&self, file: Arc<std::fs::File>, path: &Path) -> Result<Arc<dyn Storage>, Error> {
         #[cfg(test)]
         if let Some(faults) = &self.faults {
@@ -124,37 +124,37 @@ impl Open {
         storage::of(file, path)
     }
 
-    /// Through the system's page cache where `is_buffered`: for file systems without direct I/O. Pages may be in memory twice then, and what the
-    /// system keeps is not in the budget. Default: no.
+    /// Uses the system's page cache if `is_buffered`: for file systems without direct I/O. Pages may then be in memory twice, and the system's copy
+    /// is not part of the budget. Default: no.
     pub fn buffered(mut self, is_buffered: bool) -> Open {
         self.is_buffered = is_buffered;
         self
     }
 
-    /// Reads follow no order: nothing is read ahead.
+    /// Declares that reads have no order: there is no readahead.
     pub fn random(mut self) -> Open {
         self.is_random = true;
         self
     }
 
-    /// Charges what is read through this handle to a group.
+    /// Charges pages that are read through this handle to a group.
     pub fn group(mut self, group: &Group) -> Open {
         self.group = Some(group.clone());
         self
     }
 }
 
-/// A file whose pages are read and written through the cache. Clones share it; it is closed with the last one, and its pages stay as long as they are
-/// worth it.
+/// A file whose pages are read and written through the cache. Clones share it. It is closed with the last one, and its pages stay in memory until
+/// they are evicted.
 #[derive(Clone)]
 pub struct File(pub(crate) Arc<Inner>);
 
-/// What the clones of a file share.
+/// State that the clones of a file share.
 pub(crate) struct Inner {
     pub(crate) memory: Arc<Shared>,
     pub(crate) id: FileId,
     pub(crate) object: ObjectId,
-    /// Tells it from all files that have its number before or after.
+    /// Distinguishes it from all files that have its number before or after.
     pub(crate) serial: u64,
     pub(crate) group: usize,
     pub(crate) length: Arc<Length>,
@@ -165,28 +165,28 @@ pub(crate) struct Inner {
 /// One read of a batch ([`File::read_batch`]).
 #[derive(Debug)]
 pub struct ReadAt<'a> {
-    /// Where to, and how much.
+    /// The buffer; its length is the length of the read.
     pub buf: &'a mut [u8],
-    /// From which byte of the file on.
+    /// Offset of the read in the file, in bytes.
     pub offset: u64,
 }
 
-/// The part of a read that is of one page.
+/// The part of a read that is on one page.
 pub(crate) struct Piece {
     pub(crate) want: Want,
-    /// From which byte of the page on.
+    /// Offset of the part in the page, in bytes.
     pub(crate) skip: usize,
-    /// Where it is in the buffer.
+    /// Position of the part in the buffer.
     pub(crate) to: Range<usize>,
 }
 
 impl Piece {
-    /// The byte of the file before which it ends.
+    /// The end of the part in the file, in bytes.
     pub(crate) fn end(&self) -> u64 {
         self.want.page * PAGE_SIZE + (self.skip + self.to.len()) as u64
     }
 
-    /// Copies it out of its page.
+    /// Copies it from its page.
     pub(crate) fn copy(&self, page: &[u8], buf: &mut [u8]) {
         let to = &mut buf[self.to.clone()];
         to.copy_from_slice(&page[self.skip..][..to.len()]);
@@ -197,24 +197,24 @@ impl Piece {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Advice {
-    /// Nothing is known of it: pages are read ahead where reads follow each other. It is about all that is read through the handle.
+    /// No particular order: pages are read ahead if reads follow each other. Applies to all reads through the handle.
     Normal,
-    /// From front to back: twice as far ahead. It is about all that is read through the handle.
+    /// From front to back: readahead goes twice as far. Applies to all reads through the handle.
     Sequential,
-    /// In no order: nothing is read ahead. It is about all that is read through the handle.
+    /// In random order: no readahead. Applies to all reads through the handle.
     Random,
-    /// Once: a read is no use that counts. It is about all that is read through the handle.
+    /// Once: a read does not count as a use. Applies to all reads through the handle.
     NoReuse,
-    /// Soon: as much is read as the kernel reads on `POSIX_FADV_WILLNEED`, a request's worth. [`File::prefetch`] asks for all of it.
+    /// Soon: reads as much as the kernel does on `POSIX_FADV_WILLNEED`, which is one request. [`File::prefetch`] reads the complete range.
     WillNeed,
-    /// Not soon: pages go that nobody uses.
+    /// Not soon: drops pages that are not in use.
     DontNeed,
 }
 
 impl File {
     pub(crate) fn open(memory: &Arc<Shared>, path: &Path, how: &Open) -> Result<File, Error> {
         let io = |op, source| Error::Io { op, path: path.to_owned(), page: None, source };
-        // Who opens a pipe waits until somebody has its other end, and a device has no length to go by.
+        // Opening a pipe would wait until its other end is opened, and a device has no usable length.
         if let Ok(there) = std::fs::metadata(path)
             && !there.is_file()
         {
@@ -229,7 +229,7 @@ impl File {
             }
             None => 0,
         };
-        // A descriptor that is closed ends all POSIX locks of the process on the file: callers with locks of their own get no second one.
+        // Closing a descriptor ends all POSIX locks of the process on the file: callers with their own locks get no second one.
         let known =
             if how.has_own_locks { memory.guarded(|machine| machine.known(path, how))? } else { None };
         let (file, disk) = match known {
@@ -262,35 +262,35 @@ impl File {
             let (memory, path, is_writable) = (Arc::clone(memory), path.to_owned(), how.is_writable);
             let file = File(Arc::new(Inner { memory, id, object, serial, group, length, is_writable, path }));
             if has_changed {
-                // Another program has written it while other handles had it open: all see it as it is now.
+                // Another program has written it while other handles had it open: all see its current contents.
                 machine.reload(&file.0, false)?;
             }
             Ok(file)
         })
     }
 
-    /// Bytes of the file.
+    /// Returns the length of the file, in bytes.
     pub fn len(&self) -> u64 {
         self.0.bytes()
     }
 
-    /// Whether it has no byte.
+    /// Returns whether the file has no byte.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Reads bytes from an offset on: all of them, or none that count.
+    /// Reads bytes from an offset on. Either all of them are read, or the call fails and the contents of the buffer are undefined.
     ///
     /// # Errors
-    /// [`Error::BeyondEnd`] where the file ends before; [`Error::Io`], [`Error::Shortened`], [`Error::OutOfMemory`] where a page can't be had.
+    /// [`Error::BeyondEnd`] if the file ends before; [`Error::Io`], [`Error::Shortened`], [`Error::OutOfMemory`] if a page is unavailable.
     pub fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
         self.0.read_at(buf, offset)
     }
 
-    /// Holds a page, to be read in place. It stays in memory as long as the guard is there.
+    /// Returns a guard that holds a page, to read it in place. The page stays in memory as long as the guard exists.
     ///
     /// # Errors
-    /// As [`File::read_at`]; and [`Error::Pinned`] where guards hold a quarter of all frames.
+    /// The same as [`File::read_at`]; and [`Error::Pinned`] if guards hold a quarter of all frames.
     #[inline]
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let file = &*self.0;
@@ -308,18 +308,18 @@ impl File {
         }
     }
 
-    /// Looks at a page without copying it for good: `look` gets its bytes under a guard.
+    /// Reads a page without a lasting copy: `look` gets its bytes under a guard.
     ///
     /// # Errors
-    /// As [`File::page`].
+    /// The same as [`File::page`].
     pub fn with_page<T>(&self, page: u64, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
         Ok(look(&self.page(page)?))
     }
 
-    /// Makes several reads, in any order. What is in memory is copied at once, and the rest is in flight together, 32 pages at most.
+    /// Makes several reads, in any order. Pages in memory are copied immediately, and the rest is in flight together, 32 pages at most.
     ///
     /// # Errors
-    /// As [`File::read_at`], of any of them; the others may have been made.
+    /// The same as [`File::read_at`], for any of them; the others may have been made.
     pub fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
         let file = &*self.0;
         let cuts = file.length.cuts();
@@ -332,7 +332,7 @@ impl File {
                     file.show(piece, pin, reads[*read].buf)
                 })
             });
-            // A small group may have no room for all of them at once: one after the other has, or says why not.
+            // A small group may not have enough memory for all of them together. Then they are read one after the other, or return the error.
             if brought.is_err() {
                 for (read, piece) in missing {
                     file.read_piece(piece, reads[*read].buf)?;
@@ -340,7 +340,7 @@ impl File {
             }
         }
         if !file.length.is_uncut_since(cuts) {
-            // Pages of one read may be of different moments.
+            // Pages of one read may be of different points in time.
             let several = reads.iter_mut().filter(|read| Inner::is_of_several(read));
             for read in several {
                 file.read_at(read.buf, read.offset)?;
@@ -349,18 +349,18 @@ impl File {
         Ok(())
     }
 
-    /// Begins several reads, and waits for none of them: what is in memory is copied at once, and the rest is in flight together, 32 pages at most.
-    /// The thread may wait for them later, or await them where it has an executor.
+    /// Starts several reads, and waits for none of them. Pages in memory are copied immediately, and the rest is in flight together, 32 pages at
+    /// most. The thread may wait for the reads later, or await them if it has an executor.
     ///
     /// # Errors
-    /// [`Error::BeyondEnd`], [`Error::Forgotten`], [`Error::Poisoned`]; what else goes wrong is told to who waits.
+    /// [`Error::BeyondEnd`], [`Error::Forgotten`], [`Error::Poisoned`]; other errors are returned by the wait.
     pub fn submit<'a>(&self, mut reads: Vec<ReadAt<'a>>) -> Result<Pending<'a>, Error> {
         let cuts = self.0.length.cuts();
         let missing = self.0.copy_what_is_there(&mut reads)?;
         Pending::new(self.clone(), reads, missing, cuts)
     }
 
-    /// Has bytes of the file read that are wanted soon, all of them as far as there is room, and waits for none of them.
+    /// Starts reading bytes of the file that are needed soon, as far as memory is free, and does not wait for them.
     ///
     /// # Errors
     /// [`Error::BeyondEnd`], [`Error::Forgotten`], [`Error::Poisoned`].
@@ -370,7 +370,7 @@ impl File {
         self.0.read_ahead(pages, ra_pages.max(io_pages).into())
     }
 
-    /// Says how bytes of the file will be read, as posix_fadvise(2).
+    /// Announces how bytes of the file will be read, as posix_fadvise(2).
     ///
     /// # Errors
     /// [`Error::BeyondEnd`], [`Error::Forgotten`], [`Error::Poisoned`].
@@ -392,12 +392,12 @@ impl File {
         })
     }
 
-    /// Writes what is dirty of the file, drops all its pages, and forgets it: no handle of it reads any more. Where its pages were is known to each other thread
-    /// that has read it until that next misses a page or ends, which takes 8 bytes for each that was in memory.
+    /// Writes the file's dirty pages, drops all its pages, and forgets it: no handle of it can read any more. Each other thread that has read the
+    /// file remembers the places of its pages until its next miss or its end. This takes 8 bytes for each page that was in memory.
     ///
     /// # Errors
-    /// [`Error::Pinned`] where a guard holds one of its pages; [`Error::Sync`] where a page could not be written: the file is as it was, and
-    /// [`File::forget_and_discard`] forgets it all the same. [`Error::Forgotten`] where another call has forgotten it.
+    /// [`Error::Pinned`] if a guard holds one of its pages. [`Error::Sync`] if a page could not be written: the file is unchanged, and
+    /// [`File::forget_and_discard`] still forgets it. [`Error::Forgotten`] if another call has forgotten it.
     pub fn forget(self) -> Result<(), Error> {
         self.0.memory.guarded(|machine| {
             let locked = machine.wait_if_going(machine.lock()?, &self.0)?;
@@ -405,10 +405,10 @@ impl File {
         })
     }
 
-    /// The same, and what could not be written, or was not yet, is lost: a way out where a device fails for good.
+    /// The same, but unwritten data is lost: a way out if a device fails permanently.
     ///
     /// # Errors
-    /// As [`File::forget`], but for [`Error::Sync`].
+    /// The same as [`File::forget`], except [`Error::Sync`].
     pub fn forget_and_discard(self) -> Result<(), Error> {
         self.0.memory.guarded(|machine| {
             let locked = machine.wait_if_going(machine.lock()?, &self.0)?;
@@ -416,7 +416,8 @@ impl File {
         })
     }
 
-    /// How the file is read and written, in a line: past the system's page cache, or through it, so that its pages may be in memory twice.
+    /// Describes in one line how the file is read and written: bypassing the system's page cache, or through it, so that its pages may be in memory
+    /// twice.
     ///
     /// # Errors
     /// [`Error::Forgotten`], [`Error::Poisoned`].
@@ -466,7 +467,7 @@ impl Inner {
         &self.path
     }
 
-    /// An error for who may only read it.
+    /// The error of a write through a handle for reading.
     pub(crate) fn writable(&self) -> Result<(), Error> {
         if self.is_writable { Ok(()) } else { Err(Error::ReadOnly { path: self.path.clone() }) }
     }
@@ -476,7 +477,7 @@ impl Inner {
         self.length.bytes()
     }
 
-    /// Bytes that the file has of a page.
+    /// Bytes of a page that are within the file.
     #[inline(always)]
     #[expect(clippy::manual_div_ceil, reason = "5 instructions less of a hit's 290, and no file is as long")]
     pub(crate) fn bytes_of_page(&self, page: u64) -> Result<u64, Error> {
@@ -488,7 +489,7 @@ impl Inner {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
-        /// Whoever makes the file shorter all the time lets no read of several pages be of one moment.
+        /// If the file is shortened again and again, a read of several pages may never see a single point in time.
         const TRIES: u32 = 16;
         let mut pieces = self.pieces(buf.len(), offset)?;
         let Some(first) = pieces.next() else { return Ok(()) };
@@ -520,7 +521,7 @@ impl Inner {
         read.offset % PAGE_SIZE + read.buf.len() as u64 > PAGE_SIZE
     }
 
-    /// What a read is made of, a page each.
+    /// The parts of a read, one per page.
     #[inline(always)]
     fn pieces(&self, len: usize, offset: u64) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
         let end = offset.saturating_add(len as u64);
@@ -530,7 +531,7 @@ impl Inner {
         Ok(Inner::parts(len, offset))
     }
 
-    /// What so many bytes from an offset on are made of, a page each.
+    /// The parts of a range of bytes, one per page.
     #[inline(always)]
     pub(crate) fn parts(len: usize, offset: u64) -> impl Iterator<Item = Piece> + use<> {
         let mut done = 0;
@@ -544,7 +545,7 @@ impl Inner {
         })
     }
 
-    /// Which pages bytes are of.
+    /// The pages of a range of bytes.
     fn pages_of(&self, bytes: &Range<u64>) -> Result<Range<u64>, Error> {
         if bytes.end > self.bytes() {
             return Err(self.beyond_end(bytes.end));
@@ -560,7 +561,7 @@ impl Inner {
         self.memory.guarded(|machine| machine.read_ahead(self, self.group, pages, at_once))
     }
 
-    /// Begins to bring pages in for reads that are pending.
+    /// Starts bringing pages in for pending reads.
     pub(crate) fn begin_all(
         &self,
         wants: impl Iterator<Item = (usize, Want)>,
@@ -576,7 +577,7 @@ impl Inner {
         machine.is_poisoned() || !machine.arena.is_of_this_process()
     }
 
-    /// Copies what is in memory of several reads; returns the rest: which read, and the part of it.
+    /// Copies those parts of several reads that are in memory. Returns the others: the read, and the part of it.
     pub(crate) fn copy_what_is_there(&self, reads: &mut [ReadAt<'_>]) -> Result<Vec<(usize, Piece)>, Error> {
         let mut missing = Vec::new();
         for (at, read) in reads.iter_mut().enumerate() {
@@ -602,7 +603,7 @@ impl Inner {
     #[cold]
     fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
         loop {
-            // It waits for whoever makes the file shorter.
+            // It waits until the file has been shortened.
             let pin = match self.bring_in(piece.want) {
                 Err(Error::BeyondEnd { .. }) => return Err(self.beyond_end(piece.end())),
                 brought => brought?,
@@ -615,7 +616,7 @@ impl Inner {
         }
     }
 
-    /// Copies out of a page that somebody has pinned, if the file goes so far still.
+    /// Copies from a pinned page, if the file still extends to it.
     #[inline]
     fn show(&self, piece: &Piece, pin: &Pin<'_>, buf: &mut [u8]) -> Result<(), Error> {
         if !self.length.reaches(piece.end()) {
@@ -625,7 +626,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Copies of a page that is in memory; false where it is not, or more than its word has to change.
+    /// Copies from a page in memory; false if it is not in memory, or more than its word must change.
     #[inline(always)]
     fn try_copy(&self, page: u64, skip: usize, to: &mut [u8], wanted: u64) -> bool {
         let machine = &*self.memory.machine;
@@ -658,7 +659,7 @@ impl Inner {
         copied.is_some()
     }
 
-    /// The frame of a page that somebody writes to, in place or by copying to it.
+    /// The frame of a page that is being written to, in place or by copying.
     pub(crate) fn written_frame(&self, page: u64) -> Option<Pfn> {
         let machine = &*self.memory.machine;
         local::with(machine, self, |_, local| {
@@ -667,7 +668,7 @@ impl Inner {
         })
     }
 
-    /// Pins a page that is in memory, if the file goes so far still. Returns how many pins this thread has, too.
+    /// Pins a page in memory, if the file still extends to it. Also returns how many pins this thread has.
     #[inline(always)]
     fn try_pin(&self, page: u64, wanted: u64) -> Option<(Pin<'_>, i64)> {
         let machine = &*self.memory.machine;
@@ -678,7 +679,7 @@ impl Inner {
                     break;
                 }
                 let pfn = word.pfn();
-                // A hold has to be seen by all before anything else is looked at: what is behind it is fetched at the same time.
+                // All threads must see a hold before this one looks at anything else; data behind it is fetched at the same time.
                 machine.arena.fetch(pfn);
                 let pin = match machine.arena.hold(pfn, ring.line) {
                     Ok(pin) => pin,
@@ -704,7 +705,7 @@ impl Inner {
         })
     }
 
-    /// Notes a hit: the engine has to hear of it, or only which page was read last. Nothing where it can't hear any more.
+    /// Notes a hit. The engine is notified of it, or only of which page was read last. Nothing if it can't be notified any more.
     #[inline(always)]
     fn note(
         &self,
@@ -721,7 +722,7 @@ impl Inner {
             local.last = Some(read);
             return Some(());
         }
-        // What is promoted when its call is over has to be told of that.
+        // Pages that are promoted at the end of a call need a notification of that end.
         local.is_watched = (local.is_watched || is_watched) && !read.ends_call();
         if let Some(last) = local.last.take() {
             self.push(ring, last)?;
@@ -742,7 +743,7 @@ impl Inner {
         Some(())
     }
 
-    /// The engine has to know which page was read last before it decides what to read ahead. It is none of what is wanted.
+    /// The engine must know which page was read last before it decides on readahead. That page is not one of the requested ones.
     #[cold]
     pub(crate) fn before_miss<T>(&self, ring: &crate::ring::Ring, local: &mut local::LocalFile) -> Option<T> {
         if let Some(last) = local.last.take() {
@@ -760,7 +761,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Where something has panicked nobody needs to know.
+        // After a panic, no task needs this information.
         let _ = self.memory.guarded(|machine| machine.close(self.id, self.serial));
     }
 }

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::file::Inner as File;
 use crate::local;
 
-/// So many more pins of a thread are counted before it looks how many there are of all threads.
+/// Further pins that a thread counts before it checks the number of all threads.
 const COUNTED_AT_ONCE: i64 = 16;
 
 /// Too many pages that can't be evicted would leave no memory for others.
@@ -30,10 +30,10 @@ pub struct PageRef<'a> {
 }
 
 impl<'a> PageRef<'a> {
-    /// Pins of a thread, where a place says what it holds: places are counted when somebody wants to know.
+    /// Pins of a thread, if a place defines what it holds: places are counted only on request.
     pub(crate) const UNCOUNTED: i64 = 1;
 
-    /// Takes over a pin of a frame that holds so many bytes of a page, the last of so many pins of this thread.
+    /// Takes over a pin of a frame that holds this many bytes of a page, the last of this many pins of this thread.
     #[inline(always)]
     pub(crate) fn new(file: &'a File, pin: Pin<'a>, len: usize, pins: i64) -> Result<PageRef<'a>, Error> {
         if pins % COUNTED_AT_ONCE == 0
@@ -42,11 +42,11 @@ impl<'a> PageRef<'a> {
             drop(PageRef { file, pin, len });
             return Err(error);
         }
-        // Made where it is to be: one that is moved is written in words and read in pairs of them, for which the processor waits.
+        // Made in its final place: one that is moved is written in words and read in pairs of them, for which the processor waits.
         Ok(PageRef { file, pin, len })
     }
 
-    /// The same of a pin that is yet to be counted.
+    /// The same for a pin that is not counted yet.
     pub(crate) fn counted(file: &'a File, pin: Pin<'a>, len: usize) -> Result<PageRef<'a>, Error> {
         let machine = &file.memory.machine;
         machine.guards.taken(pin.pfn());
@@ -81,7 +81,7 @@ impl Drop for PageRef<'_> {
     }
 }
 
-/// A page of a file, held in memory to be written to: [`crate::File::page_mut`].
+/// A page of a file, held in memory for writing: [`crate::File::page_mut`].
 pub struct PageMut<'a> {
     file: &'a File,
     writing: Writing<'a>,
@@ -89,7 +89,7 @@ pub struct PageMut<'a> {
 }
 
 impl<'a> PageMut<'a> {
-    /// Takes over a frame that holds so many bytes of a page, which is dirty.
+    /// Takes over a frame that holds this many bytes of a page, which is dirty.
     pub(crate) fn new(file: &'a File, writing: Writing<'a>, len: usize) -> Result<PageMut<'a>, Error> {
         let machine = &file.memory.machine;
         machine.guards.taken(writing.pfn());

@@ -14,8 +14,8 @@
 //! println!("{}", tenant.read("memory.stat")?);
 //! # Ok::<(), pageout::Error>(())
 //! ```
-//! The engine of the simulator decides what stays in memory and what is written when, and this crate only acts: it reads, writes, copies, and waits. A page is
-//! 4 KiB; what is read across several is several pages in one request. Nobody else may write a file as long as it is open.
+//! The simulator's engine decides which pages stay in memory and when dirty pages are written. This crate acts: it reads, writes, copies, and waits.
+//! A page is 4 KiB; a read across several pages is several pages in one request. No other process may write a file while it is open here.
 #![allow(clippy::disallowed_methods, reason = "a machine has a clock, threads and files")]
 #![deny(clippy::undocumented_unsafe_blocks)]
 

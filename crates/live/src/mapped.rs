@@ -1,4 +1,4 @@
-//! A file as the system maps it, to measure this cache beside: feature `rivals`, nothing here uses it.
+//! A file as the system maps it, for comparison with this cache: feature `rivals`, not used here.
 
 use std::fs::File;
 use std::io;
@@ -8,8 +8,8 @@ use std::ptr::NonNull;
 
 use crate::copy::copy_out;
 
-/// A file that is mapped, with `mmap`. Where somebody shortens it, a look at what is not there any more ends the process (SIGBUS): that is what
-/// mapping a file means.
+/// A file that is mapped, with `mmap`. If another process shortens it, an access to a missing page ends the process (SIGBUS): that is inherent to
+/// mapping a file.
 #[derive(Debug)]
 pub struct Mapped {
     at: NonNull<u8>,
@@ -22,10 +22,10 @@ unsafe impl Send for Mapped {}
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// Maps a file; `is_random`: the system is told that nothing should be read ahead.
+    /// Maps a file; `is_random`: advises the system against readahead.
     ///
     /// # Errors
-    /// What the system says; a file without a byte can't be mapped.
+    /// The system's error; an empty file can't be mapped.
     pub fn open(path: &Path, is_random: bool) -> io::Result<Mapped> {
         let file = File::open(path)?;
         let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
@@ -48,31 +48,31 @@ impl Mapped {
     /// Copies bytes from an offset on.
     ///
     /// # Panics
-    /// When the file had not so many.
+    /// If the file has fewer bytes.
     #[inline]
     pub fn copy(&self, offset: usize, to: &mut [u8]) {
         assert!(offset.saturating_add(to.len()) <= self.bytes, "a copy ends within the file");
-        // SAFETY: the bytes lie in the mapping, by the line above, which lives as long as `self`, may be written, and is no part of `to`, as no
-        // reference leads there. Others may write the file meanwhile, and the copy allows for that.
+        // SAFETY: by the line above, the bytes lie in the mapping, which lives as long as `self`. They may be written by others, and they are
+        // disjoint from `to`, as no reference leads there. Others may write the file meanwhile, and the copy allows for that.
         unsafe { copy_out(self.at.as_ptr().add(offset), to) };
     }
 
     /// The byte at an offset.
     ///
     /// # Panics
-    /// When the file had none there.
+    /// If the file has no byte there.
     #[inline]
     pub fn byte(&self, offset: usize) -> u8 {
         assert!(offset < self.bytes, "a byte within the file");
-        // SAFETY: it lies in the mapping, by the line above, which lives as long as `self`. Whoever writes the file races with nothing: the load
-        // is volatile, so that the compiler takes it for what comes from outside.
+        // SAFETY: it lies in the mapping, by the line above, which lives as long as `self`. A writer of the file does not race with this: the load is
+        // volatile, so that the compiler treats the value as external.
         unsafe { self.at.as_ptr().add(offset).read_volatile() }
     }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and whoever copies from it borrows it.
+        // SAFETY: it was mapped with this length, and a task that copies from it borrows it.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,4 +1,4 @@
-//! [`Memory`]: the cache as a whole, how it is built, and its groups.
+//! [`Memory`]: the complete cache, its builder, and its groups.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -19,20 +19,19 @@ use crate::stats::Stats;
 use crate::sync::thread::JoinHandle;
 use crate::sync::{Mutex, thread};
 
-/// More read no faster, and a number of another kind would take all that the system has.
+/// More threads do not read faster, and a wrong number could use all that the system has.
 const IO_THREADS_MAX: usize = 1024;
-/// What the engine takes beside what grows with frames and files: its code, its counters, and the stacks of threads.
+/// Memory of the engine that does not grow with frames and files: its code, its counters, and the stacks of threads.
 const FIXED_BYTES: u64 = 3 << 19;
-/// What a frame takes beside its page: its record, its links and place on lists, its gate.
+/// Memory per frame in addition to its page: its record, its links and place on lists, its gate.
 const FRAME_BYTES: u64 = 72;
-/// What a page of a file takes whether it is in memory or not: its word, and a share of what tells of its neighbours. Words may move, and
-/// are there twice for a moment.
+/// Memory per page of a file, cached or not: its word, and a share of the data about its neighbours. While words move, they exist twice for a moment.
 const FILE_PAGE_BYTES: u64 = 9;
-/// A look at a page takes less.
+/// Accessing a page takes less time.
 const GUARD_WAIT: Duration = Duration::from_secs(10);
-/// Of a budget, for each file that nobody has open: its name, its tables, and what is known of its pages.
+/// Part of a budget for each closed file: its name, its tables, and the data about its pages.
 const IDLE_FILE_SHARE: u64 = 64 << 10;
-/// Fewer frames of a node would not do for the marks of free memory.
+/// With fewer frames, a node could not satisfy its watermarks.
 const FRAMES_MIN: u64 = 1024;
 /// Pages that one step moves between nodes, under the lock: some 20 microseconds.
 const STEP_MOVES: u64 = 32;
@@ -41,7 +40,7 @@ const STEP_MOVES: u64 = 32;
 #[derive(Clone)]
 pub struct Memory(pub(crate) Arc<Shared>);
 
-/// How a [`Memory`] is to be built.
+/// Builds a [`Memory`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -59,22 +58,22 @@ pub struct Builder {
     pub(crate) handles_max: u32,
 }
 
-/// What a group may have, in bytes; `None`: the kernel's default, which is no limit or no protection.
+/// Limits and protection of a group, in bytes; `None`: the kernel's default, which is unlimited or unprotected.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limits {
-    /// `memory.max`: more than that is never in memory for it. With the classic lists, reads of a group of 64 KiB fail with [`Error::OutOfMemory`]: up to 15 pages
-    /// wait in a batch of the CPU, where reclaim does not find them.
+    /// `memory.max`: the hard limit of its memory. With the classic LRU, reads of a group of 64 KiB fail with [`Error::OutOfMemory`]: up to 15 pages
+    /// wait in a batch of the CPU, and reclaim does not find them there.
     pub max: Option<u64>,
-    /// `memory.high`: beyond that it reclaims, and is slowed down.
+    /// `memory.high`: above it, the group reclaims and is throttled.
     pub high: Option<u64>,
-    /// `memory.low`: up to that others are reclaimed first.
+    /// `memory.low`: below it, other groups are reclaimed first.
     pub low: Option<u64>,
-    /// `memory.min`: up to that nothing is taken from it.
+    /// `memory.min`: below it, the group is never reclaimed.
     pub min: Option<u64>,
 }
 
 impl Limits {
-    /// As much as there is, and no protection.
+    /// Unlimited and unprotected.
     pub const NONE: Limits = Limits { max: None, high: None, low: None, min: None };
 }
 
@@ -91,7 +90,7 @@ pub(crate) struct Shared {
     pub(crate) machine: Arc<LiveMachine>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     frames: u64,
-    /// Frames of slow memory, and where they are.
+    /// Frames of slow memory, and their location.
     slow: Option<(u64, Place)>,
     policy: String,
     config: Config,
@@ -117,37 +116,38 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Bytes that the process grows by at most: frames, what is known of pages, and threads. Default: 256 MiB.
+    /// Sets the memory by which the process grows at most, in bytes: frames, data about pages, and threads. Default: 256 MiB.
     pub fn budget(mut self, bytes: u64) -> Builder {
         self.budget = bytes;
         self
     }
 
-    /// Bytes of files that are open at once at most. 9 bytes of the budget are set aside for each 4 KiB of them. Default: 16 times
-    /// the budget.
+    /// Sets the total size of files that can be open at the same time, in bytes. 9 bytes of the budget are reserved for each 4 KiB of them. Default:
+    /// 16 times the budget.
     pub fn files(mut self, bytes: u64) -> Builder {
         self.files = Some(bytes);
         self
     }
 
-    /// The kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `mglru@6.12`, `classic@6.12`, `lru` ...
-    /// Default: `mglru@6.12`; docs/results/data/live-speed.md compares loads.
+    /// Sets the kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `mglru@6.12`, `classic@6.12`, `lru` ... Default:
+    /// `mglru@6.12`; docs/results/live.md compares loads.
     pub fn policy(mut self, profile: &str) -> Builder {
         profile.clone_into(&mut self.policy);
         self
     }
 
-    /// Has one rule of the policy be another than the profile's, by its name and value in `pageout keys`: `reclaim.file_writeback`, `any`. Only that what
-    /// could not be written stays dirty is no rule to choose (`writeback.failed_write`), as syncs rely on it.
+    /// Overrides one rule of the profile, by its name and value in `pageout keys`: `reclaim.file_writeback`, `any`. The exception is
+    /// `writeback.failed_write`: pages whose write failed always stay dirty, as syncs rely on it.
     pub fn rule(mut self, name: &str, value: impl ToString) -> Builder {
         self.rules.push((name.to_owned(), value.to_string()));
         self
     }
 
-    /// Adds slow memory ([`Node::slow`]), or binds the fast memory ([`Node::bound_to`]). Default: fast memory alone, wherever the system puts it.
+    /// Adds slow memory ([`Node::slow`]), or binds the fast memory ([`Node::bound_to`]). Default: fast memory alone, on any node that the system
+    /// chooses.
     ///
-    /// With slow memory, pages that would be evicted from the fast one are demoted instead, and those that are read there again and again are
-    /// promoted. `/sys/kernel/mm/numa/demotion_enabled`, `/sys/kernel/mm/numa/pagecache_promotion_enabled` and `kernel.numa_balancing` (2) say so, and can
+    /// With slow memory, pages that would be evicted from fast memory are demoted instead, and pages that are read there repeatedly are promoted.
+    /// `/sys/kernel/mm/numa/demotion_enabled`, `/sys/kernel/mm/numa/pagecache_promotion_enabled` and `kernel.numa_balancing` (2) show this. They can
     /// be written ([`Memory::write`]).
     ///
     /// ```no_run
@@ -164,62 +164,61 @@ impl Builder {
         self
     }
 
-    /// Sets a sysctl, as `vm.swappiness`, when the cache is built.
+    /// Sets a sysctl, such as `vm.swappiness`, when the cache is built.
     pub fn sysctl(mut self, name: &str, value: impl ToString) -> Builder {
         self.sysctls.push((name.to_owned(), value.to_string()));
         self
     }
 
-    /// By what files are read that no thread waits for alone: pages ahead, batches, and pending reads. Default: io_uring where the system lets
-    /// the process have it, else threads; [`Memory::describe`] says which, and why not the other.
+    /// Sets the backend of reads that no single thread waits for: readahead, batches, and pending reads. Default: io_uring if the system permits it,
+    /// otherwise threads; [`Memory::describe`] reports which one, and why.
     pub fn backend(mut self, backend: Backend) -> Builder {
         self.backend = backend;
         self
     }
 
-    /// Threads that read what is asked for beside the page that a thread waits for, where io_uring does not: pages ahead, and the rest of a
-    /// batch. 0: whoever causes such a read makes it, with io_uring, too, so that what one thread does has always the same outcome. At most 1024. Default: 8,
-    /// which keep as many requests at a device.
+    /// Sets the number of threads that read pages no thread waits for, if io_uring does not: readahead, and the rest of a batch. With 0, the thread
+    /// that causes such a read makes it, also with io_uring, so that the actions of one thread always have the same outcome. At most 1024. Default:
+    /// 8, which keep 8 requests at a device.
     pub fn io_threads(mut self, threads: usize) -> Builder {
         self.io_threads = threads;
         self
     }
 
-    /// Has [`Stats::lock_held`] be the CPU time of who held the lock. By the clock, as it is without this, a hold goes on while its thread does not run. It
-    /// takes two system calls more for each.
+    /// Makes [`Stats::lock_held`] count the CPU time of the lock's holder. By default it counts wall-clock time, and a hold continues while its
+    /// thread does not run. CPU time needs two more system calls per hold.
     pub fn lock_held_by_cpu(mut self, by_cpu: bool) -> Builder {
         self.holds_by_cpu = by_cpu;
         self
     }
 
-    /// The longest that a call waits for a guard ([`crate::PageRef`], [`crate::PageMut`]) of another thread, before it is [`Error::Pinned`]. So a guard
-    /// that is leaked holds nobody up for ever. A call that waits for a guard of its own thread, or for a thread that waits for it, gets the error
-    /// after a tenth of a second. Default: 10 s, as a guard is for a look.
+    /// Sets the maximum time that a call waits for a guard ([`crate::PageRef`], [`crate::PageMut`]) of another thread, before it returns
+    /// [`Error::Pinned`]. A leaked guard therefore blocks no thread forever. A call that waits for a guard of its own thread, or for a thread that
+    /// waits for it, gets the error after a tenth of a second. Default: 10 s, as guards are meant for short accesses.
     pub fn guard_wait(mut self, longest: Duration) -> Builder {
         self.guard_wait = longest;
         self
     }
 
-    /// How far files are read ahead at a time, in bytes. 0: nothing is read ahead. Beside a group with a small `memory.max`, choose an eighth of that at
-    /// most: else what is read ahead drives itself out. Default: as far as the system reads ahead on the file's device (`queue/read_ahead_kb` in
-    /// /sys/block), and at most a 64th of the budget or 128 KiB, whichever is more.
+    /// Sets the readahead window, in bytes. 0: no readahead. If a group has a small `memory.max`, choose at most an eighth of that: otherwise
+    /// readahead evicts its own pages. Default: the system's readahead on the file's device (`queue/read_ahead_kb` in /sys/block), and at most a 64th
+    /// of the budget or 128 KiB, whichever is more.
     pub fn read_ahead(mut self, bytes: u64) -> Builder {
         self.read_ahead = Some(bytes);
         self
     }
 
-    /// The least budget that would do for these files beside so many frames of slow memory.
+    /// Returns the minimum budget for these files in addition to this many frames of slow memory.
     fn least(files: u64, slow: u64) -> u64 {
         let frames = FRAMES_MIN.saturating_add(slow).saturating_mul(PAGE_SIZE + FRAME_BYTES);
         frames.saturating_add(FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES)
     }
 
-    /// Builds it.
+    /// Builds the cache.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`]; [`Error::UringRefused`] where io_uring is demanded; [`Error::Nodes`] and [`Error::NoSuchNode`] for memory that
-    /// can't be had so; [`Error::Config`] and [`Error::File`] for what the engine doesn't know; [`Error::Io`] where the system gives no memory or
-    /// no threads.
+    /// [`Error::BudgetTooSmall`]; [`Error::UringRefused`] if io_uring is required; [`Error::Nodes`] and [`Error::NoSuchNode`] for unavailable memory;
+    /// [`Error::Config`] and [`Error::File`] for settings that the engine does not know; [`Error::Io`] if the system gives no memory or no threads.
     pub fn build(self) -> Result<Memory, Error> {
         if self.io_threads > IO_THREADS_MAX {
             let (value, max) = (self.io_threads as u64, IO_THREADS_MAX as u64);
@@ -254,7 +253,7 @@ impl Builder {
                 return Err(ConfigError::Unknown(refused).into());
             }
         }
-        // What could not be written is the host's to give up, and not a kernel's.
+        // The host, and not a kernel, decides whether to drop pages whose write failed.
         policy.machine.writeback.failed_write = FailedWrite::Dirty;
         let config = match slow {
             0 => Config { node_pages: vec![frames], policy, ..config() },
@@ -262,7 +261,7 @@ impl Builder {
         };
         let mut builder = Engine::builder(config.clone())?;
         let arena = Arc::new(nodes.arena(&builder.frames())?);
-        // Files are on it, whatever device each is on: one thread writes them back.
+        // All files use it, whatever their devices: one thread writes them back.
         builder.bdi_register("0")?;
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
         let io = (self.backend, self.io_threads);
@@ -300,8 +299,8 @@ impl Builder {
     }
 }
 
-/// What an engine is like that decides for a process: nothing is set aside to spare a lock, to have large blocks, or for stacks that threads have
-/// elsewhere, and statistics are as they are now.
+/// The engine's configuration for a process. It reserves nothing for large blocks, for avoided locking, or for stacks, which threads have elsewhere.
+/// Statistics are always current.
 fn config() -> Config {
     Config {
         cpus: 1,
@@ -338,7 +337,7 @@ fn machine_bytes() -> u64 {
     u64::try_from(pages).map_or(u64::MAX, |pages| pages.saturating_mul(PAGE_SIZE))
 }
 
-/// Descriptors that the process may have.
+/// Maximum number of descriptors of the process.
 fn descriptors_max() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the call writes to the one place that it is given.
@@ -347,7 +346,7 @@ fn descriptors_max() -> u64 {
 }
 
 impl Memory {
-    /// Begins to build one.
+    /// Returns a builder.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -355,18 +354,19 @@ impl Memory {
     /// Opens a file, or another handle of one that is open.
     ///
     /// # Errors
-    /// [`Error::DirectRefused`], [`Error::NoRegularFile`], [`Error::Io`]: the file can't be opened so. [`Error::TooManyFiles`], [`Error::TooManyHandles`]: too much is open.
-    /// [`Error::Locked`]: another cache has it open for writing, after a second of tries. [`Error::ChangedOutside`]: another program has written it (or changed its
-    /// times, or an attribute and changed that back, which looks the same) while pages of it wait here to be written. [`Error::Pinned`]: it has to be read anew, and a guard
-    /// holds one of its pages. [`Error::Config`]: the group is another cache's.
+    /// [`Error::DirectRefused`], [`Error::NoRegularFile`], [`Error::Io`]: the file can't be opened this way. [`Error::TooManyFiles`],
+    /// [`Error::TooManyHandles`]: too much is open. [`Error::Locked`]: another cache has it open for writing, after a second of retries.
+    /// [`Error::ChangedOutside`]: another program has written it while this cache has dirty pages of it. A change of its times, or of an attribute
+    /// and back, looks the same. [`Error::Pinned`]: it must be read again, and a guard holds one of its pages. [`Error::Config`]: the group belongs
+    /// to another cache.
     pub fn open(&self, path: impl AsRef<Path>, how: Open) -> Result<File, Error> {
         self.0.guarded(|_| File::open(&self.0, path.as_ref(), &how))
     }
 
-    /// Makes a group. It lasts as long as the cache. Groups are not in the budget: each takes some 5 KB more.
+    /// Creates a group. It lasts as long as the cache. Groups are not part of the budget: each takes some 5 KB.
     ///
     /// # Errors
-    /// [`Error::Config`] where there is one of this name, or the name leads elsewhere or looks like a file of a group.
+    /// [`Error::Config`] if a group of this name exists, or the name leads elsewhere or looks like a file of a group.
     pub fn group(&self, name: &str, limits: Limits) -> Result<Group, Error> {
         let number = self.0.guarded(|machine| {
             let mut locked = machine.lock()?;
@@ -385,10 +385,10 @@ impl Memory {
         Ok(group)
     }
 
-    /// The text of a kernel file, by its path: `/proc/vmstat`, `/proc/meminfo`, `/sys/kernel/debug/lru_gen` ...
+    /// Returns the text of a kernel file, by its path: `/proc/vmstat`, `/proc/meminfo`, `/sys/kernel/debug/lru_gen` ...
     ///
     /// # Errors
-    /// [`Error::File`] where there is none, or it can't be read.
+    /// [`Error::File`] if it does not exist, or can't be read.
     pub fn read(&self, path: &str) -> Result<String, Error> {
         self.0.guarded(|machine| {
             let mut locked = machine.drain(machine.lock()?)?;
@@ -396,10 +396,10 @@ impl Memory {
         })
     }
 
-    /// Writes a kernel file, as a shell's `echo` does, and waits until that is done.
+    /// Writes a kernel file, like a shell's `echo`, and waits until this is done.
     ///
     /// # Errors
-    /// [`Error::File`] where there is none, it can't be written, or not this.
+    /// [`Error::File`] if it does not exist, can't be written, or the value is invalid.
     pub fn write(&self, path: &str, value: &str) -> Result<(), Error> {
         self.0.with_task(|engine, task| Ok(engine.write_file(task, path, value)?)).and_then(|served| {
             match served {
@@ -409,7 +409,7 @@ impl Memory {
         })
     }
 
-    /// Figures beside the kernel's own.
+    /// Returns figures in addition to the kernel's own.
     ///
     /// # Errors
     /// [`Error::Poisoned`].
@@ -449,8 +449,8 @@ impl Memory {
         })
     }
 
-    /// Has each decision on some pages of a file told from now on, with the numbers by which it was taken, as `pageout explain` tells them of a simulated
-    /// machine. What was followed before is not any more.
+    /// Starts recording each decision on some pages of a file, with the numbers behind it, as `pageout explain` prints them for a simulated machine.
+    /// Pages that were followed before are not followed any more.
     ///
     /// # Errors
     /// [`Error::Poisoned`].
@@ -460,7 +460,7 @@ impl Memory {
         Ok(())
     }
 
-    /// What was told of them since this was last asked. It is kept until then.
+    /// Returns the recorded decisions since the last call. They are kept until then.
     ///
     /// # Errors
     /// [`Error::Poisoned`].
@@ -471,17 +471,17 @@ impl Memory {
         Ok(events)
     }
 
-    /// What its engine is built from. A simulated machine that is built from the same takes the same decisions.
+    /// Returns the configuration of its engine. A simulated machine with the same configuration makes the same decisions.
     pub fn config(&self) -> &Config {
         &self.0.config
     }
 
-    /// By what files are read that no thread waits for alone: [`Backend::Uring`], or [`Backend::Threads`].
+    /// Returns the backend of reads that no single thread waits for: [`Backend::Uring`] or [`Backend::Threads`].
     pub fn backend(&self) -> Backend {
         self.0.machine.backend()
     }
 
-    /// What it is, in a line: policy, frames, and how it reads.
+    /// Describes the cache in one line: policy, frames, and reading threads.
     pub fn describe(&self) -> String {
         let Shared { policy, frames, slow, .. } = &*self.0;
         let slow =
@@ -498,10 +498,10 @@ impl std::fmt::Debug for Memory {
 }
 
 impl Group {
-    /// The text of one of its kernel files: `memory.stat`, `memory.events` ...
+    /// Returns the text of one of its kernel files: `memory.stat`, `memory.events` ...
     ///
     /// # Errors
-    /// As [`Memory::read`].
+    /// The same as [`Memory::read`].
     pub fn read(&self, file: &str) -> Result<String, Error> {
         Memory(Arc::clone(&self.shared)).read(&self.path(file))
     }
@@ -509,7 +509,7 @@ impl Group {
     /// Writes one of its kernel files: `memory.high`, `memory.reclaim` ...
     ///
     /// # Errors
-    /// As [`Memory::write`].
+    /// The same as [`Memory::write`].
     pub fn write(&self, file: &str, value: &str) -> Result<(), Error> {
         Memory(Arc::clone(&self.shared)).write(&self.path(file), value)
     }
@@ -527,7 +527,7 @@ impl std::fmt::Debug for Group {
 
 impl Shared {
     fn start_threads(&self) -> Result<(), Error> {
-        /// Deep enough for a step of reclaim, and little of it is ever touched.
+        /// Deep enough for a step of reclaim; only a small part is ever touched.
         const STACK_BYTES: usize = 512 << 10;
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let mut start = |name: &str, run: fn(&LiveMachine)| {
@@ -551,19 +551,19 @@ impl Shared {
         (0..self.machine.io_threads()).try_for_each(|_| start("pageout-read", LiveMachine::run_reader))
     }
 
-    /// Does what takes the engine. A panic of that is told to whoever calls, and to all who call later.
+    /// Runs code that needs the engine. If the engine panics, this call and all later calls return an error.
     pub(crate) fn guarded<'a, T>(
         &'a self,
         act: impl FnOnce(&'a LiveMachine) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        // Nobody gets the lock after that, so nobody sees what it has left behind.
+        // The lock is never acquired again after that, so no thread sees the state that it left behind.
         catch_unwind(AssertUnwindSafe(|| act(&self.machine))).unwrap_or_else(|_| {
             self.machine.poison();
             Err(Error::Poisoned)
         })
     }
 
-    /// Has a task do something that may take steps.
+    /// Makes a task do something that may take several steps.
     fn with_task(
         &self,
         begin: impl FnOnce(&mut Engine, TaskId) -> Result<Step, Error>,
@@ -571,7 +571,7 @@ impl Shared {
         self.guarded(|machine| {
             let mut locked: Locked<'_> = machine.drain(machine.lock()?)?;
             let hired = locked.hire(0);
-            // It may take long, and others may close the file that the task was last lent.
+            // It may take long, and others may close the file that was last lent to the task.
             locked.engine.take_back(hired.task);
             let step = begin(&mut locked.engine, hired.task)?;
             let served;
@@ -585,17 +585,17 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if !self.machine.arena.is_of_this_process() {
-            // The threads are the parent's, and so are the files.
+            // The threads belong to the parent, and so do the files.
             return;
         }
         let unsaved = self.guarded(LiveMachine::write_all_back);
         for unsaved in unsaved.unwrap_or_else(|_| self.machine.unsaved_after_panic()) {
-            // Nobody is left to whom an error could be returned.
+            // There is no caller left to return an error to.
             eprintln!("pageout: {unsaved}");
         }
         self.machine.stop();
         let threads = std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
-        // A waker that drops the last handle is called by one of them, which ends when it is back.
+        // A waker that drops the last handle is called by one of them, which ends when it returns.
         let others = threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
         others.for_each(|thread| _ = thread.join());
     }

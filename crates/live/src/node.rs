@@ -1,8 +1,8 @@
 //! [`Node`]: the memory that a cache is made of, of one kind or of two.
 //!
-//! Fast memory takes what is left of the budget. Slow memory is its own part of it, and where it is has to be said: on a node of the machine, which
-//! may be CXL or persistent memory, or nowhere, and then each page that is read from there is waited for. Such figures say how the engine decides, and
-//! nothing of any hardware: who prints them says *emulated*, and the delay.
+//! Fast memory is the budget without slow memory. The location of slow memory must be given. It is on a node of the machine, which may be CXL or
+//! persistent memory, or it is emulated: then each page that is read from there has a delay. Such figures describe the engine's decisions, and not
+//! any hardware. Reports of them must state *emulated*, and the delay.
 
 use std::fmt;
 use std::hint::black_box;
@@ -18,19 +18,19 @@ use crate::numa;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub struct Node {
-    /// Bytes of frames; of the fast one, what the others leave.
+    /// Bytes of frames; for the fast node, the rest of the budget.
     pub(crate) slow_bytes: Option<u64>,
     pub(crate) place: Place,
 }
 
-/// Where the memory of a node is.
+/// Location of a node's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Wherever the system puts it.
+    /// On any node that the system chooses.
     Anywhere,
-    /// On this node of the machine, and nowhere else.
+    /// On this node of the machine only.
     NumaNode(u32),
-    /// Wherever the system puts it, and each page takes longer.
+    /// On any node that the system chooses, with a delay for each page.
     Emulated(Delay),
 }
 
@@ -44,40 +44,40 @@ impl fmt::Display for Place {
     }
 }
 
-/// How much longer slow memory takes that is emulated.
+/// Additional latency of emulated slow memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delay(pub(crate) Duration);
 
 impl Delay {
-    /// For each page that is copied from, be it a byte or all of it, and for each guard.
+    /// Delay for each page that is copied from, completely or in part, and for each guard.
     pub const fn per_page(time: Duration) -> Delay {
         Delay(time)
     }
 }
 
 impl Node {
-    /// Fast memory on a node of the machine. Without this it is wherever the system puts it.
+    /// Returns fast memory on a node of the machine. Without this, the system chooses the node.
     pub const fn bound_to(numa_node: u32) -> Node {
         Node { slow_bytes: None, place: Place::NumaNode(numa_node) }
     }
 
-    /// Slow memory of so many bytes of frames. Where it is has to be said: [`Node::on_numa_node`] or [`Node::emulated`].
+    /// Returns slow memory of this many bytes of frames. Its location must be set: [`Node::on_numa_node`] or [`Node::emulated`].
     pub const fn slow(bytes: u64) -> Node {
         Node { slow_bytes: Some(bytes), place: Place::Anywhere }
     }
 
-    /// It is on this node of the machine.
+    /// Places it on this node of the machine.
     pub const fn on_numa_node(self, numa_node: u32) -> Node {
         Node { place: Place::NumaNode(numa_node), ..self }
     }
 
-    /// It is memory like any other, and whoever reads it waits so much longer.
+    /// Emulates it: it is ordinary memory, and each reader waits for this delay.
     pub const fn emulated(self, delay: Delay) -> Node {
         Node { place: Place::Emulated(delay), ..self }
     }
 }
 
-/// The nodes of a cache: fast memory, and slow memory where there is any.
+/// The nodes of a cache: fast memory, and slow memory if any.
 pub(crate) struct Nodes {
     pub(crate) fast: Place,
     pub(crate) slow: Option<(u64, Place)>,
@@ -109,7 +109,7 @@ impl Nodes {
         Ok(arena)
     }
 
-    /// What was asked for, if it can be.
+    /// The requested node, if it is possible.
     pub(crate) fn of(asked: &[Node]) -> Result<Nodes, Error> {
         let mut nodes = Nodes { fast: Place::Anywhere, slow: None };
         let (mut fast, mut slow) = (0, 0);
@@ -142,15 +142,15 @@ impl Nodes {
     }
 }
 
-/// A wait that is too short for any clock: so many steps of a computation, each of which needs the one before it, and nothing is read before the
-/// last one.
+/// A wait that is too short for any clock: this many steps of a computation, each of which needs the previous one. Nothing is read before the last
+/// step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spin {
     steps: u32,
 }
 
 impl Spin {
-    /// As many steps as take so long here and now.
+    /// The number of steps that take this long on this machine.
     pub(crate) fn calibrated(time: Duration) -> Spin {
         if time.is_zero() {
             return Spin { steps: 0 };
@@ -163,7 +163,7 @@ impl Spin {
         Spin { steps: steps.max(1.0) as u32 }
     }
 
-    /// How long it takes, by the shortest of some samples: whatever interrupts one makes it longer.
+    /// Its duration, as the shortest of some samples: interruptions only make one longer.
     fn nanos(self) -> f64 {
         const WAITS: u32 = 200;
         const SAMPLES: u32 = 20;
@@ -181,12 +181,12 @@ impl Spin {
         if self.steps == 0 {
             return;
         }
-        // Processors do what comes before and after this at the same time, unless each part has to be seen by others before the next one begins.
+        // Processors execute code before and after this at the same time, unless each part must be visible to others before the next one begins.
         let state_of_all = AtomicU64::new(1);
         fence(Ordering::SeqCst);
         let mut state = black_box(&state_of_all).load(Ordering::Relaxed);
         for _ in 0..self.steps {
-            // No compiler knows how to take several of these at once.
+            // No compiler can combine several of these.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;

@@ -1,63 +1,63 @@
-//! What a cache counts of itself, beside the kernel's own counters.
+//! Figures that a cache counts in addition to the kernel's counters.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Figures of a [`crate::Memory`] since it was built, or as they are now.
+/// Figures of a [`crate::Memory`]: totals since it was built, and current values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Stats {
     /// Pages that were read or written without the engine's lock.
     pub hits: u64,
-    /// Those of them that were in slow memory ([`crate::Node::slow`]).
+    /// The part of these pages that was in slow memory ([`crate::Node::slow`]).
     pub slow_hits: u64,
-    /// Pages that were read or written under it: they were not in memory, or were on their way, or their next ones were to be read ahead; or they were
-    /// clean, and written.
+    /// Pages that were read or written under it. They were not in memory, were still being read, or triggered readahead; or they were clean, and were
+    /// written.
     pub misses: u64,
-    /// Requests to devices, and the bytes that they gave.
+    /// Requests to devices, and the bytes that they read.
     pub device_reads: u64,
     /// See [`Stats::device_reads`].
     pub device_bytes: u64,
-    /// Writes to devices, and the bytes that they have taken.
+    /// Writes to devices, and their bytes.
     pub device_writes: u64,
     /// See [`Stats::device_writes`].
     pub device_bytes_written: u64,
-    /// Pages that differ from their devices (`nr_dirty`), and those that are being written (`nr_writeback`). One may be both.
+    /// Pages that differ from their devices (`nr_dirty`), and pages under writeback (`nr_writeback`). A page may be both.
     pub dirty: u64,
     /// See [`Stats::dirty`].
     pub writeback: u64,
-    /// Pages that came back soon after they had been evicted (`workingset_refault_file`).
+    /// Pages that came back soon after their eviction (`workingset_refault_file`).
     pub refaults: u64,
     /// Pages of files in memory.
     pub resident: u64,
-    /// Frames that the budget pays for, of fast memory and of slow.
+    /// Frames in the budget, of fast memory and of slow.
     pub frames: u64,
-    /// Those of slow memory among them, and the pages that are there.
+    /// Frames of slow memory among them, and the pages in these.
     pub slow_frames: u64,
     /// See [`Stats::slow_frames`].
     pub slow_resident: u64,
-    /// Pages that went from slow memory to fast (`pgpromote_success`), and those that went the other way (`pgdemote_kswapd` and its like).
+    /// Pages promoted from slow memory to fast (`pgpromote_success`), and demoted (`pgdemote_kswapd` and similar counters).
     pub promoted: u64,
     /// See [`Stats::promoted`].
     pub demoted: u64,
-    /// Pages that were to move and have not: no frame was free, or somebody had them (`pgmigrate_fail`).
+    /// Pages whose migration failed: no frame was free, or they were in use (`pgmigrate_fail`).
     pub moves_failed: u64,
-    /// Times that a page was to be moved or evicted, and stayed because somebody held it.
+    /// Migrations and evictions that failed because the page was held.
     pub kept_by_pins: u64,
     /// Pages that guards hold. A page counts once for each guard.
     pub pinned: u64,
-    /// How long the engine's lock was held, by the clock or by the holder's CPU time ([`crate::Builder::lock_held_by_cpu`]).
+    /// Times for which the engine's lock was held, in wall-clock time or in the holder's CPU time ([`crate::Builder::lock_held_by_cpu`]).
     pub lock_held: LockHeld,
 }
 
-/// How often the engine's lock was held, and for how long.
+/// Histogram of the times for which the engine's lock was held.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockHeld {
     /// By [`bucket`].
     counts: Vec<u64>,
 }
 
-/// Four buckets to each doubling: the bounds of one are an eighth apart from its middle.
+/// Four buckets per doubling: the bounds of a bucket are an eighth from its middle.
 const BUCKETS: usize = 4 * 40;
 
 fn bucket(nanos: u64) -> usize {
@@ -74,13 +74,12 @@ fn upper(bucket: usize) -> u64 {
 }
 
 impl LockHeld {
-    /// How often it was taken.
+    /// Number of times that it was taken.
     pub fn times(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// As long as the longest of the shortest `share` of all times, from 0 to 1, or at most a quarter longer; zero where it was never
-    /// taken.
+    /// Returns the longest of the shortest `share` of all times, from 0 to 1, or at most a quarter more; zero if the lock was never taken.
     pub fn quantile(&self, share: f64) -> Duration {
         let wanted = (self.times() as f64 * share).ceil().max(1.0) as u64;
         let mut sum = 0;
@@ -92,7 +91,7 @@ impl LockHeld {
     }
 }
 
-/// The histogram as threads count in it.
+/// The histogram in the form in which threads count.
 pub(crate) struct Histogram([AtomicU64; BUCKETS]);
 
 impl Default for Histogram {
@@ -102,7 +101,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// To be called under the lock, so that there is one writer.
+    /// Must be called under the lock, so that there is one writer.
     pub(crate) fn count(&self, held: Duration) {
         let count = &self.0[bucket(held.as_nanos() as u64)];
         count.store(count.load(Relaxed) + 1, Relaxed);

@@ -11,19 +11,19 @@ use crate::machine::{BYTES_MAX, Begun, Part, Writable};
 use pageout_engine::{PAGE_SIZE, Pfn};
 
 impl File {
-    /// Writes bytes from an offset on: all of them, or an error, after which some may be written. They are in memory, and dirty, when this returns; a sync
-    /// has them on the device. Behind the end the file gets longer, and what was never written in between is zeroes. Where more is dirty than may be
-    /// (`vm.dirty_ratio`), the writer is made to wait, and where a guard holds a page, too.
+    /// Writes bytes from an offset on: either all of them, or an error, after which some may be written. When the call returns, the bytes are in
+    /// memory, and dirty; a sync stores them on the device. A write beyond the end extends the file, and a gap reads as zeroes. The writer is
+    /// throttled if more pages are dirty than allowed (`vm.dirty_ratio`), and waits if a guard holds a page.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`]; [`Error::TooManyFiles`], [`Error::TooLong`] if the file would get too long; [`Error::Io`], [`Error::Shortened`],
-    /// [`Error::OutOfMemory`] if the rest of a page can't be read, or there is no memory for it. [`Error::Pinned`] if a guard keeps a page for too long,
-    /// and [`Error::CutMeanwhile`] if the file was made shorter while this waited for one.
+    /// [`Error::ReadOnly`]; [`Error::TooManyFiles`], [`Error::TooLong`] if the file would get too long. [`Error::Io`], [`Error::Shortened`],
+    /// [`Error::OutOfMemory`] if the rest of a page can't be read, or there is no memory for it. [`Error::Pinned`] if a guard keeps a page for too
+    /// long, and [`Error::CutMeanwhile`] if the file was shortened while this waited for one.
     ///
-    /// [`Error::Io`] with ENOSPC, EDQUOT, EFBIG or EIO, within a second, if the device takes none of what is dirty and too much is to accept more. If it takes
-    /// some, each page of the call may wait as long. What was
-    /// accepted before stays in memory, dirty, and is tried again. Make space, or discard it by [`File::set_len`] or [`File::forget_and_discard`]. A file size
-    /// limit (RLIMIT_FSIZE) also sends SIGXFSZ, which ends a process that does not ignore it.
+    /// [`Error::Io`] with ENOSPC, EDQUOT, EFBIG or EIO, within a second, if the device accepts no dirty page and too many are dirty to accept more.
+    /// If it accepts some, each page of the call may wait as long. Bytes that were accepted before stay in memory, dirty, and are retried. Make
+    /// space, or discard them by [`File::set_len`] or [`File::forget_and_discard`]. A file size limit (RLIMIT_FSIZE) also sends SIGXFSZ, which ends a
+    /// process that does not ignore it.
     pub fn write_at(&self, buf: &[u8], offset: u64) -> Result<(), Error> {
         let file = &*self.0;
         file.writable()?;
@@ -44,11 +44,12 @@ impl File {
         }
     }
 
-    /// Has all that was written before on the device, with what it takes to find it there: fdatasync(2).
+    /// Waits until the device has all earlier writes, with the metadata needed to find them: fdatasync(2).
     ///
     /// # Errors
-    /// [`Error::Sync`] where some of it could not be written. It stays dirty and readable, is tried again, and each sync of the file says so until
-    /// [`File::acknowledge`]. [`Error::Pinned`] where a guard holds a page to be written to, for too long or of this thread; [`Error::Forgotten`].
+    /// [`Error::Sync`] if some of them could not be written. These stay dirty and readable, and are retried. Each sync of the file fails until
+    /// [`File::acknowledge`]. [`Error::Pinned`] if a guard of this thread, or one held for too long, holds a page that must be written;
+    /// [`Error::Forgotten`].
     pub fn sync_data(&self) -> Result<(), Error> {
         self.0.memory.guarded(|machine| machine.sync(&self.0, false))
     }
@@ -56,14 +57,15 @@ impl File {
     /// The same, with the file's times: fsync(2).
     ///
     /// # Errors
-    /// As [`File::sync_data`].
+    /// The same as [`File::sync_data`].
     pub fn sync_all(&self) -> Result<(), Error> {
         self.0.memory.guarded(|machine| machine.sync(&self.0, true))
     }
 
-    /// Says that it is known that writes of the file have failed: from now on a sync tells of what fails later. What could not be written stays dirty, so the next
-    /// sync tries it again. Where it was the flush that failed, the device may have lost what it had taken since the last one that went well: that is dirty again, as far
-    /// as it is in memory. What had left it (`lost` of [`Error::Sync`]) may be lost, and only who wrote it can write it again.
+    /// Acknowledges that writes of the file have failed: from now on a sync reports only later failures. Pages that could not be written stay dirty,
+    /// so the next sync tries them again. If the flush itself failed, the device may have lost all data since its last successful flush. Those pages
+    /// become dirty again if they are in memory. Pages that had left memory (`lost` of [`Error::Sync`]) may be lost, and only their writer can write
+    /// them again.
     ///
     /// # Errors
     /// [`Error::Forgotten`], [`Error::Poisoned`].
@@ -71,10 +73,11 @@ impl File {
         self.0.memory.guarded(|machine| machine.acknowledge(&self.0))
     }
 
-    /// Makes the file so many bytes long. What is behind a new end is gone, in memory and on the device, and is not written any more; what is new is zeroes.
+    /// Sets the length of the file, in bytes. Pages beyond a new end are dropped from memory and from the device, and are not written any more. A new
+    /// range reads as zeroes.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`]; [`Error::Pinned`] where a guard holds a page behind the new end, or that of the end, and nothing has changed;
+    /// [`Error::ReadOnly`]; [`Error::Pinned`] if a guard holds the page of the new end or one beyond it (nothing has changed then);
     /// [`Error::TooManyFiles`]; [`Error::Io`].
     pub fn set_len(&self, bytes: u64) -> Result<(), Error> {
         self.0.writable()?;
@@ -82,37 +85,38 @@ impl File {
         self.0.memory.guarded(|machine| machine.set_len(&self.0, self.0.group, bytes))
     }
 
-    /// Takes the file as it is on its device, where somebody else has written it: all pages are dropped, and read again when they are wanted, and its length is
-    /// that on the device. What was written here and was not synced is lost. Handles go on, and its descriptor stays open: to close one would end all POSIX locks
-    /// of the process on the file.
+    /// Reloads the file from its device, after another process has written it. All pages are dropped and read again on demand, and the length is that
+    /// on the device. Data that was written here and not synced is lost. Handles stay valid, and the descriptor stays open, because closing one would
+    /// end all POSIX locks of the process on the file.
     ///
     /// # Errors
-    /// [`Error::Pinned`] where a guard holds one of its pages, and nothing has changed; [`Error::TooManyFiles`]; [`Error::Io`].
+    /// [`Error::Pinned`] if a guard holds one of its pages (nothing has changed then); [`Error::TooManyFiles`]; [`Error::Io`].
     pub fn reload(&self) -> Result<(), Error> {
         self.0.memory.guarded(|machine| machine.reload(&self.0, true))
     }
 
-    /// Holds a page, to be read and written in place: it is dirty from now on. Who reads it or writes to it waits until the guard is gone, and so does a sync of
-    /// its file. This waits for the guards of others: a thread that has one of the same page waits for itself, and for ever.
+    /// Returns a guard that holds a page, to read and write it in place; the page is dirty from now on. Readers and writers of the page wait until
+    /// the guard is dropped, and so does a sync of its file. This call waits for other guards: a thread that has a guard of the same page would wait
+    /// for itself.
     ///
     /// # Errors
-    /// As [`File::write_at`]; [`Error::BeyondEnd`]; [`Error::Pinned`] where guards hold a quarter of all frames.
+    /// The same as [`File::write_at`]; [`Error::BeyondEnd`]; [`Error::Pinned`] if guards hold a quarter of all frames.
     pub fn page_mut(&self, page: u64) -> Result<PageMut<'_>, Error> {
         let held = self.0.write_page(page, true)?;
         Ok(held.expect("it waits for whoever has it"))
     }
 
-    /// The same where nobody holds it; `None` where somebody does.
+    /// The same if no guard holds it; `None` if one does.
     ///
     /// # Errors
-    /// As [`File::page_mut`].
+    /// The same as [`File::page_mut`].
     pub fn try_page_mut(&self, page: u64) -> Result<Option<PageMut<'_>>, Error> {
         self.0.write_page(page, false)
     }
 }
 
 impl Inner {
-    /// Where a write ends, if a file can be so long.
+    /// Returns the end of a write, or an error if a file can't be that long.
     #[inline(always)]
     fn end_of_write(&self, len: usize, offset: u64) -> Result<u64, Error> {
         match offset.checked_add(len as u64) {
@@ -126,12 +130,12 @@ impl Inner {
         Error::TooLong { path: self.path().to_owned(), bytes, most: BYTES_MAX }
     }
 
-    /// An error for a length that no file can have.
+    /// The error of a length beyond the maximum.
     fn check_length(&self, bytes: u64) -> Result<(), Error> {
         if bytes <= BYTES_MAX { Ok(()) } else { Err(self.too_long(bytes)) }
     }
 
-    /// Writes bytes while no byte of the file is taken away. `was_tried`: they are of one page, which the engine has to hear of.
+    /// Writes bytes while no byte of the file is taken away. `was_tried`: they are on one page, and the engine must be notified.
     fn write_span(&self, buf: &[u8], offset: u64, end: u64, was_tried: bool) -> Result<(), Error> {
         let machine = &*self.memory.machine;
         let mut span = Span::up_to(self, end)?;
@@ -141,7 +145,7 @@ impl Inner {
                 continue;
             }
             while let Some(held) = self.write_piece(&piece, buf)? {
-                // Who has the page may be about to make the file shorter.
+                // The task that holds the page may be about to shorten the file.
                 let cuts = self.length.cuts();
                 drop(span);
                 machine.await_guard(&mut wait, self, piece.want.page, held, || {
@@ -157,7 +161,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Writes to a page that is dirty already.
+    /// Writes to a page that is already dirty.
     #[inline]
     fn try_write_piece(&self, piece: &Piece, buf: &[u8]) -> bool {
         let Some(mut writing) = self.try_overwrite(piece.want.page, piece.end()) else { return false };
@@ -166,7 +170,7 @@ impl Inner {
         true
     }
 
-    /// Writes to a page, within a span; returns its frame where somebody holds it.
+    /// Writes to a page, within a span; returns its frame if a guard holds it.
     fn write_piece(&self, piece: &Piece, buf: &[u8]) -> Result<Option<Pfn>, Error> {
         let (page, skip, from) = (piece.want.page, piece.skip, &buf[piece.to.clone()]);
         let end = piece.end();
@@ -182,7 +186,7 @@ impl Inner {
             bytes[skip + from.len()..].fill(0);
         }
         bytes[skip..skip + from.len()].copy_from_slice(from);
-        // Before anybody else, a device included, can see the page: its end is behind these bytes.
+        // Before another task or a device can see the page: its end is behind these bytes.
         self.length.grow_to(end);
         drop(writing);
         if let Some(owed) = owed {
@@ -191,7 +195,7 @@ impl Inner {
         Ok(None)
     }
 
-    /// A page that is dirty already, to be written to up to a byte of the file; nothing where the engine has to hear of it, or somebody holds the page.
+    /// A page that is already dirty, to be written to up to a byte of the file. Nothing if the engine must be notified, or a guard holds the page.
     #[inline]
     fn try_overwrite(&self, page: u64, end: u64) -> Option<Writing<'_>> {
         let machine = &*self.memory.machine;
@@ -205,7 +209,8 @@ impl Inner {
                 let pfn = word.pfn();
                 match arena.begin_write(pfn) {
                     Ok(writing) => {
-                        // Between the two it may have been written to its device, or the frame may have become another page's; and the file may be shorter.
+                        // Between the two it may have been written to its device, or the frame may have become another page's; and the file may be
+                        // shorter.
                         let now = local.words.get(page);
                         if now.is_overwritten_freely() && now.pfn() == pfn && self.length.reaches(end) {
                             ring.count_hit(arena.is_slow(pfn));
@@ -230,10 +235,10 @@ impl Inner {
             if let Some(writing) = self.try_overwrite(page, page * PAGE_SIZE + len) {
                 return PageMut::new(self, writing, len as usize).map(Some);
             }
-            // No byte is taken away before the page is in hand, and a call that does so afterwards sees that.
+            // No byte is taken away before the page is held, and a call that does so afterwards sees that.
             let span = Span::up_to(self, 0)?;
             let len = self.bytes_of_page(page)?;
-            // All of it may stay as it is.
+            // All of it may stay unchanged.
             let part = Part { page, skip: PAGE_SIZE as usize, len: 0 };
             match self.memory.guarded(|machine| machine.begin_write(self, self.group, part))? {
                 Begun::Writable(Writable { mut writing, is_new, owed }) => {
@@ -257,11 +262,11 @@ impl Inner {
     }
 }
 
-/// A call beside which no byte of a file is taken away.
+/// A call during which no byte of a file is taken away.
 struct Span<'a>(&'a Inner);
 
 impl<'a> Span<'a> {
-    /// One that may write up to a byte of the file, behind its end, too.
+    /// One that may write up to a byte of the file, also beyond its end.
     fn up_to(file: &'a Inner, end: u64) -> Result<Span<'a>, Error> {
         if !file.length.enter() {
             file.memory.guarded(|machine| machine.enter(file, end))?;
