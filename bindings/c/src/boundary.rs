@@ -1,5 +1,5 @@
-//! The functions of the header, which check the arguments from C. Each `unsafe` relies on a requirement of the header: a pointer is a handle
-//! that is not freed, or points to the memory that the call describes. NULL and UTF-8 are checked.
+//! The functions of the header. Arguments of C are checked here. Each `unsafe` relies on the header's obligations of the caller: a pointer is a
+//! handle which is not freed yet, or points to the documented object. Properties that can be checked are checked: NULL and UTF-8.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -26,7 +26,7 @@ const SYNC_DATA: c_int = 1;
 /// What a handle is of.
 ///
 /// # Safety
-/// NULL, or a handle that is not freed during the call.
+/// NULL, or a handle that is not freed meanwhile.
 unsafe fn handle<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Failure> {
     // SAFETY: the caller's word.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
@@ -141,7 +141,7 @@ unsafe extern "C" fn pageout_text(
         let whole = cache.text(path)?;
         if size > 0 {
             let part = whole.len().min(size - 1);
-            // SAFETY: the header: `size` bytes exist, these are no more, and nothing else uses them.
+            // SAFETY: the header: `size` bytes exist, these are no more, and no other code uses them.
             unsafe {
                 to.cast::<u8>().copy_from_nonoverlapping(whole.as_ptr(), part);
                 to.add(part).write(0);
@@ -288,8 +288,8 @@ unsafe extern "C" fn pageout_pread(file: *mut File, buf: *mut c_void, size: usiz
             if len == 0 {
                 return Ok(0);
             }
-            // SAFETY: the header: `size` bytes exist, these are no more, and nothing else uses them. Uninitialized bytes come from C,
-            // where any value is valid.
+            // SAFETY: the header: `size` bytes exist, these are no more, and no other code uses them. For bytes that C has not written yet any value
+            // is valid.
             let buf = unsafe { std::slice::from_raw_parts_mut(buf.cast::<u8>(), len) };
             match file.read_at(buf, offset) {
                 // It was made shorter meanwhile.
@@ -314,7 +314,7 @@ unsafe extern "C" fn pageout_pwrite(file: *mut File, buf: *const c_void, size: u
         let buf = match size {
             0 => &[],
             _ if buf.is_null() => return Err(null("buf")),
-            // SAFETY: the header: `size` bytes exist, no more than a slice may have, and nothing writes to them.
+            // SAFETY: the header: `size` bytes exist, no more than a slice may have, and no code writes to them.
             size => unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), size) },
         };
         if size > 0 {

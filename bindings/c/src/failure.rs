@@ -76,7 +76,7 @@ pub(crate) fn outcome(act: impl FnOnce() -> Result<i64, Failure>) -> i64 {
     let errno = failure.errno;
     // A path may have any byte but this one, and a text of C ends there.
     let text = CString::new(failure.text.replace('\0', "?")).unwrap_or_default();
-    // No caller asks on a thread that is ending.
+    // A thread that is ending has no caller left.
     let _ = LAST.try_with(|last| *last.borrow_mut() = (errno, text));
     -i64::from(errno)
 }

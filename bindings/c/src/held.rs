@@ -1,4 +1,4 @@
-//! A page that C holds: a guard, with the file that it borrows from.
+//! A page that C holds: a guard, together with the file that it borrows from.
 
 use std::mem::ManuallyDrop;
 

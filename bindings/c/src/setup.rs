@@ -75,7 +75,7 @@ struct Bounds {
     min: Option<u64>,
 }
 
-/// An object that names each of its fields once. With two, the last would be used without a warning.
+/// An object that names each of its fields once. If a field were given twice, the last one would apply silently.
 fn distinct<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -113,7 +113,7 @@ struct Place {
     delay_ns: Option<u64>,
 }
 
-/// A second. No memory is as slow: a larger value has another unit, and the caller would wait forever.
+/// One second. No memory is that slow, and a value in another unit would cause endless waits.
 const DELAY_NS_MAX: u64 = 1_000_000_000;
 
 /// No address space is larger.
@@ -157,7 +157,7 @@ impl Cache {
         Ok(Cache { memory, groups })
     }
 
-    /// A kernel file, or a description of the cache.
+    /// A kernel file, or what the cache says of itself.
     pub(crate) fn text(&self, path: &str) -> Result<String, Failure> {
         Ok(match path {
             "describe" => self.memory.describe(),

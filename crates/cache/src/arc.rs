@@ -5,9 +5,9 @@
 //!   [ once, left ] ◄── tail [ once ] ──used──► [ often ] tail ──► [ often, left ]
 //!         └─ comes back: `once` is to be larger      `often` is to be larger: comes back ─┘
 //! ```
-//! *What.* `target` is how many pages `once` should have. A page that comes back from the names of `once` raises it, one from those of `often`
-//! lowers it: by one, or by as much as the other names are more. Who comes back enters `often`. There are never more names and pages than
-//! twice what fits into memory.
+//! *What.* `target` is the intended number of pages in `once`. A page that returns from the names of `once` raises it, and one from those of `often`
+//! lowers it. The step is one, or the ratio of the other names if that is larger. A page that returns enters `often`. The number of names and pages
+//! never exceeds twice the capacity.
 //!
 //! *Why.* It needs no parameter: after a scan it is a frequency policy, after a change of the hot set one of recency.
 //!
@@ -42,7 +42,7 @@ impl Arc {
     /// A page leaves, and its name is kept.
     fn replace(&mut self, is_from_often: bool) {
         if self.lists.len(In::Once) + self.lists.len(In::Often) < self.capacity {
-            // What was deleted has left a place.
+            // A deleted page leaves a free slot.
             return;
         }
         let once = f64::from(self.lists.len(In::Once));

@@ -1,4 +1,4 @@
-//! Policies over slots, without a machine: page numbers go in, and whoever is nominated goes.
+//! Policies over slots, without a machine: page numbers go in, and nominated pages are evicted.
 //!
 //! *What.* FIFO and SIEVE are written once, in [`pageout_policy`], and run here and in a simulated machine: `fifo` and `sieve` are those. So
 //! would any policy that is written over slots.
@@ -14,9 +14,9 @@ use pageout_policy::{Cause, End, Fault, Newcomer, PageId, Policy, Slot, SlotTabl
 
 /// Not in memory.
 const ABSENT: u32 = u32::MAX;
-/// So many uses are told at once.
+/// Uses per report.
 const BATCH: usize = 256;
-/// So many accesses long is kept what a policy would keep between calls ([`Policy::held`]).
+/// Accesses for which the state that a policy keeps between calls is held ([`Policy::held`]).
 const STINT: usize = 1024;
 
 /// A memory under a policy over slots.
@@ -32,14 +32,14 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// An empty memory with room for so many pages, one at least.
+    /// Creates an empty memory with this capacity, at least one page.
     pub fn new(policy: Box<dyn Policy>, capacity: u32) -> Bare {
         let table = SlotTable::new(policy, capacity, BATCH);
         let is_told = table.uses() != Uses::Never;
         Bare { table, capacity, is_told, slots: Vec::new(), victims: Vec::new(), fault: None }
     }
 
-    /// Says whether there is room now.
+    /// Returns whether a slot is free now.
     fn make_room(&mut self) -> bool {
         if self.fault.is_some() {
             return false;

@@ -57,12 +57,12 @@ impl Choice {
         matches!(self.of, Of::Row(Row { make: Make::Bound, .. }))
     }
 
-    /// Whether a seed may change what it does: of what was brought nobody knows.
+    /// Whether a seed may change its behaviour: unknown for custom policies.
     pub fn may_draw(&self) -> bool {
         self.own().is_some() || self.name() == "random"
     }
 
-    /// An empty memory under it with room for so many pages, one at least; none where it is a bound, which takes all accesses at once.
+    /// Creates an empty memory under it with this capacity, at least one page; none if it is a bound, which needs all accesses in advance.
     pub fn simulation(&self, capacity: u32, seed: u64) -> Option<Box<dyn Simulation>> {
         assert!(capacity > 0, "a memory has room for a page");
         match self.of {
@@ -72,7 +72,7 @@ impl Choice {
         }
     }
 
-    /// Misses of accesses to dense page numbers with room for so many pages, one at least.
+    /// Returns the misses of accesses to dense page numbers with this capacity, at least one page.
     pub fn misses(&self, accesses: &[u32], capacity: u32, seed: u64) -> u64 {
         match self.simulation(capacity, seed) {
             Some(mut simulation) => simulation.run(accesses),

@@ -6,12 +6,12 @@
 //!     [ 1 ][ 0 ][ 1 ][ 0 ]     used: the bit is taken, and the hand goes on
 //!       ring of all pages      not used: the new page takes the place, and the hand goes on
 //! ```
-//! *What.* A hit counts a use, up to `2^bits - 1`. The hand takes one use from each page that it passes, and evicts the first that has none.
-//! The access that brings a page in is no use.
+//! *What.* A hit counts a use, up to `2^bits - 1`. The hand takes one use from each page that it passes, and evicts the first that has none. The
+//! access that brings a page in does not count as a use.
 //!
-//! *Why.* It is LRU at the price of a bit: what processors can tell of mapped pages, and the ancestor of what kernels do.
+//! *Why.* It is LRU at the price of one bit: the information that processors provide for mapped pages, and the ancestor of kernel policies.
 //!
-//! *When not to use it:* beside SIEVE, where new pages that are used once should leave early: here they stand among the others for a round.
+//! *When not to use it:* instead of SIEVE, if new pages that are used once should leave early: here they stay among the others for a round.
 //!
 //! Source: F. J. Corbató, *A Paging Experiment with the Multics System*, MIT Project MAC, 1968,
 //! <https://apps.dtic.mil/sti/citations/AD0687552>.

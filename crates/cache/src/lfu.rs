@@ -7,7 +7,7 @@
 //! ```
 //! *What.* A hit moves a page to the list of one use more, which is its neighbour or is made there. Uses are forgotten with the page.
 //!
-//! *Why.* Where pages keep their popularity, it keeps the popular ones.
+//! *Why.* It keeps the popular pages, if their popularity is stable.
 //!
 //! *When not to use it:* where popularity moves. What was popular stays, and what is new has no time to become so.
 //!

@@ -16,9 +16,9 @@
 //!
 //! # Another policy here
 //!
-//! One file beside `clock.rs`, with its `mod` line below, and one row of [`POLICIES`]. The random tests find it there, and want a naive
-//! model of it in `tests/suite/models.rs`. A policy that is to run in a simulated machine as well is written once, over slots, in
-//! [`pageout_policy`]; [`Bare`] runs it here.
+//! A policy is one file next to `clock.rs`, with its `mod` line below, and one row of [`POLICIES`]. The random tests find it there, and need a naive
+//! model of it in `tests/suite/models.rs`. A policy that must also run in a simulated machine is written once, over slots, in [`pageout_policy`];
+//! [`Bare`] runs it here.
 
 #![forbid(unsafe_code)]
 

@@ -8,12 +8,12 @@
 //!   │ bottom: an L  │   x  high, has left           └────────────────────────────┘
 //!   └───────────────┘
 //! ```
-//! *What.* Pages with a *low* distance hold nearly all of memory. One with a *high* distance that is used while it is in the stack has a shorter
-//! distance than the low page at the bottom: the two change places. What lies below the last low page is taken from the stack. Of pages
-//! that have left, the stack keeps as many as `ghost` says, those that left last.
+//! *What.* Pages with a *low* distance hold nearly all of memory. A page with a *high* distance that is used while it is in the stack has a shorter
+//! distance than the low page at the bottom: the two are exchanged. Pages below the last low page are removed from the stack. The stack keeps the
+//! `ghost` most recently evicted pages.
 //!
-//! *Why.* LRU asks how long ago a page was used; the distance between two uses tells how long it will be until the next. Loops that are
-//! larger than memory keep most of it.
+//! *Why.* LRU uses the time since the last use of a page; the distance between two uses predicts the time to the next. Most pages of a loop that is
+//! larger than memory stay.
 //!
 //! *When not to use it:* where the hot set moves: what is low stays so until something else is used twice within the stack.
 //!
@@ -120,7 +120,7 @@ impl Simulation for Lirs {
         }
         let was_there = self.high.place(page) == High::There;
         if !was_there && self.low_len + self.high.len(High::There) == self.low_max + self.high_max {
-            // Who comes back is not forgotten to make room for itself.
+            // A page that returns is not forgotten to make space for itself.
             if self.high.place(page) == High::Left {
                 self.high.remove(page);
             }

@@ -51,9 +51,9 @@ pub struct Parameter {
 /// How to make a policy.
 #[derive(Clone, Copy)]
 pub enum Make {
-    /// With room for so many pages, values of its parameters in their order, and a seed.
+    /// With its capacity in pages, values of its parameters in their order, and a seed.
     Simulation(fn(capacity: u32, values: &[f64], seed: u64) -> Box<dyn Simulation>),
-    /// It knows the future: [`crate::Opt`] takes all accesses at once.
+    /// It needs the future: [`crate::Opt`] receives all accesses in one call.
     Bound,
 }
 

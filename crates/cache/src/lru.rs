@@ -1,6 +1,6 @@
 //! LRU: the page that was not used for longest goes first.
 //!
-//! *What.* Pages stand in order of their last use. When room is needed, the first of them goes.
+//! *What.* Pages are in order of their last use. When a slot is needed, the first of them is evicted.
 //!
 //! *How.* The order is a log of uses instead of a list. A page knows its last entry, and a bit says of each entry whether it is the last one:
 //!
@@ -9,9 +9,9 @@
 //!   last   │ 0 │ 0 │ 1 │ 0 │ 1 │ 1 │ 1 │
 //!                    ▲ who has to go
 //! ```
-//! A use takes the bit of the page's old entry and appends a new one. Who makes room looks for the first bit from the old end on, 64 at a time. A
-//! list has three places of memory to wait for at each use, one after the other; here it is one, and the processor is asked for it
-//! beforehand: the bits fit into its cache. The log is a ring. When it is full, it is closed up; if that gains too little, it grows.
+//! A use clears the bit of the page's old entry and appends a new one. Eviction searches for the first bit from the old end on, 64 at a time. A list
+//! waits for three places of memory at each use, one after the other. The log waits for one, and prefetches it: the bits fit into the processor's
+//! cache. The log is a ring. When it is full, it is compacted; if that gains too little, it grows.
 //!
 //! *When not to use it:* for loops that are larger than memory, and for scans: it keeps what has just come by.
 //!
@@ -25,7 +25,7 @@ use prefetch_index::prefetch_index;
 const ABSENT: u32 = u32::MAX;
 /// Places have numbers below this one, from which on they begin anew.
 const PLACES: u32 = 1 << 31;
-/// So many accesses ahead a page's last place is asked for.
+/// Accesses by which a page's last place is prefetched.
 const AHEAD: usize = 16;
 /// Places of a log at first.
 const PLACES_MIN: usize = 1 << 12;

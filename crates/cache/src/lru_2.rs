@@ -1,13 +1,13 @@
 //! LRU-2: the page whose second last use is longest ago goes first.
 //!
-//! *What.* Of pages that were used once, the one that was not used for longest goes, before all others. If there is none, the one with the
-//! oldest second last use goes. Of pages that have left, the time of their last use is remembered for as many evictions as `history` says:
-//! who comes back in time has two uses.
+//! *What.* The least recently used of the pages that were used once is evicted before all others. If there is none, the page with the oldest
+//! second-last use is evicted. The time of the last use of evicted pages is remembered for `history` evictions: a page that returns in time has two
+//! uses.
 //!
-//! *Why.* One use says nothing of how often a page is used; the time between two does.
+//! *Why.* One use does not show how often a page is used; the time between two uses does.
 //!
-//! *How.* Pages used once are a list in order of use. The others are a heap by second last use. A hit changes nothing in the heap: what comes
-//! out of it and has been used since goes in again. So a hit costs two writes.
+//! *How.* Pages used once are a list in order of use. The others are a heap by second-last use. A hit changes nothing in the heap: an entry that is
+//! taken out and has been used since is inserted again. So a hit costs two writes.
 //!
 //! *When not to use it:* where uses come in bursts (one read in parts is two uses): the paper has a period in which uses count as one. Here there
 //! is none.
@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 places!(
-    /// Where a page is, if it was used once or has left. One with two uses is in the heap.
+    /// Position of a page that was used once or has left. One with two uses is in the heap.
     In { Once, Left }
 );
 
@@ -96,7 +96,7 @@ impl Simulation for Lru2 {
         let place = self.queues.place(page);
         let is_there = place != In::Left && self.uses[page as usize].last != NEVER;
         if !is_there && self.queues.len(In::Once) + self.twice.len() as u32 == self.capacity {
-            // Who comes back is not forgotten to make room for itself.
+            // A page that returns is not forgotten to make space for itself.
             if place == In::Left {
                 self.queues.remove(page);
             }

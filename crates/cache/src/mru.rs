@@ -1,6 +1,6 @@
 //! MRU: the page that was used last goes first.
 //!
-//! *What.* When room is needed, the page of the access before goes. All others stay for ever, so there is no list.
+//! *What.* When a slot is needed, the page of the previous access is evicted. All others stay forever, so there is no list.
 //!
 //! *Why.* In a loop that is larger than memory it keeps a part of the loop, as the best that is possible would: there LRU keeps nothing.
 //!
@@ -46,7 +46,7 @@ impl Simulation for Mru {
     }
 
     fn remove(&mut self, page: u32) {
-        // Whoever fills the place is then the one that was used last.
+        // The page that fills the place is then the one that was used last.
         self.len -= u32::from(std::mem::take(&mut self.is_there[page as usize]));
     }
 

@@ -4,11 +4,11 @@
 //!   accesses      a b c a d b a        backward: when is each page used next?
 //!   next use      3 5 - 6 - - -        forward: of those in memory, the latest next use goes
 //! ```
-//! *How.* One pass from the end finds the next use of each access. A heap has the next uses of the pages in memory; the page is whoever is
-//! accessed then, so the heap holds times alone. Pages that are never used again are not in it, but counted: any of them goes before all
-//! others. A hit leaves the time that has come in the heap; it lies below all times to come, and is swept out when half of it is such.
+//! *How.* One pass from the end finds the next use of each access. A heap has the next uses of the pages in memory. The page is given by the access
+//! at that time, so the heap holds times alone. Pages that are never used again are not in it, but counted: any of them is evicted before all others.
+//! A hit leaves the past time in the heap. It lies below all future times, and is removed when half of the heap is past.
 //!
-//! *What it costs.* Four bytes an access for the next uses, whatever the number of sizes.
+//! *Cost.* Four bytes per access for the next uses, for any number of sizes.
 //!
 //! *When not to use it:* as a bound where misses differ in cost: dirty pages, readahead, devices. It counts misses alone. A policy that may leave a
 //! page out of memory could have fewer; every policy here takes it in.
@@ -45,12 +45,12 @@ impl<'a> Opt<'a> {
         Opt { accesses, next, pages }
     }
 
-    /// The least misses with room for so many pages, one at least.
+    /// Returns the minimum number of misses with this capacity, at least one page.
     pub fn misses(&self, capacity: u32) -> u64 {
         self.memory(capacity).run(self.accesses.len())
     }
 
-    /// An empty memory with room for so many pages, one at least.
+    /// Creates an empty memory with this capacity, at least one page.
     pub fn memory(&self, capacity: u32) -> OptMemory<'_> {
         assert!(capacity > 0, "a memory has room for a page");
         OptMemory {

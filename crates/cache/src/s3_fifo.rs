@@ -1,13 +1,13 @@
 //! S3-FIFO: a small queue that most new pages leave unused, a main one, and names of who left the small one.
 //!
-//! [`pageout_policy::S3Fifo`] has the picture and the reasons. It is the same policy for a machine: over slots, with names in a map, told what
-//! was spared. This one is for page numbers alone: names are in an array, which takes a fifth of the time, and its shares are parameters.
-//! With those at their defaults the two miss the same pages where memory divides by ten, which a test holds.
+//! [`pageout_policy::S3Fifo`] has the diagram and the reasons. It is the same policy for a machine: over slots, with names in a map, and with spared
+//! pages. This one is for page numbers alone: names are in an array, which takes a fifth of the time, and its shares are parameters. With the default
+//! parameters the two miss the same pages if memory divides by ten, which a test checks.
 //!
-//! *What.* A use counts up to three. The small queue has a share of memory, and gives while it has that or more; else the main queue gives.
-//! From the small queue's tail a page with `promote` uses goes to the main queue, without them; another is evicted and its name kept.
-//! Who comes back while its name is known enters the main queue. That one goes round as long as its tail has uses, and takes one each time.
-//! With `fill`, new pages enter the main queue, too, while memory is not full and the small queue has its share.
+//! *What.* A use counts up to three. The small queue has a share of memory, and is evicted from while it has that or more; otherwise the main queue
+//! is. A page at the small queue's tail with `promote` uses moves to the main queue, without them; another page is evicted and its name kept. A page
+//! that returns while its name is known enters the main queue. That queue goes round as long as its tail has uses, and takes one each time. With
+//! `fill`, new pages enter the main queue, too, while memory is not full and the small queue has its share.
 //!
 //! *When not to use it:* where pages are used a second time after the small queue has turned over, and not again.
 //!
@@ -93,7 +93,7 @@ impl Simulation for S3Fifo {
         }
         let is_filling = self.fills_main && self.len() < self.capacity;
         self.make_room();
-        // Who leaves for it may have had its name forgotten.
+        // The name of an evicted page may have been forgotten for it.
         let is_known = self.queues.place(page) == In::Left;
         if is_known {
             self.queues.remove(page);

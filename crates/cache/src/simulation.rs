@@ -3,12 +3,12 @@
 use pageout_policy::queue::{Links, Queue};
 use pageout_policy::{Fault, Slot};
 
-/// A memory of so many pages under one policy.
+/// A memory of fixed capacity under one policy.
 pub trait Simulation: Send {
     /// Page numbers below this one may come from now on.
     fn reserve(&mut self, pages: u32);
 
-    /// A page is accessed; says whether it was in memory. Afterwards it is there. Its number was reserved.
+    /// Accesses a page; returns whether it was in memory. Afterwards it is in memory. Its number was reserved.
     fn access(&mut self, page: u32) -> bool;
 
     /// A page is deleted: it leaves, its place is free, and nothing is remembered of it. Its number was reserved; it need not be there.

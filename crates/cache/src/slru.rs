@@ -5,9 +5,9 @@
 //!               ▲       └── tail: evicted     └── too many: its tail, back to probation
 //!               └────────────────────────────────────┘
 //! ```
-//! *What.* Two lists in order of use. The protected one has a share of memory at most. With more `segments` than two, the protected part is
-//! as many lists of the same size: each use takes a page one further up, and who is too many goes one down.
-//! With `fill`, new pages enter the lowest segment that has room while memory is not full, as libCacheSim has it.
+//! *What.* There are two LRU lists. The protected one has at most a share of memory. With more `segments` than two, the protected part is several
+//! lists of the same size. Each use moves a page one list up, and pages beyond its size move one list down. With `fill`, new pages enter the lowest
+//! segment with free space while memory is not full, as in libCacheSim.
 //!
 //! *Why.* A scan goes through probation and leaves what is protected alone.
 //!
@@ -40,14 +40,14 @@ pub(crate) struct Slru {
     top: Segment,
     /// Most pages of each segment but probation.
     segment_max: u32,
-    /// While memory is not full, new pages enter the lowest segment that has room.
+    /// While memory is not full, new pages enter the lowest segment with free space.
     fills: bool,
     len: u32,
     lists: Queues<Segment, SEGMENTS_MAX>,
 }
 
 impl Slru {
-    /// With room for so many pages, of which a share is protected, in so many segments with probation, two at least.
+    /// Creates a memory with this capacity, a protected share, and this number of segments including probation, at least two.
     pub(crate) fn new(capacity: u32, protected: f64, segments: u32) -> Slru {
         let segment_max = part(protected / f64::from(segments - 1), capacity);
         Slru {
@@ -60,7 +60,7 @@ impl Slru {
         }
     }
 
-    /// The same, where new pages enter the lowest segment that has room while memory is not full.
+    /// The same, but new pages enter the lowest segment with free space while memory is not full.
     pub(crate) fn filling(self) -> Slru {
         Slru { fills: true, ..self }
     }
@@ -98,13 +98,13 @@ impl Slru {
         true
     }
 
-    /// A page comes. There is room for it.
+    /// A page comes. A slot is free for it.
     pub(crate) fn add(&mut self, page: u32) {
         self.lists.push(page, self.entrance());
         self.len += 1;
     }
 
-    /// Who goes next, if there is a page.
+    /// Returns the next page to evict, if there is a page.
     pub(crate) fn victim(&self) -> Option<u32> {
         (PROBATION.0..=self.top.0).find_map(|segment| self.lists.tail(Segment(segment)))
     }

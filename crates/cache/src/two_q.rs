@@ -4,10 +4,10 @@
 //!   new ──► in, a quarter ──── tail: evicted ──► out: names, as many as half of memory ──► forgotten
 //!            (a use changes nothing)               └── comes back ──► main, in order of use ── tail: evicted
 //! ```
-//! *What.* A page enters `in`, a queue in order of arrival. When it leaves that, its name is kept in `out`. Only who comes back while its name
-//! is known enters `main`, an LRU. Where `in` is larger than its share, it gives; else `main` does.
+//! *What.* A page enters `in`, a queue in order of arrival. When it leaves that, its name is kept in `out`. Only a page that returns while its name
+//! is known enters `main`, an LRU. If `in` is larger than its share, it is evicted from; otherwise `main` is.
 //!
-//! *Why.* Uses soon after the first one are one use in the end. What is used again later is worth keeping.
+//! *Why.* Uses soon after the first one count as one use. A page that is used again later is worth keeping.
 //!
 //! *When not to use it:* where every miss is dear: each page of the hot set is read twice before it stays.
 //!

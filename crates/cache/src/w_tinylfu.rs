@@ -5,10 +5,9 @@
 //!                                            ├─────► main: SLRU, on probation
 //!           main's next to go ──► victim ────┘
 //! ```
-//! *What.* A window, an LRU, takes each new page. What it has too much is compared with the page that the main part, an SLRU, would give up:
-//! the one with more uses stays; at a tie, the older one. Uses are counted of each page, in memory or not, up to `count`. After `sample`
-//! times as many accesses as there is room for pages, all counts are halved, and so is the number of accesses since: the next halving
-//! comes after half as many.
+//! *What.* A window, an LRU, takes each new page. A page that overflows it is compared with the next victim of the main part, an SLRU: the one with
+//! more uses stays; at a tie, the older one. Uses are counted for each page, in memory or not, up to `count`. After `sample` accesses per page of
+//! capacity, all counts are halved, and so is the number of accesses since: the next halving comes after half as many.
 //!
 //! *Why.* Popularity decides what stays, but only the popularity of late, and what is new has a window to become popular in.
 //!
@@ -31,7 +30,7 @@ places!(
 #[derive(Clone, Copy, Default)]
 struct Count {
     uses: u32,
-    /// After so many halvings.
+    /// After this number of halvings.
     at: u32,
 }
 

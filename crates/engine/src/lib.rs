@@ -1,11 +1,11 @@
-//! The reclaim engine: decides which page goes where, and can do nothing.
+//! The reclaim engine: it decides which page goes where, and carries out nothing.
 //!
-//! No I/O, no clock, no threads, no ambient randomness: accesses and completions come in, operations on pages go out
-//! ([`Op`]), and counts of work ([`Work`]) tell the machine what to charge for. The map, in reading order:
+//! It has no I/O, clock, threads, or ambient randomness. Accesses and completions come in, operations on pages go out ([`Op`]), and counts of work
+//! ([`Work`]) tell the machine what to charge for. The map, in reading order:
 #![forbid(unsafe_code)]
 
-/// A place where a bug is built in for tests that must notice it (`testing/mutant.rs`): `mutant!(self, BUG if CONDITION => WHAT IT DOES)`, or
-/// `mutant!(self, BUG)` for whether it is there. Other builds have none of it.
+/// A place with an optional bug, for tests that must notice it (`testing/mutant.rs`): `mutant!(self, BUG if CONDITION => EFFECT)`, or `mutant!(self,
+/// BUG)` for whether the bug is on. Other builds have none of it.
 macro_rules! mutant {
     ($core:expr, $bug:ident $(if $condition:expr)? => $does:expr) => {
         #[cfg(test)]

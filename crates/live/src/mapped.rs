@@ -52,8 +52,8 @@ impl Mapped {
     #[inline]
     pub fn copy(&self, offset: usize, to: &mut [u8]) {
         assert!(offset.saturating_add(to.len()) <= self.bytes, "a copy ends within the file");
-        // SAFETY: by the line above, the bytes lie in the mapping, which lives as long as `self`. They may be written by others, and they are
-        // disjoint from `to`, as no reference leads there. Others may write the file meanwhile, and the copy allows for that.
+        // SAFETY: by the line above, the bytes lie in the mapping, which lives as long as `self`. The mapping is writable, and is disjoint from `to`,
+        // as no reference leads there. Others may write the file meanwhile, and the copy allows for that.
         unsafe { copy_out(self.at.as_ptr().add(offset), to) };
     }
 

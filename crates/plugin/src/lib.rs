@@ -3,13 +3,13 @@
 //! ```text
 //!   mine.so ──pageout_policy()──► table: version, own size, calls ──► Library::make(seed) ──► Loaded: Policy
 //! ```
-//! The table is that of `include/pageout_policy.h`. It tells its version, and one that is not ours is refused; and its own size, so that calls can be
-//! added at its end: a call that an older table has no room for is not there.
+//! The table is that of `include/pageout_policy.h`. It contains its version, and another version is rejected. It also contains its size, so that
+//! calls can be added at its end: calls beyond the end of an older table are missing.
 //!
-//! A library runs with the rights of whoever runs the program, and nothing here can hold it back: whoever loads one has been asked first.
+//! A library runs with the rights of the program's user, and nothing here can restrict it: the user is asked before one is loaded.
 //!
-//! Each unsafe block says what it relies on: what Rust and the system promise, or what the header demands of a library. What a library does against
-//! the header is undefined, as it is in C; what can be checked is checked.
+//! Each unsafe block states its basis: a guarantee of Rust and the system, or an obligation of a library in the header. A library that violates the
+//! header has undefined behaviour, as in C. Properties that can be checked are checked.
 
 #![allow(unsafe_code)] // neither can a library of C functions be called otherwise, nor a handler have a stack of its own
 
@@ -83,7 +83,7 @@ struct Calls {
     ended: unsafe extern "C" fn(*mut c_void, u32, u64, u32),
 }
 
-/// Why a library is no policy.
+/// Why a library is not a policy.
 #[derive(Debug)]
 pub struct NotLoaded {
     path: PathBuf,
@@ -107,12 +107,12 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads a library and reads its table. Code of it runs from here on. Errors: it can't be loaded, or is no policy of this version.
+    /// Loads a library and reads its table. Code of it runs from here on. Errors: it can't be loaded, or is not a policy of this version.
     pub fn load(path: &Path) -> Result<Library, NotLoaded> {
         let wrong = |why: String| NotLoaded { path: path.to_owned(), why };
         // A name without a folder would be looked for among the system's libraries.
         let whole = std::path::absolute(path).map_err(|error| wrong(error.to_string()))?;
-        // SAFETY: what a library does when it is loaded can't be known. Who calls has been told that it runs with their rights.
+        // SAFETY: the effects of loading a library can't be known. The caller was warned that it runs with their rights.
         let library = unsafe { libloading::Library::new(&whole) };
         let library = library.map_err(|error| wrong(format!("it can't be loaded: {}", reason(&error))))?;
         // Never unloaded: its code may be called as long as there is a policy of it.
@@ -159,7 +159,7 @@ fn reason(error: &libloading::Error) -> String {
     }
 }
 
-/// A copy of a library's table, of our size: calls that it has no room for are not there.
+/// A copy of a library's table, of the size of this version: calls beyond its end are missing.
 fn read(table: NonNull<Table>) -> Result<Table, String> {
     let table = table.as_ptr().cast::<u8>().cast_const();
     if !table.cast::<Table>().is_aligned() {
@@ -180,7 +180,7 @@ fn read(table: NonNull<Table>) -> Result<Table, String> {
     }
     let mut whole = std::mem::MaybeUninit::<Table>::zeroed();
     let there = (size as usize).min(size_of::<Table>());
-    // SAFETY: the table has so many bytes by its own word, and ours has room for them; the two are different memory.
+    // SAFETY: the table has this many bytes by its own field, and the copy can hold them; the two are different memory.
     unsafe { std::ptr::copy_nonoverlapping(table, whole.as_mut_ptr().cast::<u8>(), there) };
     // SAFETY: numbers may have any value, and an option of a function is a pointer, where all zeroes are none.
     Ok(unsafe { whole.assume_init() })
@@ -189,7 +189,7 @@ fn read(table: NonNull<Table>) -> Result<Table, String> {
 /// A policy of a library.
 struct Loaded {
     library: Library,
-    /// What the library's calls know it by; ours to hand around, not to look into.
+    /// The handle for the library's calls, which is passed on and not read here.
     of: *mut c_void,
     /// Room for what it nominates.
     victims: Vec<u32>,
@@ -251,11 +251,11 @@ impl Policy for Loaded {
     fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
         self.victims.clear();
         self.victims.resize(want as usize, u32::MAX);
-        // SAFETY: there is room for `want` numbers, and the header says that it writes no more.
+        // SAFETY: the buffer holds `want` numbers, and the header says that it writes no more.
         let count = unsafe { (self.library.calls.nominate)(self.of, want, self.victims.as_mut_ptr()) };
         let written = self.victims.iter().take(count as usize);
         victims.extend(written.map(|&slot| Slot(slot)));
-        // That it says of more than it has room for is as wrong as naming them, and told so.
+        // A count beyond the buffer is as wrong as such names, and is reported the same way.
         if count > want {
             victims.push(Slot(u32::MAX));
         }
@@ -287,13 +287,13 @@ impl Policy for Loaded {
 
     fn why(&self, slot: Slot) -> Option<String> {
         let why = self.library.table.why?;
-        // SAFETY: there is so much room for its text, and the header says that it writes no more.
+        // SAFETY: the buffer has this size, and the header says that it writes no more.
         Loaded::text(|text, room| unsafe { why(self.of, slot.0, text, room) })
     }
 
     fn check(&self) -> Result<(), String> {
         let Some(check) = self.library.table.check else { return Ok(()) };
-        // SAFETY: there is so much room for its text, and the header says that it writes no more.
+        // SAFETY: the buffer has this size, and the header says that it writes no more.
         Loaded::text(|text, room| unsafe { check(self.of, text, room) }).map_or(Ok(()), Err)
     }
 }
@@ -303,7 +303,7 @@ unsafe extern "C" fn told(to: *mut c_void, name: *const c_char, value: f64) {
     if name.is_null() {
         return;
     }
-    // SAFETY: `to` is what `figures` was given: it is there during that call, and nobody else uses it meanwhile.
+    // SAFETY: `to` is the argument of `figures`: it exists during that call, and no other code uses it meanwhile.
     let tell = unsafe { &mut *to.cast::<&mut dyn FnMut(&str, f64)>() };
     // SAFETY: the header has it be a text that ends with a zero, and stay during the call.
     let name = unsafe { CStr::from_ptr(name) };
@@ -327,8 +327,8 @@ static CODE: AtomicI32 = AtomicI32::new(0);
 #[cfg(unix)]
 static BEFORE: OnceLock<[libc::sigaction; ENDS.len()]> = OnceLock::new();
 
-/// Has a policy that ends the program named first, with the call it was in: by abort(3) or exit(3), by an access to memory that is not its own, by a
-/// stack that overflows. The program ends with `code` then.
+/// Reports a policy that ends the program, with its current call, before the end: by abort(3) or exit(3), by an access to memory that is not its own,
+/// or by a stack overflow. The program then ends with `code`.
 #[cfg(unix)]
 pub fn name_who_ends_the_program(code: i32) {
     CODE.store(code, Relaxed);
@@ -336,7 +336,7 @@ pub fn name_who_ends_the_program(code: i32) {
     let none: libc::sigaction = unsafe { std::mem::zeroed() };
     let before = ENDS.map(|(signal, _)| {
         let mut before = none;
-        // SAFETY: there is room for what is asked for, and nothing is changed.
+        // SAFETY: the result has a place, and nothing is changed.
         unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut before) };
         before
     });
@@ -345,18 +345,18 @@ pub fn name_who_ends_the_program(code: i32) {
     }
     let mut action = none;
     action.sa_sigaction = last_word as extern "C" fn(c_int) as usize;
-    // A stack that has overflowed has no room for a handler: threads of Rust have another one for that.
+    // A stack that has overflowed can't run a handler: Rust's threads have another stack for that.
     action.sa_flags = libc::SA_ONSTACK;
     for (signal, _) in ENDS {
-        // SAFETY: the action is there during the call, and its handler does what a handler may: it reads atomics and a plain variable of its thread,
-        // writes into its own stack, and calls sigaction(2), write(2) and _exit(2); it neither locks nor allocates, and can't panic.
+        // SAFETY: the action exists during the call, and its handler does only what a handler may. It reads atomics and a plain variable of its
+        // thread, writes into its own stack, and calls sigaction(2), write(2) and _exit(2). It neither locks nor allocates, and can't panic.
         unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
     }
     // SAFETY: the function is there as long as the program.
     unsafe { libc::atexit(last_word_at_exit) };
 }
 
-/// Where it returns, what was at fault is done again, or abort(3) goes on: with the handler that was there before.
+/// When it returns, the failing instruction is repeated, or abort(3) continues, with the earlier handler.
 #[cfg(unix)]
 extern "C" fn last_word(signal: c_int) {
     let at = ENDS.iter().position(|(number, _)| *number == signal).unwrap_or(0);
@@ -369,27 +369,27 @@ extern "C" fn last_word(signal: c_int) {
 
 #[cfg(unix)]
 extern "C" fn last_word_at_exit() {
-    // Whoever is unloaded has not asked for it.
+    // A library that is unloaded has not asked for it.
     if pageout_policy::doing_here().is_some_and(|doing| doing.call == Call::Unload) {
         return;
     }
     name_who_ends(format_args!("has called exit"));
 }
 
-/// Ends the program if this thread is in a call of a policy, and says so.
+/// Ends the program with a report if this thread is in a call of a policy.
 #[cfg(unix)]
 fn name_who_ends(how: fmt::Arguments) {
     let Some(doing) = pageout_policy::doing_here() else { return };
     let mut line = Line { text: [0; 256], length: 0 };
     let _ = fmt::Write::write_fmt(&mut line, format_args!("error: {doing}: {how}\n"));
-    // SAFETY: so many bytes are there, and both calls may be made at any time; the second does not return.
+    // SAFETY: this many bytes exist, and both calls may be made at any time; the second does not return.
     unsafe {
         libc::write(libc::STDERR_FILENO, line.text.as_ptr().cast(), line.length);
         libc::_exit(CODE.load(Relaxed))
     }
 }
 
-/// Ends the program at once: nothing is done of what is to be done at an exit.
+/// Ends the program immediately, without any exit handlers.
 pub fn end_at_once(code: i32) -> ! {
     #[cfg(unix)]
     // SAFETY: it may be called at any time, and does not return.

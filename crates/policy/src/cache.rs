@@ -1,36 +1,36 @@
-//! A bare host: a memory of so many pages, and nothing else. Page numbers go in, and it says whether each was there.
+//! A bare host: a memory with a number of pages, and nothing else. For each page number, it reports whether the page was in memory.
 //!
-//! Some of its pages may be pinned. They are spared when they are nominated, as a machine spares what is dirty or locked.
+//! Some of its pages may be pinned. They are spared when they are nominated, as a machine spares dirty or locked pages.
 
 use crate::{Cause, End, Fault, Newcomer, PageId, Policy, Slot, SlotTable, Uses, Wrong};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// When a bare host tells of uses.
+/// When a bare host reports uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Telling {
-    /// When there are so many, or at the next other call.
+    /// In batches of this size, or at the next other call.
     Batches(usize),
-    /// When the page is nominated, to a policy that can be told as late as that ([`Uses::Late`]).
+    /// When the page is nominated, for a policy that allows this ([`Uses::Late`]).
     Late,
-    /// Not at all, to a policy that needs not be told ([`Uses::Never`]).
+    /// Not at all, for a policy that does not need it ([`Uses::Never`]).
     Never,
 }
 
-/// A memory of so many pages with a policy.
+/// A memory of fixed capacity with a policy.
 pub struct Cache {
     table: SlotTable,
     telling: Telling,
     slots: BTreeMap<u32, Slot>,
     pinned: BTreeSet<u32>,
     used: BTreeSet<Slot>,
-    /// By page that was evicted: evictions when it was.
+    /// By page that was evicted: the count of evictions at that time.
     shadows: BTreeMap<u32, u64>,
     evictions: u64,
     now_ns: u64,
 }
 
 impl Cache {
-    /// An empty memory with room for so many pages, one at least.
+    /// Creates an empty memory with this capacity, at least one page.
     pub fn new(policy: Box<dyn Policy>, capacity: u32, telling: Telling) -> Cache {
         assert!(capacity > 0, "a memory has room for a page");
         let batch = if let Telling::Batches(batch) = telling { batch } else { 1 };
@@ -58,18 +58,18 @@ impl Cache {
         &mut self.table
     }
 
-    /// How many pages are in it.
+    /// Returns the number of pages in it.
     pub fn len(&self) -> u32 {
         self.table.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// Accesses a page, and makes room for it where it is not there. True if it was there. `want`: how many pages to ask for where room is
-    /// needed; those that it takes more are evicted when the page is there.
+    /// Accesses a page, and evicts others for it if it is missing. Returns true for a hit. `want`: how many pages to request if a slot is needed;
+    /// nominations beyond the need are evicted when the page is in memory.
     pub fn access(&mut self, page: u32, write: bool, want: u32) -> Result<bool, Fault> {
         self.now_ns += 100;
         if let Some(&slot) = self.slots.get(&page) {
@@ -92,14 +92,14 @@ impl Cache {
         Ok(false)
     }
 
-    /// Has room for so many pages from now on, and evicts those that are too many.
+    /// Sets the capacity, and evicts pages beyond it.
     pub fn resize(&mut self, capacity: u32) -> Result<(), Fault> {
         assert!(capacity > 0, "a memory has room for a page");
         self.table.resize(capacity);
         self.shrink_to(capacity, 1).map(drop)
     }
 
-    /// A page is gone: truncated, say. Nothing is remembered of it.
+    /// Removes a page, for example because of a truncation. Nothing is remembered of it.
     pub fn remove(&mut self, page: u32) {
         self.unpin(page);
         self.shadows.remove(&page);
@@ -109,31 +109,31 @@ impl Cache {
         }
     }
 
-    /// Says that a page may go next, if it is there.
+    /// Hints that a page may be evicted next, if it is in memory.
     pub fn cold(&mut self, page: u32) {
         if let Some(&slot) = self.slots.get(&page) {
             self.table.cold(slot);
         }
     }
 
-    /// Keeps a page that is there from being evicted, as long as another one may be.
+    /// Pins a page in memory, as long as another one can be evicted.
     pub fn pin(&mut self, page: u32) {
         if self.slots.contains_key(&page) && self.pinned.len() + 1 < self.table.len() as usize {
             self.pinned.insert(page);
         }
     }
 
-    /// Takes that back.
+    /// Unpins it.
     pub fn unpin(&mut self, page: u32) {
         self.pinned.remove(&page);
     }
 
-    /// The pages that are there, in order of their numbers.
+    /// Returns the pages in memory, in order of their numbers.
     pub fn pages(&self) -> impl Iterator<Item = u32> {
         self.slots.keys().copied()
     }
 
-    /// Evicts until so many pages are left, or only pinned ones. Returns what was nominated besides.
+    /// Evicts down to this number of pages, or until only pinned ones are left. Returns further nominations.
     fn shrink_to(&mut self, pages: u32, want: u32) -> Result<Vec<Slot>, Fault> {
         let mut in_vain = 0;
         let mut nominated = VecDeque::new();
@@ -156,7 +156,7 @@ impl Cache {
         Ok(nominated.into())
     }
 
-    /// Evicts what was nominated, or spares it.
+    /// Evicts a nominated page, or spares it.
     fn end(&mut self, slot: Slot) {
         let page = self.table.holder(slot).expect("what was nominated is there");
         let is_used = self.used.remove(&slot);

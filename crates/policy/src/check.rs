@@ -1,12 +1,12 @@
-//! The contract as a test: what a policy does wrong is said with the call and the slot, and how to see it again.
+//! The contract as a test: it reports an error of a policy with the call and the slot, and how to reproduce it.
 //!
-//! A policy runs over random steps: accesses, pages that are gone, that are pinned and spared, that are cold, and memory that is resized. At
-//! sizes of one page, of two, of a few, and of all that there are, it must
-//! - nominate what is there, once, not more than is wanted, and something that can go;
-//! - do the same in two runs, with uses told one by one or 256 at once, and as late as it says that it may be told ([`Uses`]);
-//! - find nothing wrong with itself after any step;
+//! A policy runs over random steps: accesses, pages that disappear, that are pinned and spared, that are cold, and memory that is resized. At sizes
+//! of one page, of two, of a few, and of all pages, it must
+//! - nominate only pages in memory, once, not more than requested, and an evictable one;
+//! - do the same in two runs, with uses reported one by one or in batches of 256, and as late as it permits ([`Uses`]);
+//! - find no error in itself after any step;
 //! - not panic;
-//! - miss no less often than the best that is possible: else the host has let it cheat.
+//! - miss at least as often as the optimum: otherwise the host has an error.
 //!
 //! ```
 //! use pageout_policy::{Sieve, check::check};
@@ -34,18 +34,18 @@ const TRACES: u64 = 24;
 pub struct Broken {
     /// The number of the trace, which [`Trace::new`] makes again.
     pub trace: u64,
-    /// How many pages there was room for at first.
+    /// Initial capacity, in pages.
     pub capacity: u32,
-    /// What it did.
+    /// Its error.
     pub how: How,
 }
 
-/// What a policy did wrong.
+/// An error of a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum How {
     /// At this step of the trace, in this call.
     Fault {
-        /// How it was told of uses.
+        /// When it was notified of uses.
         telling: Telling,
         /// The number of the step, from 0.
         step: usize,
@@ -54,32 +54,32 @@ pub enum How {
         /// What is wrong.
         fault: Fault,
     },
-    /// It does not do the same when it is to.
+    /// Two runs that must be equal differ.
     Differs {
-        /// What was the same but for this.
+        /// The only difference between the runs.
         by: Difference,
-        /// The number of the first step after which other pages are in memory.
+        /// Number of the first step after which other pages are in memory.
         step: usize,
     },
-    /// It missed less often than is possible.
+    /// It missed less often than the optimum.
     BeatsBest {
         /// Its misses.
         misses: usize,
-        /// The least that is possible.
+        /// Minimum number of misses.
         least: usize,
     },
 }
 
-/// In what two runs differ that are to end alike.
+/// The difference between two runs that must be equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Difference {
-    /// In nothing: it is the second run.
+    /// None: it is the second run.
     SecondRun,
-    /// Uses are told 256 at a time instead of one by one.
+    /// Uses are reported in batches of 256 instead of one by one.
     Batches,
-    /// Uses are told when the page is nominated, as [`Uses::Late`] allows.
+    /// Uses are reported when the page is nominated, as [`Uses::Late`] allows.
     Late,
-    /// Uses are not told, as [`Uses::Never`] allows.
+    /// Uses are not reported, as [`Uses::Never`] allows.
     Never,
 }
 
@@ -128,14 +128,14 @@ fn check_trace(
     Ok(())
 }
 
-/// What is seen of a step.
+/// The visible result of a step.
 #[derive(PartialEq, Eq)]
 struct After {
     was_there: bool,
     pages: Vec<u32>,
 }
 
-/// Runs a policy over a trace; says which pages were in memory after each step.
+/// Runs a policy over a trace; returns which pages were in memory after each step.
 fn run(policy: Box<dyn Policy>, trace: &Trace, capacity: u32, telling: Telling) -> Result<Vec<After>, How> {
     let mut cache = Cache::new(policy, capacity, telling);
     let mut seen = Vec::with_capacity(trace.steps.len());

@@ -1,9 +1,10 @@
 //! Helps a policy out that answers wrong: the page that came first goes, and is counted. So a run comes to its end with a policy that is not done yet.
 //!
-//! *What.* Of an answer it keeps what is there, once, and no more than is wanted. Where that leaves nothing, the oldest arrival is nominated in its
-//! place; the policy hears that this page is gone. cache_ext's kernel does so with a policy that names nothing to evict.
+//! *What.* It keeps the valid part of an answer: pages in memory, once each, and no more than requested. If nothing is left, the oldest arrival is
+//! nominated in its place, and the policy is notified that this page has gone. cache_ext's kernel does this with a policy that nominates nothing.
 //!
-//! *When not to use it:* for a result. A policy that was helped out is partly FIFO: [`Policy::figures`] tells how often, as `fallbacks`.
+//! *When not to use it:* for a result. A policy whose fallback was used is partly FIFO: [`Policy::figures`] reports the number of times, as
+//! `fallbacks`.
 
 use crate::queue::{Links, Queue};
 use crate::{Arrival, End, PageId, Policy, Slot, Uses};
@@ -125,7 +126,7 @@ impl Policy for Fallback {
     fn figures(&self, tell: &mut dyn FnMut(&str, f64)) {
         tell(FALLBACKS, self.times as f64);
         self.policy.figures(&mut |name, value| {
-            // This one is ours to tell.
+            // This figure is reported here and not by the policy.
             if name != FALLBACKS {
                 tell(name, value);
             }

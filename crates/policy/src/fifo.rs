@@ -2,7 +2,7 @@
 //!
 //! *What.* One queue in order of arrival. A hit changes nothing and is not even told.
 //!
-//! *Why.* It is the least that a policy can do: what another one saves beside it is what its knowledge of uses is worth.
+//! *Why.* It is the minimal policy: the savings of another one over it are the value of that one's knowledge of uses.
 //!
 //! *When not to use it:* for anything but to compare with. A page that is used all the time goes when its turn comes.
 //!

@@ -1,11 +1,11 @@
-//! Policies: which page of a memory is to go. A trait without dependencies, policies that implement it, and a check of the contract.
+//! Eviction policies of a memory. A trait without dependencies, policies that implement it, and a check of the contract.
 //!
-//! A policy sees slots and nothing of its host. So the same one runs over bare page numbers ([`Cache`]) and as a guest in a machine that
-//! reclaims memory, for one group on one node, for pages of files and anonymous ones alike.
+//! A policy sees slots and nothing of its host. The same one therefore runs over bare page numbers ([`Cache`]) and as a guest in a machine that
+//! reclaims memory. There it serves one group on one node, for file pages and anonymous pages alike.
 //!
-//! # A policy of one's own
+//! # A custom policy
 //!
-//! FIFO, as one would write it first, and the check that it keeps the contract:
+//! A first version of FIFO, and the check that it keeps the contract:
 //!
 //! ```
 //! use pageout_policy::{Arrival, End, PageId, Policy, Slot, Uses, check::check};
@@ -43,14 +43,15 @@
 //! check(&|_seed| Box::new(Mine::default())).unwrap();
 //! ```
 //!
-//! It is a test as well: `check(&make).unwrap()` in a `#[test]` says which call was wrong, of which slot, and how to see it again.
+//! The check is a test as well: `check(&make).unwrap()` in a `#[test]` reports the wrong call, its slot, and how to reproduce it.
 //!
-//! It runs without a fork: [`Listed::bring`] makes it known by a name, to the textbook policies and to the machine alike, and
-//! `pageout new-policy NAME` writes a project whose program has all commands of `pageout` with that policy beside the others.
+//! A custom policy needs no fork. [`Listed::bring`] registers it by a name, for the textbook policies and for the machine alike. `pageout new-policy
+//! NAME` writes a project whose program has all commands of `pageout`, with that policy in addition to the others.
 //!
-//! # Another policy here
+//! # Adding a policy here
 //!
-//! One file beside `fifo.rs`, with its `mod` line below, and one row of [`POLICIES`]. Scenarios, `--policy` and the random tests find it there.
+//! A policy is one file next to `fifo.rs`, with its `mod` line below, and one row of [`POLICIES`]. Scenarios, `--policy` and the random tests find it
+//! there.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! All policies, by name: a row makes one known to whoever takes a name. What somebody brings is known beside them (`own.rs`).
+//! All policies, by name: a row makes one available wherever a name is accepted. Custom policies are registered in addition (`own.rs`).
 
 use crate::{Fifo, Lru, Policy, S3Fifo, Sieve};
 use std::fmt;
@@ -7,17 +7,17 @@ use std::fmt;
 pub struct Listed {
     /// Its name in scenarios and on the command line.
     pub name: &'static str,
-    /// What it is, in a sentence or two.
+    /// A description of one or two sentences.
     pub doc: &'static str,
-    /// Where it was published.
+    /// The publication.
     pub source: &'static str,
-    /// Makes one. Its only chance is this seed.
+    /// Creates one. Its only randomness is this seed.
     pub make: &'static Make,
-    /// The hash of the file that its code is in, where it was brought: another one may be another policy.
+    /// The hash of the file with its code, if it is a custom one: another hash may be another policy.
     pub hash: Option<&'static str>,
 }
 
-/// What makes a policy of a seed.
+/// A function that creates a policy from a seed.
 pub type Make = dyn Fn(u64) -> Box<dyn Policy> + Send + Sync;
 
 /// All policies.
@@ -53,7 +53,7 @@ pub const POLICIES: &[Listed] = &[
 ];
 
 impl Listed {
-    /// The policy of this name, whether it stands here or was brought.
+    /// Returns the policy of this name, listed or custom.
     pub fn by_name(name: &str) -> Option<&'static Listed> {
         POLICIES.iter().find(|listed| listed.name == name).or_else(|| Listed::own(name))
     }

@@ -4,8 +4,8 @@
 //!
 //! *Why.* The reference that others are measured against. No kernel keeps it: it would move a page at each access.
 //!
-//! *When not to use it:* to predict a Linux machine. Where a loop is larger than memory: nothing is used twice in time, and it keeps
-//! nothing. Behind page tables, where nobody is told of uses in their order: there it is CLOCK.
+//! *When not to use it:* to predict a Linux machine. If a loop is larger than memory: no page is used twice in time, and none stays. Behind page
+//! tables, which do not report uses in order: there it is CLOCK.
 //!
 //! Source: R. L. Mattson and others, *Evaluation Techniques for Storage Hierarchies*, IBM Systems Journal 9(2), 1970,
 //! <https://doi.org/10.1147/sj.92.0078>. A page that can't go when its turn comes (it is dirty, pinned or locked) goes to the head, as if it

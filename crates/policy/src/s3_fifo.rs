@@ -6,20 +6,20 @@
 //!                            └── evicted, remembered           └── not used: evicted
 //!   remembered, and back ──────────────────────────────► main
 //! ```
-//! *What.* A use counts up to three. From the small queue's tail a page goes to the main queue if it was used more than once, and its uses are
-//! forgotten; else it is evicted, and its name is kept as long as as many names come after it as the main queue has room for. Who comes back in
-//! time goes to the main queue at once. The main queue goes round as long as its tail was used. Where the small queue holds a tenth or more
-//! of memory, it gives; else the main queue does.
+//! *What.* A use counts up to three. A page at the small queue's tail that was used more than once moves to the main queue, and its uses are
+//! forgotten. Otherwise it is evicted. Its name is kept until as many further names as the main queue has slots have come. A page that returns in
+//! time enters the main queue directly. The main queue goes round as long as its tail was used. The small queue is evicted from if it holds a tenth
+//! or more of memory; otherwise the main queue is.
 //!
-//! *Why.* Most pages are used once. They leave by the small queue, and take no room from others.
+//! *Why.* Most pages are used once. They leave by the small queue, and take no memory from others.
 //!
-//! *When not to use it:* where pages are used a second time after the small queue has turned over, and not again: it keeps them when they are
-//! of no more use. For mapped memory, where the number of uses is not known.
+//! *When not to use it:* if pages are used a second time after the small queue has turned over, and not again. It then keeps pages that are not
+//! needed any more. For mapped memory, where the number of uses is not known.
 //!
 //! Source: J. Yang and others, *FIFO Queues are All You Need for Cache Eviction*, SOSP 2023, <https://dl.acm.org/doi/10.1145/3600006.3613147>.
 //! A page that can't go when its turn comes (it is dirty, pinned or locked) goes to the main queue: it would stand in the small one's way.
 //!
-//! Where pages are dense numbers and nothing is spared, names need no map: `crates/cache` has S3-FIFO so, with its shares as parameters.
+//! If pages are dense numbers and none is spared, names need no map: `crates/cache` implements S3-FIFO this way, with its shares as parameters.
 
 use crate::queue::{Links, Queue};
 use crate::{Arrival, End, PageId, Policy, Slot};

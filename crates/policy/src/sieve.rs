@@ -13,16 +13,16 @@
 //!
 //! *Why.* It is strong for what is read through descriptors, and a hit sets a bit and nothing else, ever: no list, no batch.
 //!
-//! *How.* The queue is cut at the hand into two. The hand stands at the tail of one of them and takes from there. What it passes by goes
-//! to the head of the other. When the first is empty, the hand is past the head, and the two change places.
+//! *How.* The queue is cut at the hand into two. The hand is at the tail of one of them and takes from there. Pages that it passes move to the head
+//! of the other. When the first is empty, the hand is past the head, and the two are exchanged.
 //!
 //! *When not to use it:* to predict a Linux machine. For mapped memory: the fault that brings a page in leaves an accessed
 //! bit, which looks like another use, so every page survives the hand's first visit. For loops larger than memory: nothing is
 //! used twice in time, and it keeps nothing, as FIFO does.
 //!
 //! Source: Y. Zhang and others, *SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm for Web Caches*, NSDI 2024,
-//! <https://www.usenix.org/conference/nsdi24/presentation/zhang-yazhuo>. Where a page can't go at once (it is dirty, pinned or locked), the hand passes it
-//! by like a used one.
+//! <https://www.usenix.org/conference/nsdi24/presentation/zhang-yazhuo>. The hand skips a page that can't be evicted now (it is dirty, pinned or
+//! locked) like a used one.
 
 use crate::queue::{Links, Queue};
 use crate::{Arrival, End, PageId, Policy, Slot, Uses};

@@ -1,5 +1,5 @@
-//! The table of slots: what every host of a policy needs, whatever its pages are. It gives out slots, keeps uses until they are told, puts the question,
-//! and checks the answer.
+//! The table of slots that every host of a policy needs. It assigns slots, keeps uses until they are reported, asks for victims, and checks the
+//! answer.
 //!
 //! ```text
 //!   host: a frame, a page number ... ──► slot ──► policy
@@ -12,17 +12,17 @@
 use crate::{Arrival, Cause, End, PageId, Policy, Slot, Uses};
 use std::fmt;
 
-/// Nobody is in the slot.
+/// The slot is empty.
 const NOBODY: u32 = u32::MAX;
 
 /// A policy with the slots of one memory.
 pub struct SlotTable {
     policy: Box<dyn Policy>,
     uses: Uses,
-    /// By slot: whom the host has there, and whether the policy has nominated it and not heard what became of it.
+    /// By slot: its holder in the host, and whether the policy has nominated it and the result is pending.
     places: Vec<Place>,
     free: Vec<Slot>,
-    /// Uses that the policy has not heard of, in order.
+    /// Uses that have not been reported to the policy, in order.
     untold: Vec<Slot>,
     batch: usize,
     capacity: u32,
@@ -53,7 +53,7 @@ pub struct Newcomer {
 /// A call of a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// [`Policy::resized`], to so many pages.
+    /// [`Policy::resized`], to this number of pages.
     Resized(u32),
     /// [`Policy::added`].
     Added(Slot),
@@ -97,7 +97,7 @@ pub struct Fault {
 /// In which way a policy is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wrong {
-    /// It nominated nothing of so many pages.
+    /// It nominated nothing of this number of pages.
     Nothing(u32),
     /// It nominated more than were wanted.
     TooMany(usize),
@@ -114,7 +114,7 @@ pub enum Wrong {
 }
 
 impl SlotTable {
-    /// Creates a table of `capacity` slots. It tells uses when there are `batch` of them, if nothing else is told before.
+    /// Creates a table of `capacity` slots. It reports uses in batches of `batch`, unless another call comes before.
     pub fn new(policy: Box<dyn Policy>, capacity: u32, batch: usize) -> SlotTable {
         let mut table = SlotTable {
             uses: policy.uses(),
@@ -132,7 +132,7 @@ impl SlotTable {
         table
     }
 
-    /// What the policy has to hear of uses.
+    /// Which uses the policy must be notified of.
     #[inline]
     pub fn uses(&self) -> Uses {
         self.uses
@@ -160,7 +160,7 @@ impl SlotTable {
         !self.places.is_empty()
     }
 
-    /// How many pages there is room for.
+    /// Capacity, in pages.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
@@ -170,7 +170,7 @@ impl SlotTable {
         (self.calls, self.last)
     }
 
-    /// Whom the host has in a slot.
+    /// The holder of a slot.
     #[inline]
     pub fn holder(&self, slot: Slot) -> Option<u32> {
         let holder = self.places.get(slot.index())?.holder;
@@ -183,7 +183,7 @@ impl SlotTable {
         self.places.get(slot.index()).is_some_and(|place| place.is_nominated)
     }
 
-    /// The slots in which there are pages, and whom the host has there.
+    /// The slots with pages, and their holders.
     pub fn iter(&self) -> impl Iterator<Item = (Slot, u32)> {
         let places = (0..).map(Slot).zip(&self.places);
         places.filter(|(_, place)| place.holder != NOBODY).map(|(slot, place)| (slot, place.holder))
@@ -194,7 +194,7 @@ impl SlotTable {
         (self.calls, self.last) = (self.calls + 1, call);
     }
 
-    /// There is room for so many pages from now on.
+    /// Sets the capacity, in pages.
     pub fn resize(&mut self, capacity: u32) {
         if capacity != self.capacity {
             self.begin(Call::Resized(capacity));
@@ -203,8 +203,8 @@ impl SlotTable {
         }
     }
 
-    /// Gives a page a slot, and tells the policy. The holder is whatever the host knows it by, below `u32::MAX`. Who holds more pages than it
-    /// has room for has the capacity raised.
+    /// Assigns a slot to a page, and notifies the policy. The holder is the host's number of it, below `u32::MAX`. A host with more pages than the
+    /// capacity has the capacity raised.
     pub fn add(&mut self, holder: u32, newcomer: Newcomer) -> Slot {
         assert_ne!(holder, NOBODY, "this number stands for nobody");
         let slot = self.free.pop().unwrap_or(Slot(self.places.len() as u32));
@@ -232,7 +232,7 @@ impl SlotTable {
         }
     }
 
-    /// Tells the policy of all uses that it has not heard of.
+    /// Reports all pending uses to the policy.
     pub fn tell_uses(&mut self) {
         if let Some(&first) = self.untold.first() {
             (self.calls, self.last) = (self.calls + 1, Call::Used(first));
@@ -241,7 +241,7 @@ impl SlotTable {
         }
     }
 
-    /// Asks whom to evict, adds the answer to `victims`, which is empty, and checks it. To be asked only while there is a page.
+    /// Asks for victims, adds the answer to `victims`, which is empty, and checks it. Only while there is a page.
     pub fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) -> Result<(), Fault> {
         debug_assert!(want > 0 && victims.is_empty() && !self.is_empty());
         debug_assert_eq!(self.nominated, 0, "what was nominated has ended before the next question");

@@ -1,35 +1,32 @@
-//! Policies that somebody brings: known by their names as the listed ones are, and watched while they run.
+//! Custom policies: registered by name like the listed ones, and watched while they run.
 //!
 //! ```text
 //!   Listed::bring("mine", make) ──► known by name: textbook `mine`, `mine@machine`, `kernel.profile`, a group's `policy`
 //!   make(seed) ──► [ Watched [ theirs ] ]      what each is doing now: for whoever has to say why the program ends
 //!            └──► [ Fallback [ Watched [ theirs ] ] ]      after `fall_back(true)`; `fallbacks()` has how often each was helped out
 //! ```
-//! *Why watched.* Nobody here has read such a policy. It may panic, never return, or end the process. Whoever notices that is not who has called it:
-//! a hook of panics, a watchdog, a handler of signals. So each call is written down before it is made, where any thread can read it; that costs
-//! two stores.
+//! *Why watched.* The code of such a policy is unknown here. It may panic, never return, or end the process. Other code than the caller notices that:
+//! a panic hook, a watchdog, a signal handler. So each call is recorded before it is made, where any thread can read it; that costs two stores.
 //!
-//! What is brought stays for the life of the process, as a name in a scenario may be read at any time. A name that is brought again means the new
-//! one from then on.
+//! A custom policy stays for the life of the process, as a name in a scenario may be read at any time. A name that is registered again means the new
+//! policy from then on.
 
 use crate::{Arrival, Call, End, Fallback, Listed, Make, POLICIES, PageId, Policy, Slot, Uses};
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
-/// What was brought, in order.
+/// Registered policies, in order.
 static BROUGHT: RwLock<Vec<&'static Listed>> = RwLock::new(Vec::new());
-/// Looks up an unknown name.
-type Finder = dyn Fn(&str) -> Option<&'static Listed> + Send + Sync;
-/// The function that looks up unknown names.
-static FINDER: RwLock<Option<Arc<Finder>>> = RwLock::new(None);
-/// Whether policies that are made from now on are helped out.
+/// The function that looks for an unknown name.
+static FINDER: OnceLock<fn(&str) -> Option<&'static Listed>> = OnceLock::new();
+/// Whether policies that are made from now on have a fallback.
 static FALLS_BACK: AtomicBool = AtomicBool::new(false);
-/// By name, how often policies that were brought were helped out.
+/// By name, how often the fallback of a custom policy was used.
 static FALLBACKS: Mutex<Vec<(&'static str, &'static AtomicU64)>> = Mutex::new(Vec::new());
-/// One for each policy that is alive, and those that are free.
+/// One for each policy that is alive, and the free ones.
 static RUNNING: Mutex<Vec<&'static Running>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -37,7 +34,7 @@ thread_local! {
     static HERE: Cell<Option<&'static Running>> = const { Cell::new(None) };
 }
 
-/// Whether policies that are made from now on are helped out where they answer wrong ([`Fallback`]). [`fallbacks`] counts from here.
+/// Sets whether policies that are made from now on have a fallback for wrong answers ([`Fallback`]). [`fallbacks`] counts from here.
 pub fn fall_back(does: bool) {
     FALLS_BACK.store(does, Relaxed);
     FALLBACKS
@@ -47,38 +44,38 @@ pub fn fall_back(does: bool) {
         .for_each(|(_, times)| times.store(0, Relaxed));
 }
 
-/// Policies that were helped out since [`fall_back`], by name, and how often: in all memories that each was to keep.
+/// Policies whose fallback was used since [`fall_back`], by name, and how often: in all memories that each managed.
 pub fn fallbacks() -> Vec<(&'static str, u64)> {
     let all = FALLBACKS.lock().unwrap_or_else(PoisonError::into_inner);
     all.iter().map(|(name, times)| (*name, times.load(Relaxed))).filter(|(_, times)| *times > 0).collect()
 }
 
-/// Whether a name is that of a file, as a shared library's is.
+/// Whether a name is that of a file, such as a shared library.
 pub fn is_file(name: &str) -> bool {
     let is_library = [".so", ".dylib", ".dll"].iter().any(|suffix| name.ends_with(suffix));
     is_library || name.contains('/') && !name.contains('@')
 }
 
-/// Loads the file that a policy's code is in: some of it may run by that already.
+/// Loads the file with a policy's code, a part of which may already run by that.
 pub fn loading<T>(name: &str, load: impl FnOnce() -> T) -> T {
     let running = Running::of(Box::leak(name.to_owned().into_boxed_str()));
     let _under = running.look(Call::Load);
     load()
 }
 
-/// Files whose code may run when the program ends are unloaded from now on, which is the last that this thread does.
+/// Unloads files whose code may run when the program ends. This is the last action of this thread.
 pub fn unloading(names: &str) {
     let running = Running::of(Box::leak(names.to_owned().into_boxed_str()));
     std::mem::forget(running.look(Call::Unload));
 }
 
-/// Looks up unknown names, such as those of files, with `finder` from now on. It replaces the finder before it.
-pub fn find_with(finder: impl Fn(&str) -> Option<&'static Listed> + Send + Sync + 'static) {
-    *FINDER.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(finder));
+/// Looks for an unknown name, such as that of a file.
+pub fn find_with(finder: fn(&str) -> Option<&'static Listed>) {
+    let _ = FINDER.set(finder);
 }
 
 impl Listed {
-    /// Makes a policy known by a name. `hash` is that of the file that its code is in. Errors: the name is that of another policy, or none.
+    /// Registers a policy by a name. `hash` is that of the file with its code. Errors: the name is that of another policy, or invalid.
     pub fn bring(
         name: &str,
         hash: Option<String>,
@@ -112,21 +109,19 @@ impl Listed {
         Ok(listed)
     }
 
-    /// The policy of this name that was brought.
+    /// Returns the registered policy of this name.
     pub fn own(name: &str) -> Option<&'static Listed> {
         let found = Listed::brought().into_iter().rev().find(|listed| listed.name == name);
-        // The lock is released before the call: loading a file may hang.
-        let finder = || FINDER.read().unwrap_or_else(PoisonError::into_inner).clone();
-        found.or_else(|| finder().and_then(|find| find(name)))
+        found.or_else(|| FINDER.get().and_then(|find| find(name)))
     }
 
-    /// All that were brought, in order.
+    /// Returns all registered policies, in order.
     pub fn brought() -> Vec<&'static Listed> {
         BROUGHT.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// What a policy that was brought is doing.
+/// The current call of a custom policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Doing {
     /// Its name.
@@ -143,18 +138,18 @@ impl fmt::Display for Doing {
     }
 }
 
-/// The call that this thread is in, if it is in one.
+/// Returns the call that this thread is in, if any.
 pub fn doing_here() -> Option<Doing> {
     HERE.get().and_then(Running::doing)
 }
 
-/// The calls that are under way in any thread.
+/// Returns the current calls of all threads.
 pub fn doing() -> Vec<Doing> {
     let all = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     all.iter().filter_map(|running| running.doing()).collect()
 }
 
-/// What one policy is doing. It outlives the policy, and is taken again by the next one of that name.
+/// The state of one policy. It outlives the policy, and the next one of that name reuses it.
 struct Running {
     policy: &'static str,
     is_taken: AtomicBool,
@@ -236,15 +231,15 @@ const fn unpacked(packed: u64) -> Option<Call> {
     })
 }
 
-/// A policy whose calls are written down.
+/// A policy whose calls are recorded.
 struct Watched {
     running: &'static Running,
     policy: Box<dyn Policy>,
-    /// After the policy: that it is dropped is over then.
+    /// After the policy: the drop is over then.
     _leaves: Leaves,
 }
 
-/// The end of being dropped.
+/// The end of the drop.
 struct Leaves(&'static Running);
 
 impl Drop for Leaves {
@@ -254,7 +249,7 @@ impl Drop for Leaves {
     }
 }
 
-/// A call is under way as long as there is this.
+/// A call is in progress as long as this exists.
 struct Under(&'static Running);
 
 impl Drop for Under {
@@ -271,7 +266,7 @@ impl Running {
         self.look(call)
     }
 
-    /// What only looks has the number of the call before.
+    /// A call that only reads has the number of the call before.
     fn look(&'static self, call: Call) -> Under {
         self.call.store(packed(call), Relaxed);
         HERE.set(Some(self));
@@ -374,16 +369,6 @@ mod tests {
             let refused = Listed::bring(name, None, |_| Box::new(Fifo::default())).unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }
-    }
-
-    #[test]
-    fn later_finder_takes_the_place_of_the_one_before() {
-        let listed = Listed::bring("found", None, |_| Box::new(Fifo::default())).unwrap();
-        find_with(|_| None);
-        assert_eq!(Listed::own("sought"), None);
-        find_with(move |name| (name == "sought").then_some(listed));
-        assert_eq!(Listed::own("sought"), Some(listed));
-        find_with(|_| None);
     }
 
     /// Writes down what it is doing.

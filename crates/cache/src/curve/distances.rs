@@ -68,7 +68,7 @@ impl Distances {
         pages.iter().for_each(|&page| self.access(page));
     }
 
-    /// Misses with room for one page, for two, and so on, up to as many as there are.
+    /// Returns the misses with a capacity of one page, of two, and so on, up to the number of pages.
     pub fn misses(&self) -> Vec<u64> {
         let mut left = self.accesses;
         let misses = self.counts.iter().map(|count| {

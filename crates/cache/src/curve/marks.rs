@@ -6,20 +6,20 @@
 //!            mark of the     of the second
 //!            smallest size   smallest
 //! ```
-//! *How.* A page knows its segment: the number of the smallest memory that holds it. A hit in segment `g` is one in memories `g` and larger. The
-//! page goes to the top, so each of the `g` marks above moves by one page towards the top, and the page that it leaves is one segment further
-//! down. A hit near the top costs what a plain LRU costs.
+//! *How.* A page stores its segment: the number of the smallest memory that holds it. A hit in segment `g` is one in memories `g` and larger. The
+//! page moves to the top, so each of the `g` marks above moves by one page towards the top. The page that a mark leaves is one segment further down.
+//! A hit near the top costs the same as in a plain LRU.
 //!
-//! What comes next is known. So the processor is asked for a page's entry, and then for those of its neighbours, before their turn, and for
-//! where a mark goes next: a fifth of the time goes to waiting otherwise.
+//! Future accesses are known. So a page's entry is prefetched, and then those of its neighbours and the next place of a mark, before their turn.
+//! Otherwise a fifth of the time would be waiting.
 
 use prefetch_index::prefetch_index;
 
 /// No page.
 const NONE: u32 = u32::MAX;
-/// So many accesses ahead a page's entry is asked for.
+/// Accesses by which a page's entry is prefetched.
 const ENTRY_AHEAD: usize = 16;
-/// So many accesses ahead the entries of its neighbours are.
+/// Accesses by which the entries of its neighbours are prefetched.
 const NEIGHBOURS_AHEAD: usize = 8;
 
 #[derive(Clone, Copy)]

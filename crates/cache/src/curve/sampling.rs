@@ -1,11 +1,11 @@
 //! Any policy at any size, estimated from a few of the pages: a small trace in a small memory.
 //!
-//! *How.* A page is kept if the hash of its number is below the rate; all its accesses are, then. A memory of so many pages is simulated by one of
-//! the rate's share of them. Misses are divided by the number of accesses that *should* be in the sample, not by how many are: whether a very
-//! hot page is in it changes the number of hits a lot, and that of misses hardly.
+//! *How.* A page is kept if the hash of its number is below the rate, and then all its accesses are. A memory is simulated by one of the rate's share
+//! of its pages. Misses are divided by the number of accesses that *should* be in the sample, not by the actual number. A very hot page in the sample
+//! changes the number of hits a lot, but hardly that of misses.
 //!
-//! *What it can't.* Samples of few pages say nothing: fewer than [`PAGES_MIN`] are refused. So are memories whose share is not one page. The spread
-//! over [`SALTS`] samples of other pages is printed with an estimate; it is no bound of the error.
+//! *Limits.* Samples of few pages are meaningless: fewer than [`PAGES_MIN`] are rejected. So are memories whose share is not one page. The spread
+//! over [`SALTS`] samples of other pages is printed with an estimate; it does not bound the error.
 //!
 //! *When not to use it:* for traces with few pages, and where a policy is asked about a few pages that are special.
 //!
@@ -54,7 +54,7 @@ pub struct Estimate {
 /// Why there is no estimate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Refused {
-    /// The rate is no share above 0.
+    /// The rate is not a share above 0.
     Rate(f64),
     /// A sample has so few pages, and would need such a rate to have enough; above 1 if the trace has too few.
     Pages {
@@ -174,7 +174,7 @@ impl Samples {
         &self.samples
     }
 
-    /// How large a sample's memory is for one of so many pages.
+    /// The size of a sample's memory for a memory of this size.
     pub fn size(&self, size: u32) -> Result<u32, Refused> {
         let scaled = (f64::from(size) * self.rate).round() as u32;
         if scaled == 0 {

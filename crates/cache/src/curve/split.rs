@@ -19,14 +19,14 @@
 /// A split of memory, in parts of equal size.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Split {
-    /// By tenant: how many parts it has. What nobody has a use for is nobody's.
+    /// By tenant: its number of parts. Parts that no tenant can use belong to none.
     pub parts: Vec<usize>,
     /// Misses of all of them together.
     pub misses: u64,
 }
 
-/// The split with the fewest misses. A curve is a tenant's misses with no part of memory, with one, and so on: all are equally long. Of several
-/// splits with as few misses it is one in which the last tenants have as little as they can.
+/// Returns the split with the fewest misses. A curve is a tenant's misses with no part of memory, with one, and so on: all are equally long. Among
+/// several optimal splits, it returns one in which the last tenants have as little as possible.
 pub fn best_split(curves: &[Vec<u64>]) -> Split {
     let lengths = curves.first().map_or(1, Vec::len);
     assert!(

@@ -1,5 +1,5 @@
-//! [`EngineBuilder`]: the hardware of a machine, which is there before anything runs: memory and CPUs by its [`Config`], devices that files
-//! and swap are on. Groups, files, processes and tasks come and go later: they are the [`Engine`]'s.
+//! [`EngineBuilder`]: the hardware of a machine, which exists before anything runs. Memory and CPUs come from its [`Config`]; files and swap are on
+//! devices. Groups, files, processes and tasks come and go later: they belong to the [`Engine`].
 
 use crate::access::engine::{Engine, TABLE_PAGES_MAX};
 use crate::config::{Config, ConfigError, SwapSpec, check_range};
@@ -14,31 +14,31 @@ use crate::units::{BdiId, SwapId};
 use crate::writeback::BdiLimits;
 use std::ops::Range;
 
-/// The highest priority that a swap device can be given.
+/// The highest priority of a swap device.
 const SWAP_PRIORITY_MAX: u16 = 32_767;
 
-/// A machine that is being put together.
+/// Builds a machine.
 pub struct EngineBuilder {
     core: Core,
 }
 
 impl EngineBuilder {
-    /// A machine without devices.
+    /// Creates a machine without devices.
     pub(super) fn new(config: Config) -> Result<EngineBuilder, ConfigError> {
         Ok(EngineBuilder { core: Core::new(config)? })
     }
 
-    /// The machine, with nothing in it but the root group.
+    /// Returns the machine, which contains only the root group.
     pub fn build(self) -> Engine {
         Engine::of(self.core)
     }
 
-    /// Makes a device known that regular files live on, with the thread that writes them back. `name` tells the threads apart.
+    /// Adds a device for regular files, with the thread that writes them back. `name` distinguishes the threads.
     pub fn bdi_register(&mut self, name: &str) -> Result<BdiId, ConfigError> {
         self.core.bdi_register_checked(name)
     }
 
-    /// Sets how much of what may be dirty may be a device's.
+    /// Sets a device's share of the dirty limit.
     pub fn bdi_set_limits(&mut self, bdi: BdiId, limits: BdiLimits) -> Result<(), ConfigError> {
         if bdi.index() >= self.core.writeback.bdis() {
             return Err(ConfigError::Unknown(format!("backing device {}", bdi.0)));
@@ -49,13 +49,13 @@ impl EngineBuilder {
         Ok(())
     }
 
-    /// Enables a swap device below all those that were enabled so before: such devices are used in their order.
+    /// Enables a swap device below all those that were enabled this way before: such devices are used in their order.
     pub fn swap_on(&mut self, spec: SwapSpec) -> Result<SwapId, ConfigError> {
         self.swap_on_at(spec, None)
     }
 
-    /// Enables a swap device of a given priority, from 0 to 32767: the highest is used first, equal ones in turn. `None`: below all
-    /// others that were given none, and all that were given one.
+    /// Enables a swap device of a given priority, from 0 to 32767: the highest is used first, equal ones in turn. `None`: below all others, those
+    /// without a priority and those with one.
     pub fn swap_on_at(&mut self, spec: SwapSpec, priority: Option<u16>) -> Result<SwapId, ConfigError> {
         if let Some(priority) = priority {
             check_range("priority of a swap device", priority.into(), 0, u64::from(SWAP_PRIORITY_MAX))?;
@@ -66,7 +66,7 @@ impl EngineBuilder {
         Ok(self.core.mm.memory.swap.add(spec, priority))
     }
 
-    /// Says that a swap device has to seek: readahead then goes by what lies together there.
+    /// Declares that a swap device has to seek: readahead then follows positions on it.
     pub fn swap_rotational(&mut self, swap: SwapId) -> Result<(), ConfigError> {
         if swap.index() >= self.core.mm.memory.swap.devices() {
             return Err(ConfigError::Unknown(format!("swap device {}", swap.0)));
@@ -75,7 +75,7 @@ impl EngineBuilder {
         Ok(())
     }
 
-    /// Says how well pages compress on the way to a swap device, where their region doesn't say it.
+    /// Sets how well pages compress on the way to a swap device, unless their region defines it.
     pub fn swap_compressibility(
         &mut self,
         swap: SwapId,
@@ -88,19 +88,19 @@ impl EngineBuilder {
         Ok(())
     }
 
-    /// Limits the memory that a synchronous swap device takes, in pages (`mem_limit`); `None` for no limit.
+    /// Limits the memory of a synchronous swap device, in pages (`mem_limit`); `None` for no limit.
     pub fn zram_limit(&mut self, swap: SwapId, pages: Option<u64>) -> Result<(), ConfigError> {
         self.zram_mut(swap)?.limit = pages;
         Ok(())
     }
 
-    /// Has the machine asked what becomes of a full plug, which is submitted in the middle of a batch. Without this, no write ends
-    /// before its batch: a batch takes microseconds, a device longer.
+    /// Makes the engine ask the machine about a full plug, which is submitted in the middle of a batch. Without this, no write ends before its batch:
+    /// a batch takes microseconds, a device longer.
     pub fn set_full_plug(&mut self, full_plug: FullPlug) {
         self.core.full_plug = Some(full_plug);
     }
 
-    /// The numbers of each node's frames, node by node. Between two nodes may be numbers that no frame has.
+    /// Returns the numbers of each node's frames, node by node. Numbers between two nodes may have no frame.
     pub fn frames(&self) -> Vec<Range<u32>> {
         let zones = &self.core.mm.memory.zones;
         let of_node = |node| {
@@ -110,8 +110,8 @@ impl EngineBuilder {
         zones.nodes().map(of_node).collect()
     }
 
-    /// Has the machine asked before a page is taken from whoever may look at it: some may of whom the engine knows nothing. Without this,
-    /// nobody does.
+    /// Makes the engine ask the machine before it takes a page that may be in use. The machine may have users of a page that the engine does not
+    /// know. Without this, it has none.
     pub fn set_frame_gate(&mut self, gate: Box<dyn FrameGate>) {
         self.core.gate = Some(gate);
     }

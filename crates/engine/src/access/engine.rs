@@ -1,4 +1,4 @@
-//! [`Engine`], the facade that a machine holds: it is made from a [`Config`], takes accesses, and gives out operations and counters.
+//! [`Engine`], the facade for a machine: it is made from a [`Config`], receives accesses, and returns operations and counters.
 
 use crate::GroupRules;
 use crate::access::builder::EngineBuilder;
@@ -22,24 +22,24 @@ use crate::units::{CpuId, FileId, IoId, MemcgId, MmId, Nanos, NodeId, ObjectId, 
 
 /// The reclaim engine of one machine.
 ///
-/// Build it (memcgs, files, swap, processes, tasks, objects), then run accesses; after every call take what
-/// [`Engine::take_ops`] hands over before calling again, and carry it out, at once or by [`crate::OpQueue`].
+/// Build it first: memcgs, files, swap, processes, tasks, objects. Then run accesses. After every call, take the operations of [`Engine::take_ops`]
+/// before the next call, and carry them out, immediately or by [`crate::OpQueue`].
 pub struct Engine {
     pub(crate) core: Core,
     pub(super) tasks: Vec<Task>,
     /// Numbers of tasks that were forgotten.
     pub(super) free_tasks: Vec<TaskId>,
-    /// The last run of hits, or the last end of a transfer, was work, or asked for operations.
+    /// The last run of hits, or the last end of a transfer, did work or requested operations.
     pub(super) has_work: bool,
 }
 
 impl Engine {
-    /// A machine whose devices are yet to be added.
+    /// Returns a builder, to which devices are added.
     pub fn builder(config: Config) -> Result<EngineBuilder, ConfigError> {
         EngineBuilder::new(config)
     }
 
-    /// A machine without swap, and with the root memcg only.
+    /// Creates a machine without swap, and with the root memcg only.
     pub fn new(config: Config) -> Result<Engine, ConfigError> {
         Ok(Engine::builder(config)?.build())
     }
@@ -48,7 +48,7 @@ impl Engine {
         Engine { core, tasks: Vec::new(), free_tasks: Vec::new(), has_work: false }
     }
 
-    /// Tells the engine what time it is. Time never goes back.
+    /// Sets the current time. Time never goes back.
     pub fn set_now(&mut self, now: Nanos) {
         assert!(now >= self.core.by.now, "time goes back from {} to {now}", self.core.by.now);
         self.core.by.now = now;
@@ -59,14 +59,14 @@ impl Engine {
         self.memcg_create_with(parent, name, self.core.mm.config.policy.group)
     }
 
-    /// Creates a memory group with a policy of its own.
+    /// Creates a memory group with its own policy.
     pub fn memcg_create_with(
         &mut self,
         parent: MemcgId,
         name: &str,
         policy: GroupRules,
     ) -> Result<MemcgId, ConfigError> {
-        // The name of a file of a group would hide it, or be hidden by it.
+        // The group's name would hide a file of that name, or be hidden by it.
         let is_of_a_file = ["memory.", "cgroup.", "cpuset."].iter().any(|of| name.starts_with(of));
         if ["", ".", ".."].contains(&name) || name.contains('/') || is_of_a_file {
             return Err(ConfigError::BadName(name.to_owned()));
@@ -85,20 +85,20 @@ impl Engine {
         Ok(id)
     }
 
-    /// What a guest has done wrong, if one has: nothing that happened since means anything.
+    /// Returns the first error of a guest policy, if any: results after it are meaningless.
     #[inline]
     pub fn guest_fault(&self) -> Option<&GuestFault> {
         self.core.guest_fault.as_deref()
     }
 
-    /// Whether decisions by statistics of the last flush are made a second time by live ones, to be told. It takes some instructions at each
-    /// refault. Default: no.
+    /// Sets whether decisions based on statistics of the last flush are repeated with live statistics, for tracing. It costs some instructions at
+    /// each refault. Default: no.
     pub fn compare_with_live(&mut self, compares: bool) {
         self.core.compares_live = compares;
     }
 
-    /// Has write(2) through an open file write less than a page each time, or whole pages again: of less, a page that is not in memory is read
-    /// first. It may be said anew in the middle of an access, before each call that goes on with it.
+    /// Makes write(2) through an open file write less than a page each time, or complete pages again. With less, a missing page is read first. It may
+    /// be changed in the middle of an access, before each call that continues it.
     pub fn set_partial_writes(
         &mut self,
         task: TaskId,
@@ -112,7 +112,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Says how well the pages of an anonymous mapping or a tmpfs file compress, wherever they are swapped to.
+    /// Sets how well the pages of an anonymous mapping or a tmpfs file compress, wherever they are swapped to.
     pub fn set_compressibility(
         &mut self,
         task: TaskId,
@@ -193,62 +193,62 @@ impl Engine {
         }
     }
 
-    /// Creates a thread beside another of its process: in the same address space, and with the same objects under the same
-    /// numbers, the positions of open files included. Mappings that the process gets later are those of the thread that makes them.
+    /// Creates a further thread of a process: in the same address space, and with the same objects under the same numbers, including the positions of
+    /// open files. Mappings that the process gets later belong to the thread that makes them.
     pub fn thread_create(&mut self, beside: TaskId, cpu: CpuId) -> TaskId {
         let thread = self.task_create(self.mm_of(beside), cpu);
         self.tasks[thread.index()].objects = self.tasks[beside.index()].objects.clone();
         thread
     }
 
-    /// Hands over the operations to carry out, in order.
+    /// Returns the operations to carry out, in order.
     #[inline]
     pub fn take_ops(&mut self, into: &mut Vec<Op>) {
         hand_over(&mut self.core.out.ops, into);
     }
 
-    /// Hands over the tasks whose wait for I/O has ended: resume them now.
+    /// Returns the tasks whose wait for I/O has ended: resume them now.
     #[inline]
     pub fn take_woken(&mut self, into: &mut Vec<TaskId>) {
         hand_over(&mut self.core.out.woken, into);
     }
 
-    /// Whether the last run of hits, or the last end of a transfer, whichever was called last, has done work or asked for
-    /// operations: most do neither, and then there is nothing to price and to carry out.
+    /// Whether the last run of hits or the last end of a transfer, whichever was called last, has done work or requested operations. Most do neither,
+    /// and then there is nothing to charge for or to carry out.
     #[inline]
     pub fn has_work(&self) -> bool {
         self.has_work
     }
 
-    /// All the work so far.
+    /// Returns all the work so far.
     #[inline]
     pub fn work(&self) -> &Work {
         self.core.out.work()
     }
 
-    /// Whether units of work that are marked as rare have grown since the last time.
+    /// Returns whether units of work that are marked as rare have grown since the last call.
     #[inline]
     pub fn take_rare_work(&mut self) -> bool {
         self.core.out.take_rare_work()
     }
 
-    /// Records, from now on, which pages enter and leave page caches.
+    /// Starts recording which pages enter and leave page caches.
     pub fn record_page_cache_events(&mut self) {
         self.core.out.page_cache_events.get_or_insert_default();
     }
 
-    /// Hands over the recorded page-cache events, in order.
+    /// Returns the recorded page-cache events, in order.
     pub fn take_page_cache_events(&mut self, into: &mut Vec<PageCacheEvent>) {
         if let Some(events) = &mut self.core.out.page_cache_events {
             into.append(events);
         }
     }
 
-    /// A device has completed a transfer, its interrupt arriving on `cpu`.
+    /// Completes a transfer of a device, whose interrupt arrives on `cpu`.
     pub fn io_done(&mut self, io: IoId, cpu: CpuId, result: Result<(), IoError>) {
         let first = self.core.out.woken.len();
         let before = *self.core.out.work();
-        // An interrupt: what it does is in nobody's name, but on its CPU.
+        // An interrupt: its work is on its CPU, but not charged to a task.
         self.core.by.cpu = cpu;
         let ended = self.core.transfer_done(io, result);
         self.has_work = ended != Ended::Read || !self.core.out.ops.is_empty();
@@ -270,7 +270,7 @@ impl Engine {
         }
     }
 
-    /// The frames that a transfer in flight fills or empties, in the order of what is on the device.
+    /// Returns the frames that a transfer in flight fills or empties, in the order on the device.
     pub fn frames_of(&self, io: IoId) -> impl Iterator<Item = Pfn> {
         self.core.frames_of(io)
     }
@@ -280,71 +280,71 @@ impl Engine {
         self.core.flush_stats();
     }
 
-    /// Whether hot-page tracking listens to hardware hints.
+    /// Returns whether hot-page tracking uses hardware hints.
     #[inline]
     pub fn wants_hardware_hints(&self) -> bool {
         Source::Hardware.is_heard(&self.core.mm.config)
     }
 
-    /// Hardware has sampled an access by a CPU of node `from` to a frame; whether it is worth keeping.
+    /// Reports that hardware has sampled an access by a CPU of node `from` to a frame. Returns whether the sample is worth keeping.
     pub fn hardware_sampled(&mut self, pfn: Pfn, from: NodeId) -> bool {
         self.core.mm.hardware_sampled(pfn, from)
     }
 
-    /// A hardware hint that was worth keeping has found room in its ring, or was dropped (`has_room` is false).
+    /// Reports that a hardware hint was stored in its ring, or dropped (`has_room` is false).
     pub fn hardware_kept(&mut self, from: NodeId, has_room: bool) {
         self.core.mm.hardware_kept(from, has_room);
     }
 
-    /// A ring is emptied: a frame was accessed so often, from node `nid` if that is known. Nobody need be there any more.
+    /// Reports an entry of a ring: a frame was accessed this often, from node `nid` if that is known. The frame may be free by now.
     pub fn hardware_hinted(&mut self, pfn: Pfn, nid: Option<NodeId>, accesses: u32) {
         self.core.hardware_hinted(pfn, nid, accesses);
     }
 
-    /// A device that counts accesses to units of its memory, and knows neither pages nor who made them, has found one in use: so many pages from
-    /// `first` on were accessed so often, all together.
+    /// Reports an entry of a device that counts accesses to units of its memory, and knows neither pages nor their users. The pages of the unit, from
+    /// `first` on, were accessed this often together.
     pub fn hardware_hinted_range(&mut self, first: Pfn, pages: u32, accesses: u32) {
         self.core.hardware_hinted_range(first, pages, accesses);
     }
 
-    /// How often the machine has to call [`Engine::flush_stats`]; `None` where nothing waits for it.
+    /// Returns how often the machine has to call [`Engine::flush_stats`]; `None` if nothing depends on it.
     pub fn stat_flush_period(&self) -> Option<Nanos> {
         self.core.mm.stat_flush_period()
     }
 
-    /// Tells, from now on, what `filter` says; what it said before is forgotten.
+    /// Starts tracing the events of `filter`; the previous filter is replaced.
     pub fn tell_story(&mut self, filter: StoryFilter) {
         self.core.tell_story(filter);
     }
 
-    /// Tells, from now on, what a kernel's tracepoints tell.
+    /// Starts tracing the events of a kernel's tracepoints.
     pub fn tell_tracepoints(&mut self) {
         self.core.tell_tracepoints();
     }
 
-    /// Whether something was told since it was last handed over.
+    /// Returns whether an event was traced since the last [`Engine::take_story`].
     #[inline]
     pub fn has_story(&self) -> bool {
         self.core.has_story()
     }
 
-    /// Hands over what was told, in order.
+    /// Returns the traced events, in order.
     pub fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
         self.core.take_story(into);
     }
 
-    /// Panics with what is wrong unless every structure agrees with every other. Walks all memory: not for hot paths.
+    /// Panics with a description of the error unless all structures agree. Walks all memory: not for hot paths.
     pub fn check_invariants(&self) {
         self.core.check_invariants();
         self.check_set_aside();
     }
 }
 
-/// Pages of a file, an address space or a swap device: 4 TiB. Their tables take memory only where they are used, but address
-/// space in full, 8 bytes a page, and a system grants no more of that than it might have.
+/// Maximum pages of a file, an address space or a swap device: 4 TiB. Their tables use memory only for used parts. But each uses the full address
+/// space, 8 bytes per page, and a system grants no more of that than it might have.
 pub(super) const TABLE_PAGES_MAX: u64 = 1 << 30;
 
-/// Moves everything behind what is in `into`; mostly there is nothing to move, or nothing in `into`.
+/// Moves everything to the end of `into`; mostly there is nothing to move, or `into` is empty.
 #[inline]
 fn hand_over<T>(from: &mut Vec<T>, into: &mut Vec<T>) {
     if from.is_empty() {

@@ -1,5 +1,4 @@
-//! [`Figures`]: what there is to know of a machine, and nothing that changes it: what it is made of, its groups and files, sizes, counters,
-//! reports.
+//! [`Figures`]: read-only information about a machine: its hardware, groups and files, sizes, counters, reports.
 
 use crate::access::engine::Engine;
 use crate::access::hits::Object;
@@ -27,7 +26,7 @@ use crate::zswap::ZswapPool;
 use pageout_rules::lru::Lru;
 use std::ops::Range;
 
-/// What a policy that keeps a group's pages on a node tells of itself.
+/// Figures of a policy that keeps a group's pages on a node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GuestFigures {
     /// The policy.
@@ -36,7 +35,7 @@ pub struct GuestFigures {
     pub memcg: String,
     /// The node.
     pub node: NodeId,
-    /// Figures by the names that it gives them.
+    /// Figures by the policy's names.
     pub figures: Vec<(String, f64)>,
 }
 
@@ -48,7 +47,7 @@ pub struct Figures<'a> {
 }
 
 impl Engine {
-    /// What there is to know of the machine.
+    /// Returns the read-only view of the machine.
     #[inline]
     pub fn figures(&self) -> Figures<'_> {
         Figures { core: &self.core, tasks: &self.tasks }
@@ -56,83 +55,83 @@ impl Engine {
 }
 
 impl<'a> Figures<'a> {
-    /// The number of CPUs of the machine.
+    /// Returns the number of CPUs of the machine.
     #[inline]
     pub fn cpus(self) -> u16 {
         self.core.mm.config.cpus
     }
 
-    /// The node of a CPU.
+    /// Returns the node of a CPU.
     #[inline]
     pub fn node_of_cpu(self, cpu: CpuId) -> NodeId {
         self.core.mm.config.layout.node_of_cpu(cpu.0)
     }
 
-    /// The tiers of memory.
+    /// Returns the tiers of memory.
     pub fn tiers(self) -> &'a MemoryTiers {
         &self.core.mm.tiers
     }
 
-    /// Timer ticks a second.
+    /// Returns the timer ticks per second.
     #[inline]
     pub fn hz(self) -> u32 {
         self.core.mm.config.hz
     }
 
-    /// The group at a path such as `/web/front`.
+    /// Returns the group at a path such as `/web/front`.
     pub fn memcg_by_path(self, path: &str) -> Option<MemcgId> {
         self.core.mm.memcgs.by_path(path)
     }
 
-    /// The path of a group, as cgroupfs shows it or did before the group was removed.
+    /// Returns the path of a group, as cgroupfs shows it or did before the group was removed.
     pub fn memcg_path(self, memcg: MemcgId) -> String {
         self.core.mm.memcgs.path(memcg)
     }
 
-    /// All groups with their paths, parents first; those that were removed have none.
+    /// Returns all groups with their paths, parents first; removed ones have none.
     pub fn memcgs(self) -> impl Iterator<Item = (MemcgId, String)> {
         let memcgs = self.core.mm.memcgs.subtree(MemcgId::ROOT).into_iter();
         memcgs.filter(|&id| self.core.mm.memcgs[id].is_online).map(|id| (id, self.core.mm.memcgs.path(id)))
     }
 
-    /// Pages charged to a group. Panics where the engine has none of this id, as all that take one do.
+    /// Returns the pages charged to a group. Panics if the engine has no such id, as do all methods with an id.
     pub fn memcg_usage(self, memcg: MemcgId) -> u64 {
         self.core.mm.memcgs[memcg].usage
     }
 
-    /// Swap slots charged to a group.
+    /// Returns the swap slots charged to a group.
     pub fn memcg_swap_usage(self, memcg: MemcgId) -> u64 {
         self.core.mm.memcgs[memcg].swap_usage
     }
 
-    /// Counters of `memory.events` of a group and its descendants, in the order of [`crate::MEMORY_EVENTS`].
+    /// Returns counters of `memory.events` of a group and its descendants, in the order of [`crate::MEMORY_EVENTS`].
     pub fn memcg_events(self, memcg: MemcgId) -> [u64; MEMORY_EVENTS.len()] {
         self.core.mm.memcgs[memcg].events
     }
 
-    /// Pages on a group's lists, live: (inactive, active) of a type.
+    /// Returns the pages on a group's lists, live: (inactive, active) of a type.
     pub fn list_sizes(self, memcg: MemcgId, kind: LruType) -> (u64, u64) {
         let lruvecs = &self.core.mm.lruvecs;
         let size = |list| lruvecs.nodes().map(|node| lruvecs[lruvecs.id(memcg, node)].size(list)).sum();
         (size(LruList::inactive(kind)), size(LruList::active(kind)))
     }
 
-    /// Pages of files whose write was begun for this reason.
+    /// Returns the file pages whose write was started for this reason.
     pub fn pages_written_by(self, reason: WritebackReason) -> u64 {
         self.core.writeback.written_by(reason)
     }
 
-    /// Pages that reclaim has begun to write, to files and to swap.
+    /// Returns the pages that reclaim has started to write, to files and to swap.
     pub fn pageouts(self) -> Pageouts {
         self.core.pageouts
     }
 
-    /// How often reclaim has asked the flushers to write.
+    /// Returns how often reclaim has asked the flushers to write.
     pub fn flusher_wakeups(self) -> u64 {
         self.core.writeback.wakeups()
     }
 
-    /// Requests, wakeups and waking time of the kswapds of all nodes together.
+    /// Returns requests, wakeups and waking time of the kswapds of all nodes together.
     pub fn kswapd_activity(self) -> KswapdActivity {
         let now = self.core.by.now;
         let each = self.core.kswapds.iter().map(|kswapd| kswapd.activity(now));
@@ -143,43 +142,43 @@ impl<'a> Figures<'a> {
         })
     }
 
-    /// How often a reclaimer has waited for a device's queue, as in 2010.
+    /// Returns how often a reclaimer has waited for a device's queue, as in 2010.
     pub fn congestion_waits(self) -> u64 {
         self.core.congestion_waits
     }
 
-    /// How often a reclaimer has waited for this.
+    /// Returns how often a reclaimer has waited for this reason.
     pub fn throttled(self, reason: ThrottleReason) -> u64 {
         self.core.throttled[reason as usize]
     }
 
-    /// Whether decisions by old statistics are made a second time by live ones: there are such, and someone asked for it.
+    /// Whether decisions based on old statistics are repeated with live ones: such decisions exist, and tracing was requested.
     pub fn compares_with_live(self) -> bool {
         self.core.compares_with_live()
     }
 
-    /// How decisions of a kind went that reclaim and writeback make by statistics as of their last flush.
+    /// Returns the outcomes of a kind of decision that reclaim and writeback base on statistics of the last flush.
     pub fn stale_decisions(self, of: StaleDecision) -> StaleDecisions {
         self.core.outdated[of as usize].clone()
     }
 
-    /// Pages of files whose write the device has failed.
+    /// Returns the file pages whose write the device has failed.
     pub fn file_writes_failed(self) -> u64 {
         self.core.writeback.failed()
     }
 
-    /// Pages of files that were dirty when they were truncated: nobody writes them (`cancelled_write_bytes` of `/proc/PID/io`).
+    /// Returns the file pages that were dirty when they were truncated, and were therefore never written (`cancelled_write_bytes` of `/proc/PID/io`).
     pub fn file_writes_cancelled(self) -> u64 {
         self.core.writeback.cancelled()
     }
 
-    /// Parts of [`Engine::work`] by the kernel function that they were done for.
+    /// Returns the parts of [`Engine::work`] by the kernel function that they were done for.
     pub fn work_for(self) -> &'a WorkFor {
         self.core.out.work_for()
     }
 
-    /// Bytes of metadata: folio records of the sections in use, what generations add to them, and the words of page tables,
-    /// page-cache indexes and swap caches with what tells of their nodes.
+    /// Returns the bytes of metadata: folio records of the sections in use, additions of MGLRU to them, and the words of page tables, page-cache
+    /// indexes and swap caches with the data of their nodes.
     pub fn metadata_bytes(self) -> usize {
         let files = self.core.mm.memory.files.iter().map(|file| &file.index);
         let tables = files
@@ -191,62 +190,62 @@ impl<'a> Figures<'a> {
         frames + tables.map(Table::bytes).sum::<usize>() + nodes.sum::<usize>()
     }
 
-    /// Bytes that records of hot pages take.
+    /// Returns the bytes of records of hot pages.
     pub fn hotness_bytes(self) -> u64 {
         self.core.mm.pghot.records.bytes()
     }
 
-    /// A counter of a group and its descendants, as of the last flush.
+    /// Returns a counter of a group and its descendants, as of the last flush.
     pub fn memcg_stat(self, memcg: MemcgId, stat: Stat) -> i64 {
         self.core.mm.memcg_stat(memcg, stat)
     }
 
-    /// A counter of a group and its descendants as it is now, flushed or not.
+    /// Returns the current counter of a group and its descendants, flushed or not.
     pub fn memcg_stat_now(self, memcg: MemcgId, stat: Stat) -> i64 {
         self.core.mm.memcg_stat_now(memcg, stat)
     }
 
-    /// A counter of `/proc/vmstat`.
+    /// Returns a counter of `/proc/vmstat`.
     pub fn vmstat(self, stat: Stat) -> i64 {
         self.core.mm.vmstat(stat)
     }
 
-    /// A counter of one node's `vmstat`.
+    /// Returns a counter of one node's `vmstat`.
     pub fn node_stat(self, node: NodeId, stat: Stat) -> i64 {
         self.core.mm.node_stat(node, stat)
     }
 
-    /// The zones of all nodes, as `/proc/zoneinfo` tells of them.
+    /// Returns the zones of all nodes, as in `/proc/zoneinfo`.
     pub fn zones(self) -> impl Iterator<Item = ZoneInfo> {
         self.core.mm.memory.zones.info()
     }
 
-    /// Pages that reserves and high marks of all zones keep: no page cache may fill them with what is to be written.
+    /// Returns the pages that reserves and high watermarks of all zones keep: page cache that will be written may not fill them.
     pub fn total_reserve(self) -> u64 {
         self.core.mm.memory.zones.total_reserve()
     }
 
-    /// Rotations at the end of writeback: how many pages were to go to the cold end of their list, and why some did not.
+    /// Returns rotations at the end of writeback: how many pages should have moved to the cold end of their list, and why some did not.
     pub fn rotations(self) -> Rotations {
         self.core.out.rotations()
     }
 
-    /// The size and the limit of the zswap pool.
+    /// Returns the size and the limit of the zswap pool.
     pub fn zswap_pool(self) -> ZswapPool {
         self.core.mm.zswap_pool()
     }
 
-    /// How many pages were read ahead, and how many of them are unused, or left memory unused.
+    /// Returns how many pages were read ahead, and how many of them are unused, or left memory unused.
     pub fn readahead_stats(self) -> ReadaheadStats {
         self.core.mm.memory.readahead_stats()
     }
 
-    /// Whether a group's folios are still being moved to the lists of another policy.
+    /// Returns whether a group's folios are still being moved to the lists of another policy.
     pub fn is_switching(self, memcg: MemcgId) -> bool {
         self.core.mm.lruvecs.is_switching(memcg)
     }
 
-    /// What policies that keep groups' pages tell of themselves, as far as they were told of a page: those that were removed as well.
+    /// Returns figures of the policies that keep groups' pages, of each that has had a page, including removed groups.
     pub fn guests(self) -> impl Iterator<Item = GuestFigures> {
         self.core.mm.lruvecs.iter().filter_map(|lruvec| {
             let guest = lruvec.guest.as_ref().filter(|guest| guest.slots.had_pages())?;
@@ -258,28 +257,28 @@ impl<'a> Figures<'a> {
         })
     }
 
-    /// The generations of a group on a node, oldest first; none where it keeps none.
+    /// Returns the generations of a group on a node, oldest first; none if it does not use MGLRU.
     pub fn lru_gen(self, memcg: MemcgId, node: NodeId) -> Vec<GenerationInfo> {
         self.core.lru_gen(memcg, node)
     }
 
-    /// The file of this name.
+    /// Returns the file of this name.
     pub fn file_by_name(self, name: &str) -> Option<FileId> {
         self.core.mm.memory.files.iter().position(|file| file.name == name).map(|at| FileId(at as u32))
     }
 
-    /// Pages of a file.
+    /// Returns the pages of a file.
     pub fn file_pages(self, file: FileId) -> u64 {
         self.core.mm.memory.file(file).pages()
     }
 
-    /// Pages of a file that differ from its device: those that are dirty, and those that are being written. One may be both.
+    /// Returns the pages of a file that differ from its device: dirty ones, and ones under writeback. A page may be both.
     pub fn file_dirty(self, file: FileId) -> (u64, u64) {
         let inode = &self.core.mm.memory.file(file).inode;
         (inode.dirty.count(), inode.writeback.count())
     }
 
-    /// Pages of a file that are in memory, in order, and the frame of each. Nothing of a file that there is not.
+    /// Returns the pages of a file that are in memory, in order, with their frames; none for an unknown file.
     pub fn cached_pages(self, file: FileId, pages: Range<u64>) -> impl Iterator<Item = (u64, Pfn)> + use<'a> {
         let mm = &self.core.mm;
         let known = mm.memory.files.get(file.index()).map_or(0, |file| file.index.pages());
@@ -295,17 +294,17 @@ impl<'a> Figures<'a> {
         })
     }
 
-    /// Pages of a task's object.
+    /// Returns the pages of a task's object.
     pub fn object_pages(self, task: TaskId, object: ObjectId) -> Option<u64> {
         self.tasks[task.index()].objects.get(object.index()).map(Object::pages)
     }
 
-    /// The state of a page; `None` while it is not in memory.
+    /// Returns the state of a page; `None` while it is not in memory.
     pub fn page_state(self, page: PageName) -> Option<PageState> {
         self.core.mm.page_state(page)
     }
 
-    /// Whether a page holds nothing but zeroes, as its region says: a machine that holds bytes writes nothing else to it.
+    /// Returns whether a page holds only zeroes, by its region: a machine with real contents writes nothing else to it.
     pub fn is_of_zeroes(self, page: PageName) -> bool {
         let (is_anon, owner, page) = match page {
             PageName::Anon { mm, page } => (true, mm.0, page),
@@ -315,18 +314,18 @@ impl<'a> Figures<'a> {
         region.is_some_and(|region| region.contents_of(is_anon, owner, page as u32) == Contents::Zeroes)
     }
 
-    /// The memory policy of a process.
+    /// Returns the memory policy of a process.
     pub fn mempolicy(self, mm: MmId) -> MemPolicy {
         self.core.mm.memory.mm(mm).placement.as_ref().map_or(MemPolicy::Default, |placement| placement.policy)
     }
 
-    /// The page that a task reaches through one of its objects.
+    /// Returns the page that a task reaches through one of its objects.
     pub fn page_name(self, task: TaskId, object: ObjectId, page: u64) -> Result<PageName, AccessError> {
         self.tasks[task.index()].check_access(Access::new(object, page, false))?;
         Ok(self.tasks[task.index()].objects[object.index()].page_name(page, &self.core.mm.memory))
     }
 
-    /// A number that names the page of an access, resident or not, as long as its file or its address space exists.
+    /// Returns a number that identifies the page of an access, resident or not, as long as its file or its address space exists.
     pub fn page_key(self, task: TaskId, access: Access) -> u64 {
         const FILES: u64 = 1 << 63;
         const SPACE_SHIFT: u32 = 36;

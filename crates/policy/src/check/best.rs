@@ -1,10 +1,9 @@
-//! The least misses that are possible: whoever knows the future evicts the page that is used again last.
-//! (L. A. Belady, *A Study of Replacement Algorithms for a Virtual-Storage Computer*, IBM Systems Journal 5(2), 1966,
-//! <https://doi.org/10.1147/sj.52.0078>.)
+//! The minimum number of misses: with knowledge of the future, the page whose next use is furthest away is evicted. (L. A. Belady, *A Study of
+//! Replacement Algorithms for a Virtual-Storage Computer*, IBM Systems Journal 5(2), 1966, <https://doi.org/10.1147/sj.52.0078>.)
 
 use std::collections::BTreeMap;
 
-/// The least misses of these accesses in memory for so many pages.
+/// Returns the minimum number of misses of these accesses with this capacity, in pages.
 pub fn least_misses(accesses: &[u32], capacity: usize) -> usize {
     let mut next_use = vec![usize::MAX; accesses.len()];
     let mut seen = BTreeMap::new();

@@ -22,7 +22,7 @@ enum Mutant {
     HasRoomForItsFirstSizeOnly,
 }
 
-/// FIFO, but for what its mutant does.
+/// FIFO, except the behaviour of its mutant.
 struct Wrong {
     mutant: Mutant,
     queue: VecDeque<Slot>,

@@ -27,18 +27,18 @@ impl Random {
 /// One step of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// A page is accessed. Where room has to be made, so many pages are asked for.
+    /// A page is accessed. If a slot is needed, this number of pages is requested.
     Access {
         /// The page.
         page: u32,
         /// It is written to.
         write: bool,
-        /// How many pages to nominate at once.
+        /// Number of pages to nominate in one call.
         want: u32,
     },
     /// A page is gone.
     Remove(u32),
-    /// There is room for so many pages.
+    /// Capacity changes to this number of pages.
     Resize(u32),
     /// A page can't be evicted.
     Pin(u32),
