@@ -8,9 +8,8 @@
 //!   share =  ─────────────                    protected; a type whose share is worse than the other's by more than
 //!             evicted (+ protected)           swappiness allows is spared
 //! ```
-//! The counts of the oldest generation are the proportional term. The integral term is an average of the generations before it:
-//! each weighs half as much as the one after it. Fewer refaults than [`Position::NOISE`] are no signal.
-//! [reclaim 4.9; reclaim-6.12 4.9]
+//! The counts of the oldest generation are the proportional term. The integral term is an average of the generations before it: each weighs half as
+//! much as the one after it. Fewer refaults than [`Position::NOISE`] do not count as a signal. [reclaim 4.9; reclaim-6.12 4.9]
 //!
 //! *When it misleads:* a generation that ends too soon for its pages to come back teaches nothing.
 
@@ -19,7 +18,7 @@ use crate::units::LruType;
 /// Tiers of a generation.
 pub const TIERS: usize = 4;
 
-/// What happened to the pages of a tier while one generation was the oldest.
+/// Events of the pages of a tier while one generation was the oldest.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Pages of it that came back.

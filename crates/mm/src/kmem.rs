@@ -47,7 +47,7 @@ pub struct KernelMemory {
     pub aside: Aside,
 }
 
-/// Frames that the allocator never had, for the nodes, page tables and stacks that somebody else accounts for.
+/// Frames that the allocator never had, for nodes, page tables and stacks that are accounted elsewhere.
 #[derive(Default)]
 pub struct Aside {
     all: Vec<Pfn>,
@@ -90,7 +90,7 @@ impl Default for KernelMemory {
 }
 
 impl KernelMemory {
-    /// Which pageblocks nodes of indexes lie in. They can be freed, so they lie apart from what can't, but for tiny slabs.
+    /// The pageblocks that contain nodes of indexes. They can be freed, so they are kept apart from unmovable memory, except for tiny slabs.
     pub fn index_nodes_kind(&self) -> MigrateType {
         if self.has_tiny_slabs { MigrateType::Unmovable } else { MigrateType::Reclaimable }
     }

@@ -1,7 +1,7 @@
-//! What is where: pages, folios, free memory, lists, groups, slots, counters, as plain data with invariants of its own.
+//! The state of memory: pages, folios, free memory, lists, groups, slots, counters, as plain data with its own invariants.
 //!
-//! Nothing here decides what reclaim takes: that is the engine's, whose mechanisms read and change this state. Each room has the name of the
-//! engine's room for the mechanisms that use it. The map, in reading order:
+//! Nothing here decides what reclaim takes: that is the engine's task, whose mechanisms read and change this state. Each module has the name of the
+//! engine's module for the mechanisms that use it. The map, in reading order:
 #![forbid(unsafe_code)]
 
 use pageout_rules::{config, policy, units}; // what can be chosen, and what everything is counted in

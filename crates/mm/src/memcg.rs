@@ -85,7 +85,7 @@ pub struct Memcg {
     pub high: u64,
     /// `memory.max`. Unit: pages.
     pub max: u64,
-    /// Dirty pages up to which the machine's limit of them holds nobody up.
+    /// Dirty pages up to which the machine's limit throttles no writer.
     pub dirty_min: u64,
     /// `memory.soft_limit_in_bytes` of cgroup v1: what the group is pushed back to where the machine is short of memory.
     pub soft_limit: u64,
@@ -112,7 +112,7 @@ pub struct Memcg {
     pub events: [u64; 6],
     /// Events that happened in this group itself.
     pub events_local: [u64; 6],
-    /// Statistics updates since the last flush, and those that CPUs have gathered but not told.
+    /// Statistics updates since the last flush, and those that CPUs have collected but not reported.
     pub updates_pending: u64,
     /// When its statistics were last flushed.
     pub stat_flushed_at: Nanos,
@@ -356,8 +356,8 @@ impl Memcgs {
         self.change_upwards(id, |group| group.swap_events[event as usize] += 1);
     }
 
-    /// Charges the group and its ancestors so many pages, or where these don't fit, the least that will do; says which. Where one
-    /// has no room for those either, charges nothing and names that one.
+    /// Charges this many pages to the group and its ancestors. If these do not fit, charges the minimum that is enough, and returns which. If an
+    /// ancestor has no space for that either, charges nothing and returns that ancestor.
     pub fn charge(&mut self, id: MemcgId, most: u64, least: u64) -> Result<u64, MemcgId> {
         debug_assert!(least > 0 && least <= most, "{least} to {most} pages are charged");
         let mut pages = most;
@@ -492,7 +492,7 @@ impl Memcgs {
         })
     }
 
-    /// A removed group's directory is gone: nobody finds it by its path, and its path is free.
+    /// A removed group's directory is gone: its path does not lead to it any more, and may be reused.
     pub fn unlink_name(&mut self, id: MemcgId) {
         let (parent, name) = (self[id].parent, self[id].name.clone());
         assert!(self[id].is_online, "{} is removed twice", self.path(id));
@@ -552,7 +552,7 @@ impl Memcgs {
         None
     }
 
-    /// The group is no more. Its number is not given out again, so that what still names it names nobody else.
+    /// The group has ended. Its number is not reused, so that remaining references to it name no other group.
     pub fn release(&mut self, id: MemcgId) {
         let parent = self[id].parent.expect("the root is never removed");
         let group = &self[id];
@@ -639,7 +639,7 @@ impl std::ops::IndexMut<MemcgId> for Memcgs {
 pub(super) mod tests {
     use super::*;
 
-    /// Root with a child `top`, which has the children `a` and `b`; each of those charged so many pages.
+    /// Root with a child `top`, which has the children `a` and `b`, each with its charged pages.
     pub(super) fn tree(a: u64, b: u64) -> (Memcgs, [MemcgId; 3]) {
         let policy = pageout_rules::policy::Policy::of("classic@6.12").group;
         let mut memcgs = Memcgs::new(policy, 1, 1);

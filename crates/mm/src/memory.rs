@@ -48,7 +48,7 @@ pub struct Memory {
     pub files: Vec<File>,
     /// All open files, by number.
     pub open_files: Vec<OpenFile>,
-    /// Numbers of files, and of open files, that are nobody's any more.
+    /// Numbers of files, and of open files, that are free again.
     free_files: Vec<FileId>,
     free_open_files: Vec<OpenFileId>,
     /// Writes that have failed, by the device.
@@ -107,7 +107,7 @@ impl Memory {
         OpenFileId((self.open_files.len() - 1) as u32)
     }
 
-    /// Nobody has an open file any more: its number is given to another one.
+    /// An open file is closed: its number may be reused.
     pub fn close_file(&mut self, open: OpenFileId) {
         if !self.free_open_files.contains(&open) {
             self.free_open_files.push(open);
@@ -208,7 +208,7 @@ impl Memory {
         Some((kind, pfn))
     }
 
-    /// The zones have given a block: nobody has it, and it is where blocks of its order are.
+    /// The zones have allocated a block: it is unused, and is where blocks of its order are.
     #[inline(always)]
     fn assert_fresh(&self, pfn: Pfn, order: u8) {
         debug_assert!(pfn.0.is_multiple_of(1 << order), "a block of order {order} begins with {pfn:?}");
@@ -284,7 +284,7 @@ impl Memory {
         if is_in_use && folio.is_huge() { head } else { pfn }
     }
 
-    /// Whether a frame is the first one of a folio that somebody has.
+    /// Whether a frame is the first one of a folio in use.
     pub fn is_head_in_use(&self, pfn: Pfn) -> bool {
         let folio = &self.folios[pfn];
         let holds = FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
@@ -305,7 +305,7 @@ impl Memory {
         self.use_bits_of(&self.folios[pfn])
     }
 
-    /// How hot a folio is whose record is at hand.
+    /// How hot a folio with an available record is.
     #[inline(always)]
     pub fn use_bits_of(&self, folio: &Folio) -> UseBits {
         if folio.has(FolioFlags::INDEXED) {

@@ -50,8 +50,8 @@ impl NumaBalancing {
         self.has_marked
     }
 
-    /// Gives back the times of free blocks. A time is kept whenever an entry is marked, goes with its page, and nobody asks for it but who
-    /// finds the mark.
+    /// Frees the times of free blocks. A time is stored whenever an entry is marked, and goes with its page. Only the task that finds the mark reads
+    /// it.
     pub fn give_back(&mut self, blocks: &LargestBlocks) {
         self.access_times.give_back(blocks);
     }
@@ -120,7 +120,7 @@ pub struct ThreadScan {
 }
 
 impl ThreadScan {
-    /// The scan of a new thread in an address space with so many others.
+    /// The scan of a new thread in an address space with this many others.
     pub fn beside(others: u32) -> ThreadScan {
         ThreadScan { is_first: others == 0, ..ThreadScan::default() }
     }

@@ -1,4 +1,4 @@
-//! Free memory: zones with their marks and reserves, the buddy allocator of each, and pages that CPUs keep. [machine 2]
+//! Free memory: zones with their watermarks and reserves, the buddy allocator of each, and pages that CPUs keep. [machine 2]
 
 mod buddy; // free blocks of a zone, by order and migrate type
 pub mod compact; // what a zone remembers of compaction

@@ -16,7 +16,7 @@ pub struct Pghot {
     pub records: Records,
     /// klruscand, and kmigrated of all nodes that have one, once the machine has started them.
     pub threads: Vec<TaskId>,
-    /// kmigrated of nodes whose hot pages find no room, each with the node that is full.
+    /// kmigrated of nodes whose hot pages find no free memory, each with the node that is full.
     pub waiting_for_room: Vec<(NodeId, TaskId)>,
 }
 

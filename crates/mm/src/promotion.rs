@@ -1,4 +1,4 @@
-//! Pages of slow memory that a task has set aside, to be promoted when its call is over. [tiering 7]
+//! Pages of slow memory that a task has isolated, to promote them when its call is over. [tiering 7]
 
 use crate::page_alloc::zones::Zones;
 use crate::tiers::MemoryTiers;
@@ -6,7 +6,7 @@ use crate::units::{NodeId, Pfn, SECTION_FRAMES};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What a task has set aside, to be promoted when its call is over.
+/// Pages that a task has isolated, to promote them when its call is over.
 #[derive(Default)]
 pub struct SetAside {
     /// Folios with the node that each was on, in the order in which they were read.
@@ -16,7 +16,7 @@ pub struct SetAside {
 }
 
 impl SetAside {
-    /// Whether nothing was set aside.
+    /// Whether no page is isolated.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.folios.is_empty()
@@ -33,7 +33,7 @@ impl SetAside {
         self.pages += others.pages;
     }
 
-    /// Pages set aside.
+    /// Isolated pages.
     #[inline]
     pub fn pages(&self) -> u64 {
         self.pages
@@ -45,7 +45,7 @@ impl SetAside {
 pub struct LowerTierFrames {
     /// By section; nodes begin with one of their own.
     sections: Arc<[bool]>,
-    /// Whether reads of them matter to anyone, for who reads beside the engine.
+    /// Whether reads of them have an effect on promotion, for threads that read outside the engine.
     are_watched: Arc<AtomicBool>,
 }
 
@@ -82,8 +82,8 @@ impl LowerTierFrames {
     }
 }
 
-/// For a thread that reads pages of files while the engine runs: which reads it has to tell of although their words have nothing to gain by
-/// them. Those of slow memory are, where somebody promotes what is read again, or tracks it.
+/// For a thread that reads file pages while the engine runs: the reads that it has to report although their words do not change. These are reads of
+/// slow memory, if pages that are read again are promoted or tracked.
 #[derive(Clone)]
 pub struct WatchedReads(LowerTierFrames);
 
@@ -93,7 +93,7 @@ impl WatchedReads {
         WatchedReads(frames.clone())
     }
 
-    /// Whether a read of the page in this frame is to be told of.
+    /// Whether a read of the page in this frame must be reported.
     #[inline]
     pub fn holds(&self, pfn: Pfn) -> bool {
         self.0.are_watched() && self.0.holds(pfn)

@@ -109,7 +109,7 @@ stats! {
     Pgrefill = "pgrefill",
     PgstealKswapd = "pgsteal_kswapd",
     PgstealDirect = "pgsteal_direct",
-    /// Nobody collapses pages, so it is 0, as its other two are.
+    /// Pages are not collapsed, so it is 0, like the other two.
     PgstealKhugepaged = "pgsteal_khugepaged",
     PgstealProactive = "pgsteal_proactive",
     PgdemoteKswapd = "pgdemote_kswapd",
@@ -269,11 +269,11 @@ pub const PGALLOC: [Stat; ZoneType::COUNT] =
 pub const PGSKIP: [Stat; ZoneType::COUNT] =
     [Stat::PgskipDma, Stat::PgskipDma32, Stat::PgskipNormal, Stat::PgskipMovable];
 
-/// Updates that a CPU gathers before it tells the group of them, and per CPU before a reader's flush is worth it.
+/// Updates that a CPU collects before it reports them to the group, and per CPU before a reader's flush is worth its cost.
 pub const UPDATES_BATCH: u64 = 64;
 
-/// Updates of one group that a CPU has counted without passing them on to the group and its ancestors, which would cost more
-/// than the counting. They are pushed before any of those would have gathered a batch, so nobody can see the difference.
+/// Updates of one group that a CPU has counted without passing them on to the group and its ancestors, which would cost more than the counting. They
+/// are pushed before any of those would have collected a batch, so the difference is invisible.
 #[derive(Default)]
 pub struct Updates {
     /// The group whose updates they are.

@@ -1,10 +1,10 @@
 //! Swap devices: slots, the swap cache, and the shadows of swapped pages.
 //!
-//! Reclaim takes a slot when it decides to swap a page out. On an ordinary device the page keeps its slot while it is in memory
-//! (the swap cache). If it is read back and not written, it can be dropped again without a write. A slot's shadow lives in the
-//! slot and dies with it. A synchronous device (zram) has no use for the swap cache on the way in: the page is copied out and
-//! the slot freed at once, or the data would be in memory twice. What its slots hold lies in memory of the machine (`zram.rs`).
-//! A page of zeroes is a bit of its slot, on whichever device: nothing is written and nothing read. [reclaim-6.12 M9, M10, 6]
+//! Reclaim takes a slot when it decides to swap a page out. On an ordinary device the page keeps its slot while it is in memory (the swap cache). If
+//! it is read back and not written, it can be dropped again without a write. A slot's shadow lives in the slot and dies with it. A synchronous device
+//! (zram) does not use the swap cache for reads. The page is copied out and the slot freed immediately, or the data would be in memory twice. The
+//! contents of its slots are in memory of the machine (`zram.rs`). A page of zeroes is a bit of its slot, on any device: nothing is written and
+//! nothing read. [reclaim-6.12 M9, M10, 6]
 
 pub mod contents; // what pages come to when they are compressed
 pub mod zram; // what a compressed device takes
@@ -56,7 +56,7 @@ impl Owner {
 pub struct SwapDevice {
     /// Whether it is a device of its own or in memory.
     pub kind: SwapKind,
-    /// How well pages compress that say nothing of it.
+    /// Compressed sizes of pages that do not define them.
     pub compressibility: Compressibility,
     slots: Slots,
     /// The swap cache, by slot: the folio, or the shadow of the page that left memory.
@@ -67,7 +67,7 @@ pub struct SwapDevice {
     zeroes: Bits,
     /// Slots whose page the device has, as it was when it left memory last; for assertions, and empty where there are none.
     written: Bits,
-    /// By slot, whose page it holds. Readahead has no page-table entry at hand that would tell it.
+    /// By slot, the owner of its page. Readahead has no page-table entry that would show it.
     owners: Vec<u64>,
     /// The device has to seek.
     is_rotational: bool,
@@ -135,7 +135,7 @@ impl Swap {
         self.devices.get_mut(swap.index())
     }
 
-    /// How well pages of a device compress that say nothing of it.
+    /// Compressed sizes of pages of a device that do not define them.
     pub fn compressibility(&self, swap: SwapId) -> Compressibility {
         self.devices[swap.index()].compressibility
     }

@@ -147,7 +147,7 @@ impl MemoryTiers {
             |id| self.online().filter(|node| tier_of(self.nodes[node.index()].adistance) == id).collect();
         self.tiers = ids.into_iter().map(|id| MemoryTier { id, nodes: of_tier(id) }).collect();
         let has_cpus = |tier: &&MemoryTier| tier.nodes.iter().any(|node| self.nodes[node.index()].has_cpus);
-        // Without any CPU there would be nobody to be near to.
+        // Without any CPU, no node would be near to one.
         let cut = self.tiers.iter().rev().find(has_cpus).or(self.tiers.last());
         self.top_tier_adistance = cut.map_or(0, |tier| tier.id * CHUNK + CHUNK - 1);
         for at in 0..self.nodes.len() {
@@ -171,9 +171,9 @@ impl MemoryTiers {
     }
 }
 
-/// The abstract distance of each node. DRAM nodes, those with CPUs of their own, are the reference. Where two of them differ by more than a
-/// tenth nobody can say what DRAM is, and no performance counts: memory that is like none of them is as far as the driver of added memory
-/// has it, and so stays in a slower tier. [tiering 1.1]
+/// The abstract distance of each node. DRAM nodes, which have CPUs, are the reference. If two of them differ by more than a tenth, the performance of
+/// DRAM is undefined, and no performance counts. Memory that is like none of them is then as far as the driver of added memory defines it, and so
+/// stays in a slower tier. [tiering 1.1]
 fn adistances(types: &[MemoryType], has_cpus: &[bool]) -> Result<Vec<u32>, ConfigError> {
     let type_of = |at: usize| types.get(at).copied().unwrap_or_default();
     let measured = |at: usize| match type_of(at) {

@@ -1,12 +1,12 @@
-//! Votes on an inode's owner: each round of writing a file tells which memcg most of its pages belong to. [machine 5.8]
+//! Votes on an inode's owner: each round of writing a file counts which memcg most of its pages belong to. [machine 5.8]
 //!
 //! The past of a file is 16 slots of an eighth of a second of the device's time. A round of writing fills some: a long one several, a
 //! short one a single one. Each belongs to who had most pages of its round. One round says little, so more than half of the slots must be
 //! foreign before the file becomes another's.
 //!
-//! A vote remembers one name, however many groups dirty the file. Where no group has half of the pages it may end with none; so the
-//! group that the last vote ended with is counted by itself. The source is an outline: it leaves open that a round is won by the
-//! most pages of three (the owner, the one carried over, the one voted for), and that no round is too short to count.
+//! A vote stores one name, however many groups dirty the file. If no group has half of the pages, it may end with none; so the group that the last
+//! vote ended with is counted separately. The source is an outline and leaves two things open. Here the most pages of three win a round (the owner,
+//! the one carried over, the one voted for), and no round is too short to count.
 
 use crate::units::{MemcgId, Nanos};
 
@@ -18,7 +18,7 @@ pub struct Votes {
     /// The group that the last round's vote ended with, and how many pages of this round are its.
     carried: Option<MemcgId>,
     of_carried: u64,
-    /// The vote of this round: by pages, each against each that is another's. Who has the majority is left at the end.
+    /// The vote of this round: by pages, each against each of another group. The group with the majority is left at the end.
     candidate: Option<MemcgId>,
     lead: u64,
 }
@@ -53,7 +53,7 @@ impl Votes {
     }
 }
 
-/// What the rounds of writing a file have told of who dirties it.
+/// The history of which group dirties a file, from the rounds of writing it.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ForeignHistory {
     /// A bit a slot, the latest lowest: set where another group than the owner had won.
@@ -74,7 +74,7 @@ impl ForeignHistory {
         self.carried
     }
 
-    /// Adds a round. `bandwidth`: pages that the device writes in a second. Who the file should belong to from now on, if not to its owner.
+    /// Adds a round. `bandwidth`: pages that the device writes in a second. Returns the new owner of the file, if it should change.
     pub fn add(&mut self, votes: &Votes, bandwidth: u64) -> Option<MemcgId> {
         let (winner, pages) = votes.winner()?;
         self.carried = votes.candidate.filter(|_| votes.lead > 0);

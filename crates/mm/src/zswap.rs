@@ -16,7 +16,7 @@ pub struct Entry {
     pub slot: SwapEntry,
     /// `None`: one word repeated, which takes nothing.
     pub handle: Option<Handle>,
-    /// The group that paid for the page when it was stored; the root where nobody does.
+    /// The group that paid for the page when it was stored, or the root.
     pub payer: MemcgId,
     /// The node of the page that it was.
     pub node: NodeId,
@@ -48,7 +48,7 @@ pub struct ZswapPool {
     pub stored: u64,
     /// The most pages that the pool may take (`max_pool_percent`).
     pub limit: u64,
-    /// A pool that was full stores nothing before it has shrunk to so many pages (`accept_threshold_percent`).
+    /// A pool that was full stores nothing before it has shrunk to this number of pages (`accept_threshold_percent`).
     pub accept: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct ZswapStat {
     pub duplicate_entry: u64,
     /// Stores refused because the pool was full.
     pub pool_limit_hit: u64,
-    /// Stores refused because no room could be made.
+    /// Stores rejected because no memory could be freed.
     pub reject_reclaim_fail: u64,
     /// Stores refused because the pool got no page.
     pub reject_alloc_fail: u64,
@@ -73,7 +73,7 @@ pub struct ZswapStat {
     pub same_filled_pages: u64,
 }
 
-/// What a group's pages in the pool have been through, on a node.
+/// The history of a group's pages in the pool, on a node.
 #[derive(Debug, Default)]
 pub struct ZswapLru {
     /// Entries, oldest at the head.
@@ -105,7 +105,7 @@ impl Links for Entries {
 pub struct LimitWorker {
     /// The thread, once the machine has started it.
     pub task: Option<TaskId>,
-    /// Somebody has asked for room.
+    /// A store has asked for space.
     pub is_asked: bool,
     /// The group that it was at last.
     pub last: Option<MemcgId>,
@@ -142,12 +142,12 @@ impl Zswap {
         number.checked_sub(1).map(EntryId)
     }
 
-    /// An entry that is there.
+    /// An existing entry.
     pub fn entry(&self, id: EntryId) -> &Entry {
         self.entries.0[id.0 as usize].as_ref().expect("an entry is freed once")
     }
 
-    /// An entry that is there, to be changed.
+    /// An existing entry, for a change.
     pub fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
         self.entries.0[id.0 as usize].as_mut().expect("an entry is freed once")
     }

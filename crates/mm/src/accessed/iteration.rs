@@ -3,7 +3,7 @@
 
 use super::bloom::BloomFilters;
 
-/// What the walks of one generation have seen, for `lru_gen_full`.
+/// Results of the walks of one generation, for `lru_gen_full`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WalkStats {
     /// Entries looked at; a table that isn't there counts as one.
@@ -62,7 +62,7 @@ impl TableWalkState {
         (seq % self.stats.len() as u64) as usize
     }
 
-    /// What walks while `seq` was the youngest have seen.
+    /// Results of walks while `seq` was the youngest.
     pub fn seen(&self, seq: u64) -> WalkStats {
         self.stats[self.slot(seq)]
     }

@@ -1,8 +1,8 @@
 //! A slab cache: kernel objects smaller than a page, several of which share one, whichever memcgs are charged for them. [machine 7]
 //!
-//! A page is taken when no page in use has room for another object, and given back with its last object. Among those with room
-//! the one with the lowest number is filled first. A kernel has a page in hand for each CPU and keeps a few empty ones, which
-//! makes no more than a few pages' difference.
+//! A page is allocated when no page in use has a free place for another object, and freed with its last object. Among those with free places, the one
+//! with the lowest number is filled first. A kernel holds a page for each CPU and keeps a few empty ones, which makes a difference of no more than a
+//! few pages.
 
 use crate::units::Pfn;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +12,9 @@ pub struct Slab {
     per_page: u16,
     /// The number of objects in each page of the slab.
     objects: BTreeMap<Pfn, u16>,
-    /// Pages with room for another one.
+    /// Pages with a free place.
     partial: BTreeSet<Pfn>,
-    /// Objects for which there is room.
+    /// Objects that fit into the pages in use.
     room: u64,
 }
 
@@ -24,7 +24,7 @@ impl Slab {
         Slab { per_page, objects: BTreeMap::new(), partial: BTreeSet::new(), room: 0 }
     }
 
-    /// Objects for which there is room without another page.
+    /// Objects that fit without another page.
     #[inline]
     pub fn room(&self) -> u64 {
         self.room
@@ -53,7 +53,7 @@ impl Slab {
         self.room += u64::from(self.per_page);
     }
 
-    /// Makes an object; says in which page. There must be room.
+    /// Makes an object; returns its page. A free place must exist.
     pub fn take(&mut self) -> Pfn {
         let pfn = *self.partial.first().expect("room was made before");
         let objects = self.objects.get_mut(&pfn).expect("a page with room is one of the slab's");

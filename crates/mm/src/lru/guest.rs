@@ -3,7 +3,7 @@
 use crate::units::Pfn;
 use pageout_policy::{Listed, PageId, Slot, SlotTable};
 
-/// Uses that are told to a guest together, if nothing else is told before.
+/// Uses that are reported to a guest together, unless another call comes before.
 const USES_TOLD: usize = 256;
 /// Refaults that are remembered: more than wait in the batches of CPUs at a time. One whose page never came to the lists is forgotten so.
 const REFAULTS: usize = 256;
@@ -14,9 +14,9 @@ pub struct Guest {
     pub slots: SlotTable,
     /// What it has nominated.
     pub nominated: Vec<Slot>,
-    /// Of what was nominated: the names of its pages.
+    /// The names of the nominated pages.
     pub names: Vec<PageId>,
-    /// Of what was nominated: pages of files, empty between batches.
+    /// The nominated file pages, empty between batches.
     pub files: Vec<Pfn>,
     /// Pages that have come back and are on their way to the lists, and evictions since theirs.
     refaults: Vec<(PageId, u64)>,
@@ -27,7 +27,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// A policy with nothing to keep, on a node of so many pages.
+    /// A policy that keeps nothing yet, on a node of this size.
     pub fn new(listed: &Listed, seed: u64, pages: u64) -> Guest {
         let capacity = u32::try_from(pages).unwrap_or(u32::MAX);
         Guest {
@@ -41,7 +41,7 @@ impl Guest {
         }
     }
 
-    /// There may be so many pages, as far as the node has them.
+    /// Sets the capacity in pages, as far as the node has them.
     pub fn resize(&mut self, limit: u64) {
         let room = limit.min(self.pages).max(1);
         self.slots.resize(u32::try_from(room).unwrap_or(u32::MAX));

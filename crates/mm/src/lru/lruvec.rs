@@ -97,7 +97,7 @@ pub struct Lruvec {
     /// Where its node has several zones: of each, from the highest down, the pages on these lists. Those on lists of generations are counted
     /// as inactive, whatever the gauges say of them: only how many there are of a type matters.
     pub by_zone: Vec<[u64; 4]>,
-    /// For groups that keep generations or, being able to be switched to them, two lists; empty then.
+    /// For groups under MGLRU or, if they can be switched to it, under the classic LRU; empty then.
     pub generations: Option<Box<GenerationLists>>,
     /// A policy that keeps the pages instead of lists.
     pub guest: Option<Box<Guest>>,
@@ -123,7 +123,7 @@ pub struct Lruvec {
     pub refaults_live: [u64; 2],
     /// The lruvec's compressed pages.
     pub zswap: ZswapLru,
-    /// What calls of the shrinker of shadow-only nodes have left undone here.
+    /// Work that calls of the shrinker of shadow-only nodes have left undone here.
     pub shadow_nodes_deferred: u64,
     /// Pages on its lists are among them, live.
     pub stat_local: Counters,

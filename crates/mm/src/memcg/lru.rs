@@ -11,7 +11,7 @@
 //! that was aged goes to the young one. When the old one is empty the young one is old. Thus each walk finds groups that have
 //! waited, without looking for them, and fairness is a matter of time rather than of each call. [reclaim 4.11]
 //!
-//! The bin of a group is drawn at random, so that reclaimers spread; here by a sequence that is the same in every run.
+//! The bin of a group is random in the kernel, so that reclaimers spread. Here it follows a sequence that is the same in every run.
 
 use crate::memory::list::{Links, List, NONE, UNLISTED};
 use crate::units::MemcgId;
@@ -36,7 +36,7 @@ pub enum Segment {
 pub enum Move {
     /// Behind the others of its generation.
     Tail,
-    /// To the old generation: it is gone, and what it left is to go soon.
+    /// To the old generation: the group is removed, and its remaining pages should be reclaimed soon.
     Old,
     /// To the young generation.
     Young,
@@ -77,7 +77,7 @@ impl Links for Entries {
     }
 }
 
-/// A visit of the old generation's queues under way.
+/// A visit of the old generation's queues in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct MemcgLruWalk {
     generation: u8,
@@ -224,7 +224,7 @@ impl MemcgLru {
         }
     }
 
-    /// A visit is over; the walk has to be told before its group is sent elsewhere.
+    /// A visit is over; the walk must be notified before its group is moved elsewhere.
     pub fn visited(&self, walk: &mut MemcgLruWalk) {
         if let At::Group(last) = walk.at {
             walk.at = At::Before(self.after(walk, last));

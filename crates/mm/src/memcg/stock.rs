@@ -7,7 +7,7 @@ use crate::units::MemcgId;
 pub struct Stock {
     /// The group that has paid.
     pub memcg: MemcgId,
-    /// Pages that it has paid for and nobody uses.
+    /// Paid pages that are not in use.
     pub pages: u64,
 }
 
@@ -22,7 +22,7 @@ impl Default for Stock {
 pub struct ByteStock {
     /// The group that has paid.
     pub memcg: MemcgId,
-    /// Bytes that it has paid for and nobody uses.
+    /// Paid bytes that are not in use.
     pub bytes: u64,
 }
 

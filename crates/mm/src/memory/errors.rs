@@ -1,8 +1,8 @@
-//! Writeback errors (`errseq_t`): each open file is told once of a write that has failed.
+//! Writeback errors (`errseq_t`): each open file reports a failed write once.
 //!
-//! A write fails long after the call that dirtied its page, and in nobody's name. So the error is kept with the file, and with the
-//! file system that the file lives on, until fsync of the file, or syncfs of the file system, asks for it. A file that is opened later
-//! learns of an error that nobody was told of yet, and of no other.
+//! A write fails long after the call that dirtied its page, and belongs to no task. So the error is kept with the file, and with the file system that
+//! the file lives on. fsync of the file, or syncfs of the file system, returns it. A file that is opened later returns an error that was not reported
+//! yet, and no other.
 
 use crate::units::Nanos;
 
@@ -17,7 +17,7 @@ pub enum IoError {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct WriteErrors {
     count: u64,
-    /// Errors that someone has been told of.
+    /// Errors that were reported.
     told: u64,
     /// Errors that someone has said to know of.
     acknowledged: u64,
@@ -28,7 +28,7 @@ pub struct WriteErrors {
 pub struct Rest {
     /// When a write of it failed last.
     pub failed_at: Option<Nanos>,
-    /// How long after that nobody tries again of himself.
+    /// Time without a new try of its own after a failure.
     pub span: Nanos,
 }
 
@@ -64,13 +64,13 @@ impl WriteErrors {
         self.count
     }
 
-    /// For a call that began when there were `before`: an error if there is one that nobody has acknowledged, or that came since. The
-    /// second is the call's own to tell, whatever others know of it.
+    /// For a call that began when there were `before`: an error that is not acknowledged, or that came since. The second one is reported to this
+    /// call, whether or not it was reported elsewhere.
     pub fn outstanding(self, before: u64) -> Result<(), IoError> {
         if self.acknowledged.min(before) == self.count { Ok(()) } else { Err(IoError::Device) }
     }
 
-    /// Somebody knows of all that have failed until now.
+    /// All failures until now are acknowledged.
     pub fn acknowledge(&mut self) {
         self.acknowledged = self.count;
     }

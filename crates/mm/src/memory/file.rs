@@ -1,7 +1,7 @@
 //! Files: a page-cache index each, and the mappings through which its pages may be found.
 //!
-//! The index is a [`Table`]: a slot holds the resident page's word, a shadow where reclaim took the page, or, for tmpfs, the
-//! swap entry of a page that was swapped out.
+//! The index is a [`Table`]. A slot holds the resident page's word, or a shadow if reclaim took the page. For tmpfs it may also hold the swap entry
+//! of a page that was swapped out.
 
 use crate::config::{Bdi, FileKind, FileSpec};
 use crate::memory::errors::{Rest, WriteErrors};
@@ -21,7 +21,7 @@ pub struct File {
     pub kind: FileKind,
     /// How far the device reads ahead.
     pub bdi: Bdi,
-    /// The page-cache index: a word a page that the file has, or had before it was made shorter.
+    /// The page-cache index: one word per page that the file has, or had before it was shortened.
     pub index: Table,
     pages: u64,
     /// How well pages of tmpfs compress; `None`: as the device says.
@@ -74,7 +74,7 @@ pub struct Inode {
     pub errors: WriteErrors,
     /// How long it is left alone after that.
     pub rest: Rest,
-    /// What its device has taken, and has not said to keep; nothing where a failed write leaves a clean page.
+    /// Data that its device has accepted but may not have stored; nothing if a failed write leaves a clean page.
     pub unflushed: Option<Box<Unflushed>>,
 }
 
@@ -143,8 +143,8 @@ impl File {
         self.pages
     }
 
-    /// Makes the file longer; nothing of what is new is cached. Its tables move when they grow, so they grow by a quarter at least: a file that is
-    /// written to its end page by page would else move them with each page. What is behind the end takes address space alone.
+    /// Makes the file longer; no new page is cached. Its tables move when they grow, so they grow by a quarter at least. Otherwise a file that is
+    /// written to its end page by page would move them with each page. The range beyond the end takes address space alone.
     pub fn grow(&mut self, pages: u64) {
         debug_assert!(pages >= self.pages, "a file grows to fewer pages");
         self.pages = pages;

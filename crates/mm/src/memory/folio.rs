@@ -1,10 +1,9 @@
 //! A folio's record: what reclaim knows of the pages it moves as one unit. [reclaim 1.1]
 //!
-//! A folio is an order and a head frame. Its record is 32 bytes, one a frame. Records are allocated a section (128 MiB of
-//! frames) at a time, when frames up to there are used. So a 1 TB machine costs what it uses, and once a block of the largest order is free
-//! again, its records may be given back (`largest.rs`). While a folio is in a page cache,
-//! the flags that a hit sees or sets are not here but in its index word (`table/word.rs`): a hit writes only the word that it has
-//! read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
+//! A folio is an order and a head frame. It has one record of 32 bytes per frame. Records are allocated a section (128 MiB of frames) at a time, when
+//! frames up to there are used. So a 1 TB machine costs what it uses. Once a block of the largest order is free again, its records may be given back
+//! (`largest.rs`). While a folio is in a page cache, the flags that a hit sees or sets are not here but in its index word (`table/word.rs`). A hit
+//! then writes only the word that it has read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
 
 use crate::memory::largest::LargestBlocks;
 use crate::memory::list::Links;
@@ -16,7 +15,7 @@ bitflags::bitflags! {
     /// State bits of a folio that a hit doesn't touch.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]
     pub struct FolioFlags: u16 {
-        /// On an LRU list, or counted as unevictable. Isolation takes it; whoever takes it owns the folio's place.
+        /// On an LRU list, or counted as unevictable. Isolation takes it; the isolating task owns the folio's place.
         const LRU = 1 << 0;
         /// Anonymous: `owner` is an address space, `index` a page of it. Otherwise a file and a page of it.
         const ANON = 1 << 1;
@@ -28,24 +27,24 @@ bitflags::bitflags! {
         const DIRTY = 1 << 4;
         /// A write of it is in flight.
         const WRITEBACK = 1 << 5;
-        /// Reclaim wants it at the tail of its list when the write ends. Without a write in flight, of a page of a regular file: the
-        /// mark of readahead (PG_readahead, the same bit), which its index word shows too.
+        /// Reclaim needs it at the tail of its list when the write ends. Without a write in flight, of a page of a regular file: the mark of
+        /// readahead (PG_readahead, the same bit), which its index word shows too.
         const RECLAIM = 1 << 6;
         /// Counted as unevictable instead of being on a list.
         const UNEVICTABLE = 1 << 7;
         /// The folio is in a locked mapping.
         const MLOCKED = 1 << 8;
-        /// A read into it is in flight: nobody may use, map or reclaim it.
+        /// A read into it is in flight: it may not be used, mapped or reclaimed.
         const LOCKED = 1 << 9;
         /// In a page-cache index, which holds its use bits.
         const INDEXED = 1 << 10;
         /// In use by something that can't let go of it (a busy buffer, a device): reclaim may look but not take.
         const PINNED = 1 << 11;
-        /// The folio's group pays for it. A frame that is allocated and not charged yet is in the hands of the task that asked.
+        /// The folio's group pays for it. A frame that is allocated and not charged yet belongs to the task that asked.
         const CHARGED = 1 << 12;
-        /// The kernel's own: no folio of anybody, and nothing of it that a machine could see.
+        /// The kernel's own: it belongs to no folio, and a machine can't see its contents.
         const KERNEL = 1 << 13;
-        /// The folio has left fast memory, and nobody has been seen to use it since.
+        /// The folio has left fast memory, and no use has been seen since.
         const DEPARTED = 1 << 14;
     }
 }
@@ -82,14 +81,14 @@ impl UseBits {
     }
 }
 
-/// A folio's record; 32 bytes with its links. One of zeroes says nothing.
+/// A folio's record; 32 bytes with its links. A record of zeroes is unused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]
 pub struct Folio {
     /// File or address space, by [`FolioFlags::ANON`].
     pub owner: u32,
     /// Page of the file or of the address space.
     pub index: u32,
-    /// Slot of the swap device `swap`, with [`FolioFlags::SWAPCACHE`]. Of a page of a regular file, which has none: [`Folio::read_order`].
+    /// Slot of the swap device `swap`, with [`FolioFlags::SWAPCACHE`]. A page of a regular file, which has no slot, stores [`Folio::read_order`].
     pub slot: u32,
     /// Changed by `transitions.rs` only.
     pub(super) flags: FolioFlags,
@@ -182,8 +181,8 @@ const FREE_BLOCK: u16 = u16::MAX;
 #[derive(Default)]
 pub struct FolioTable {
     records: PerFrame<Folio>,
-    /// The list links of each record, apart from it: who walks a list can't know the next folio before it has read the links
-    /// of this one, and as an array of their own they stay in the cache. The rest of the records is read side by side.
+    /// The list links of each record, in a separate array. A walk of a list can't know the next folio before it has read the links of this one, and
+    /// in their own array they stay in the cache. The rest of the records is read in parallel.
     links: PerFrame<(u32, u32)>,
     /// Free blocks of the largest order.
     pub largest: LargestBlocks,
@@ -198,7 +197,7 @@ impl FolioTable {
         self.largest.populate(pfn);
     }
 
-    /// Gives back the memory of records that say nothing. Who has an array by frame besides gives back its own before that.
+    /// Gives back the memory of unused records. Owners of other arrays by frame give back theirs before that.
     pub fn give_back(&mut self) {
         self.records.give_back(&self.largest);
         self.links.give_back(&self.largest);

@@ -5,11 +5,11 @@
 /// The index that names no item.
 pub const NONE: u32 = u32::MAX;
 
-/// The links of an item on no list, as far as builds with debug assertions keep track: no list has one item on both sides of another.
-/// They are zeroes, so that a record that says nothing is on no list.
+/// The links of an item on no list, as far as builds with debug assertions keep track: no list has one item on both sides of another. They are
+/// zeroes, so that an unused record is on no list.
 pub const UNLISTED: (u32, u32) = (0, 0);
 
-/// Where the items keep their (previous, next) links.
+/// Access to the (previous, next) links of the items.
 pub trait Links {
     /// An item's neighbours, the one before it and the one behind it.
     fn links(&self, item: u32) -> (u32, u32);

@@ -18,8 +18,8 @@ impl Memory {
         }
     }
 
-    /// Sets or clears RECLAIM. In a regular file's index the word shows it, so that a reader who meets the mark takes the slow way.
-    /// On a page that is dirty or being written RECLAIM is no readahead mark, but reclaim's wish.
+    /// Sets or clears RECLAIM. In a regular file's index the word shows it, so that a reader who meets the mark takes the slow way. On a page that is
+    /// dirty or being written, RECLAIM is not a readahead mark, but a request of reclaim.
     pub fn change_reclaim(&mut self, pfn: Pfn, is_set: bool) {
         self.folios[pfn].change(FolioFlags::RECLAIM, is_set);
         let folio = self.folios[pfn];
@@ -92,8 +92,8 @@ impl Memory {
         if folio.has(FolioFlags::ANON) { 1 } else { self.file(FileId(folio.owner)).mappings.len() }
     }
 
-    /// What has faulted on an entry that is there is made again, and goes through: a store to a clean entry of a regular file, or an
-    /// access to one that was marked.
+    /// Repeats an access that has faulted on a present entry, and lets it through: a store to a clean entry of a regular file, or an access to a
+    /// marked one.
     pub fn access_again(&mut self, mm: MmId, page: u64, dirties: bool) {
         let space = self.mm_mut(mm);
         let mut word = space.table.word(page);
@@ -107,8 +107,8 @@ impl Memory {
         }
     }
 
-    /// Whether an anonymous folio can't be freed without I/O, as far as isolation asked. Of those whose contents may be forgotten it
-    /// thought so, too. [mglru-2026 2.8]
+    /// Whether an anonymous folio can't be freed without I/O, as isolation asks. Isolation treats folios whose contents may be forgotten the same
+    /// way. [mglru-2026 2.8]
     pub fn needs_io(&self, pfn: Pfn) -> bool {
         let folio = &self.folios[pfn];
         folio.has(FolioFlags::SWAPBACKED | FolioFlags::DIRTY)

@@ -44,7 +44,7 @@ impl MemPolicy {
     }
 }
 
-/// Where the pages of a process may come from, where that is not just anywhere.
+/// Restriction of the nodes that a process's pages may come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Placement {
     /// What `set_mempolicy` has said.
@@ -56,7 +56,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// `None` where it says nothing.
+    /// `None` if it has no restriction.
     pub fn new(policy: MemPolicy, mems: Nodemask) -> Option<Box<Placement>> {
         let says_something = policy != MemPolicy::Default || mems != Nodemask::ALL;
         says_something.then(|| Box::new(Placement { policy, mems, turn: None }))

@@ -21,11 +21,11 @@ pub enum Advice {
     /// No advice.
     #[default]
     Normal,
-    /// Random access: accessed bits say nothing about the future, so reclaim ignores them.
+    /// Random access: accessed bits do not predict future accesses, so reclaim ignores them.
     Random,
     /// Sequential access: a page is not used again soon, so reclaim ignores accessed bits.
     Sequential,
-    /// The data will not be reused. It is said of an open file; reclaim ignores accessed bits of what is mapped through that.
+    /// The data will not be reused. The hint is about an open file; reclaim ignores accessed bits of mappings through it.
     NoReuse,
 }
 
@@ -107,7 +107,7 @@ impl Vma {
 pub struct Mm {
     /// The group that pays for its memory.
     pub memcg: MemcgId,
-    /// The page table: a word a page.
+    /// The page table: one word per page.
     pub table: Table,
     /// The page-table pages.
     pub nodes: Nodes,
@@ -177,7 +177,7 @@ impl Mm {
         }
     }
 
-    /// The process is going, or about to, and what it has will be free: nobody else need go.
+    /// The process is exiting, or about to, and its memory will be free: no other process need be killed.
     pub fn is_ending(&self) -> bool {
         self.is_oom_victim || self.users == 0 && !self.vmas.is_empty()
     }

@@ -86,7 +86,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// The nodes of an empty table of so many pages.
+    /// The nodes of an empty table of this size.
     pub fn new(kind: NodeKind, pages: u64) -> Nodes {
         let height = kind.fixed_height().unwrap_or(0);
         let mut nodes = Nodes { kind, levels: Vec::new(), height, has_head: false };
@@ -94,7 +94,7 @@ impl Nodes {
         nodes
     }
 
-    /// Makes room for a table of so many pages.
+    /// Grows to a table of this size.
     pub fn grow(&mut self, pages: u64) {
         let mut below = pages;
         let mut at = 0;
@@ -113,7 +113,7 @@ impl Nodes {
         }
     }
 
-    /// Bytes of address space that the nodes of a table of so many pages take.
+    /// Bytes of address space for the nodes of a table of this size.
     pub fn bytes_for(kind: NodeKind, pages: u64) -> u64 {
         // A level above has a fraction of the nodes of the one below; two bytes more for its children.
         2 * pages.div_ceil(1 << kind.bits()) * size_of::<Packed>() as u64
@@ -161,8 +161,8 @@ impl Nodes {
             return 0;
         }
         let height = self.height_for(page).max(self.height);
-        // Those on the way down, and the tops put over the former one that lead to it; they are the same where the page is
-        // below the first node of a level.
+        // The nodes on the way down, and the tops above the former one that lead to it. The two are the same if the page is below the first node of a
+        // level.
         let absent =
             (0..height).filter(|&level| self.levels[level].nodes[self.number(level, page)] == Packed::NONE);
         let tops = match (self.height, self.has_head) {
@@ -255,7 +255,7 @@ impl Nodes {
         }
     }
 
-    /// A node has come below this one, or gone: it counts those that are there.
+    /// A child node was added to this one, or removed: it counts its children.
     #[inline]
     #[track_caller]
     fn assert_children(&self, level: usize, number: usize) {

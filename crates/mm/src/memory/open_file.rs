@@ -1,7 +1,7 @@
 //! Open files: what the objects that were made from one of them share, wherever it is read or mapped.
 //!
-//! The position and the window are the kernel's `file_ra_state`. They belong to the open file and not to the file: two readers that have
-//! opened a file each for himself don't disturb each other's windows, two that share one do. [machine 1.1]
+//! The position and the window are the kernel's `file_ra_state`. They belong to the open file and not to the file. Two readers with an open file each
+//! do not disturb each other's windows; two readers that share one do. [machine 1.1]
 
 use crate::units::{FileId, PAGE_SIZE};
 
@@ -15,7 +15,7 @@ pub struct OpenFile {
     pub file: FileId,
     /// Page read or written last.
     pub last_page: u64,
-    /// Byte behind the last one that the last call has read. A call that is under way has not moved it.
+    /// Byte behind the last one that the last call has read. A call in progress has not moved it.
     pub prev_pos: u64,
     /// The window that was issued last: its first page, its size, and how many pages before its end the mark stands.
     pub start: u64,

@@ -5,8 +5,8 @@
 //!   memory     ┃taken┃taken┃taken┃zeroes that nobody has written take none    ┃taken┃taken┃
 //!                       └ given back: what is used moves to fresh memory, and the rest is zeroes again ┘
 //! ```
-//! A record of zeroes says nothing. When a block is free (`largest.rs`), the records of its frames say nothing either. So the arrays give them
-//! back together. An array that keeps them says why.
+//! A record of zeroes is unused. When a block is free (`largest.rs`), the records of its frames are unused, too. So the arrays give them back
+//! together. An array that keeps them explains why.
 //!
 //! *Why they move.* The system can take back a part of an array where it is (`MADV_DONTNEED`). But that call is unsafe in `memmap2` and in
 //! `rustix`, and this crate has no `unsafe`. An array of pieces would need a second look-up for each of the hundred records
@@ -19,8 +19,8 @@ use prefetch_index::prefetch_index;
 
 /// Something for each frame up to the end of the last section used.
 ///
-/// One array rather than one a section, as a miss looks up some hundred records. It is of zeroes, which take memory where they are first
-/// written: below a node in use there may be one of which hardly a frame is, and its records are addresses and nothing else.
+/// One array rather than one per section, as a miss looks up some hundred records. It consists of zeroes, which take memory when they are first
+/// written. Below a node in use there may be one with hardly a frame in use, and its records are only addresses.
 pub struct PerFrame<T> {
     records: Vec<T>,
     /// Records that exist; the rest is room to grow.
@@ -57,13 +57,13 @@ impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
         self.move_to(self.used.max(2 * self.records.len()), |_| true);
     }
 
-    /// Gives back the memory of records of free blocks, which say nothing: the others move to fresh memory.
+    /// Gives back the memory of records of free blocks, which are unused: the others move to fresh memory.
     pub fn give_back(&mut self, blocks: &LargestBlocks) {
         self.move_to(self.records.len(), |block| blocks.is_in_use(block));
     }
 
-    /// Moves the records into so much fresh memory, but for blocks that are not kept. Piece by piece, from the end on: at no time does memory
-    /// hold both. Records that say nothing are not written, as that would take memory: of a huge page the first alone says something.
+    /// Moves the records into fresh memory of this size, except blocks that are not kept. It moves piece by piece, from the end on: at no time does
+    /// memory hold both. Unused records are not written, as that would take memory: of a huge page only the first is in use.
     fn move_to(&mut self, len: usize, is_kept: impl Fn(usize) -> bool) {
         let mut old = std::mem::replace(&mut self.records, bytemuck::zeroed_vec(len));
         let mut moved = 0;

@@ -7,10 +7,10 @@
 //!   word of a resident page      frame number | mark, counter, WORKINGSET ACTIVE REFERENCED | DIRTY YOUNG PRESENT
 //!   word of an absent page       0 empty  |  shadow of the evicted page  |  swap entry
 //! ```
-//! A hit reads one word and writes the same word, so everything that a hit may set lives in it. A page table uses YOUNG and
-//! DIRTY, as hardware sets them; a page-cache index uses the use bits (`memory/folio.rs`), and DIRTY for a page of a regular
-//! file that has to be written. A huge page fills a leaf: the processor has one entry for it there, and the words are as many copies. An index also counts present pages and
-//! shadows by node of 64 slots, because the kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
+//! A hit reads one word and writes the same word, so everything that a hit may set lives in it. A page table uses YOUNG and DIRTY, as hardware sets
+//! them. A page-cache index uses the use bits (`memory/folio.rs`), and DIRTY for a page of a regular file that has to be written. A huge page fills a
+//! leaf: the processor has one entry for it there, and the words are as many copies. An index also counts present pages and shadows by node of 64
+//! slots. The kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
 
 mod word;
 mod words;
@@ -89,7 +89,7 @@ bitflags! {
 pub struct ReadaheadStats {
     /// Pages read ahead since the beginning.
     pub pages: u64,
-    /// Pages read ahead and in memory that nobody has used yet. Whether a page that is mapped has been used can't be told: it counts as used.
+    /// Pages that were read ahead, are in memory, and are unused. Uses of a mapped page can't be seen: it counts as used.
     pub unused: u64,
     /// Pages read ahead that left memory before anyone used them.
     pub dropped: u64,
@@ -118,7 +118,7 @@ pub enum NodeChange {
 pub enum Marked {
     /// The word says it.
     Done,
-    /// The page is there, but more than its word has to change.
+    /// The page is present, but more than its word has to change.
     Slow(Pfn),
     /// The page isn't there, or is being read.
     Absent,
@@ -209,8 +209,8 @@ impl MappedWords<'_> {
         self.touch_if(page, looked_at, wanted, Word::YOUNG)
     }
 
-    /// Accesses a page through a cache of translations, `start` being the page at which the mapping begins. Where the translation is
-    /// held, no bit is set, but for the first store to a page that its entry says is clean.
+    /// Accesses a page through a cache of translations, `start` being the page at which the mapping begins. If the translation is cached, no bit is
+    /// set, except by the first store to a page whose entry is clean.
     pub fn touch_through(
         &mut self,
         tlb: &mut Tlb,
@@ -242,7 +242,7 @@ impl Table {
         }
     }
 
-    /// Bytes of address space that a table of so many pages takes.
+    /// Bytes of address space of a table of this size.
     pub fn bytes_for(pages: u64) -> u64 {
         let (leaf, node) = (size_of::<Leaf>(), size_of::<NodeCount>());
         Words::bytes_for(pages)
@@ -255,7 +255,7 @@ impl Table {
         self.words.len()
     }
 
-    /// Adds so many pages at the end.
+    /// Adds this many pages at the end.
     pub fn grow(&mut self, pages: u64) {
         let pages = self.pages() + pages;
         self.words.grow(pages);
@@ -281,7 +281,7 @@ impl Table {
         self.words.run(pages).iter()
     }
 
-    /// The word of a page, empty beyond the end: a folio may be held for longer than its address space is there.
+    /// The word of a page, empty beyond the end: a folio may be held for longer than its address space exists.
     pub fn word_if_any(&self, page: u64) -> Word {
         self.words.all().get(page)
     }
@@ -316,8 +316,8 @@ impl Table {
         }
     }
 
-    /// Records an access through a file descriptor, where the word alone says how: the first sets REFERENCED; a page that is
-    /// active already, or has reached the top of the ladder on which accesses are counted, has nothing to gain.
+    /// Records an access through a file descriptor, if the word alone is enough. The first access sets REFERENCED. A page that is already active, or
+    /// has reached the highest access count, does not change.
     #[inline(always)]
     pub fn mark(&mut self, page: u64) -> Marked {
         if self.read_words().is_settled(page) { Marked::Done } else { self.mark_unsettled(page) }
@@ -358,8 +358,7 @@ impl Table {
         Marked::Done
     }
 
-    /// The frame of a page that a read(2) finds at once, and whether the page is so much in use that Linux's own lists have nothing left
-    /// to note.
+    /// The frame of a page that a read(2) finds immediately, and whether the page is so much in use that the classic LRU has nothing left to record.
     #[inline]
     pub fn frame_of_hit(&self, page: u64) -> Option<(Pfn, bool)> {
         let word = self.words.all().slot(page)?.get();
@@ -380,7 +379,7 @@ impl Table {
         }
     }
 
-    /// Notes that a page has been read ahead, and nobody has used it yet.
+    /// Records that a page has been read ahead, and is unused.
     pub fn set_unused(&mut self, page: u64) {
         let slot = self.words.slot(page);
         let word = slot.get();
@@ -402,13 +401,13 @@ impl Table {
         }
     }
 
-    /// What has become of the pages that were read ahead.
+    /// Counts of the pages that were read ahead, by their fate.
     pub fn readahead(&self) -> ReadaheadStats {
         self.readahead
     }
 
-    /// A write through a file descriptor to a page of a regular file: whether it is dirty already, so that nothing has to be
-    /// counted. [`Mark::counts_writes`] says whose business it is beside.
+    /// A write through a file descriptor to a page of a regular file: whether the page is already dirty, so that nothing has to be counted.
+    /// [`Mark::counts_writes`] defines which marks also count writes.
     #[inline]
     pub fn overwrite(&mut self, page: u64) -> Marked {
         const DIRTY: u64 = Word::PRESENT | Word::DIRTY;

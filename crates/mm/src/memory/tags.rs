@@ -17,12 +17,12 @@ pub struct PageTags {
 }
 
 impl PageTags {
-    /// An empty set for a file of so many pages.
+    /// An empty set for a file of this size.
     pub fn new(pages: u64) -> PageTags {
         PageTags { pages, levels: Vec::new(), count: 0 }
     }
 
-    /// Makes room for the pages of a file that has grown to so many.
+    /// Grows with a file to this number of pages.
     pub fn grow(&mut self, pages: u64) {
         debug_assert!(pages >= self.pages, "a file of {} pages grows to {pages}", self.pages);
         self.pages = pages;
@@ -30,7 +30,7 @@ impl PageTags {
         while !self.levels.is_empty() && (level < self.levels.len() || bits > 1) {
             let words = bits.div_ceil(64) as usize;
             if level == self.levels.len() {
-                // What was the last level has one word, whose bit is all that this one can have.
+                // The former last level has one word, whose bit is the only one that this level can have.
                 let has_any = self.levels[level - 1][0] != 0;
                 self.levels.push(vec![u64::from(has_any)]);
             }

@@ -6,8 +6,8 @@
 //!                ▼                            ▼               (it fails)
 //!              left ────(a flush begins)─▶ in flush ──────────────────▶ told: dirty again what is in memory, lost perhaps what has left it
 //! ```
-//! A device that says of a write that it is done may have it in a cache that loses it. What a flush has failed to save can be written again only from
-//! memory. So pages that leave memory before they are kept are known apart: one that comes back holds what the device had by then, whatever that was.
+//! A device that reports a write as done may have it in a cache that loses it. After a failed flush, the data can be written again only from memory.
+//! So pages that leave memory before they are stored are recorded: one that comes back holds the device's contents of that time, whatever they were.
 
 use crate::memory::tags::PageTags;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Unflushed {
     since: Taken,
-    /// Those before the flush that is under way, while one is.
+    /// Pages before the flush in progress, during one.
     in_flush: Taken,
     is_flushing: bool,
 }
@@ -30,7 +30,7 @@ struct Taken {
 }
 
 impl Unflushed {
-    /// Of a file of so many pages nothing.
+    /// An empty record for a file of this size.
     pub fn new(pages: u64) -> Unflushed {
         let taken = || Taken { there: PageTags::new(pages), left: PageTags::new(pages) };
         Unflushed { since: taken(), in_flush: taken(), is_flushing: false }
@@ -40,7 +40,7 @@ impl Unflushed {
         [&mut self.since, &mut self.in_flush]
     }
 
-    /// The file has grown to so many pages.
+    /// The file has grown to this number of pages.
     pub fn grow(&mut self, pages: u64) {
         for taken in self.taken_mut() {
             taken.there.grow(pages);
@@ -63,7 +63,7 @@ impl Unflushed {
         }
     }
 
-    /// Pages are no part of the file any more, or are zeroes.
+    /// Pages do not belong to the file any more, or are zeroes.
     pub fn forget(&mut self, pages: Range<u64>) {
         for taken in self.taken_mut() {
             for tags in [&mut taken.there, &mut taken.left] {
@@ -89,7 +89,7 @@ impl Unflushed {
         [&mut self.in_flush.there, &mut self.in_flush.left].map(PageTags::take)
     }
 
-    /// Whether a flush is under way.
+    /// Whether a flush is in progress.
     pub fn is_flushing(&self) -> bool {
         self.is_flushing
     }

@@ -6,13 +6,13 @@
 //!       they have left fast memory, and the scanner comes by ───────▶ left ┐
 //!       other pages of slow memory: the scanner marks them, or a read ▶ stay ┴▶ compared when both have had their time
 //! ```
-//! Pages that are all hot answer alike, wherever they are. Of a hot set that has moved, those that leave are cold, and those that come are
-//! not: where pages that stay are used in time twice as often as pages that have left, an exchange gains. Who leaves for good is never
-//! used, and its silence counts.
+//! Pages that are all hot give the same answer, wherever they are. If a hot set has moved, the demoted pages are cold, and the promoted ones are not.
+//! An exchange gains if pages that stay are used in time twice as often as demoted pages. A page that is never used again gives no sign, and that
+//! counts.
 //!
-//! Those that have left are remembered for some tens of windows, as the governor lets hardly any go. What it has let go by then may have
-//! been hot: memory that fills up demotes hot and cold pages alike. So there is a second sign. Where pages that stay are used in time twice as
-//! often as when the governor set in, other pages are hot by now, and all begins anew.
+//! Demoted pages are remembered for some tens of windows, as the governor lets hardly any leave. Pages demoted by then may have been hot: memory that
+//! fills up demotes hot and cold pages alike. So there is a second sign. If pages that stay are used in time twice as often as when the governor
+//! started, other pages are hot by now, and everything starts anew.
 
 /// Fewer uses than that may be chance.
 const ENOUGH: u64 = 32;
@@ -26,9 +26,9 @@ const SOONER: u64 = 2;
 /// Whose mark it is: of a page that has left fast memory, for the first time since, or of another page of slow memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whose {
-    /// Of a page that has left fast memory.
+    /// A page that has left fast memory.
     Left,
-    /// Of another page of slow memory.
+    /// Another page of slow memory.
     Stays,
 }
 
@@ -56,14 +56,14 @@ impl Marks {
 struct Answers {
     /// Marks of windows whose marks have had their time.
     known: Marks,
-    /// Marks of the window before the one under way.
+    /// Marks of the window before the current one.
     last: Marks,
-    /// Marks of the window under way.
+    /// Marks of the current window.
     this: Marks,
 }
 
 impl Answers {
-    /// Turns to the next window: the one under way is over.
+    /// Turns to the next window: the current one is over.
     fn turn(&mut self) {
         self.known.marked += self.last.marked;
         self.known.used += self.last.used;
@@ -83,13 +83,13 @@ pub struct Gain {
     latest: Marks,
     /// What `latest` was when the governor set in, or the first since then; nothing where nothing is governed.
     governed: Marks,
-    /// The number of the window that is under way.
+    /// The number of the current window.
     window: u64,
 }
 
 impl Gain {
     fn answers(&mut self, whose: Whose, window: u64) -> &mut Answers {
-        // After two nothing is under way any more.
+        // After two windows, none is in progress any more.
         for _ in 0..window.saturating_sub(self.window).min(2) {
             if self.stay.last.marked >= ENOUGH {
                 self.latest = self.stay.last;

@@ -10,19 +10,19 @@
 //!     may others leave for it? ── what has left is not paid off by what may ─▶ refused
 //!   a window that refused nobody              an eighth more, until nothing is governed
 //! ```
-//! A node whose pages are all in use gains nothing by taking others in for them: each promotion is paid for twice, by its own copy and by that
-//! of the page that leaves. By traffic alone a hot set that moves looks the same for as long as it moves. What tells them apart is how
-//! soon those that leave are used again. Until enough of them are known two windows are free.
+//! A node whose pages are all in use gains nothing from an exchange: each promotion costs two copies, its own and that of the demoted page. A hot set
+//! that moves has the same traffic while it moves. The difference is how soon demoted pages are used again. Until enough of them are known, two
+//! windows are free.
 //!
-//! What is governed is how often room is made, not who takes it. kswapd makes room for a thousand pages at once, and what nobody took of that
-//! would lie idle for minutes: fast memory that serves no access. And traffic is judged when that room is used up, or what comes between
-//! two runs of kswapd would look like room. Demotion makes room, and so did the demotions before it, whose pages lie unused on lists of CPUs, a thousand
-//! and more. When promotion takes those, others have left for it all the same. So unused pages that are gone count as room that was made.
+//! The governor limits how often memory is freed, not which page uses it. kswapd frees a thousand pages in one run. If they were not used, they would
+//! lie idle for minutes: fast memory that serves no access. Traffic is judged when the freed memory is used up. Otherwise memory that appears between
+//! two runs of kswapd would count as freed. Demotion frees memory, and earlier demotions did so, too: their pages lie unused on lists of CPUs, a
+//! thousand and more. When promotion takes those, other pages have still left for it. So unused pages that are gone count as freed memory.
 //!
-//! *When not to use it:* where pages of slow memory are looked for so seldom that a hot set has moved on before its gain is shown
-//! (balancing alone, whose scans come a minute apart).
+//! *When not to use it:* if scans of slow memory are so rare that a hot set has moved on before its gain is shown. An example is balancing alone,
+//! whose scans are a minute apart.
 
-/// Room that was made for promotions, in tenths of them: so much is an exchange, and less than that is room of others.
+/// Memory that was freed for promotions, in tenths of them: this share is an exchange, and less than that is memory that others freed.
 const EXCHANGE_TENTHS: u64 = 8;
 const ROOM_TENTHS: u64 = 5;
 /// So many windows of exchange in a row are a habit.
@@ -41,18 +41,18 @@ pub struct Traffic {
     pub demoted: u64,
 }
 
-/// Pages that want to be promoted to a node, and the room there is for them.
+/// Pages that should be promoted to a node, and the free memory for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// When it is. Unit: milliseconds.
     pub now_ms: u64,
     /// Promoted and demoted since the beginning.
     pub traffic: Traffic,
-    /// Pages that nobody uses, those that CPUs hold among them.
+    /// Unused pages, those that CPUs hold among them.
     pub unused: u64,
     /// For how many kswapd makes room, at least.
     pub at_once: u64,
-    /// Nobody has to leave for them.
+    /// No page has to leave for them.
     pub has_room: bool,
     /// Whether pages that leave for them are used less.
     pub gains: bool,
@@ -65,10 +65,10 @@ pub struct Governor {
     judged_ms: u64,
     before: Traffic,
     unused_before: u64,
-    /// What was judged: promotions, and the room that was made for them.
+    /// The judged amounts: promotions, and the memory that was freed for them.
     promoted: u64,
     made: u64,
-    /// The window under way, and whether it has refused anyone.
+    /// The current window, and whether it has rejected a page.
     window_ms: u64,
     has_refused: bool,
     /// Windows of exchange in a row.
@@ -104,11 +104,11 @@ impl Governor {
             if self.has_refused && self.exchanges >= HABIT {
                 self.cut();
             }
-            // Nobody asked in those after the one under way.
+            // No page asked in the windows after the current one.
             let calm = windows - u64::from(self.has_refused);
             (0..calm.min(u64::from(u64::BITS) * GROWTH)).for_each(|_| self.grow());
             if windows > 1 {
-                // Nobody has come for a while: what is judged begins now.
+                // No page has come for a while: the judged period begins now.
                 self.judge_from(arrival);
             }
             (self.window_ms, self.has_refused) = (arrival.now_ms, false);
@@ -135,12 +135,12 @@ impl Governor {
         self.budget.is_some()
     }
 
-    /// What is judged begins now.
+    /// The judged period begins now.
     fn judge_from(&mut self, arrival: &Arrival) {
         (self.judged_ms, self.before, self.unused_before) = (arrival.now_ms, arrival.traffic, arrival.unused);
     }
 
-    /// All room that was made has been taken.
+    /// All freed memory has been used.
     fn judge(&mut self, window_ms: u64, arrival: &Arrival) {
         let Arrival { now_ms, traffic, at_once, .. } = *arrival;
         let came = traffic.promoted - self.before.promoted;

@@ -7,16 +7,16 @@
 //! ```
 //! A task whose pages are where they should be is left alone more and more. One whose faults say otherwise is looked at more often.
 //!
-//! Who begins with which period: the first thread of an address space computes its own when it is due for the first time
-//! [tiering-zswap-6.12 3.1]. A thread that joins it keeps `scan_delay` as its period until faults adapt that. No source says so; published runs of 64 threads
-//! do. In the third posting of pghot, mode 3, balancing promotes what it has scanned: 29.3 scans of 256 MiB in 29.8 s. In modes 1 and 2 a
-//! page that has to fault once more costs a pass over 8 GiB. Time with and without that one fault gives the length of the pass and what
-//! promotion gains: 35 and 34 s for 32 scans. That is one a second, three times, where a computed period is 100 ms or less. Single threads
-//! were recorded, too, but with so little memory that both rules say 1000 ms (`docs/results/data/pghot.md`, "How often memory is scanned").
+//! Initial periods: the first thread of an address space computes its own when it is due for the first time [tiering-zswap-6.12 3.1]. A thread that
+//! joins it keeps `scan_delay` as its period until faults adapt that. No source documents this; published runs of 64 threads show it. In the third
+//! posting of pghot, mode 3, balancing promotes what it has scanned: 29.3 scans of 256 MiB in 29.8 s. In modes 1 and 2 a page that has to fault once
+//! more costs a pass over 8 GiB. Time with and without that one fault gives the length of the pass and the gain of promotion: 35 and 34 s for 32
+//! scans. That is one a second, three times, where a computed period is 100 ms or less. Single threads were recorded, too, but with so little memory
+//! that both rules give 1000 ms (`docs/results/pghot.md`, "How often memory is scanned").
 
 /// A second's worth of marking at most, in MiB.
 const SCAN_MB_MAX: u64 = 2560;
-/// A period changes by so many steps of a tenth of it.
+/// A period changes by this number of steps of a tenth of it.
 const SLOTS: u64 = 10;
 /// From so many faults in ten on, memory is where it should be.
 const THRESHOLD: u64 = 7;
@@ -38,18 +38,18 @@ impl ScanKnobs {
         self.size_mb << 8
     }
 
-    /// Turns that see all of a task with so many resident pages.
+    /// Turns that see all of a task with this number of resident pages.
     fn windows(&self, rss: u64) -> u64 {
         rss.max(1).div_ceil(self.pages())
     }
 
-    /// The shortest period of a task with so many resident pages, in milliseconds.
+    /// The shortest period of a task with this number of resident pages, in milliseconds.
     pub fn period_min(&self, rss: u64) -> u64 {
         let floor = 1000 / (SCAN_MB_MAX / self.size_mb).max(1);
         floor.max(self.period_min_ms / self.windows(rss))
     }
 
-    /// The longest scan period of an address space of so many pages.
+    /// The longest scan period of an address space of this size.
     pub fn period_max(&self, rss: u64) -> u64 {
         self.period_min(rss).max(self.period_max_ms / self.windows(rss))
     }

@@ -10,9 +10,9 @@
 //!   or, once a second:
 //!     what has been seen in it, by age     the oldest that still fit into what is free or inactive there
 //! ```
-//! The time at which a page was marked is kept in as many bits as the kernel has for it, so a page that nobody touches for a multiple of
-//! their range looks hot when somebody does. Candidates are counted before the rate limit is asked: the threshold follows what is wanted,
-//! not what is granted. A page that was refused and asks again is wanted once.
+//! The time at which a page was marked is stored in as many bits as the kernel has for it. So a page that is idle for a multiple of their range looks
+//! hot at its next access. Candidates are counted before the rate limit is asked: the threshold follows the demand, not the grants. A page that was
+//! rejected and asks again counts once.
 
 /// Steps over the range of a threshold.
 const STEPS: u64 = 16;
@@ -67,7 +67,7 @@ pub struct PromotionKnobs {
 pub enum Since {
     /// The mark of a page-table entry, to the hint fault that it leads to.
     Mark,
-    /// A page's last report to hot-page tracking, to when it is to go.
+    /// A page's last report to hot-page tracking, until its promotion.
     Report,
 }
 
@@ -86,7 +86,7 @@ impl PromotionControl {
         &mut self.thresholds[since as usize]
     }
 
-    /// Back to what the administrator has: there is room for all.
+    /// Back to the administrator's value: there is free memory for all.
     pub fn reset_thresholds(&mut self) {
         self.thresholds.iter_mut().for_each(|threshold| threshold.threshold = 0);
     }
@@ -137,8 +137,8 @@ impl HotThreshold {
         self.candidates_then = candidates;
     }
 
-    /// Counts pages of an age, and once a second moves the threshold to where those below it fit into so much room. One step of the range is
-    /// hot in any case, as long as it is without rival.
+    /// Counts pages of an age, and once a second moves the threshold so that the pages below it fit into the free memory. One step of the range is
+    /// always hot, as long as it has no rival.
     pub fn fit(&mut self, knobs: &PromotionKnobs, age_ms: u64, pages: u64, room: u64, now_ms: u64) {
         let unit = (2 * knobs.hot_threshold_ms / STEPS).max(1);
         if let Some(ages) = self.ages.get_mut((age_ms / unit) as usize) {
@@ -159,18 +159,18 @@ impl HotThreshold {
     }
 }
 
-/// How much goes in a second. It counts what asks: a page that was refused and asks again is no new candidate, and wants its share again.
+/// The amount of a second. It counts requests: a page that was rejected and asks again is not a new candidate, but needs its share again.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct RateLimit {
     /// Pages that have asked, of all time.
     asked: u64,
-    /// The second that is under way.
+    /// The current second.
     second_since: u64,
     asked_before: u64,
 }
 
 impl RateLimit {
-    /// Whether the second that is under way has had its share when so many pages more ask.
+    /// Whether the current second has used its share when this many more pages ask.
     #[doc(alias = "numa_promotion_rate_limit")]
     pub fn refuses(&mut self, knobs: &PromotionKnobs, pages: u64, now_ms: u64) -> bool {
         self.asked += pages;

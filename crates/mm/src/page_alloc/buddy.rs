@@ -9,7 +9,7 @@
 //! A free block's record says so in its first frame; those of the largest order have records of their own (`memory/largest.rs`). A freed block joins its buddy, whose number differs in one bit, as long as that is free
 //! and as large. A block that may soon be joined by its neighbour goes to the tail, where it is taken last.
 //!
-//! Each pageblock (512 pages) belongs to a migrate type, and so do its free pages. Where a type has none, `fallback.rs` takes another's.
+//! Each pageblock (512 pages) belongs to a migrate type, and so do its free pages. If a type has none, `fallback.rs` takes another's.
 //!
 //! Memory starts as blocks of order 10. Those never touched have no records, as a machine may be larger than what runs on it. They
 //! follow the others in their list. The rest at the end of a zone, smaller than such a block, is used last.
@@ -23,7 +23,7 @@ use crate::units::{MAX_BLOCK_ORDER, MAX_BLOCK_PAGES, PAGEBLOCK_ORDER, PAGEBLOCK_
 /// Orders 0 to 10.
 pub(super) const ORDERS: usize = MAX_BLOCK_ORDER as usize + 1;
 
-/// Free memory of a zone, but for what CPUs hold.
+/// Free memory of a zone, except the pages that CPUs hold.
 pub(super) struct Buddy {
     start: u32,
     end: u32,
@@ -60,7 +60,7 @@ impl Buddy {
         }
     }
 
-    /// The smallest block of a type that will do, cut to size.
+    /// The smallest sufficient block of a type, cut to size.
     #[inline]
     pub(super) fn take_smallest(
         &mut self,
@@ -111,7 +111,7 @@ impl Buddy {
         taken
     }
 
-    /// A block back, joined with what is free beside it.
+    /// Frees a block, and merges it with free neighbours.
     pub(super) fn free(&mut self, folios: &mut FolioTable, pfn: u32, order: u8) {
         debug_assert!(order <= MAX_BLOCK_ORDER, "a block of order {order} is freed");
         debug_assert!(
@@ -178,7 +178,7 @@ impl Buddy {
         Some(order)
     }
 
-    /// The order of the smallest block of a type that will do.
+    /// The order of the smallest sufficient block of a type.
     #[inline]
     fn smallest(&mut self, folios: &mut FolioTable, order: u8, kind: MigrateType) -> Option<u8> {
         let orders = self.orders_of(kind) >> order;
@@ -355,7 +355,7 @@ impl Buddy {
         assert_eq!(self.highatomic_free, listed, "pages that are kept free, and those in their lists");
     }
 
-    /// So many pages are about to leave.
+    /// Pages that are about to leave.
     #[inline(always)]
     fn assert_taken(&self, pages: u64) {
         debug_assert!(

@@ -25,7 +25,7 @@ impl Default for Deferral {
 
 impl Deferral {
     const SHIFT_MAX: u32 = 6;
-    /// Of so many tries in a row, the longest deferral lets one run.
+    /// The longest deferral lets one in this many consecutive tries run.
     pub const LONGEST: u32 = 1 << Self::SHIFT_MAX;
 
     /// Whether a run for this order is left out; it counts as considered.
@@ -77,7 +77,7 @@ impl Zone {
         wanted.order <= COSTLY_ORDER || !(0..=EXTFRAG_THRESHOLD).contains(&index)
     }
 
-    /// Whether reclaim has done its part for a block: it is there, or compaction can make it and leave the zone above its high mark.
+    /// Whether reclaim has done its part for a block: the block exists, or compaction can make it and leave the zone above its high watermark.
     pub fn is_ready_to_compact(&self, wanted: &Wanted) -> bool {
         let Wanted { order, class, .. } = *wanted;
         if self.watermark_ok(order, self.mark(Watermark::Min), class, Rights::empty()) {

@@ -1,9 +1,9 @@
 //! Fallback of migrate types: a type without a free block takes another type's. [machine 2.4, 2.8]
 //!
-//! Kernel memory can't be moved, so one page of it in the middle of movable ones spoils a pageblock for ever. A type that runs out
-//! therefore claims the largest block that others have, and with it the pageblock, so that it need not come again soon. Only where it can't, it
-//! steals the smallest. A claim of less than a pageblock mixes types. That raises the marks of the zone for a while
-//! (boost), and kswapd makes room in advance.
+//! Kernel memory can't be moved, so one page of it in the middle of movable ones spoils a pageblock permanently. A type that runs out therefore
+//! claims the largest block of the others, and with it the pageblock, so that it need not come again soon. If it can't claim one, it steals the
+//! smallest. A claim of less than a pageblock mixes types. That raises the watermarks of the zone for a while (boost), and kswapd frees memory in
+//! advance.
 
 use crate::memory::folio::{FolioFlags, FolioTable};
 use crate::memory::list::List;
@@ -105,8 +105,8 @@ impl Buddy {
         })
     }
 
-    /// Whether a request that leaves other types' pageblocks alone finds nothing. Where what is left of a zone is bits of such
-    /// pageblocks, each request comes by on its way to the next zone.
+    /// Whether a request that leaves other types' pageblocks alone finds nothing. If a zone has only parts of such pageblocks left, each request
+    /// visits it on its way to the next zone.
     #[inline]
     pub(super) fn keeps_nothing_for(&self, want: Want) -> bool {
         let Want { order, kind, rights } = want;
@@ -181,7 +181,8 @@ impl Buddy {
             movable += pages;
             pfn += pages.max(1) as u32;
         }
-        // What is neither free nor movable may be a page that a CPU holds or kernel memory of any type; the claimer hopes for its own.
+        // Other pages are neither free nor movable: a CPU holds them, or they are kernel memory of any type. The claimer hopes that they have its own
+        // type.
         free + match (kind, other) {
             (MigrateType::Movable, _) => movable,
             (_, MigrateType::Movable) => (PAGEBLOCK_PAGES - free).saturating_sub(movable),

@@ -1,7 +1,8 @@
 //! Free memory as it was found on a machine: which blocks are free, in the order of their lists, the types of pageblocks, and what CPUs hold.
 //!
-//! A zone that starts out empty hands out its memory from one end. One that has run for a while does not: kernel memory lies among pageblocks in
-//! places that no rule tells, and that decides who has to mix types, so when the marks are raised. Who knows it says it here. [machine 2.8]
+//! A zone that starts out empty hands out its memory from one end. One that has run for a while does not: kernel memory is scattered among pageblocks
+//! without a rule. This decides which allocations have to mix types, and so when the watermarks are raised. The known distribution is given here.
+//! [machine 2.8]
 
 use std::fmt::Write;
 
@@ -17,7 +18,7 @@ use crate::units::{MAX_BLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
 pub struct FreeBlocks {
     /// Each has 2^order pages.
     pub order: u8,
-    /// Whom they are for.
+    /// The users that they are for.
     pub kind: MigrateType,
     /// First frames, that of the block to be taken next first.
     pub first: Vec<Pfn>,
@@ -162,7 +163,7 @@ impl Buddy {
             let first = (pfn - loose.start) as usize;
             loose.is_free[first..first + (1 << order)].fill(true);
         };
-        // What was never used has no records yet.
+        // Frames that were never used have no records yet.
         while let Some(pfn) = self.take_smallest(folios, MAX_BLOCK_ORDER, MigrateType::Movable) {
             take(pfn, MAX_BLOCK_ORDER);
         }

@@ -51,7 +51,7 @@ pub struct PagesetInfo {
     pub high: u32,
     /// Pages that the CPU fetches at a time, at least.
     pub batch: u32,
-    /// The least that the limit `high` may fall to.
+    /// The minimum of the limit `high`.
     pub high_min: u32,
     /// The most that the limit of a CPU's list may grow to (`high_min` is the least).
     pub high_max: u32,

@@ -19,7 +19,7 @@ use crate::units::{PAGEBLOCK_ORDER, Pfn};
 
 /// Types that have lists; pages of others are as good as movable ones.
 const TYPES: usize = 3;
-/// Largest order with lists of its own, but for huge pages.
+/// Largest order with its own lists, except huge pages.
 const ORDER_MAX: u8 = 3;
 const LISTS: usize = TYPES * (ORDER_MAX as usize + 1) + 2;
 
@@ -35,7 +35,7 @@ pub(super) struct PcpSizes {
 }
 
 impl PcpSizes {
-    /// By the zone's size and its low mark. `high_fraction`: the administrator's share for all CPUs, or 0.
+    /// By the zone's size and its low watermark. `high_fraction`: the administrator's share for all CPUs, or 0.
     pub(super) fn of_zone(managed: u64, low: u64, cpus: u64, high_fraction: u64) -> PcpSizes {
         let quarter = ((managed >> 10).min(256) / 4).max(1);
         // A power of two less one, so that refills do not all meet the same cache lines.
@@ -59,7 +59,7 @@ impl PcpSizes {
 pub(super) struct Shortage {
     /// kswapd or another balances the zone.
     pub(super) reclaim_active: bool,
-    /// The zone was found below its high mark.
+    /// The zone was found below its high watermark.
     pub(super) below_high: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::units::{NodeId, Nodemask};
 /// Largest order that a request is served at almost any price. Larger blocks are costly: who wants one has to bear a failure.
 pub const COSTLY_ORDER: u8 = 3;
 
-/// What a page is used for, which decides which pages it may lie beside. [machine 2.8]
+/// The use of a page, which decides which pages it may be adjacent to. [machine 2.8]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(dead_code)] // nobody asks for the last one
 pub enum MigrateType {
@@ -52,7 +52,7 @@ bitflags::bitflags! {
         const NOMEMALLOC = 1 << 6;
         /// One round of reclaim is enough: it has another way.
         const NORETRY = 1 << 7;
-        /// Tries as long as that makes progress, but kills nobody.
+        /// Tries as long as that makes progress, but never invokes the OOM killer.
         const RETRY_MAYFAIL = 1 << 8;
         /// A failure is not reported.
         const NOWARN = 1 << 10;
@@ -71,13 +71,13 @@ impl Gfp {
     pub const NOFS: Gfp = Gfp::KERNEL.difference(Gfp::FS);
     /// GFP_NOIO: may do everything but start I/O.
     pub const NOIO: Gfp = Gfp::NOFS.difference(Gfp::IO);
-    /// What readahead asks with: locks of a file are held, and a page that is not needed at once is not worth much.
+    /// Flags of readahead: locks of a file are held, and a page that is not needed immediately has little value.
     pub const READAHEAD: Gfp = Gfp::NOFS.union(Gfp::NORETRY).union(Gfp::NOWARN);
     /// May do nothing but wake kswapd: GFP_NOWAIT.
     pub const NOWAIT: Gfp = Gfp::KSWAPD_RECLAIM;
-    /// What a huge page is asked for with that is not worth any time: what there is, or nothing (GFP_TRANSHUGE_LIGHT).
+    /// Flags of a huge page that is not worth any time: a free block, or nothing (GFP_TRANSHUGE_LIGHT).
     pub const HUGE_LIGHT: Gfp = Gfp::IO.union(Gfp::FS).union(Gfp::NOMEMALLOC).union(Gfp::NOWARN);
-    /// And one that is: reclaim and compaction for it, and nobody is woken (GFP_TRANSHUGE).
+    /// Flags of a huge page that is worth it: reclaim and compaction, without waking a thread (GFP_TRANSHUGE).
     pub const HUGE: Gfp = Gfp::HUGE_LIGHT.union(Gfp::DIRECT_RECLAIM);
     /// GFP_ATOMIC: may not wait, may use the reserve, and wakes kswapd.
     pub const ATOMIC: Gfp = Gfp::KSWAPD_RECLAIM.union(Gfp::HIGH);
@@ -117,9 +117,9 @@ pub struct Request {
     pub order: u8,
     /// Whether the pages can be moved.
     pub migrate_type: MigrateType,
-    /// The highest zone that will do.
+    /// The highest permitted zone.
     pub class: ZoneType,
-    /// What the request may do.
+    /// Permissions of the request.
     pub gfp: Gfp,
     /// The node from which the page is wanted first, which is one of `allowed`.
     pub node: NodeId,
@@ -141,7 +141,7 @@ impl Request {
         self.order > COSTLY_ORDER
     }
 
-    /// Whether whoever asks has another way.
+    /// Whether the caller has another way.
     pub fn may_fail(&self) -> bool {
         self.gfp.contains(Gfp::NORETRY) || self.is_costly()
     }

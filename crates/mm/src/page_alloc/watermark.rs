@@ -1,4 +1,4 @@
-//! How much of a zone stays free: its marks, and the test of a request against them. [machine 2.2, 2.3, 2.5]
+//! How much of a zone stays free: its watermarks, and the test of a request against them. [machine 2.2, 2.3, 2.5]
 //!
 //! ```text
 //!   managed ┌────────────────────────┐
@@ -10,8 +10,8 @@
 //!           │                        │  the reserve: for reclaim itself, for what can't wait, for an OOM victim
 //!         0 └────────────────────────┘
 //! ```
-//! A request that could use a higher zone leaves a lower one some pages more (`lowmem_reserve`): memory that only few may use must
-//! not fill with pages of those who may lie anywhere.
+//! A request that could use a higher zone leaves some more pages in a lower one (`lowmem_reserve`). Memory that only few requests may use must not
+//! fill with pages that may lie anywhere.
 
 use crate::page_alloc::request::Rights;
 use crate::page_alloc::zone::Zone;
@@ -80,8 +80,8 @@ pub fn set_marks(zones: &mut [Zone], min_free_kbytes: u64, watermark_scale_facto
     }
 }
 
-/// What all zones together keep free, by the root of their size: a large machine needs more, but not in proportion. Huge pages want
-/// whole pageblocks free.
+/// Pages that all zones together keep free, by the root of their size: a large machine needs more, but not in proportion. Huge pages need
+/// complete free pageblocks.
 pub fn min_free_kbytes(zones: &[Zone], wants_huge_pages: bool) -> u64 {
     let below_movable = || zones.iter().filter(|zone| zone.kind != ZoneType::Movable);
     let buffer_pages: u64 = below_movable().map(|zone| zone.managed.saturating_sub(zone.marks.high)).sum();
@@ -89,7 +89,7 @@ pub fn min_free_kbytes(zones: &[Zone], wants_huge_pages: bool) -> u64 {
     if !wants_huge_pages {
         return computed;
     }
-    // Two pageblocks a zone to be had at once, and one for each pair of migrate types that could mix.
+    // Two pageblocks per zone that are always available, and one for each pair of migrate types that could mix.
     const PAGEBLOCKS: u64 = 2 + 3 * 3;
     let populated = below_movable().filter(|zone| zone.managed > 0).count() as u64;
     let recommended = (PAGEBLOCKS * PAGEBLOCK_PAGES * populated).min(buffer_pages / 20);
@@ -127,7 +127,7 @@ impl Zone {
         self.watermark_ok_with(self.free_pages(), order, mark, class, rights)
     }
 
-    /// [`Zone::watermark_ok`] if so many pages were free.
+    /// [`Zone::watermark_ok`] if this many pages were free.
     #[inline]
     pub fn watermark_ok_with(
         &self,

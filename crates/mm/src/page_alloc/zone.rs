@@ -34,7 +34,7 @@ const DMA32_END: u64 = (4 << 30) / PAGE_SIZE;
 pub struct Zone {
     /// The node that it is part of.
     pub node: NodeId,
-    /// Who can reach it.
+    /// The requests that can reach it.
     pub kind: ZoneType,
     /// First frame in our numbering.
     pub start: u32,
@@ -54,7 +54,7 @@ pub struct Zone {
     pub listed: [i64; 2],
     /// kswapd balances this zone: what is freed goes back soon.
     pub reclaim_active: bool,
-    /// The zone was found below its high mark, and no CPU has given pages back and seen it above since.
+    /// The zone was found below its high watermark, and no CPU has given pages back and seen it above since.
     pub below_high: bool,
     /// When it is compacted again.
     pub compact_deferral: Deferral,
@@ -117,7 +117,7 @@ impl Zone {
         let pfn = if pcp::is_listed(order) {
             let pcp = self.pcps[cpu.index()].get_or_insert_default();
             let listed = pcp.take(folios, &mut self.buddy, want, &self.pcp_sizes, shortage);
-            // What a list could not be refilled with the zone doesn't have, but for its reserve.
+            // If a list can't be refilled, the zone has no free page outside its reserve.
             listed.or_else(|| self.buddy.take_reserved(folios, want))?
         } else {
             self.buddy.take(folios, want)?
@@ -133,8 +133,8 @@ impl Zone {
         Some(Pfn(pfn))
     }
 
-    /// A page of the CPU's list for a first try, which has no rights to the reserves. `None`, with nothing changed, where there is
-    /// none, or where the zone was not yet seen below its high mark and is.
+    /// A page of the CPU's list for a first try, which has no rights to the reserves. `None`, with nothing changed, if the list is empty, or if the
+    /// zone is below its high watermark and this was not noticed yet.
     #[inline(always)]
     pub(super) fn take_listed(
         &mut self,
@@ -241,8 +241,8 @@ impl Zone {
         }
     }
 
-    /// Raises the marks after a fallback that mixes types, up to a share of the high mark, so that kswapd frees whole pageblocks. False
-    /// where nothing is raised.
+    /// Raises the watermarks after a fallback that mixes types, up to a share of the high watermark, so that kswapd frees complete pageblocks. False
+    /// if nothing is raised.
     #[doc(alias = "boost_watermark")]
     pub(super) fn note_mixing(&mut self, boost_factor: u32) -> bool {
         assert!(self.buddy.is_mixing, "a fallback is noted that did not mix types");
@@ -256,8 +256,8 @@ impl Zone {
         true
     }
 
-    /// Whether a request may take from here at this mark. Above the high mark any may, and CPUs' lists grow; the first request that finds
-    /// less says so for all.
+    /// Whether a request may take from here at this watermark. Above the high watermark any may, and CPUs' lists grow; the first request that finds
+    /// less records it for all.
     #[inline]
     pub(super) fn admits(&mut self, request: &Request, mark: Watermark, rights: Rights) -> bool {
         if rights.contains(Rights::NO_WATERMARKS) {
@@ -359,8 +359,8 @@ impl Zone {
         }
     }
 
-    /// How far a request of this order fails for want of large blocks: 0 for lack of memory to 1000 for its fragmentation, and -1000 where
-    /// it does not fail. [machine 2.11]
+    /// How far a request of this order fails because there are no large blocks: 0 for lack of memory to 1000 for its fragmentation, and -1000 if it
+    /// does not fail. [machine 2.11]
     pub fn fragmentation_index(&self, order: u8) -> i64 {
         let blocks = self.buddy.free_blocks();
         if blocks[order as usize..].iter().any(|&blocks| blocks > 0) {
@@ -383,7 +383,7 @@ impl Zone {
         ((free - together) * 100).checked_div(free).unwrap_or(0)
     }
 
-    /// A free block of the type and order wanted, without regard to marks: for who has just made it.
+    /// A free block of the requested type and order, without regard to watermarks: for a task that has just made it.
     pub fn capture(&mut self, folios: &mut FolioTable, wanted: &Wanted) -> Option<Pfn> {
         self.buddy.take_smallest(folios, wanted.order, wanted.migrate_type).map(Pfn)
     }

@@ -5,7 +5,7 @@ use crate::units::NodeId;
 
 /// Distance of a node to itself, in the unit of the firmware's tables.
 pub const LOCAL_DISTANCE: u8 = 10;
-/// Distance to any other node, where the machine's description says nothing.
+/// Distance to any other node, if the machine's description does not define it.
 pub const REMOTE_DISTANCE: u8 = 20;
 
 /// How far one node's memory is from another's CPUs.

@@ -5,10 +5,10 @@
 //!                                    ├─ below the mark ────────────────── next: remote memory is used before any is reclaimed
 //!                                    └─ the CPU's list, else the buddy ─▶ taken
 //! ```
-//! Since 6.18 the first try passes by nodes whose kswapd is awake, as long as another node has room: a task that is bound to one node keeps
-//! its kswapd awake, and others would have their pages taken there while the next node is empty ([`Zones::pass_by`]).
+//! Since 6.18 the first try skips nodes whose kswapd is awake, as long as another node has free memory. A task that is bound to one node keeps its
+//! kswapd awake, and others would have their pages reclaimed there while the next node is empty ([`Zones::pass_by`]).
 //!
-//! What no zone can give at the low mark is the slow path's business. It tries again with more rights, or makes room. [machine 2.6]
+//! If no zone can serve a request at the low watermark, the slow path does. It tries again with more rights, or frees memory. [machine 2.6]
 
 use crate::config::{Config, TransparentHugepage};
 use crate::memory::folio::FolioTable;
@@ -42,7 +42,7 @@ pub struct Zones {
     /// Nodes that the first try of a request passes by.
     passed_by: Nodemask,
     min_free_kbytes: u64,
-    /// `vm.min_free_kbytes` where nobody has set it: without huge pages, and with them.
+    /// `vm.min_free_kbytes` if it is not set: without huge pages, and with them.
     min_free_by_default: [u64; 2],
     boost_factor: u32,
     /// The mark at which kswapd may rest.
@@ -111,7 +111,7 @@ impl Zones {
         };
         set_marks(&mut self.zones, self.min_free_kbytes, config.watermark_scale_factor);
         self.boost_factor = config.watermark_boost_factor;
-        // Pages are to be promoted to a node whose tasks fill it to its high mark.
+        // Pages will be promoted to a node whose tasks fill it to its high watermark.
         self.rest_mark = if config.is_memory_tiering() { Watermark::Promo } else { Watermark::High };
         for zone in &mut self.zones {
             let fraction = config.percpu_pagelist_high_fraction.into();
@@ -176,7 +176,7 @@ impl Zones {
         self.nodes[node.index()].is_online
     }
 
-    /// A node's memory comes into use or leaves it: from then on nobody allocates from it. What is in use of it is the caller's business.
+    /// A node's memory comes into use or leaves it: from then on nothing is allocated from it. The caller handles the part in use.
     pub fn set_online(&mut self, node: NodeId, is_online: bool, config: &Config) {
         self.nodes[node.index()].is_online = is_online;
         for at in 0..self.nodes.len() {
@@ -209,8 +209,8 @@ impl Zones {
         self.passed_by
     }
 
-    /// A page that the CPU holds of the first zone of its node that has any for the request, where that zone admits it at its low mark.
-    /// Else nothing has changed.
+    /// A page that the CPU holds of the first zone of its node with any for the request, if that zone admits it at its low watermark. Otherwise
+    /// nothing has changed.
     #[inline(always)]
     pub fn take_listed(
         &mut self,
@@ -267,7 +267,7 @@ impl Zones {
         Some((&self.zones[at], pfn))
     }
 
-    /// One walk along the zonelist; which zone had a block. What may not mix types goes no further than its own node.
+    /// One walk along the zonelist; returns which zone had a block. A request that may not mix types stays on its own node.
     #[doc(alias = "get_page_from_freelist")]
     #[inline]
     fn walk(
@@ -375,7 +375,7 @@ impl Zones {
         &self.zones[self.place_of(node, pfn)]
     }
 
-    /// Where a frame's zone stands among those of its node, which are numbered from the highest down.
+    /// The position of a frame's zone among those of its node, which are numbered from the highest down.
     #[inline]
     pub fn rank_of(&self, node: NodeId, pfn: Pfn) -> usize {
         self.place_of(node, pfn) - self.nodes[node.index()].zones.start
@@ -443,13 +443,13 @@ impl Zones {
         zones.iter().map(|zone| zone.present * zone.scattered_percent()).sum::<u64>() / present.max(1)
     }
 
-    /// Whether all of a node's zones up to a class have so many pages free beyond a mark.
+    /// Whether all of a node's zones up to a class have this many pages free above a watermark.
     pub fn is_beyond(&self, node: NodeId, class: ZoneType, mark: Watermark, pages: u64) -> bool {
         let mut zones = self.of_node(node).iter().filter(|zone| zone.kind <= class && zone.managed > 0);
         zones.all(|zone| zone.free_pages() > zone.mark(mark) + pages)
     }
 
-    /// Pages that reserves and high marks keep from the page cache.
+    /// Pages that reserves and high watermarks keep from the page cache.
     pub fn total_reserve(&self) -> u64 {
         self.nodes().map(|node| self.node_reserve(node)).sum()
     }

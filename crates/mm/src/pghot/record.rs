@@ -9,7 +9,7 @@
 //! Clocks count milliseconds and are short: 4.096 s, 16.384 s, 524 s (the posting's comment says 8.73 s; it means minutes). A page that
 //! rests for a whole turn of the clock looks as if it was just used, unless old records are swept (`sections.rs`).
 //!
-//! A record of zeroes says nothing: nobody has reported the page since it was allocated, or it was taken for migration.
+//! A record of zeroes is empty: the page was not reported since it was allocated, or it was isolated for migration.
 
 use crate::units::NodeId;
 
@@ -113,7 +113,7 @@ impl Layout {
         self.fields().freq_max as u8
     }
 
-    /// The longest time that can be told from a shorter one, in milliseconds.
+    /// The longest distinguishable time, in milliseconds.
     pub fn age_max_ms(self) -> u64 {
         let Fields { time, step, .. } = self.fields();
         time.mask << step
@@ -141,7 +141,7 @@ impl Layout {
             | fields.ready.at(record.ready.into())
     }
 
-    /// A point in time, as records have it.
+    /// A point in time, in the records' format.
     pub fn time(self, now_ms: u64) -> u64 {
         let Fields { time, step, .. } = self.fields();
         now_ms >> step & time.mask
@@ -213,7 +213,7 @@ impl Hotness {
         let is_late = age > self.window_ms && !report.in_any_window;
         let is_other = self.by_node && report.nid.is_some() && old.nid.is_some() && report.nid != old.nid;
         let before = if is_late || is_other { 0 } else { old.freq };
-        // At the top the posting leaves a variable unset; the value read is what a compiler has at hand.
+        // At the top the posting leaves a variable unset; the value read is the one that a compiler happens to use.
         let freq = (before + u64::from(report.accesses)).min(u64::from(self.layout.freq_max()).max(before));
         // It became hot once, and that was counted.
         let freq = if old.was_candidate() { 0 } else { freq };

@@ -3,9 +3,8 @@
 //! ```text
 //!   section of 128 MiB ─▶ hot? | 64 blocks of 2 MiB: hot? | 32768 records | by block: who reported last
 //! ```
-//! kmigrated goes by the flags: a section without one costs a look at its flag, however large the node is. The kernel has
-//! arrays for all sections of a lower tier from the start, and so takes a record a page; here a section takes nothing before its first
-//! report.
+//! kmigrated uses the flags: a section without one costs one check of its flag, however large the node is. The kernel has arrays for all sections of
+//! a lower tier from the start, and so takes one record per page; here a section takes nothing before its first report.
 
 use crate::pghot::record::{Layout, Record};
 use crate::units::{NodeId, PAGEBLOCK_PAGES, Pfn, SECTION_FRAMES};
@@ -13,7 +12,7 @@ use std::ops::Range;
 
 /// Blocks of a section.
 const BLOCKS: usize = SECTION_FRAMES as usize / PAGEBLOCK_PAGES as usize;
-/// Nobody has reported a page of a block.
+/// No page of a block was reported.
 const NOBODY: u8 = u8::MAX;
 
 /// The records of a section, as wide as their layout.
@@ -46,7 +45,7 @@ pub struct Change {
 pub struct Records {
     layout: Layout,
     sections: Vec<Option<Box<Section>>>,
-    /// What has changed since somebody looked; nothing where nobody looks.
+    /// Changes since the last check; nothing if they are not checked.
     changes: Option<Vec<Change>>,
 }
 
@@ -71,7 +70,7 @@ impl Records {
         self.changes = Some(Vec::new());
     }
 
-    /// What has changed since somebody looked.
+    /// Changes since the last check.
     pub fn take_changes(&mut self) -> Vec<Change> {
         self.changes.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -110,7 +109,7 @@ impl Records {
         self.sections.get(section_of(pfn))?.as_deref()
     }
 
-    /// A frame's record: one that says nothing where nothing was reported.
+    /// A frame's record: an empty one if nothing was reported.
     pub fn get(&self, pfn: Pfn) -> Record {
         self.layout.decode(self.raw(pfn))
     }
@@ -161,7 +160,7 @@ impl Records {
         }
     }
 
-    /// Takes a frame's record if it is ready, and leaves one that says nothing.
+    /// Takes a frame's record if it is ready, and leaves an empty one.
     pub fn take(&mut self, pfn: Pfn) -> Option<Record> {
         let record = self.get(pfn);
         if record.ready {
@@ -186,7 +185,7 @@ impl Records {
         self.section(pfn).map_or(0, |section| section.hot_blocks)
     }
 
-    /// Clears the flag of the block that holds a frame: whoever does takes what is ready there.
+    /// Clears the flag of the block that holds a frame: the caller takes the ready records there.
     pub fn clear_hot(&mut self, pfn: Pfn) {
         if let Some(Some(section)) = self.sections.get_mut(section_of(pfn)) {
             section.hot_blocks &= !(1 << block_of(pfn));

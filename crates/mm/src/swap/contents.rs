@@ -1,9 +1,8 @@
 //! Compressed lengths of pages: a distribution by region, and the length that each page draws from it.
 //!
-//! The engine never learns what a page holds, so this is said beforehand: the share of pages that are all zeroes, the share that
-//! are one word repeated, and how the lengths of the others are spread. Each page draws its own from what it is (which address
-//! space or file, and which page of it): the same page comes to the same length each time, in every run and under every seed.
-//! [tiering-zswap-6.12 1.1]
+//! The engine never learns a page's contents, so their distribution is given in advance. It has the share of pages that are all zeroes, the share of
+//! one repeated word, and the lengths of the others. Each page has its own contents, derived from its identity (which address space or file, and
+//! which page of it). The same page has the same length each time, in every run and under every seed. [tiering-zswap-6.12 1.1]
 
 use crate::config::{ConfigError, check_range};
 use crate::units::PAGE_SIZE;
@@ -41,7 +40,7 @@ pub enum Contents {
     Zeroes,
     /// Another word, repeated.
     OneWord,
-    /// Anything else, which comes to so many bytes.
+    /// Anything else, which is compressed to this many bytes.
     Bytes(u16),
 }
 

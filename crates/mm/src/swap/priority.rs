@@ -5,8 +5,8 @@
 //!   priority 0    [ device 0 ][ device 3 ]                in turn, a CPU's batch of slots from each
 //!   priority -2   [ device 2 ]                            enabled without a priority, before any other such
 //! ```
-//! Devices of a higher priority are filled before those of a lower one. Of equal ones each gives in turn as many slots as a CPU
-//! takes at a time. A device that is enabled without a priority gets one below all others given so. [swapon(2)]
+//! Devices of a higher priority are filled before those of a lower one. Equal ones take turns, each with as many slots as a CPU takes at a time. A
+//! device that is enabled without a priority gets one below all others without one. [swapon(2)]
 
 use crate::swap::SwapDevice;
 use crate::units::{CpuId, SwapId};

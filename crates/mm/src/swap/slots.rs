@@ -37,7 +37,7 @@ pub(super) struct Slots {
     cpus: Vec<CpuSlots>,
 }
 
-/// What a CPU keeps at hand.
+/// The slots that a CPU keeps available.
 #[derive(Default)]
 struct CpuSlots {
     /// Slots to hand out, the last one first.
@@ -117,7 +117,7 @@ impl Slots {
         self.held.has(slot)
     }
 
-    /// Whether a CPU has a slot at hand.
+    /// Whether a CPU has a slot available.
     pub(super) fn has_ready(&self, cpu: CpuId) -> bool {
         self.cpus.get(cpu.index()).is_some_and(|cpu| !cpu.ready.is_empty())
     }
@@ -166,7 +166,7 @@ impl Slots {
         &mut self.cpus[cpu.index()]
     }
 
-    /// Fills up what a CPU has at hand, which is nothing.
+    /// Refills a CPU's stock of slots, which is empty.
     fn refill(&mut self, cpu: CpuId) {
         let mut ready = std::mem::take(&mut self.of(cpu).ready);
         assert!(ready.is_empty(), "a CPU gets slots while it has some");
@@ -259,7 +259,7 @@ impl Slots {
         self.assert_clusters_listed();
     }
 
-    /// A cluster that is no CPU's has one more free slot: puts it on the list that it belongs to now.
+    /// A cluster that belongs to no CPU has one more free slot: puts it on the list that it belongs to now.
     fn relist(&mut self, cluster: u32, was_full: bool) {
         let is_empty = self.clusters.0[cluster as usize].out == 0;
         if !was_full {
@@ -272,7 +272,7 @@ impl Slots {
         list.push_head(&mut self.clusters, cluster);
     }
 
-    /// A slot has gone back: of the clusters that are no CPU's, those with holes and those that are empty are on their lists.
+    /// A slot has gone back: clusters with holes and empty ones, except those of a CPU, are on their lists.
     #[inline]
     fn assert_clusters_listed(&self) {
         if cfg!(debug_assertions) && self.clusters.0.len() <= CLUSTERS_COUNTED {

@@ -19,7 +19,7 @@ pub struct ZramStat {
     pub used_max: u64,
     /// Pages stored as one word.
     pub same: u64,
-    /// Pages that hardly shrink, and so are kept as they are.
+    /// Pages that hardly shrink, and so are kept uncompressed.
     pub huge: u64,
     /// Pages that hardly shrink, counted whenever one was stored.
     pub huge_since: u64,
@@ -50,7 +50,7 @@ impl Zram {
         slots * size_of::<u64>() as u64
     }
 
-    /// What is kept of a page that comes to this length: one that hardly shrinks is kept as it is.
+    /// The stored form of a page with this length: one that hardly shrinks is kept uncompressed.
     pub fn kept(&self, length: u16) -> u16 {
         if self.pool.is_huge(length) { PAGE_SIZE as u16 } else { length }
     }

@@ -6,12 +6,12 @@
 //!   class of 3264 bytes    [ page ][ page ][ page ][ page ]       4 pages hold 5 objects, with 64 bytes left over
 //!                          [  0  ][  1  ][  2  ][  3  ][  4  ]
 //! ```
-//! An object may lie across two pages, so a size that fits a page badly wastes little where a zspage is longer. How long it is
-//! depends on the size alone. Classes of equal length and equal number of objects are one. Of several zspages with room the
-//! fullest is filled first, so that others become empty and give their pages back. [tiering-zswap-6.12 1.1]
+//! An object may lie across two pages, so a size that fits a page badly wastes little in a longer zspage. Its length depends on the size alone.
+//! Classes of equal length and equal number of objects are one. The fullest of the zspages with free places is filled first, so that others become
+//! empty and give their pages back. [tiering-zswap-6.12 1.1]
 //!
-//! Freed objects leave holes. Reclaim can have the objects of a class *compacted*: those of the emptiest zspages move into the
-//! holes of the fullest, until less than a zspage of holes is left (`kmem/zspools.rs`). So a handle names an object, not its place.
+//! Freed objects leave holes. Reclaim can have the objects of a class *compacted*. Those of the emptiest zspages move into the holes of the fullest,
+//! until less than a zspage of holes is left (`kmem/zspools.rs`). So a handle names an object, not its place.
 
 use crate::units::{PAGE_SIZE, Pfn};
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 const SIZE_MIN: u64 = 32;
 const SIZE_STEP: u64 = 16;
 const SIZES: usize = ((PAGE_SIZE - SIZE_MIN) / SIZE_STEP) as usize + 1;
-/// What an object takes beside its data: who holds it.
+/// Data of an object in addition to its contents: its owner.
 const HANDLE_BYTES: u64 = 8;
 /// Pages of the longest zspage.
 pub const ZSPAGE_PAGES_MAX: usize = 8;
@@ -63,9 +63,9 @@ struct Class {
     zspages: Vec<Option<Zspage>>,
     /// Numbers without a zspage.
     unused: Vec<u32>,
-    /// Zspages with room: how much, and which. The fullest is the first.
+    /// Zspages with free places: how many places, and which zspage. The fullest is the first.
     partial: BTreeSet<(u16, u32)>,
-    /// Objects that there is room for.
+    /// Objects that fit into them.
     room: u64,
 }
 
@@ -75,7 +75,7 @@ pub struct ZsPool {
     class_of: [u8; SIZES],
     classes: Vec<Class>,
     pages: u64,
-    /// What calls of its shrinker have left undone.
+    /// Work that calls of its shrinker have left undone.
     pub deferred: u64,
 }
 
@@ -205,8 +205,8 @@ impl ZsPool {
         self.classes.iter().map(of_class).sum()
     }
 
-    /// Moves objects of the emptiest zspages into the fullest, class by class, until each class has less than a zspage of room.
-    /// The pages that this frees, and how many objects have moved.
+    /// Moves objects of the emptiest zspages into the fullest, class by class, until each class has less than a zspage of free places. Returns the
+    /// freed pages, and the number of moved objects.
     #[doc(alias = "zs_compact")]
     #[must_use]
     pub fn compact(&mut self) -> (Vec<Pfn>, u64) {
@@ -279,7 +279,7 @@ impl Class {
         self.objects_max - zspage.objects.len() as u16
     }
 
-    /// Puts an object into a zspage with room.
+    /// Puts an object into a zspage with a free place.
     fn put(&mut self, object: u32, id: u32) {
         let zspage = self.zspages[id as usize].as_mut().expect("a zspage with room is there");
         let room = self.objects_max - zspage.objects.len() as u16;
@@ -320,7 +320,7 @@ impl Class {
         Some(pages)
     }
 
-    /// A zspage has got an object, or lost one: it is found by the room that it has now, or is full.
+    /// A zspage has got an object, or lost one: it is found by its free places, or is full.
     #[inline]
     fn assert_found_by_room(&self, id: u32) {
         if cfg!(debug_assertions) {

@@ -5,8 +5,8 @@
 //!   tier         0      1      2      3      4      5      6                 22
 //!                                          DRAM 576                       dax/kmem 2880
 //! ```
-//! Slower memory is farther. DRAM is in the middle of the fifth chunk, so that there is room for what is faster. What latencies and
-//! bandwidths give is relative to the machine's own DRAM: twice the latency is twice as far, and so is half the bandwidth.
+//! Slower memory is farther. DRAM is in the middle of the fifth chunk, so that faster memory fits below it. The distance is relative to the machine's
+//! own DRAM: twice the latency is twice as far, and so is half the bandwidth.
 
 use crate::units::AccessCoordinate;
 
@@ -16,7 +16,7 @@ const CHUNK_BITS: u32 = 7;
 pub(super) const CHUNK: u32 = 1 << CHUNK_BITS;
 /// The distance of ordinary memory: the middle of the fifth tier.
 pub const ADISTANCE_DRAM: u32 = 4 * CHUNK + CHUNK / 2;
-/// The distance of a memory-only device that nobody knows the performance of: five times as far as DRAM.
+/// The distance of a memory-only device of unknown performance: five times as far as DRAM.
 pub const ADISTANCE_DAX_KMEM: u32 = 5 * ADISTANCE_DRAM;
 
 /// Sum of the latencies, and of the bandwidths.

@@ -11,8 +11,8 @@ use pageout_rules::lru::spared;
 pub struct Place {
     /// The folio's generation, as slot plus 1; 0 on no list of generations. May be ahead of the list that it is on.
     pub generation: u8,
-    /// The group of lists that it is on one of, and whether the gauges count it as active, where they go by its count: others may change that
-    /// while it is listed here, as its group is switched to two lists.
+    /// The group of lists that contains it, and whether the gauges count it as active, if they use its count. Others may change that while it is
+    /// listed here, because its group is switched to the classic LRU.
     list_and_gauge: u8,
 }
 

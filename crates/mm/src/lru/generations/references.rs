@@ -1,4 +1,4 @@
-//! How often a page was used through file descriptors, told by three bits, and the tier that this puts it in.
+//! How often a page was used through file descriptors, in three bits, and the tier that this puts it in.
 //!
 //! ```text
 //!                    6.12                    6.16
@@ -94,13 +94,12 @@ pub trait CountsUse: Copy {
     /// At the top of the ladder, where a further access could not show.
     fn is_full(self, use_bits: UseBits) -> bool;
 
-    /// The use bits of a page that moves to a younger generation without being used. It has to earn its tier again; by MGLRU-FG the
-    /// upper two.
+    /// The use bits of a page that moves to a younger generation without being used. It must reach its tier again; under MGLRU-FG the upper two.
     fn aged(self, use_bits: UseBits) -> UseBits;
 
-    /// The use bits of a page whose page-table entry was found young, and whether that makes it youngest. In 6.16 a page that was only
-    /// mapped has to be found young twice, for the fault that maps a page leaves its entry young; `is_code`: not if it is a program's
-    /// code that one use is enough for (7.3). MGLRU-FG asks this of pages that reclaim has isolated.
+    /// The use bits of a page whose page-table entry was found young, and whether that makes it youngest. In 6.16 a page that was only mapped has to
+    /// be found young twice, because the fault that maps a page leaves its entry young. `is_code`: one use is enough if it is a program's code (7.3).
+    /// MGLRU-FG asks this of pages that reclaim has isolated.
     fn found_young(self, use_bits: UseBits, is_code: bool) -> (UseBits, bool);
 
     /// The use bits of a page whose entry reclaim found young through the reverse map, and whether that activates it. Since 6.16.

@@ -34,7 +34,7 @@ pub enum Entry {
 /// What remains of an evicted page: who evicted it and when, on the evictor's own clock of evictions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shadow {
-    /// The group on whose clock `stamp` is: with two lists that whose limit caused the eviction, with generations the page's own.
+    /// The group whose clock `stamp` uses: under the classic LRU the one whose limit caused the eviction, under MGLRU the page's own.
     pub memcg: MemcgId,
     /// The node that the page was on.
     pub node: NodeId,
@@ -62,7 +62,7 @@ pub enum Mark {
     Classic,
     /// The same of a page that came in as one of a large folio, whose pages share their use.
     Together,
-    /// The LRU is told of each access but the one for which the page was brought in.
+    /// The LRU is notified of each access except the one for which the page was brought in.
     EveryAccess,
     /// Each access sets REFERENCED but the one for which the page was brought in.
     Visited,
@@ -76,7 +76,7 @@ impl Mark {
     pub fn counts(self, is_first_use: bool, is_reread: bool) -> bool {
         match self {
             Mark::EveryAccess | Mark::Visited => !is_first_use,
-            // The first use is the first of two steps, and the rest of one request is no second one.
+            // The first use is the first of two steps, and the rest of one request does not count as a second one.
             Mark::Classic | Mark::Together | Mark::Count(_) => !is_reread,
         }
     }
@@ -154,7 +154,7 @@ impl Word {
     pub(super) const ZERO: u64 = 1 << 12;
     /// The mark of readahead (PG_readahead): where a reader meets the page, the next pages are to be read.
     pub(super) const READAHEAD: u64 = 1 << 14;
-    /// The page was read ahead, and nobody has used it yet.
+    /// The page was read ahead, and is unused.
     pub(super) const UNUSED: u64 = 1 << 15;
     /// A page-table entry that any access faults on, so that the kernel learns of it. To the kernel the page is as present as before.
     pub(super) const PROT_NONE: u64 = 1 << 16;
@@ -198,8 +198,8 @@ impl Word {
         Word(self.0 & !Self::MARK | bits).settled()
     }
 
-    /// By mark: the bits that are set where a further access through a file descriptor changes nothing. No word has all of them
-    /// where an LRU is told of each access, or where it depends on more than the word.
+    /// By mark: the bits that are set if a further access through a file descriptor changes nothing. No word has all of them if the LRU is notified
+    /// of each access, or if the result depends on more than the word.
     const TOPS: [u64; 8] = {
         let counted = UseBits::REFERENCED.union(UseBits::WORKINGSET).union(UseBits::COUNTER);
         let mut tops = [u64::MAX; 8];
@@ -308,7 +308,7 @@ impl Word {
         Word(self.0 & ((1 << Self::PFN_SHIFT) - 1) | u64::from(pfn.0) << Self::PFN_SHIFT)
     }
 
-    /// Present, and nothing stands in the way of using it at once.
+    /// Present, and can be used immediately.
     #[inline]
     pub fn is_plain(self) -> bool {
         self.0 & (Self::PRESENT | Self::BUSY) == Self::PRESENT
@@ -332,7 +332,7 @@ impl Word {
         self.0 & (Self::PRESENT | Self::DIRTY) == Self::PRESENT | Self::DIRTY
     }
 
-    /// An access faults although the page is there.
+    /// An access faults although the page is present.
     #[inline]
     pub fn is_prot_none(self) -> bool {
         self.0 & (Self::PRESENT | Self::PROT_NONE) == Self::PRESENT | Self::PROT_NONE
@@ -381,13 +381,13 @@ impl Word {
         Word(self.0 & !Self::USE | Self::use_field(use_bits)).settled()
     }
 
-    /// A read(2) of it needs no more than the word: it is there, and no mark has to be seen to.
+    /// A read(2) of it needs only the word: the page is present, and no mark has to be handled.
     #[inline]
     pub fn is_hit(self) -> bool {
         self.0 & (Self::PRESENT | Self::BUSY | Self::READAHEAD) == Self::PRESENT
     }
 
-    /// A write(2) of it changes nothing but the page: it is there, and dirty already, and whoever orders pages is not told of writes.
+    /// A write(2) of it changes nothing but the page: the page is present, and already dirty, and the LRU is not notified of writes.
     #[inline]
     pub fn is_overwritten_freely(self) -> bool {
         let is_told = match self.0 & Self::MARK {
@@ -424,7 +424,7 @@ impl Word {
         self.0 & (Self::PRESENT | Self::READAHEAD) == Self::PRESENT | Self::READAHEAD
     }
 
-    /// Whether the page was read ahead and nobody has used it.
+    /// Whether the page was read ahead and is unused.
     #[inline]
     pub fn is_unused(self) -> bool {
         self.0 & (Self::PRESENT | Self::UNUSED) == Self::PRESENT | Self::UNUSED

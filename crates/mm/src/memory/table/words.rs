@@ -7,15 +7,15 @@
 //!
 //!   others   WordReader: the array as it was found last; where it finds nothing, it looks the array up anew, under a lock
 //! ```
-//! So a hit is one access to one array, and a table takes twice what its words need at most, however large its file is and however much of
-//! that was read once. What moves is paid for by as many leaves that were emptied. A table that grows moves as well. Arrays by frame do
-//! the same, and say why (`per_frame.rs`).
+//! So a hit is one access to one array. A table takes at most twice the memory of its words, however large its file is and however much of that was
+//! read once. Each move is paid for by as many leaves that were emptied. A table that grows moves as well. Arrays by frame do the same, and explain
+//! why (`per_frame.rs`).
 //!
-//! **Readers** are of a machine with threads of its own. All loads and stores are relaxed, and there is one writer: they are the instructions
-//! that plain memory would take. A hit takes no lock and writes nothing that others read. An array that was given up is of empty words for
-//! ever, from before the first word changes elsewhere. So a reader that still has it finds nothing in it and looks the words up anew. It
-//! keeps the memory until then. Relaxed loads promise no order between words, so what a reader sees may be a moment old: a word says where a page
-//! is, and not that it still is there.
+//! **Readers** belong to a machine with its own threads. All loads and stores are relaxed, and there is one writer: the instructions are those of
+//! plain memory. A hit takes no lock and writes nothing that others read. A retired array contains only empty words, which it gets before the first
+//! word changes elsewhere. So a reader that still has it finds nothing in it and looks the words up again. The reader keeps its memory until then.
+//! Relaxed loads promise no order between words, so a reader may see a slightly old state: a word shows where a page was, and not that it is still in
+//! memory.
 
 use super::word::Word;
 use super::{LEAF_PAGES, Table};
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use yoke::Yoke;
 
-/// Words in memory that is taken where it is first written. Who writes and who reads hold it together, and each knows at once where it lies.
+/// Words in memory that is allocated when it is first written. Writer and readers hold it together, and each knows its position directly.
 type Array = Yoke<&'static [AtomicU64], Arc<Box<[AtomicU64]>>>;
 
 fn empty_words(pages: u64) -> Array {
@@ -147,13 +147,13 @@ impl Words {
         }
     }
 
-    /// Makes room for so many pages.
+    /// Grows to this number of pages.
     pub(super) fn grow(&mut self, pages: u64) {
         self.is_taken = super::grown(&self.is_taken, pages.div_ceil(LEAF_PAGES) as usize);
         self.move_to(pages);
     }
 
-    /// Moves all words to fresh memory, of so many pages.
+    /// Moves all words to fresh memory, for this number of pages.
     #[inline(never)]
     fn move_to(&mut self, pages: u64) {
         let to = empty_words(pages);
@@ -170,7 +170,7 @@ impl Words {
         self.empty = 0;
         if let Some(shared) = &self.shared {
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = self.array.clone();
-            // Who looks there from now on finds nothing, and looks here.
+            // Readers of the old array find nothing from now on, and look here.
             for (page, _) in self.iter() {
                 if let Some(word) = from.get().get(page as usize) {
                     word.store(0, Relaxed);
@@ -199,7 +199,7 @@ impl Words {
         self.taken as usize * LEAF_BYTES + size_of_val(&*self.is_taken)
     }
 
-    /// Bytes of address space that so many pages take.
+    /// Bytes of address space for this number of pages.
     pub(super) fn bytes_for(pages: u64) -> u64 {
         pages * size_of::<AtomicU64>() as u64 + pages.div_ceil(LEAF_PAGES) * size_of::<bool>() as u64
     }
@@ -250,8 +250,8 @@ impl WordReader {
         }
     }
 
-    /// Looks whether there is another array. Waits for nobody: in the child of a fork, the thread that has the lock may not be there. The caller asks the
-    /// engine then, as for any page of which nothing is known.
+    /// Checks for another array. Never waits: in the child of a fork, the thread that has the lock may not exist. The caller then asks the engine, as
+    /// for any unknown page.
     #[cold]
     #[inline(never)]
     fn look_up(&mut self, page: u64) -> Word {
