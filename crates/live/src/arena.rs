@@ -1,4 +1,4 @@
-//! The arena: memory of all frames, and their gates, mapped once for as long as the [`crate::Memory`] is there.
+//! The arena: memory of all frames, and their gates, mapped once for the lifetime of the [`crate::Memory`].
 //!
 //! Frames are named by number. Nothing here knows what is in one: who reads a frame holds a pin on its gate, or throws away what it has read.
 //! A forked child gets neither: frames are not there at all, and gates are zeroes, which is closed. So it finds nothing, and
@@ -63,7 +63,7 @@ impl Map {
     /// Puts memory at addresses of the mapping that have none.
     fn fill(&self, range: Range<usize>) -> io::Result<()> {
         let (at, bytes) = self.part(range);
-        // SAFETY: the range is of this mapping, which nobody but its owner uses.
+        // SAFETY: the range is of this mapping, which only its owner uses.
         told(unsafe { libc::mprotect(at, bytes, libc::PROT_READ | libc::PROT_WRITE) })
     }
 
@@ -81,7 +81,7 @@ fn told(result: libc::c_int) -> io::Result<()> {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and whoever has a reference into it borrows its owner.
+        // SAFETY: it was mapped with this length, and any reference into it borrows its owner.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
     }
 }
@@ -146,7 +146,7 @@ impl Arena {
         pfn.0 >= self.slow_from
     }
 
-    /// Whoever comes to a frame of slow memory waits.
+    /// An access to a frame of slow memory waits.
     #[inline(always)]
     fn come_to(&self, pfn: Pfn) {
         if self.is_slow(pfn) {
@@ -171,8 +171,8 @@ impl Arena {
 
     #[inline(always)]
     fn gates(&self) -> &[Gate] {
-        // SAFETY: the mapping has room for so many gates, is aligned to a page, lives as long as `self`, and is only ever used as gates. A
-        // gate is an atomic word, for which any bits will do, zeroes included; all change it through shared references.
+        // SAFETY: the mapping is large enough for this many gates, is aligned to a page, lives as long as `self`, and is only ever used as gates. A
+        // gate is an atomic word, for which any bits are valid, zeroes included; all change it through shared references.
         unsafe { std::slice::from_raw_parts(self.gates.at.cast::<Gate>().as_ptr(), self.count) }
     }
 
@@ -182,7 +182,7 @@ impl Arena {
         &self.gates()[pfn.0 as usize]
     }
 
-    /// The engine wants a frame from whoever may look at it; false where somebody does.
+    /// The engine claims a frame from its readers; false if a reader has it.
     pub(crate) fn close(&self, pfn: Pfn) -> bool {
         let gate = self.gate(pfn);
         let mut is_closed = gate.close();
@@ -210,7 +210,7 @@ impl Arena {
         unsafe { self.frames.at.as_ptr().add(at * PAGE) }
     }
 
-    /// Frames are written while they are closed: by whoever has them from the engine, and who opens them when he is done.
+    /// Frames are written while they are closed: by the owner that got them from the engine, which opens them when it is done.
     fn assert_closed(&self, pfn: Pfn) {
         assert!(!self.gate(pfn).is_open(), "{pfn:?} is written while others may look at it");
     }
@@ -252,7 +252,7 @@ impl Arena {
         Ok(pin)
     }
 
-    /// The page in a frame is to be written to, by nobody else and under nobody's eyes. Whose page is in it is to be looked up again afterwards.
+    /// The page in a frame will be written to, with no other writer or reader. The caller must look up again afterwards which page is in the frame.
     #[inline]
     pub(crate) fn begin_write(&self, pfn: Pfn) -> Result<Writing<'_>, Unpinned> {
         self.gate(pfn).begin_write()?;
@@ -264,7 +264,7 @@ impl Arena {
         Ok(writing)
     }
 
-    /// Whether nobody holds a frame or writes to it at the moment.
+    /// Whether a frame has no holder and no writer at the moment.
     pub(crate) fn is_free_to_write(&self, pfn: Pfn) -> bool {
         !self.gate(pfn).is_taken() && !self.holds.names(pfn.0)
     }
@@ -285,8 +285,8 @@ impl Arena {
     /// # Safety
     /// As long as it is borrowed, there is a pin on the frame, or a place that names it.
     unsafe fn pinned(&self, pfn: Pfn) -> &[u8] {
-        // SAFETY: a frame is a page of a mapping that lives as long as `self`; all of it is initialised, as the system hands out zeroes. Nobody
-        // writes it meanwhile: `close` fails as long as a pin is on the gate or a place names the frame, and what writes a frame asserts that it
+        // SAFETY: a frame is a page of a mapping that lives as long as `self`; all of it is initialised, as the system hands out zeroes. It is not
+        // written meanwhile: `close` fails as long as a pin is on the gate or a place names the frame, and code that writes a frame asserts that it
         // is closed (`assert_closed`).
         unsafe { std::slice::from_raw_parts(self.frame(pfn), PAGE) }
     }
@@ -308,7 +308,7 @@ impl Arena {
         unsafe { std::ptr::write_bytes(self.frame(pfn).add(from), 0, PAGE - from) };
     }
 
-    /// Where frames are that a file is to be read into. They are closed.
+    /// Locations of frames that a file will be read into. The frames are closed.
     pub(crate) fn vectors(&self, frames: &[Pfn]) -> Vectors {
         let vector = |&pfn: &Pfn| {
             self.assert_closed(pfn);
@@ -320,7 +320,7 @@ impl Arena {
         }
     }
 
-    /// Where frames are that are to be written to a file. The engine keeps each where it is until the write has ended.
+    /// Locations of frames that will be written to a file. The engine keeps each in its place until the write has ended.
     pub(crate) fn vectors_to_write(&self, frames: &[Pfn]) -> Vectors {
         let vector = |&pfn: &Pfn| libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE };
         match frames {
@@ -359,8 +359,8 @@ impl Arena {
         let vectors = vectors.as_slice();
         let offset =
             libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        // SAFETY: each vector is a frame of the mapping, whose gate is closed, so that nobody relies on what is there; the kernel checks
-        // everything else.
+        // SAFETY: each vector is a frame of the mapping, whose gate is closed, so that no code relies on its contents; the kernel checks everything
+        // else.
         let read = unsafe { libc::preadv(file, vectors.as_ptr(), vectors.len() as libc::c_int, offset) };
         usize::try_from(read).map_err(|_| io::Error::last_os_error())
     }
@@ -370,7 +370,7 @@ fn bytes_of(frames: &Range<u32>) -> Range<usize> {
     frames.start as usize * PAGE..frames.end as usize * PAGE
 }
 
-/// Where frames are, as system calls are told.
+/// Locations of frames, in the format of system calls.
 pub(crate) enum Vectors {
     /// Most reads are of a page.
     One(libc::iovec),
@@ -378,7 +378,7 @@ pub(crate) enum Vectors {
     Many(Box<[libc::iovec]>),
 }
 
-// SAFETY: addresses, which nobody can use but by `unsafe`.
+// SAFETY: addresses, which can be used only by `unsafe`.
 unsafe impl Send for Vectors {}
 
 impl Vectors {
@@ -405,7 +405,7 @@ impl Vectors {
     }
 }
 
-/// A frame whose page is being written to: nobody else reads it, writes it, or takes it away as long as this is there.
+/// A frame whose page is being written to: no other code reads it, writes it, or takes it away as long as this exists.
 pub(crate) struct Writing<'a> {
     arena: &'a Arena,
     pfn: Pfn,
@@ -418,9 +418,9 @@ impl Writing<'_> {
 
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: a frame is a page of a mapping that lives as long as the arena; all of it is initialised, as the system hands out zeroes. The gate says
-        // that it is being written to, so that nobody else has a reference there, and only `bytes_mut` writes, which borrows this. Who still copies
-        // from before throws that away.
+        // SAFETY: a frame is a page of a mapping that lives as long as the arena; all of it is initialised, as the system hands out zeroes. The gate
+        // shows that it is being written to, so that no other reference to it exists, and only `bytes_mut` writes, which borrows this. Earlier
+        // readers that still copy discard their copy.
         unsafe { std::slice::from_raw_parts(self.arena.frame(self.pfn), PAGE) }
     }
 
@@ -439,7 +439,7 @@ impl Drop for Writing<'_> {
     }
 }
 
-/// A frame that stays open, and so as it is, as long as this is there.
+/// A frame that stays open, and therefore unchanged, as long as this exists.
 pub(crate) struct Pin<'a> {
     arena: &'a Arena,
     pfn: Pfn,
@@ -464,7 +464,7 @@ impl Pin<'_> {
         unsafe { self.arena.pinned(self.pfn) }
     }
 
-    /// The same pin, of nobody's thread.
+    /// The same pin, without a thread.
     pub(crate) fn into_owned(self, arena: &Arc<Arena>) -> OwnedPin {
         assert!(std::ptr::eq(self.arena, &**arena), "a pin of another arena");
         let pfn = self.pfn;

@@ -1,5 +1,5 @@
-//! What gates and rings are made of: std's atomics here. `tests/gate/` has those of loom in their place, which tries all orders of what threads do with
-//! them; under shuttle another thread may go on before each of them.
+//! The atomics of gates and rings: here those of std. `tests/gate/` replaces them by those of loom, which tries all orders of the threads' actions.
+//! Under shuttle, another thread may run before each of them.
 
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

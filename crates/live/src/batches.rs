@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 const ENTRIES: u32 = 64;
 
 thread_local! {
-    /// A thread's ring: whoever has one alone takes no lock.
+    /// A thread's ring: the only user of one takes no lock.
     static RING: RefCell<Option<IoUring>> = const { RefCell::new(None) };
 }
 

@@ -1,14 +1,14 @@
 //! A copy out of a frame that others may be filling meanwhile.
 //!
-//! Such a copy is thrown away ([`crate::gate`]), but it must not be undefined: two threads race for the bytes, and Rust allows that for none of
-//! its own loads but atomic ones. So the compiler does not see the loads at all: `rep movsb` is one instruction to it, which may read
-//! anything, and it is as fast as `memcpy` for a page. Elsewhere, and under Miri, a loop of relaxed atomic loads does the same at half the speed.
+//! Such a copy is discarded ([`crate::gate`]), but it must not be undefined behaviour. Two threads race for the bytes, and of its own loads Rust
+//! allows that only for atomic ones. So the compiler does not see the loads at all. It treats `rep movsb` as one instruction that may read anything,
+//! and the instruction is as fast as `memcpy` for a page. Elsewhere, and under Miri, a loop of relaxed atomic loads does the same at half the speed.
 
 /// Copies `to.len()` bytes from memory that others may write.
 ///
 /// # Safety
-/// From `from` on there must be so many bytes of memory that stays mapped, and that is no part of `to`. The pointer must be one by which the
-/// memory may be written, as atomic loads ask for that.
+/// From `from` on there must be this many bytes of memory that stays mapped, and that is disjoint from `to`. The pointer must permit writes to the
+/// memory, as atomic loads require that.
 #[inline(always)]
 pub(crate) unsafe fn copy_out(from: *const u8, to: &mut [u8]) {
     #[cfg(feature = "shuttle")]

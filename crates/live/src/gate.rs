@@ -9,9 +9,10 @@
 //!   write   W says dirty ─▶ written from now on, where no pin and no hold is (version + 1) ─▶ W says so still? ─▶ the bytes ─▶ open (version + 1)
 //!   flusher W is not dirty any more ─▶ pass the gate: whoever writes has ended ─▶ the device reads the frame
 //! ```
-//! The gate alone is not enough: a reader may have an old W, and find a gate that is open for another page. W alone is not enough: the
-//! page may leave, and come back to the same frame, while a reader copies. Both together are, if the gate is looked at last: then W named the
-//! frame while the frame was open for one page all the time. Nobody waits for readers: a late one throws its copy away. A frame that was never used, and each gate in the child of a fork, is zero, which is closed.
+//! The gate alone is not enough: a reader may have an old W, and find a gate that is open for another page. W alone is not enough: the page may
+//! leave, and come back to the same frame, while a reader copies. Both together are, if the gate is checked last: then W named the frame while the
+//! frame was open for one page all the time. No code waits for readers: a late one discards its copy. A frame that was never used, and each gate in
+//! the child of a fork, is zero, which is closed.
 //!
 //! A writer and a flusher both change the gate, one after the other. If the writer is first, the flusher waits until it has opened the gate, and writes
 //! what it has left there. If the flusher is first, the writer finds that the page is not dirty any more, and asks the engine, which notes that it is to be
@@ -27,7 +28,7 @@ const OPEN: u64 = 1;
 const PINS_MAX: u64 = 253;
 const WRITTEN: u64 = 255;
 
-/// What a reader has seen of a gate before it began to copy.
+/// State of a gate that a reader has seen before it began to copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seen(u64);
 
@@ -36,11 +37,11 @@ pub(crate) struct Seen(u64);
 pub(crate) enum Unpinned {
     /// Its page is on its way out, or on its way in.
     Closed,
-    /// Somebody writes to its page.
+    /// Its page has a writer.
     Written,
-    /// As many pins as a gate counts.
+    /// The gate has the maximum number of pins.
     Full,
-    /// It was to be written to, and somebody holds it.
+    /// It should be written to, but has a holder.
     Held,
 }
 
@@ -57,7 +58,7 @@ impl Gate {
     /// Begins a read; `None` where the gate is closed.
     #[inline(always)]
     pub(crate) fn begin(&self) -> Option<Seen> {
-        // Acquire: whoever sees it open sees what was written before it was opened, the page's word included.
+        // Acquire: a thread that sees it open also sees everything written before it was opened, including the page's word.
         let seen = self.0.load(Ordering::Acquire);
         is_open(seen).then_some(Seen(seen >> 8))
     }
@@ -100,7 +101,7 @@ impl Gate {
         }
     }
 
-    /// Nobody may come in any more; false where somebody has a pin, or it is closed already.
+    /// Closes the gate for new readers; false if it is pinned, or already closed.
     pub(crate) fn close(&self) -> bool {
         let seen = self.0.load(Ordering::Relaxed);
         let closed = ((seen >> 8) + 1) << 8 | CLOSED;
@@ -108,7 +109,7 @@ impl Gate {
         let is_closed = seen & COUNT == OPEN
             && self.0.compare_exchange(seen, closed, Ordering::SeqCst, Ordering::Relaxed).is_ok();
         between_two();
-        // What comes next, to the page's word and to the frame, is not seen by anybody who saw the gate open still.
+        // Later changes of the page's word and of the frame are invisible to a reader that still saw the gate open.
         fence(Ordering::Release);
         is_closed
     }
@@ -131,7 +132,7 @@ impl Gate {
         is_open(self.0.load(Ordering::Relaxed))
     }
 
-    /// Whether nobody may come in and nobody writes: one look, as a writer may end between two.
+    /// Whether the gate is closed and has no writer: one load, as a writer may end between two.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.load(Ordering::Relaxed) & COUNT == CLOSED
     }
@@ -140,12 +141,12 @@ impl Gate {
         self.0.load(Ordering::Relaxed) & COUNT == WRITTEN
     }
 
-    /// Whether somebody has a pin, or writes. Whoever comes later sees what the caller has done before.
+    /// Whether it has a pin, or a writer. Later users see what the caller has done before.
     pub(crate) fn is_taken(&self) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
-            // Nothing changes, but the look has its place among all changes of the gate: who has come before it is seen, and who comes after it sees what
-            // was done before.
+            // Nothing changes, but the load has its place among all changes of the gate: earlier users are seen, and later ones see what was done
+            // before.
             match self.0.compare_exchange_weak(seen, seen, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return seen & COUNT > OPEN,
                 Err(now) => seen = now,
@@ -153,8 +154,8 @@ impl Gate {
         }
     }
 
-    /// Nobody else may come in as long as the caller writes to the page; not where somebody is there already. He looks afterwards whether the frame is
-    /// held, and at the page's word again.
+    /// Keeps other users out as long as the caller writes to the page; fails if there is one already. The caller checks afterwards whether the frame
+    /// is held, and the page's word again.
     pub(crate) fn begin_write(&self) -> Result<(), Unpinned> {
         let seen = self.0.load(Ordering::Relaxed);
         match seen & COUNT {
@@ -164,23 +165,23 @@ impl Gate {
             _ => return Err(Unpinned::Held),
         }
         let written = ((seen >> 8) + 1) << 8 | WRITTEN;
-        // SeqCst: in the order of all such accesses it comes before a look at what is held. Acquire is part of it: whoever has passed the gate
-        // before has cleared the page's dirty bit before that.
+        // SeqCst: in the order of all such accesses it comes before the check of the holds. Acquire is part of it: an earlier user of the gate has
+        // cleared the page's dirty bit before that.
         let outcome = self.0.compare_exchange(seen, written, Ordering::SeqCst, Ordering::Relaxed);
         between_two();
-        // What is written next is not seen by anybody who saw the gate open still.
+        // Later writes are invisible to a reader that still saw the gate open.
         fence(Ordering::Release);
         outcome.map(drop).map_err(|_| Unpinned::Held)
     }
 
-    /// Who fills a closed frame with what he writes. Only who has it from the engine does.
+    /// Marks a closed frame as being filled by its writer. Only the owner that got it from the engine does this.
     pub(crate) fn take_over(&self) {
         let seen = self.0.load(Ordering::Relaxed);
         debug_assert_eq!(seen & COUNT, CLOSED, "a frame is filled that others may look at");
         self.0.store(seen | WRITTEN, Ordering::Relaxed);
     }
 
-    /// What was to be written is there. Nothing in the child of a fork, where the gate is closed.
+    /// The write is complete. No effect in the child of a fork, where the gate is closed.
     pub(crate) fn end_write(&self) {
         let seen = self.0.load(Ordering::Relaxed);
         if seen & COUNT == WRITTEN {
@@ -188,13 +189,13 @@ impl Gate {
         }
     }
 
-    /// Passes it by, after the page's dirty bit was cleared and before the device reads the frame: whether nobody is in the middle of writing to it. Who
-    /// comes to write later finds the page clean.
+    /// Passes the gate, after the page's dirty bit was cleared and before the device reads the frame: returns whether it has no writer at the moment.
+    /// A later writer finds the page clean.
     pub(crate) fn pass(&self) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         while seen & COUNT != WRITTEN {
-            // Nothing changes, but it has its place among all changes of the gate. Acquire: what was written before it was opened is read by the device.
-            // Release: whoever changes it later sees the dirty bit cleared.
+            // Nothing changes, but it has its place among all changes of the gate. Acquire: the device reads everything written before it was opened.
+            // Release: a later user sees the dirty bit cleared.
             match self.0.compare_exchange_weak(seen, seen, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => seen = now,

@@ -1,12 +1,12 @@
-//! Who holds which page in place, and which waits for that can't end.
+//! Holders of pages in place, and detection of waits that can't end.
 //!
 //! ```text
 //!   a guard    in a place of its thread's line (`holds.rs`), or in `held` here, with its thread
 //!   a wait     thread A waits for a page ─▶ a thread that holds it: A itself, or one that waits for a page that A holds ...     nobody goes on
 //! ```
-//! A thread that waits for a guard of its own would wait for ever, and so would two that wait for each other's. The one that waits longest can't know;
-//! the one that closes the circle can: it gets an error, drops its guards, and the others go on. A guard that is sent to another thread counts for the thread that has
-//! taken it, so a circle counts only when it has been there for a while. A guard that is leaked never goes: no wait is longer than
+//! A thread that waits for its own guard would wait forever, and so would two that wait for each other's. The one that waits longest can't know this,
+//! but the one that closes the circle can: it gets an error, drops its guards, and the others continue. A guard that is sent to another thread counts
+//! for the thread that has taken it, so a circle counts only when it has lasted for a while. A leaked guard is never dropped: no wait is longer than
 //! [`crate::Builder::guard_wait`].
 
 use std::sync::PoisonError;
@@ -121,7 +121,7 @@ impl<'a> GuardWait<'a> {
         if now.saturating_duration_since(since) < CIRCLE_LASTS {
             return true;
         }
-        // At once, so that nobody else finds the same circle.
+        // Immediately, so that no other thread finds the same circle.
         forget_wait(&mut state, thread, self.pfn.take());
         false
     }

@@ -4,8 +4,8 @@
 //!   guard    its place names the frame ─▶ gate open? ─▶ W names the frame still? else the place is empty again
 //!   engine   close the gate ─▶ a place names the frame? then open it again: somebody has it
 //! ```
-//! Both say what they do before they look at what the other does. So at least one of them sees the other: the guard finds the gate closed, or the
-//! engine finds the frame held. Whoever has no place left pins the gate itself, and so does who has no thread here.
+//! Both announce their action before they check the other. So at least one of them sees the other: the guard finds the gate closed, or the engine
+//! finds the frame held. A thread without a free place pins the gate itself, and so does code that has no thread here.
 
 use std::sync::atomic::AtomicU64;
 
@@ -97,7 +97,7 @@ impl Holds {
         self.lines[line].0.iter().find(|hold| hold.try_name(pfn))
     }
 
-    /// How many frames are held, each as often as it is.
+    /// Counts the held frames, each as often as it is held.
     pub(crate) fn count(&self) -> u64 {
         self.lines.iter().flat_map(|line| &line.0).filter(|hold| hold.is_taken()).count() as u64
     }

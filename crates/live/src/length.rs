@@ -1,4 +1,4 @@
-//! [`Length`]: how long a file is, for threads that take no lock, and how it gets shorter beside them.
+//! [`Length`]: the length of a file, for threads that take no lock, and how it is shortened while they run.
 //!
 //! ```text
 //!   bytes   what callers are told                reach   how far an access may go that takes no lock: `bytes`, or less while bytes are taken away
@@ -21,14 +21,14 @@
 
 use crate::atomic::{AtomicU64, Ordering, between_two};
 
-/// In `spans`: somebody changes the length, and waits for those who have one.
+/// In `spans`: the length is being changed, and the changing thread waits for those who have one.
 const CHANGING: u64 = 1 << 63;
 
 /// The length of a file.
 pub(crate) struct Length {
     bytes: AtomicU64,
     reach: AtomicU64,
-    /// Calls under way beside which no byte is taken away.
+    /// Calls in progress during which no byte is taken away.
     spans: AtomicU64,
     /// Times that bytes were taken away, or were about to be.
     cuts: AtomicU64,
@@ -43,7 +43,7 @@ impl Length {
     /// Bytes of the file.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> u64 {
-        // Acquire: whoever sees what a cut has left sees `reach` narrowed, too.
+        // Acquire: a thread that sees the result of a cut also sees `reach` narrowed.
         self.bytes.load(Ordering::Acquire)
     }
 
@@ -56,7 +56,7 @@ impl Length {
 
     /// The file is this long, or longer. Only who has a span, or changes the length, says so, and with the gate of the page that has its last byte.
     pub(crate) fn grow_to(&self, end: u64) {
-        // In this order: `reach` is less than `bytes` only beside a cut.
+        // In this order: `reach` is less than `bytes` only during a cut.
         self.reach.fetch_max(end, Ordering::SeqCst);
         self.bytes.fetch_max(end, Ordering::Release);
     }
@@ -70,12 +70,12 @@ impl Length {
     /// Whether none was since, to who has read pages in between.
     #[inline(always)]
     pub(crate) fn is_uncut_since(&self, cuts: u64) -> bool {
-        // What was read comes before this look.
+        // The data was read before this load.
         crate::atomic::fence(Ordering::Acquire);
         self.cuts.load(Ordering::Relaxed) == cuts
     }
 
-    /// Begins a call beside which no byte is taken away; false where somebody changes the length.
+    /// Begins a call during which no byte is taken away; false if the length is being changed.
     #[inline]
     pub(crate) fn enter(&self) -> bool {
         let mut spans = self.spans.load(Ordering::Relaxed);
@@ -88,13 +88,13 @@ impl Length {
         false
     }
 
-    /// Ends it. Whether somebody waits for that.
+    /// Ends it. Returns whether a thread waits for that.
     #[inline]
     pub(crate) fn leave(&self) -> bool {
         self.spans.fetch_sub(1, Ordering::SeqCst) & CHANGING != 0
     }
 
-    /// Lets nobody enter any more. Only one changes the length at a time: whoever has the engine's lock and finds that nobody does.
+    /// Stops new calls. Only one thread changes the length at a time: one that has the engine's lock and finds no other.
     pub(crate) fn begin_change(&self) {
         self.spans.fetch_add(CHANGING, Ordering::SeqCst);
     }
@@ -108,24 +108,24 @@ impl Length {
         self.spans.load(Ordering::SeqCst) & CHANGING != 0
     }
 
-    /// Whether a call is under way beside which no byte may be taken away.
+    /// Whether a call is in progress during which no byte may be taken away.
     pub(crate) fn has_spans(&self) -> bool {
         self.spans.load(Ordering::SeqCst) & !CHANGING != 0
     }
 
-    /// Bytes from here on are about to be taken away: nobody comes to them any more. The caller looks next who was there before.
+    /// Bytes from here on are about to be taken away: new calls can't access them. The caller then checks for earlier calls.
     pub(crate) fn narrow(&self, bytes: u64) {
         self.cuts.fetch_add(1, Ordering::SeqCst);
         self.reach.store(bytes, Ordering::SeqCst);
         between_two();
     }
 
-    /// They stay: somebody is there.
+    /// They stay: a call is in progress.
     pub(crate) fn widen(&self) {
         self.reach.store(self.bytes.load(Ordering::Relaxed), Ordering::SeqCst);
     }
 
-    /// The file is this long, which nobody comes to see before [`Length::widen`].
+    /// The file has this length, which is invisible before [`Length::widen`].
     pub(crate) fn resize(&self, bytes: u64) {
         self.bytes.store(bytes, Ordering::Release);
     }

@@ -18,7 +18,7 @@ pub(crate) struct Local {
     ring: Arc<Ring>,
     /// By number of the handle.
     files: Vec<Option<LocalFile>>,
-    /// Of so many handles that are gone it has given back what it kept.
+    /// Number of closed handles whose cached data it has freed.
     closed: u64,
 }
 
@@ -27,9 +27,9 @@ pub(crate) struct LocalFile {
     /// Which one it is: numbers are used again.
     serial: u64,
     pub(crate) words: WordReader,
-    /// The page that was read last, where the engine has not heard of it: nothing had to be noted.
+    /// The page that was read last, if the engine was not notified of it: nothing had to be recorded.
     pub(crate) last: Option<Read>,
-    /// In the call under way pages were read of which the engine may promote some at its end.
+    /// In the current call, pages were read of which the engine may promote some at its end.
     pub(crate) is_watched: bool,
 }
 
@@ -98,7 +98,7 @@ impl Locals {
 
     /// This thread has not read anything of this cache.
     fn join(&mut self, machine: &LiveMachine) -> Option<usize> {
-        // Of caches that are gone nobody else has the ring.
+        // The rings of dropped caches have no other owner.
         self.caches.retain(|local| Arc::strong_count(&local.ring) > 1);
         let mut locked = machine.lock().ok()?;
         let ring = Arc::new(Ring::new(machine.arena.holds.take_line(thread_number())));
@@ -119,7 +119,7 @@ impl Local {
     }
 }
 
-/// What this thread keeps of a file. Nothing where the file can't be read: who asks the engine next is told why.
+/// Data that this thread keeps of a file. Nothing if the file can't be read: the next call of the engine returns the reason.
 #[inline(always)]
 pub(crate) fn with<T>(
     machine: &LiveMachine,
@@ -150,7 +150,7 @@ pub(crate) fn count_pins(machine: &LiveMachine, more: i64) -> Option<i64> {
     counted.ok().flatten()
 }
 
-/// A handle is gone, or a page has to be brought in: what this thread keeps of files that nobody can read any more goes.
+/// A handle is closed, or a page has to be brought in: frees this thread's data of files that can't be read any more.
 pub(crate) fn give_back(machine: &LiveMachine, locked: &Locked<'_>) {
     let _ = LOCALS.try_with(|locals| {
         let mut locals = locals.borrow_mut();

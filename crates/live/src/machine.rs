@@ -4,8 +4,8 @@
 //!   a miss   lock ─▶ start ─▶ unlock ─▶ the reads it asks for ─▶ lock ─▶ frames open, io_done ─▶ resume ─▶ pin ─▶ unlock
 //!                      └ Again: others may have the lock ─▶ resume          └ woken: whoever waited for the same page
 //! ```
-//! Who misses reads by himself. What nobody waits for (pages read ahead) goes to a few threads. Reclaim that kswapd does is a thread's,
-//! too, in steps between which the lock is free. Nothing here decides what stays in memory.
+//! A thread reads its own misses. Reads without a waiting thread (readahead) are made by a few background threads. kswapd's reclaim is a thread's,
+//! too, in steps between which the lock is free. Nothing here decides which pages stay in memory.
 
 mod device; // backing devices, and what each has to do
 mod driven; // misses that no thread waits for
@@ -51,7 +51,7 @@ use readers::Readers;
 use turns::Turns;
 pub(crate) use writes::{BYTES_MAX, Begun, Part, Writable};
 
-/// What all handles share.
+/// State that all handles share.
 pub(crate) struct LiveMachine {
     pub(crate) arena: Arc<Arena>,
     inner: Mutex<Inner>,
@@ -59,13 +59,13 @@ pub(crate) struct LiveMachine {
     /// A kernel thread has been woken, or all is to stop.
     service: Condvar,
     readers: Readers,
-    /// A file that is going has no access under way any more, or is gone, or is not going any more.
+    /// A file that is being forgotten has no access in progress any more, or is forgotten, or stays.
     idle: Condvar,
     began: Instant,
-    /// Something has panicked, perhaps with a read in its hands that others wait for.
+    /// A thread has panicked, perhaps with an unfinished read that others wait for.
     is_poisoned: AtomicBool,
     pub(crate) held: Histogram,
-    /// It is told by the CPU time of who holds it.
+    /// Hold times are measured in the holder's CPU time.
     holds_by_cpu: bool,
     /// Tells one cache from others of the process.
     pub(crate) id: u64,
@@ -75,11 +75,11 @@ pub(crate) struct LiveMachine {
     /// Pages that guards may hold.
     pub(crate) pins_max: u64,
     pub(crate) guards: Guards,
-    /// Nobody waits longer for a guard.
+    /// Maximum wait for a guard.
     pub(crate) guard_wait: Duration,
-    /// Which hits the engine has to hear of although nothing has to be noted in their words.
+    /// Hits that the engine must be notified of although nothing has to be recorded in their words.
     pub(crate) watched_reads: WatchedReads,
-    /// What it is made to do wrong.
+    /// The bug that it has in a test.
     #[cfg(test)]
     pub(crate) bug: std::sync::Mutex<Option<Bug>>,
 }
@@ -91,9 +91,9 @@ pub(crate) enum Bug {
     DoesNotFlush,
     /// It does not wait for writes that others have begun.
     ForgetsWriteback,
-    /// An error is told once.
+    /// An error is reported once.
     TellsOnce,
-    /// What a failed flush was to keep is not written again.
+    /// Data of a failed flush is not written again.
     ForgetsUnkept,
 }
 
@@ -105,16 +105,16 @@ pub(crate) struct Want {
     pub(crate) bytes: u64,
 }
 
-/// What a miss has come to.
+/// The outcome of a miss.
 enum Found<'a> {
     /// Its page, or why there is none.
     Pin(Result<Pin<'a>, Error>),
-    /// Somebody writes to its page in place.
+    /// Its page is being written in place.
     Taken(Pfn),
 }
 
 impl<'a> Found<'a> {
-    /// The page for a caller that does not wait for whoever writes to it, but comes again later.
+    /// The page for a caller that does not wait for its writer, but retries later.
     fn at_once(self, file: &File) -> Result<Pin<'a>, Error> {
         match self {
             Found::Pin(found) => found,
@@ -123,7 +123,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The engine asks by this whether somebody looks at a frame.
+/// The engine asks by this whether a frame is in use.
 pub(crate) struct Doors(pub(crate) Arc<Arena>);
 
 impl FrameGate for Doors {
@@ -184,7 +184,7 @@ impl LiveMachine {
         Ok(Locked::new(self, inner))
     }
 
-    /// Tells the engine of all hits that it has not heard of. Others may have the lock in between, where pages are promoted by that.
+    /// Notifies the engine of all pending hits. Others may have the lock in between, if pages are promoted by that.
     pub(crate) fn drain<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
         locked.collect_hits();
         while !locked.drain_step() {
@@ -194,7 +194,7 @@ impl LiveMachine {
         Ok(locked)
     }
 
-    /// Something has panicked: nobody gets the lock any more, and whoever waits is told.
+    /// A thread has panicked: the lock is never acquired any more, and waiting threads get an error.
     pub(crate) fn poison(&self) {
         self.is_poisoned.store(true, Relaxed);
         self.service.notify_all();
@@ -207,7 +207,7 @@ impl LiveMachine {
         self.is_poisoned.load(Relaxed)
     }
 
-    /// Takes a step of a task, and all that follows, to its end. What the last call has asked to be read is yet to be begun.
+    /// Runs a step of a task, and all that follows, to its end. Reads that the last call requested are not begun yet.
     pub(crate) fn see_through<'a>(
         &'a self,
         locked: Locked<'a>,
@@ -217,7 +217,7 @@ impl LiveMachine {
         self.see_through_anew(locked, task, step, |_| {})
     }
 
-    /// The same where something is said anew before each step.
+    /// The same if a setting is repeated before each step.
     fn see_through_anew<'a>(
         &'a self,
         mut locked: Locked<'a>,
@@ -318,14 +318,14 @@ impl LiveMachine {
                 let result = read.perform(&self.arena);
                 (read, result)
             }));
-            // Whichever is the first to end, the engine hears of them in one order.
+            // The engine is notified of them in one order, whichever ends first.
             ended.sort_by_key(|(read, _)| read.io);
             locked = self.lock()?;
             ended.into_iter().for_each(|(read, result)| locked.read_done(read, result));
             return Ok(locked);
         }
         locked = self.read(locked, 1)?;
-        // This thread reads, too, as long as there is something of the file's device that nobody has begun.
+        // This thread reads, too, as long as the file's device has reads that are not begun.
         let device = locked.device_of(file);
         while let Some(mut read) = locked.take_read(|_, read| Some(read.device as usize) == device) {
             drop(locked);
@@ -336,7 +336,7 @@ impl LiveMachine {
         Ok(locked)
     }
 
-    /// Brings a page of a file in, on behalf of a group, and pins its frame. Waits until nobody writes to the page in place.
+    /// Brings a page of a file in, on behalf of a group, and pins its frame. Waits until the page has no writer in place.
     pub(crate) fn bring_in(&self, file: &File, group: usize, want: Want) -> Result<Pin<'_>, Error> {
         let mut wait = self.guard_wait();
         loop {
@@ -389,7 +389,7 @@ impl LiveMachine {
             }
             if matches!(miss.step, Step::Done(_)) {
                 if miss.lacks_memory() {
-                    // There may be room for it once those before it have been shown.
+                    // There may be free memory for it once those before it have been shown.
                     locked = self.finish_all(locked, file, &mut misses, &mut show, &mut outcome)?;
                 }
                 // It has nothing to wait for, and its page can go as soon as the lock is free.
@@ -426,7 +426,7 @@ impl LiveMachine {
         Ok(locked)
     }
 
-    /// Asks for pages of a file to be read that nobody waits for, so many at a time, as far as the file goes.
+    /// Requests reads of a file's pages without waiting, this many at a time, up to the end of the file.
     pub(crate) fn read_ahead(
         &self,
         file: &File,
@@ -464,7 +464,7 @@ impl LiveMachine {
         }
     }
 
-    /// Lets pages of a file go that nobody uses, as far as the file goes.
+    /// Drops pages of a file that are not in use, up to the end of the file.
     pub(crate) fn let_go(&self, file: &File, pages: Range<u64>) -> Result<(), Error> {
         /// The lock is free in between.
         const AT_ONCE: u64 = 64;
@@ -502,7 +502,7 @@ impl LiveMachine {
             }
             let found = match locked.outcome(file.id, miss.access.page, served) {
                 Outcome::Found(found) => {
-                    // With its page in hand: else that might take it, again and again while others of the group are in use.
+                    // With its page held: otherwise that might take it, again and again while others of the group are in use.
                     let step = locked.engine.pay(task, miss.access);
                     (locked, _) = self.see_through(locked, task, step)?;
                     Found::Pin(found)
@@ -526,7 +526,7 @@ impl LiveMachine {
 
     /// A guard that is in no thread's line is gone.
     pub(crate) fn let_go_of_guard(&self, pfn: Pfn) {
-        // In the child of a fork nobody may be left to unlock what a thread of the parent had locked.
+        // In the child of a fork, the thread that would unlock what a thread of the parent had locked may not exist.
         if self.arena.is_of_this_process() {
             self.guards.let_go(pfn);
         }
@@ -540,7 +540,7 @@ impl LiveMachine {
         }
     }
 
-    /// Threads that read what nobody waits for.
+    /// Threads that make reads without a waiting thread.
     pub(crate) fn io_threads(&self) -> usize {
         self.readers.threads
     }

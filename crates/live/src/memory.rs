@@ -130,7 +130,7 @@ impl Builder {
     }
 
     /// Sets the kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `mglru@6.12`, `classic@6.12`, `lru` ... Default:
-    /// `mglru@6.12`; docs/results/live.md compares loads.
+    /// `mglru@6.12`; docs/results/live-speed.md compares loads.
     pub fn policy(mut self, profile: &str) -> Builder {
         profile.clone_into(&mut self.policy);
         self

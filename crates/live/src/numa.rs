@@ -15,10 +15,10 @@ pub(crate) fn bind(addresses: Range<usize>, node: u32) -> io::Result<()> {
     let word =
         mask.get_mut(node as usize / bits).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     *word = 1 << (node as usize % bits);
-    // The kernel looks at one bit less than it is told.
+    // The kernel uses one bit less than the given number.
     let bits_told = NODES_MAX + 1;
-    // SAFETY: with no flags the call says where pages of a range will come from, and changes nothing that is there, whatever the range is; it
-    // reads the mask, which lives until it returns and has the bits that it is told of, as the last one counts for nothing.
+    // SAFETY: with no flags the call sets where pages of a range will come from, and changes nothing that exists, whatever the range is. It reads the
+    // mask, which lives until it returns and has the given number of bits, as the last one does not count.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mbind,

@@ -1,11 +1,11 @@
-//! [`Pending`]: reads that are under way while their thread does something else.
+//! [`Pending`]: reads in flight while their thread does something else.
 //!
 //! ```text
 //!   submit ─▶ what is in memory is copied ─▶ the rest is begun, 32 pages at a time ─▶ the caller goes on
 //!   the engine's own thread ─▶ sees each through ─▶ pins its page ─▶ wakes who waits
 //!   poll, wait ─▶ copies out of pinned pages ─▶ begins the next
 //! ```
-//! Nobody writes to a buffer but the thread that polls: reads that are given up leave it alone, and their pages stay in memory as others do.
+//! Only the polling thread writes to a buffer: abandoned reads leave it alone, and their pages stay in memory like others.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -27,7 +27,7 @@ pub(crate) const TOGETHER_MAX: usize = 32;
 /// A page that is there for reads that are pending.
 pub(crate) enum Held {
     Pin(OwnedPin),
-    /// Of a file that is written: its writers wait for no one who may poll when he likes.
+    /// Of a file that is written: its writers do not wait for a thread that may poll at any time.
     Copy(Box<[u8]>),
 }
 
@@ -40,7 +40,7 @@ impl Held {
     }
 }
 
-/// A page, or why it can't be had.
+/// A page, or the error.
 type Found = Result<Held, Error>;
 
 /// Pages that are brought in for one [`Pending`].
@@ -49,12 +49,12 @@ pub(crate) struct Flight(Mutex<Landing>);
 
 #[derive(Default)]
 struct Landing {
-    /// Pages that are there, by their place in what was asked for.
+    /// Pages that are present, by their place in the request.
     found: Vec<(usize, Found)>,
     /// Those that are not.
     left: usize,
     waker: Option<Waker>,
-    /// Nobody asks any more.
+    /// The request was abandoned.
     is_given_up: bool,
 }
 
@@ -63,12 +63,12 @@ impl Flight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more page is under way.
+    /// One more page is in flight.
     pub(crate) fn begins(&self) {
         self.landing().left += 1;
     }
 
-    /// A page is there, or can't be had. Returns who is to be woken, once no lock is held.
+    /// A page is present, or failed. Returns the waker to call, once no lock is held.
     pub(crate) fn ends(&self, at: usize, found: Found) -> Option<Waker> {
         let mut landing = self.landing();
         landing.left -= 1;
@@ -79,7 +79,7 @@ impl Flight {
         landing.waker.take()
     }
 
-    /// What was found is kept as copies: the pages may be written.
+    /// The found pages are kept as copies: the pages may be written.
     pub(crate) fn copy_pins(&self) {
         for (_, found) in &mut self.landing().found {
             if let Ok(held @ Held::Pin(_)) = found {
@@ -88,7 +88,7 @@ impl Flight {
         }
     }
 
-    /// Nobody asks any more. The waker goes now: were it dropped with the last miss, that would be under the engine's lock.
+    /// The request was abandoned. The waker is dropped now: if it were dropped with the last miss, that would be under the engine's lock.
     fn give_up(&self) {
         let mut landing = self.landing();
         landing.is_given_up = true;
@@ -99,8 +99,8 @@ impl Flight {
     }
 }
 
-/// Reads of a file that are under way ([`File::submit`]). As a future it is over when all of them are; [`Pending::wait`] waits for that. One that
-/// is dropped before leaves its buffers as they are, or partly filled.
+/// Reads of a file in flight ([`File::submit`]). As a future it is ready when all of them have ended; [`Pending::wait`] waits for that. If it is
+/// dropped before, its buffers are unchanged or partly filled.
 ///
 /// A waker may be called by a thread of the cache itself. While it runs, that thread does nothing else. A waker may read and write files of the cache, and drop
 /// its handles. It must not wait for pending reads or forget a file: these wait for that thread, and would wait without end.
@@ -110,9 +110,9 @@ pub struct Pending<'a> {
     reads: Vec<ReadAt<'a>>,
     /// What was not in memory: which read, and the part of it.
     missing: Vec<(usize, Piece)>,
-    /// Of these, which are to be begun.
+    /// Those of them that are not begun yet.
     rest: VecDeque<usize>,
-    /// Those that had no room beside the others.
+    /// Those that found no free memory because of the others.
     again: Vec<usize>,
     is_alone: bool,
     flight: Arc<Flight>,
@@ -144,7 +144,7 @@ impl<'a> Pending<'a> {
     /// Begins what comes next, if anything.
     fn begin_next(&mut self) -> Result<(), Error> {
         let next: Vec<usize> = if self.rest.is_empty() {
-            // A small group may have no room for all of them at once: one after the other has, or says why not.
+            // A small group may not have enough memory for all of them together. Then they are read one after the other, or return the error.
             self.is_alone = true;
             self.again.pop().into_iter().collect()
         } else {
@@ -157,11 +157,12 @@ impl<'a> Pending<'a> {
         self.file.0.begin_all(wants, self.is_alone, &self.flight)
     }
 
-    /// Whether all is read that can be, so that [`Pending::wait`] does not wait. Copies what is there. The task that has polled last is woken all the same.
+    /// Whether all possible reads have ended, so that [`Pending::wait`] does not wait. Copies present pages. The task that has polled last is still
+    /// woken.
     pub fn is_ready(&mut self) -> bool {
         match self.poll_all(None) {
             Poll::Ready(outcome) => {
-                // It is told to who waits.
+                // The waiting caller gets it.
                 self.error = outcome.err();
                 true
             }
@@ -174,7 +175,7 @@ impl<'a> Pending<'a> {
     /// # Errors
     /// As [`File::read_at`], of any of them; the others have been made.
     pub fn wait(mut self) -> Result<(), Error> {
-        /// Whoever would wake it may be gone.
+        /// The task to wake may have ended.
         const LOOK_AGAIN: Duration = Duration::from_secs(1);
         /// Where a guard holds a page.
         const LOOK_FOR_GUARDS: Duration = Duration::from_millis(20);
@@ -204,13 +205,13 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// A page that is to be read, and that somebody writes to.
+    /// A page that must be read, and that is being written to.
     fn written_page(&self) -> Option<(u64, Pfn)> {
         let page = |(_, piece): &(usize, Piece)| piece.want.page;
         self.missing.iter().map(page).find_map(|page| Some((page, self.file.0.written_frame(page)?)))
     }
 
-    /// Takes what is there, and begins what comes next. Without a waker, the one of the last poll stays.
+    /// Takes present pages, and begins the next ones. Without a waker, that of the last poll stays.
     fn poll_all(&mut self, waker: Option<&Waker>) -> Poll<Result<(), Error>> {
         loop {
             if self.file.0.is_poisoned() {
@@ -269,7 +270,7 @@ impl<'a> Pending<'a> {
         self.begin_next()
     }
 
-    /// Copies out of a page that is there.
+    /// Copies from a present page.
     fn take(&mut self, at: usize, found: Found) {
         let (read, piece) = &self.missing[at];
         match found {
@@ -290,7 +291,7 @@ impl Future for Pending<'_> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        // In the child of a fork nobody may be left to unlock what a thread of the parent had locked.
+        // In the child of a fork, the thread that would unlock what a thread of the parent had locked may not exist.
         if self.file.0.memory.machine.arena.is_of_this_process() {
             self.flight.give_up();
         }

@@ -1,8 +1,8 @@
 //! What the system says of the queue of a file's device: whether a page may be written to while the device has it, and how far ahead files are read.
 //!
-//! Who computes a checksum of what is handed over, and sends both, finds them apart where a writer came in between. The system says of a device that it
-//! does (`queue/stable_writes`, as iSCSI and NVMe over TCP with digests, RAID 5, zram); of file systems nothing says so but their name. One that lies over
-//! another, as overlayfs, shows neither.
+//! A device or file system that computes a checksum of the data, and sends both, finds them different if a writer came in between. The system reports
+//! this property of a device (`queue/stable_writes`, as iSCSI and NVMe over TCP with digests, RAID 5, zram); for a file system only its name shows
+//! it. A stacked file system such as overlayfs shows neither.
 //!
 //! The system's own page cache reads `queue/read_ahead_kb` of a device ahead at a time. Each request costs the CPU about as much whatever its size, so a cache
 //! that reads less ahead than the system does on the same device is slower.
@@ -15,13 +15,13 @@ use pageout_engine::{Bdi, PAGE_SIZE};
 /// `f_type` of a file system that computes checksums of data: btrfs.
 const BTRFS: u32 = 0x9123_683e;
 
-/// Whether a file is of those whose pages are to keep still while they are written with direct I/O. Where that can't be found out, it is taken to be none.
+/// Whether pages of a file must not change while they are written with direct I/O. If this is unknown, it is assumed to be false.
 pub(crate) fn wants_stable_pages(file: &File) -> bool {
     let device = file.metadata().map_or(0, |metadata| metadata.dev());
     stable_pages(crate::stat::file_system(file), attribute(device, "stable_writes").as_deref())
 }
 
-/// Pages that are read ahead at a time of files on a device, and at most `most`. Where the system does not say, the kernel's default for a new device.
+/// Readahead window of files on a device, in pages, and at most `most`. If the system does not report it, the kernel's default for a new device.
 pub(crate) fn ra_pages(device: u64, most: u32) -> u32 {
     ra_pages_of(attribute(device, "read_ahead_kb").as_deref()).min(most)
 }

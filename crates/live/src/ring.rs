@@ -1,11 +1,11 @@
-//! Rings: what a thread has read, and the engine has not heard of.
+//! Rings: reads of a thread that the engine was not notified of yet.
 //!
 //! ```text
 //!   the thread ─▶ head [ access ][ access ] ... tail ─▶ whoever has the engine's lock ─▶ Engine::run_hits
 //! ```
-//! A hit that is to be noted somewhere goes into the ring of its thread, and nobody is waited for. The thread itself empties it when it
-//! is full or next has the lock, and others do before they reclaim. So what one thread does reaches the engine in order and before
-//! anything is decided by it; of several threads, each is late by a ring at most.
+//! A hit that must be recorded goes into the ring of its thread, without waiting. The thread itself empties it when it is full or next has the lock,
+//! and others do before they reclaim. So the actions of one thread reach the engine in order and before any decision based on them. Of several
+//! threads, each is late by a ring at most.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64};
@@ -73,7 +73,7 @@ impl std::ops::AddAssign for Hits {
 /// The ring of a thread, and what it counts by itself.
 #[derive(Default)]
 pub(crate) struct Ring {
-    /// Where its thread says what it holds, if anywhere.
+    /// The line where its thread publishes its holds, if any.
     pub(crate) line: Option<usize>,
     reads: [AtomicU64; ACCESSES_MAX + 1],
     /// Read by all, written by the thread alone, as the next three.
@@ -85,7 +85,7 @@ pub(crate) struct Ring {
     is_over: AtomicBool,
     /// Pins that it has taken, less those that it has given back: a guard may go in another thread.
     pins: AtomicI64,
-    /// Written by whoever has the engine's lock.
+    /// Written by the holder of the engine's lock.
     tail: AtomicUsize,
 }
 
@@ -94,7 +94,7 @@ impl Ring {
         Ring { line, ..Ring::default() }
     }
 
-    /// Puts a read behind the others; false where there is no room.
+    /// Appends a read; false if the ring is full.
     #[inline]
     pub(crate) fn push(&self, read: Read) -> bool {
         let head = self.head.load(Ordering::Relaxed);

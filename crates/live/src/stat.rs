@@ -1,9 +1,9 @@
 //! What the file system says of a file: which one it is, whether another program has written it, and where it lies.
 //!
-//! What changes a file changes the time of its inode (ctime), which no program can set. So a file is known to be as it was by that time and the others, as far
-//! as clocks tell them apart: two changes within one tick of the kernel's clock (1 to 10 ms; a few nanoseconds since Linux 6.13 on most file systems) look like
-//! one. This cache changes files as well, so it looks after each of its own writes; what another program writes between a write of this cache and that
-//! look is hidden.
+//! Any change of a file changes the time of its inode (ctime), which no program can set. So a file is known to be unchanged by that time and the
+//! others, as far as clocks distinguish them: two changes within one tick of the kernel's clock (1 to 10 ms; a few nanoseconds since Linux 6.13 on
+//! most file systems) look like one. This cache changes files as well, so it checks after each of its own writes. A write of another program between
+//! a write of this cache and that check is hidden.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -17,16 +17,16 @@ use std::path::Path;
 const TMPFS: u32 = 0x0102_1994;
 const RAMFS: u32 = 0x8584_58f6;
 
-/// What a file system says of a file: by this it is known to be the same, and not to have been written meanwhile by another program.
+/// Attributes of a file by which the cache knows that it is the same, and was not written meanwhile by another program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,
     bytes: u64,
     modified: (i64, u32),
-    /// Of the inode: a program that writes a file and sets its time back does not get by this.
+    /// Of the inode: this detects a program that writes a file and sets its time back.
     changed: (i64, u32),
-    /// What else changes the inode, and leaves the contents alone.
+    /// Other changes of the inode, which leave the contents alone.
     links: u32,
     owner: (u32, u32, u32),
 }
@@ -52,24 +52,24 @@ impl Identity {
         self.bytes
     }
 
-    /// Whether all that has changed since may be names, owner or mode: the contents are as they were, unless somebody has hidden that.
+    /// Whether all changes since may be names, owner or mode: the contents are unchanged, unless the change was hidden.
     pub(crate) fn has_its_contents(self, since: Identity, is_renamed: bool) -> bool {
         let contents = |of: Identity| (of.bytes, of.modified);
         let is_explained = is_renamed || (self.links, self.owner) != (since.links, since.owner);
         contents(self) == contents(since) && (self.changed == since.changed || is_explained)
     }
 
-    /// As it is now, whoever has to be asked.
+    /// The current attributes, with a request to a server if needed.
     pub(crate) fn of(file: &File) -> io::Result<Identity> {
         Identity::by(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH)
     }
 
-    /// As this machine knows it: no server is asked.
+    /// The attributes that this machine knows, without a request to a server.
     pub(crate) fn known(file: &File) -> io::Result<Identity> {
         Identity::by(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC)
     }
 
-    /// Of the file that a path leads to.
+    /// Attributes of the file that a path leads to.
     pub(crate) fn of_path(path: &Path) -> io::Result<Identity> {
         Identity::by(libc::AT_FDCWD, &CString::new(path.as_os_str().as_bytes())?, 0)
     }
@@ -83,7 +83,7 @@ impl Identity {
         if result != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call went well, and has filled it.
+        // SAFETY: the call succeeded, and has filled it.
         let stat = unsafe { stat.assume_init() };
         let time = |of: libc::statx_timestamp| (of.tv_sec, of.tv_nsec);
         Ok(Identity {
@@ -111,7 +111,7 @@ pub(crate) fn file_system(file: &File) -> Option<u32> {
     if result != 0 {
         return None;
     }
-    // SAFETY: the call went well, and has filled it.
+    // SAFETY: the call succeeded, and has filled it.
     let stat = unsafe { stat.assume_init() };
     // A number of 32 bits, whatever the width of the field.
     Some(stat.f_type as u32)

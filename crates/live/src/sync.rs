@@ -1,6 +1,6 @@
-//! What threads of this crate meet at, and what they know of time: std's here. With the feature `shuttle`, which only the package in `shuttle/`
-//! turns on, threads are shuttle's, which run one at a time in an order that is drawn; waits that a second or more would end have no end, so that a
-//! wake-up that is forgotten is found; shorter ones end, as what waits so relies on that; and time goes on by the calls that ask for it.
+//! The synchronisation primitives and clocks of this crate: here those of std. With the feature `shuttle`, which only the package in `shuttle/` turns
+//! on, threads are shuttle's, which run one at a time in a random order. Waits of a second or more then have no timeout, so that a forgotten wake-up
+//! is found. Shorter waits end, as their callers rely on that. Time advances by the calls that ask for it.
 
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use std::{
@@ -14,7 +14,7 @@ pub(crate) use drawn::{
     Condvar, Instant, Mutex, MutexGuard, another_may_go_on, thread, thread_local, wait_at_most,
 };
 
-/// Lets go of a lock until somebody notifies, or for so long.
+/// Releases a lock until a notification, or for this time.
 #[cfg(not(feature = "shuttle"))]
 pub(crate) fn wait_at_most<T>(condvar: &Condvar, guard: MutexGuard<'_, T>, span: std::time::Duration) {
     drop(condvar.wait_timeout(guard, span));
@@ -28,10 +28,10 @@ mod drawn {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::time::Duration;
 
-    /// A span that is only there to look again is for ever here.
+    /// A span that only serves repeated checks is infinite here.
     const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-    /// Lets go of a lock until somebody notifies, or for so long.
+    /// Releases a lock until a notification, or for this time.
     pub(crate) fn wait_at_most<T>(condvar: &Condvar, guard: MutexGuard<'_, T>, span: Duration) {
         if span < LOOK_AGAIN {
             drop(guard);

@@ -18,14 +18,14 @@ use super::transfer::Transfer;
 use crate::error::Error;
 use crate::queue;
 
-/// Writes of a device that wait for it, or are there, before those who ask for more have to sleep: the block layer's nr_requests.
+/// Writes of a device that are queued or in flight before further callers have to sleep: the block layer's nr_requests.
 const BACKLOG_MAX: usize = 128;
 
 /// A backing device.
 pub(super) struct Device {
-    /// By which the system knows it.
+    /// The system's number of it.
     number: u64,
-    /// By which the engine does.
+    /// The engine's id of it.
     pub(super) bdi: BdiId,
     /// Pages of its files that are read ahead at a time.
     pub(super) ra_pages: u32,
@@ -37,7 +37,7 @@ pub(super) struct Device {
     pub(super) writing_pages: usize,
     /// Threads of the cache that read or write it at the moment.
     pub(super) threads: usize,
-    /// When a read of it was asked for last.
+    /// Time of the last request for a read of it.
     pub(super) read_at: Option<Nanos>,
     /// The last call of the engine has asked for a write of it.
     pub(super) was_asked: bool,
@@ -111,7 +111,7 @@ impl Devices {
         self.iter().any(|device| !device.writes.is_empty())
     }
 
-    /// Whether a device has nothing to do although writes of it were asked for: somebody is writing to their pages.
+    /// Whether a device is idle although writes of it were requested: their pages are being written to.
     pub(super) fn is_one_held_up(&self) -> bool {
         self.iter().any(|device| !device.writes.is_empty() && device.writing == 0)
     }
@@ -152,7 +152,7 @@ impl IndexMut<usize> for Devices {
 }
 
 impl Locked<'_> {
-    /// The index of a device by its number. The engine hears of a new one, and has a flusher for it.
+    /// The index of a device by its number. The engine is notified of a new one, and has a flusher for it.
     pub(super) fn device_numbered(&mut self, number: u64) -> Result<usize, Error> {
         if let Some(known) = self.transfers.devices.numbered(number) {
             return Ok(known);

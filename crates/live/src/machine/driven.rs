@@ -21,21 +21,21 @@ pub(super) struct Driven {
     flight: Arc<Flight>,
     /// Its place among those of its flight.
     at: usize,
-    /// No others are of its flight, whose pages would stay until somebody polls.
+    /// It is alone in its flight, whose other pages would stay until the next poll.
     is_alone: bool,
     /// It has come to nothing, and is to be made again.
     starts_again: bool,
-    /// Since when somebody writes to its page in place.
+    /// Time since when its page has a writer in place.
     taken_since: Option<Nanos>,
-    /// What it has come to, once it has but to pay.
+    /// Its result, once it only has to pay.
     found: Option<Result<Held, Error>>,
 }
 
-/// How soon one is made again at the latest whose page somebody writes to in place.
+/// Maximum time until a retry if its page has a writer in place.
 const TAKEN_LONG: Nanos = Nanos(2_000_000);
-/// How long it takes to write to a page, unless somebody does in place.
+/// How long it takes to write to a page, except in place.
 const WRITTEN_SOON: Nanos = Nanos(50_000);
-/// How soon one is made again at best that has found no room beside what others read and hold.
+/// Minimum time until a retry if it has found no free memory because of others' reads and holds.
 const ROOM_SOON: Nanos = Nanos(200_000);
 
 impl LiveMachine {
@@ -74,7 +74,7 @@ impl LiveMachine {
             locked.waiter(task).driven = Some(Box::new(driven));
             flight.begins();
             let mut step = locked.engine.start(task, access);
-            // Who brings pages in makes room for them: were it left to others, there would be as many reclaimers as misses.
+            // A thread that brings pages in frees memory for them: if others did, there would be as many reclaimers as misses.
             while step == Step::Again {
                 locked.settle();
                 drop(locked);
@@ -91,7 +91,7 @@ impl LiveMachine {
         outcome
     }
 
-    /// Nobody sees these misses through any more: whoever waits for one is told.
+    /// These misses have no thread to complete them any more: waiting threads get an error.
     pub(super) fn fail_driven(&self) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let driven: Vec<_> =
@@ -126,7 +126,7 @@ impl Locked<'_> {
         true
     }
 
-    /// When the next one goes on by itself.
+    /// Time until the next one continues by itself.
     pub(super) fn next_driven(&self) -> Option<Duration> {
         let next = self.waiting.timed.iter().map(|&(time, _)| time).min()?;
         Some(Duration::from_nanos(next.0.saturating_sub(self.now.0)))
@@ -152,7 +152,7 @@ impl Locked<'_> {
                     let (file, access) = (driven.file, driven.miss.access);
                     let (crowded, is_alone) = (self.crowded(&mut driven.miss, &served), driven.is_alone);
                     self.waiter(task).driven = Some(driven);
-                    // Where it is not alone, it is made again by who polls, without the others of its flight.
+                    // If it is not alone, the polling thread repeats it, without the others of its flight.
                     if let Some(Crowded { least, .. }) = crowded
                         && is_alone
                     {
@@ -214,7 +214,7 @@ impl Locked<'_> {
         self.wake_service();
     }
 
-    /// The page of a miss, which is wanted up to a byte of the file, for who may poll when he likes.
+    /// The page of a miss, which is needed up to a byte of the file, for a thread that may poll at any time.
     fn hand_out(&self, file: FileId, end: u64, pin: Pin<'_>) -> Result<Held, Error> {
         let of = self.files.open[file.0 as usize].as_ref().expect("an access to it is under way");
         if !of.length.reaches(end) {

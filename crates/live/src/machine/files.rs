@@ -26,14 +26,14 @@ use crate::stat::Identity;
 use crate::storage::Storage;
 use crate::sync::thread;
 
-/// What becomes of what a device has not got of a file that is forgotten.
+/// Treatment of dirty data of a file that is forgotten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unwritten {
     IsWritten,
     IsLost,
 }
 
-/// A file of which not everything is known to be on its device, although nobody is left to write it.
+/// A file that may have unwritten data on its way to the device, although no handle is left to write it.
 #[derive(Debug)]
 pub(crate) struct Unsaved {
     path: PathBuf,
@@ -68,7 +68,7 @@ impl fmt::Display for Unsaved {
 pub(crate) struct FileLimits {
     pub(crate) bytes: u64,
     pub(crate) handles: u32,
-    /// Files that nobody has open and that keep their descriptors.
+    /// Closed files that keep their descriptors.
     pub(crate) idle: usize,
     /// Pages of a file that are read ahead at a time, whatever its device says; none: as many as that says.
     pub(crate) ra_pages: Option<u32>,
@@ -108,7 +108,7 @@ fn is_clean(locked: &Locked<'_>, id: FileId) -> bool {
 }
 
 impl LiveMachine {
-    /// Has the system open a file. Where the process has no descriptor left, files that nobody has open give theirs.
+    /// Makes the system open a file. If the process has no descriptor left, closed files give theirs.
     pub(crate) fn open_descriptor(&self, path: &Path, how: &Open) -> Result<std::fs::File, Error> {
         let mut options = std::fs::OpenOptions::new();
         options.read(true).write(how.is_writable).create(how.is_writable && how.creates);
@@ -150,7 +150,7 @@ impl LiveMachine {
         Ok(known.map(|of| (Arc::clone(&of.file), Arc::clone(&of.disk))))
     }
 
-    /// See [`LiveMachine::meet`]. A process that was killed keeps its locks until the kernel has ended what it had under way.
+    /// See [`LiveMachine::meet`]. A process that was killed keeps its locks until the kernel has ended its calls.
     pub(crate) fn meet_in_time(&self, opened: &Opened<'_>) -> Result<(Locked<'_>, FileId, bool), Error> {
         const TRIES: u32 = 100;
         const PAUSE: Duration = Duration::from_millis(10);
@@ -180,7 +180,7 @@ impl LiveMachine {
             let known = locked.files.open.iter().position(is_it);
             let Some(at) = known else {
                 let lock = if how.takes_lock() { Some(opened.lock()?) } else { None };
-                // Whoever had the lock before may have written it.
+                // An earlier owner of the lock may have written it.
                 let identity = self.look_at(opened)?;
                 locked = self.make_room_for(locked, identity.bytes())?;
                 if locked.files.open.iter().any(is_it) {
@@ -218,7 +218,7 @@ impl LiveMachine {
             if how.takes_lock() && of.lock.is_none() {
                 of.lock = Some(opened.lock()?);
             }
-            // Whoever had the lock before may have written it.
+            // An earlier owner of the lock may have written it.
             let identity = self.look_at(opened)?;
             let has_changed;
             (locked, has_changed) = self.has_changed_outside(locked, id, (opened, identity))?;
@@ -237,7 +237,7 @@ impl LiveMachine {
                 continue;
             }
             if how.is_writable && !of.is_written || !how.is_buffered && !of.is_direct && !of.is_written {
-                // What it was opened by before is only to be read, or goes through the system's page cache. It stays open for locks of the callers.
+                // The earlier descriptor is for reading only, or uses the system's page cache. It stays open for locks of the callers.
                 let former = Arc::clone(&of.file);
                 of.formers.extend(how.has_own_locks.then_some(former));
                 (of.disk, of.file) = (Arc::clone(&opened.disk), Arc::clone(&opened.file));
@@ -273,14 +273,14 @@ impl LiveMachine {
         if of.identity == identity && !of.is_suspect {
             return Ok((locked, false));
         }
-        // Writes of this cache may be under way, which change it as well.
+        // Writes of this cache may be in flight, which change it as well.
         let (seen, known);
         (locked, (seen, known)) =
             self.look_beside_no_write(locked, id, |of| (self.look_at(opened), of.identity))?;
         let seen = seen?;
         let is_dirty = !is_clean(&locked, id);
         let of = locked.file_mut(id);
-        // Names change the inode as well. Where nothing would be lost by it, the file is read again all the same.
+        // Names change the inode as well. If nothing would be lost by it, the file is read again in any case.
         let is_renamed = is_dirty && !Identity::of_path(&of.path).is_ok_and(|there| there.is_same_file(seen));
         let has_changed = of.is_suspect
             || match is_dirty {
@@ -295,7 +295,7 @@ impl LiveMachine {
         Ok((locked, has_changed))
     }
 
-    /// Lets go of pages of files that nobody has open, until so many bytes of files may be open beside the others.
+    /// Drops pages of closed files, until a further file of this size fits under the limit of open files.
     fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
         let mut stays = Vec::new();
         loop {
@@ -304,7 +304,7 @@ impl LiveMachine {
             if sum <= self.limits.bytes {
                 return Ok(locked);
             }
-            // What can't be had in any case drives nobody out.
+            // A size that is impossible in any case evicts no file.
             let mut is_gone = false;
             if bytes <= self.limits.bytes {
                 (locked, is_gone) =
@@ -316,8 +316,8 @@ impl LiveMachine {
         }
     }
 
-    /// Forgets the file that nobody has had open for the longest time, of those that may go. Whether there was one. A file that can't be forgotten, as its
-    /// writes fail or a guard of it was leaked, goes to `stays`, and the next one is tried.
+    /// Forgets the file that has been closed for the longest time, among those that can be forgotten. Returns whether there was one. A file that
+    /// can't be forgotten, because its writes fail or a guard of it was leaked, goes to `stays`, and the next one is tried.
     fn forget_oldest<'a>(
         &'a self,
         mut locked: Locked<'a>,
@@ -340,7 +340,7 @@ impl LiveMachine {
         }
     }
 
-    /// Of the files that nobody has open, and whose writes do not fail, the one that nobody has had open for the longest time.
+    /// Returns the file that has been closed for the longest time, among closed files whose writes do not fail.
     fn oldest_idle(&self, locked: &Locked<'_>, may_go: impl Fn(FileId) -> bool) -> Option<FileId> {
         let idle = |of: &OpenFile| {
             of.is_idle() && of.busy() == 0 && !of.is_going && !of.is_ending && !of.is_unwritten()
@@ -355,7 +355,7 @@ impl LiveMachine {
         idle.min_by_key(|(_, of)| of.idle_since).map(|(id, _)| id)
     }
 
-    /// Has a file that nobody has open give its descriptor back, a clean one if there is one. Whether there was any.
+    /// Makes a closed file give its descriptor back, a clean one if there is one. Returns whether there was any.
     fn forget_an_idle_file(&self) -> Result<bool, Error> {
         let mut stays = Vec::new();
         let locked = self.lock()?;
@@ -367,11 +367,11 @@ impl LiveMachine {
         Ok(is_gone)
     }
 
-    /// Files that nobody has open give back what they have: their locks, the descriptors and the disk space of those that are deleted, and the descriptors of
-    /// the oldest, if there are too many. Nothing of one that is dirty: it may have a name again, or be read by its descriptor.
+    /// Closed files give back their locks, the descriptors and the disk space of deleted ones, and the descriptors of the oldest, if there are too
+    /// many. A dirty file keeps everything: it may get a name again, or be read by its descriptor.
     pub(crate) fn tend_idle_files(&self) -> Result<(), Error> {
         let mut locked = self.lock()?;
-        // Reads that nobody waits for any more are seen through by the engine's own thread, which may be this one.
+        // The engine's own thread, which may be this one, completes reads that have no waiting thread any more.
         let is_idle = |of: &OpenFile| {
             of.is_idle() && of.busy() == 0 && !of.is_going && !of.is_ending && of.writing == 0
         };
@@ -402,7 +402,7 @@ impl LiveMachine {
             if is_deleted && is_done(&locked) {
                 locked = match self.forget(locked, id, Unwritten::IsLost) {
                     Err(Error::Poisoned) => return Err(Error::Poisoned),
-                    // Somebody has leaked a guard of it.
+                    // A guard of it was leaked.
                     Err(_) => self.lock()?,
                     Ok(locked) => locked,
                 };
@@ -420,7 +420,7 @@ impl LiveMachine {
         Ok(())
     }
 
-    /// Room for an open file up to a byte, which somebody is about to write.
+    /// Makes an open file large enough for a byte that is about to be written.
     pub(super) fn reserve_room<'a>(
         &'a self,
         mut locked: Locked<'a>,
@@ -454,7 +454,7 @@ impl LiveMachine {
         outcome.map(|()| locked)
     }
 
-    /// What was written and not synced goes to its devices with the cache, as far as they take it. Returns the files of which that is not known.
+    /// Writes unsynced data to the devices when the cache ends, as far as they accept it. Returns the files for which this is not certain.
     pub(crate) fn write_all_back(&self) -> Result<Vec<Unsaved>, Error> {
         let mut unsaved = Vec::new();
         let files = self.lock()?.files.open.len();
@@ -462,7 +462,7 @@ impl LiveMachine {
             let locked = self.lock()?;
             let id = FileId(at as u32);
             let is_dirty = locked.files.open[at].is_some() && !is_clean(&locked, id);
-            // One that nobody has open, and that is on its device as it is here, is done with: another cache may have it.
+            // A file that is closed and equals its device is finished: another cache may have it.
             let is_left = |of: &OpenFile| {
                 of.is_written && !of.is_going && (is_dirty || !of.is_idle() || of.is_rounded())
             };
@@ -474,7 +474,7 @@ impl LiveMachine {
             let of = locked.files.open[at].as_ref().expect("nobody forgets it any more");
             let (dirty, writing) = locked.engine.figures().file_dirty(id);
             if (dirty, writing) == (0, 0) && !of.is_unwritten() && !of.is_rounded() {
-                // Only nobody has acknowledged that a write had failed before.
+                // Only an earlier failure of a write is not acknowledged.
                 continue;
             }
             unsaved.push(Unsaved { path: of.path.clone(), pages: dirty.max(writing), why: error });
@@ -500,7 +500,7 @@ impl LiveMachine {
     /// Takes all pages of a file away, and its number.
     ///
     /// # Errors
-    /// [`Error::Forgotten`] where another call has forgotten it meanwhile; [`Error::Sync`], [`Error::Pinned`]: the file is as it was.
+    /// [`Error::Forgotten`] if another call has forgotten it meanwhile; [`Error::Sync`], [`Error::Pinned`]: the file is unchanged.
     pub(crate) fn forget<'a>(
         &'a self,
         mut locked: Locked<'a>,
@@ -527,7 +527,7 @@ impl LiveMachine {
             Err(error) => {
                 let mut locked = self.lock()?;
                 if let Some(of) = &mut locked.files.open[id.0 as usize] {
-                    // A call that takes bytes away may have narrowed it, too, if nobody has come so far here.
+                    // A call that takes bytes away may have narrowed it, too, if no other call has come so far here.
                     if of.is_going {
                         of.length.widen();
                     }
@@ -539,7 +539,7 @@ impl LiveMachine {
         }
     }
 
-    /// The same of a file that nobody else forgets.
+    /// The same for a file that no other call forgets.
     fn forget_alone<'a>(
         &'a self,
         mut locked: Locked<'a>,
@@ -556,18 +556,18 @@ impl LiveMachine {
         }
         locked = self.close_off(locked, id)?;
         while is_to_be_written(&locked) && !is_clean(&locked, id) {
-            // Somebody has written meanwhile.
+            // It was written meanwhile.
             locked.set_going(id, false);
             self.settled();
             locked = self.write_back(locked, id)?;
             locked = self.close_off(locked, id)?;
         }
         if locked.file_mut(id).is_rounded() {
-            // What is lost is pages, and not the end of the file. A device that fails keeps its own.
+            // Pages are lost, and not the end of the file. A device that fails keeps its own.
             let _cut;
             (locked, _cut) = self.set_len_on_device(locked, id)?;
         }
-        // Nobody comes to a page any more, and who is there holds it.
+        // New accesses to a page are impossible, and existing ones hold it.
         let of = locked.file_mut(id);
         of.copy_pins();
         of.length.narrow(0);
@@ -591,13 +591,13 @@ impl LiveMachine {
             }
             Err(error) => Err(error),
         };
-        // Of hits meanwhile nobody is told any more through a handle that goes.
+        // Hits meanwhile are not reported through a handle that is closing.
         locked = self.drain(locked)?;
         locked.engine.close(owner, object)?;
         if !matches!(unlinked?, Served::Truncated) {
             return Err(locked.pinned_file(id));
         }
-        // Whoever has it open still finds it forgotten.
+        // Its open handles still find it forgotten.
         for object in locked.take_objects(id) {
             locked.engine.close(owner, object)?;
         }
@@ -618,7 +618,7 @@ impl LiveMachine {
 
     /// A handle of a file is gone.
     pub(crate) fn close(&self, id: FileId, serial: u64) -> Result<(), Error> {
-        // Of all hits through it the engine hears before it goes.
+        // The engine is notified of all hits through it before it is closed.
         let mut locked = self.drain(self.lock()?)?;
         locked.drop_handle(id, serial);
         locked.close_gone()?;

@@ -15,7 +15,7 @@ use crate::ring::{Hits, Read, Ring};
 use crate::sync::Mutex;
 use crate::sync::thread::Thread;
 
-/// What is under the lock.
+/// State under the lock.
 pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(super) effects: Effects,
@@ -29,7 +29,7 @@ pub(crate) struct Inner {
     pub(super) stops: bool,
 }
 
-/// What calls of the engine have decided, and what is to be done about it.
+/// Decisions of the engine's calls, and the actions that they need.
 #[derive(Default)]
 pub(super) struct Effects {
     pub(super) ops: Vec<Op>,
@@ -53,11 +53,11 @@ pub(crate) struct Files {
     pub(super) serials: u64,
     /// Handles that are gone.
     pub(crate) closed: u64,
-    /// When files that nobody has open were looked at last.
+    /// Time of the last check of closed files.
     pub(super) tended_at: Nanos,
 }
 
-/// Reads and writes of devices: those that are to begin, and how many there were.
+/// Reads and writes of devices: those to begin, and their counts.
 #[derive(Default)]
 pub(crate) struct Transfers {
     /// Reads that were asked for, and not begun.
@@ -67,7 +67,7 @@ pub(crate) struct Transfers {
     pub(super) devices: Devices,
     /// Since when none of the transfers that there are could begin.
     pub(super) held_up_since: Option<Nanos>,
-    /// Accesses whose page was not there.
+    /// Accesses whose page was missing.
     pub(crate) misses: u64,
     pub(crate) device_reads: u64,
     pub(crate) device_bytes: u64,
@@ -77,12 +77,12 @@ pub(crate) struct Transfers {
 
 /// Hits of all threads, on their way to the engine.
 pub(crate) struct HitLog {
-    /// The task in whose name the engine hears of hits.
+    /// The task that hits are attributed to.
     pub(super) hitter: TaskId,
     /// The task is in the middle of promoting what was read in a call.
     pub(super) is_promoting: bool,
     pub(crate) rings: Vec<Arc<Ring>>,
-    /// Hits that are in no ring any more, and that the engine has not heard of, in order.
+    /// Hits that have left the rings, and that the engine was not notified of, in order.
     pub(super) untold: VecDeque<Read>,
     /// Counts of rings whose threads are gone.
     pub(super) of_ended: Hits,
@@ -124,7 +124,7 @@ pub(super) struct KernelThread {
     pub(super) runs: Runs,
 }
 
-/// When a kernel thread goes on.
+/// When a kernel thread continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Runs {
     Now,
@@ -136,7 +136,7 @@ pub(super) enum Runs {
 }
 
 impl Inner {
-    /// Of an engine that has no task yet.
+    /// State of an engine that has no task yet.
     pub(super) fn new(mut engine: Engine) -> Inner {
         let mm = engine.process_create(MemcgId::ROOT);
         let [owner, hitter] = [(); 2].map(|()| engine.task_create(mm, CpuId(0)));
@@ -173,7 +173,7 @@ impl Inner {
 }
 
 impl Runs {
-    /// Of a kernel thread that waits from now on.
+    /// State of a kernel thread that waits from now on.
     pub(super) fn after(wait: Wait, now: Nanos) -> Runs {
         match wait {
             Wait::Io(_) | Wait::Woken => Runs::WhenWoken,

@@ -6,8 +6,8 @@
 //!                                                       └ shorter: nobody holds a page behind ─▶ zeroes, the length, pages go ─▶ the device
 //!   reload     alone ─▶ every page goes ─▶ the length is the device's
 //! ```
-//! Pages are written whole. So a file is longer on its device than it is, by less than a page, until a sync cuts it. While the device changes its length, no
-//! write of it is under way: one that began later might be cut off, and its page would count as written.
+//! Pages are written completely. So a file is longer on its device than its length, by less than a page, until a sync cuts it. While the device
+//! changes its length, none of its writes is in flight: one that began later might be cut off, and its page would count as written.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::file::Inner as File;
 
 impl LiveMachine {
-    /// Has a file as long on its device as it is. No write of it is under way meanwhile.
+    /// Gives a file its own length on its device. None of its writes is in flight meanwhile.
     pub(super) fn set_len_on_device<'a>(
         &'a self,
         locked: Locked<'a>,
@@ -33,7 +33,7 @@ impl LiveMachine {
         self.make_long_on_device(locked, file, OpenFile::bytes)
     }
 
-    /// Gives a file a length on its device. No write of it is under way meanwhile.
+    /// Gives a file a length on its device. None of its writes is in flight meanwhile.
     fn make_long_on_device<'a>(
         &'a self,
         mut locked: Locked<'a>,
@@ -70,14 +70,14 @@ impl LiveMachine {
         Ok((self.begin_writes(locked)?, outcome))
     }
 
-    /// Asks the file system about a file while no write of it is under way.
+    /// Asks the file system about a file while none of its writes is in flight.
     pub(crate) fn look_beside_no_write<'a, T>(
         &'a self,
         mut locked: Locked<'a>,
         file: FileId,
         look: impl FnOnce(&mut OpenFile) -> T,
     ) -> Result<(Locked<'a>, T), Error> {
-        // Who forgets the file waits for this.
+        // A call that forgets the file waits for this.
         locked.file_mut(file).busy += 1;
         let is_cut = |inner: &Inner| inner.files.open[file.0 as usize].as_ref().is_some_and(|of| of.is_cut);
         locked = self.wait_while(locked, is_cut)?;
@@ -93,7 +93,7 @@ impl LiveMachine {
         Ok((self.begin_writes(locked)?, seen))
     }
 
-    /// Begins a call beside which no byte of a file is taken away, and which may write up to a byte of it. The caller says when it has ended
+    /// Begins a call during which no byte of a file is taken away, and which may write up to a byte of it. The caller reports its end
     /// ([`crate::length::Length::leave`]).
     pub(crate) fn enter(&self, file: &File, end: u64) -> Result<(), Error> {
         let mut locked = self.lock()?;
@@ -109,7 +109,7 @@ impl LiveMachine {
         }
     }
 
-    /// Somebody waits for a call that has ended ([`LiveMachine::enter`]).
+    /// A thread waits for a call that has ended ([`LiveMachine::enter`]).
     #[cold]
     pub(crate) fn wake_after_span(&self) {
         // With the lock: who has just looked sleeps by then.
@@ -122,7 +122,7 @@ impl LiveMachine {
     /// Room up to a byte of a file that is longer than the file is.
     fn reserve<'a>(&'a self, mut locked: Locked<'a>, file: &'a File, end: u64) -> Result<Locked<'a>, Error> {
         if locked.file_mut(file.id).is_uncut {
-            // What the device has behind the end would come back.
+            // The device's data beyond the end would come back.
             let cut;
             (locked, cut) = self.set_len_on_device(locked, file.id)?;
             cut.map_err(|source| file.io_error("setting the length", source))?;
@@ -130,7 +130,7 @@ impl LiveMachine {
         self.reserve_room(locked, file, end)
     }
 
-    /// Changes a file's length, to at most so many bytes: alone, and beside nobody who needs it to stay.
+    /// Changes a file's length, to at most this number of bytes: alone, and while no call needs the length to stay.
     fn change_length<'a, T>(
         &'a self,
         file: &'a File,
@@ -148,7 +148,7 @@ impl LiveMachine {
                 break;
             }
         }
-        // Who forgets the file waits for this, too.
+        // A call that forgets the file waits for this, too.
         file.length.begin_change();
         locked = self.wait_while(locked, |_| file.length.has_spans())?;
         let outcome = change(locked);
@@ -185,7 +185,7 @@ impl LiveMachine {
         })
     }
 
-    /// Takes all away that a file has from a byte on, in memory; or says that somebody holds a page of that.
+    /// Takes all pages of a file away from a byte on, in memory; or reports that one of them is held.
     fn cut(&self, file: &File, group: usize, bytes: u64, was: u64) -> Result<(), Error> {
         let (first, behind) = (bytes / PAGE_SIZE, bytes.div_ceil(PAGE_SIZE));
         let end = was.div_ceil(PAGE_SIZE);
@@ -198,7 +198,7 @@ impl LiveMachine {
         }
         file.length.narrow(bytes);
         if let Err(error) = self.await_unpinned(file.id, behind..end) {
-            // Somebody came before that.
+            // A call came before that.
             file.length.widen();
             if let Some(Writable { mut writing, is_new: true, .. }) = last {
                 writing.bytes_mut().fill(0);
@@ -231,8 +231,7 @@ impl LiveMachine {
         }
     }
 
-    /// Takes a file as it is on its device: no page that is in memory now is there any more. `discards`: what waits to be written is lost; else there may be no
-    /// such page.
+    /// Takes a file from its device: no page that is in memory now stays. `discards`: unwritten data is lost; otherwise there may be no such page.
     pub(crate) fn reload<'a>(&'a self, file: &'a File, discards: bool) -> Result<(), Error> {
         self.change_length(file, 0, |mut locked| {
             if !discards && locked.engine.figures().file_dirty(file.id) != (0, 0) {
@@ -248,9 +247,9 @@ impl LiveMachine {
         })
     }
 
-    /// Drops all pages of a file whose length nobody else changes, and takes its length from its device.
+    /// Drops all pages of a file whose length no other call changes, and takes its length from its device.
     fn take_as_on_device(&self, file: &File) -> Result<(), Error> {
-        /// Whoever appends to a file all the time lets nobody see an end.
+        /// If the file is appended to again and again, its end may never be seen.
         const CHANGES_MAX: u32 = 16;
         let pages = self.lock()?.engine.figures().file_pages(file.id);
         self.await_unpinned(file.id, 0..pages)?;
@@ -267,7 +266,7 @@ impl LiveMachine {
             let bytes = self.length_on_device(file)?;
             let mut locked = self.lock()?;
             locked = self.reserve_room(locked, file, bytes)?;
-            // Before pages go: an access that is under way still may bring one in up to this length, and zeroes behind it.
+            // Before pages leave: an access in progress still may bring one in up to this length, and zeroes behind it.
             let of = locked.file_mut(file.id);
             of.length.resize(bytes);
             (of.reserved, of.on_disk, of.is_uncut) = (bytes, bytes, false);
@@ -294,9 +293,9 @@ impl LiveMachine {
         disk.len().map_err(|source| file.io_error("looking at the length", source))
     }
 
-    /// Waits until nobody copies out of pages or to them; an error where somebody holds one.
+    /// Waits until no thread copies from pages or to them; an error if one of them is held.
     pub(crate) fn await_unpinned(&self, file: FileId, pages: Range<u64>) -> Result<(), Error> {
-        /// Who is there for longer holds the page, and does not just copy.
+        /// A thread that stays longer holds the page, and does not just copy.
         const COPIED_WITHIN: u32 = 200;
         /// The lock is free in between.
         const AT_ONCE: usize = 1024;
@@ -331,7 +330,7 @@ impl LiveMachine {
         }
     }
 
-    /// Has the engine take pages of a file away, until nobody holds one any more who came before the file was shorter.
+    /// Makes the engine take pages of a file away, until no earlier holder of one remains.
     fn take_pages(
         &self,
         file: &File,

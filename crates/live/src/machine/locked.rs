@@ -1,7 +1,7 @@
 //! What is done under the engine's lock.
 //!
-//! Whoever has a [`Locked`] is the only one. Nothing here lets go of it or reads a file: what a call of the engine has decided is noted
-//! ([`Locked::settle`]), and who lets go of the lock copies what has moved.
+//! The owner of a [`Locked`] has the lock alone. Nothing here releases it or reads a file. Decisions of an engine call are noted
+//! ([`Locked::settle`]), and the thread that releases the lock copies the moved pages.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ use crate::gate::Unpinned;
 use crate::ring::{Hits, Read};
 use crate::sync::{Instant, Mutex, MutexGuard};
 
-/// Reads that have pages promoted, of which the engine is told in one go at most: a page each, mostly.
+/// Maximum number of reads for promotion that are reported to the engine in one step: mostly one page each.
 const PROMOTED_MAX: u64 = 31;
 
 /// The lock, held.
@@ -36,12 +36,12 @@ pub(crate) struct Locked<'a> {
     /// There as long as this is.
     inner: Option<MutexGuard<'a, Inner>>,
     since: Instant,
-    /// The holder's CPU time then, where that is what is told of holds.
+    /// The holder's CPU time then, if holds are measured in it.
     cpu_since: Option<Duration>,
 }
 
 impl<'a> Locked<'a> {
-    /// Of who has got the lock. The engine's time is now.
+    /// Creates it for the thread that has got the lock. The engine's time is now.
     pub(super) fn new(machine: &'a LiveMachine, inner: MutexGuard<'a, Inner>) -> Locked<'a> {
         let since = Instant::now();
         let cpu_since = machine.holds_by_cpu.then(cpu_time::of_thread);
@@ -50,7 +50,7 @@ impl<'a> Locked<'a> {
         locked
     }
 
-    /// What is locked, for who goes on with the lock by himself.
+    /// Returns the locked state, for a caller that continues with the lock itself.
     pub(super) fn into_inner(mut self) -> MutexGuard<'a, Inner> {
         self.make_moves();
         self.inner.take().expect("it is held")
@@ -74,7 +74,7 @@ impl Drop for Locked<'_> {
             self.machine.moves.end(one);
         }
         for waker in wakers {
-            // One that panics is its executor's trouble: whoever waits for the others, and for all that follows, is none the wiser.
+            // A waker that panics is its executor's problem: other waiting threads, and later actions, are not affected.
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
                 // The drop of a payload may panic as well.
                 std::mem::forget(payload);
@@ -109,17 +109,17 @@ impl Drop for Hired {
     }
 }
 
-/// What an access has come to that is over.
+/// The outcome of an access that is over.
 pub(super) enum Outcome<T> {
     /// Its page, or why there is none.
     Found(Result<T, Error>),
-    /// Somebody has its page who lets nobody else come to it: it is to be made again when he has ended.
+    /// Its page has an exclusive holder: the access must be repeated when that holder has ended.
     Taken(Pfn),
-    /// It is to be made again, as what the group owes for `memory.high` has cost the page.
+    /// It must be repeated, as the group's debt for `memory.high` has cost the page.
     Again,
 }
 
-/// An access that is under way.
+/// An access in progress.
 pub(super) struct Miss {
     /// The file, and the number of the handle.
     of: (FileId, u64),
@@ -151,7 +151,8 @@ impl Miss {
     /// What is to be done where it has found no memory: nothing if that will last. The kernel would kill a process for a moment's want, and here a
     /// program's access would fail.
     fn crowded(&mut self, report: &OomReport) -> Option<Crowded> {
-        /// As often as reclaim is tried, which takes 66 ms together: who copies is done by then, and who polls has polled. What is left is under guards.
+        /// The number of reclaim attempts, which take 66 ms together: threads that copy are done by then, and threads that poll have polled. The
+        /// remaining pages are under guards.
         const IN_VAIN_MAX: u8 = 16;
         let span =
             |longest| Duration::from_micros(20 << self.tries.min(16)).min(Duration::from_millis(longest));
@@ -274,7 +275,7 @@ impl<'a> Locked<'a> {
                         .expect("it is open as long as it has pages");
                     let device = of.device;
                     inner.transfers.devices[device].read_at = Some(inner.now);
-                    // What the device has not got yet is zeroes: nobody has written it, or it would be in memory.
+                    // Data beyond the device's end is zeroes: it was never written, or it would be in memory.
                     let end = of.bytes().min(of.on_disk);
                     let bytes = end.saturating_sub(page * PAGE_SIZE).min(u64::from(pages) * PAGE_SIZE);
                     let frames: Vec<Pfn> = inner.engine.frames_of(io).collect();
@@ -470,7 +471,7 @@ impl<'a> Locked<'a> {
         promoted
     }
 
-    /// The engine was told of a hit that ends its call.
+    /// The engine was notified of a hit that ends its call.
     fn told(&mut self, step: Step) {
         self.settle();
         self.hits.is_promoting = match step {
@@ -487,7 +488,7 @@ impl<'a> Locked<'a> {
         hits
     }
 
-    /// What an access has come to that is over: its page, pinned, or why there is none.
+    /// The outcome of an access that is over: its page, pinned, or the error.
     pub(super) fn outcome(&mut self, file: FileId, page: u64, served: Served) -> Outcome<Pin<'a>> {
         match self.frame_of(file, page, served) {
             Outcome::Found(Ok(pfn)) => match self.machine.arena.pin(pfn) {
@@ -529,13 +530,13 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// The error for who needs a page that somebody holds.
+    /// The error for a caller that needs a held page.
     pub(crate) fn pinned_page(&self, file: FileId, page: u64) -> Error {
         let (pinned, most) = (self.pinned(), self.machine.pins_max);
         Error::Pinned { path: self.path_of(file), page: Some(page), pinned, most }
     }
 
-    /// The error for who needs all pages of a file, of which somebody holds one.
+    /// The error for a caller that needs all pages of a file, one of which is held.
     pub(crate) fn pinned_file(&self, file: FileId) -> Error {
         self.pinned_page(file, self.held_page(file).unwrap_or(0))
     }
@@ -570,7 +571,7 @@ impl<'a> Locked<'a> {
                 }
             }
             (AccessError::Writeback, _) => {
-                // What another file's pages have met, if its own have met nothing.
+                // The error of another file's pages, if its own have none.
                 let of_device = || of.and_then(|of| self.transfers.devices[of.device].write_error);
                 let errno = of.and_then(|of| of.write_error).or_else(of_device).unwrap_or(libc::EIO);
                 Error::Io { op: "write-back", path, page: None, source: io::Error::from_raw_os_error(errno) }

@@ -4,9 +4,9 @@
 //!   lock ─▶ a page has moved: its old frame is closed, its new one is not open yet ─▶ unlock ─▶ copy ─▶ open
 //!                              └ what needs one of the two waits until then: a read into the old frame, a look into the new one
 //! ```
-//! A copy costs little. But who first touches a frame has the system make a huge page of zeroes, which takes it a quarter of a
-//! millisecond, and under the lock everybody would wait for that. Who has had the lock copies as soon as it is free. Until then the pages are
-//! where nobody looks: the engine finds both frames closed, and so moves and evicts neither.
+//! A copy costs little. But the first access to a frame makes the system clear a huge page, which takes a quarter of a millisecond, and under the
+//! lock all threads would wait for that. The former lock holder copies as soon as the lock is free. Until then the pages are unreachable: the engine
+//! finds both frames closed, and so moves and evicts neither.
 
 use std::sync::PoisonError;
 
@@ -44,7 +44,7 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    /// These are being made from now on. To be called under the engine's lock, so that whoever has it next knows of them.
+    /// These are being made from now on. Must be called under the engine's lock, so that its next holder knows of them.
     pub(super) fn begin(&self, moves: &[Move]) {
         let mut all = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend(moves);

@@ -17,7 +17,7 @@ use crate::pending::Flight;
 use crate::stat::Identity;
 use crate::storage::Storage;
 
-/// How often files that nobody has open are looked at.
+/// Interval of the checks of closed files.
 const TENDED_EVERY: Nanos = Nanos::SECOND;
 
 /// A file as the machine reads and writes it.
@@ -30,26 +30,26 @@ pub(crate) struct OpenFile {
     pub(crate) length: Arc<Length>,
     /// Bytes that it has on its device: up to a page more where a write has not been followed by a sync, or less.
     pub(super) on_disk: u64,
-    /// Bytes that there is room for.
+    /// Bytes that fit into its tables.
     pub(crate) reserved: u64,
-    /// As it was when this cache last had looked at it or written to it.
+    /// Its attributes after the last check or write of this cache.
     pub(crate) identity: Identity,
-    /// What `disk` reads and writes.
+    /// The file that `disk` reads and writes.
     pub(crate) file: Arc<std::fs::File>,
     /// Another program has written it: it is to be read anew.
     pub(crate) is_suspect: bool,
-    /// By which it was opened before, where the callers have locks of their own.
+    /// Its earlier descriptors, if the callers have their own locks.
     pub(crate) formers: Vec<Arc<std::fs::File>>,
     /// It has the exclusive lock of the file.
     pub(crate) lock: Option<Arc<std::fs::File>>,
     pub(crate) is_direct: bool,
     /// Its file system keeps it in the system's page cache in any case.
     pub(crate) is_in_memory: bool,
-    /// When its last handle went, in the order of all.
+    /// When its last handle was closed, in the order of all.
     pub(crate) idle_since: u64,
-    /// Reads that were submitted and perhaps nobody polls.
+    /// Reads that were submitted and may never be polled.
     flights: Vec<Weak<Flight>>,
-    /// Somebody may have written it.
+    /// It may have been written by another process.
     pub(crate) is_written: bool,
     /// A page that is being written is not to be written to.
     pub(crate) is_stable: bool,
@@ -67,18 +67,18 @@ pub(crate) struct OpenFile {
     pub(super) flushes_failed: u64,
     /// Pages whose last write has failed, or that a failed flush was to keep.
     pub(super) unwritten: BTreeSet<u64>,
-    /// Pages that a failed flush was to keep and that had left memory, as long as nobody has said to know of it.
+    /// Pages of a failed flush that had left memory, as long as the failure is not acknowledged.
     pub(super) lost: BTreeSet<u64>,
     /// Why one could not be written, last.
     pub(super) write_error: Option<i32>,
-    /// Its device has not flushed what it had, and nobody has said to know of it.
+    /// Its device has not flushed its cache, and the failure is not acknowledged.
     pub(super) flush_error: Option<i32>,
     handles: Vec<Handle>,
     /// A call is about to forget it, or it is being taken as it is on its device. One at a time does.
     pub(crate) is_ending: bool,
-    /// Its pages are going: nobody may bring in any.
+    /// Its pages are being dropped: none may be brought in.
     pub(crate) is_going: bool,
-    /// Accesses that are under way.
+    /// Accesses in progress.
     pub(super) busy: u32,
     /// Why a page could not be read, last.
     pub(super) failed: Option<(u64, Failed)>,
@@ -89,13 +89,13 @@ struct Handle {
     serial: u64,
     /// The owner's object of the file.
     object: ObjectId,
-    /// Accesses through it that are under way: it may be dropped before those of pending reads have ended.
+    /// Accesses through it in progress: it may be dropped before those of pending reads have ended.
     under_way: u32,
     is_dropped: bool,
 }
 
 impl OpenFile {
-    /// A file that nobody has open yet.
+    /// A file that is not open yet.
     pub(crate) fn new(
         path: PathBuf,
         (file, disk, device): (Arc<std::fs::File>, Arc<dyn Storage>, usize),
@@ -144,7 +144,7 @@ impl OpenFile {
         self.identity = Identity::known(&self.file).unwrap_or(self.identity);
     }
 
-    /// Pages of these reads may be pinned until somebody polls.
+    /// Pages of these reads may be pinned until the next poll.
     pub(super) fn flies(&mut self, flight: &Arc<Flight>) {
         self.flights.retain(|of| of.strong_count() > 0);
         if !self.flights.iter().any(|of| std::ptr::eq(of.as_ptr(), Arc::as_ptr(flight))) {
@@ -152,7 +152,7 @@ impl OpenFile {
         }
     }
 
-    /// Reads that nobody may ever poll hold no page of it any more: who writes it waits for nobody but guards.
+    /// Reads that may never be polled hold no page of it any more: its writers wait only for guards.
     pub(crate) fn copy_pins(&mut self) {
         // They stay noted: what lands later may be pinned again.
         self.flights.iter().filter_map(Weak::upgrade).for_each(|flight| flight.copy_pins());
@@ -176,7 +176,7 @@ impl OpenFile {
         self.handles.iter().any(|of| of.serial == serial && !of.is_dropped)
     }
 
-    /// Whether its length is being changed, or a call is under way beside which it may not be.
+    /// Whether its length is being changed, or a call is in progress during which it may not be.
     pub(super) fn is_growing(&self) -> bool {
         self.length.is_changing() || self.length.has_spans()
     }
@@ -186,7 +186,7 @@ impl OpenFile {
         !self.unwritten.is_empty() || self.flush_error.is_some()
     }
 
-    /// Accesses that are under way.
+    /// Accesses in progress.
     pub(crate) fn busy(&self) -> u32 {
         self.busy
     }
@@ -219,7 +219,7 @@ impl OpenFile {
 }
 
 impl Locked<'_> {
-    /// A file that somebody has open, or an access to which is under way.
+    /// A file that is open, or has an access in progress.
     pub(crate) fn file_mut(&mut self, file: FileId) -> &mut OpenFile {
         self.files.open[file.0 as usize].as_mut().expect("nobody forgets it before")
     }
@@ -254,7 +254,7 @@ impl Locked<'_> {
         self.with_handle(file, serial, |handle| handle.under_way -= 1);
     }
 
-    /// Changes a handle. Its object is to be closed if nobody needs that any more.
+    /// Changes a handle. Its object must be closed if it is not needed any more.
     fn with_handle(&mut self, file: FileId, serial: u64, change: impl FnOnce(&mut Handle)) {
         let Some(of) = self.files.open.get_mut(file.0 as usize).and_then(Option::as_mut) else { return };
         let Some(at) = of.handles.iter().position(|of| of.serial == serial) else { return };
@@ -268,7 +268,7 @@ impl Locked<'_> {
         }
     }
 
-    /// A file that nobody has open has no lock once all of it is written. Whether only its length on its device is left to be set.
+    /// A closed file has no lock once all of it is written. Whether only its length on its device must still be set.
     pub(super) fn unlock_if_done(&mut self, file: FileId) -> bool {
         let Some(of) = &self.files.open[file.0 as usize] else { return false };
         let is_done = of.is_idle() && self.engine.figures().file_dirty(file) == (0, 0);
@@ -282,7 +282,7 @@ impl Locked<'_> {
         is_long
     }
 
-    /// Whether nobody has a file open any more, which is noted.
+    /// Whether a file is closed, which is noted.
     pub(crate) fn becomes_idle(&mut self, file: FileId) -> bool {
         self.files.serials += 1;
         let now = self.files.serials;
@@ -295,7 +295,7 @@ impl Locked<'_> {
         is_idle
     }
 
-    /// Whether files that nobody has open are to be looked at again: one may have been deleted.
+    /// Whether closed files must be checked again: one may have been deleted.
     pub(super) fn is_time_to_tend(&mut self) -> bool {
         let now = self.now;
         let is_due = self.files.tended_at + TENDED_EVERY <= now;
@@ -305,14 +305,14 @@ impl Locked<'_> {
         is_due && self.files.open.iter().flatten().any(OpenFile::is_idle)
     }
 
-    /// When they are to be looked at next, if there is any.
+    /// Time until the next check, if there is any.
     pub(super) fn next_tending(&self) -> Option<Duration> {
         let has_idle = self.files.open.iter().flatten().any(OpenFile::is_idle);
         has_idle
             .then(|| Duration::from_nanos((self.files.tended_at + TENDED_EVERY).0.saturating_sub(self.now.0)))
     }
 
-    /// Closes what nobody needs any more. The engine has heard of all hits: it may be in the middle of one else.
+    /// Closes unneeded objects. The engine was notified of all hits: otherwise it may be in the middle of one.
     pub(crate) fn close_gone(&mut self) -> Result<(), Error> {
         let owner = self.files.owner;
         while let Some(object) = self.files.to_close.pop() {
@@ -321,14 +321,14 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// A page of a file that a guard holds, or somebody copies from.
+    /// A page of a file that a guard holds, or that is being copied from.
     pub(super) fn held_page(&self, file: FileId) -> Option<u64> {
         let arena = &self.machine().arena;
         let mut pages = self.engine.figures().cached_pages(file, 0..u64::MAX);
         pages.find(|&(_, pfn)| !arena.is_free_to_write(pfn)).map(|(page, _)| page)
     }
 
-    /// A page of a file whose write can't begin, as somebody writes to it in place.
+    /// A page of a file whose write can't begin, because it has a writer in place.
     pub(super) fn held_write(&self, file: FileId) -> Option<(u64, Pfn)> {
         let arena = &self.machine().arena;
         let device = self.files.open[file.0 as usize].as_ref()?.device;
@@ -350,7 +350,7 @@ impl Locked<'_> {
         handles.into_iter().map(|of| of.object).collect()
     }
 
-    /// Nobody may bring in pages of a file, or anybody again.
+    /// Stops or permits bringing in pages of a file.
     pub(crate) fn set_going(&mut self, file: FileId, is_going: bool) {
         if let Some(of) = &mut self.files.open[file.0 as usize] {
             of.is_going = is_going;

@@ -1,4 +1,4 @@
-//! Who reads what no thread makes for itself: pages ahead, pending reads, and batches.
+//! Readers of pages that no thread reads for itself: readahead, pending reads, and batches.
 //!
 //! ```text
 //!   io_uring   a batch: its thread begins all reads in a ring that it has for that long, and waits for all
@@ -13,7 +13,7 @@ use super::uring::Uring;
 use crate::error::Error;
 use crate::sync::Condvar;
 
-/// By what files are read that no thread waits for alone ([`crate::Builder::backend`]).
+/// The backend of reads that no single thread waits for ([`crate::Builder::backend`]).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub enum Backend {
@@ -31,18 +31,18 @@ pub(super) struct Readers {
     backend: Backend,
     /// Why there is no io_uring, where it was wanted.
     refused: Option<io::Error>,
-    /// In which anybody begins reads that one thread waits for.
+    /// The ring in which any thread begins reads that one thread waits for.
     pub(super) ring: Option<Uring>,
     /// Rings that no batch has at the moment.
     spare: Mutex<Vec<Uring>>,
-    /// Threads that read, or wait for what is read; none: whoever asks for a read makes it.
+    /// Threads that read, or wait for reads; none: the requesting thread makes a read.
     pub(super) threads: usize,
     /// There is something in the queue.
     pub(super) more: Condvar,
 }
 
 impl Readers {
-    /// `threads`: as many as are to read where there is no io_uring; none: whoever asks for a read makes it, with io_uring, too.
+    /// `threads`: the number of reading threads without io_uring; none: the requesting thread makes a read, with io_uring, too.
     pub(super) fn new(backend: Backend, threads: usize) -> Result<Readers, Error> {
         let mut readers = Readers {
             backend: Backend::Threads,
@@ -52,7 +52,7 @@ impl Readers {
             threads,
             more: Condvar::new(),
         };
-        // Who waits in the kernel would hold up threads that run one at a time.
+        // A thread that waits in the kernel would stop threads that run one at a time.
         if backend == Backend::Threads || cfg!(feature = "shuttle") {
             return Ok(readers);
         }
@@ -94,7 +94,7 @@ impl Readers {
         }
     }
 
-    /// What is said of them.
+    /// Returns their description.
     pub(super) fn describe(&self) -> String {
         let how = match (self.backend, self.threads) {
             (Backend::Uring, 0) => "by the requesting thread, batches by io_uring".to_owned(),

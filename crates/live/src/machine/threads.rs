@@ -14,7 +14,7 @@ use crate::sync::wait_at_most;
 
 /// How soon writes are looked at again that could not begin: mostly who writes to a page copies and is done.
 const HELD_UP: Duration = Duration::from_millis(1);
-/// Reads of the queue that a thread makes before a write that waits: who waits for room waits for that.
+/// Reads of the queue that a thread makes before a waiting write: callers that wait for a free slot wait for that.
 const READS_A_WRITE: u32 = 8;
 
 impl LiveMachine {
@@ -41,7 +41,7 @@ impl LiveMachine {
             locked.note_held_up_writes();
             if locked.is_time_to_tend() {
                 drop(locked);
-                // What fails is tried again.
+                // Failed writes are tried again.
                 let _ = self.tend_idle_files();
                 continue;
             }
@@ -64,7 +64,7 @@ impl LiveMachine {
                 if step == Step::Again
                     && let Some(device) = locked.transfers.devices.asked_without_room()
                 {
-                    // Who submits more than a device takes sleeps until it has taken some.
+                    // A caller that submits more than a device accepts sleeps until it has accepted some.
                     locked.waiting.threads[at].runs = Runs::WithRoom(device);
                 }
                 let _ = self.read(locked, 0);
@@ -76,7 +76,7 @@ impl LiveMachine {
             });
             let next = next.chain(locked.next_driven());
             let next = next.chain(locked.next_tending());
-            // Somebody was writing to a page that is to go to its device.
+            // A page that must go to its device was being written to.
             let held_up = locked.transfers.devices.have_writes().then_some(HELD_UP);
             let next = next.chain(held_up).min().unwrap_or(Duration::from_secs(60));
             if !(locked.waiting.due.is_empty() && locked.effects.to_wake.is_empty()) {
@@ -88,7 +88,7 @@ impl LiveMachine {
         }
     }
 
-    /// Reads what nobody waits for until all is to stop.
+    /// Makes reads that no thread waits for, until the end of the cache.
     pub(crate) fn run_reader(&self) {
         match &self.readers.ring {
             Some(ring) => self.run_reaper(ring),
@@ -119,7 +119,7 @@ impl LiveMachine {
             if inner.stops || self.is_poisoned() {
                 return;
             }
-            // Reads first: somebody waits for them, or soon will.
+            // Reads first: a thread waits for them, or soon will.
             let read = if reads < READS_A_WRITE { inner.next_read(self.io_threads()) } else { None };
             let next =
                 read.or_else(|| inner.next_write_in_turn(&self.arena, self.writers_max(), self.io_threads()));
@@ -129,7 +129,7 @@ impl LiveMachine {
                 if inner.transfers.devices.is_one_held_up()
                     && std::mem::take(&mut inner.waiting.service_sleeps)
                 {
-                    // Somebody is writing to what is to be written. The engine's own thread looks again.
+                    // Pages of the write are being written to. The engine's own thread checks again.
                     self.service.notify_one();
                 }
                 match self.readers.more.wait(inner) {
@@ -143,7 +143,7 @@ impl LiveMachine {
             if inner.transfers.devices.iter().count() > 1
                 && (inner.transfers.devices.have_writes() || !inner.transfers.queue.is_empty())
             {
-                // What this thread has passed, or comes to only after this, may be of a device that has threads left.
+                // Entries that this thread has passed, or reaches only after this, may be of a device that has threads left.
                 self.readers.more.notify_one();
             }
             drop(inner);

@@ -5,7 +5,8 @@
 //!                     ─▶ short, or interrupted                           a request for the rest
 //!                     ─▶ a write of several pages has failed             a request for each page
 //! ```
-//! What an answer means is decided here, for threads and rings alike: a thread makes one request after the other, and a ring begins each where the last has ended.
+//! The meaning of an answer is decided here, for threads and rings alike: a thread makes one request after the other, and a ring begins each when the
+//! last has ended.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use pageout_engine::{FileId, IoId, PAGE_SIZE, Pfn};
 use crate::arena::Arena;
 use crate::storage::Storage;
 
-/// Pages that are written by one request at most: long enough for a device, and short enough for who reads beside it.
+/// Maximum number of pages per write request: long enough for a device, and short enough for concurrent readers.
 pub(super) const WRITTEN_TOGETHER: usize = 64;
 
 /// A device that answers so often without a whole page more will not give or take it.
@@ -33,10 +34,10 @@ pub(super) struct Transfer {
     pub(super) frames: Vec<Pfn>,
     /// Bytes that are to be read, zeroes behind them; of a write all. These numbers are short, as a transfer of more than 128 bytes is moved by a call.
     pub(super) bytes: u32,
-    /// It is a write. To the engine each page is one of its own.
+    /// It is a write. The engine sees one write per page.
     pub(super) writes: Option<Written>,
     pub(super) progress: Progress,
-    /// It is a write, and nobody may write to its frames until it has ended: each has a pin that says so.
+    /// It is a write, and its frames may not be written to until it has ended: each has a pin for that.
     pub(super) is_stable: bool,
 }
 
@@ -53,7 +54,7 @@ pub(super) struct Progress {
     parts: u8,
 }
 
-/// What a write has beside.
+/// Additional state of a write.
 pub(super) struct Written {
     /// One a page.
     pub(super) ios: Vec<IoId>,
@@ -83,7 +84,7 @@ impl Transfer {
         self.is_write() || self.bytes > 0
     }
 
-    /// Splits off what a write that nobody has begun has behind so many pages, if it has.
+    /// Splits off the part of an unstarted write that is beyond this number of pages, if any.
     pub(super) fn split_off(&mut self, pages: usize) -> Option<Transfer> {
         if self.frames.len() <= pages {
             return None;
@@ -135,7 +136,7 @@ impl Transfer {
         }
     }
 
-    /// Its request has been answered: with so many bytes, or the number of an error below zero. None: it takes another request.
+    /// Its request has been answered: with a number of bytes, or the number of an error below zero. None: it needs another request.
     pub(super) fn answered(&mut self, arena: &Arena, answer: i32) -> Option<Result<(), Failed>> {
         match answer {
             ..0 if is_passing(-answer) => None,
@@ -194,7 +195,7 @@ impl Transfer {
     }
 }
 
-/// What the system answers, as a ring says it.
+/// The system's answer, in the format of a ring.
 pub(super) fn answer_of(made: std::io::Result<usize>) -> i32 {
     match made {
         Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),

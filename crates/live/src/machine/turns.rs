@@ -1,12 +1,12 @@
-//! Who waits for the lock is not passed by for ever.
+//! A thread that waits for the lock is not overtaken forever.
 //!
 //! ```text
 //!   free     whoever comes takes it, also where somebody waits who has been woken and does not run yet
 //!            who waits was passed by so often: who comes sleeps until one of those who wait has it
 //! ```
-//! A thread that lets go of the lock and takes it again at once is faster than one that has to be woken for it. That is as it should be, mostly: nobody sleeps
-//! for a lock that is free. But a thread that writes page after page took it some 400 times, two milliseconds, while one read waited. To yield to who
-//! waits is not enough, as he may wait for the CPU of another. Kernels hand a lock over in this case, and for this reason.
+//! A thread that releases the lock and takes it again immediately is faster than one that has to be woken for it. Mostly this is right: no thread
+//! sleeps for a free lock. But a thread that writes page after page took it some 400 times, two milliseconds, while one read waited. Yielding to the
+//! waiting thread is not enough, as it may wait for the CPU of another. Kernels hand a lock over in this case, and for this reason.
 
 use std::sync::TryLockError;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -16,10 +16,10 @@ use crate::sync::{Condvar, Mutex, MutexGuard, wait_at_most};
 
 /// So often who waits is passed by: as many pages as a call of 64 KiB writes.
 const PASSED_MAX: u32 = 16;
-/// Who sleeps looks again, should the lock be held for long.
+/// A sleeping thread checks again if the lock is held for long.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// Who waits for a lock, and who lets them go first.
+/// Threads that wait for a lock, and threads that let them go first.
 #[derive(Default)]
 pub(super) struct Turns {
     waiting: AtomicU32,
@@ -45,7 +45,7 @@ impl Turns {
         let guard = lock.lock();
         self.waiting.fetch_sub(1, Relaxed);
         if self.passed.swap(0, Relaxed) >= PASSED_MAX {
-            // Who has just seen that he has to sleep does so before this, and is woken.
+            // A thread that has just seen that it has to sleep does so before this, and is woken.
             drop(self.behind.lock());
             self.has_moved.notify_all();
         }

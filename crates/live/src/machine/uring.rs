@@ -104,16 +104,16 @@ impl InFlight {
 }
 
 impl Uring {
-    /// A ring for who waits himself for what he has begun; an error where the system lets this process have none.
+    /// A ring for a thread that waits itself for its own reads; an error if the system does not permit one to this process.
     pub(super) fn for_one() -> io::Result<Uring> {
-        // He is in the kernel when a read ends: nobody has to interrupt him for that. Kernels before 5.19 don't know of it.
+        // The thread is in the kernel when a read ends: no interrupt is needed for that. Kernels before 5.19 don't know this flag.
         match IoUring::builder().setup_coop_taskrun().build(ENTRIES) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Uring::for_all(),
             made => Uring::new(made?),
         }
     }
 
-    /// A ring in which anybody begins reads, and one thread waits for their ends.
+    /// A ring in which any thread begins reads, and one thread waits for their ends.
     pub(super) fn for_all() -> io::Result<Uring> {
         Uring::new(IoUring::new(ENTRIES)?)
     }
@@ -147,7 +147,7 @@ impl Uring {
     }
 
     fn flight(&self) -> MutexGuard<'_, Flight> {
-        // A panic leaves nothing half done there: transfers are in it before the kernel hears of them.
+        // A panic leaves nothing half done there: transfers are in it before the kernel gets them.
         self.flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -172,7 +172,7 @@ impl Uring {
         self.submit();
     }
 
-    /// Has whoever waits go on.
+    /// Wakes the waiting thread.
     pub(super) fn nudge(&self) {
         self.push(&self.flight(), &opcode::Nop::new().build().user_data(NOTHING));
         self.submit();
@@ -180,10 +180,10 @@ impl Uring {
 
     /// Hands a request over: one about nothing, or one of a transfer that is in flight.
     fn push(&self, _only_one: &MutexGuard<'_, Flight>, request: &Entry) {
-        // SAFETY: whoever uses this queue has `flight` locked, so nobody else does. What the request names is there until the kernel has
-        // answered: its file and vectors are in `flight`, which `drop` empties by waiting; its frames are mapped for longer than any ring. Those that are
-        // read into are closed (`Arena::vectors` asserts it), and nobody opens or frees one before its transfer is handed back; of the others the
-        // kernel only reads.
+        // SAFETY: any user of this queue has `flight` locked, so there is no other one. The memory named in the request exists until the kernel has
+        // answered: its file and vectors are in `flight`, which `drop` empties by waiting; its frames are mapped for longer than any ring. Frames
+        // that are read into are closed (`Arena::vectors` asserts it), and no thread opens or frees one before its transfer is handed back. The
+        // kernel only reads the others.
         while unsafe { self.ring.submission_shared().push(request) }.is_err() {
             self.submit();
         }
@@ -199,8 +199,8 @@ impl Uring {
         }
     }
 
-    /// Waits until so many requests more have ended, and hands over all transfers that have. A transfer that takes another
-    /// request has not ended: the request is begun here, and whoever waits is not held up by a device.
+    /// Waits until this many more requests have ended, and returns all transfers that have. A transfer that needs another request has not ended: the
+    /// request is begun here, and a device does not delay the waiting thread.
     pub(super) fn wait(&self, arena: &Arc<Arena>, least: usize, ended: &mut Vec<Ended>) {
         let (mut count, mut answers) = (0, Vec::with_capacity(least));
         while count < least {
@@ -227,7 +227,7 @@ impl Uring {
     /// Returns how many requests have ended, those about nothing included.
     fn take_answers(&self, into: &mut Vec<(Transfer, i32)>) -> usize {
         let mut flight = self.flight();
-        // SAFETY: whoever uses this queue has `flight` locked, so nobody else does.
+        // SAFETY: any user of this queue has `flight` locked, so there is no other one.
         let answers = unsafe { self.ring.completion_shared() };
         let mut count = 0;
         for answer in answers {
@@ -240,7 +240,7 @@ impl Uring {
     }
 }
 
-/// Whether a call goes on as soon as it is made again: a signal, or a kernel that is short of memory or has more to tell than it has room for.
+/// Whether a call succeeds if it is repeated: after a signal, or if the kernel is short of memory or has more results than fit.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
 }

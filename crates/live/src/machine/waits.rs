@@ -1,4 +1,4 @@
-//! Waits: for a copy, for a writer, for a page that another reads, for a file that nobody is in.
+//! Waits: for a copy, for a writer, for a page that another thread reads, for a file without accesses.
 //!
 //! ```text
 //!   with the lock      a copy into a frame: it is short, and begun    await_move
@@ -9,7 +9,7 @@
 //!                      a file that others are in, cut, or forget      close_off, await_change
 //!                      a condition of all of the cache                wait_while
 //! ```
-//! Who would have woken others may have panicked: no wait is for ever, and each looks whether the cache is poisoned.
+//! The thread that would have woken others may have panicked: no wait is endless, and each checks whether the cache is poisoned.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::guards::GuardWait;
 use crate::sync::{Instant, thread, wait_at_most};
 
 impl LiveMachine {
-    /// Who needs a frame under the lock has it copied first, if it is part of a move: those of this thread, which has not begun them, are made.
+    /// Copies a frame that is needed under the lock, if it is part of a move: moves of this thread, which has not begun them, are made.
     pub(super) fn await_move(&self, own: &mut Vec<Move>, pfn: Pfn) {
         if own.iter().any(|one| one.names(pfn)) {
             own.drain(..).for_each(|one| one.make(&self.arena));
@@ -40,8 +40,8 @@ impl LiveMachine {
         }
     }
 
-    /// Who finds a frame closed waits, without the lock, if that is because its page is being copied there, or somebody copies to it. Whether it was, and is
-    /// over: who writes in place may be there for long.
+    /// Waits for a closed frame, without the lock, if its page is being copied there, or is being written by a copy. Returns whether that was the
+    /// reason, and is over: a writer in place may stay for long.
     #[cold]
     pub(crate) fn awaits_move(&self, pfn: Pfn) -> bool {
         let mut has_waited = false;
@@ -68,7 +68,7 @@ impl LiveMachine {
         }
     }
 
-    /// Waits for whoever holds a page without the lock: mostly a thread that copies and is done, but a guard may be there for long.
+    /// Waits for the holder of a page without the lock: mostly a thread that copies and is done, but a guard may stay for long.
     ///
     /// # Errors
     /// [`Error::Pinned`] where the guard is this thread's own, or this wait is too long.
@@ -93,7 +93,7 @@ impl LiveMachine {
         Ok(())
     }
 
-    /// Waits until there may be room for the page of a miss that has found none beside what others read and hold.
+    /// Waits until there may be free memory for the page of a miss that has found none because of others' reads and holds.
     #[cold]
     pub(super) fn await_room_beside<'a>(
         &'a self,
@@ -142,7 +142,7 @@ impl LiveMachine {
         task: TaskId,
         span: Duration,
     ) -> Result<(Locked<'a>, bool), Error> {
-        // Who waits for a read that it has made itself is woken already, and asks for no time.
+        // A thread that waits for its own read is already woken, and needs no timeout.
         let mut until = None;
         loop {
             let waiter = locked.waiter(task);
@@ -160,7 +160,7 @@ impl LiveMachine {
         }
     }
 
-    /// Lets nobody begin to access a file, and waits for all who have.
+    /// Stops new accesses to a file, and waits for all earlier ones.
     ///
     /// # Errors
     /// [`Error::Pinned`] where they wait for a guard: who holds it may wait for this.
@@ -198,8 +198,8 @@ impl LiveMachine {
         }
     }
 
-    /// Waits until nobody takes bytes of a file away or forgets it: what an access may reach is known then. Whether it is forgotten in the end is known
-    /// when it is, as guards may hold its pages.
+    /// Waits until no call takes bytes of a file away or forgets it: then the reach of an access is known. Whether it is forgotten in the end is
+    /// known only then, as guards may hold its pages.
     ///
     /// # Errors
     /// [`Error::Forgotten`].
@@ -219,7 +219,7 @@ impl LiveMachine {
         if locked.is_reachable(file) { Ok(locked) } else { Err(file.forgotten()) }
     }
 
-    /// Waits until nobody is about to take all pages of a file away.
+    /// Waits until no call is about to take all pages of a file away.
     ///
     /// # Errors
     /// [`Error::Forgotten`].
@@ -244,7 +244,7 @@ impl LiveMachine {
         self.idle.notify_all();
     }
 
-    /// Those look again who wait for a file, or for room.
+    /// Threads that wait for a file, or for free memory, check again.
     pub(crate) fn wake_idle(&self) {
         self.idle.notify_all();
     }

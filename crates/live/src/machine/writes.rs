@@ -6,8 +6,9 @@
 //!   flusher lock ─▶ a step: W is not dirty any more ─▶ writes of neighbours are one ─▶ the gates are passed ─▶ unlock ─▶ the device
 //!   sync    the engine's fsync ─▶ this thread writes, with others ─▶ the length on the device is the file's ─▶ fdatasync
 //! ```
-//! The engine says what is written and when, and who has to wait. Here are the device's limits alone: so many writes at a time, and who asks for more than
-//! `BACKLOG_MAX` sleeps, as in a kernel whose request queue is full. A page that somebody is in the middle of writing to keeps its write waiting.
+//! The engine decides what is written and when, and which writers wait. Here are only the device's limits. A number of writes are in flight at a
+//! time, and a caller that requests more than `BACKLOG_MAX` sleeps, as in a kernel whose request queue is full. A page that is being written to
+//! delays its write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +24,18 @@ use crate::error::Error;
 use crate::file::Inner as File;
 use crate::local;
 
-/// Writes that nobody waits for, and that are at a device at the same time: enough to keep one busy.
+/// Background writes that are at a device at the same time: enough to keep one busy.
 pub(super) const AT_ONCE: usize = 8;
-/// Pages of them where somebody reads: as many as a program writes in one call, mostly. A read waits for all that a device has to do before, and the block
-/// layer's writeback throttling gives such writes less of a device as well where reads get slow. Here they wait whether or not it is fast: twice as many reads were made a
-/// second as where 64 pages were under way, and three fifths as much was written. Who syncs waits, too, and has as many as he likes.
+/// Pages of them while a thread reads: mostly as many as a program writes in one call. A read waits for all earlier requests of a device. The block
+/// layer's writeback throttling also gives such writes less of a device if reads get slow. Here they wait whether or not it is fast: twice as many
+/// reads per second were made as with 64 pages in flight, and three fifths as much was written. A sync waits, too, and has no limit.
 const PAGES_BESIDE_READS: usize = 16;
 /// So long after a read another one is expected: by the time it is asked for, what is in its way was begun.
 const IS_READ_FOR: Nanos = Nanos(100_000_000);
-/// Writes that a sync has under way by itself.
+/// Writes that a sync itself has in flight.
 const SYNCED_AT_ONCE: usize = 32;
 
-/// Who syncs looks so often whether guards hold what is to be written.
+/// Interval at which a sync checks whether guards hold pages to be written.
 const LOOK_FOR_GUARDS: Duration = Duration::from_millis(20);
 
 /// The part of a page that is written.
@@ -51,12 +52,12 @@ pub(crate) struct Writable<'a> {
     pub(crate) writing: Writing<'a>,
     /// Its frame holds nothing yet: what is not written is to be zeroes.
     pub(crate) is_new: bool,
-    /// What the group owes for the page, if anything.
+    /// The group's debt for the page, if any.
     pub(crate) owed: Option<Owed<'a>>,
 }
 
-/// What a group owes for a page that was brought in above `memory.high`: reclaim, or a delay. It is paid when the bytes are there, as it takes long, and others wait for
-/// a page that somebody writes to.
+/// A group's debt for a page that was brought in above `memory.high`: reclaim, or a delay. It is paid when the bytes are in memory, as it takes long,
+/// and others wait for a page with a writer.
 #[must_use]
 pub(crate) struct Owed<'a> {
     machine: &'a LiveMachine,
@@ -78,17 +79,17 @@ impl Drop for Owed<'_> {
     fn drop(&mut self) {
         if self.miss.is_some() {
             let machine = self.machine;
-            // Whoever has panicked has poisoned the cache.
+            // A thread that has panicked has poisoned the cache.
             let _ = Owed { machine, miss: self.miss.take() }.pay();
         }
     }
 }
 
-/// What a write to a page has come to.
+/// The outcome of starting a write to a page.
 pub(crate) enum Begun<'a> {
     /// The page is dirty, and the caller's.
     Writable(Writable<'a>),
-    /// It is dirty, and somebody else has this frame of it.
+    /// It is dirty, and another thread holds this frame of it.
     Held(Pfn),
 }
 
@@ -142,7 +143,7 @@ impl Inner {
         None
     }
 
-    /// Takes the next write of a device that may begin and that nobody waits for, if fewer than so many are under way.
+    /// Takes the next background write of a device that may begin, if fewer than this many are in flight.
     pub(super) fn next_write(&mut self, arena: &Arena, device: usize, most: usize) -> Option<Transfer> {
         let of = &self.transfers.devices[device];
         let is_read = of.read_at.is_some_and(|at| self.now.0 - at.0 < IS_READ_FOR.0);
@@ -151,8 +152,8 @@ impl Inner {
         if of.writing < most && room > 0 { self.take_write(arena, device, piece, room) } else { None }
     }
 
-    /// Takes the next write of a device that may begin, or its first so many pages. If there is no room for those, nothing: shorter ones that pass them would keep them waiting
-    /// without end.
+    /// Takes the next write of a device that may begin, or this many of its first pages. If those do not fit, takes nothing: shorter writes that
+    /// overtake them would keep them waiting forever.
     fn take_write(&mut self, arena: &Arena, device: usize, piece: usize, room: usize) -> Option<Transfer> {
         let is_cut = |write: &Transfer| {
             let of = self.files.open[write.file.0 as usize].as_ref();
@@ -171,7 +172,7 @@ impl Inner {
             }
             match first_held(write, pages, arena) {
                 None => break piece,
-                // Its neighbours do not wait for a page that somebody holds.
+                // Its neighbours do not wait for a held page.
                 Some(held) if held > 0 => break held,
                 Some(_) => {
                     let rest = self.transfers.devices[device].writes[at].split_off(1);
@@ -196,7 +197,7 @@ impl Inner {
     }
 }
 
-/// The first of so many frames of a write that somebody is in the middle of writing to. If the write keeps writers out, those before it have pins then.
+/// The first of these frames of a write that is being written to. If the write keeps writers out, the frames before it have pins then.
 fn first_held(write: &Transfer, pages: usize, arena: &Arena) -> Option<usize> {
     write.frames[..pages].iter().position(|&pfn| match write.is_stable {
         false => !arena.gate(pfn).pass(),
@@ -260,13 +261,13 @@ impl Locked<'_> {
         }
     }
 
-    /// Tells the engine when each write has long waited for a page that somebody writes in place: who finds no memory then may be the one who holds it.
+    /// Reports to the engine each write that has long waited for a writer in place: a task that finds no memory then may be that writer.
     pub(super) fn note_held_up_writes(&mut self) {
         const LONG: Nanos = Nanos(100_000_000);
         let machine = self.machine();
         let is_held_up =
             |write: &Transfer| write.frames.iter().any(|&pfn| machine.arena.gate(pfn).is_written());
-        // Of all devices: as long as one has something in flight, memory may come of it.
+        // For all devices: as long as one has something in flight, memory may come from it.
         let are_held_up = self.transfers.devices.have_writes()
             && self
                 .transfers
@@ -338,20 +339,20 @@ impl LiveMachine {
             (0..more.sum()).for_each(|_| self.readers.more.notify_one());
         }
         if locked.transfers.devices.is_one_held_up() {
-            // Somebody is writing to what is to be written. The engine's own thread looks again.
+            // Pages of the write are being written to. The engine's own thread checks again.
             locked.wake_service();
         }
         Ok(locked)
     }
 
-    /// Who has asked for more writes than a device takes waits until it has taken some.
+    /// Makes a caller that has requested more writes than a device accepts wait until it has accepted some.
     pub(super) fn await_room<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
         let Some(device) = locked.transfers.devices.asked_without_room() else { return Ok(locked) };
         locked = self.begin_writes(locked)?;
         self.wait_while(locked, |inner| !inner.transfers.devices[device].has_room())
     }
 
-    /// Makes the writes of a device that were asked for, beside those who do it anyway.
+    /// Makes the requested writes of a device, in addition to the threads that do this anyway.
     fn write_now<'a>(&'a self, mut locked: Locked<'a>, device: usize) -> Result<Locked<'a>, Error> {
         loop {
             let ring =
@@ -369,7 +370,7 @@ impl LiveMachine {
                     Some(ring) => {
                         writes =
                             ring.perform(&self.arena, writes).into_iter().map(|(write, _)| write).collect();
-                        // Whichever is the first to end, the engine hears of them in one order.
+                        // The engine is notified of them in one order, whichever ends first.
                         writes.sort_by_key(|write| write.io);
                     }
                     None => writes.iter_mut().for_each(|write| _ = write.perform(&self.arena)),
@@ -379,13 +380,13 @@ impl LiveMachine {
             }
             ring.into_iter().for_each(|ring| self.readers.give_back(ring));
             if is_over {
-                // What is left waits for somebody, or is made by others.
+                // The rest waits for a writer, or is made by others.
                 return self.begin_writes(locked);
             }
         }
     }
 
-    /// Threads that write do so beside who waits for it.
+    /// Threads that write do so in parallel to the waiting thread.
     fn help_write<'a>(&self, locked: Locked<'a>, device: usize) -> Locked<'a> {
         let more = locked.transfers.devices[device].writes.len().min(self.writers_max());
         (0..more).for_each(|_| self.readers.more.notify_one());
@@ -420,7 +421,7 @@ impl LiveMachine {
         begun
     }
 
-    /// Sees an access that writes through to its end. The frame is the caller's before anybody else has the lock: until it is filled, it may have anything in it.
+    /// Completes an access that writes. The caller gets the frame before any other thread has the lock: until it is filled, it may have any contents.
     fn finish_write<'a>(
         &'a self,
         mut locked: Locked<'a>,
@@ -461,9 +462,9 @@ impl LiveMachine {
         }
     }
 
-    /// A dirty page's frame, for the caller alone, if nobody has it.
+    /// A dirty page's frame, for the caller alone, if it is not held.
     fn take_to_write(&self, pfn: Pfn) -> Begun<'_> {
-        // Nobody but the engine, whose lock this thread has, closes or fills a frame.
+        // Only the engine, whose lock this thread has, closes or fills a frame.
         if self.arena.gate(pfn).is_closed() {
             return Begun::Writable(Writable { writing: self.arena.fill(pfn), is_new: true, owed: None });
         }
@@ -542,7 +543,7 @@ impl LiveMachine {
         let of = locked.file_mut(file);
         of.busy -= 1;
         self.wake_idle();
-        // What another's flush has lost is this one's to tell as well, whoever says to know of it.
+        // This call also reports the loss of another's flush, whoever acknowledges it.
         let has_lost = of.flushes_failed > flushes_failed;
         let outcome = match (written, cut, of.flush_error.or(has_lost.then_some(libc::EIO))) {
             (Err(_), _, flush) => Err(of.sync_error(flush.or(of.write_error).unwrap_or(libc::EIO))),
@@ -557,7 +558,7 @@ impl LiveMachine {
         Ok((locked, outcome))
     }
 
-    /// Has a file's device keep what it has taken. Of a file one flush at a time: the one that is under way may have begun before all of this was written,
+    /// Makes a file's device store its cached data. A file has one flush at a time: the current one may have begun before all of this was written,
     /// and if it fails, this has failed.
     fn flush<'a>(
         &'a self,
@@ -606,7 +607,7 @@ impl LiveMachine {
         *self.bug.lock().expect("nobody panics there") == Some(bug)
     }
 
-    /// Somebody knows that writes of a file have failed.
+    /// Failed writes of a file are acknowledged.
     pub(crate) fn acknowledge(&self, file: &File) -> Result<(), Error> {
         // A file that cannot be forgotten after all stays, with its errors.
         let mut locked = self.wait_if_going(self.lock()?, file)?;

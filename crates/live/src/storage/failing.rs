@@ -85,7 +85,7 @@ pub(crate) enum When {
     Released(Arc<Held>),
 }
 
-/// Decides what becomes of requests, and is notified of what was done.
+/// Decides the outcome of requests, and is notified of completed ones.
 pub(crate) trait Faults: Send + Sync + fmt::Debug {
     /// Called when the request is about to be made.
     fn fate(&self, request: Request) -> Fate;
@@ -197,7 +197,7 @@ impl Storage for Failing {
         let bytes = bytes_of(frames) - skip;
         self.make(Request::Read { offset, bytes }, |most| {
             let read = self.real.read(arena, frames, skip, offset)?.min(most);
-            // What this read does not answer for must not be there by chance.
+            // Bytes beyond the answer of this read must not be correct by chance.
             for (at, &pfn) in frames[skip / PAGE_SIZE as usize..].iter().enumerate() {
                 let from = read.saturating_sub(at * PAGE_SIZE as usize).min(PAGE_SIZE as usize);
                 arena.zero(pfn, from);

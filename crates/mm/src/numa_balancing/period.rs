@@ -12,7 +12,7 @@
 //! posting of pghot, mode 3, balancing promotes what it has scanned: 29.3 scans of 256 MiB in 29.8 s. In modes 1 and 2 a page that has to fault once
 //! more costs a pass over 8 GiB. Time with and without that one fault gives the length of the pass and the gain of promotion: 35 and 34 s for 32
 //! scans. That is one a second, three times, where a computed period is 100 ms or less. Single threads were recorded, too, but with so little memory
-//! that both rules give 1000 ms (`docs/results/pghot.md`, "How often memory is scanned").
+//! that both rules give 1000 ms (`docs/results/data/pghot.md`, "How often memory is scanned").
 
 /// A second's worth of marking at most, in MiB.
 const SCAN_MB_MAX: u64 = 2560;

@@ -1,6 +1,6 @@
 //! `[[event]]`: writing a kernel file, reading one, removing a cgroup, or syncing file systems, at a given time.
 //!
-//! Paths are those of a running kernel, so one line of a shell script becomes one event. `docs/kernel-files.md` lists them. The engine serves all of
+//! Paths are those of a running kernel, so one line of a shell script becomes one event. `docs/reference/kernel-files.md` lists them. The engine serves all of
 //! them except those of pressure stall information, which the machine serves. A separate task writes `memory.reclaim`.
 //!
 //! A signal ends a write to `memory.reclaim`. It is sent by a `timeout` of the write, as from timeout(1), and not by a separate event. An event of

@@ -1,5 +1,5 @@
-//! A device that is full, or fails for good: its writers get an error within a second, those of other devices go on, each call returns, and nothing that was
-//! accepted is lost until somebody says so.
+//! A device that is full, or fails permanently. Its writers get an error within a second, and those of other devices continue. Each call returns, and
+//! no accepted data is lost until it is discarded explicitly.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::storage::failing::When;
 const ROOM: u64 = 100;
 /// An error comes within a second, and the calls of a busy machine take longer.
 const IN_TIME: Duration = Duration::from_secs(20);
-/// What takes longer has no end: a disk that others write to truncates a file after half a minute at times.
+/// A longer time counts as endless: a disk that others write to sometimes needs half a minute to truncate a file.
 const LONG: Duration = Duration::from_secs(120);
 
 /// Writes from the `ROOM`th page of a file on fail.
@@ -97,7 +97,7 @@ fn writer_of_a_full_device_is_refused_and_loses_nothing() {
             returns("acknowledge", || two.full.acknowledge()).unwrap();
             fill(&two.full, errno);
             check(&two.full, accepted);
-            // There is space again, and nobody but the writer says so.
+            // There is space again, and only the writer notices it.
             two.device.heal();
             let began = Instant::now();
             while let Err(error) = two.full.write_at(&version(accepted, 1), accepted * PAGE_SIZE) {

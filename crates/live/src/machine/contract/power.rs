@@ -1,4 +1,5 @@
-//! Power is lost while several write, at any moment, that of a sync included: of each file what was synced is there, and what was cut off before a sync is not.
+//! Power is lost while several threads write, at any moment, including that of a sync. For each file, synced data is present, and data that was cut
+//! off before a sync is not.
 //!
 //! A device keeps of what was not flushed any sectors of any writes and lengths. That is as if it had made them in another order: an older write that goes
 //! over a newer one is a newer one that was lost. Each word says of which file and sector it is, and by which write it came there.
@@ -8,11 +9,11 @@ use super::*;
 const FILES: u64 = 3;
 const SECTORS: usize = 600;
 
-/// What a file may have in each of its sectors, told after a sync.
+/// Possible contents of each sector of a file, recorded after a sync.
 struct Told {
-    /// A write that is there, or a later one. Zero: none need be there.
+    /// A write that is present, or a later one. Zero: none need be present.
     least: [u64; SECTORS],
-    /// The last write of what was cut off: it is not there, nor any before it.
+    /// The last write of the part that was cut off: it is missing, and so is any earlier one.
     gone: [u64; SECTORS],
 }
 
@@ -64,7 +65,7 @@ impl Written {
 
     /// Loses power, and compares what is left. Returns how many sectors had to be there.
     fn lose_power(&self, draw: &mut Draw) -> usize {
-        // Not after the device: what is told while it fails is not on it.
+        // Not after the device: data that is written while it fails is not on it.
         let (least, gone) = {
             let told = self.told.lock().unwrap();
             (told.least, told.gone)

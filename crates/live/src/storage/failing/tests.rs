@@ -1,4 +1,4 @@
-//! The failing device below a cache: whoever makes a request, a thread or a ring, its answer is the device's.
+//! The failing device below a cache: for any source of a request, a thread or a ring, its answer is the device's.
 
 #![allow(clippy::unwrap_used, reason = "tests, which make files")]
 
@@ -237,7 +237,7 @@ fn page_behind_the_device_end_is_zeroes_without_a_request() {
     for backend in BACKENDS {
         let (made, script) = (Made::new(), script(|_| Fate::Well));
         let (memory, file) = open(backend, &made, Arc::clone(&script) as Arc<dyn Faults>);
-        // The device ends with page 64, and the file behind page 1024: nobody has written what is between.
+        // The device ends with page 64, and the file behind page 1024: the part in between was never written.
         memory.write("/proc/sys/vm/dirty_writeback_centisecs", "0").unwrap();
         file.write_at(b"x", END).unwrap();
         let mut bufs = [[9; PAGE]; 40];
