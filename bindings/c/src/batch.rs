@@ -1,4 +1,4 @@
-//! Reads in flight into buffers of C.
+//! Reads in flight, into buffers of the C program.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -67,7 +67,7 @@ impl Batch {
     /// Begins reads, as far as the file goes.
     ///
     /// # Safety
-    /// The buffers exist. Only the batch uses them during its life.
+    /// The buffers exist. Only the batch uses them while it exists.
     pub(crate) unsafe fn submit(file: &File, reads: &mut [Read]) -> Result<Batch, Failure> {
         if !reads.is_empty() {
             check_buffers(reads)?;
@@ -78,9 +78,8 @@ impl Batch {
             for read in reads.iter() {
                 let done = read.size.min(len.saturating_sub(read.offset));
                 if done > 0 {
-                    // SAFETY: the caller guarantees that the bytes exist, and that no other code uses them until the batch is over. They are no more
-                    // than a slice may have, and not part of another one of these. Bytes without a value yet have come from C, and any value is
-                    // valid.
+                    // SAFETY: the caller guarantees that `size` bytes exist, and that nothing else uses them until the batch ends. They are no more than
+                    // a slice may have, and no part of another one of these. Uninitialized bytes come from C, where any value is valid.
                     let buf = unsafe { std::slice::from_raw_parts_mut(read.buf, done as usize) };
                     begun.push(ReadAt { buf, offset: read.offset });
                 }
@@ -101,7 +100,7 @@ impl Batch {
 
     /// Whether all is read, waiting so long at most; `None`: as long as it takes.
     pub(crate) fn poll(&mut self, timeout: Option<Duration>) -> Poll<Result<(), Failure>> {
-        /// The task to wake may have ended.
+        /// The thread that would wake it may have ended.
         const LOOK_AGAIN: Duration = Duration::from_secs(1);
         struct Unpark(Thread);
         impl Wake for Unpark {

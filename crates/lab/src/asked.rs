@@ -146,6 +146,7 @@ mod tests {
     use serde::ser::Error as _;
 
     use super::*;
+    use crate::program::Program;
 
     /// What was asked, as its own answer.
     #[derive(Default, Serialize, Deserialize)]
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn study_that_nobody_knows_is_an_error() {
-        let asked = crate::answer("runn", json!({}), OwnPolicies::default(), &());
+        let asked = crate::answer("runn", json!({}), OwnPolicies::default(), Program::default(), &());
         let (code, why) = asked.failure.unwrap();
         assert_eq!(code, 2);
         assert!(why.starts_with("`runn` is no study, expected one of run, compare, ablate"), "{why}");

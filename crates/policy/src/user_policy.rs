@@ -16,13 +16,15 @@ use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Registered policies, in order.
 static BROUGHT: RwLock<Vec<&'static Listed>> = RwLock::new(Vec::new());
-/// The function that looks for an unknown name.
-static FINDER: OnceLock<fn(&str) -> Option<&'static Listed>> = OnceLock::new();
-/// Whether policies that are made from now on have a fallback.
+/// Looks up an unknown name.
+type Finder = dyn Fn(&str) -> Option<&'static Listed> + Send + Sync;
+/// The function that looks up unknown names.
+static FINDER: RwLock<Option<Arc<Finder>>> = RwLock::new(None);
+/// Whether policies that are made from now on are helped out.
 static FALLS_BACK: AtomicBool = AtomicBool::new(false);
 /// By name, how often the fallback of a custom policy was used.
 static FALLBACKS: Mutex<Vec<(&'static str, &'static AtomicU64)>> = Mutex::new(Vec::new());
@@ -69,9 +71,9 @@ pub fn unloading(names: &str) {
     std::mem::forget(running.look(Call::Unload));
 }
 
-/// Looks for an unknown name, such as that of a file.
-pub fn find_with(finder: fn(&str) -> Option<&'static Listed>) {
-    let _ = FINDER.set(finder);
+/// Looks up unknown names, such as those of files, with `finder` from now on. It replaces the finder before it.
+pub fn find_with(finder: impl Fn(&str) -> Option<&'static Listed> + Send + Sync + 'static) {
+    *FINDER.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(finder));
 }
 
 impl Listed {
@@ -112,7 +114,9 @@ impl Listed {
     /// Returns the registered policy of this name.
     pub fn own(name: &str) -> Option<&'static Listed> {
         let found = Listed::brought().into_iter().rev().find(|listed| listed.name == name);
-        found.or_else(|| FINDER.get().and_then(|find| find(name)))
+        // The lock is released before the call: loading a file may hang.
+        let finder = || FINDER.read().unwrap_or_else(PoisonError::into_inner).clone();
+        found.or_else(|| finder().and_then(|find| find(name)))
     }
 
     /// Returns all registered policies, in order.
@@ -369,6 +373,16 @@ mod tests {
             let refused = Listed::bring(name, None, |_| Box::new(Fifo::default())).unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }
+    }
+
+    #[test]
+    fn later_finder_takes_the_place_of_the_one_before() {
+        let listed = Listed::bring("found", None, |_| Box::new(Fifo::default())).unwrap();
+        find_with(|_| None);
+        assert_eq!(Listed::own("sought"), None);
+        find_with(move |name| (name == "sought").then_some(listed));
+        assert_eq!(Listed::own("sought"), Some(listed));
+        find_with(|_| None);
     }
 
     /// Writes down what it is doing.

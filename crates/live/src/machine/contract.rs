@@ -41,7 +41,7 @@ enum Done {
     Lost,
 }
 
-/// A device that does what it is told, remembers all it did, and knows what of it a loss of power spares.
+/// A device that is controlled by the test, remembers all its actions, and knows which of them survive a loss of power.
 #[derive(Default)]
 struct Device {
     log: Mutex<Log>,
@@ -53,7 +53,7 @@ type Decide = Box<dyn FnMut(Request) -> Fate + Send>;
 #[derive(Default)]
 struct Log {
     done: Vec<Done>,
-    /// So much of it was done when the flush began that is under way, and when the last one did that went well.
+    /// The number of actions when the current flush began, and when the last successful one did.
     flushing: Option<usize>,
     flushed: usize,
 }
@@ -180,7 +180,7 @@ fn version(page: u64, version: u64) -> Vec<u8> {
     [page, version].map(u64::to_le_bytes).concat().repeat(PAGE / 16)
 }
 
-/// Writes and syncs, and loses power so often in between: what was synced is there, and nothing that was never written.
+/// Writes and syncs, and loses power this often in between: synced data is present, and no data that was never written.
 fn lose_power(backend: (Backend, usize), seed: u64, cuts: u64, bug: Option<Bug>) {
     const PAGES: u64 = 100;
     let (made, device) = (Made::new("power"), Arc::new(Device::default()));
@@ -348,7 +348,7 @@ fn however_many_reads_wait_a_write_begins_among_them() {
                     }
                 });
             }
-            // Nobody waits for these writes.
+            // No thread waits for these writes.
             flush_soon(&memory);
             (0..40).for_each(|page| file.write_at(&[8; 9], page * 50 * PAGE_SIZE).unwrap());
             let is_clean = || {
@@ -412,7 +412,7 @@ fn beside_reads_a_part_of_a_long_write_is_under_way_that_nobody_waits_for_or_sev
     asks(&mut (0..1024));
     assert_eq!(begins(false), (8, 512));
     assert_eq!([begins(true), begins(true)], [(1, 16); 2]);
-    // What is left of it is its rest.
+    // The remaining time is its rest.
     let next = machine.lock().unwrap().transfers.devices[0]
         .writes
         .front()
@@ -424,12 +424,12 @@ fn beside_reads_a_part_of_a_long_write_is_under_way_that_nobody_waits_for_or_sev
     assert_eq!(begins(true), (8, 8));
     ends();
     file.sync_data().unwrap();
-    // A short one does not pass a long one that is too long yet: it would have to wait for ever.
+    // A short one does not pass a long one that is too long yet: it would have to wait forever.
     asks(&mut [200].into_iter().chain(202..266).chain([300]));
     assert_eq!([begins(true), begins(true)], [(1, 1), (1, 16)]);
     ends();
     file.sync_data().unwrap();
-    // A read is said to be one.
+    // The request claims to be a read.
     memory.write("/proc/sys/vm/drop_caches", "1").unwrap();
     machine.lock().unwrap().transfers.devices[0].read_at = None;
     file.read_at(&mut [0; 9], 0).unwrap();
@@ -473,7 +473,7 @@ fn stays_dirty(backend: (Backend, usize), errno: i32, bug: Option<Bug>) {
     for (page, bytes) in (0..10).zip(bytes.chunks(PAGE)) {
         assert!((3..5).contains(&page) || bytes.iter().all(|&byte| byte == 2), "page {page}");
     }
-    // It is readable, and stays, whatever reclaim is told to take.
+    // It is readable, and stays, whatever reclaim is asked to take.
     let mut buf = vec![0; 10 * PAGE];
     let _ = memory.write("/sys/fs/cgroup/tenant/memory.reclaim", "1M");
     file.read_at(&mut buf, 0).unwrap();
@@ -484,7 +484,7 @@ fn stays_dirty(backend: (Backend, usize), errno: i32, bug: Option<Bug>) {
     is_told(2);
     assert!(matches!(file.clone().forget(), Err(Error::Sync { .. })), "it is not forgotten either");
     device.heal();
-    // A later try goes well, and who has not heard of it is told all the same.
+    // A later try succeeds, and a caller that has not seen the error still gets it.
     is_told(0);
     is_told(0);
     assert!(made.bytes()[..10 * PAGE].iter().all(|&byte| byte == 2), "nothing is lost");
@@ -650,7 +650,7 @@ fn whatever_goes_wrong_below_is_told_and_nothing_is_lost() {
     for (seed, backend) in (1..).zip(backends()) {
         let (made, device) = (Made::new("wrong"), Arc::new(Device::default()));
         let (memory, file) = cache(backend.0, backend.1, &made, &device);
-        // A file rests for seconds whose writes fail, and a group without room would wait for it.
+        // A file whose writes fail rests for seconds, and a group without free memory would wait for it.
         memory.write("/sys/fs/cgroup/tenant/memory.max", "max").unwrap();
         device.set(goes_wrong(seed, 30));
         let (mut bytes, mut draw) = (vec![0_u8; 150 * PAGE], Draw(seed + 50));
