@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use pageout_record::regular;
@@ -15,6 +16,9 @@ const ROWS_MAX: usize = 1_000;
 const PART_MAX: u64 = (ROWS_MAX as u64) << 20;
 const PREFIX: &str = "part-";
 const SUFFIX: &str = ".jsonl";
+
+/// Parts that this process has begun: threads that write the same rows write files of their own.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// What came of a cell, with its key as `key`.
 pub type Row = Map<String, Value>;
@@ -40,8 +44,9 @@ impl Parts {
         self.pending.extend(rows);
         while self.pending.len() >= ROWS_MAX {
             let rest = self.pending.split_off(ROWS_MAX);
-            self.write()?;
-            self.pending = rest;
+            let written = self.write();
+            self.pending.extend(rest);
+            written?;
         }
         if self.written.elapsed() >= self.every { self.write() } else { Ok(()) }
     }
@@ -53,17 +58,23 @@ impl Parts {
             return Ok(());
         }
         let mut text = String::new();
-        for row in self.pending.drain(..) {
-            text += &sealed(&serde_json::to_string(&row).expect("a row is JSON"));
+        for row in &self.pending {
+            text += &sealed(&serde_json::to_string(row).expect("a row is JSON"));
             text.push('\n');
         }
         // Named by what is in it: whoever else writes here has another name, unless it has the same rows.
         let name = format!("{PREFIX}{}{SUFFIX}", &blake3::hash(text.as_bytes()).to_hex()[..32]);
-        let meanwhile = self.directory.join(format!(".{name}.{}.unfinished", std::process::id()));
-        let mut file = fs::File::create(&meanwhile)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&meanwhile, self.directory.join(name))
+        let number = NUMBER.fetch_add(1, Relaxed);
+        let meanwhile = self.directory.join(format!(".{name}.{}-{number}.unfinished", std::process::id()));
+        let write = || {
+            let mut file = fs::File::create(&meanwhile)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&meanwhile, self.directory.join(name))
+        };
+        write().inspect_err(|_| drop(fs::remove_file(&meanwhile)))?;
+        self.pending.clear();
+        Ok(())
     }
 }
 
@@ -147,6 +158,27 @@ mod tests {
         let (left, damaged) = rows(directory.path()).unwrap();
         assert_eq!(damaged, [files[0].clone()]);
         assert_eq!(left.len() + text.lines().count(), 4_500);
+    }
+
+    #[test]
+    fn part_that_cannot_be_written_leaves_no_file_and_its_rows() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut parts = Parts::open(directory.path(), Duration::from_secs(3600)).unwrap();
+        parts.add((0..10).map(row).collect()).unwrap();
+        parts.write().unwrap();
+        let files = || -> Vec<PathBuf> {
+            fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+        };
+        // No file takes the place of a folder.
+        let part = files().remove(0);
+        fs::remove_file(&part).unwrap();
+        fs::create_dir(&part).unwrap();
+        parts.add((0..10).map(row).collect()).unwrap();
+        parts.write().unwrap_err();
+        assert_eq!(files(), [part.clone()]);
+        fs::remove_dir(&part).unwrap();
+        parts.write().unwrap();
+        assert_eq!(rows(directory.path()).unwrap().0.len(), 10);
     }
 
     #[test]
