@@ -191,6 +191,9 @@ impl Ask {
             let seed = self.seed;
             return Err(Error::asked(format!("seed: found {seed}, expected a number from 0 to {SEED_MAX}")));
         }
+        if self.make && self.live.is_empty() {
+            return Err(Error::asked("make: it makes files of live, and there are none"));
+        }
         if self.exact && self.sample.is_some() {
             return Err(Error::asked("exact and sample exclude each other: leave one of them out"));
         }
@@ -229,6 +232,7 @@ mod tests {
             (Ask { timed: Some(f64::NAN), ..whole.clone() }, "timed: `NaN` is no speed"),
             (Ask { channel: Channel::Tmpfs, ..whole.clone() }, "channel: found `tmpfs`"),
             (Ask { exact: true, sample: Some(0.1), ..whole.clone() }, "exact and sample"),
+            (Ask { make: true, ..whole.clone() }, "make: it makes files of live"),
             (Ask { seed: u64::MAX, ..whole.clone() }, "seed: found 18446744073709551615, expected"),
         ] {
             let error = wrong.check().unwrap_err().to_string();

@@ -27,6 +27,9 @@ pub fn points(
     option: &'static str,
     watcher: &dyn Watcher,
 ) -> Result<Vec<Point>, Error> {
+    if let Some(empty) = variations.iter().find(|variation| variation.values.is_empty()) {
+        return Err(Error::asked(format!("{option} {}: found no value, expected one or more", empty.key)));
+    }
     let points = combinations(variations, option).into_iter().map(|settings| {
         let scenario = load(source, changes, &settings, watcher)?;
         Ok(Point { settings, scenario })
@@ -80,6 +83,14 @@ pub fn points_json<'a>(
 mod tests {
     use super::*;
     use crate::scenario::source::VARY;
+
+    #[test]
+    fn key_without_values_is_refused() {
+        let source = Source::parse(std::path::Path::new("a.toml"), String::new()).unwrap();
+        let none = [Variation { key: "seed".to_string(), values: Vec::new() }];
+        let error = points(&source, &Changes::default(), &none, VARY, &()).unwrap_err().to_string();
+        assert_eq!(error, "--vary seed: found no value, expected one or more");
+    }
 
     #[test]
     fn variations_combine_with_the_last_one_fastest() {
