@@ -157,7 +157,7 @@ impl Cache {
         Ok(Cache { memory, groups })
     }
 
-    /// A kernel file, or what the cache says of itself.
+    /// A kernel file, or the text of `describe`.
     pub(crate) fn text(&self, path: &str) -> Result<String, Failure> {
         Ok(match path {
             "describe" => self.memory.describe(),

@@ -1,4 +1,4 @@
-//! A question under way: in a thread of its own, while Python's waits for it and looks whether Ctrl-C was pressed.
+//! A question in progress: in a separate thread, while Python's thread waits and checks for Ctrl-C.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,21 +24,21 @@ const PATIENCE: Duration = Duration::from_millis(900);
 /// Work that was left alone, and may call Python yet.
 static LEFT: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
-/// What came of a question: its JSON, its rows, remarks, and why it failed with which exit code.
+/// The result of a question: JSON, rows, remarks, and the exit code and text of a failure.
 type Told = (Option<String>, Option<Table>, Vec<String>, Option<(u8, String)>);
 
 /// How a piece of work ended.
 enum Ended<T> {
     Done(T),
-    /// A policy's call has not returned in its time, as is told here.
+    /// A call of a policy has not returned in time: the message.
     Late(String),
     /// It has panicked.
     Panicked(String),
 }
 
 /// Does a piece of work in a separate thread. If it has a watchdog, it may call policies in Python: their errors and their end are its business, those of other
-/// calls are not. Errors: Ctrl-C was pressed, or a policy in Python has raised something. What is under way then is told to
-/// stop, and is left alone where it does not.
+/// calls are not. Errors: Ctrl-C was pressed, or a policy in Python has raised something. The work is then asked to stop,
+/// and is abandoned if it does not.
 fn wait_for<T: Send + 'static>(
     py: Python<'_>,
     stop: &AtomicBool,
@@ -103,7 +103,7 @@ fn wait_for<T: Send + 'static>(
     ))
 }
 
-/// Hears of remarks, and has the answer end when Python says so.
+/// Collects remarks, and ends the answer when Python asks for it.
 struct Call {
     stop: Arc<AtomicBool>,
     remarks: Mutex<Vec<String>>,
@@ -155,7 +155,7 @@ pub(crate) fn ask(
     }
 }
 
-/// Waits for work that was left alone, at most as long as is said: Python is about to end, and ends in the middle of a thread that calls it.
+/// Waits at most `seconds` for abandoned work: Python is about to exit, and would exit in the middle of a thread that calls it.
 #[pyfunction]
 pub(crate) fn wait_for_left(py: Python<'_>, seconds: f64) {
     let end = Instant::now() + Duration::from_secs_f64(seconds);

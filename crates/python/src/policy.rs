@@ -1,7 +1,7 @@
 //! Classes of Python as policies.
 //!
-//! An object of such a class is made for each memory, with a seed. What it raises ends the run, and comes through to whoever has asked for it. Python's lock is
-//! held during a call of the object and not in between, so that accesses and hits that nobody has to hear of go on without it.
+//! One object of such a class is made per memory, with a seed. An exception ends the run and is raised to the caller of the study. Python's lock is held only
+//! during calls of the object, so that hits without a call continue without it.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -37,9 +37,9 @@ pub(crate) fn is_in_policy() -> bool {
     pageout_policy::doing_here().is_some()
 }
 
-/// A call begins that may make objects. There is one at a time (`_ask.py`), but for those within a call of an object.
+/// A call begins that may make objects. There is one at a time (`_ask.py`), except for calls within a call of an object.
 pub(crate) fn begin() {
-    // Of a command that was left alone after Ctrl-C.
+    // An exception of a command that was abandoned after Ctrl-C.
     drop(raised());
     THREADS.lock().unwrap_or_else(PoisonError::into_inner).clear();
     CALLS.fetch_add(1, Relaxed);
@@ -50,7 +50,7 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     ENDED.store(CALLS.load(Relaxed), Relaxed);
     let threads: Vec<u64> = THREADS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
     if threads.is_empty() {
-        // Where a library hangs while it is loaded, no module can be imported either.
+        // While a library hangs in its load, no module can be imported.
         return Ok(());
     }
     let ctypes = py.import("ctypes")?;
@@ -74,7 +74,7 @@ pub(crate) fn raised() -> Option<PyErr> {
     RAISED.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Whoever calls objects is the program: nobody waits for what they raise.
+/// The caller of objects is the program, which handles no exceptions of theirs.
 static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
 
 /// From now on what an object raises ends the program, with the call that it was in.
@@ -103,7 +103,7 @@ pub(crate) fn bring(name: &str, class: Py<PyAny>, bulk: u32, file: Option<PathBu
     Listed::bring(name, hash, make(class, bulk)).map(drop).map_err(PyValueError::new_err)
 }
 
-/// `bulk`: how many victims an object is asked for at once; 0 for one that is asked for each.
+/// `bulk`: the number of victims per call; 0 for an object that chooses each victim separately.
 fn make(class: Py<PyAny>, bulk: u32) -> impl Fn(u64) -> Box<dyn Policy> + Send + Sync {
     move |seed| {
         let made = Python::attach(|py| -> PyResult<Box<dyn Policy>> {
@@ -136,7 +136,7 @@ struct Object {
     nominate: Py<PyAny>,
     /// Takes a page out and names it: in place of `nominate`, and of `ended` where the page leaves.
     evict: Option<Py<PyAny>>,
-    /// What it has taken out, and nobody has said yet what became of it.
+    /// Evicted pages whose end is not reported yet.
     out: Vec<Slot>,
     /// Pages in memory.
     there: u32,
@@ -337,8 +337,8 @@ fn wrong(wanted: &str, named: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{wanted}, and not {given:.100}"))
 }
 
-/// Slots that an object has named: one, a list, an array, or anything that is iterated over. Of that it takes one more than are wanted, which the
-/// seat reports: an iterator may have no end.
+/// Slots that an object has named: one, a list, an array, or anything that is iterated over. An iterator may be endless, so at most one slot
+/// more than `want` is read; the slot table reports it.
 fn slots(named: Bound<'_, PyAny>, want: u32, victims: &mut Vec<Slot>) -> PyResult<()> {
     let wrong = |_: PyErr| wrong("nominate: a slot, or a list or an array of slots", &named);
     if let Ok(list) = named.cast::<PyList>() {
@@ -362,9 +362,9 @@ fn slots(named: Bound<'_, PyAny>, want: u32, victims: &mut Vec<Slot>) -> PyResul
     Ok(())
 }
 
-/// An object that is asked for many victims at once, and reads from an array which slots were used.
+/// An object that chooses many victims per call, and reads used slots from an array.
 ///
-/// What it has named waits here until it is asked for. Whoever was used since, or has gone, is passed over.
+/// Its victims wait here for their turn. Those that were used or have left by then are skipped.
 struct Bulk {
     object: Object,
     at_once: u32,
@@ -418,7 +418,7 @@ impl Policy for Bulk {
         let mut rounds = 0;
         while victims.len() < want as usize {
             let Some(slot) = self.waiting.pop() else {
-                // Named anew, as long as something comes of it.
+                // The object chooses again, as long as that returns victims.
                 rounds += 1;
                 if !victims.is_empty() || rounds > 3 {
                     return;

@@ -1,8 +1,8 @@
 """Linux page reclaim and cache policies, out of the kernel.
 
 Each function is a command of the program ``pageout``, and its keywords are fields of the question that the command asks: ``read_ahead_kb=0`` is ``--read-ahead-kb 0``.
-``help(pageout.replay)`` shows them with their defaults, and ``pageout help COMMAND`` says what they mean. A result has what the program prints as JSON (``result.json``) and its rows as columns (``result["misses"]``), which polars, pandas, pyarrow
-and DuckDB take as they are.
+``help(pageout.replay)`` shows them with their defaults, and ``pageout help COMMAND`` explains them. A result has the program's JSON (``result.json``) and its rows as columns (``result["misses"]``), which polars, pandas,
+pyarrow and DuckDB read directly.
 
     import pageout as po
     r = po.replay("io.csv", policy=["lru", "s3-fifo", "opt"], memory="1%..100%/50log")
@@ -187,12 +187,12 @@ def explain(scenario, *, page=None, evictions=None, memcg=None, **options):
 
 
 def validate(folder, *runs, **options):
-    """The simulator beside recorded runs of a real kernel. A run that falls short is no error here: ``result.json`` says which."""
+    """Compares the simulator with recorded runs of a real kernel. A run that fails is not an exception: ``result.json`` lists it."""
     return _asks.validate(folder, runs=_flat(runs), **options)
 
 
 def twin(*recordings, **options):
-    """A recorded machine, simulated beside its counters: ``ask=["memory=-25%"]``."""
+    """Simulates a recorded machine and compares it with its counters: ``ask=["memory=-25%"]``."""
     return _asks.twin(_flat(recordings), **options)
 
 

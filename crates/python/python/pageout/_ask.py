@@ -28,7 +28,7 @@ _OWN = {
 
 @contextlib.contextmanager
 def turn():
-    """The turn of a call that may have policies in Python. What such a policy asks for itself is part of the call that it is in."""
+    """The turn of a call that may have policies in Python. A call by such a policy is part of the call that the policy is in."""
     if _native.is_in_policy():
         yield
         return
@@ -68,7 +68,7 @@ def _value(value):
 
 
 def _plain(field, value):
-    """A value as JSON has it."""
+    """Converts a value to JSON types."""
     value = _value(value)
     if isinstance(value, dict):
         return {_key(field, key): _plain(field, of) for key, of in value.items()}

@@ -9,10 +9,10 @@ def _nothing(method):
 
 
 class Policy:
-    """A policy: which page of a memory is to go. A class of your own has ``added`` and ``evict``, and what else it wants to hear of.
+    """A policy: chooses the page that a memory evicts. A custom class has ``added`` and ``evict``, and the other methods that it needs.
 
-    Pages are in *slots*: numbers from 0, below the capacity, used again once their page has left. An object is made for each memory, with a seed, which is all the
-    chance that it has. All uses are told in order before any other call.
+    Pages are in *slots*: numbers from 0, below the capacity, used again after their page has left. One object is made per memory, with a seed, its only source of
+    randomness. All uses are reported in order before any other call.
     """
 
     #: The name in tables and results; that of the class if it has none of its own. One that it inherits is another policy's.
@@ -23,28 +23,28 @@ class Policy:
 
     @_nothing
     def resized(self, capacity):
-        """There is room for so many pages from now on; the first call."""
+        """The memory now holds ``capacity`` pages. This is the first call."""
 
     def added(self, slot, page, cause, write, at_ns):
-        """A page has come into memory. cause: "demand", "readahead", or, where it had been evicted before, how many evictions ago."""
-        raise NotImplementedError("a policy has to say what it does with a page that has come: added(self, slot, page, cause, write, at_ns)")
+        """A page has come into memory. cause: "demand", "readahead", or, if it was evicted before, the number of evictions since then."""
+        raise NotImplementedError("a policy needs the method added(self, slot, page, cause, write, at_ns)")
 
     @_nothing
     def used(self, slots):
-        """Pages in memory were used, in this order: a list. Whoever does not have this is not told, and hits cost it nothing."""
+        """Pages in memory were used, in the order of this list. Without this method, hits cost nothing."""
 
     @_nothing
     def evict(self):
-        """Room for a page is needed: takes whom to evict out of what it keeps, and returns its slot. Of that page ``ended`` tells only that it is "spared", if it is."""
+        """A page must leave: removes the victim from its own records and returns its slot. For that page ``ended`` is called only if it is "spared"."""
 
     @_nothing
     def ended(self, slot, page, end):
-        """A page that was not evicted is "gone", as its file was truncated, say; or one that was, stays: "spared". Then it is in memory as before."""
+        """end is "gone" if the page left without eviction, for example because its file was truncated; "spared" if an evicted page stays in memory."""
 
     def nominate(self, want):
-        """In place of ``evict``: whom to evict, the first one first. One slot or several, at most ``want``, in memory, none twice. ``ended`` tells of each what
-        became of it, "evicted" as well; until then it is in memory."""
-        raise NotImplementedError("a policy has to say whom to evict: evict(self)")
+        """Replaces ``evict``: returns the victims in order, one slot or several, at most ``want``, each in memory and none twice. ``ended`` is called for each,
+        with "evicted" too; until then it is in memory."""
+        raise NotImplementedError("a policy needs the method evict(self), or nominate(self, want)")
 
     @_nothing
     def cold(self, slot):
@@ -52,26 +52,27 @@ class Policy:
 
     @_nothing
     def figures(self):
-        """Figures of its own, by name: columns of the result."""
+        """Custom figures by name: columns of the result."""
 
     @_nothing
     def why(self, slot):
-        """Why a page stands where it does, in words, or None."""
+        """Explains the position of a page in words, or returns None."""
 
     @_nothing
     def check(self):
-        """Raises what does not fit together."""
+        """Raises an exception if its records contradict each other."""
 
 
 class BulkPolicy(Policy):
-    """A policy over whole arrays: asked for many victims at once, and told of uses by an array.
+    """A policy over whole arrays: chooses many victims per call, and reads uses from an array.
 
-    ``self.bits`` has a byte a slot, 1 where the page was used since it was set to 0: an array of numpy over memory that is written while Python is not running.
-    It is a new array after each ``resized``. ``nominate(want)`` returns up to ``want`` slots, as an array best; whoever of them is used or gone before its turn is passed
-    over. So a policy like CLOCK costs an access little more than the same built in, and differs from it a little: a batch is chosen before its uses are known.
+    ``self.bits`` has one byte per slot: 1 if the page was used since the byte was set to 0. It is a numpy array over memory that is written while Python is not
+    running, and a new array after each ``resized``. ``nominate(want)`` returns up to ``want`` slots, preferably as an array. Slots that are used or gone before
+    their turn are skipped. So a policy like CLOCK costs little more per access than the built-in one. Its results differ a little, because a batch is chosen
+    before its uses are known.
     """
 
-    #: How many victims ``nominate`` is asked for at once.
+    #: The number of victims per call of ``nominate``.
     at_once = 256
 
     @_nothing
@@ -80,7 +81,7 @@ class BulkPolicy(Policy):
 
 
 def named(policy, file=None):
-    """The name that a policy goes by in commands; a class is made known first. file: where its code is, for results that have its hash."""
+    """Returns the name of a policy in commands, and registers a class first. file: its code, for results with its hash."""
     if isinstance(policy, str):
         return policy
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
@@ -95,7 +96,7 @@ def named(policy, file=None):
 
 
 def named_all(policies, files=None):
-    """The names of several that stand beside each other, each of which has to have its own."""
+    """Returns the names of several policies of one call, which must differ."""
     owners = {}
     for one in policies:
         owner = owners.setdefault(_name(one), one) if isinstance(one, type) and issubclass(one, Policy) else one

@@ -1,8 +1,8 @@
-"""What came of a question: its JSON, its rows as columns, a picture; or an error."""
+"""The result of a study: its JSON, its rows as columns, a chart; or an error."""
 
 
 class Error(RuntimeError):
-    """A command has failed. Its text is the program's; ``code`` its exit code; ``json`` what there is of a result."""
+    """A command has failed. The text is the program's, ``code`` its exit code, ``json`` the partial result."""
 
     def __init__(self, text, code, result=None):
         super().__init__(text)
@@ -10,10 +10,10 @@ class Error(RuntimeError):
 
 
 class Result:
-    """What a study came to.
+    """The result of a study.
 
-    ``json`` is what the program prints with ``--json``; ``columns`` and ``result["misses"]`` are the rows that it prints with ``--format csv``, as arrays of
-    numpy. polars, pandas, pyarrow and DuckDB take a result as a table.
+    ``json`` is the program's ``--json`` output; ``columns`` and ``result["misses"]`` are the rows of ``--format csv``, as numpy arrays. polars, pandas,
+    pyarrow and DuckDB read a result as a table.
     """
 
     def __init__(self, text, result, table):
@@ -91,7 +91,7 @@ class Result:
                 change = f"{percent:+.1f} %" if percent is not None else f"{points:+.1f} pp"
                 cell += f" ({change}{' ~' if is_noise else ''})"
             figures.setdefault((group, figure), {})[variant] = cell
-        # What happened nowhere is no row here; ``columns`` have it.
+        # Rows that are 0 everywhere are omitted; ``columns`` have them.
         figures = {name: cells for name, cells in figures.items() if any(not cell.startswith("0 ") and cell != "0" for cell in cells.values())}
         rows = [[group, figure, *(cells.get(variant, "-") for variant in variants)] for (group, figure), cells in figures.items()]
         return ["", "figure", *variants], rows
@@ -117,8 +117,8 @@ class Result:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def plot(self, x=None, y=None, color=None):
-        """A picture by altair: by default miss ratios over memory, a line per policy. Several traces are several pictures, side by side. Sizes
-        that differ by more than a factor of ten have a logarithmic axis; estimates have a band from the least to the largest sample."""
+        """Draws an altair chart: by default miss ratios over memory, one line per policy, one chart per trace. The axis is logarithmic if sizes
+        differ by more than a factor of ten. Estimates have a band from the smallest to the largest sample."""
         import altair
         import polars
 
