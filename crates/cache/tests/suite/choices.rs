@@ -62,7 +62,10 @@ fn a_wrong_parameter_names_what_there_is_and_its_range() {
         ("2q:in=25%", "2q:in=25%: in must be a number from 0 to 1 (default 0.25)"),
         ("2q:in=1.5", "2q:in=1.5: in must be a number from 0 to 1 (default 0.25)"),
         ("2q:in=NaN", "2q:in=NaN: in must be a number from 0 to 1 (default 0.25)"),
-        ("s3-fifo:promote=1.5", "s3-fifo:promote=1.5: promote is a whole number from 1 to 3 (default 2)"),
+        (
+            "s3-fifo:promote=1.5",
+            "s3-fifo:promote=1.5: promote must be a whole number from 1 to 3 (default 2)",
+        ),
         ("clock:bits=8", "clock:bits=8: bits is a whole number from 1 to 7 (default 1)"),
     ] {
         assert_eq!(wrong(text), told);

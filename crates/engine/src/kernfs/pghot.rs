@@ -63,7 +63,7 @@ mod tests {
         write(&mut engine, sysctl, "0").unwrap();
         assert_eq!(engine.read_file(debug).unwrap(), "10\n", "it knows nothing of the others");
         let error = write(&mut engine, sysctl, "4").unwrap_err();
-        assert!(error.ends_with("expected a number from 0 to 3, a bit for each source"), "{error}");
+        assert!(error.ends_with("expected a number from 0 to 3, one bit per source"), "{error}");
     }
 
     /// The third posting moved the sysctl, and later ones brought the old name back.
