@@ -8,9 +8,9 @@
 //!   reclaim of a clean file page        660 = scan + reclaim + 1/53 call, drain, charge and insertion
 //!   the same, mapped once             + 550 = rmap step + unmap, if no page is looked at twice
 //! ```
-//! Sources, row by row, in the fields' documentation: M measured on one machine (2 vCPU Xeon 2.5 GHz
-//! virtual machine, Linux 6.18), S from the seeds' own tables, T typical of the hardware, D derived here from a row, E
-//! estimated without one. What is not modelled: contention on locks, the TLB, and caches other than in these averages.
+//! Sources, row by row, in the fields' documentation: M measured on one machine (2 vCPU Xeon 2.5 GHz virtual machine, Linux 6.18), S from the seeds'
+//! own tables, T typical of the hardware, D derived here from a row, E estimated without one. Not modelled: contention on locks, the TLB, and caches
+//! other than in these averages.
 //!
 //! A device's measured latency includes the submission, the interrupt and the two context switches. They are not charged again
 //! here.
@@ -25,7 +25,7 @@ pub enum Channel {
     /// `read(2)`/`write(2)` of single pages.
     #[default]
     File,
-    /// `read(2)`/`write(2)` of so many pages in one call.
+    /// `read(2)`/`write(2)` of this many pages in one call.
     FileCalls {
         /// Pages of the call; at least 1.
         pages: u32,
@@ -152,8 +152,8 @@ pub struct CopyRates {
     huge: (u64, u64),
 }
 
-/// Row "migration throughput by folio size", T: a batch of 4 KiB pages at 2.04 GB/s instead of 1.72 (2,008 ns each and 2,381), of 2 MiB pages
-/// at 37.1 GB/s instead of 10.73 (56.5 and 195.4 us), 1,671 ns of each the entry's.
+/// Row "migration throughput by folio size", T. A batch of 4 KiB pages moves at 2.04 GB/s instead of 1.72 (2,008 ns each and 2,381). A batch of 2 MiB
+/// pages moves at 37.1 GB/s instead of 10.73 (56.5 and 195.4 us). 1,671 ns of each are the entry's.
 pub const COPIED_BY_16_THREADS: CopyRates = CopyRates { page: (337, 710), huge: (54_857, 193_776) };
 
 /// Row "migration throughput by folio size", T: by DMA at 1.19 GB/s (3,442 ns) for 4 KiB pages and 55.5 GB/s (37.8 us) for 2 MiB pages.
@@ -177,18 +177,18 @@ impl Costs {
         }
     }
 
-    /// A bare-metal server of 2025: CPU-bound rows are 1.5 to 2 times faster than the virtual machine's, so 4/7 of them; the
-    /// dependent load is the middle of the bare-metal range, and the linear read is the page-cache promotion seed's own.
+    /// A bare-metal server of 2025. CPU-bound rows are 1.5 to 2 times faster than the virtual machine's, so 4/7 of them. The dependent load is the
+    /// middle of the bare-metal range, and the linear read is the page-cache promotion seed's own.
     pub fn server_2025() -> Costs {
-        // Records are read in order, at the speed of memory: that is no faster, and scaled it would be nothing.
+        // Records are read in order, at the speed of memory: that is not faster, and scaled it would be nothing.
         let hotness_walk = Costs::xeon_vm().hotness_walk;
         Costs { mapped_hit: 95, sequential_hit: 226, hotness_walk, ..Costs::xeon_vm().scaled(4, 7) }
     }
 
-    /// The machine of the page-cache promotion seed, a server with 768 GB of DRAM and 256 GB of CXL memory: as above, with the rows that were
-    /// measured on it as they are. A promoted page, which nothing maps: the first eight of ten published passes, less what each takes without promotion
-    /// (236 ns a page in the top tier, 301 in the other, both with all mechanisms on), leave 2.79 s for 4,194,304 pages, which is 666 ns; 21 of
-    /// them are a list move and a share of a drain.
+    /// The machine of the page-cache promotion seed, a server with 768 GB of DRAM and 256 GB of CXL memory. It is as above, with the unchanged rows
+    /// that were measured on it. The cost of a promoted page that is not mapped comes from the first eight of ten published passes. Without their
+    /// time without promotion (236 ns per page in the top tier, 301 in the other, both with all mechanisms on), they leave 2.79 s for 4,194,304
+    /// pages. That is 666 ns, of which 21 are a list move and a share of a drain.
     pub fn tiered_2025() -> Costs {
         let measured = Costs::xeon_vm();
         Costs {
@@ -200,18 +200,17 @@ impl Costs {
         }
     }
 
-    /// A four-core Phenom of 2010, bare metal: E, CPU-bound rows are 1.5 times those of the virtual machine (half its
-    /// instructions a cycle, at 3 GHz against 2.5 and without nested paging); the dependent load is that of bare metal, 100,
-    /// since DRAM latency has hardly changed.
+    /// A four-core Phenom of 2010, bare metal: E. CPU-bound rows are 1.5 times those of the virtual machine (half its instructions per cycle, at 3
+    /// GHz against 2.5 and without nested paging). The dependent load is that of bare metal, 100, since DRAM latency has hardly changed.
     pub fn phenom_2010() -> Costs {
         Costs { mapped_hit: 100, ..Costs::xeon_vm().scaled(3, 2) }
     }
 
-    /// An emulated processor (QEMU without hardware virtualisation): 20 times the virtual machine, D, so that a reclaimed page takes the
-    /// 10 to 15 us and a cached read the 10 to 30 us that recordings of it show; a wake-up in the middle of 200 to 400 us, likewise. A migrated
-    /// page takes 14.2 us, its entry included: with that the recorded runs of memory tiering hold. With 83 us, 20 times what hardware takes, two of
-    /// four do not. Few processors have translations to flush there, and copying waits for memory and not for the emulator. An entry that a walk
-    /// finds young takes 200 ns: five recorded walks of 16,384 entries took 3 to 11 ms, which leaves 15 to 390 ns each, 196 in the middle.
+    /// An emulated processor (QEMU without hardware virtualisation): 20 times the virtual machine, D. A reclaimed page then takes the 10 to 15 us and
+    /// a cached read the 10 to 30 us that recordings of it show; a wake-up is in the middle of 200 to 400 us, likewise. A migrated page takes 14.2
+    /// us, its entry included: with that the recorded runs of memory tiering are reproduced. With 83 us, 20 times the hardware's time, two of four
+    /// are not. Few processors have translations to flush there, and copying waits for memory and not for the emulator. An entry that a walk finds
+    /// young takes 200 ns: five recorded walks of 16,384 entries took 3 to 11 ms, which leaves 15 to 390 ns each, 196 in the middle.
     pub fn qemu_tcg() -> Costs {
         Costs {
             wake_up: 300_000,

@@ -20,7 +20,7 @@ pub enum Pace {
     Costed,
     /// Access numbers with their start times: numbers rise, times don't fall. The price applies too.
     Timetable(Vec<(u64, Nanos)>),
-    /// When each access arrives, in nanoseconds from the task's start on; times don't fall. What can't start then waits for its turn.
+    /// Arrival time of each access, in nanoseconds from the task's start on; times don't fall. An access that can't start then waits for its turn.
     Arrivals(Arc<[u64]>),
     /// The task's number among those that take turns, and whose each access of the sequence is. All of them have the same one.
     Turns(u16, Arc<[u16]>),
@@ -80,7 +80,7 @@ impl Timetable {
     pub(crate) fn starting_by(&self, index: u64, until: Nanos) -> u64 {
         match self {
             Timetable::Lines(lines) => lines.starting_by(index, until),
-            // How long each has waited is told.
+            // The wait of each access is reported.
             Timetable::Arrivals(..) => 1,
         }
     }

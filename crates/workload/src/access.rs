@@ -5,7 +5,7 @@
 //!   write   object (23 bits)     page within the object (40 bits)
 //! ```
 //!
-//! A word an access keeps a chunk of a few thousand in the first-level cache while the simulator walks it.
+//! With one word per access, a chunk of a few thousand stays in the first-level cache while the simulator walks it.
 
 use std::sync::Arc;
 
@@ -88,8 +88,8 @@ pub trait AccessStream: Send {
         None
     }
 
-    /// Pages that deletes ended, in order, since this was last asked: each before the access of that number from the start of the
-    /// stream, and none past the accesses that were handed out.
+    /// Returns the pages that deletes ended since the last call, in order, each with the number of the access that follows, counted from the start of
+    /// the stream. None is beyond the returned accesses.
     fn take_removals(&mut self) -> Vec<PlacedCall> {
         Vec::new()
     }

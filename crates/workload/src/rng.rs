@@ -1,8 +1,8 @@
 //! The one random-number generator: splitmix64, and the two ways the ground truth draws from it.
 //!
-//! Everything else that a library does well we take from a library. This generator is ours because it must reproduce
-//! the published sequences bit for bit, for good: `below` has the slight bias of a plain remainder, `unit` takes the
-//! top 53 bits, and the shuffle runs from the top. A library is free to change any of these between versions.
+//! Other functions come from libraries. This generator is part of the crate because it must reproduce the published sequences bit for bit,
+//! permanently. `below` has the slight bias of a plain remainder, `unit` takes the top 53 bits, and the shuffle runs from the top. A library may
+//! change any of these between versions.
 //!
 //! Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014); the constants are those of
 //! the public-domain reference `splitmix64.c`.

@@ -7,13 +7,13 @@
 //!        └▶ Source ─────▶ PgtReader ─────────────────────────────────────────▶ accesses
 //! ```
 //!
-//! **Ids and places.** A format gives either *places* (a page number or a byte offset within an object: words, page
-//! lists, fio logs, CSV columns `page` and `offset`) or *opaque ids* (oracleGeneral, CSV column `id`). Places are kept,
-//! because neighbours matter to readahead and page tables. Ids are numbered in order of first appearance by a hash
-//! table while reading; [`convert()`] does that once, and replaying the `.pgt` hashes nothing. [`PageIds`] overrides
-//! either choice.
+//! **Ids and places.** A format gives either *places* or *opaque ids*. Places are page numbers or byte offsets within an object: words, page lists,
+//! fio logs, CSV columns `page` and `offset`. Opaque ids are those of oracleGeneral and of the CSV column `id`. Places are kept, because neighbours
+//! matter to readahead and page tables. Ids are numbered in order of first appearance by a hash table while reading; [`convert()`] does that once,
+//! and replaying the `.pgt` hashes nothing. [`PageIds`] overrides either choice.
 //!
-//! Traces stream in constant memory but for that table; [`load()`] reads one once and keeps it, up to a budget. Any reader also reads the `zstd` form of its format.
+//! Traces stream in constant memory except for that table; [`load()`] reads one once and keeps it, up to a budget. Any reader also reads the `zstd`
+//! form of its format.
 
 mod error; // where and why reading failed
 mod formats; // which formats there are: a row each

@@ -1,4 +1,4 @@
-//! Presets of devices (NVMe, SSD, disk ...): every figure with its source beside it.
+//! Presets of devices (NVMe, SSD, disk ...): every figure with its source.
 //!
 //! The figures are the rows of the device table in `docs/spec/costs.md`. `pageout keys device` prints them.
 
@@ -45,7 +45,7 @@ pub struct Preset {
     pub queue_depth: Option<Figure<u32>>,
     /// Requests in service or waiting; `None` where nothing queues.
     pub nr_requests: Option<Figure<u32>>,
-    /// Who puts those that wait in order.
+    /// The scheduler of waiting requests.
     pub scheduler: Figure<IoScheduler>,
     /// Bytes whose transfer the latencies contain.
     pub latency_covers: u64,
@@ -68,7 +68,7 @@ const MEASURED_BULK: &str = "measured on the same machine";
 const MEASURED_DEEP: &str = "measured on the same machine with 32 requests at a time";
 const TYPICAL: &str = "typical of the class, rounded";
 const NO_SPREAD: &str = "no spread is known: equal to the median";
-/// Flash reads differ by the page's place in its cell, and wait for a write under way; writes wait for room in the cache.
+/// Flash reads differ by the page's place in its cell, and wait for a write in progress; writes wait for space in the cache.
 const TYPICAL_P99: &str = "typical of the class with one request at a time, rounded: an order of magnitude";
 /// Distance between two random places: density 2(1-x); time: 7.5ms * sqrt(x), whose mean is 4ms. Plus 0 to 8.3ms. Its 99th
 /// percentile is 14.2ms, its median 8.2ms.

@@ -1,4 +1,4 @@
-//! Presets of hardware hints: every figure with its source beside it. `pageout keys machine.hints.preset` prints them.
+//! Presets of hardware hints: every figure with its source. `pageout keys machine.hints.preset` prints them.
 
 use super::{CountSpec, HintSpec, SampleSpec};
 use pageout_engine::Nanos;

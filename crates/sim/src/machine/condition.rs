@@ -1,7 +1,7 @@
 //! Conditions of timed events: who watches a kernel file reads it again and again, as a daemon does, and acts when it shows enough.
 //!
-//! A look takes no time, as reading a file for the report takes none; but it is a reading, so one of `memory.stat` brings the
-//! statistics of its group up to date, as for everyone who reads it. While a shell is in the middle of something, nobody looks.
+//! A check takes no time, as reading a file for the report takes none. But it is a reading, so one of `memory.stat` flushes the statistics of its
+//! group, as for every reader. While a shell is in the middle of an event, its conditions are not checked.
 
 use pageout_engine::{FileError, Nanos};
 

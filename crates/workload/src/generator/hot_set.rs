@@ -21,7 +21,7 @@ use crate::rng::SplitMix64;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HotSet {
-    /// Pages in all, hot and cold, from page 0; 1 to 2^40. Required.
+    /// Total number of pages, hot and cold, from page 0; 1 to 2^40. Required.
     pub pages: u64,
     /// Accesses in all. Required.
     pub ops: u64,

@@ -6,10 +6,9 @@
 //!      .. end   │ leaves                                    │
 //! ```
 //!
-//! The upper levels are few pages that every lookup reads, the leaves many that are read by popularity: the hottest and the
-//! coldest pages of a database are in one file. Drawn from the key-value loads of YCSB (Zipf, 0.99) on a database with tree
-//! indexes, as run for reclaim in <https://lkml.rescloud.iu.edu/2603.2/04304.html>. What it leaves out: pages that split and merge,
-//! and what a database keeps in a cache of its own.
+//! The upper levels are few pages that every lookup reads, and the leaves are many pages that are read by popularity. So the hottest and the coldest
+//! pages of a database are in one file. The pattern follows the key-value loads of YCSB (Zipf, 0.99) on a database with tree indexes, as run for
+//! reclaim in <https://lkml.rescloud.iu.edu/2603.2/04304.html>. Not modelled: pages that split and merge, and the database's own cache.
 
 use serde::Deserialize;
 
@@ -24,7 +23,7 @@ use crate::AccessStream;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {
-    /// Pages of the whole tree, from page 0; 1 to 2^40. Required. What no full level can use is left unused.
+    /// Pages of the complete tree, from page 0; 1 to 2^40. Required. Pages that no full level can use are left unused.
     pub pages: u64,
     /// Accesses in all, one a level of each lookup; the last lookup may be cut short. Required.
     pub ops: u64,
@@ -62,7 +61,7 @@ impl Index {
 
     /// Pages of each level, root first.
     pub fn levels(&self) -> Vec<u64> {
-        // The most leaves that leave room for all above them.
+        // Maximum number of leaves that leaves enough pages for all levels above.
         let (mut fits, mut too_many) = (1, self.pages + 1);
         while too_many - fits > 1 {
             let leaves = fits + (too_many - fits) / 2;
@@ -93,7 +92,7 @@ impl Index {
     }
 }
 
-/// Pages of each level of a tree with so many leaves, root first.
+/// Pages of each level of a tree with this many leaves, root first.
 fn levels_above(leaves: u64, fanout: u64) -> Vec<u64> {
     let mut levels = vec![leaves];
     while levels[levels.len() - 1] > 1 {
@@ -112,7 +111,7 @@ struct Level {
 struct Lookups {
     leaves: PopularPages,
     levels: Vec<Level>,
-    /// Where the lookup under way leads, and the level that is next.
+    /// Target of the current lookup, and the next level.
     leaf: u64,
     depth: usize,
 }

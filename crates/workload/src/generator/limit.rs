@@ -1,4 +1,4 @@
-//! Limit: the first so many accesses of another pattern.
+//! Limit: the first N accesses of another pattern.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use super::Pattern;
 use crate::trace::TraceError;
 use crate::{Access, AccessStream};
 
-/// The first so many accesses of another pattern: `pattern = "limit"`.
+/// The first N accesses of another pattern: `pattern = "limit"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {

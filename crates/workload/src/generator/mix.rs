@@ -68,7 +68,7 @@ impl Mix {
     }
 }
 
-/// A part's stream with a chunk of it at hand, so that drawing one access is cheap.
+/// A part's stream with a buffered chunk, so that taking one access is cheap.
 struct Buffered {
     stream: Box<dyn AccessStream>,
     weight: u64,

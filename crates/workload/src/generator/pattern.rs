@@ -54,7 +54,7 @@ pub enum Pattern {
     Chain(Chain),
     /// One part again and again.
     Repeat(Repeat),
-    /// The first so many accesses.
+    /// The first N accesses.
     Limit(Limit),
 }
 

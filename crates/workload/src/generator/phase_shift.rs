@@ -1,8 +1,7 @@
 //! Phase shift: a program that changes its working set, in phases of different sizes and places.
 //!
-//! Each phase has its own range and goes over it at random or in order. A policy that holds on to the last phase pays
-//! here; one that forgets at once pays when a phase comes back. The random phases draw from one generator, so that a
-//! phase that comes back touches its pages in another order.
+//! Each phase has its own range and accesses it at random or in order. A policy that keeps the last phase loses here; one that forgets it immediately
+//! loses when a phase comes back. The random phases use one generator, so that a phase that comes back accesses its pages in another order.
 
 use serde::Deserialize;
 

@@ -23,7 +23,7 @@ use crate::AccessStream;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Runs {
-    /// Pages in all, from page 0; 1 to 2^40. Required.
+    /// Total number of pages, from page 0; 1 to 2^40. Required.
     pub pages: u64,
     /// Accesses in all; the last run may be cut short. Required.
     pub ops: u64,
@@ -72,7 +72,7 @@ struct PopularRuns {
     runs: PopularPages,
     pages: u64,
     length: u64,
-    /// What is left of the run under way.
+    /// The rest of the current run.
     next: u64,
     end: u64,
 }

@@ -7,9 +7,9 @@
 //!                                      └ rank 1: the one looked at before this one
 //! ```
 //!
-//! One program is in the foreground at a time. It stays there for a time drawn evenly from half to one and a half times `dwell`;
-//! even, because only the order of magnitude is known, and bounded, because a session has to end. Ranks are stack distances: the
-//! more `recency`, the more the user goes back and forth between few.
+//! One program is in the foreground at a time. It stays there for a time that is evenly distributed from half to one and a half times `dwell`. The
+//! distribution is even, because only the order of magnitude is known, and bounded, because a session has to end. Ranks are stack distances: the more
+//! `recency`, the more the user goes back and forth between few programs.
 //!
 //! Drawn from descriptions of loads, not from recordings: the browser session of the multigenerational LRU's cover letter (tabs of
 //! popular websites, <https://lore.kernel.org/linux-mm/20210818063107.2696454-1-yuzhao@google.com/>), and the switching among 30

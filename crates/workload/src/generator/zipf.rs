@@ -7,14 +7,13 @@
 //!              above it rejection-inversion (exact distribution, constant memory, another sequence)
 //! ```
 //!
-//! Up to [`TABLE_PAGES_MAX`] pages the sequence is the ground truth's, bit for bit: sums of `1 / k^alpha` in double
-//! precision in order of rank, the first sum above `unit() * total`, the rank looked up in a permutation drawn before
-//! the samples from the same generator. `pow` is `libm`'s, so the sums are the same on every machine. It may differ from the C
-//! library's in the last bit. That would move a sample only if it fell between the two sums. In the published sequences none
-//! does: the test allows no difference at all.
+//! Up to [`TABLE_PAGES_MAX`] pages the sequence is the ground truth's, bit for bit. It uses sums of `1 / k^alpha` in double precision in order of
+//! rank, and the first sum above `unit() * total`. The rank is looked up in a permutation that the same generator makes before the samples. `pow` is
+//! `libm`'s, so the sums are the same on every machine. It may differ from the C library's in the last bit. That would move a sample only if it fell
+//! between the two sums. In the published sequences none does: the test allows no difference at all.
 //!
-//! When not to use it: popularity is fixed for the whole run, so frequency counts look better here than they are in
-//! the field. Put a `phase_shift` or a moving `hot_set` beside it.
+//! When not to use it: popularity is fixed for the whole run, so frequency counts look better here than they are in the field. Add a `phase_shift` or
+//! a moving `hot_set`.
 
 mod popular; // from ranks to pages, with the sampler that suits the size
 mod rejection; // rank by rejection-inversion

@@ -105,7 +105,7 @@ struct PopularPagesAndScan {
     /// What is left of the present stretch: Zipf accesses before the scan, then pages of the scan.
     popular_left: u64,
     scan_left: u64,
-    /// Where the scan goes on, counted from the start of the scanned range.
+    /// Next page of the scan, counted from the start of the scanned range.
     scan_next: u64,
 }
 

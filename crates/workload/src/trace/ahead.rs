@@ -1,7 +1,7 @@
 //! Reading ahead of a trace: a thread of its own reads the trace, some way ahead of the simulation that takes its accesses.
 //!
-//! Reading is decompressing, checking and decoding. A simulation that does it in between takes as much longer; and a machine has more
-//! than one core. Accesses and errors come in the order in which they are read, so nobody can tell the difference but by the time.
+//! Reading means decompressing, checking and decoding. A simulation that does it in between takes as much longer, although a machine has more than
+//! one core. Accesses and errors come in the order in which they are read, so only the time differs.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
@@ -37,7 +37,7 @@ struct Read {
 }
 
 impl Ahead {
-    /// Begins to read. The thread ends early where nobody takes what it reads any more.
+    /// Begins to read. The thread ends early if its output is not taken any more.
     #[allow(
         clippy::disallowed_methods,
         reason = "what is read, and in which order, does not depend on the thread"
@@ -61,7 +61,7 @@ impl Ahead {
         let Read { accesses: next, removals, requests } = next?;
         self.removals.extend(removals);
         self.requests = requests;
-        // Who has read everything needs no more chunks.
+        // After the end, no more chunks are needed.
         _ = self.taken.send(std::mem::replace(accesses, next));
         Ok(())
     }
@@ -77,7 +77,7 @@ fn read(
         chunk.clear();
         let failed = stream.fill(&mut chunk, CHUNK).err();
         let is_over = chunk.is_empty() || failed.is_some();
-        // What was read before an error comes before it.
+        // Accesses that were read before an error come before it.
         let (removals, requests) = (stream.take_removals(), stream.requests());
         let mut is_wanted = chunk.is_empty() && failed.is_some()
             || send.send(Ok(Read { accesses: chunk, removals, requests })).is_ok();

@@ -23,7 +23,7 @@ pub(super) struct BytesAhead {
 }
 
 impl BytesAhead {
-    /// Begins to read. The thread ends early where nobody takes what it reads any more.
+    /// Begins to read. The thread ends early if its output is not taken any more.
     #[allow(clippy::disallowed_methods, reason = "what is read does not depend on the thread")]
     pub(super) fn of(input: Input) -> Input {
         let (send, blocks) = sync_channel(WAITING);
@@ -59,7 +59,7 @@ impl Read for BytesAhead {
         if self.at == self.block.len() && !self.is_over {
             let next = self.blocks.recv().expect("the thread that reads a file ends with an end or an error");
             self.is_over = !next.as_ref().is_ok_and(|block| !block.is_empty());
-            // Who has read everything needs no more blocks.
+            // After the end, no more blocks are needed.
             _ = self.taken.send(std::mem::replace(&mut self.block, next?));
             self.at = 0;
         }

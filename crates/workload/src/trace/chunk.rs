@@ -25,7 +25,7 @@ impl Chunk {
                 self.accesses.clear();
                 self.next = 0;
                 if let Err(error) = advance(&mut self.accesses) {
-                    // What was read of it is not to be taken.
+                    // The part that was already read must not be used.
                     self.accesses.clear();
                     return Err(error);
                 }

@@ -13,9 +13,8 @@ use crate::trace::Format;
 
 const CHUNK: usize = 1 << 16;
 
-/// Converts the trace at `path` to `.pgt`, streaming. `progress` is told now and then how many bytes of the file have
-/// been read. The result is only whole when this returns `Ok`; one that is not whole lacks its end block and is refused
-/// by the reader.
+/// Converts the trace at `path` to `.pgt`, streaming. It calls `progress` now and then with the bytes of the file that have been read. The result is
+/// complete only if this returns `Ok`; an incomplete one lacks its end block and is rejected by the reader.
 pub fn convert(
     path: &Path,
     options: &ReadOptions,
@@ -36,8 +35,8 @@ pub fn convert(
     Ok(TraceHeader { requests: reader.requests(), ..header.map_err(write_error)? })
 }
 
-/// Writes any stream as `.pgt`, so that what a generator made can be handed on. `names` are those of the objects by
-/// number; objects beyond get `object-N`. `page_size` is in bytes.
+/// Writes any stream as `.pgt`, for example that of a generator. `names` are the names of the objects by number; further objects get `object-N`.
+/// `page_size` is in bytes.
 pub fn record(
     stream: &mut dyn AccessStream,
     names: &[String],

@@ -37,7 +37,7 @@ pub(super) struct Csv {
     ignore_size: bool,
     unterminated_ok: bool,
     columns: Columns,
-    /// Columns that the header line names, where there is one: more fields than that are no line of it.
+    /// Columns that the header line names, if there is one: a line with more fields is an error.
     fields_max: Option<usize>,
     described: Vec<Column>,
     doubts: Vec<String>,
@@ -45,7 +45,7 @@ pub(super) struct Csv {
     objects: Names,
     /// The object of a line, where several columns are one.
     object: Vec<u8>,
-    /// Ids that are no numbers.
+    /// Ids that are not numbers.
     text_ids: Names,
     tenants: Option<Tenants>,
     operations: Operations,
@@ -62,7 +62,7 @@ pub(super) struct Csv {
 /// A line of more requests than this has a count that is none.
 const REQUESTS_MAX: u64 = 1 << 24;
 
-/// The column that tells tenants apart, where one is asked for.
+/// The column that identifies tenants, if requested.
 struct Tenants {
     column: usize,
     names: Names,
@@ -242,7 +242,7 @@ impl Csv {
             PlaceColumn::Offset(column) => {
                 let offset = scaled(source, "offset", field(column), self.columns.offset_unit)?;
                 if let (Some(units), Some(at)) = (&mut self.units, self.columns.size) {
-                    // What was read once can be read again.
+                    // A line that was read once can be read again.
                     let (offset, size) =
                         (whole(source, "offset", field(column))?, whole(source, "size", field(at))?);
                     units.add(offset, self.columns.offset_unit, size, self.columns.size_unit);
@@ -373,8 +373,7 @@ impl RecordReader for Csv {
     }
 }
 
-/// The columns of a text that is no published one, by the names on its first line or, if there are none, by their
-/// places.
+/// The columns of a text that is not a published collection, by the names on its first line or, if there are none, by their positions.
 fn named_columns(names: &[String], fields: &[&[u8]], options: &CsvOptions) -> Result<Vec<Column>, String> {
     let found = columns::find(names, fields.len(), options);
     if let Some(Published { format, title, .. }) =
@@ -405,7 +404,7 @@ fn named_columns(names: &[String], fields: &[&[u8]], options: &CsvOptions) -> Re
     Ok(found)
 }
 
-/// An option that says how to read a column that is not there, and the column.
+/// An option for reading a column that is missing, and the column.
 fn unused_option(columns: &Columns, options: &ReadOptions) -> Option<(&'static str, &'static str)> {
     let has_id = matches!(columns.place, PlaceColumn::Id(_));
     let has_offset = matches!(columns.place, PlaceColumn::Offset(_));

@@ -1,8 +1,8 @@
 //! Dense page numbers: 0 for the first page that a trace touches, 1 for the second one that is another, and so on, over all objects.
 //!
-//! Cache simulators keep what they know of a page in an array at its number. Readers that intern ids give such numbers already, and then
-//! nothing is looked up here. Where pages are places, they are numbered by a table of pieces; a piece is found without hashing as long as no
-//! other of the recent ones has its place.
+//! Cache simulators keep their data of a page in an array at its number. Readers that intern ids already give such numbers, and then nothing is
+//! looked up here. Pages that are places are numbered by a table of pieces; a piece is found without hashing as long as no other of the recent ones
+//! has its place.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -269,7 +269,7 @@ impl DenseReader {
         self.writes
     }
 
-    /// Whether the numbers of the trace's pages are places, so that those beside each other are neighbours.
+    /// Whether the numbers of the trace's pages are places, so that adjacent numbers are neighbours.
     pub fn has_neighbours(&self) -> bool {
         self.has_neighbours
     }

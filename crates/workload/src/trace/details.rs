@@ -2,7 +2,7 @@
 //!
 //! *Whose.* A text's column tells tenants apart, whatever else it is used for: a volume, a process, a user. Other formats have objects.
 //!
-//! *When.* Times are counted from the first access on, in nanoseconds. Where they go back, an access was at the same time as the one before.
+//! *Times.* They are counted from the first access on, in nanoseconds. If they go back, an access has the same time as the previous one.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -24,7 +24,7 @@ const CHUNK: usize = 1 << 16;
 pub struct Detail {
     /// Number of its tenant, in order of first appearance; of objects, the object's.
     pub tenant: u32,
-    /// When it was; 0 where nobody asked.
+    /// Time of the access; 0 if not requested.
     pub time_ns: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct DetailReader {
     /// Tenants are objects; else what a column holds, if anything.
     by_object: bool,
     clock: Option<Clock>,
-    /// What records say whose accesses are still to come; of the first so many pages are left.
+    /// Attributes of the records of future accesses; those of the first pages are left.
     told: VecDeque<Told>,
 }
 
@@ -59,7 +59,7 @@ impl DetailReader {
     ) -> Result<DetailReader, TraceError> {
         let mut reader = open_to_look(path, options)?;
         let file = path.to_string_lossy().into_owned();
-        // It is no place of the file that is at fault.
+        // The error has no place in the file.
         let fail = |reason: String| TraceError::new(&file, None, Place::default(), reason);
         let clock = match wants_times {
             true => Some(Clock::new(reader.time_unit()).map_err(fail)?),
@@ -112,7 +112,7 @@ impl DetailReader {
         Ok(filled > 0)
     }
 
-    /// What the record of the next access says. Formats without records say nothing.
+    /// Attributes of the record of the next access. Formats without records have none.
     fn next_told(&mut self) -> Told {
         let Some(told) = self.told.front_mut() else { return Told::default() };
         told.pages -= 1;
@@ -185,7 +185,7 @@ impl Clock {
         let Some(time) = time else { return self.latest };
         let first = *self.first.get_or_insert(time);
         let since = ((time - first) * self.unit_ns).round();
-        // What is past the number range stays at its end.
+        // A value above the number range becomes its maximum.
         let since = if since < 0.0 { 0 } else { since as u64 };
         self.went_back += u64::from(time < first || since < self.latest);
         self.latest = self.latest.max(since);

@@ -1,4 +1,4 @@
-//! Errors of reading a trace, each with its place: a trace of gigabytes with one bad byte is mended only if one knows which.
+//! Errors of reading a trace, each with its place: one bad byte in gigabytes can be fixed only if its place is known.
 
 use std::fmt;
 use std::io;
@@ -55,7 +55,7 @@ impl TraceError {
         TraceError::io_told(file, format, place, source, reason)
     }
 
-    /// An error of the operating system or the decompressor, told in more words than its own.
+    /// An error of the operating system or the decompressor, with additional words.
     pub(super) fn io_told(
         file: &str,
         format: Option<Format>,

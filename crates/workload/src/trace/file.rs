@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::error::{Place, TraceError};
 
-/// Anything else can be read once, from its start to its end: the next reader would find nothing, or wait for ever.
+/// Any other kind can be read once, from its start to its end: the next reader would find nothing, or wait forever.
 pub(super) fn require_regular(path: &Path) -> Result<(), TraceError> {
     let name = path.to_string_lossy();
     let metadata = path.metadata().map_err(|error| cannot_open(path, error))?;

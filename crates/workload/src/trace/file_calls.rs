@@ -1,4 +1,4 @@
-//! What a recorded task did with whole files between its accesses, and what others took of them: a text beside its trace.
+//! Calls of a recorded task on complete files between its accesses, and evictions by others: a text next to its trace.
 //!
 //! ```text
 //!   access,object,call,first,end
@@ -36,7 +36,7 @@ pub enum FileCall {
     },
     /// unlink(2) and the last close(2): all pages go, and the file.
     Delete,
-    /// No call of the task: somebody who reclaims from the whole machine takes these pages out of memory.
+    /// Not a call of the task: reclaim of the whole machine takes these pages out of memory.
     Evict {
         /// The first page.
         first: u64,

@@ -1,9 +1,8 @@
-//! Formats of traces: their names, and how the format of a file is told.
+//! Formats of traces: their names, and how the format of a file is detected.
 //!
-//! Content decides where it can (`.pgt`, lcs and fio logs announce themselves), else the file name does, else whether the first line is
-//! one number and nothing more. A `.zst` suffix counts for nothing, because compression is told by its magic. Headerless binary
-//! formats can't be told from content, and a wrong guess would replay garbage. So if neither content nor name decides, or if they
-//! disagree, the answer is an error and not a guess.
+//! Content decides if possible (`.pgt`, lcs and fio logs have a magic). Otherwise the file name does, and then whether the first line is a single
+//! number. A `.zst` suffix has no effect, because compression is detected by its magic. Headerless binary formats can't be detected from content, and
+//! a wrong guess would replay garbage. So if neither content nor name decides, or if they disagree, the answer is an error and not a guess.
 
 use std::fmt;
 use std::path::Path;
@@ -24,7 +23,7 @@ pub(crate) enum Use {
     Columns,
 }
 
-/// What there is to know of a format, but for its name.
+/// Attributes of a format, except its name.
 struct Row {
     /// File name endings, in lower case, that stand for the format.
     suffixes: &'static [&'static str],
@@ -141,7 +140,7 @@ impl Format {
         }
     }
 
-    /// First bytes by which a format is told.
+    /// First bytes used to detect a format.
     pub const DETECTED_BYTES: usize = 4096;
 
     /// Whether a file's name stands for words and nothing else, as `.u32` does not.
@@ -150,7 +149,7 @@ impl Format {
     }
 }
 
-/// Kind of a text's first line that is no comment.
+/// Kind of a text's first line, not counting comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TextLine {
     /// One number.
@@ -162,7 +161,7 @@ enum TextLine {
 }
 
 impl TextLine {
-    /// That of a text which begins with `bytes`; `None` if they are no text.
+    /// Returns the kind of a text that begins with `bytes`; `None` if they are not text.
     fn first_of(bytes: &[u8]) -> Option<TextLine> {
         let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
         let text = Some(bytes).filter(|bytes| bytes.iter().all(is_text))?;
@@ -212,7 +211,7 @@ impl<'de> serde::Deserialize<'de> for Format {
     }
 }
 
-/// A name that is no format's.
+/// An unknown format name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFormat {
     /// The name that was given.

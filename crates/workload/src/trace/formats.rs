@@ -1,4 +1,4 @@
-//! The formats of traces, a row each: all that adding one takes beside its reader.
+//! The formats of traces, one row each: together with a reader, that is all that a new format needs.
 //!
 //! A row has the variant of [`Format`](super::format::Format), the name by which an option forces it, what it is, its
 //! row of facts, and what makes its reader. Two files expand the table: `format.rs` makes the names of it, which readers
@@ -48,8 +48,8 @@ macro_rules! for_each_format {
                 has_header: true,
                 ..COLUMNS
             }, |source, options| Ok(Box::new(Replay::new(super::fio_iolog::FioIolog::new(source, options)?, options)));
-            // A list of u32 pages below 2^28 reads the same as words, so the ground truth's `.u32` is free to mean the latter. From 2^28 on it
-            // doesn't, and no word tells which was meant; see [`Format::says_words`].
+            // A list of u32 pages below 2^28 reads the same as words, so the ground truth's `.u32` may mean the latter. From 2^28 on they differ, and
+            // no word shows which one was meant; see [`Format::says_words`].
             Words = "words", "u32: bit 31 write, bits 30..28 object, bits 27..0 page; the meaning of .u32, unless the numbers can hardly be words", Row {
                 suffixes: &[".u32", ".words"],
                 ..BYTES

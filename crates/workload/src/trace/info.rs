@@ -65,8 +65,7 @@ pub struct TimeSpan {
     pub unit: &'static str,
 }
 
-/// Reads the whole trace at `path` and counts. `progress` is told now and then how many bytes of the file have been
-/// read.
+/// Reads the complete trace at `path` and counts. It calls `progress` now and then with the bytes of the file that have been read.
 pub fn info(
     path: &Path,
     options: &ReadOptions,

@@ -4,13 +4,13 @@
 //!   hash of the name ──▶ slot: tag (32 bits) | entry + 1 (32 bits) ──▶ ids[entry]: the name, to be sure ──▶ page number
 //! ```
 //!
-//! Reading a trace of ids spends most of its time waiting for the memory of this table. So a slot holds a part of the hash, and the
-//! names lie apart from the slots. Popular pages appear first, so their names lie together. Names are looked up many at a time, in
-//! passes that each read one table and do nothing else: the more reads are under way, the less each waits.
+//! Reading a trace of ids spends most of its time waiting for the memory of this table. So a slot holds a part of the hash, and the names lie apart
+//! from the slots. Popular pages appear first, so their names lie together. Names are looked up many at a time, in passes that each read one table
+//! and do nothing else: the more reads are in flight, the less each waits.
 //!
-//! The table is the only memory of a reader that grows with the trace: 24 to 40 bytes a distinct page, and half as much
-//! again while it grows; 24 bytes more where ids have several pages, or there are several objects. Nothing is allocated
-//! ahead on the word of a file.
+//! The table is the only memory of a reader that grows with the trace. It takes 24 to 40 bytes per distinct page, and half as much again while it
+//! grows. It takes 24 bytes more if ids have several pages, or there are several objects. Nothing is allocated in advance because of a size in the
+//! file.
 
 use std::hash::BuildHasher;
 
@@ -116,7 +116,7 @@ impl Interner {
         ids.clear();
         hashes.extend(names.iter().map(PageName::hash));
         slots.extend(hashes.iter().map(|hash| self.slots[(hash >> self.shift) as usize]));
-        // An empty slot has no entry, and any id will do: it is of no name.
+        // An empty slot has no entry, and may contain any id: it has no name.
         ids.extend(slots.iter().map(|&slot| self.ids.get(entry(slot)).copied().unwrap_or(0)));
         for (((name, &hash), &slot), &id) in names.iter().zip(&hashes).zip(&slots).zip(&ids) {
             let page = match id == name.id && self.is_of(slot, hash, name) {

@@ -1,7 +1,7 @@
 //! The interpretation of a trace: how its bytes are understood, told to the user who must believe the result.
 //!
-//! A trace seldom says what it means. A column left out merges disks. A sector taken for a byte shrinks a disk. A number with high
-//! bits set is a page or a word. So a reader tells how it has read each column, and what it doubts.
+//! A trace seldom documents itself. A column left out merges disks. A sector interpreted as a byte shrinks a disk. A number with high bits set is a
+//! page or a word. So a reader reports how it has read each column, and its warnings.
 
 use std::path::Path;
 
@@ -20,12 +20,11 @@ const LOOKED_AT: usize = 1 << 12;
 pub struct Interpretation {
     /// The format it is read as.
     pub format: Format,
-    /// Bytes a page: what the trace says itself, or else what it is read with.
+    /// Bytes per page: as defined by the trace, or else by the read options.
     pub page_size: u32,
     /// Whether it says which accesses write; where it does not, all are taken for reads.
     pub tells_writes: bool,
-    /// Whether the numbers of its pages are places, so that those beside each other are neighbours. Opaque ids have none, nor have
-    /// pages that are numbered anew.
+    /// Whether the numbers of its pages are places, so that adjacent numbers are neighbours. Opaque ids have none, nor have renumbered pages.
     pub has_neighbours: bool,
     /// The columns of a text that has them, in their order.
     pub columns: Vec<Column>,
@@ -33,8 +32,7 @@ pub struct Interpretation {
     pub doubts: Vec<String>,
 }
 
-/// Tells how the trace at `path` is understood. It is read no further than that takes, which is to its end only where
-/// its bytes can mean two things.
+/// Returns how the trace at `path` is interpreted. It is read only as far as that needs, which is to its end only if its bytes can mean two things.
 pub fn interpretation(path: &Path, options: &ReadOptions) -> Result<Interpretation, TraceError> {
     let mut reader = open_to_look(path, options)?;
     let mut chunk = Vec::new();
@@ -42,7 +40,7 @@ pub fn interpretation(path: &Path, options: &ReadOptions) -> Result<Interpretati
         chunk.clear();
     }
     if !reader.columns().is_empty() {
-        // Units that don't fit show in the values. What can't be read is told by whoever reads on.
+        // Units that don't fit show in the values. The next reader reports bytes that can't be read.
         _ = reader.fill(&mut chunk, LOOKED_AT);
     }
     Ok(Interpretation::of(&*reader))

@@ -8,10 +8,9 @@
 //!   4 to 8                as 3, with 1, 2, 4, 8 or 16 features of 32 bits behind
 //! ```
 //!
-//! An id is opaque, as in oracleGeneral: it is the pages (id, 0), (id, 1), ... of its own, and one of size 0 is one page. All ids are one object,
-//! as libCacheSim has them; times to live, features and next accesses are left aside, and tenants unless they are asked for. Only from version 2 on
-//! operations are told.
-//! What deletes an id accesses nothing, and its pages end.
+//! An id is opaque, as in oracleGeneral: it is its own pages (id, 0), (id, 1), ..., and one of size 0 is one page. All ids are one object, as in
+//! libCacheSim; times to live, features and next accesses are ignored, and tenants unless they are requested. Operations exist only from version 2
+//! on. A delete of an id accesses nothing, and ends its pages.
 //!
 //! Layouts are those of the files that libCacheSim 0.3.5 (<https://pypi.org/project/libcachesim/>) writes; its own reader gives the same accesses.
 

@@ -1,4 +1,4 @@
-//! Loaded traces: a trace is read once, for its footprint, and its accesses stay in memory as far as there is room for them.
+//! Loaded traces: a trace is read once, for its footprint, and its accesses stay in memory as far as they fit.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Loaded {
     pub footprint: Footprint,
     /// The trace's accesses; `None` if they are past the budget, and have to be read anew.
     pub accesses: Option<Packed>,
-    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    /// Whether the numbers of its pages are places, so that adjacent numbers are neighbours.
     pub has_neighbours: bool,
     /// What its records say besides; `None` of a trace without, and of one that was not read to its end.
     pub requests: Option<Requests>,
@@ -31,14 +31,14 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// What is known of places whose footprint alone was looked at.
+    /// Information about places of which only the footprint was read.
     pub fn of(footprint: Footprint, accesses: Option<Packed>) -> Loaded {
         Loaded { footprint, accesses, has_neighbours: true, requests: None, removals: Arc::default() }
     }
 }
 
-/// Reads the trace at `path`, and keeps its accesses if they take no more than `bytes_max`. `progress` is told the accesses
-/// read so far. Past that many bytes only what does not say itself what it touches is read to its end.
+/// Reads the trace at `path`, and keeps its accesses if they take no more than `bytes_max`. It calls `progress` with the number of accesses read so
+/// far. Beyond that size, a file is read to its end only if it has no summary of its footprint.
 pub fn load(
     path: &Path,
     options: &ReadOptions,

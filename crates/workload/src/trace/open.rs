@@ -20,7 +20,7 @@ use super::replay::{Replay, TraceReader};
 use super::source::{Input, Source};
 use crate::AccessStream;
 
-/// Opens a trace for replay. It must be a regular file: whoever replays one reads it several times.
+/// Opens a trace for replay. It must be a regular file: a replay reads it several times.
 pub fn open(path: &Path, options: &ReadOptions) -> Result<Box<dyn AccessStream>, TraceError> {
     require_regular(path)?;
     let (reader, _) = open_reader(path, options)?;
@@ -44,21 +44,21 @@ pub fn from_reader(
     Ok(reader)
 }
 
-/// What a `.pgt` says of itself, without reading its accesses; `None` for other formats, which don't say, and for a
-/// `.pgt` compressed once more, whose end can't be reached without reading all of it.
+/// Returns the header of a `.pgt`, without reading its accesses. `None` for other formats, which have none, and for a `.pgt` compressed once more,
+/// whose end can't be reached without reading all of it.
 pub fn header(path: &Path, options: &ReadOptions) -> Result<Option<TraceHeader>, TraceError> {
     require_regular(path)?;
     let Some((mut reader, tables)) = open_pgt(path, options)? else { return Ok(None) };
     Ok(Some(reader.set_tables(tables)))
 }
 
-/// Whether the numbers of a trace's pages are places, so that those beside each other are neighbours: opaque ids have none.
+/// Whether the numbers of a trace's pages are places, so that adjacent numbers are neighbours: opaque ids have none.
 pub fn has_neighbours(path: &Path, options: &ReadOptions) -> Result<bool, TraceError> {
     Ok(open_to_look(path, options)?.has_neighbours())
 }
 
-/// What the pages of a converted trace were called, by object and page. Empty unless `keep_ids` was set when it was
-/// converted; `None` where [`header`] is.
+/// Returns the original names of the pages of a converted trace, by object and page. Empty unless `keep_ids` was set when it was converted; `None`
+/// where [`header`] is.
 pub fn original_ids(path: &Path, options: &ReadOptions) -> Result<Option<Vec<Vec<OriginalId>>>, TraceError> {
     Ok(open_pgt(path, options)?.map(|(_, tables)| tables.ids))
 }
@@ -150,7 +150,7 @@ fn detected(name: &str, input: Input, options: &ReadOptions) -> Result<Source, T
     Ok(source)
 }
 
-/// Bytes that say that they are compressed, where text was to come or where the name says so, too: a list of pages may begin with any.
+/// Magic bytes of compression, if text is expected or the name suggests compression, too: a list of pages may begin with any bytes.
 fn refuse_compressed(source: &Source, name: &str, start: &[u8]) -> Result<(), TraceError> {
     let Some((_, kind, suffix, program)) = COMPRESSED.iter().find(|(magic, ..)| start.starts_with(magic))
     else {

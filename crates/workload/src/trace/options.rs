@@ -19,21 +19,21 @@ pub(super) fn is_page_size(bytes: u32) -> bool {
 pub struct ReadOptions {
     /// The format, by name. Default: told from content and file name.
     pub format: Option<Format>,
-    /// Bytes a page; a power of two from 512 to 2^30. Default: what a `.pgt` says, else 4096. Byte ranges are split into
-    /// pages of this size; page numbers already in the file are taken to be of it, but those of a `.pgt` are of its own.
+    /// Bytes per page; a power of two from 512 to 2^30. Default: the size in a `.pgt`, else 4096. Byte ranges are split into pages of this size. Page
+    /// numbers in the file are interpreted as pages of this size, except those of a `.pgt`, which have their own.
     pub page_size: Option<u32>,
     /// One id, one page, whatever its size, as libCacheSim does when it ignores object sizes. Default false: an id of
     /// n bytes is ceil(n / page size) pages, all accessed in order. Concerns formats with opaque ids only.
     pub ignore_size: bool,
     /// Whether pages keep their numbers. Default `auto`.
     pub page_ids: PageIds,
-    /// Conversion only: write a table of the original ids of the pages into the `.pgt` (16 bytes a page of memory
-    /// meanwhile). Default false. Needs numbered pages and ids that are numbers.
+    /// Conversion only: write a table of the original ids of the pages into the `.pgt` (16 bytes of memory per page meanwhile). Default false. Needs
+    /// numbered pages and ids that are numbers.
     pub keep_ids: bool,
     /// Accept a text file whose last line has no line feed. Default false: such a line may be half a line.
     pub unterminated_ok: bool,
-    /// Accept what no trace in order has: in oracleGeneral times that go back and next accesses that can't be, and sizes that
-    /// make far more pages of a few records than traces do. Default false: such a file is damaged, or of another format.
+    /// Accept implausible values. In oracleGeneral, these are times that go back and impossible next accesses; in any format, sizes that make far
+    /// more pages per record than usual. Default false: such a file is damaged, or of another format.
     pub implausible_ok: bool,
     /// Options for CSV.
     pub csv: CsvOptions,
@@ -55,7 +55,7 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// Bytes a page of a trace that doesn't say.
+    /// Bytes per page of a trace that does not define it.
     pub(super) fn page_bytes(&self) -> u32 {
         self.page_size.unwrap_or(4096)
     }
@@ -87,9 +87,9 @@ pub enum PageIds {
     AsGiven,
 }
 
-/// Which columns of a CSV trace hold what. A column is named as the header line does, ignoring case, or by its place as
-/// `#1`, `#2`, ... What is not chosen is looked for by its usual names, if there is a header line; an empty name says that no
-/// column holds it. [`interpretation`](super::interpretation()) tells what was found.
+/// Which columns of a CSV trace hold which field. A column is named as in the header line, ignoring case, or by its position as `#1`, `#2`, ...
+/// Fields without a selected column are found by usual names, if there is a header line; an empty name means that no column holds the field.
+/// [`interpretation`](super::interpretation()) returns the result.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CsvOptions {
@@ -98,9 +98,9 @@ pub struct CsvOptions {
     pub delimiter: Option<Delimiter>,
     /// Whether the first line names the columns. Default true.
     pub header: bool,
-    /// Column of the time, a number in any unit. `info` and open loops look at it. Without one no times are told.
+    /// Column of the time, a number in any unit, for `info` and open loops. Without one, accesses have no times.
     pub time: Option<String>,
-    /// Unit of the time, for whoever starts accesses by it. Default: not known.
+    /// Unit of the time, for starting accesses by it. Default: not known.
     pub time_unit: Option<TimeUnit>,
     /// Column of the file, volume or region accessed, any text; a list of several makes them one object together. Default:
     /// all columns of usual names, wherever the place is from. With none, as of an empty list, all is one object.

@@ -4,10 +4,10 @@
 //!   u32 time (s)   u64 id   u32 size (bytes)   i64 next access (in records, negative: none)
 //! ```
 //!
-//! An id is opaque: nothing says that neighbouring ids are neighbouring blocks, and in most traces they are not. So all
-//! ids live in one object, and an id of `size` bytes is the pages (id, 0), (id, 1), ... of its own, accessed in order.
-//! An id asked for with size 0 is still one page. The format has no operation, so all accesses are taken for reads. The next-access field
-//! is foreknowledge for libCacheSim's own Belady, counted from 0 or from 1; 0 where nobody filled it in.
+//! An id is opaque: neighbouring ids need not be neighbouring blocks, and in most traces they are not. So all ids live in one object, and an id of
+//! `size` bytes is its own pages (id, 0), (id, 1), ..., accessed in order. An id requested with size 0 is still one page. The format has no
+//! operation, so all accesses are interpreted as reads. The next-access field is foreknowledge for libCacheSim's own Belady, counted from 0 or from
+//! 1; 0 if it was not filled in.
 //!
 //! Nothing marks the start of a record, so a file that lost or gained a byte reads as well as any other. But then times jump about,
 //! and next accesses lie in the past or beyond all reckoning. Both are refused.
@@ -56,7 +56,7 @@ impl Fields {
         }
     }
 
-    /// Whether a record can be so that comes after so many others, the last of them at this time.
+    /// Whether a record is possible after this many others, the last of them at this time.
     #[inline]
     fn is_plausible(self, records_before: u64, last_time: u32) -> bool {
         let is_later = u64::try_from(self.next).is_ok_and(|next| next > records_before);

@@ -38,7 +38,7 @@ pub struct Part {
     pub loaded: Arc<Loaded>,
     /// The deletes that this tenant makes if all tenants share files: those before an access of its own. Each delete is one tenant's.
     pub removals_in_turn: Arc<[PlacedCall]>,
-    /// When each of them was, in nanoseconds since the first of the trace; nothing where nobody asked.
+    /// Time of each of them, in nanoseconds since the first of the trace; nothing if not requested.
     pub times: Option<Arc<[u64]>>,
 }
 
@@ -50,8 +50,9 @@ struct Reading {
     times: Vec<u64>,
 }
 
-/// Reads a trace by tenant, told apart `by` a column or by object; without that all accesses are one tenant's. Nothing comes of accesses that
-/// take more than `bytes_max`. `progress` is told the accesses read so far, and says whether to go on: if not, there is nothing either.
+/// Reads a trace by tenant, identified `by` a column or by object; without that all accesses belong to one tenant. Returns nothing if the accesses
+/// take more than `bytes_max`. It calls `progress` with the number of accesses read so far, which returns whether to continue; if not, the result is
+/// nothing, too.
 pub fn load_parted(
     path: &Path,
     options: &ReadOptions,
@@ -64,7 +65,7 @@ pub fn load_parted(
     let (mut accesses, mut details): (Vec<Access>, Vec<Detail>) = (Vec::new(), Vec::new());
     let (mut order, mut parts): (Vec<u16>, Vec<Reading>) = (Vec::new(), Vec::new());
     let mut removals: Vec<PlacedCall> = Vec::new();
-    // Beside its four bytes an access has a number of two, and maybe a time of eight.
+    // In addition to its four bytes an access has a number of two, and maybe a time of eight.
     let bytes_each = 6 + if wants_times { 8 } else { 0 };
     while reader.read(&mut accesses, &mut details)? {
         removals.extend(reader.take_removals());
@@ -102,7 +103,7 @@ pub fn load_parted(
         }
     }
     removals.extend(reader.take_removals());
-    // An object that is named and never accessed is no tenant.
+    // An object that is named and never accessed does not count as a tenant.
     let mut named: Vec<(usize, String)> =
         (0..parts.len()).map(|tenant| (tenant, reader.tenant_name(tenant as u32))).collect();
     named.retain(|(tenant, _)| parts[*tenant].footprint.accesses > 0);
@@ -136,7 +137,7 @@ pub fn load_parted(
     }))
 }
 
-/// Of each tenant the deletes of pages that it accesses, each before the access of that number of its own. `None` if they take more than
+/// For each tenant, the deletes of pages that it accesses, each with the number of its own access that follows. `None` if they take more than
 /// `bytes_max`.
 fn removals_alone(
     removals: &[PlacedCall],
@@ -167,8 +168,8 @@ fn removals_alone(
     Some(alone)
 }
 
-/// Of each tenant the deletes that are due at an access of its own, by the number of that access among its own: each delete is made by the
-/// next tenant that has the file. Deletes after the last access of such a tenant change no figure of an access, and are left out.
+/// For each tenant, the deletes that are due at one of its own accesses, by the number of that access. Each delete is made by the next tenant that
+/// has the file. Deletes after the last access of such a tenant change no figure of an access, and are left out.
 fn removals_in_turn(
     removals: &[PlacedCall],
     order: &[u16],
@@ -210,7 +211,7 @@ pub struct Outlier {
 }
 
 impl Parted {
-    /// The gap that is longer than the rest, if times were asked for and there is one. Of two accesses there is only one gap.
+    /// The gap that is longer than the rest, if times were requested and there is one. Two accesses have only one gap.
     pub fn outlier(&self) -> Option<Outlier> {
         let mut times: Vec<u64> = Vec::new();
         for part in &self.parts {

@@ -14,9 +14,8 @@
 //!                                  | offset of the first block after the accesses u64; then the file ends
 //! ```
 //!
-//! Flags are 0 before version 3. There bit 0 says that the source did not tell which accesses write, so that none does. Bit 1 says that
-//! pages were numbered in order of first appearance, as opaque ids are: page 7 is no neighbour of page 8. A file whose numbers are places
-//! has the bit clear.
+//! Flags are 0 before version 3. Since then bit 0 means that the source does not mark writes, so that no access writes. Bit 1 means that pages were
+//! numbered in order of first appearance, like opaque ids: pages 7 and 8 are not neighbours. A file whose numbers are places has the bit clear.
 //!
 //! All numbers are little-endian; raw bytes are varints. A conversion streams and learns the tables last, so they are at the end.
 //! The end block has a fixed length and is found from the file's end. Every byte is under a checksum or compared with a
@@ -48,7 +47,7 @@ const VERSIONS: RangeInclusive<u16> = 1..=VERSION;
 const HEADER_BYTES: usize = 32;
 /// A flag: it is not known which accesses write.
 const FLAG_WRITES_UNKNOWN: u16 = 1;
-/// A flag: pages were numbered as they came, so that the numbers of neighbours say nothing.
+/// A flag: pages were numbered as they came, so that adjacent numbers are not neighbours.
 const FLAG_NO_NEIGHBOURS: u16 = 2;
 
 /// The header of a `.pgt`, and the tables behind its accesses that can be read without them.
@@ -64,7 +63,7 @@ pub struct TraceHeader {
     pub page_size: u32,
     /// Whether the trace says which accesses write; where it does not, none does.
     pub tells_writes: bool,
-    /// Whether the numbers of pages are places, so that those beside each other are neighbours.
+    /// Whether the numbers of pages are places, so that adjacent numbers are neighbours.
     pub has_neighbours: bool,
     /// The footprint of the file's accesses; `None` in files of version 1, which don't have it.
     pub footprint: Option<Footprint>,

@@ -59,13 +59,13 @@ impl Record {
         Record { object: 0, target: Target::Place(0), pages: 0, is_write: false, time, bytes: 0, removes: 0 }
     }
 
-    /// A record that deletes so many pages from the target on.
+    /// A record that deletes this many pages from the target on.
     pub(super) fn delete(object: u32, target: Target, removes: u64, time: Option<f64>) -> Record {
         Record { object, target, removes, ..Record::without_access(time) }
     }
 }
 
-/// What some records say together, beside their ids.
+/// Attributes that some records share, in addition to their ids.
 #[derive(Default)]
 pub(super) struct Run {
     /// Times of the first and the last one, in the format's own unit; times never go back within it.
@@ -79,8 +79,8 @@ pub(super) trait RecordReader: Send {
     /// The next record, `None` at a clean end.
     fn next_record(&mut self) -> Result<Option<Record>, TraceError>;
 
-    /// Appends the ids of the next records as long as each is a read of a single page of an id of the first object: up to `max`, and none
-    /// where the next record is another, or hard to tell. Then `next_record` has it. It is there for speed.
+    /// Appends the ids of the next records as long as each is a read of a single page of an id of the first object, up to `max`. It appends none if
+    /// the next record is different or hard to classify; `next_record` then has it. Only for speed.
     fn next_ids(&mut self, _ids: &mut Vec<u64>, _max: usize) -> Run {
         Run::default()
     }
@@ -93,7 +93,7 @@ pub(super) trait RecordReader: Send {
         &[]
     }
 
-    /// Whether a page's number says nothing of its neighbours, as records name opaque ids.
+    /// Whether adjacent page numbers are not neighbours, as with opaque ids.
     fn has_ids(&self) -> bool {
         false
     }
@@ -116,12 +116,12 @@ pub(super) trait RecordReader: Send {
         false
     }
 
-    /// What an object is called, by whoever asks for accesses by it; nothing where there is but one.
+    /// Name of an object, for callers that ask for accesses by it; nothing if there is only one.
     fn object_titles(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// What says whose a record is, in a format that is no text with columns.
+    /// The field that identifies the owner of a record, in a format without text columns.
     fn tenant_title(&self) -> Option<&'static str> {
         None
     }
@@ -146,12 +146,12 @@ pub(super) trait RecordReader: Send {
         &[]
     }
 
-    /// What may have been meant otherwise, as far as it is read.
+    /// Warnings about possible other meanings, as far as it is read.
     fn doubts(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether the bytes can mean two things, so that only all of them tell whether there is a doubt.
+    /// Whether the bytes can mean two things, so that a warning may need all of them.
     fn is_ambiguous(&self) -> bool {
         false
     }

@@ -29,13 +29,13 @@ pub(super) trait TraceReader: AccessStream {
     /// Names of the objects seen so far; objects beyond have none.
     fn object_names(&self) -> &[String];
 
-    /// What the pages were called, by object, if it was to be kept.
+    /// Original names of the pages, by object, if they must be kept.
     fn originals(&self) -> Option<&[Vec<OriginalId>]>;
 
     /// Whether the trace says which accesses write; where it does not, all are taken for reads.
     fn tells_writes(&self) -> bool;
 
-    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    /// Whether the numbers of its pages are places, so that adjacent numbers are neighbours.
     fn has_neighbours(&self) -> bool;
 
     /// Records so far that access no page, such as syncs and trims; `None` where that is not known any more.
@@ -46,12 +46,12 @@ pub(super) trait TraceReader: AccessStream {
         &[]
     }
 
-    /// What may have been meant otherwise, as far as it is read.
+    /// Warnings about possible other meanings, as far as it is read.
     fn doubts(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether the bytes can mean two things, so that only all of them tell whether there is a doubt.
+    /// Whether the bytes can mean two things, so that a warning may need all of them.
     fn is_ambiguous(&self) -> bool {
         false
     }
@@ -61,12 +61,12 @@ pub(super) trait TraceReader: AccessStream {
         None
     }
 
-    /// What an object is called, by whoever asks for accesses by it; nothing where there is but one.
+    /// Name of an object, for callers that ask for accesses by it; nothing if there is only one.
     fn object_titles(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// What says whose a record is, in a format that is no text with columns.
+    /// The field that identifies the owner of a record, in a format without text columns.
     fn tenant_title(&self) -> Option<&'static str> {
         None
     }
@@ -125,7 +125,7 @@ pub(super) struct Replay<R> {
     deletes: u64,
     /// The delete that was read last and is still to be made.
     deleting: Option<Record>,
-    /// Pages that deletes have ended and nobody has taken, and how many there were.
+    /// Pages that deletes have ended and that were not taken yet, and their number.
     removals: Vec<PlacedCall>,
     pages_deleted: u64,
     /// Accesses handed out.
@@ -377,7 +377,7 @@ impl<R: RecordReader> AccessStream for Replay<R> {
         let mut filled = 0;
         while filled < max {
             let gathered = self.gather(out, BATCH.min(max - filled));
-            // What was read before a fault has its numbers.
+            // Accesses that were read before an error have their numbers.
             self.number(out)?;
             let count = gathered?;
             filled += count;

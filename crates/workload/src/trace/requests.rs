@@ -1,7 +1,7 @@
 //! What the records of a trace say besides the accesses that come of them: requests, bytes, deletes, times to live.
 //!
-//! A cache of objects is judged by its requests, and here a request is as many accesses as its object has pages. So a figure over the
-//! accesses of such a trace stands beside what it was made from.
+//! A cache of objects is judged by its requests, and here a request has one access per page of its object. So a figure over the accesses of such a
+//! trace is shown next to its source.
 
 use std::collections::BTreeMap;
 

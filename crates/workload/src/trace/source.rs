@@ -1,7 +1,7 @@
 //! The bytes of a trace with their position: every reader takes its records from here, so that every error knows where it happened.
 //!
-//! Decompression is told by magic, not by name. Offsets count decompressed bytes, because those are what a format's
-//! description and a hex viewer talk about.
+//! Decompression is detected by magic, not by name. Offsets count decompressed bytes, because those are used by a format's description and by a hex
+//! viewer.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 

@@ -1,6 +1,6 @@
 //! Parts of lines of text, as several readers take and show them.
 
-/// A line as far as it is no comment, without blanks around.
+/// A line up to a comment, without surrounding blanks.
 pub(super) fn without_comment(line: &[u8]) -> &[u8] {
     line.split(|&byte| byte == b'#').next().unwrap_or_default().trim_ascii()
 }

@@ -1,9 +1,9 @@
 //! The ground truth's words: u32 little-endian, bit 31 write, bits 30..28 object, bits 27..0 page.
 //!
-//! A file called `.u32` may as well be a plain list of page numbers. Below 2^28 both read the same. From there on one is the
-//! other's garbage, and no word says which it is. So if only the name speaks for words, words with upper bits set are reported.
-//! Two things are refused, because no recording has them and page numbers beyond 2^28 soon have both: an object whose predecessors
-//! are never accessed, and a page beyond half of what a word can say.
+//! A file called `.u32` may also be a plain list of page numbers. Below 2^28 both read the same. From there on one is garbage in the other format,
+//! and no word shows which one it is. So if only the name suggests words, words with upper bits set are reported. Two cases are rejected, because no
+//! recording has them and page numbers beyond 2^28 soon have both: an object whose predecessors are never accessed, and a page beyond half of the
+//! range of a word.
 
 use super::error::TraceError;
 use super::format::Format;
@@ -37,7 +37,7 @@ impl Words {
 }
 
 impl Doubt {
-    /// Takes a word in; an error tells why it is none.
+    /// Takes a word in; an error explains why it is not one.
     fn add(&mut self, word: u32) -> Result<(), String> {
         let (object, page) = (word >> 28 & 7, word & ((1 << 28) - 1));
         self.objects |= 1 << object;
@@ -53,7 +53,7 @@ impl Doubt {
         Ok(())
     }
 
-    /// Looks at all of them; an error tells why they are no words.
+    /// Checks all of them; an error explains why they are not words.
     fn end(&self) -> Result<(), String> {
         let highest = self.objects.checked_ilog2().unwrap_or(0);
         if self.objects.count_ones() == highest + 1 {

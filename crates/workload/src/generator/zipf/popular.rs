@@ -21,7 +21,7 @@ pub(in crate::generator) struct PopularPages {
 }
 
 enum Ranks {
-    /// The page of each rank beside the sampler.
+    /// The page of each rank, parallel to the sampler.
     Table { table: Arc<ZipfTable>, page_of_rank: Vec<u32> },
     /// No memory at all.
     Computed { sampler: RejectionInversion, scatter: Scatter },

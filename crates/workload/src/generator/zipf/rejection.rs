@@ -1,11 +1,10 @@
 //! Zipf ranks by rejection-inversion: the exact distribution in constant memory, for ranges too large for a table.
 //!
-//! The sum over ranks is bounded by an integral that can be inverted in closed form; a sample of the integral is
-//! rounded to a rank and accepted unless it fell in the sliver by which the integral exceeds the rank's weight. About
-//! 1.1 tries a sample for common exponents.
+//! The sum over ranks is bounded by an integral that can be inverted in closed form. A sample of the integral is rounded to a rank. It is accepted
+//! unless it fell in the sliver by which the integral exceeds the rank's weight. About 1.1 tries per sample for common exponents.
 //!
-//! Source: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions"
-//! (1996). Their generator draws another sequence than the table's for the same seed.
+//! Source: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions" (1996). Their sequence differs
+//! from the table's for the same seed.
 
 use crate::rng::SplitMix64;
 

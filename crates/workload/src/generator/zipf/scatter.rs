@@ -1,8 +1,8 @@
 //! Scattering of Zipf ranks over pages: a bijection without a table, for ranges too large to shuffle.
 //!
-//! A Feistel network permutes the numbers of an even count of bits; a result outside the range is permuted again until
-//! it falls inside (cycle walking), which keeps the whole a bijection of the range. The bits are at most two more than
-//! the range needs, so a number takes fewer than four tries on average.
+//! A Feistel network permutes the numbers of an even count of bits. A result outside the range is permuted again until it falls inside (cycle
+//! walking), which keeps the permutation a bijection of the range. The bits are at most two more than the range needs, so a number takes fewer than
+//! four tries on average.
 
 const ROUNDS: usize = 4;
 

@@ -1,8 +1,8 @@
 //! Zipf ranks by a table of the summed distribution: the first rank whose sum is above `unit() * total`.
 //!
-//! A binary search over a million sums takes twenty dependent cache misses. The guide table says for each slice of
-//! `[0, 1)` where the search of its lowest value ends; because `unit() * total` never falls as `unit()` rises, any value
-//! of the slice ends there or a little above, and a short walk finds the same rank as the search would.
+//! A binary search over a million sums takes twenty dependent cache misses. The guide table stores for each slice of `[0, 1)` where the search of its
+//! lowest value ends. `unit() * total` never falls as `unit()` rises. So any value of the slice ends there or a little above, and a short walk finds
+//! the same rank as the search would.
 //!
 //! ```text
 //!   unit() = 0.b1 b2 b3 ... b53
@@ -92,7 +92,7 @@ impl ZipfTable {
 
     /// [`ZipfTable::rank`] of many. `mantissas` and `ranks` are of one length.
     pub fn ranks(&self, mantissas: &[u64], ranks: &mut [u32]) {
-        // Two loops: the look-ups of the first overlap, and the second finds its guide entries at hand.
+        // Two loops: the look-ups of the first overlap, and the second finds its guide entries in the cache.
         for (rank, &mantissa) in ranks.iter_mut().zip(mantissas) {
             *rank = self.guide[(mantissa >> self.slice_shift) as usize];
         }

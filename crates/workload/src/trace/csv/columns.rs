@@ -1,14 +1,13 @@
 //! Columns of a CSV trace: the meaning of each, as the read options choose, else by its name.
 //!
-//! Names are compared by their letters and digits alone, so `obj_id` and `ObjId` are one. A choice for one column says nothing of the
-//! others: who chooses the offset alone has sizes, operations and volumes found by their names all the same. What the place is
-//! within matters most, since without it pages of different volumes would become one. So a column that is left out, but called
-//! like an id, is reported.
+//! Names are compared by their letters and digits alone, so `obj_id` and `ObjId` are equal. Each column is selected independently: if only the offset
+//! is selected, sizes, operations and volumes are still found by their names. The container of a place matters most, since without it pages of
+//! different volumes would become one. So a column that is left out, but has a name like an id, is reported.
 //!
 //! **Units.** An offset and a size that are in different units show in their values: [`Units`] looks at all of them.
 //!
-//! **Sectors.** Columns called like a number of sectors (`lba`, `blkno`) count 512 bytes, as in Linux, in DiskSim (www.pdl.cmu.edu/DiskSim)
-//! and in the block traces of SNIA's repository (iotta.snia.org). Nothing but the name says so, therefore it is told as a guess.
+//! **Sectors.** Columns with names of sector numbers (`lba`, `blkno`) count 512 bytes, as in Linux, in DiskSim (www.pdl.cmu.edu/DiskSim) and in the
+//! block traces of SNIA's repository (iotta.snia.org). Only the name suggests it, so it is reported as a guess.
 
 use super::super::column::{Column, ColumnUse};
 use super::super::options::CsvOptions;
@@ -125,7 +124,7 @@ const ENDINGS: &[&str] = &["", "id", "no", "nr", "num", "number", "name"];
 const DEVICE_NUMBER: [&[&str]; 2] =
     [&["major", "majornumber", "majordevicenumber"], &["minor", "minornumber", "minordevicenumber"]];
 
-/// Words that a name that tells things apart ends with.
+/// Last words of names that identify objects.
 const ID_WORDS: &[&str] =
     &["id", "ids", "uuid", "guid", "key", "name", "number", "num", "no", "nr", "hash", "handle", "fd", "ip"];
 /// Names that would be taken for ids, of what accesses rather than of what is accessed.
@@ -329,7 +328,7 @@ impl Found<'_> {
         Ok(true)
     }
 
-    /// Makes objects of the unused columns that tell what the place is within.
+    /// Makes objects of the unused columns that identify the container of a place.
     fn take_containers(&mut self) -> Result<(), String> {
         let names: Vec<String> = self.header.iter().map(|name| plain(name)).collect();
         let numbers = DEVICE_NUMBER.map(|half| names.iter().position(|name| half.contains(&name.as_str())));
@@ -370,7 +369,7 @@ fn find_chosen(header: &[String], name: &str) -> Result<usize, String> {
     }
 }
 
-/// A column found by its name, which must be no other's: nobody can tell which of the two is meant.
+/// A column found by its name, which must be unique: otherwise it is unknown which one is meant.
 fn the_only(header: &[String], column: usize) -> Result<usize, String> {
     let name = &header[column];
     let is_same = |(at, other): (usize, &String)| at != column && other.eq_ignore_ascii_case(name);
@@ -408,7 +407,7 @@ pub(super) fn doubts(columns: &[Column], options: &CsvOptions) -> Vec<String> {
     doubts
 }
 
-/// What is guessed of the first line of data: what its operations and sizes mean. A time that is no number is not read.
+/// Guesses from the first line of data: the meaning of its operations and sizes. A time that is not a number is ignored.
 pub(super) fn doubts_of_data(
     columns: &mut [Column],
     options: &CsvOptions,
@@ -441,7 +440,7 @@ pub(super) fn doubts_of_data(
 pub(super) struct Units {
     /// Lines with an offset and a size that is not 0.
     lines: u64,
-    /// Lines whose offset in bytes, or size, is no multiple of a sector, and the first such value.
+    /// Lines whose offset in bytes, or size, is not a multiple of a sector, and the first such value.
     odd_offsets: u64,
     odd_sizes: u64,
     odd_offset: u64,
@@ -454,7 +453,7 @@ pub(super) struct Units {
     last: Option<(u64, u64)>,
 }
 
-/// Of so many lines something can be said.
+/// Number of lines after which a guess is possible.
 const LINES_MIN: u64 = 2;
 
 impl Units {

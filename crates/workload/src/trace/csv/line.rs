@@ -57,8 +57,8 @@ impl LineSplitter {
         }
     }
 
-    /// Splits the line in hand anew, if it is one field and has another delimiter in it: returns which. Tabs, semicolons and bars are
-    /// hardly ever part of a field, blanks may be.
+    /// Splits the current line again, if it is one field and contains another delimiter: returns which. Tabs, semicolons and bars are hardly ever
+    /// part of a field, blanks may be.
     pub(super) fn find_delimiter(&mut self, source: &Source) -> Result<Option<Delimiter>, TraceError> {
         const USUAL: [Delimiter; 5] = [
             Delimiter::Byte(b'\t'),

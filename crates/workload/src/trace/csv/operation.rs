@@ -25,7 +25,7 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// As the options say. Errors: one value is said to do two things.
+    /// Creates them from the options. Errors: one value is in two lists.
     pub(super) fn of(options: &CsvOptions) -> Result<Operations, String> {
         let mut named = BTreeMap::new();
         let lists = [
@@ -47,7 +47,7 @@ impl Operations {
         Ok(Operations { named, skips_unknown: options.skip_unknown_ops })
     }
 
-    /// What an operation does; `None` if nobody says.
+    /// Returns the meaning of an operation; `None` if it is unknown.
     pub(super) fn parse(&self, field: &[u8]) -> Option<Op> {
         let text = str::from_utf8(field).ok().map(str::to_ascii_lowercase);
         let text = text.as_deref();

@@ -1,9 +1,8 @@
 //! Blocks of a `.pgt`: frames with checksums, and accesses as varints.
 //!
-//! An access is the difference of its page from that of the access before it in the block, zigzag, shifted left by two;
-//! bit 1 says that the object differs and follows as a varint of its own; bit 0 says that it writes. A block starts from
-//! object 0, page 0, so each can be decoded by itself. A sequential run costs a byte an access before compression and
-//! next to nothing after; random pages of a range of n cost about log2(n) bits.
+//! An access is the zigzag difference of its page from that of the previous access in the block, shifted left by two. Bit 1 means that the object
+//! differs and follows as a separate varint; bit 0 means that it writes. A block starts from object 0, page 0, so each can be decoded by itself. A
+//! sequential run costs one byte per access before compression and next to nothing after; random pages of a range of n cost about log2(n) bits.
 
 use crate::Access;
 use crate::trace::error::TraceError;
@@ -167,7 +166,7 @@ pub(super) fn put_varint(mut number: u64, out: &mut Vec<u8>) {
 /// Takes a varint off the front of `bytes`; `None` if there is no whole one or it is past 64 bits.
 #[inline]
 pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
-    // Nearly all are within eight bytes: taken at once, since how long the next one is can't be foretold.
+    // Nearly all are within eight bytes: taken together, since the length of the next one can't be predicted.
     let next = bytes.first_chunk::<8>().map_or(u64::MAX, |next| u64::from_le_bytes(*next));
     let ends = !next & 0x8080_8080_8080_8080;
     if ends == 0 {

@@ -65,7 +65,7 @@ pub(in crate::trace) fn read_end(source: &mut Source) -> Result<End, TraceError>
     let mut decoder = BlockDecoder::new(source)?;
     let end = match decoder.read(source) {
         Ok((header, raw)) if header.kind == KIND_END => End::decode(raw),
-        // In a file that is cut short these bytes are anything, so what is wrong with them says nothing.
+        // In a truncated file these bytes can be anything, so a wrong value in them is not an error of its own.
         _ => None,
     };
     end.ok_or_else(|| {

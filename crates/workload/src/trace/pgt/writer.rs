@@ -12,7 +12,7 @@ use crate::trace::intern::OriginalId;
 /// A name in the object table is cut at this length.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// Writes a `.pgt` as its accesses come. The names of its objects can be told at the end.
+/// Writes a `.pgt` while its accesses come. The names of its objects can be given at the end.
 pub struct PgtWriter<'a> {
     out: &'a mut dyn Write,
     encoder: BlockEncoder,
