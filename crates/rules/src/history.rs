@@ -144,13 +144,13 @@ mod tests {
         check(
             "reclaim.flusher_wake",
             &[
-                "scanned: two lists up to 2.6.35 (documented)",
-                "not known: two lists between 2.6.35 and 6.1.0",
-                "batch: two lists of 6.1 and later (read in 6.1.192, 6.12.117, 7.2.13, 7.3.4)",
-                "never: generations of 6.1 to 6.12.0 (read in 6.1.192, 6.6; documented)",
-                "not known: generations between 6.12.0 and 6.12.117",
-                "pass: generations of 6.12.117 to 7.1 (read in 6.12.117; documented)",
-                "batch: generations of 7.2 and later (read in 7.2.13)",
+                "scanned: classic LRU up to 2.6.35 (documented)",
+                "not known: classic LRU between 2.6.35 and 6.1.0",
+                "batch: classic LRU of 6.1 and later (read in 6.1.192, 6.12.117, 7.2.13, 7.3.4)",
+                "never: MGLRU of 6.1 to 6.12.0 (read in 6.1.192, 6.6; documented)",
+                "not known: MGLRU between 6.12.0 and 6.12.117",
+                "pass: MGLRU of 6.12.117 to 7.1 (read in 6.12.117; documented)",
+                "batch: MGLRU of 7.2 and later (read in 7.2.13)",
             ],
         );
         check(

@@ -41,7 +41,7 @@ impl Unmodelled {
         self.era.known_at(version)
     }
 
-    /// The versions that had it, in words: `generations of 6.1`.
+    /// The versions that had it, in words: `MGLRU of 6.1`.
     pub fn words(&self) -> String {
         match self.era.when {
             When::Versions(from, to) => between(self.era.lists, from, to),

@@ -300,11 +300,11 @@ fn a_rules_versions_are_printed_after_its_default() {
     let directory = tempfile::tempdir().unwrap();
     let told = check_success(&pageout(directory.path(), &["keys", "kernel.reclaim.flusher_wake"]));
     let versions = "    default: that of the profile
-    versions: scanned: two lists up to 2.6.35 (documented)
-    versions: not known: two lists between 2.6.35 and 6.1.0
+    versions: scanned: classic LRU up to 2.6.35 (documented)
+    versions: not known: classic LRU between 2.6.35 and 6.1.0
     versions: batch: classic LRU of 6.1 and later (read in 6.1.192, 6.12.117, 7.2.13, 7.3.4)
     versions: never: MGLRU of 6.1 to 6.12.0 (read in 6.1.192, 6.6; documented)
-    versions: not known: generations between 6.12.0 and 6.12.117
+    versions: not known: MGLRU between 6.12.0 and 6.12.117
     versions: pass: MGLRU of 6.12.117 to 7.1 (read in 6.12.117; documented)
     versions: batch: MGLRU of 7.2 and later (read in 7.2.13)
 ";
