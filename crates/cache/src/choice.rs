@@ -52,12 +52,12 @@ impl Choice {
         parameters.iter().zip(self.values.iter().copied())
     }
 
-    /// Whether it knows the future: a bound of all others.
+    /// Returns whether it knows the future: a bound of all others.
     pub fn is_bound(&self) -> bool {
         matches!(self.of, Of::Row(Row { make: Make::Bound, .. }))
     }
 
-    /// Whether a seed may change its behaviour: unknown for custom policies.
+    /// Returns whether a seed may change its behaviour: unknown for custom policies.
     pub fn may_draw(&self) -> bool {
         self.own().is_some() || self.name() == "random"
     }

@@ -37,7 +37,7 @@ struct Average {
     total: u64,
 }
 
-/// What the controller of one lruvec knows.
+/// State of the controller of one lruvec.
 #[derive(Debug)]
 pub struct Feedback {
     /// By generation, type and tier.
@@ -63,7 +63,7 @@ impl Position {
     /// Fewer refaults than this may be chance.
     pub const NOISE: u64 = 64;
 
-    /// Whether evicting these pages is no dearer than evicting those of the reference: their refaults per page, weighted, are
+    /// Returns whether evicting these pages is no dearer than evicting those of the reference: their refaults per page, weighted, are
     /// no more.
     #[doc(alias = "positive_ctrl_err")]
     pub fn is_cheaper_than(self, reference: Position) -> bool {
@@ -110,7 +110,7 @@ pub enum TypeReason {
     Shares {
         /// Pages of each type taken lately.
         taken: [u64; 2],
-        /// What each type should give, relative to the other.
+        /// Share that each type should give, relative to the other.
         weights: [u64; 2],
     },
     /// The type that was chosen first had nothing to give.
@@ -126,7 +126,7 @@ pub enum TypeReason {
     },
 }
 
-/// What refaults say of the two types.
+/// Comparison of the two types by their refaults.
 pub struct CheaperType {
     /// The type to take from.
     pub kind: LruType,
@@ -166,7 +166,7 @@ impl Feedback {
         self.tallies[generation][kind as usize][tier].protected += pages;
     }
 
-    /// What came back of a generation's tiers, the past included.
+    /// Refaults of a generation's tiers, including past generations.
     pub fn position(
         &self,
         generation: usize,

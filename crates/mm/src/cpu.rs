@@ -18,7 +18,7 @@ impl Batches {
     }
 }
 
-/// What belongs to one CPU.
+/// State of one CPU.
 #[derive(Default)]
 pub struct Cpu {
     /// Folios that wait to be put on lists.
@@ -29,6 +29,6 @@ pub struct Cpu {
     pub bytes: ByteStock,
     /// Updates of statistics that it has not passed on.
     pub updates: Updates,
-    /// When it looks next after the free pages that it holds.
+    /// Time of its next check of the free pages that it holds.
     pub refresh_at: Nanos,
 }

@@ -43,7 +43,7 @@ pub struct KernelMemory {
     pub huge_pools: HugePools,
     /// Blocks that are given back by number: those of a kernel's trace.
     pub blocks: BTreeMap<u64, Pfn>,
-    /// Where they are all that the kernel takes from the allocator.
+    /// If they are all that the kernel takes from the allocator.
     pub aside: Aside,
 }
 

@@ -114,13 +114,13 @@ pub struct Memcg {
     pub events_local: [u64; 6],
     /// Statistics updates since the last flush, and those that CPUs have collected but not reported.
     pub updates_pending: u64,
-    /// When its statistics were last flushed.
+    /// Time of the last flush of its statistics.
     pub stat_flushed_at: Nanos,
-    /// By CPU: updates that it has gathered and not passed on.
+    /// By CPU: updates that it has collected and not passed on.
     pub updates_by_cpu: Vec<u64>,
     /// `memory.swap.events`, of this group and those below it.
     pub swap_events: [u64; 3],
-    /// By node: where the walk of this subtree stands that its reclaimers share.
+    /// By node: position of the walk of this subtree that its reclaimers share.
     walks: Vec<WalkPosition>,
 }
 
@@ -168,7 +168,7 @@ pub struct Memcgs {
     all: Vec<Memcg>,
     /// Removed groups to which nothing was charged any more at some time.
     emptied: Vec<MemcgId>,
-    /// By node: in which order reclaim for the machine comes by, where that is not the tree's.
+    /// By node: order of machine-wide reclaim, if it is not that of the tree.
     pub lrus: Vec<MemcgLru>,
     /// Some group has been given a soft limit.
     pub has_soft_limits: bool,
@@ -253,7 +253,7 @@ impl Memcgs {
         (0..self.all.len()).map(|id| MemcgId(id as u16))
     }
 
-    /// Whether there is or was such a group.
+    /// Returns whether there is or was such a group.
     pub fn contains(&self, id: MemcgId) -> bool {
         id.index() < self.all.len()
     }
@@ -273,7 +273,7 @@ impl Memcgs {
         std::iter::successors(Some(id), |&id| self[id].parent)
     }
 
-    /// Whether a group is `ancestor` or a descendant of it.
+    /// Returns whether a group is `ancestor` or a descendant of it.
     pub fn is_below(&self, id: MemcgId, ancestor: MemcgId) -> bool {
         self.ancestors(id).any(|id| id == ancestor)
     }
@@ -436,7 +436,7 @@ impl Memcgs {
         }
     }
 
-    /// Whether a group or an ancestor of it is above its `memory.high` or its `memory.swap.high`.
+    /// Returns whether a group or an ancestor of it is above its `memory.high` or its `memory.swap.high`.
     pub fn is_over_high(&self, memcg: MemcgId) -> bool {
         let is_over = |group: &Memcg| group.usage > group.high || group.swap_usage > group.swap_high;
         self.ancestors(memcg).any(|id| is_over(&self[id]))

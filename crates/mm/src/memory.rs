@@ -40,7 +40,7 @@ use crate::units::{CpuId, FileId, MemcgId, MmId, NodeId, OpenFileId, Pfn};
 pub struct Memory {
     /// A record a frame.
     pub folios: FolioTable,
-    /// Where each folio is among the generations.
+    /// Place of each folio in MGLRU.
     pub places: PerFrame<Place>,
     /// Free memory.
     pub zones: Zones,
@@ -284,7 +284,7 @@ impl Memory {
         if is_in_use && folio.is_huge() { head } else { pfn }
     }
 
-    /// Whether a frame is the first one of a folio in use.
+    /// Returns whether a frame is the first one of a folio in use.
     pub fn is_head_in_use(&self, pfn: Pfn) -> bool {
         let folio = &self.folios[pfn];
         let holds = FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
@@ -315,7 +315,7 @@ impl Memory {
         }
     }
 
-    /// Whether all these use bits of a folio are set.
+    /// Returns whether all these use bits of a folio are set.
     #[inline]
     pub fn has_use(&self, pfn: Pfn, use_bits: UseBits) -> bool {
         self.use_bits(pfn).contains(use_bits)

@@ -14,16 +14,16 @@ use governor::Governor;
 use period::{Faults, ScanKnobs};
 use threshold::{AccessTime, PromotionControl, PromotionKnobs};
 
-/// What balancing knows of the machine.
+/// State of balancing for the machine.
 #[derive(Default)]
 pub struct NumaBalancing {
     /// Threshold and rate limit of promotion, by node.
     pub nodes: Vec<PromotionControl>,
     /// The thrash governors, by node.
     pub governors: Vec<Governor>,
-    /// What promotion gains, by node.
+    /// Gain of promotion, by node.
     pub gains: Vec<Gain>,
-    /// When each folio of slow memory was marked or last faulted upon, as far as the kernel has bits for it. Nothing where nothing was ever
+    /// Time at which each folio of slow memory was marked or last faulted upon, as far as the kernel has bits for it. Nothing where nothing was ever
     /// marked.
     pub access_times: PerFrame<u32>,
     /// The governor's window in which that was, by its lowest bits. A read of a page for the first time looks at what its frame was marked for
@@ -44,7 +44,7 @@ impl NumaBalancing {
         }
     }
 
-    /// Whether an entry may be marked anywhere.
+    /// Returns whether an entry may be marked anywhere.
     #[inline(always)]
     pub fn has_marked(&self) -> bool {
         self.has_marked
@@ -102,7 +102,7 @@ impl AccessTime {
     }
 }
 
-/// When the memory that a thread runs in is marked next, as far as that is this thread's to know.
+/// Time of the next scan of a thread's memory, as far as the thread determines it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct ThreadScan {
     /// The thread is the one that its address space began with.
@@ -137,7 +137,7 @@ pub struct MmScan {
     pub offset: u64,
 }
 
-/// What scans know of a mapping.
+/// State of scans of a mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct VmaScan {
     /// The pass in which it was first seen.
@@ -146,7 +146,7 @@ pub struct VmaScan {
     pub prev_seq: Option<u32>,
     /// A new mapping is left alone until then.
     pub next: Nanos,
-    /// When the older set of those who used it is forgotten.
+    /// Time at which the older set of its users is forgotten.
     pub forget_at: Nanos,
     /// Threads that took hint faults in it, by a bit: those before the last time something was forgotten, and those since.
     pub threads: [u64; 2],

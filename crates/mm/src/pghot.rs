@@ -10,9 +10,9 @@ pub use sections::Records;
 use crate::config::Config;
 use crate::units::{NodeId, TaskId};
 
-/// What is known of hot pages.
+/// State of hot-page tracking.
 pub struct Pghot {
-    /// What was reported of each page.
+    /// Reports of each page.
     pub records: Records,
     /// klruscand, and kmigrated of all nodes that have one, once the machine has started them.
     pub threads: Vec<TaskId>,

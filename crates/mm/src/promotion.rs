@@ -16,7 +16,7 @@ pub struct SetAside {
 }
 
 impl SetAside {
-    /// Whether no page is isolated.
+    /// Returns whether no page is isolated.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.folios.is_empty()
@@ -64,7 +64,7 @@ impl LowerTierFrames {
         LowerTierFrames { sections: sections.into(), are_watched: Arc::default() }
     }
 
-    /// Whether a frame is of a lower tier.
+    /// Returns whether a frame is of a lower tier.
     #[inline]
     pub fn holds(&self, pfn: Pfn) -> bool {
         self.sections.get((pfn.0 / SECTION_FRAMES) as usize).is_some_and(|&lower| lower)
@@ -75,7 +75,7 @@ impl LowerTierFrames {
         self.are_watched.store(are_watched, Relaxed);
     }
 
-    /// Whether they do.
+    /// Returns whether they do.
     #[inline]
     pub fn are_watched(&self) -> bool {
         self.are_watched.load(Relaxed)
@@ -93,7 +93,7 @@ impl WatchedReads {
         WatchedReads(frames.clone())
     }
 
-    /// Whether a read of the page in this frame must be reported.
+    /// Returns whether a read of the page in this frame must be reported.
     #[inline]
     pub fn holds(&self, pfn: Pfn) -> bool {
         self.0.are_watched() && self.0.holds(pfn)

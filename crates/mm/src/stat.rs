@@ -201,7 +201,7 @@ stats! {
 }
 
 impl Stat {
-    /// Whether it is one of `/proc/vmstat`. The others are of groups only.
+    /// Returns whether it is one of `/proc/vmstat`. The others are of groups only.
     pub fn is_in_vmstat(self) -> bool {
         let is_of_groups = matches!(
             self,
@@ -215,7 +215,7 @@ impl Stat {
         !is_of_groups
     }
 
-    /// Whether it says how much there is, and so goes up and down. The others count events, and never go down.
+    /// Returns whether it says how much there is, and so goes up and down. The others count events, and never go down.
     pub fn is_gauge(self) -> bool {
         let is_event = matches!(
             self,

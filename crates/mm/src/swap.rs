@@ -61,7 +61,7 @@ pub struct SwapDevice {
     slots: Slots,
     /// The swap cache, by slot: the folio, or the shadow of the page that left memory.
     index: Table,
-    /// By slot, the group that it is accounted to. Begins as zeroes, so that a large device takes memory only where it is used.
+    /// By slot, the group that it is charged to. Begins as zeroes, so that a large device takes memory only where it is used.
     memcgs: Vec<u16>,
     /// Slots that hold a page of zeroes.
     zeroes: Bits,
@@ -71,7 +71,7 @@ pub struct SwapDevice {
     owners: Vec<u64>,
     /// The device has to seek.
     is_rotational: bool,
-    /// What a synchronous device holds in memory.
+    /// Contents of a synchronous device, in memory.
     zram: Option<Zram>,
 }
 
@@ -145,7 +145,7 @@ impl Swap {
         MemcgId(self.devices[entry.swap.index()].memcgs[entry.slot as usize])
     }
 
-    /// Whether a slot holds a page of zeroes.
+    /// Returns whether a slot holds a page of zeroes.
     pub fn holds_zeroes(&self, entry: SwapEntry) -> bool {
         self.devices[entry.swap.index()].zeroes.has(entry.slot)
     }
@@ -169,29 +169,29 @@ impl Swap {
         }
     }
 
-    /// Whether a slot holds its page, as a bit or on the device; for assertions.
+    /// Returns whether a slot holds its page, as a bit or on the device; for assertions.
     pub fn holds_page(&self, entry: SwapEntry) -> bool {
         let device = &self.devices[entry.swap.index()];
         let is_kept = || device.zram.as_ref().is_none_or(|zram| zram.holds(entry.slot));
         device.zeroes.has(entry.slot) || device.written.has(entry.slot) && is_kept()
     }
 
-    /// How many devices there are.
+    /// Returns how many devices there are.
     pub fn devices(&self) -> usize {
         self.devices.len()
     }
 
-    /// Whether a device is one of its own or in memory.
+    /// Returns whether a device is one of its own or in memory.
     pub fn kind(&self, swap: SwapId) -> SwapKind {
         self.devices[swap.index()].kind
     }
 
-    /// What a device holds in memory, if it does.
+    /// Contents of a device, if it keeps them in memory.
     pub fn zram(&self, swap: SwapId) -> Option<&Zram> {
         self.devices.get(swap.index())?.zram.as_ref()
     }
 
-    /// What a device holds in memory, if it does, to be changed.
+    /// Contents of a device, if it keeps them in memory, for a change.
     pub fn zram_mut(&mut self, swap: SwapId) -> Option<&mut Zram> {
         self.devices.get_mut(swap.index())?.zram.as_mut()
     }
@@ -226,12 +226,12 @@ impl Swap {
         self.devices[swap.index()].slots.len()
     }
 
-    /// Whether a slot is taken.
+    /// Returns whether a slot is taken.
     pub fn is_taken(&self, entry: SwapEntry) -> bool {
         self.devices[entry.swap.index()].slots.is_taken(entry.slot)
     }
 
-    /// Whether a device has to seek.
+    /// Returns whether a device has to seek.
     pub fn has_rotational(&self) -> bool {
         self.devices.iter().any(|device| device.is_rotational)
     }

@@ -89,12 +89,12 @@ impl MemoryTiers {
         self.tiers.iter()
     }
 
-    /// Whether there is a slower tier than the top one: what demotion and promotion need.
+    /// Returns whether there is a slower tier than the top one: what demotion and promotion need.
     pub fn has_lower_tier(&self) -> bool {
         self.tiers.last().is_some_and(|slowest| slowest.id * CHUNK > self.top_tier_adistance)
     }
 
-    /// Whether a node is as fast as any with CPUs. A node that is in no tier counts as one, so that nothing of it is promoted.
+    /// Returns whether a node is as fast as any with CPUs. A node that is in no tier counts as one, so that nothing of it is promoted.
     #[doc(alias = "node_is_toptier")]
     #[inline]
     pub fn node_is_top_tier(&self, node: NodeId) -> bool {
@@ -102,7 +102,7 @@ impl MemoryTiers {
         !is_online || tier_of(adistance) * CHUNK <= self.top_tier_adistance
     }
 
-    /// Whether pages may be promoted to a node: one that there is, whose memory is in use, and in the top tier.
+    /// Returns whether pages may be promoted to a node: one that there is, whose memory is in use, and in the top tier.
     pub fn is_promotion_target(&self, node: NodeId) -> bool {
         self.nodes.get(node.index()).is_some_and(|known| known.is_online) && self.node_is_top_tier(node)
     }
@@ -122,7 +122,7 @@ impl MemoryTiers {
         &self.nodes[node.index()].allowed
     }
 
-    /// Whether a node's memory is in use.
+    /// Returns whether a node's memory is in use.
     pub fn is_online(&self, node: NodeId) -> bool {
         self.nodes[node.index()].is_online
     }

@@ -5,7 +5,7 @@ use crate::memory::table::{NODE_SLOTS, SwapEntry};
 use crate::units::{FileId, SwapId};
 use std::collections::BTreeMap;
 
-/// What an index is of: the pages of a file, or the slots of a swap device.
+/// The object of an index: the pages of a file, or the slots of a swap device.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Indexed {
     /// The pages of a file.

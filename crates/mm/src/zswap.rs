@@ -100,7 +100,7 @@ impl Links for Entries {
     }
 }
 
-/// What the limit worker is asked for, and how far it is.
+/// Request to the limit worker, and its progress.
 #[derive(Default)]
 pub struct LimitWorker {
     /// The thread, once the machine has started it.
@@ -114,7 +114,7 @@ pub struct LimitWorker {
 /// The pool with its index.
 #[derive(Default)]
 pub struct Zswap {
-    /// Where the compressed bytes lie.
+    /// The pool of compressed pages.
     pub pool: ZsPool,
     /// The entries by number.
     pub entries: Entries,

@@ -51,7 +51,7 @@ pub enum How {
         step: usize,
         /// The step.
         at: Step,
-        /// What is wrong.
+        /// The error.
         fault: Fault,
     },
     /// Two runs that must be equal differ.

@@ -11,7 +11,7 @@ use crate::{Arrival, End, PageId, Policy, Slot, Uses};
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What [`Policy::figures`] calls the number of answers that were wrong.
+/// Name of the number of wrong answers in [`Policy::figures`].
 pub const FALLBACKS: &str = "fallbacks";
 
 /// A policy that is helped out.
@@ -23,7 +23,7 @@ pub struct Fallback {
     /// By slot: whether a page is in it, and whether it is in the answer that is looked at.
     places: Vec<(bool, bool)>,
     answer: Vec<Slot>,
-    /// What was nominated in the policy's place.
+    /// Slot that was nominated in the policy's place.
     helped: Option<Slot>,
     times: u64,
     /// The times of this policy and its like.
@@ -50,7 +50,7 @@ impl Fallback {
         Fallback { of_all: Some(of_all), ..Fallback::new(policy) }
     }
 
-    /// How many of its answers were wrong.
+    /// Returns how many of its answers were wrong.
     pub fn times(&self) -> u64 {
         self.times
     }

@@ -56,13 +56,13 @@ impl Links {
 }
 
 impl Queue {
-    /// How many slots are in it.
+    /// Returns how many slots are in it.
     #[inline]
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

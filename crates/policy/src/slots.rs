@@ -46,7 +46,7 @@ pub struct Newcomer {
     pub cause: Cause,
     /// It has been written to.
     pub write: bool,
-    /// When it came, in nanoseconds since the beginning.
+    /// Time of arrival, in nanoseconds since the beginning.
     pub at_ns: u64,
 }
 
@@ -83,18 +83,18 @@ pub enum Call {
     Drop,
 }
 
-/// What a policy has done wrong.
+/// An error of a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// The number of the call, from 1.
     pub number: u64,
     /// The call.
     pub call: Call,
-    /// What is wrong.
+    /// The error.
     pub wrong: Wrong,
 }
 
-/// In which way a policy is wrong.
+/// Kind of an error of a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wrong {
     /// It nominated nothing of this number of pages.
@@ -132,7 +132,7 @@ impl SlotTable {
         table
     }
 
-    /// Which uses the policy must be notified of.
+    /// Returns which uses the policy must be notified of.
     #[inline]
     pub fn uses(&self) -> Uses {
         self.uses
@@ -149,13 +149,13 @@ impl SlotTable {
         (self.places.len() - self.free.len()) as u32
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether there has ever been one.
+    /// Returns whether there has ever been one.
     pub fn had_pages(&self) -> bool {
         !self.places.is_empty()
     }
@@ -177,7 +177,7 @@ impl SlotTable {
         (holder != NOBODY).then_some(holder)
     }
 
-    /// Whether the policy has nominated a slot and not heard what became of it.
+    /// Returns whether the policy has nominated a slot and not heard what became of it.
     #[inline]
     pub fn is_nominated(&self, slot: Slot) -> bool {
         self.places.get(slot.index()).is_some_and(|place| place.is_nominated)
@@ -298,7 +298,7 @@ impl SlotTable {
         self.policy.check().map_err(wrong)
     }
 
-    /// What was wrong at the last call.
+    /// Returns the error of the last call.
     pub fn fault(&self, wrong: Wrong) -> Fault {
         Fault { number: self.calls, call: self.last, wrong }
     }

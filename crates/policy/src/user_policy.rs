@@ -52,7 +52,7 @@ pub fn fallbacks() -> Vec<(&'static str, u64)> {
     all.iter().map(|(name, times)| (*name, times.load(Relaxed))).filter(|(_, times)| *times > 0).collect()
 }
 
-/// Whether a name is that of a file, such as a shared library.
+/// Returns whether a name is that of a file, such as a shared library.
 pub fn is_file(name: &str) -> bool {
     let is_library = [".so", ".dylib", ".dll"].iter().any(|suffix| name.ends_with(suffix));
     is_library || name.contains('/') && !name.contains('@')

@@ -67,7 +67,7 @@ rules! {
 }
 
 impl AccessedBits {
-    /// Whether accessed bits are also cleared where reclaim did not ask for them.
+    /// Returns whether accessed bits are also cleared where reclaim did not ask for them.
     #[inline]
     pub fn sees_elsewhere(self) -> bool {
         self.page_table_walk || self.look_around

@@ -36,7 +36,7 @@ pub(crate) use choice;
 /// Words that were others before.
 const RENAMED: &[(&str, &str)] = &[("single_list", "lru")];
 
-/// What a switch or a parameter accepts.
+/// Accepted values of a switch or a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Values {
     /// `true` or `false`.
@@ -48,7 +48,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// Whether a number is in the range. Words are checked by their own reader.
+    /// Returns whether a number is in the range. Words are checked by their own reader.
     pub fn holds(self, value: &str) -> bool {
         match self {
             Values::Bool | Values::Choice(_) => true,
@@ -58,7 +58,7 @@ impl Values {
         }
     }
 
-    /// What a word is called now that was one of these before.
+    /// Returns the current name of a former word.
     pub fn renamed(self, value: &str) -> Option<&'static str> {
         let now = RENAMED.iter().find(|(before, _)| *before == value).map(|(_, now)| *now)?;
         matches!(self, Values::Choice(words) if words.contains(&now)).then_some(now)

@@ -470,7 +470,7 @@ impl Config {
         }
     }
 
-    /// Whether pages of slow tiers are promoted.
+    /// Returns whether pages of slow tiers are promoted.
     #[inline]
     pub fn is_memory_tiering(&self) -> bool {
         self.numa_balancing & NUMA_BALANCING_MEMORY_TIERING != 0

@@ -77,7 +77,7 @@ pub const TREES: &[(char, Version)] = &[
 /// The tree that was read in parts.
 const IN_PARTS: (char, Version) = ('E', Version::parse_const("6.6"));
 
-/// When a value held.
+/// Time in which a value held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     /// From a version to another one, both included.
@@ -99,7 +99,7 @@ pub struct Era {
     pub value: &'static str,
     /// The lists it is for; `None`: both.
     pub lists: Option<Lists>,
-    /// When it held.
+    /// Time in which it held.
     pub when: When,
     marks: &'static str,
 }
@@ -135,12 +135,12 @@ impl Era {
         Era { value, lists, when, marks }
     }
 
-    /// Whether it is one of the versions in which lists of this kind had the value.
+    /// Returns whether it is one of the versions in which lists of this kind had the value.
     pub fn holds(&self, version: Version, lists: Lists) -> bool {
         self.is_for(lists) && self.covers(version)
     }
 
-    /// Whether it is of this version, whichever lists.
+    /// Returns whether it is of this version, whichever lists.
     pub fn covers(&self, version: Version) -> bool {
         matches!(self.when, When::Versions(from, to) if from <= version && version <= to)
     }
@@ -203,7 +203,7 @@ impl Era {
     }
 }
 
-/// What a rule was in a version.
+/// Value of a rule in a version.
 #[derive(Clone, Copy, Debug)]
 pub enum Held {
     /// This, and how it is known.

@@ -45,7 +45,7 @@ impl Kernel {
         })
     }
 
-    /// Whether the version has such lists.
+    /// Returns whether the version has such lists.
     pub fn exists(self) -> bool {
         self.lists == Lists::Classic || self.version >= GENERATIONS_SINCE
     }

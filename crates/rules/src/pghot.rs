@@ -86,7 +86,7 @@ choice! {
     PghotQuirks {
         /// No slips: what the posting's text says.
         None = "none",
-        /// What the code of the third posting does.
+        /// The behaviour of the third posting's code.
         V3 = "v3",
     }
 }
@@ -94,7 +94,7 @@ choice! {
 choice! {
     /// How many reports make a page hot.
     ThresholdRule {
-        /// As many as `vm.pghot_freq_threshold` says, since the fourth posting.
+        /// Exactly `vm.pghot_freq_threshold`, since the fourth posting.
         Reached = "reached",
         /// One more, in the third.
         Exceeded = "exceeded",

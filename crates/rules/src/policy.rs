@@ -34,7 +34,7 @@ rules! {
         generations: GenerationRules,
         /// How much to take of each type.
         balance: Balance,
-        /// What a reclaim call does.
+        /// Rules of a reclaim call.
         reclaim: ReclaimRules,
     }
     "lru.lists": lru: Lru = Lru::TwoLists,
@@ -70,9 +70,9 @@ rules! {
 rules! {
     /// Rules that are one for the machine: what they decide belongs to no group.
     MachineRules at machine as MACHINE {
-        /// What is done about dirty pages.
+        /// Rules of writeback.
         writeback: WritebackRules,
-        /// What zswap does.
+        /// Rules of zswap.
         zswap: ZswapRules,
     }
     "readahead.window": readahead_window: ReadaheadWindow = ReadaheadWindow::TwoFunctions,
@@ -135,9 +135,9 @@ rules! {
 /// Every rule's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// What groups go by that name no policy of their own.
+    /// Rules of groups without their own policy.
     pub group: GroupRules,
-    /// What the machine goes by.
+    /// Rules of the machine.
     pub machine: MachineRules,
 }
 
@@ -204,7 +204,7 @@ impl GroupRules {
 pub struct Profile {
     /// The name of the profile in scenarios.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// Description in one sentence.
     pub doc: &'static str,
     /// The version that it begins with.
     pub kernel: &'static str,
@@ -226,7 +226,7 @@ impl Profile {
         Kernel::parse(self.kernel).expect("a profile begins with a version")
     }
 
-    /// Whether it is a version under another name, and not rules that no version has or a reference.
+    /// Returns whether it is a version under another name, and not rules that no version has or a reference.
     pub fn is_version(&self) -> bool {
         self.is_version
     }

@@ -16,9 +16,9 @@ pub struct Switch {
     pub name: &'static str,
     /// The values that the switch accepts.
     pub values: Values,
-    /// In which versions each value held.
+    /// Versions in which each value held.
     pub eras: &'static [Era],
-    /// What the switch does, and why one would turn it.
+    /// Effect of the switch, and the reason to change it.
     pub doc: &'static str,
     /// The shipped scenario whose result it changes, as a path below `scenarios/`, and the value that changes it there. `None`
     /// only where nothing shows it, which its documentation then says.
@@ -54,12 +54,12 @@ impl Switch {
         self.values.holds(value) && (self.set)(policy, value).is_some()
     }
 
-    /// Which value it had in which versions, in words.
+    /// Returns which value it had in which versions, in words.
     pub fn history(&self) -> Vec<Line> {
         history(self.eras)
     }
 
-    /// What it was in a version with lists of this kind.
+    /// Returns its value in a version with this LRU.
     pub fn held(&self, version: Version, lists: Lists) -> Held {
         held(self.eras, version, lists)
     }
@@ -92,7 +92,7 @@ impl Switch {
         is_mglru.then_some(Lists::Mglru)
     }
 
-    /// Whether it is one for the machine, and not a group's.
+    /// Returns whether it is one for the machine, and not a group's.
     pub fn is_machines(&self) -> bool {
         MACHINES.iter().any(|rows| rows.iter().any(|row| row.name == self.name))
     }

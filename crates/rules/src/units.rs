@@ -76,13 +76,13 @@ impl Nodemask {
         })
     }
 
-    /// Whether a node is one of them.
+    /// Returns whether a node is one of them.
     #[inline(always)]
     pub fn contains(self, node: NodeId) -> bool {
         self.0 >> node.0 & 1 == 1
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.0 == 0

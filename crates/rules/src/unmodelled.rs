@@ -11,12 +11,12 @@ use crate::version::Version;
 #[derive(Clone, Copy, Debug)]
 pub struct Unmodelled {
     era: Era,
-    /// What these versions did, and what is done here instead.
+    /// Behaviour of these versions, and the behaviour here.
     pub doc: &'static str,
 }
 
 impl Unmodelled {
-    /// What it is about.
+    /// Returns its subject.
     pub fn name(&self) -> &'static str {
         self.era.value
     }
@@ -26,7 +26,7 @@ impl Unmodelled {
         self.era.lists
     }
 
-    /// Whether a version with lists of this kind had it.
+    /// Returns whether a version with lists of this kind had it.
     pub fn holds(&self, version: Version, lists: Lists) -> bool {
         self.era.holds(version, lists)
     }

@@ -31,7 +31,7 @@ impl Series {
         MAJORS.iter().flat_map(of)
     }
 
-    /// Whether the series is known here.
+    /// Returns whether the series is known here.
     pub fn is_known(self) -> bool {
         Series::all().any(|series| series == self)
     }
@@ -61,7 +61,7 @@ impl Version {
         self.series
     }
 
-    /// Whether it stands for the newest of its series.
+    /// Returns whether it stands for the newest of its series.
     pub fn is_newest(self) -> bool {
         self.patch == NEWEST
     }

@@ -46,7 +46,7 @@ impl Access {
         self.0 & PAGE_MASK
     }
 
-    /// Whether the access writes.
+    /// Returns whether the access writes.
     pub const fn is_write(self) -> bool {
         self.0 & WRITE != 0
     }

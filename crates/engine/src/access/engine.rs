@@ -213,7 +213,7 @@ impl Engine {
         hand_over(&mut self.core.out.woken, into);
     }
 
-    /// Whether the last run of hits or the last end of a transfer, whichever was called last, has done work or requested operations. Most do neither,
+    /// Returns whether the last run of hits or the last end of a transfer, whichever was called last, has done work or requested operations. Most do neither,
     /// and then there is nothing to charge for or to carry out.
     #[inline]
     pub fn has_work(&self) -> bool {

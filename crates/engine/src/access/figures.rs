@@ -152,7 +152,7 @@ impl<'a> Figures<'a> {
         self.core.throttled[reason as usize]
     }
 
-    /// Whether decisions based on old statistics are repeated with live ones: such decisions exist, and tracing was requested.
+    /// Returns whether decisions based on old statistics are repeated with live ones: such decisions exist, and tracing was requested.
     pub fn compares_with_live(self) -> bool {
         self.core.compares_with_live()
     }

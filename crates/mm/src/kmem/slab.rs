@@ -35,7 +35,7 @@ impl Slab {
         self.objects.len() as u64 * u64::from(self.per_page) - self.room
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -12,7 +12,7 @@ const REFAULTS: usize = 256;
 pub struct Guest {
     /// The policy, and which frame is in which slot.
     pub slots: SlotTable,
-    /// What it has nominated.
+    /// Slots that it has nominated.
     pub nominated: Vec<Slot>,
     /// The names of the nominated pages.
     pub names: Vec<PageId>,

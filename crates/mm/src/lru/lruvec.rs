@@ -60,7 +60,7 @@ impl LruList {
         LruList::new(kind, true)
     }
 
-    /// Whether it is an active list.
+    /// Returns whether it is an active list.
     pub fn is_active(self) -> bool {
         matches!(self, LruList::ActiveAnon | LruList::ActiveFile)
     }
@@ -103,17 +103,17 @@ pub struct Lruvec {
     pub guest: Option<Box<Guest>>,
     /// The group's policy has changed, and folios may be left on the lists of the former one.
     pub is_switching: bool,
-    /// What evictions have cost, by generation and tier.
+    /// Costs of evictions, by generation and tier.
     pub feedback: Feedback,
-    /// What walks of page tables remember.
+    /// State of page-table walks.
     pub walk: TableWalkState,
     /// All dirty pages that reclaim has met here were met before: reclaim for the group, and kswapd.
     pub is_group_congested: bool,
     /// Likewise, as kswapd has found it.
     pub is_node_congested: bool,
-    /// What reclaiming each type has cost lately, in the units of `note_cost`; descendants' costs included.
+    /// Recent cost of reclaiming each type, in the units of `note_cost`; descendants' costs included.
     pub cost: [u64; 2],
-    /// What was counted of that when it was last brought up to date, where it is read from counters.
+    /// Counters at the last update of the costs, if they are read from counters.
     pub cost_counted: [u64; 2],
     /// The clock of evictions and activations by which refault distances are measured; descendants' included.
     pub nonresident_age: u64,
@@ -164,7 +164,7 @@ pub struct LruvecId(u32);
 
 /// All lruvecs: one a memcg and node.
 pub struct Lruvecs {
-    /// By node, how many zones it has.
+    /// Zones of each node.
     zones: Vec<usize>,
     /// By node.
     pages: Vec<u64>,
@@ -232,7 +232,7 @@ impl Lruvecs {
         LruvecId(u32::from(memcg.0) * self.zones.len() as u32 + u32::from(node.0))
     }
 
-    /// Whether a group's folios are being moved.
+    /// Returns whether a group's folios are being moved.
     pub fn is_switching(&self, memcg: MemcgId) -> bool {
         self.nodes().any(|node| self[self.id(memcg, node)].is_switching)
     }

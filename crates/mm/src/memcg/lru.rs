@@ -24,7 +24,7 @@ const BINS: u8 = 8;
 /// Segment of its generation to which a group was moved on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Segment {
-    /// Where it happens to be.
+    /// At its current position.
     #[default]
     Anywhere,
     /// Behind the others, to be spared if they suffice.
@@ -198,7 +198,7 @@ impl MemcgLru {
         MemcgLruWalk { generation: self.old(), bin: self.draw_bin(), bins_left: BINS - 1, at: At::Start }
     }
 
-    /// Whether another generation is old than when a walk began: the one that it visits was emptied.
+    /// Returns whether another generation is old than when a walk began: the one that it visits was emptied.
     pub fn has_gone_on(&self, walk: &MemcgLruWalk) -> bool {
         self.old() != walk.generation
     }

@@ -26,14 +26,14 @@ pub struct WriteErrors {
 /// How long a file is left alone whose writes have failed (`writeback.failed_write=dirty`).
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Rest {
-    /// When a write of it failed last.
+    /// Time of its last failed write.
     pub failed_at: Option<Nanos>,
     /// Time without a new try of its own after a failure.
     pub span: Nanos,
 }
 
 impl Rest {
-    /// Whether it goes on.
+    /// Returns whether it goes on.
     pub fn is_on(self, now: Nanos) -> bool {
         self.failed_at.is_some_and(|at| at + self.span > now)
     }
@@ -45,7 +45,7 @@ impl WriteErrors {
         self.count += 1;
     }
 
-    /// What a file that is being opened is taken to know of.
+    /// Returns the errors that count as reported to a file that is being opened.
     pub fn sample(self) -> u64 {
         self.told
     }
@@ -59,7 +59,7 @@ impl WriteErrors {
         Err(IoError::Device)
     }
 
-    /// How many there have been.
+    /// Returns how many there have been.
     pub fn count(self) -> u64 {
         self.count
     }

@@ -26,7 +26,7 @@ pub struct File {
     pages: u64,
     /// How well pages of tmpfs compress; `None`: as the device says.
     pub compressibility: Option<Compressibility>,
-    /// What the index consists of.
+    /// The nodes of the index.
     pub nodes: Nodes,
     /// The reverse map of a file page starts here.
     pub mappings: Vec<FileMapping>,
@@ -34,7 +34,7 @@ pub struct File {
     pub inode: Inode,
 }
 
-/// Where a file is mapped.
+/// A mapping of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileMapping {
     /// The address space.
@@ -45,7 +45,7 @@ pub struct FileMapping {
     pub start: u64,
 }
 
-/// What a flusher knows of a regular file. [machine 5.7]
+/// A flusher's state of a regular file. [machine 5.7]
 pub struct Inode {
     /// The device that it lives on.
     pub bdi: BdiId,
@@ -54,7 +54,7 @@ pub struct Inode {
     pub wb: Option<WbId>,
     /// The flusher's list that it is on.
     pub on: InodeList,
-    /// When it became dirty, or was put back to be written later.
+    /// Time at which it became dirty, or was put back for a later write.
     pub dirtied_when: Nanos,
     /// The file's times, or pages of it, are to be written, as far as its flusher has looked: for tracepoints.
     pub has_dirty_times: bool,
@@ -78,7 +78,7 @@ pub struct Inode {
     pub unflushed: Option<Box<Unflushed>>,
 }
 
-/// Where a file stands with its flusher.
+/// Position of a file in its flusher's lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InodeList {
     /// Clean, as far as the flusher has looked.
@@ -137,7 +137,7 @@ impl File {
         }
     }
 
-    /// How long the file is, in pages.
+    /// Returns how long the file is, in pages.
     #[inline]
     pub fn pages(&self) -> u64 {
         self.pages
@@ -166,12 +166,12 @@ impl File {
         self.pages = pages;
     }
 
-    /// Whether it is none: its number is free.
+    /// Returns whether it is none: its number is free.
     pub fn is_forgotten(&self) -> bool {
         self.index.pages() == 0
     }
 
-    /// Whether its pages live in memory and swap only.
+    /// Returns whether its pages live in memory and swap only.
     pub fn is_tmpfs(&self) -> bool {
         self.kind == FileKind::Tmpfs
     }

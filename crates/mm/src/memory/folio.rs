@@ -69,7 +69,7 @@ impl UseBits {
     /// The largest count of the two-bit counter.
     pub const COUNTER_MAX: u8 = 3;
 
-    /// What the counter says.
+    /// Returns the value of the counter.
     pub const fn counter(self) -> u8 {
         (self.bits() >> UseBits::COUNTER_SHIFT) & UseBits::COUNTER_MAX
     }
@@ -120,13 +120,13 @@ impl Folio {
         self.flags
     }
 
-    /// Whether all these flags are set.
+    /// Returns whether all these flags are set.
     #[inline]
     pub fn has(&self, flags: FolioFlags) -> bool {
         self.flags.contains(flags)
     }
 
-    /// How many pages it has.
+    /// Returns how many pages it has.
     #[inline]
     pub fn pages(&self) -> u64 {
         1 << self.order
@@ -144,7 +144,7 @@ impl Folio {
         self.slot = order.into();
     }
 
-    /// How far behind the first page of that folio it is.
+    /// Returns how far behind the first page of that folio it is.
     #[inline]
     pub fn behind_first(&self) -> u64 {
         u64::from(self.index) & ((1 << self.read_order()) - 1)

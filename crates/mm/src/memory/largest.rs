@@ -97,7 +97,7 @@ impl LargestBlocks {
         self.blocks.get(number).is_some_and(|block| block.is_used && !block.is_free)
     }
 
-    /// Whether enough blocks are free whose records are still there.
+    /// Returns whether enough blocks are free whose records are still there.
     pub fn is_worth_giving_back(&self) -> bool {
         let gained = self.free - self.given_back;
         gained >= BLOCKS_MIN && gained >= (self.used - self.free) / OTHERS

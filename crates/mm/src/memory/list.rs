@@ -42,7 +42,7 @@ impl List {
         (self.tail != NONE).then_some(self.tail)
     }
 
-    /// Whether there is no item.
+    /// Returns whether there is no item.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

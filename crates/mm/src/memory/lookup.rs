@@ -35,13 +35,13 @@ impl Memory {
         }
     }
 
-    /// Whether a page is in the page cache, be it only on its way there.
+    /// Returns whether a page is in the page cache, be it only on its way there.
     pub fn is_cached(&self, file: FileId, page: u64) -> bool {
         let index = &self.file(file).index;
         page < index.pages() && index.word(page).is_present()
     }
 
-    /// What has become of the pages that were read ahead.
+    /// Returns counts of the pages that were read ahead, by their fate.
     pub fn readahead_stats(&self) -> ReadaheadStats {
         let mut sum = ReadaheadStats::default();
         for stats in self.files.iter().map(|file| file.index.readahead()) {
@@ -64,7 +64,7 @@ impl Memory {
         }
     }
 
-    /// Whether the page table or index of the folio's owner leads to its slot rather than to the folio.
+    /// Returns whether the page table or index of the folio's owner leads to its slot rather than to the folio.
     pub fn is_slot_referenced(&self, pfn: Pfn) -> bool {
         let folio = &self.folios[pfn];
         let word = if folio.has(FolioFlags::ANON) {
@@ -85,7 +85,7 @@ impl Memory {
         folio.set(FolioFlags::SWAPBACKED);
     }
 
-    /// How many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
+    /// Returns how many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
     /// turn out not to map this one.
     #[inline]
     pub fn rmap_len(&self, folio: &Folio) -> usize {
@@ -107,7 +107,7 @@ impl Memory {
         }
     }
 
-    /// Whether an anonymous folio can't be freed without I/O, as isolation asks. Isolation treats folios whose contents may be forgotten the same
+    /// Returns whether an anonymous folio can't be freed without I/O, as isolation asks. Isolation treats folios whose contents may be forgotten the same
     /// way. [mglru-2026 2.8]
     pub fn needs_io(&self, pfn: Pfn) -> bool {
         let folio = &self.folios[pfn];

@@ -47,7 +47,7 @@ impl MemPolicy {
 /// Restriction of the nodes that a process's pages may come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Placement {
-    /// What `set_mempolicy` has said.
+    /// Policy set by `set_mempolicy`.
     pub policy: MemPolicy,
     /// The nodes of its group.
     pub mems: Nodemask,

@@ -41,7 +41,7 @@ pub enum HugeAdvice {
     NoHugepage,
 }
 
-/// What a mapping shows.
+/// Object behind a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backing {
     /// Anonymous memory.
@@ -57,13 +57,13 @@ pub struct Vma {
     pub start: u64,
     /// How many pages it has.
     pub pages: u64,
-    /// What it shows.
+    /// Object behind the mapping.
     pub backing: Backing,
     /// The open file that it was made from.
     pub open: Option<OpenFileId>,
-    /// What madvise said of accesses.
+    /// madvise hint about accesses.
     pub advice: Advice,
-    /// What madvise said of huge pages.
+    /// madvise hint about huge pages.
     pub huge_advice: HugeAdvice,
     /// Its pages are locked into memory (mlock).
     pub locked: bool,
@@ -75,7 +75,7 @@ pub struct Vma {
     pub swap_window: SwapWindow,
     /// How well its anonymous pages compress; `None`: as the device says.
     pub compressibility: Option<Compressibility>,
-    /// What NUMA balancing knows of the mapping, from its first scan on.
+    /// State of NUMA balancing for the mapping, from its first scan on.
     pub scan: Option<VmaScan>,
 }
 
@@ -85,7 +85,7 @@ impl Vma {
         self.start..self.start + self.pages
     }
 
-    /// Whether having been accessed lately says that a page of it will be accessed again. [reclaim-6.12 M6; machine 1.8; kernels 2.2]
+    /// Returns whether having been accessed lately says that a page of it will be accessed again. [reclaim-6.12 M6; machine 1.8; kernels 2.2]
     #[inline]
     #[doc(alias = "vma_has_recency")]
     pub fn has_recency(&self, open_files: &[OpenFile], rule: Recency) -> bool {
@@ -93,7 +93,7 @@ impl Vma {
         self.advice == Advice::Normal && (is_reused() || rule == Recency::Sequential)
     }
 
-    /// Whether a young entry counts as a use of its page, where that is found page by page.
+    /// Returns whether a young entry counts as a use of its page, where that is found page by page.
     #[inline]
     pub fn counts_use(&self, open_files: &[OpenFile], rule: Recency) -> bool {
         match rule {
@@ -154,7 +154,7 @@ impl Mm {
         }
     }
 
-    /// Whether it says itself where its memory is to be. Then nothing is moved nearer to its CPUs: without MPOL_F_NUMA_BALANCING, which
+    /// Returns whether it says itself where its memory is to be. Then nothing is moved nearer to its CPUs: without MPOL_F_NUMA_BALANCING, which
     /// numactl sets only if asked, a policy does not allow that.
     pub fn has_mempolicy(&self) -> bool {
         self.placement.as_ref().is_some_and(|placement| placement.policy != MemPolicy::Default)

@@ -42,7 +42,7 @@ impl NodeKind {
     }
 }
 
-/// Where a node lies, and who pays.
+/// A node's page, and the group that pays for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Node {
     /// The frame that holds it.
@@ -71,7 +71,7 @@ impl Packed {
 #[derive(Default)]
 struct Level {
     nodes: Vec<Packed>,
-    /// By node, how many of the level below it leads to; empty for the lowest level.
+    /// By node, number of its children in the level below; empty for the lowest level.
     children: Vec<u16>,
 }
 
@@ -136,7 +136,7 @@ impl Nodes {
         self.levels[0].nodes[self.number(0, page)].node()
     }
 
-    /// Whether all that is stored is page 0, for which an index needs no node.
+    /// Returns whether all that is stored is page 0, for which an index needs no node.
     #[inline]
     pub fn has_head(&self) -> bool {
         self.has_head
@@ -154,7 +154,7 @@ impl Nodes {
         self.kind.fixed_height().unwrap_or_else(grown)
     }
 
-    /// How many nodes have to be made before something can be stored at this page.
+    /// Returns how many nodes have to be made before something can be stored at this page.
     #[inline]
     pub fn missing(&self, page: u64) -> u64 {
         if self.leaf(page).is_some() || self.is_for_head(page) {

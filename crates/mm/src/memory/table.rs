@@ -102,7 +102,7 @@ fn grown<T: Copy + Default>(from: &[T], len: usize) -> Vec<T> {
     to
 }
 
-/// What replacing a word did to its index node.
+/// Effect on its index node of replacing a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeChange {
     /// Nothing that matters to its memory.
@@ -113,7 +113,7 @@ pub enum NodeChange {
     Mixed,
 }
 
-/// What became of recording a file access in the page's word.
+/// Outcome of recording a file access in the page's word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Marked {
     /// The word says it.
@@ -135,13 +135,13 @@ pub struct Table {
     readahead: ReadaheadStats,
 }
 
-/// What accesses to one mapping find on their way.
+/// Words that accesses to one mapping read.
 pub struct MappedWords<'a> {
     words: Run<'a>,
     leaves: &'a mut [Leaf],
 }
 
-/// What reads through descriptors find on their way, as long as nothing is to be noted.
+/// Words that reads through descriptors use, as long as nothing has to be recorded.
 #[derive(Clone, Copy)]
 pub struct ReadWords<'a>(Run<'a>);
 
@@ -152,7 +152,7 @@ impl ReadWords<'_> {
         self.0.prefetch(page);
     }
 
-    /// Whether a read finds the page, and has nothing to note: be it the first or a further one.
+    /// Returns whether a read finds the page, and has nothing to note: be it the first or a further one.
     #[inline(always)]
     pub fn is_settled(self, page: u64) -> bool {
         const HIT: u64 = Word::PRESENT | Word::BUSY | Word::READAHEAD | Word::SETTLED;
@@ -167,7 +167,7 @@ impl MappedWords<'_> {
         self.words.prefetch(page);
     }
 
-    /// What hardware does on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
+    /// Models the hardware on an access: sets the accessed bit, for a store the dirty bit, and the young bit above. False,
     /// leaving a fault to take, where the page isn't mapped, is marked for a hint fault, or is the shared page of zeroes and would be
     /// written.
     #[inline(always)]
@@ -250,7 +250,7 @@ impl Table {
             + pages.div_ceil(NODE_SLOTS) * node as u64
     }
 
-    /// How many pages it has words of.
+    /// Returns how many pages it has words of.
     pub fn pages(&self) -> u64 {
         self.words.len()
     }
@@ -365,7 +365,7 @@ impl Table {
         word.is_hit().then(|| (word.pfn(), word.is_in_use()))
     }
 
-    /// As [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
+    /// The same as [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
     #[inline]
     pub fn reread(&mut self, page: u64) -> Marked {
         let word = self.words.all().get(page);
@@ -503,19 +503,19 @@ impl Table {
         }
     }
 
-    /// Whether there is nothing in the index node of this page.
+    /// Returns whether there is nothing in the index node of this page.
     #[inline]
     pub fn is_node_empty(&self, page: u64) -> bool {
         self.nodes[(page / NODE_SLOTS) as usize].is_empty()
     }
 
-    /// How many pages there are, in memory or in swap, in the index node of this page.
+    /// Returns how many pages there are, in memory or in swap, in the index node of this page.
     #[inline]
     pub fn pages_of_node(&self, page: u64) -> u8 {
         self.nodes[(page / NODE_SLOTS) as usize].pages()
     }
 
-    /// Whether this leaf exists: an upper entry that leads to none is passed by.
+    /// Returns whether this leaf exists: an upper entry that leads to none is passed by.
     pub fn leaf_exists(&self, leaf: u64) -> bool {
         self.leaves[leaf as usize].contains(Leaf::EXISTS)
     }
@@ -525,7 +525,7 @@ impl Table {
         self.leaves[leaf as usize].contains(Leaf::YOUNG)
     }
 
-    /// What hardware does on an access that faults: it has set the young bit above before it found the entry missing. So a walk during the
+    /// Models the hardware on an access that faults: it has set the young bit above before it found the entry missing. So a walk during the
     /// reclaim of that fault looks at the table.
     #[inline]
     pub fn pass_through(&mut self, page: u64) {
@@ -538,7 +538,7 @@ impl Table {
         self.leaves[leaf as usize].remove(Leaf::YOUNG);
     }
 
-    /// Whether the entry that maps a page has its accessed bit set. That of a huge page is the young bit of its leaf.
+    /// Returns whether the entry that maps a page has its accessed bit set. That of a huge page is the young bit of its leaf.
     #[inline]
     pub fn is_entry_young(&self, page: u64) -> bool {
         let word = self.word(page);
@@ -555,12 +555,12 @@ impl Table {
         }
     }
 
-    /// Whether one entry maps all pages of a leaf.
+    /// Returns whether one entry maps all pages of a leaf.
     pub fn is_leaf_huge(&self, leaf: u64) -> bool {
         self.words.all().get(leaf * LEAF_PAGES).is_huge()
     }
 
-    /// How many pages are present.
+    /// Returns how many pages are present.
     pub fn resident(&self) -> u64 {
         self.iter().filter(|(_, word)| word.is_present()).count() as u64
     }

@@ -39,12 +39,12 @@ impl PageTags {
         }
     }
 
-    /// How many pages are in it.
+    /// Returns how many pages are in it.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether no page is tagged.
+    /// Returns whether no page is tagged.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -111,7 +111,7 @@ impl PageTags {
         }
     }
 
-    /// Whether a page is tagged.
+    /// Returns whether a page is tagged.
     pub fn contains(&self, page: u64) -> bool {
         let words = self.levels.first();
         words.is_some_and(|words| words[(page / 64) as usize] >> (page % 64) & 1 == 1)

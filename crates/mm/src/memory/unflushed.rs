@@ -89,7 +89,7 @@ impl Unflushed {
         [&mut self.in_flush.there, &mut self.in_flush.left].map(PageTags::take)
     }
 
-    /// Whether a flush is in progress.
+    /// Returns whether a flush is in progress.
     pub fn is_flushing(&self) -> bool {
         self.is_flushing
     }

@@ -74,14 +74,14 @@ impl Answers {
     }
 }
 
-/// What a node of the top tier knows of pages that have left it, and of those that could come.
+/// State of a node of the top tier about demoted pages, and about candidates for promotion.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Gain {
     left: Answers,
     stay: Answers,
     /// Marks of pages that stay, of the last window with enough of them that had its time.
     latest: Marks,
-    /// What `latest` was when the governor set in, or the first since then; nothing where nothing is governed.
+    /// Value of `latest` when the governor started, or the first since then; nothing if it is not active.
     governed: Marks,
     /// The number of the current window.
     window: u64,

@@ -44,7 +44,7 @@ pub struct Traffic {
 /// Pages that should be promoted to a node, and the free memory for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// When it is. Unit: milliseconds.
+    /// Current time. Unit: milliseconds.
     pub now_ms: u64,
     /// Promoted and demoted since the beginning.
     pub traffic: Traffic,
@@ -58,10 +58,10 @@ pub struct Arrival {
     pub gains: bool,
 }
 
-/// What a node of the top tier lets in.
+/// Admission of pages to a node of the top tier.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Governor {
-    /// When traffic was judged last, what had come and gone of all time by then, and what was unused.
+    /// Time of the last judgement of traffic, the totals of arrivals and departures until then, and the unused pages.
     judged_ms: u64,
     before: Traffic,
     unused_before: u64,
@@ -82,7 +82,7 @@ struct Budget {
     pages: u64,
     /// How many came in one before it was first cut.
     uncut: u64,
-    /// What has left, less what might: in pages times the length of a window. As of when, and of which demotions.
+    /// Departures minus the permitted ones: in pages times the length of a window. With its time and its demotions.
     owed: u64,
     paid_ms: u64,
     demoted: u64,
@@ -130,7 +130,7 @@ impl Governor {
         admits
     }
 
-    /// Whether fewer may come than would.
+    /// Returns whether fewer may come than would.
     pub fn governs(&self) -> bool {
         self.budget.is_some()
     }

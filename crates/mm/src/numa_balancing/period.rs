@@ -28,7 +28,7 @@ pub struct ScanKnobs {
     pub period_min_ms: u64,
     /// The longest period. Unit: milliseconds.
     pub period_max_ms: u64,
-    /// What a scan marks. Unit: MiB.
+    /// Memory that a scan marks. Unit: MiB.
     pub size_mb: u64,
 }
 

@@ -38,7 +38,7 @@ impl AccessTime {
         MILLISECOND_BITS.saturating_sub(self.bits)
     }
 
-    /// What is kept of a time.
+    /// Returns the stored bits of a time.
     pub fn stored(self, now_ms: u64) -> u32 {
         (now_ms >> self.bucket_bits()) as u32 & ((1 << self.bits) - 1)
     }
@@ -62,7 +62,7 @@ pub struct PromotionKnobs {
     pub rate_limit: u64,
 }
 
-/// What an age is counted from: the two are of different lengths, and so have thresholds of their own.
+/// Start of an age: the two kinds have different lengths, and therefore their own thresholds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Since {
     /// The mark of a page-table entry, to the hint fault that it leads to.
@@ -71,7 +71,7 @@ pub enum Since {
     Report,
 }
 
-/// What a node of the top tier knows of promotion to it.
+/// State of promotion to a node of the top tier.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct PromotionControl {
     /// The hot thresholds, by what the age of a page is counted from ([`Since`]).

@@ -74,7 +74,7 @@ impl Buddy {
         Some(pfn)
     }
 
-    /// As many blocks of one order as there are of this type, and as are wanted, each the smallest in its turn. They go to the tail of
+    /// Takes up to the requested number of blocks of one order and this type, each the smallest in its turn. They go to the tail of
     /// `into` in the order in which they are taken. Returns how many.
     pub(super) fn take_smallest_of(
         &mut self,

@@ -8,7 +8,7 @@ use crate::units::ZoneType;
 /// Above this share, in thousandths, a failure is due to fragmentation rather than to a lack of memory.
 const EXTFRAG_THRESHOLD: i64 = 500;
 
-/// When a zone is compacted again after runs that did not help.
+/// Deferral of a zone's compaction after runs that did not help.
 #[derive(Clone, Copy, Debug)]
 pub struct Deferral {
     considered: u32,
@@ -68,7 +68,7 @@ pub struct Wanted {
 }
 
 impl Zone {
-    /// Whether compaction for a block can help: free pages for the copies, and a lack of the block that is due to how free pages lie.
+    /// Returns whether compaction for a block can help: free pages for the copies, and a lack of the block that is due to how free pages lie.
     pub fn is_suitable(&self, wanted: &Wanted) -> bool {
         if !self.has_room_to_compact(self.free_pages(), wanted) {
             return false;
@@ -77,7 +77,7 @@ impl Zone {
         wanted.order <= COSTLY_ORDER || !(0..=EXTFRAG_THRESHOLD).contains(&index)
     }
 
-    /// Whether reclaim has done its part for a block: the block exists, or compaction can make it and leave the zone above its high watermark.
+    /// Returns whether reclaim has done its part for a block: the block exists, or compaction can make it and leave the zone above its high watermark.
     pub fn is_ready_to_compact(&self, wanted: &Wanted) -> bool {
         let Wanted { order, class, .. } = *wanted;
         if self.watermark_ok(order, self.mark(Watermark::Min), class, Rights::empty()) {
@@ -87,7 +87,7 @@ impl Zone {
         self.is_suitable(wanted) && self.watermark_ok(0, mark, class, Rights::empty())
     }
 
-    /// Whether there would be free pages for the copies if so many were free.
+    /// Returns whether there would be free pages for the copies if so many were free.
     pub fn has_room_to_compact(&self, free: u64, wanted: &Wanted) -> bool {
         let Wanted { order, class, .. } = *wanted;
         let mark = if order > COSTLY_ORDER { Watermark::Low } else { Watermark::Min };

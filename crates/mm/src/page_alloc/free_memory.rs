@@ -24,7 +24,7 @@ pub struct FreeBlocks {
     pub first: Vec<Pfn>,
 }
 
-/// What a CPU holds of a zone.
+/// Free pages of a zone that a CPU holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FreeOfCpu {
     /// Pages that it may hold before it gives some back.
@@ -48,7 +48,7 @@ pub struct FreeMemory {
     pub pageblocks: Vec<MigrateType>,
     /// Its lists.
     pub blocks: Vec<FreeBlocks>,
-    /// What each CPU holds.
+    /// Free pages that each CPU holds.
     pub cpus: Vec<FreeOfCpu>,
 }
 

@@ -26,7 +26,7 @@ const LISTS: usize = TYPES * (ORDER_MAX as usize + 1) + 2;
 /// How far a refill may grow beyond a batch, and how much a burst of frees counts: 2^5 batches.
 const SCALE_MAX: u32 = 5;
 
-/// What is the same for all CPUs of a zone.
+/// Parameters that are equal for all CPUs of a zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct PcpSizes {
     pub(super) batch: u32,
@@ -292,7 +292,7 @@ impl Pcp {
         self.assert_counted();
     }
 
-    /// What a CPU's housekeeping leaves of a list that has grown: every second it loses an eighth of its limit.
+    /// Shrinks a list that has grown: every second a CPU's housekeeping removes an eighth of its limit.
     pub(super) fn decay(&mut self, folios: &mut FolioTable, buddy: &mut Buddy, sizes: &PcpSizes) {
         if self.high <= sizes.high_min {
             return;

@@ -33,7 +33,7 @@ impl MigrateType {
 }
 
 bitflags::bitflags! {
-    /// What the caller of the allocator may do, and how much failure it bears.
+    /// Permitted actions of the caller of the allocator, and its tolerance of failure.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Gfp: u16 {
         /// May reclaim for itself, and so sleep.
@@ -130,23 +130,23 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether a block for the one serves the other as well.
+    /// Returns whether a block for the one serves the other as well.
     pub fn is_like(&self, other: &Request) -> bool {
         let what = |request: &Request| (request.order, request.migrate_type, request.class, request.allowed);
         what(self) == what(other)
     }
 
-    /// Whether it asks for so large a block that it has to bear a failure.
+    /// Returns whether it asks for so large a block that it has to bear a failure.
     pub fn is_costly(&self) -> bool {
         self.order > COSTLY_ORDER
     }
 
-    /// Whether the caller has another way.
+    /// Returns whether the caller has another way.
     pub fn may_fail(&self) -> bool {
         self.gfp.contains(Gfp::NORETRY) || self.is_costly()
     }
 
-    /// Whether a task may be killed to serve it.
+    /// Returns whether a task may be killed to serve it.
     pub fn may_kill(&self) -> bool {
         !self.is_costly() && !self.gfp.intersects(Gfp::RETRY_MAYFAIL | Gfp::THISNODE)
     }

@@ -96,7 +96,7 @@ pub fn min_free_kbytes(zones: &[Zone], wants_huge_pages: bool) -> u64 {
     computed.max(recommended * KB_PER_PAGE)
 }
 
-/// What each zone keeps from requests that could go higher, by the class of the request: `lowmem_reserve_ratio`.
+/// Sets the pages that each zone keeps from requests that could use higher zones, by class of the request: `lowmem_reserve_ratio`.
 pub fn set_lowmem_reserves(zones: &mut [Zone], ratios: &[u32; ZoneType::COUNT]) {
     for at in 0..zones.len() {
         let Zone { node, kind, managed, .. } = &zones[at];
@@ -119,7 +119,7 @@ impl Zone {
         self.marks.get(mark) + self.boost
     }
 
-    /// Whether a request of this order may take from here and leave `mark` pages: the test before every allocation, and the one that
+    /// Returns whether a request of this order may take from here and leave `mark` pages: the test before every allocation, and the one that
     /// ends kswapd's work.
     #[doc(alias = "zone_watermark_ok")]
     #[inline]

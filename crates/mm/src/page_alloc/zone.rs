@@ -56,10 +56,10 @@ pub struct Zone {
     pub reclaim_active: bool,
     /// The zone was found below its high watermark, and no CPU has given pages back and seen it above since.
     pub below_high: bool,
-    /// When it is compacted again.
+    /// Deferral of its compaction.
     pub compact_deferral: Deferral,
     pub(super) buddy: Buddy,
-    /// What each CPU holds; nothing as long as it has not come by.
+    /// Pages that each CPU holds; nothing before its first visit.
     pub(super) pcps: Vec<Option<Box<Pcp>>>,
     pub(super) pcp_sizes: PcpSizes,
 }
@@ -91,7 +91,7 @@ impl Zone {
         self.buddy.highatomic_free
     }
 
-    /// Whether a block of at least this order is free for who has these rights.
+    /// Returns whether a block of at least this order is free for who has these rights.
     #[inline]
     pub fn has_free_block(&self, order: u8, rights: Rights) -> bool {
         self.buddy.has_block(order, rights)
@@ -273,7 +273,7 @@ impl Zone {
         self.passes(order, mark, class, rights)
     }
 
-    /// Whether a block for such a request is free, in its own pageblocks or in others that it may claim.
+    /// Returns whether a block for such a request is free, in its own pageblocks or in others that it may claim.
     pub fn gives(&self, wanted: &Wanted) -> bool {
         self.buddy.gives(wanted.order, wanted.migrate_type)
     }
@@ -359,7 +359,7 @@ impl Zone {
         }
     }
 
-    /// How far a request of this order fails because there are no large blocks: 0 for lack of memory to 1000 for its fragmentation, and -1000 if it
+    /// Returns how far a request of this order fails because there are no large blocks: 0 for lack of memory to 1000 for its fragmentation, and -1000 if it
     /// does not fail. [machine 2.11]
     pub fn fragmentation_index(&self, order: u8) -> i64 {
         let blocks = self.buddy.free_blocks();

@@ -8,7 +8,7 @@ pub const LOCAL_DISTANCE: u8 = 10;
 /// Distance to any other node, if the machine's description does not define it.
 pub const REMOTE_DISTANCE: u8 = 20;
 
-/// How far one node's memory is from another's CPUs.
+/// Returns how far one node's memory is from another's CPUs.
 pub fn distance(distances: &[Vec<u8>], from: NodeId, to: NodeId) -> u8 {
     let given = distances.get(from.index()).and_then(|row| row.get(to.index())).copied();
     given.unwrap_or(if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE })

@@ -171,7 +171,7 @@ impl Zones {
         self.zonelist(node, ZoneType::Movable, allowed).next().map(|zone| zone.node)
     }
 
-    /// Whether a node's memory is in use.
+    /// Returns whether a node's memory is in use.
     pub fn is_online(&self, node: NodeId) -> bool {
         self.nodes[node.index()].is_online
     }
@@ -322,7 +322,7 @@ impl Zones {
         self.boosted.take().map(|at| (self.zones[at].node, self.zones[at].kind))
     }
 
-    /// What a balance run has worked off of the boosts that it found.
+    /// Lowers boosts by the amount that a balance run has worked off.
     pub fn lower_boost(&mut self, node: NodeId, kind: ZoneType, pages: u64) {
         if let Some(zone) = self.of_node_mut(node).iter_mut().find(|zone| zone.kind == kind) {
             zone.boost = zone.boost.saturating_sub(pages);
@@ -428,14 +428,14 @@ impl Zones {
         if cfg!(debug_assertions) { self.of_node(node).iter().map(Zone::all_free).sum() } else { 0 }
     }
 
-    /// Whether one of a node's zones has enough free pages for requests of this order and class: when kswapd may rest.
+    /// Returns whether one of a node's zones has enough free pages for requests of this order and class: when kswapd may rest.
     pub fn is_balanced(&self, node: NodeId, order: u8, class: ZoneType) -> bool {
         let zones = || self.of_node(node).iter().filter(|zone| zone.kind <= class);
         zones().next().is_none()
             || zones().any(|zone| zone.watermark_ok(order, zone.mark(self.rest_mark), class, Rights::empty()))
     }
 
-    /// How far a node's free pages lie apart: the share of them, in percent, that are in no free pageblock. Zones count by their size.
+    /// Returns how far a node's free pages lie apart: the share of them, in percent, that are in no free pageblock. Zones count by their size.
     /// [machine 2.11]
     pub fn fragmentation_score(&self, node: NodeId) -> u64 {
         let zones = self.of_node(node);
@@ -443,7 +443,7 @@ impl Zones {
         zones.iter().map(|zone| zone.present * zone.scattered_percent()).sum::<u64>() / present.max(1)
     }
 
-    /// Whether all of a node's zones up to a class have this many pages free above a watermark.
+    /// Returns whether all of a node's zones up to a class have this many pages free above a watermark.
     pub fn is_beyond(&self, node: NodeId, class: ZoneType, mark: Watermark, pages: u64) -> bool {
         let mut zones = self.of_node(node).iter().filter(|zone| zone.kind <= class && zone.managed > 0);
         zones.all(|zone| zone.free_pages() > zone.mark(mark) + pages)

@@ -15,7 +15,7 @@ fn layout_of(size: RecordSize, quirks: PghotQuirks) -> Layout {
 }
 
 impl Hotness {
-    /// When a page is hot, as configured. A value beyond the range of a record becomes the maximum of its range.
+    /// Returns the configured condition for a hot page. A value beyond the range of a record becomes the maximum of its range.
     pub fn of(config: &Config) -> Hotness {
         let layout = layout_of(config.pghot_record, config.pghot_quirks);
         let more = u64::from(config.pghot_threshold == ThresholdRule::Exceeded);

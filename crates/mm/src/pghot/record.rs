@@ -22,7 +22,7 @@ pub enum Layout {
     Word,
     /// Eight bytes.
     Long,
-    /// As the third posting has it, slips included.
+    /// The format of the third posting, with its bugs.
     LongAsPosted,
 }
 
@@ -119,7 +119,7 @@ impl Layout {
         time.mask << step
     }
 
-    /// What a record says.
+    /// Decodes a record.
     pub fn decode(self, raw: u64) -> Record {
         let fields = self.fields();
         let nid = NodeId(fields.nid.of(raw) as u8);
@@ -154,7 +154,7 @@ impl Layout {
     }
 }
 
-/// What a record says.
+/// A decoded record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Record {
     /// The node that accessed the page, where that is known and kept.
@@ -186,13 +186,13 @@ pub struct Report {
     pub nid: Option<NodeId>,
     /// How often the page was accessed.
     pub accesses: u32,
-    /// When it is. Unit: milliseconds.
+    /// Current time. Unit: milliseconds.
     pub now_ms: u64,
     /// However long ago the last report was: hint faults of a page are too far apart for any window.
     pub in_any_window: bool,
 }
 
-/// When a page is hot.
+/// Condition for a hot page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hotness {
     /// How records are stored.
@@ -206,7 +206,7 @@ pub struct Hotness {
 }
 
 impl Hotness {
-    /// What a record says after a report.
+    /// Returns a record after a report.
     pub fn reported(&self, old: Record, report: &Report) -> Record {
         let age = self.layout.age_ms(report.now_ms, old.time);
         // Strictly older: a report at the end of the window still is of it.

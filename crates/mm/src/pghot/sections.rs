@@ -99,7 +99,7 @@ impl Records {
         self.layout
     }
 
-    /// Whether nothing was ever reported.
+    /// Returns whether nothing was ever reported.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sections.is_empty()
@@ -199,7 +199,7 @@ impl Records {
         }
     }
 
-    /// Whether anything was ever reported in the section that holds a frame.
+    /// Returns whether anything was ever reported in the section that holds a frame.
     pub fn has_section(&self, pfn: Pfn) -> bool {
         self.section(pfn).is_some()
     }

@@ -75,7 +75,7 @@ impl Compressibility {
         }
     }
 
-    /// What a page holds.
+    /// Returns the contents of a page.
     pub fn contents_of(self, is_anon: bool, owner: u32, index: u32) -> Contents {
         let drawn = mix(u64::from(owner) << 33 | u64::from(index) << 1 | u64::from(is_anon));
         let share = drawn % 1000;

@@ -8,7 +8,7 @@
 //! Then at most the maximum, and at least half of the last window: one miss does not end a good run. Hits start at 4, so the first
 //! window is 8 pages. [machine 1.11]
 
-/// What a mapping, or all slots together, remember of the last window.
+/// State of the last window of a mapping, or of all slots together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SwapWindow {
     /// The page or slot that was wanted, or found, last.

@@ -33,7 +33,7 @@ pub struct Zram {
     pub limit: Option<u64>,
     /// Counters of the device.
     pub stat: ZramStat,
-    /// Where the compressed bytes lie.
+    /// The pool of compressed pages.
     pub pool: ZsPool,
     /// By slot: nothing, one word, or an object of the pool.
     slots: Vec<u64>,
@@ -80,7 +80,7 @@ impl Zram {
         self.stat.used_max = self.stat.used_max.max(self.pool.pages());
     }
 
-    /// Whether a slot holds a page.
+    /// Returns whether a slot holds a page.
     pub fn holds(&self, slot: u32) -> bool {
         self.slots[slot as usize] != 0
     }

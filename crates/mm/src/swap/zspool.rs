@@ -123,7 +123,7 @@ impl ZsPool {
         self.class_of[(size - SIZE_MIN).div_ceil(SIZE_STEP) as usize].into()
     }
 
-    /// Whether an object of this length has a page for itself.
+    /// Returns whether an object of this length has a page for itself.
     pub fn is_huge(&self, length: u16) -> bool {
         self.classes[self.class(length)].objects_max == 1
     }

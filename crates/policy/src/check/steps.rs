@@ -65,7 +65,7 @@ pub struct Trace {
     pub pages: u32,
     /// There are accesses alone, and each asks for one page.
     pub is_plain: bool,
-    /// What the host does.
+    /// Steps of the host.
     pub steps: Vec<Step>,
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum ConfigError {
     /// A number outside its range.
     OutOfRange {
-        /// What the number is of.
+        /// Name of the number.
         what: &'static str,
         /// The number that was given.
         value: u64,
@@ -18,7 +18,7 @@ pub enum ConfigError {
     },
     /// A number that has to be a power of two, or 0.
     NoPowerOfTwo {
-        /// What the number is of.
+        /// Name of the number.
         what: &'static str,
         /// The number that was given.
         value: u64,

@@ -23,19 +23,19 @@ pub enum Section {
 pub struct Parameter {
     /// The authority that sets the parameter: hardware, the kernel's source or command line, or the administrator.
     pub section: Section,
-    /// What messages and scenarios call it.
+    /// Name in messages and scenarios.
     pub name: &'static str,
     /// The values that the parameter accepts.
     pub values: Values,
-    /// What is counted; empty for words.
+    /// Unit; empty for words.
     pub unit: &'static str,
-    /// What the parameter means.
+    /// Meaning of the parameter.
     pub doc: &'static str,
     /// Why the default is what it is.
     pub reason: &'static str,
-    /// In which versions it had which value; empty where all that are known here have the default.
+    /// Values by version; empty if all known versions have the default.
     pub eras: &'static [Era],
-    /// What `ablate` does with it, if it is a mechanism of memory tiers or a rule of one, rather than a size.
+    /// Treatment by `ablate`, if it is a mechanism of memory tiers or a rule of one, rather than a size.
     pub mechanism: Option<Mechanism>,
     pub(super) get: fn(&Config) -> String,
     pub(super) set: fn(&mut Config, &str) -> Option<()>,
@@ -87,7 +87,7 @@ impl Parameter {
         (self.get)(config)
     }
 
-    /// Which value it had in which versions, in words. Empty for a parameter without eras.
+    /// Returns which value it had in which versions, in words. Empty for a parameter without eras.
     pub fn history(&self) -> Vec<Line> {
         history(self.eras)
     }

@@ -278,7 +278,7 @@ rules! {
 }
 
 impl GenerationRules {
-    /// Whether the gauges go by counts of accesses.
+    /// Returns whether the gauges go by counts of accesses.
     #[inline]
     pub fn gauges_count(self) -> bool {
         self.gauges == Gauges::Count && self.references == References::Frequency

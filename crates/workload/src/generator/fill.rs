@@ -18,7 +18,7 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         check_pages("fill", "pages", 0, self.pages)
     }

@@ -51,7 +51,7 @@ fn four_fifths() -> f64 {
 }
 
 impl HotSet {
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         check_pages("hot_set", "pages", 0, self.pages)?;
         check_ratio("hot_set", "hot_pages_fraction", self.hot_pages_fraction)?;
@@ -59,7 +59,7 @@ impl HotSet {
         check_ratio("hot_set", "write_ratio", self.write_ratio)
     }
 
-    /// How many pages are hot at any moment.
+    /// Returns how many pages are hot at any moment.
     pub fn hot_pages(&self) -> u64 {
         (libm::round(self.pages as f64 * self.hot_pages_fraction) as u64).clamp(1, self.pages)
     }

@@ -45,7 +45,7 @@ fn entries() -> u64 {
 }
 
 impl Index {
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         check_pages("index", "pages", 0, self.pages)?;
         if self.fanout < 2 {

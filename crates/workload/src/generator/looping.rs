@@ -27,7 +27,7 @@ pub struct Looping {
 }
 
 impl Looping {
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         check_pages("looping", "pages", 0, self.pages)?;
         check_ratio("looping", "write_ratio", self.write_ratio)

@@ -110,7 +110,7 @@ impl Pattern {
         })
     }
 
-    /// Whether a stream can be made; the error names the pattern and the key.
+    /// Checks whether a stream can be made; the error names the pattern and the key.
     pub fn validate(&self) -> Result<(), PatternError> {
         match self {
             Pattern::Sequential(pattern) => pattern.validate(),

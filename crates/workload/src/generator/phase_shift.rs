@@ -63,7 +63,7 @@ impl PhaseShift {
         self.phases.iter().map(|phase| phase.offset.saturating_add(phase.pages)).max().unwrap_or(0)
     }
 
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         if self.phases.is_empty() {
             return Err(PatternError::new("phase_shift", "phases", "must name at least one phase"));

@@ -45,7 +45,7 @@ fn four() -> u64 {
 }
 
 impl Runs {
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         check_pages("runs", "pages", 0, self.pages)?;
         if self.length == 0 {

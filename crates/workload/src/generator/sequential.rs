@@ -36,7 +36,7 @@ impl Sequential {
         self.pages.div_ceil(self.stride.max(1))
     }
 
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         check_pages("sequential", "pages", 0, self.pages)?;
         if self.stride == 0 {

@@ -48,7 +48,7 @@ pub struct Visit {
 }
 
 impl Session {
-    /// Whether a schedule can be made.
+    /// Checks whether a schedule can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         let error = |key, reason: String| Err(PatternError::new("session", key, reason));
         if !(1..=SESSION_MEMBERS_MAX).contains(&self.members) {

@@ -28,7 +28,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         check_pages("uniform", "pages", 0, self.pages)?;
         check_ratio("uniform", "write_ratio", self.write_ratio)

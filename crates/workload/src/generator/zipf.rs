@@ -58,7 +58,7 @@ pub(super) fn default_alpha() -> f64 {
 }
 
 impl Zipf {
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         check_pages("zipf", "pages", 0, self.pages)?;
         check_alpha("zipf", self.alpha)?;

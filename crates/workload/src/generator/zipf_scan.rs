@@ -61,7 +61,7 @@ impl ZipfScan {
         self.pages.saturating_add(self.scan_pages())
     }
 
-    /// Whether a stream can be made.
+    /// Checks whether a stream can be made.
     pub fn validate(&self) -> Result<(), PatternError> {
         let error = |key, reason: String| Err(PatternError::new("zipf_scan", key, reason));
         check_pages("zipf_scan", "pages", 0, self.pages)?;

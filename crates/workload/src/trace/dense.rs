@@ -269,7 +269,7 @@ impl DenseReader {
         self.writes
     }
 
-    /// Whether the numbers of the trace's pages are places, so that adjacent numbers are neighbours.
+    /// Returns whether the numbers of the trace's pages are places, so that adjacent numbers are neighbours.
     pub fn has_neighbours(&self) -> bool {
         self.has_neighbours
     }

@@ -52,7 +52,7 @@ pub fn header(path: &Path, options: &ReadOptions) -> Result<Option<TraceHeader>,
     Ok(Some(reader.set_tables(tables)))
 }
 
-/// Whether the numbers of a trace's pages are places, so that adjacent numbers are neighbours: opaque ids have none.
+/// Returns whether the numbers of a trace's pages are places, so that adjacent numbers are neighbours: opaque ids have none.
 pub fn has_neighbours(path: &Path, options: &ReadOptions) -> Result<bool, TraceError> {
     Ok(open_to_look(path, options)?.has_neighbours())
 }

@@ -34,7 +34,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Whether a request is another number of accesses than one.
+    /// Returns whether a request is another number of accesses than one.
     pub fn has_sizes(&self) -> bool {
         self.has_ids && self.pages != self.requests
     }

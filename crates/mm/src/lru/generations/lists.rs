@@ -6,7 +6,7 @@ use crate::units::{LruType, Nanos, Pfn};
 use bytemuck::Zeroable;
 use pageout_rules::lru::spared;
 
-/// Where a folio is among the generations: two bytes in a side array, which only groups that keep generations fill.
+/// A folio's place in MGLRU: two bytes in a side array, which only groups under MGLRU fill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]
 pub struct Place {
     /// The folio's generation, as slot plus 1; 0 on no list of generations. May be ahead of the list that it is on.
@@ -20,7 +20,7 @@ pub struct Place {
 const COUNTED_ACTIVE: u8 = 1 << 7;
 
 impl Place {
-    /// Whether the folio is on a list of generations.
+    /// Returns whether the folio is on a list of generations.
     pub fn is_listed(self) -> bool {
         self.generation != 0
     }
@@ -39,7 +39,7 @@ impl Place {
         self.list_and_gauge = self.list_and_gauge & COUNTED_ACTIVE | list as u8;
     }
 
-    /// Whether the gauges count it as active.
+    /// Returns whether the gauges count it as active.
     pub fn is_counted_active(self) -> bool {
         self.list_and_gauge & COUNTED_ACTIVE != 0
     }
@@ -56,7 +56,7 @@ pub struct GenerationLists {
     pub max_seq: u64,
     /// The sequence number of the oldest generation, by type.
     pub min_seq: [u64; 2],
-    /// By slot: when the generation was opened.
+    /// By slot: time at which the generation was opened.
     pub births: Vec<Nanos>,
     /// By slot and type: pages that carry the generation, on whatever list.
     pub pages: Vec<[u64; 2]>,
@@ -64,7 +64,7 @@ pub struct GenerationLists {
     pub lists: Vec<List>,
     /// Zones of the node: a generation has a list for each.
     zones: usize,
-    /// What was taken lately from each type, where shares rather than the controller choose the type.
+    /// Pages taken lately from each type, if shares rather than the controller choose the type.
     pub taken: [u64; 2],
 }
 
@@ -123,7 +123,7 @@ impl GenerationLists {
             .expect("memory of some type may always be evicted")
     }
 
-    /// How many generations there are of them.
+    /// Returns how many generations there are of them.
     pub fn counted(&self, types: &[LruType]) -> u64 {
         self.max_seq - self.deciding_min_seq(types) + 1
     }
@@ -142,12 +142,12 @@ impl GenerationLists {
             .find_map(|(seq, kind)| self.lists_of(self.slot(seq), kind).iter().find_map(List::tail))
     }
 
-    /// How many generations of a type there are.
+    /// Returns how many generations of a type there are.
     pub fn count(&self, kind: LruType) -> u64 {
         self.max_seq - self.min_seq[kind as usize] + 1
     }
 
-    /// Whether a type has as many generations as there may be.
+    /// Returns whether a type has as many generations as there may be.
     pub fn is_full(&self, kind: LruType) -> bool {
         self.count(kind) == self.births.len() as u64
     }
@@ -157,7 +157,7 @@ impl GenerationLists {
         slot == self.slot(self.max_seq) || slot == self.slot(self.max_seq - 1)
     }
 
-    /// When a generation was opened.
+    /// Returns the time at which a generation was opened.
     pub fn birth(&self, seq: u64) -> Nanos {
         self.births[self.slot(seq)]
     }

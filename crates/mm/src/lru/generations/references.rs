@@ -78,7 +78,7 @@ pub const fn with_frequency(use_bits: UseBits, refs: u8) -> UseBits {
     counted.with_counter(refs >> 2)
 }
 
-/// What each kernel makes of a page's use bits.
+/// Interpretation of a page's use bits by each kernel.
 pub trait CountsUse: Copy {
     /// The next step of the ladder.
     #[doc(alias = "folio_inc_refs")]

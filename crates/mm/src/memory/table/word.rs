@@ -14,7 +14,7 @@ use crate::memory::folio::UseBits;
 use crate::units::{MemcgId, NodeId, Pfn, SwapId};
 use pageout_rules::lru::References;
 
-/// What the table knows of one page.
+/// The table's state of one page.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Word(pub(super) u64);
 
@@ -31,7 +31,7 @@ pub enum Entry {
     Swap(SwapEntry),
 }
 
-/// What remains of an evicted page: who evicted it and when, on the evictor's own clock of evictions.
+/// The remains of an evicted page: the evicting group and the time, on the evictor's own clock of evictions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shadow {
     /// The group whose clock `stamp` uses: under the classic LRU the one whose limit caused the eviction, under MGLRU the page's own.
@@ -46,7 +46,7 @@ pub struct Shadow {
     pub stamp: u64,
 }
 
-/// Where a swapped page is.
+/// Location of a swapped page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SwapEntry {
     /// The device.
@@ -55,7 +55,7 @@ pub struct SwapEntry {
     pub slot: u32,
 }
 
-/// What a file access to a resident page asks of the folio's LRU; kept in the word so that a hit needn't look further.
+/// Request of a file access to the folio's LRU; kept in the word so that a hit needs no other data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// Two-step use-once test: REFERENCED, then activation.
@@ -71,7 +71,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Whether an access through a file descriptor counts that is the one for which the page was brought in, or that of the
+    /// Returns whether an access through a file descriptor counts that is the one for which the page was brought in, or that of the
     /// page read last.
     pub fn counts(self, is_first_use: bool, is_reread: bool) -> bool {
         match self {
@@ -81,7 +81,7 @@ impl Mark {
         }
     }
 
-    /// Whether write(2) to a regular file is an access that counts. To Linux it is not: what is written is not wanted for that.
+    /// Returns whether write(2) to a regular file is an access that counts. To Linux it is not: what is written is not wanted for that.
     /// [reclaim-6.12 5] The textbook's lists know no difference.
     pub fn counts_writes(self) -> bool {
         match self {
@@ -234,7 +234,7 @@ impl Word {
         Word(Self::SWAP_TAG | u64::from(entry.swap.0) << 8 | u64::from(entry.slot) << Self::PFN_SHIFT)
     }
 
-    /// What the word says.
+    /// Decodes the word.
     pub fn decode(self) -> Entry {
         if self.is_present() {
             Entry::Present(self.pfn())
@@ -250,13 +250,13 @@ impl Word {
         }
     }
 
-    /// Whether the page is in memory.
+    /// Returns whether the page is in memory.
     #[inline]
     pub fn is_present(self) -> bool {
         self.0 & Self::PRESENT != 0
     }
 
-    /// Whether it is the shadow of an evicted page.
+    /// Returns whether it is the shadow of an evicted page.
     #[inline]
     pub fn is_shadow(self) -> bool {
         self.0 & (Self::PRESENT | Shadow::TAG) == Shadow::TAG
@@ -279,7 +279,7 @@ impl Word {
         Pfn((self.0 >> Self::PFN_SHIFT) as u32)
     }
 
-    /// Whether the page is part of a huge page.
+    /// Returns whether the page is part of a huge page.
     #[inline]
     pub fn is_huge(self) -> bool {
         self.0 & (Self::PRESENT | Self::HUGE) == Self::PRESENT | Self::HUGE
@@ -314,19 +314,19 @@ impl Word {
         self.0 & (Self::PRESENT | Self::BUSY) == Self::PRESENT
     }
 
-    /// Whether it maps the shared page of zeroes.
+    /// Returns whether it maps the shared page of zeroes.
     #[inline]
     pub fn is_zero_page(self) -> bool {
         self.0 & (Self::PRESENT | Self::ZERO) == Self::PRESENT | Self::ZERO
     }
 
-    /// Whether the accessed bit is set.
+    /// Returns whether the accessed bit is set.
     #[inline]
     pub fn is_young(self) -> bool {
         self.0 & (Self::PRESENT | Self::YOUNG) == Self::PRESENT | Self::YOUNG
     }
 
-    /// Whether the dirty bit is set.
+    /// Returns whether the dirty bit is set.
     #[inline]
     pub fn is_dirty(self) -> bool {
         self.0 & (Self::PRESENT | Self::DIRTY) == Self::PRESENT | Self::DIRTY
@@ -398,7 +398,7 @@ impl Word {
         self.is_plain() && self.is_dirty() && !is_told
     }
 
-    /// Whether a further read(2) changes nothing of the word.
+    /// Returns whether a further read(2) changes nothing of the word.
     #[inline]
     pub fn is_settled(self) -> bool {
         self.0 & Self::SETTLED != 0
@@ -418,13 +418,13 @@ impl Word {
         }
     }
 
-    /// Whether the mark of readahead is on the page.
+    /// Returns whether the mark of readahead is on the page.
     #[inline]
     pub fn is_readahead(self) -> bool {
         self.0 & (Self::PRESENT | Self::READAHEAD) == Self::PRESENT | Self::READAHEAD
     }
 
-    /// Whether the page was read ahead and is unused.
+    /// Returns whether the page was read ahead and is unused.
     #[inline]
     pub fn is_unused(self) -> bool {
         self.0 & (Self::PRESENT | Self::UNUSED) == Self::PRESENT | Self::UNUSED

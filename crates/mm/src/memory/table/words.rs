@@ -85,12 +85,12 @@ impl<'a> Run<'a> {
 /// The words of a table, for who writes them.
 pub(super) struct Words {
     array: Array,
-    /// By leaf: whether it takes memory, and how many do.
+    /// By leaf: whether it uses memory, and how many do.
     is_taken: Vec<bool>,
     taken: u64,
     /// Leaves that take memory and have no word.
     empty: u64,
-    /// Where readers find the array, from when there is one.
+    /// The array for readers, once there is one.
     shared: Option<Arc<Mutex<Array>>>,
 }
 
