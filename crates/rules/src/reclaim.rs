@@ -391,7 +391,7 @@ rules! {
             FlusherWake::Pass => "generations 6.12.117..7.1" "B M",
             FlusherWake::Batch => "generations 7.2.." "C"],
         Some(("writeback-from-reclaim.toml", "never")),
-        "When reclaim asks the flushers to write all dirty pages. `never`: it does not ask. `pass`: after a pass that met nothing but dirty file pages. `batch`: after such a batch. `scanned`: when a call has scanned 1.5 times the pages that it needs, and for that many pages only.";
+        "When reclaim asks the flushers to write all dirty pages. `never`: it does not ask. `pass`: after a pass that met nothing but dirty file pages. `batch`: after such a batch. `scanned`: when a call has scanned one and a half times the pages that it needs, and for that many pages only.";
     "reclaim.batch_tallies": batch_tallies: bool = true,
         [true => "two_lists .." "A B C D", false => "generations 6.1..7.1" "A B",
             true => "generations 7.2.." "C"],
