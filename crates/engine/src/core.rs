@@ -1,4 +1,4 @@
-//! [`Core`]: a machine's memory and the work in hand, in one struct. The mechanisms of the other folders are its methods.
+//! [`Core`]: a machine's memory and the work in progress, in one struct. The mechanisms of the other folders are its methods.
 //!
 //! ```text
 //!   state    what is where (`core.mm`): parts from the crate `pageout_mm`, and questions to them   can't tell, send or wait
@@ -37,17 +37,17 @@ pub(crate) struct Behalf {
 
 /// One machine's memory, and all that is decided about it.
 pub(crate) struct Core {
-    /// What is where. It knows no mechanism.
+    /// The state of memory. It knows no mechanism.
     pub(crate) mm: State,
     /// On whose behalf the present call runs.
     pub(crate) by: Behalf,
-    /// What a machine collects; nobody here can read it.
+    /// Data that a machine collects, and that the engine can't read.
     pub(crate) out: Out,
 
-    // Work in hand: what has begun and is not over, and who is asked for it.
+    // Work in progress: operations that have begun and are not over, and requested ones.
     pub(crate) io: Transfers,
     pub(crate) writeback: Writeback,
-    /// Processes that were killed, and that the machine has not heard of.
+    /// Processes that were killed, and that the machine was not notified of.
     pub(crate) oom_kills: OomKills,
     /// By node: what its kswapd is asked for.
     pub(crate) kswapds: Vec<Kswapd>,
@@ -69,15 +69,15 @@ pub(crate) struct Core {
     pub(crate) demotion_draws: u64,
     /// Folios and upper page-table entries that reclaim has come by: a round that came by none has not taken a turn.
     pub(crate) looked_at: u64,
-    /// Whom to ask what has become of a full plug when its batch is over; none: nothing has.
+    /// The callback for the outcome of a full plug when its batch is over; none: nothing has ended.
     pub(crate) full_plug: Option<FullPlug>,
-    /// Whom to ask before a page is taken from others; none: nobody looks at a page without a reference.
+    /// The callback before a page is taken from its users; none: pages have no users without a reference.
     pub(crate) gate: Option<Box<dyn FrameGate>>,
     /// Tasks that wait to be woken by someone.
     pub(crate) sleepers: Sleepers,
     /// Kernel threads that the machine has yet to start.
     pub(crate) threads_to_start: Vec<Box<dyn KernelThread>>,
-    /// What a guest has done wrong first: the machine ends the run.
+    /// The first error of a guest: the machine ends the run.
     pub(crate) guest_fault: Option<Box<GuestFault>>,
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
     pub(crate) isolated: Vec<Pfn>,

@@ -1,9 +1,8 @@
-//! The text files through which a kernel is watched and steered, under the kernel's names and in its formats, so that
-//! existing tools read ours. [reclaim 7]
+//! The text files by which a kernel is monitored and controlled, under the kernel's names and in its formats, so that existing tools can read them.
+//! [reclaim 7]
 //!
-//! A file is a row of a table, with the functions that read and write it: `cgroup.rs` has those of a cgroup, `machine.rs` those of the
-//! machine. The few directories that there are once a node, a tier or a device are beside them. `docs/reference/kernel-files.md` is made of the
-//! rows.
+//! A file is a row of a table, with the functions that read and write it: `cgroup.rs` has those of a cgroup, `machine.rs` those of the machine. The
+//! few directories per node, tier or device have their own modules. `docs/kernel-files.md` is made of the rows.
 
 pub(crate) mod error; // why a file could not be read or written
 mod cgroup; // files of a cgroup, a row each
@@ -44,7 +43,7 @@ enum OpenFile {
     Zram(SwapId, &'static ZramFile),
 }
 
-/// A write that did what it had to at once.
+/// A write that completed immediately.
 const WRITTEN: Step = Step::Done(Served::Written { reclaimed: 0 });
 
 /// Why a file does not take what was written to it.
@@ -104,7 +103,7 @@ impl Engine {
         })
     }
 
-    /// Reclaims so many pages from a group because a user asked for it (`memory.reclaim`).
+    /// Reclaims this many pages from a group because a user asked for it (`memory.reclaim`).
     pub fn reclaim(&mut self, task: TaskId, memcg: MemcgId, pages: u64, swappiness: Option<u8>) -> Step {
         self.enter(task);
         let swappiness = swappiness.unwrap_or(self.core.mm.config.swappiness);
@@ -114,8 +113,7 @@ impl Engine {
         )))
     }
 
-    /// Removes a group by its directory, as rmdir does: one in which nobody runs and below which no group is left. What it is
-    /// charged for stays until it is reclaimed.
+    /// Removes a group by its directory, as rmdir does: one without processes and without child groups. Its charges stay until they are reclaimed.
     pub fn remove_directory(&mut self, path: &str) -> Result<(), FileError> {
         let inside =
             path.strip_prefix(CGROUP_ROOT).filter(|inside| inside.is_empty() || inside.starts_with('/'));
@@ -207,7 +205,7 @@ mod tests {
         let error = engine.write_file(task, "/sys/fs/cgroup/job/memory.high", "64Q").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "/sys/fs/cgroup/job/memory.high: invalid value `64Q` (EINVAL): expected bytes, such as `268435456` or `256M`, or `max`"
+            "/sys/fs/cgroup/job/memory.high: invalid value `64Q` (EINVAL): expected bytes, as `268435456` or `256M`, or `max`"
         );
         assert!(engine.write_file(task, "/proc/sys/vm/swappiness", "201").is_err());
         assert!(engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", "1M swappiness=900").is_err());

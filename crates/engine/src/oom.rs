@@ -1,4 +1,4 @@
-//! The OOM killer: which process is killed when memory can't be had in any other way.
+//! The OOM killer: which process is killed when no memory can be allocated in any other way.
 //!
 //! ```text
 //!   a charge at its limit, 16 attempts in vain ─┐                  ┌─ of the group and those below it
@@ -8,13 +8,12 @@
 //!                                                    ▼
 //!        somebody is dying already: wait     its group is one (memory.oom.group): all of it      nobody may be killed: a report
 //! ```
-//! The worst is the process that frees most: the pages that it maps, its swap entries and its page tables, and `oom_score_adj` on
-//! top of that in thousandths of all memory that its kind may have. What a victim's tasks do when they learn of it is their
-//! business (`access/dying.rs`). Until its memory is free nobody else is chosen: who ran out of memory waits, a tick at a time.
-//! [machine 2.10; reclaim 4.10]
+//! The worst process is the one that frees most: its mapped pages, its swap entries and its page tables, plus `oom_score_adj` in thousandths of all
+//! memory that its kind may have. The end of a victim's tasks is in `access/dying.rs`. Until its memory is free no other one is chosen: a task
+//! without memory waits, a tick at a time. [machine 2.10; reclaim 4.10]
 //!
-//! Not here: the reaper, which takes the memory of a victim that has not ended after two seconds. Here all waits of a victim end
-//! at once, so it needs no more than its turn on a CPU.
+//! Not modelled: the reaper, which takes the memory of a victim that has not ended after two seconds. Here all waits of a victim end immediately, so
+//! it needs no more than its turn on a CPU.
 
 use crate::core::Core;
 use crate::machine::step::{DelayReason, OomReport, Unrelieved, Wait};
@@ -57,7 +56,7 @@ impl Badness {
         self.anon + self.file + self.shmem
     }
 
-    /// Nobody has said that it must not.
+    /// It is not exempt.
     fn may_be_killed(&self) -> bool {
         self.oom_score_adj > OOM_SCORE_ADJ_MIN
     }
@@ -92,7 +91,7 @@ pub struct OomKill {
     pub invoked_by: TaskId,
     /// Why a process had to be killed.
     pub cause: OomCause,
-    /// Among whom it was chosen, the victim included: their groups' paths and what they have.
+    /// The candidates, including the victim: their groups' paths and their memory.
     pub candidates: Vec<(MmId, String, Badness)>,
     /// The process goes with others because the group of this path is killed as a whole.
     pub with_group: Option<String>,
@@ -119,7 +118,7 @@ fn worst_of(candidates: &[(MmId, String, Badness)]) -> Option<MmId> {
     may_be_killed.rev().max_by_key(|(.., badness)| badness.score).map(|&(mm, ..)| mm)
 }
 
-/// What the OOM killer has done, until the machine hears of it.
+/// Actions of the OOM killer, until the machine is notified.
 #[derive(Default)]
 pub(crate) struct OomKills {
     pub(crate) pending: Vec<OomKill>,
@@ -130,12 +129,12 @@ pub(crate) struct OomKills {
 pub(crate) enum Relief {
     /// Memory is about to be free.
     Coming,
-    /// Nobody can be killed for it.
+    /// No process can be killed for it.
     None(Unrelieved),
 }
 
 impl Core {
-    /// Memory of a group, or of the machine, can't be had but from a process that ends.
+    /// Only a process that ends can free memory of a group, or of the machine.
     pub(crate) fn out_of_memory(&mut self, domain: MemcgId, cause: impl FnOnce(&Core) -> OomCause) -> Relief {
         let groups = self.mm.memcgs.subtree(domain);
         let mut mms: Vec<MmId> =

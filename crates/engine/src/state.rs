@@ -1,6 +1,6 @@
-//! [`State`]: what is where on one machine, as one value. [`Core`](crate::core::Core) holds it as `mm`.
+//! [`State`]: the state of memory of one machine, as one value. [`Core`](crate::core::Core) holds it as `mm`.
 //!
-//! Its methods stand in the rooms that ask: a method that needs no more than `State` can't send an operation, count for a machine, or tell.
+//! Its methods are in the modules that use them: a method that needs only `State` can't send an operation, count for a machine, or trace.
 
 use crate::config::{Config, ConfigError};
 use crate::kmem::KernelMemory;
@@ -19,7 +19,7 @@ use crate::workingset::ShadowNodes;
 use crate::zswap::Zswap;
 use pageout_mm::cpu::Cpu;
 
-/// The state of one machine's memory. What is under way (transfers, threads that are asked for, waits) is the engine's.
+/// The state of one machine's memory. Work in progress (transfers, requested threads, waits) is the engine's.
 pub(crate) struct State {
     /// What the machine was built with, and the rules that hold on it.
     pub(crate) config: Config,
@@ -100,7 +100,7 @@ impl State {
         self.lruvec_of_folio(&self.memory.folios[pfn])
     }
 
-    /// The lruvec of a folio whose record is at hand.
+    /// The lruvec of a folio with an available record.
     #[inline]
     pub(crate) fn lruvec_of_folio(&self, folio: &Folio) -> LruvecId {
         self.lruvecs.id(folio.memcg, folio.node)

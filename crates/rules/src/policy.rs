@@ -101,7 +101,7 @@ rules! {
         [LaptopMode::Scanned => "..2.6.35" "S", LaptopMode::Priority => "6.1..6.19" "A B",
             LaptopMode::Ignored => "7.2.." "C"],
         Some(("laptop-mode.toml", "ignored")),
-        "How vm.laptop_mode affects reclaim. `priority`: it writes nothing above priority 9. `scanned`: it writes nothing until it has scanned one and a half times the pages that it needs. Then it has all dirty pages written. `ignored`: it has no effect.";
+        "How vm.laptop_mode affects reclaim. `priority`: it writes nothing above priority 9. `scanned`: it writes nothing until it has scanned half as many pages again as it needs. Then it has all dirty pages written. `ignored`: it has no effect.";
     "reclaim.gate": gate: bool = true,
         [false => "..3.5" "m", true => "3.6.." "A B C D m"],
         Some(("regressions/c1-a-walk-of-all-groups.toml", "false")),

@@ -9,7 +9,7 @@
 //! **Old statistics.** Linux 6.12 gives up too early where a group's anonymous pages turn over faster than its statistics are flushed. All listed
 //! pages have become active since the last flush, reclaim's statistics do not show it, and a pass looks at nothing. One of these
 //! rules was lost between 6.1 and 6.12. The others are remedies that no kernel has. The drain only puts the end off; each of the
-//! others prevents it. `docs/results/data/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
+//! others prevents it. `docs/results/premature-oom.md` shows what each does, and what it costs where nothing was wrong.
 
 use crate::choice::choice;
 use crate::declare::rules;
@@ -391,7 +391,7 @@ rules! {
             FlusherWake::Pass => "generations 6.12.117..7.1" "B M",
             FlusherWake::Batch => "generations 7.2.." "C"],
         Some(("writeback-from-reclaim.toml", "never")),
-        "When reclaim asks the flushers to write all dirty pages. `never`: it does not ask. `pass`: after a pass that met nothing but dirty file pages. `batch`: after such a batch. `scanned`: when a call has scanned one and a half times the pages that it needs, and for that many pages only.";
+        "When reclaim asks the flushers to write all dirty pages. `never`: it does not ask. `pass`: after a pass that met nothing but dirty file pages. `batch`: after such a batch. `scanned`: when a call has scanned half as many pages again as it needs, and for that many pages only.";
     "reclaim.batch_tallies": batch_tallies: bool = true,
         [true => "two_lists .." "A B C D", false => "generations 6.1..7.1" "A B",
             true => "generations 7.2.." "C"],

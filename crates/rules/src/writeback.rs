@@ -56,7 +56,7 @@ rules! {
     "writeback.dirty_throttle": dirty_throttle: DirtyRule = DirtyRule::Sleeps,
         [DirtyRule::Writes => "..3.0" "S", DirtyRule::Sleeps => "3.1.." "S"],
         Some(("writeback-from-reclaim.toml", "writes")),
-        "What happens to a task that exceeds the dirty limit. `sleeps`: it sleeps, so that it is no faster than the device. `writes`: it writes one and a half times what it has dirtied itself, and anonymous memory that can be swapped counts as memory that could be dirty. One value applies to all groups: that of the profile.";
+        "What happens to a task that exceeds the dirty limit. `sleeps`: it sleeps, so that it is no faster than the device. `writes`: it writes half as much again as it has dirtied itself, and anonymous memory that can be swapped counts as memory that could be dirty. One value applies to all groups: that of the profile.";
     "writeback.flusher_chunk": flusher_chunk: FlusherChunk = FlusherChunk::HalfASecond,
         [FlusherChunk::Pages1024 => "..3.0" "S", FlusherChunk::HalfASecond => "3.2.." "A B C"],
         Some(("files-of-another-group.toml", "1024_pages")),

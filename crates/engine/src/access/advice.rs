@@ -74,8 +74,8 @@ impl Engine {
         })
     }
 
-    /// `posix_fadvise` on an open file, through any object made from it: how it will be read. Of mappings
-    /// made from it, [`Advice::NoReuse`] takes the recency, and the window is theirs, too. [machine 1.8]
+    /// `posix_fadvise` on an open file, through any object made from it: the expected order of reads. [`Advice::NoReuse`] also removes the recency of
+    /// mappings made from it, which have the window, too. [machine 1.8]
     pub fn fadvise(&mut self, task: TaskId, object: ObjectId, advice: Advice) -> Result<(), ConfigError> {
         let open = self.open_file_of(task, object)?;
         let open = &mut self.core.mm.memory.open_files[open.index()];
@@ -89,9 +89,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads pages of an open file ahead: `posix_fadvise(POSIX_FADV_WILLNEED)`, `madvise(MADV_WILLNEED)`, readahead(2). The task waits
-    /// for none of them, but for memory it may. However many are asked for, only as many are read as the device takes in a
-    /// request, or as the window holds. The first [`Step::Done`] says [`Served::Advised`]. [machine 1.6, 1.8]
+    /// Reads pages of an open file ahead: `posix_fadvise(POSIX_FADV_WILLNEED)`, `madvise(MADV_WILLNEED)`, readahead(2). The task waits for none of
+    /// them, but may wait for memory. At most the number of pages that fit into a request of the device, or into the window, are read. The first
+    /// [`Step::Done`] has [`Served::Advised`]. [machine 1.6, 1.8]
     pub fn readahead(
         &mut self,
         task: TaskId,
@@ -104,7 +104,7 @@ impl Engine {
         let open = self.open_file_of(task, object)?;
         let file = self.core.mm.memory.open_files[open.index()].file;
         if self.core.mm.memory.file(file).is_tmpfs() {
-            // What is not in memory is in swap, which is read when it is wanted.
+            // Missing pages are in swap, which is read on demand.
             return Ok(Step::Done(Served::Advised));
         }
         let readahead = self.core.mm.force_readahead(open, page, pages);
@@ -112,7 +112,7 @@ impl Engine {
         Ok(self.current(task).attempt())
     }
 
-    /// `fadvise(POSIX_FADV_DONTNEED)` on a page of a file: dropped at once if nothing uses it, else sent to the cold end.
+    /// `fadvise(POSIX_FADV_DONTNEED)` on a page of a file: dropped immediately if it is not in use, otherwise moved to the cold end.
     pub fn fadvise_dontneed(&mut self, task: TaskId, file: FileId, page: u64) -> Result<(), ConfigError> {
         self.enter(task);
         let cached = self.core.mm.memory.files.get(file.index());
@@ -125,8 +125,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Somebody whom the engine does not have takes these pages of an open or mapped file, in reclaim for all of memory: DAMON, or kswapd of a
-    /// machine of which this is a part. They leave their shadows. What is dirty, in transfer or in somebody's hands stays. The task only says where.
+    /// An external agent reclaims these pages of an open or mapped file, in reclaim for all of memory: DAMON, or kswapd of a machine of which this is
+    /// a part. They leave their shadows. Dirty, isolated or in-flight pages stay. The task only names the place.
     ///
     /// The task must not be in the middle of an access.
     pub fn evict(&mut self, task: TaskId, object: ObjectId, pages: Range<u64>) -> Result<Step, ConfigError> {
@@ -143,8 +143,8 @@ impl Engine {
         Ok(Step::Done(Served::Truncated))
     }
 
-    /// Memory takes the inode of an open or mapped file back, as a shrinker of slabs does, and the file keeps its name: what was remembered of
-    /// its evicted pages goes. An inode that has pages stays, and nothing happens. The task only says where.
+    /// Memory takes the inode of an open or mapped file back, as a shrinker of slabs does, and the file keeps its name: the shadows of its evicted
+    /// pages are dropped. An inode with pages stays, and nothing happens. The task only names the place.
     ///
     /// The task must not be in the middle of an access.
     pub fn inode_reclaim(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
@@ -157,8 +157,8 @@ impl Engine {
         Ok(Step::Done(Served::Truncated))
     }
 
-    /// Clears the accessed bit of a page of a mapping, as idle page tracking does for a user who wants to know what is in use:
-    /// reclaim won't know of accesses before this one. A huge page has one such bit for all of its pages.
+    /// Clears the accessed bit of a page of a mapping, as idle page tracking does for a user who measures the working set: reclaim does not see
+    /// accesses before this one. A huge page has one such bit for all of its pages.
     pub fn mark_idle(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
         let (mm, page) = self.address(task, object, page)?;
         if self.core.mm.memory.mm(mm).table.word(page).is_present() {
@@ -177,8 +177,8 @@ impl Engine {
         resident.is_present()
     }
 
-    /// Takes advice on a page that is there. It is about that page alone, so a huge page that it is part of becomes single ones first; where
-    /// that can't be, nobody follows the advice.
+    /// Applies advice to a present page. It is about that page alone, so a huge page that contains it is split first; if that is impossible, the
+    /// advice has no effect.
     fn with_single(
         &mut self,
         task: TaskId,

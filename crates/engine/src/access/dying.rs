@@ -1,13 +1,13 @@
-//! How a killed task ends: at once where nothing binds it, and at the end of what does.
+//! The end of a killed task: immediately if it holds nothing, and otherwise when its current work is over.
 //!
 //! ```text
 //!   idle, or a wait of its access ───────────────▶ the access is given up ─▶ exit
 //!   in a reclaim call ─▶ which ends early ─▶ no page: given up, or the page that it got ─▶ exit
 //!   a kernel file that it writes, fsync, sync, truncation ▶ to its end ────────────────▶ exit
 //! ```
-//! The signal ends all waits of an access: for a page that is being read, for kswapd, for other reclaimers, for dirty pages to be
-//! written, for what `memory.high` costs. The read goes on, and what it brings stays in the page cache. A reclaim call has folios in
-//! its hands, so it comes to its end, but is content with what it has.
+//! The signal ends all waits of an access: for a page that is being read, for kswapd, for other reclaimers, for dirty pages to be written, and the
+//! delay of `memory.high`. The read continues, and its pages stay in the page cache. A reclaim call has isolated folios, so it comes to its end, but
+//! stops at its current result.
 //!
 //! The machine learns of a kill by [`Engine::take_oom_kills`] and resumes each of the tasks, idle ones too.
 
@@ -35,7 +35,7 @@ impl Engine {
                 if self.tasks[task.index()].mm != Some(kill.victim) {
                     continue;
                 }
-                // Who has run out of memory for itself has begun to end by now.
+                // A task that has run out of memory for itself has begun to end by now.
                 if !self.has_exited(task) {
                     self.kill(task);
                     kill.tasks.push(task);
@@ -51,7 +51,7 @@ impl Engine {
     pub fn take_back_oom_kill(&mut self, report: &OomReport) {
         debug_assert!(!self.core.mm.config.oom_kill, "a process was killed for it");
         if report.unrelieved.is_some() {
-            // Nobody would have been killed, so that nothing was counted.
+            // No process would have been killed, so that nothing was counted.
             return;
         }
         if report.max.is_some() {
@@ -61,7 +61,7 @@ impl Engine {
         self.core.mm.count_node(node, Stat::OomKill, -1);
     }
 
-    /// The machine can't begin any of the writes that it has: until one ends, nobody who finds no memory waits for that.
+    /// The machine can't begin any of its writes: until one ends, a task that finds no memory does not wait for that.
     pub fn writes_are_held_up(&mut self) {
         self.core.hold_up_writes();
     }

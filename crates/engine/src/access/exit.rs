@@ -4,8 +4,7 @@
 //!   exit   the task is gone ──────────────────┐  the last one there: page tables are emptied, a table a step; anonymous
 //!   exec   it goes on in a new address space ─┴─ memory and swap slots go, files are unmapped, walks no longer come by
 //! ```
-//! An address space whose tasks are never ended stays as it is, as if they slept: that is what a machine wants that only looks at
-//! how memory was filled.
+//! An address space whose tasks are never ended stays unchanged, as if they slept: a machine that only measures how memory was filled needs that.
 
 use crate::access::engine::Engine;
 use crate::access::hits;
@@ -18,7 +17,7 @@ use crate::zap::Zap;
 pub(crate) struct Exit {
     mm: MmId,
     zap: Zap,
-    /// What the task is afterwards.
+    /// The task's state afterwards.
     then: Stage,
 }
 
@@ -33,8 +32,8 @@ impl Engine {
         self.current(task).exit()
     }
 
-    /// The task executes its program anew (execve): it goes on in an address space of its own, with the mappings of the old one,
-    /// of which nothing is in memory, and with its files open at their start. The rest is as for [`Engine::task_exit`].
+    /// The task executes its program anew (execve): it continues in a new address space, with the mappings of the old one, none of which is in
+    /// memory, and with its files open at their start. The rest is as for [`Engine::task_exit`].
     pub fn task_exec(&mut self, task: TaskId) -> Step {
         self.enter(task);
         self.assert_idle(task);
@@ -52,8 +51,7 @@ impl Engine {
         self.current(task).leave(old, Stage::Idle)
     }
 
-    /// Ends all tasks of a process at once, with all that their address space holds. None of them may be in the middle of
-    /// anything.
+    /// Ends all tasks of a process together, with the contents of their address space. None of them may be in the middle of an access.
     pub fn process_exit(&mut self, mm: MmId) {
         for task in (0..self.tasks.len()).map(|task| TaskId(task as u32)) {
             if self.tasks[task.index()].mm != Some(mm) || self.has_exited(task) {
@@ -66,8 +64,7 @@ impl Engine {
         }
     }
 
-    /// Forgets a task that has ended: its number is given to the next one that is created. What it
-    /// had open is to be closed before it ends.
+    /// Forgets a task that has ended: its number is reused for the next one. Its objects must be closed before it ends.
     ///
     /// # Panics
     /// Panics where it has not ended.

@@ -48,9 +48,8 @@ impl Engine {
         Ok(file)
     }
 
-    /// Makes a file so many pages long, as a write beyond its end or ftruncate(2) does; who has it open reaches them from now on. What is new is
-    /// not cached. What is mapped stays as long as it is, as in mmap(2). An error where the file would get shorter: that is
-    /// [`Engine::file_shrink`].
+    /// Grows a file to this many pages, as a write beyond its end or ftruncate(2) does; open files reach the new pages from now on. New pages are not
+    /// cached. Mappings keep their length, as in mmap(2). An error if the file would get shorter: that is [`Engine::file_shrink`].
     pub fn file_grow(&mut self, file: FileId, pages: u64) -> Result<(), ConfigError> {
         let Some(of) = self.core.mm.memory.files.get_mut(file.index()).filter(|of| !of.is_forgotten()) else {
             return Err(ConfigError::Unknown(format!("file {}", file.0)));
@@ -70,8 +69,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes an open or mapped file so many pages long, which is no longer than it is: nobody reaches the others any more, and they go as with
-    /// [`Engine::truncate`], whose answers it gives. It waits until accesses to them have ended that are under way.
+    /// Shrinks an open or mapped file to this many pages. The others become unreachable, and are removed as with [`Engine::truncate`], whose answers
+    /// it gives. It waits until accesses to them in progress have ended.
     pub fn file_shrink(&mut self, task: TaskId, object: ObjectId, pages: u64) -> Result<Step, ConfigError> {
         let file = self.file_to_truncate(task, object)?;
         let of = self.core.mm.memory.file_mut(file);
@@ -94,7 +93,7 @@ impl Engine {
         Ok(self.shrink_on(task, Box::new(Truncation::behind(file, behind))))
     }
 
-    /// Goes on with a truncation, if nobody is in the middle of an access to what a file that shrinks has lost: he may bring that in.
+    /// Continues a truncation, if no task is in the middle of an access to the removed pages of a file that shrinks: it may bring one in.
     pub(super) fn shrink_on(&mut self, task: TaskId, call: Box<Truncation>) -> Step {
         if let Some((file, end)) = call.new_end()
             && self.tasks.iter().any(|task| task.may_bring_in_behind(file, end, &self.core.mm.memory))

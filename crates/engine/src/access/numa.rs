@@ -22,8 +22,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The CPU time of a task beyond which its next timer tick is worth an [`Engine::scan_tick`]; `None` as long as nothing is scanned,
-    /// which a write to a kernel file may change.
+    /// The CPU time of a task beyond which its next timer tick is worth an [`Engine::scan_tick`]; `None` while scans are off, which a write to a
+    /// kernel file may change.
     pub fn scan_due(&self, task: TaskId) -> Option<Nanos> {
         let Task { scan, mm, .. } = &self.tasks[task.index()];
         mm.and_then(|_| self.core.mm.scan_due(scan))

@@ -26,8 +26,7 @@ impl Engine {
         Ok(self.add_open(task, open))
     }
 
-    /// Opens the file of an object anew, for this task alone: a thread beside it keeps the position and the readahead window that
-    /// they had together.
+    /// Opens the file of an object anew, for this task alone: another thread keeps the position and the readahead window that they shared.
     ///
     /// # Panics
     /// Panics where the object is not an open file.
@@ -46,7 +45,7 @@ impl Engine {
         self.map_object(task, pages, None, advice, false)
     }
 
-    /// Maps a whole file, shared. With [`Advice::NoReuse`] that is said of the open file that it is mapped from.
+    /// Maps a complete file, shared. [`Advice::NoReuse`] applies to the open file that it is mapped from.
     pub fn map_file(
         &mut self,
         task: TaskId,
@@ -144,8 +143,8 @@ impl Engine {
         Ok(self.add_object(task, Object::Mapping { open, mm: mm_id, vma, start, pages, is_regular_file }))
     }
 
-    /// The words of an object's pages, for a thread that reads them while the engine runs: which frame a page is in, and whether a hit has
-    /// anything to note there.
+    /// The words of an object's pages, for a thread that reads them while the engine runs: the frame of a page, and whether a hit has to record
+    /// anything there.
     ///
     /// # Panics
     /// Panics where the task has no such object.
@@ -157,8 +156,9 @@ impl Engine {
         }
     }
 
-    /// Ends an object: an open file is closed, a mapping unmapped. The task's next object has its number. The position and the readahead window
-    /// of an open file go with the last object that shares them. Nobody may be in the middle of an access to it; who was lent it has it no more.
+    /// Ends an object: an open file is closed, a mapping unmapped. The task's next object has its number. The position and the readahead window of an
+    /// open file are dropped with the last object that shares them. No access to it may be in progress; a task that was lent it does not have it any
+    /// more.
     pub fn close(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         self.assert_idle(task);
         let of = match self.tasks[task.index()].objects.get(object.index()) {

@@ -29,7 +29,7 @@ pub enum Holds {
     Switch(&'static str),
     /// Read: counters, line by line.
     Counters,
-    /// Written: something to be done at once.
+    /// Written: an action to be done immediately.
     Request,
 }
 
@@ -44,7 +44,7 @@ pub struct CgroupFile {
     pub is_in_root: bool,
     /// The version of cgroups that alone has it; `None`: it is there in both.
     pub only_in: Option<u8>,
-    /// Whether it was posted and is in no kernel that was released: results tell of it where it was set.
+    /// Whether it was posted and is in no released kernel: results mention it if it was set.
     pub is_posted: bool,
     /// Meaning of the file's contents, or effect of a write to it.
     pub doc: &'static str,
@@ -241,7 +241,7 @@ fn memory_max_write(engine: &mut Engine, task: TaskId, memcg: MemcgId, pages: u6
     reclaim_above(engine, task, memcg, pages)
 }
 
-/// Whoever lowers a limit below what is in use reclaims the rest.
+/// A task that lowers a limit below the current use reclaims the rest.
 fn reclaim_above(engine: &mut Engine, task: TaskId, memcg: MemcgId, pages: u64) -> Step {
     let excess = engine.core.mm.memcgs[memcg].usage.saturating_sub(pages);
     if excess == 0 {
@@ -307,7 +307,7 @@ fn memory_stat_show(engine: &mut Engine, memcg: MemcgId) -> String {
     lines(MEMORY_STAT.iter().map(|(name, unit, stats)| (*name, stats.iter().map(value).sum::<u64>() * unit)))
 }
 
-/// Bytes of a page, of a huge page and of a counter in KiB, and the unit of what is no size, or is in bytes already.
+/// Bytes of a page, of a huge page and of a counter in KiB, and the unit of values that are not sizes, or are already in bytes.
 const PAGES: u64 = PAGE_SIZE;
 const HUGE_PAGES: u64 = HUGE_PAGE_PAGES * PAGE_SIZE;
 const KIB: u64 = 1024;

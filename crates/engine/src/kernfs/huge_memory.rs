@@ -18,7 +18,7 @@ pub(super) fn transparent_hugepage_show(engine: &mut Engine) -> String {
     chosen(TransparentHugepage::NAMES, engine.core.mm.config.transparent_hugepage.name())
 }
 
-/// What is huge stays so. The marks of zones are those of a machine that booted this way.
+/// Existing huge pages stay huge. The watermarks of zones are those of a machine that booted this way.
 pub(super) fn transparent_hugepage_store(
     engine: &mut Engine,
     _: TaskId,
@@ -34,7 +34,7 @@ pub(super) fn hugepage_defrag_show(engine: &mut Engine) -> String {
     chosen(HugepageDefrag::NAMES, engine.core.mm.config.hugepage_defrag.name())
 }
 
-/// Faults that are under way go on as they began.
+/// Faults in progress continue as they began.
 pub(super) fn hugepage_defrag_store(engine: &mut Engine, _: TaskId, value: &str) -> Result<Step, WriteError> {
     let defrag = HugepageDefrag::by_name(value)
         .ok_or_else(|| invalid("always, defer, defer+madvise, madvise or never"))?;

@@ -7,19 +7,18 @@
 //!                     0          3r        120e          0p  ... lru_gen_full: four tiers of each generation,
 //!                           4096t        311y          8f ...    then what the walks saw while it was the youngest
 //! ```
-//! A mark behind a number says what it is: `R`, `T` the averages of refaulted and of all pages, `r`, `e`, `p` refaulted,
-//! evicted and protected pages; `t`, `y`, `f`, `a` entries looked at, young ones, tables found by the filter, tables added to
-//! it; `x` nothing. The kernel is taken to be built with full statistics, as the recorded one is. Groups are numbered from 1,
-//! the root's number, in the order of their creation; ages are counted in ticks of the timer.
+//! A letter after a number is its meaning. `R`, `T` are the averages of refaulted and of all pages; `r`, `e`, `p` are refaulted, evicted and
+//! protected pages. `t`, `y`, `f`, `a` are scanned entries, young ones, tables found by the filter, and tables added to it; `x` is nothing. The
+//! kernel is assumed to be built with full statistics, as the recorded one is. Groups are numbered from 1, the root's number, in the order of their
+//! creation; ages are counted in ticks of the timer.
 //!
 //! ```text
 //!   + memcg_id node_id max_gen [swappiness [force_scan]]         commands end with a comma, a semicolon or a line
 //!   - memcg_id node_id min_gen [swappiness [nr_to_reclaim]]
 //! ```
-//! Commands are done in order, each in steps, up to the first that is refused. A number left out is the largest there is: `+` forces
-//! its scan and `-` takes all. Which of them fail, and how, depends on the era (`lru.interface`). What error a
-//! malformed number makes is not known. Here a number too large for its field is ERANGE, and no number is EINVAL.
-//! [reclaim 4.12; reclaim-6.12 4.12]
+//! Commands are done in order, each in steps, up to the first that is rejected. A missing number has its largest value: `+` forces its scan and `-`
+//! takes all. Which of them fail, and how, depends on the era (`lru.interface`). The error of a malformed number is not known. Here a number too
+//! large for its field is ERANGE, and any other text is EINVAL. [reclaim 4.12; reclaim-6.12 4.12]
 
 use super::{Errno, FileError, WriteError};
 use crate::access::engine::Engine;
@@ -32,7 +31,7 @@ use std::fmt::Write;
 
 pub(super) const LRU_GEN: &str = "/sys/kernel/debug/lru_gen";
 
-/// A write under way.
+/// A write in progress.
 pub(crate) struct LruGenWrite {
     /// The commands not begun yet.
     rest: String,
@@ -127,7 +126,7 @@ impl Engine {
         self.lru_gen_request(task, GenerationRequest { memcg, node, seq: max_gen, swappiness, what })
     }
 
-    /// Evicts generations up to `min_gen`, or so many pages of them, as `-` does; the last step says how many it reclaimed.
+    /// Evicts generations up to `min_gen`, or this many pages of them, as `-` does; the last step returns how many it reclaimed.
     pub fn lru_gen_evict(
         &mut self,
         task: TaskId,

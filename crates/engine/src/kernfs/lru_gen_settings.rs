@@ -1,7 +1,7 @@
 //! `/sys/kernel/mm/lru_gen`: which parts of the multi-generational LRU are on (`enabled`), and the age that `min_ttl_ms` protects.
 //!
-//! `enabled` is the machine's. Reading it shows the root's policy. Writing it changes every group whose policy is one of
-//! Linux's; a textbook policy stays as it is. [reclaim 4.12]
+//! `enabled` is the machine's. Reading it shows the root's policy. Writing it changes every group whose policy is one of Linux's; a textbook policy
+//! stays unchanged. [reclaim 4.12]
 
 use super::lru_gen::parse_c_integer;
 use super::{WRITTEN, WriteError, invalid};

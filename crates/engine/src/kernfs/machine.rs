@@ -1,7 +1,6 @@
 //! Files of the machine: a row each, with the functions that read and write it.
 //!
-//! Most are a parameter by its name; the others have functions of their own, in the files beside this one. The check of a scenario's
-//! events goes by these paths.
+//! Most are a parameter by its name; the others have their own functions, in neighbouring files. The check of a scenario's events uses these paths.
 
 use super::huge_memory::{
     hugepage_defrag_show, hugepage_defrag_store, nr_hugepages_show, nr_hugepages_store,
@@ -172,7 +171,7 @@ impl MachineFile {
         }
     }
 
-    /// Whether it can be opened for reading: all but those that only ask for something.
+    /// Whether it can be opened for reading: all except those that only request an action.
     pub fn is_readable(&self) -> bool {
         !matches!(self.by, ServedBy::Functions { show: None, .. })
     }

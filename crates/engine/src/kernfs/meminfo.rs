@@ -1,12 +1,11 @@
 //! `/proc/meminfo`, `/proc/zoneinfo` and `/proc/buddyinfo`: what memory is used for, the state of each zone, and its free blocks by order.
 //!
-//! Lines that would stand for something that is not modelled (huge pages of files and tmpfs, CMA, vmalloc, hardware-poisoned pages, slabs that
-//! can't be reclaimed, ...) are left out rather than 0.
+//! Lines for unmodelled values are left out rather than 0: huge pages of files and tmpfs, CMA, vmalloc, hardware-poisoned pages, slabs that can't be
+//! reclaimed, and others.
 //!
-//! `MemAvailable` is the kernel's estimate of what a new program could have without swapping. No decision reads it. It is what is free above
-//! all reserves, with what would be given back of the page cache and of reclaimable slabs: each but for half of it, or the sum of all low
-//! marks if that is less, which have to stay
-//! (<https://docs.kernel.org/filesystems/proc.html>, <https://access.redhat.com/solutions/406773>).
+//! `MemAvailable` is the kernel's estimate of the memory that a new program could have without swapping. No decision reads it. It is the free memory
+//! above all reserves, plus the part of the page cache and of reclaimable slabs that could be freed. Half of each must stay, or the sum of all low
+//! watermarks if that is less (<https://docs.kernel.org/filesystems/proc.html>, <https://access.redhat.com/solutions/406773>).
 
 use std::fmt::Write;
 
@@ -91,7 +90,7 @@ pub(super) fn meminfo_show(engine: &mut Engine) -> String {
     let huge = HUGE_PAGE_PAGES * PAGE_SIZE / 1024;
     line(&mut text, "AnonHugePages", count(Stat::NrAnonThps) * huge);
     let held = engine.core.mm.kmem.huge_pools.len(PAGEBLOCK_ORDER);
-    // Nobody maps blocks of a pool here: all that there are are free.
+    // Blocks of a pool are never mapped here: all of them are free.
     for (name, blocks) in
         [("HugePages_Total", held), ("HugePages_Free", held), ("HugePages_Rsvd", 0), ("HugePages_Surp", 0)]
     {

@@ -22,7 +22,7 @@ pub(super) fn sources_show(engine: &mut Engine, switches: &[&'static str]) -> St
     format!("{}\n", bits.sum::<u32>())
 }
 
-/// Sources that are no bit of this file stay as they are.
+/// Sources without a bit in this file stay unchanged.
 pub(super) fn sources_store(
     engine: &mut Engine,
     switches: &[&'static str],

@@ -7,20 +7,20 @@
 //!            │                 └── it stays after all: open ◀────┤
 //!            └────────────── the frame is somebody else's ◀──────┘ the page leaves it
 //! ```
-//! The kernel freezes a page's reference count before it takes the page from whoever may have found it. A reference that nobody counted
-//! could not be seen there, and a frame that was freed is handed out again at once. So the engine asks ([`FrameGate::close`]) before it
-//! takes a page out of the place where it is found: at eviction, migration, truncation, and before a write to swap. It does not ask
-//! where the owner of a mapping gives pages up himself (munmap, exit): who looks into a mapping sees to it that it stays.
+//! The kernel freezes a page's reference count before it takes the page from other users. A reference that was not counted would be invisible there,
+//! and a freed frame is immediately reused. So the engine asks ([`FrameGate::close`]) before it takes a page out of the place where it is found: at
+//! eviction, migration, truncation, and before a write to swap. It does not ask when the owner of a mapping gives pages up itself (munmap, exit): a
+//! reader of a mapping must ensure that it stays.
 //!
-//! A frame is closed from the start and whenever it is free. Only the machine knows when a page's contents are there, so it opens the frame
-//! then: when a read has ended, when zeroing, a copy or a decompression was carried out, when a whole page was overwritten.
+//! A frame is closed from the start and whenever it is free. Only the machine knows when a page's contents are in memory, so it opens the frame then:
+//! when a read has ended, when zeroing, a copy or a decompression was carried out, when a complete page was overwritten.
 
 use crate::core::Core;
 use crate::units::Pfn;
 
-/// Who may look at a frame without asking the engine.
+/// Permission to use a frame without asking the engine.
 pub trait FrameGate: Send + Sync {
-    /// Nobody may come to a frame any more; false, and nothing has changed, where somebody is there or the machine has not opened the frame yet.
+    /// Closes a frame for new users; false, with nothing changed, if it has a user or the machine has not opened the frame yet.
     fn close(&mut self, pfn: Pfn) -> bool;
 
     /// The page stays in the frame that was closed: it may be looked at as before.
@@ -28,14 +28,14 @@ pub trait FrameGate: Send + Sync {
 }
 
 impl Core {
-    /// Takes a folio from all who could use it, known or not. False where somebody does: then it stays as it is.
+    /// Takes a folio from all its users, known or not. False if one uses it: then it stays unchanged.
     #[doc(alias = "folio_ref_freeze")]
     #[inline]
     pub(crate) fn folio_freeze(&mut self, pfn: Pfn) -> bool {
         self.mm.memory.folios[pfn].refs == 0 && self.gate_close(pfn)
     }
 
-    /// The same where those are told who have a reference.
+    /// The same without the check of references, for callers that have made it.
     #[inline]
     pub(crate) fn gate_close(&mut self, pfn: Pfn) -> bool {
         self.gate.is_none() || self.close_all(pfn)

@@ -1,5 +1,4 @@
-//! Operations on pages: what the engine asks a machine to carry out, in order at once, or later in the order that [`crate::OpQueue`]
-//! knows.
+//! Operations on pages: the engine's requests to a machine, carried out immediately in order, or later in the order that [`crate::OpQueue`] knows.
 //!
 //! The engine never learns what a page holds. A machine that holds bytes moves them here; the simulator turns reads and
 //! writes into device requests and the rest into CPU time.
@@ -8,8 +7,8 @@ use crate::memory::errors::IoError;
 use crate::units::{FileId, IoId, Pfn, SwapId};
 use std::ops::Range;
 
-/// A machine's answer to a full plug, which reclaim submits in the middle of a batch: how those of its writes end, from the first,
-/// that end before the batch does ([`crate::EngineBuilder::set_full_plug`]).
+/// A machine's answer to a full plug, which reclaim submits in the middle of a batch. It contains the results of those writes, from the first, that
+/// end before the batch does ([`crate::EngineBuilder::set_full_plug`]).
 pub type FullPlug = Box<dyn FnMut(&[Op]) -> Vec<Result<(), IoError>> + Send + Sync>;
 
 /// One operation on a page.
@@ -33,7 +32,7 @@ pub enum Op {
         page: u64,
         /// Pages to read.
         pages: u32,
-        /// Issued by readahead. If it fails, whoever waits for a page of it tries once more and reads that page by itself.
+        /// Issued by readahead. If it fails, each task that waits for one of its pages retries once and reads that page by itself.
         readahead: bool,
     },
     /// Start writing a frame to a page of a file; report with [`crate::Engine::io_done`].
@@ -80,8 +79,8 @@ pub enum Op {
         /// The frame to fill.
         pfn: Pfn,
     },
-    /// Write a slot of a synchronous device (zram), or of another where the machine has said that the write ends before the batch
-    /// ([`FullPlug`]): done when the operation has been carried out, no report.
+    /// Write a slot of a synchronous device (zram), or of another if the machine has reported that the write ends before the batch ([`FullPlug`]).
+    /// Done when the operation has been carried out, without a report.
     WriteSwapNow {
         /// The swap device.
         swap: SwapId,
@@ -125,7 +124,7 @@ pub enum Op {
         /// Frames in the folio.
         pages: u32,
     },
-    /// The frames' contents are no longer needed; they may be handed out again at once.
+    /// The frames' contents are no longer needed; they may be reused immediately.
     FreeFrame {
         /// First frame of the folio.
         pfn: Pfn,

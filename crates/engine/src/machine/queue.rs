@@ -8,15 +8,15 @@
 //! are operations that complete later. The kernel's own code waits for each where it stands, and so the engine goes on as if
 //! they were done: whatever comes next is decided as in the kernel. Two rules make up for that:
 //!
-//! - Operations that name the same frame, slot or hole of a file are carried out in order, all others in any order. A transfer keeps its place
-//!   until it begins; the engine hears of its end.
-//! - Who needs a frame waits while the queue names it ([`OpQueue::names`]): the task that zeroes its page, and whoever else finds
-//!   that page. A reader may let others run meanwhile; then it holds the frame ([`crate::Engine::hold`]). A writer may not: its page
-//!   counts as written from the end of the call.
+//! - Operations that name the same frame, slot or hole of a file are carried out in order, all others in any order. A transfer keeps its place until
+//!   it begins; the engine is notified of its end.
+//! - A task that needs a frame waits while the queue names it ([`OpQueue::names`]): the task that zeroes its page, and any other task that finds that
+//!   page. A reader may let others run meanwhile; then it holds the frame ([`crate::Engine::hold`]). A writer may not: its page counts as written
+//!   from the end of the call.
 //!
-//! Nothing of this can fail. What does not compress is refused before, and broken memory is not modelled.
+//! None of this can fail. Incompressible pages are rejected before, and broken memory is not modelled.
 //!
-//! A machine that carries all out at once, in order, needs no queue: the simulated one, which only prices them.
+//! A machine that carries all out immediately, in order, needs no queue: the simulated one, which only charges costs for them.
 
 use crate::machine::op::Op;
 use crate::units::{FileId, IoId, Pfn, SwapId};
@@ -54,9 +54,9 @@ impl Waiting {
     }
 }
 
-/// Operations that a machine has taken and not yet carried out, each by a number that tells its age.
+/// Operations that a machine has taken and not yet carried out, each by a number that shows its age.
 ///
-/// What is asked for most costs a look into an index: of an operation, whether it may be carried out; of a frame, whether any names it.
+/// The most frequent queries cost one index lookup: whether an operation may be carried out, and whether a frame is named.
 #[derive(Default)]
 pub struct OpQueue {
     waiting: BTreeMap<u64, Waiting>,

@@ -5,8 +5,8 @@
 //!                      └─► Again ── price the work ──► resume(task)      one reclaim batch is over
 //!                      └─► Wait  ── it ended ────────► resume(task)      a device read, a throttle, another task's wake
 //! ```
-//! What waits is a state; what doesn't is plain code. Reclaim runs in steps of one batch, so that other tasks and device
-//! completions can come in between, as they do on a real machine.
+//! Waits are states; the rest is plain code. Reclaim runs in steps of one batch, so that other tasks and device completions can come in between, as
+//! they do on a real machine.
 
 use crate::kernfs::error::FileError;
 use crate::memory::errors::IoError;
@@ -22,9 +22,9 @@ pub struct Access {
     pub page: u64,
     /// A store or write(2) of the whole page, else a load or read(2).
     pub write: bool,
-    /// Bytes that the read(2) call of which this is a page still wants, counted from the beginning of this page. A call for several
-    /// pages is an access to each, in order: the first page of three says `3 * PAGE_SIZE`, the last `PAGE_SIZE`, or less where
-    /// the call ends within it. Readahead goes by it; a mapping's accesses don't have any.
+    /// Bytes that the current read(2) call still needs, counted from the beginning of this page. A call for several pages is an access to each, in
+    /// order: the first page of three has `3 * PAGE_SIZE`, the last `PAGE_SIZE`, or less if the call ends within it. Readahead uses it; a mapping's
+    /// accesses have none.
     pub wanted: u32,
 }
 
@@ -69,7 +69,7 @@ pub enum Touched {
 /// How an access was served.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Served {
-    /// The page was there; nothing but its word was written, or its policy was told. Or write(2) made it dirty.
+    /// The page was in memory; only its word was written, or its policy was notified. Or write(2) made it dirty.
     Hit(Touched),
     /// A page fault or a read without device I/O of its own; it may have waited for someone else's.
     Minor(Touched),
@@ -80,15 +80,15 @@ pub enum Served {
         /// Pages that it has reclaimed.
         reclaimed: u64,
     },
-    /// A file of `/proc` is open: what the kernel takes for its reader is there, or a block that it takes for itself.
+    /// A file of `/proc` is open: the kernel's memory for its reader is allocated, or a block that it takes for itself.
     Opened,
-    /// Reads that [`crate::Engine::readahead`] was asked for are under way, as far as there is memory for them.
+    /// Reads requested by [`crate::Engine::readahead`] are in flight, as far as there is memory for them.
     Advised,
     /// A task has ended, or begun its program anew; memory that only it used is free.
     Exited,
     /// fsync(2), sync(2) or syncfs(2) is over: the device has all that was dirty, or has failed to write some of it since this was last asked.
     Synced(Result<(), IoError>),
-    /// The pages of a file that were to go are gone.
+    /// The requested pages of the file are gone.
     Truncated,
     /// A write to a kernel file ended at a signal (EINTR).
     Interrupted {
@@ -141,7 +141,7 @@ pub enum DelayReason {
     MemoryHigh,
     /// Reclaim waits for others: too many pages are in reclaimers' hands, or kswapd has to free some first.
     Reclaim,
-    /// The OOM killer has been called, and memory is to come from whoever ends.
+    /// The OOM killer has been called, and a process that ends will free memory.
     Oom,
     /// The task has dirtied pages faster than they are written.
     DirtyPages,
@@ -149,7 +149,7 @@ pub enum DelayReason {
     Nap,
 }
 
-/// Why a task makes no headway for want of memory.
+/// Why a task makes no progress for lack of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memstall {
     /// The task reclaims, or waits in between: for a while or for pages under writeback, which is no I/O of its own.
@@ -177,16 +177,16 @@ pub enum AccessError {
     },
     /// The device failed to read the page (EIO, SIGBUS).
     Io,
-    /// The page's device does not take what is dirty: its writes fail, and there is as much to be written to it already as may be dirty (ENOSPC,
-    /// EIO). The page is as it was, and nothing is lost. Only where failed writes stay dirty (`writeback.failed_write=dirty`). The access may be
-    /// made again: soon after the device takes writes, it goes well.
+    /// The page's device accepts no dirty pages: its writes fail, and as many pages wait for it as may be dirty (ENOSPC, EIO). The page is unchanged,
+    /// and nothing is lost. Only if failed writes stay dirty (`writeback.failed_write=dirty`). The access may be repeated: soon after the device
+    /// accepts writes, it succeeds.
     Writeback,
-    /// A page of a file can't be taken away: somebody looks at it ([`crate::FrameGate`]).
+    /// A page of a file can't be removed: it is in use ([`crate::FrameGate`]).
     Held {
         /// The page.
         page: u64,
     },
-    /// No memory, and none to be had.
+    /// No memory is free, and none can be reclaimed.
     Oom(Box<OomReport>),
 }
 
@@ -215,7 +215,7 @@ impl fmt::Display for AccessError {
 
 impl std::error::Error for AccessError {}
 
-/// Why a page could not be had: the state of the group at its limit.
+/// Why a page could not be allocated: the state of the group at its limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OomReport {
     /// The group whose limit was hit, or the root when the machine has no page to spare.
@@ -230,7 +230,7 @@ pub struct OomReport {
     pub bound: Option<(Nodemask, Nodemask)>,
     /// Pages on its lists: inactive anon, active anon, inactive file, active file, unevictable.
     pub lists: [u64; 5],
-    /// Its pages that are being read, which nobody can take before that has ended.
+    /// Its pages that are being read, which can't be reclaimed before that has ended.
     pub being_read: u64,
     /// Pages of the whole machine that guards and unpolled reads hold. The engine knows of none: a machine that has them fills it in.
     pub held: u64,
@@ -242,7 +242,7 @@ pub struct OomReport {
     pub free_swap: u64,
     /// Whether `vm.swappiness` is 0 and its lists then swap nothing for it: MGLRU never does, the classic lists not for a limit.
     pub spares_anon: bool,
-    /// A reached `memory.swap.max`, its own, an ancestor's, or a descendant's: whose, and so many pages.
+    /// A reached `memory.swap.max`, its own, an ancestor's, or a descendant's: the group, and its pages.
     pub swap_max: Option<(String, u64)>,
     /// Writes of the whole machine that have failed; what they wrote is still in memory.
     pub failed_writes: u64,
@@ -254,7 +254,7 @@ pub struct OomReport {
     pub unrelieved: Option<Unrelieved>,
 }
 
-/// Why nobody could be killed for want of memory.
+/// Why no process could be killed for lack of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unrelieved {
     /// No process has anything there.
@@ -264,7 +264,7 @@ pub enum Unrelieved {
         /// The number of processes.
         processes: usize,
     },
-    /// The request may not enter file systems, so nobody is killed for it; nor has anybody freed anything for long.
+    /// The request may not enter file systems, so no process is killed for it; nor has any task freed memory for long.
     KillsNobody,
 }
 

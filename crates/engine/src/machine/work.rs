@@ -1,9 +1,9 @@
 //! Counts of work: what the engine did since the start, for the machine to price.
 //!
-//! The engine knows no time; a machine multiplies these by its cost table. What a call took is how much more it is after it.
+//! The engine knows no time; a machine multiplies these by its cost table. The work of a call is the difference of the counts before and after it.
 //!
-//! A machine asks after every call. Most units belong to what most calls never do, reclaim among them, and are marked so. Who counts one
-//! (`Meter` in `access/out.rs`) notes that there are more of them; as long as there are not, nobody need multiply them again.
+//! A machine asks after every call. Most units belong to rare work, such as reclaim, and are marked so. Code that counts one (`Meter` in
+//! `access/out.rs`) records that; otherwise they need not be multiplied again.
 
 macro_rules! often {
     ($sum:expr, rarely) => {

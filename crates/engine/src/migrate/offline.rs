@@ -7,8 +7,8 @@
 //! ```
 //! A huge page goes as a whole where a block is free, and as single pages where not.
 //!
-//! Kernel memory has no way to move, so a node that holds any stays; zone Movable holds none. A kernel reclaims to make room and tries for as
-//! long as it takes. Here who removes memory is told, and may try again.
+//! Kernel memory can't move, so a node that holds any stays; zone Movable holds none. A kernel reclaims to free memory and tries for as long as it
+//! takes. Here the caller gets an error, and may try again.
 
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
@@ -24,9 +24,9 @@ use std::fmt;
 pub(crate) enum NotOffline {
     /// The node has CPUs, which would be far from all memory.
     HasCpus,
-    /// So many pages of the node are kernel memory, which can't move.
+    /// This many pages of the node are kernel memory, which can't move.
     Kernel(u64),
-    /// So many pages of the node are isolated or pinned, or found no room elsewhere.
+    /// This many pages of the node are isolated or pinned, or found no free memory elsewhere.
     Busy(u64),
 }
 
@@ -112,7 +112,7 @@ impl Core {
         nearest.and_then(|to| self.alloc_pages(&request(to), folio.memcg))
     }
 
-    /// Moves an isolated folio, if there is room for it; returns how many pages stay where they are.
+    /// Moves an isolated folio, if there is free memory for it; returns how many pages stay.
     fn move_away(&mut self, pfn: Pfn, target: Option<Pfn>) -> u64 {
         let folio = self.mm.memory.folios[pfn];
         let (node, pages) = (folio.node, folio.pages());

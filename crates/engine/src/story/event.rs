@@ -55,7 +55,7 @@ impl PageName {
     }
 }
 
-/// The pages and events that a story is to tell of.
+/// The pages and events that a story covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StoryFilter {
     /// Everything that happens to these pages.
@@ -114,7 +114,7 @@ pub struct PageState {
     pub tier: Option<u8>,
     /// A page-table entry's accessed bit is set.
     pub accessed: bool,
-    /// The page's place among the 512 of the huge page that it is part of. What is said of one of them is said of all.
+    /// The page's place among the 512 of the huge page that it is part of. An event of one of them is an event of all.
     pub huge: Option<u16>,
 }
 
@@ -172,7 +172,7 @@ pub enum Verdict {
     Keep,
     /// Someone needs it: to the active list, or a young generation.
     Activate,
-    /// The page goes to slower memory, if there is room.
+    /// The page goes to slower memory, if that has a free page.
     Demote,
 }
 
@@ -201,7 +201,7 @@ pub enum Because {
         /// Page-table entries found used; a use through a descriptor shows in no entry.
         young: u32,
     },
-    /// The page needs swap, and there is no slot to be had.
+    /// The page needs swap, but no slot is free.
     NoSwapSlot,
     /// A compressed swap device has no memory for it.
     NoRoomToCompress,
@@ -209,7 +209,7 @@ pub enum Because {
     NoZswapWriteback,
     /// The page's contents were to be forgotten, but it was written since.
     WrittenSince,
-    /// Somebody still maps it.
+    /// It is still mapped.
     StillMapped,
     /// A device or a buffer can't let go of it.
     Pinned,
@@ -219,7 +219,7 @@ pub enum Because {
     MayNotEnterFileSystem,
     /// The page would have to be written, and this reclaimer may start no I/O.
     MayDoNoIo,
-    /// A per-CPU batch, or an access under way, holds a reference.
+    /// A per-CPU batch, or an access in progress, holds a reference.
     Held {
         /// How many.
         references: u16,
@@ -228,10 +228,10 @@ pub enum Because {
     Dirty,
     /// The page is dirty, and reclaim leaves writing files to the flusher; its write's end will bring it to the cold end.
     FlusherWrites,
-    /// The page would have to be written, and this reclaimer writes none: a task that needs a page, in the series of 2010; one that spares the disk, in
-    /// laptop mode; one that reclaims a near node.
+    /// The page would have to be written, and this reclaimer writes none: a task that needs a page, in the series of 2010; one that spares the disk,
+    /// in laptop mode; one that reclaims a near node.
     MayNotWrite,
-    /// The page would have to be written, and its device has so much to do that whoever submits more may have to sleep.
+    /// The page would have to be written, and its device is so busy that further submitters may have to sleep.
     QueueCongested,
     /// The page's file system was to write it, and marked it dirty again: it leaves what reclaim hands it to the flusher.
     Redirtied,
@@ -239,7 +239,7 @@ pub enum Because {
     WriteBegun,
     /// The page's owner said that its contents may be forgotten.
     Forgettable,
-    /// There is slower memory for what nobody uses.
+    /// There is slower memory for unused pages.
     SlowerMemory,
 }
 
@@ -284,13 +284,13 @@ pub enum RefaultRule {
     NoGenerations,
     /// Refaults have no consequence.
     CountOnly,
-    /// Another group's generations say nothing here.
+    /// Another group's generations do not count here.
     OtherGroup,
     /// The group on whose clock the shadow is was removed: nothing follows.
     RemovedGroup,
 }
 
-/// How a page was found to be used without reclaim having it in its hands.
+/// How a page was found to be used, other than by reclaim that has isolated it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoundBy {
     /// A walk of page tables.
@@ -302,7 +302,7 @@ pub enum FoundBy {
 /// The measure by which a page in use was found hot, or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heat {
-    /// The node that it would go to has so much free that nobody need be choosy: hot.
+    /// The target node has so much free memory that any page counts as hot.
     RoomToSpare,
     /// Hot if it is on an active list, or in one of the two youngest generations.
     OnActiveList(bool),
@@ -332,14 +332,14 @@ pub enum MigrateReason {
     Offline,
 }
 
-/// Why a page that was to go to another node did not.
+/// Why a page did not migrate to another node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MigrateRefusal {
     /// Several processes run this code, and no node is the right one.
     SharedCode,
     /// The page differs from its file, and would most likely be written in the middle of it.
     DirtyFile,
-    /// The node would be below its high mark then.
+    /// The node would then be below its high watermark.
     NoRoom,
     /// The node has no free frame for it.
     NoFrame,
@@ -360,7 +360,7 @@ pub enum PageEvent {
     Filled {
         /// With what.
         with: Filled,
-        /// By whom.
+        /// The task.
         task: TaskId,
         /// Reclaim calls that its charge had to make first.
         reclaim_calls: u32,
@@ -394,12 +394,12 @@ pub enum PageEvent {
     ZswapLoaded,
     /// The page left the pool of zswap for the device: it was filled from there, and is being written.
     ZswapWrittenBack,
-    /// The page's write has ended, and it was to go to the cold end of its list, but it does not.
+    /// The page's write has ended, and it should have moved to the cold end of its list, but does not.
     NotRotated {
         /// Why.
         why: Unrotated,
     },
-    /// The page's zone is no use to who reclaims: it moved to the next generation.
+    /// The page's zone is of no use to the reclaimer: it moved to the next generation.
     OutOfReach {
         /// Sequence number of that.
         to: u64,
@@ -447,11 +447,11 @@ pub enum PageEvent {
         /// In the policy's words.
         why: String,
     },
-    /// Used, and its group's own policy was told.
+    /// Used, and its group's own policy was notified.
     UseTold,
     /// An entry that maps it was found used.
     FoundYoung {
-        /// By whom.
+        /// The mechanism that found it.
         by: FoundBy,
     },
     /// The page belongs to the youngest generation from now on.
@@ -509,9 +509,9 @@ pub enum PageEvent {
         /// Whether it is, and by what.
         heat: Heat,
     },
-    /// Hot-page tracking was told that it is in use.
+    /// Hot-page tracking was notified that it is in use.
     Reported {
-        /// By whom.
+        /// The source of the report.
         source: HotSource,
         /// The node of who accessed it, if that is known.
         by: Option<NodeId>,
@@ -522,7 +522,7 @@ pub enum PageEvent {
     },
     /// The page's reader has set it aside, to promote it when its call is over.
     SetAside {
-        /// The node that it is to go to.
+        /// The target node.
         to: NodeId,
     },
     /// The page has moved to another frame, of the same node or another.
@@ -536,7 +536,7 @@ pub enum PageEvent {
     },
     /// The page was to move, and stays.
     NotMigrated {
-        /// The node where it is to go, or, if that was not known yet, where it is.
+        /// The target node, or, if that was not known yet, its current node.
         to: NodeId,
         /// Why it stays.
         why: MigrateRefusal,
@@ -561,7 +561,7 @@ pub enum PageEvent {
     KeptActive,
     /// The page differs from its block in its file from now on.
     Dirtied,
-    /// The flusher, or whoever waits for it, has begun to write it to its file.
+    /// The flusher, or a task that waits for it, has begun to write it to its file.
     FileWriteBegun {
         /// Why.
         reason: WritebackReason,

@@ -1,8 +1,8 @@
-//! Tracepoints: what a kernel tells of reclaim as it happens, by the names that it has for it.
+//! Tracepoints: the kernel's trace events of reclaim, under their names.
 //!
-//! A tracepoint is told by one `self.trace(node, |core| Tracepoint::...)` where the kernel has its own. While nobody listens that is
-//! one test of a pointer that is null, and its numbers are not even put together. The values are the kernel's, the text is not: the lab
-//! writes it in the words of one kernel or another (`crates/lab/src/tracing/`). [reclaim 8.1; machine 9.5]
+//! A tracepoint is sent by one `self.trace(node, |core| Tracepoint::...)` at the same place as in the kernel. Without a listener that is one test of
+//! a null pointer, and its numbers are not even put together. The values are the kernel's, the text is not: the lab writes it in the words of one
+//! kernel or another (`crates/lab/src/tracing/`). [reclaim 8.1; machine 9.5]
 //!
 //! A new one is a row of `tracepoints!` here, and its fields in `tracing/fields.rs` there, which does not compile without them.
 
@@ -65,7 +65,7 @@ tracepoints! {
     WakeupKswapd = "mm_vmscan_wakeup_kswapd" {
         /// The order of the request: a block of 2^order pages.
         order: u8,
-        /// The highest zone that would do.
+        /// The highest permitted zone.
         zone: ZoneType,
         /// What the request that wakes it may do.
         gfp: GfpFlags,
@@ -76,7 +76,7 @@ tracepoints! {
         order: u8,
         /// The reclaimer may write pages.
         may_writepage: bool,
-        /// What the reclaimer's request may do.
+        /// Permissions of the reclaimer's request.
         gfp: GfpFlags,
     },
     /// The direct reclaim call ends.
@@ -90,7 +90,7 @@ tracepoints! {
         order: u8,
         /// The reclaimer may write pages.
         may_writepage: bool,
-        /// What the reclaimer's request may do.
+        /// Permissions of the reclaimer's request.
         gfp: GfpFlags,
     },
     /// The call for a group ends.
@@ -104,7 +104,7 @@ tracepoints! {
         order: u8,
         /// The reclaimer may write pages.
         may_writepage: bool,
-        /// What the request behind it may do.
+        /// Permissions of the request behind it.
         gfp: GfpFlags,
     },
     /// The call for a soft limit ends.
@@ -116,7 +116,7 @@ tracepoints! {
     NodeReclaimBegin = "mm_vmscan_node_reclaim_begin" {
         /// The order of the request: a block of 2^order pages.
         order: u8,
-        /// What the reclaimer's request may do.
+        /// Permissions of the reclaimer's request.
         gfp: GfpFlags,
     },
     /// The call for a near node ends.
@@ -132,7 +132,7 @@ tracepoints! {
         order: u8,
         /// Pages to look at, at most.
         nr_requested: u64,
-        /// Pages looked at.
+        /// Scanned pages.
         nr_scanned: u64,
         /// Pages passed by for their zone.
         nr_skipped: u64,
@@ -153,7 +153,7 @@ tracepoints! {
         zone: ZoneType,
         /// The type of the batch's pages.
         kind: LruType,
-        /// Pages looked at to make the batch.
+        /// Pages scanned to make the batch.
         nr_scanned: u64,
         /// Pages freed.
         nr_reclaimed: u64,
@@ -199,7 +199,7 @@ tracepoints! {
     ShrinkSlabStart = "mm_shrink_slab_start" {
         /// Which shrinker.
         shrinker: Shrinker,
-        /// What the request behind it may do.
+        /// Permissions of the request behind it.
         gfp: GfpFlags,
         /// Objects left undone by earlier calls.
         deferred: u64,
@@ -344,12 +344,12 @@ tracepoints! {
         /// The file.
         inode: InodeMark,
     },
-    /// The file system is told that a file's times change.
+    /// The file system is about to be notified of a change of a file's times.
     DirtyInodeStart = "writeback_dirty_inode_start" {
         /// The file.
         inode: InodeMark,
     },
-    /// The file system was told that a file's times change.
+    /// The file system was notified of a change of a file's times.
     DirtyInode = "writeback_dirty_inode" {
         /// The file.
         inode: InodeMark,
@@ -556,14 +556,14 @@ pub struct Kept {
     pub nr_activate: [u64; 2],
     /// Pages in use, kept for another round.
     pub nr_ref_keep: u64,
-    /// Pages that somebody still maps.
+    /// Pages that are still mapped.
     pub nr_unmap_fail: u64,
 }
 
 /// The gfp flags of a request for memory, as far as tracepoints print them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GfpFlags {
-    /// No request: a wake that nobody's allocation is behind.
+    /// No request: a wake-up without an allocation.
     None,
     /// GFP_KERNEL: memory of the kernel's own.
     Kernel,
@@ -621,7 +621,7 @@ impl GfpFlags {
 }
 
 impl Tracepoint {
-    /// A reclaim call begins. kswapd's work is no call, but for what it does for soft limits.
+    /// A reclaim call begins. kswapd's work does not count as a call, except for soft limits.
     pub(crate) fn reclaim_begin(sc: &ScanControl) -> Tracepoint {
         let (order, may_writepage, gfp) = (sc.by.order, sc.may_write_now(), GfpFlags::of_reclaimer(&sc.by));
         match sc.by.why {
@@ -643,7 +643,7 @@ impl Tracepoint {
         }
     }
 
-    /// Whether the tracepoint ends a reclaim call, which takes until the end of the step in which it is told.
+    /// Whether the tracepoint ends a reclaim call, which lasts until the end of the step in which it is sent.
     pub fn ends_reclaim(&self) -> bool {
         matches!(
             self,

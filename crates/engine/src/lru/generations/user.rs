@@ -4,12 +4,12 @@
 //!   + memcg node max_gen     walk page tables, then open a generation after max_gen      what is in use, and since when?
 //!   - memcg node min_gen     evict generations up to min_gen                             what is idle, given back
 //! ```
-//! The text of these commands is `kernfs/lru_gen.rs`. Both run with a walk's buffer at hand, and are the aging and the eviction
-//! that reclaim does, without its priorities: `+` ages although nobody needs a page, `-` takes all of a generation. To the
-//! counters an eviction is direct reclaim in all eras. [reclaim 4.12, 4.8; reclaim-6.12 4.12, 4.8]
+//! The text of these commands is `kernfs/lru_gen.rs`. Both run with a walk's buffer, and are the aging and the eviction of reclaim, without its
+//! priorities: `+` ages although no page is needed, `-` takes all of a generation. In the counters an eviction is direct reclaim in all eras.
+//! [reclaim 4.12, 4.8; reclaim-6.12 4.12, 4.8]
 //!
-//! A swappiness that is given counts as it is, so that memory that can't be swapped now can still be aged. One left out is
-//! the system's, or 0 while there is no swap for a batch.
+//! A given swappiness counts unchanged, so that memory that can't be swapped now can still be aged. A missing one is the system's, or 0 while there
+//! is no swap for a batch.
 
 use super::{Aging, GenerationLists, eviction};
 use crate::core::Core;
@@ -56,7 +56,7 @@ pub(crate) enum Requested {
     },
 }
 
-/// A request under way.
+/// A request in progress.
 pub(crate) enum GenerationWork {
     Age(LruvecId, Box<Aging>),
     Evict { lruvec: LruvecId, min_gen: u64, sc: Box<ScanControl> },
@@ -78,13 +78,13 @@ impl Refused {
 /// The outcome of one step of a command of `lru_gen`.
 pub(crate) enum WorkStep {
     Again,
-    /// The work is over; so many pages were reclaimed.
+    /// The work is over; this many pages were reclaimed.
     Done(Result<u64, Refused>),
 }
 
 impl Core {
-    /// The generations of a group on a node, oldest first, as `lru_gen` shows them; none where the group's policy is not
-    /// one of Linux's, or there is no such group or node. Where it is the classic one, they are there and empty.
+    /// Returns the generations of a group on a node, oldest first, as `lru_gen` shows them; none if the group's policy is not one of Linux's, or the
+    /// group or node does not exist. Under the classic LRU, they exist and are empty.
     pub(crate) fn lru_gen(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationInfo> {
         if !self.mm.has_lruvec(memcg, node) {
             return Vec::new();
