@@ -11,8 +11,8 @@
 //! A hit costs what it costs: hits that nothing holds up are counted, not recorded, and stand in a report at their price. All else comes
 //! by here once, at its end.
 //!
-//! Work has a cause where a step of the engine reclaims or compacts, and then all of the step has it; a step that does both is split by the
-//! prices of what compaction counts. Within a reclaim call every wait but that for a CPU is direct reclaim's.
+//! Work has a cause if a step of the engine reclaims or compacts, and then all of the step has it. A step that does both is split by the prices of
+//! what compaction counts. Within a reclaim call every wait except that for a CPU is direct reclaim's.
 
 use pageout_engine::Nanos;
 
@@ -45,13 +45,13 @@ macro_rules! causes {
 }
 
 causes! {
-    /// The device reads what the access needs from a file, or has no room for what is to be read ahead.
+    /// The device reads the file pages that the access needs, or has no free slot for readahead.
     DeviceRead: "device_read", "device read";
     /// A page comes back from swap: it is read, or decompressed.
     SwapIn: "swap_in", "swap-in";
     /// Another task has asked for the page, which is on its way.
     OthersRead: "others_read", "a page that another reads";
-    /// The task reclaims, is throttled in reclaim, or stands at kswapd's gate.
+    /// The task reclaims, is throttled in reclaim, or waits for kswapd.
     DirectReclaim: "direct_reclaim", "direct reclaim";
     /// It compacts, to make a large block.
     Compaction: "compaction", "compaction";
@@ -61,7 +61,7 @@ causes! {
     DirtyLimits: "dirty_limits", "dirty limits";
     /// Outside of reclaim calls it waits for pages to be written.
     Writeback: "writeback", "writeback";
-    /// The OOM killer was called, and it waits for what comes of that.
+    /// The OOM killer was called, and the task waits for the result.
     Oom: "oom", "the OOM killer";
     /// It is ready, and its CPU runs others.
     Cpu: "cpu", "a CPU";
@@ -72,7 +72,7 @@ causes! {
 /// How many there are.
 pub(crate) const CAUSES: usize = Cause::ALL.len();
 
-/// What was lost since the last access was done.
+/// Time lost since the last access was done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lost {
     by_cause: [u64; CAUSES],
@@ -87,7 +87,7 @@ impl Lost {
         self.some |= u16::from(span.0 > 0) << cause as u16;
     }
 
-    /// What it was lost to is no access.
+    /// The time was not lost to an access.
     pub(crate) fn clear(&mut self) {
         *self = Lost::default();
     }
@@ -111,9 +111,9 @@ fn least_of(alike: usize) -> u64 {
 /// How long accesses took, by cause.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct AccessTimes {
-    /// Since when the access under way, or the next one, could be made.
+    /// Time since when the current or the next access could be made.
     pub(crate) ready_at: Nanos,
-    /// What the pages of the call under way have taken so far, as far as they are done.
+    /// Time of the current call's pages so far, as far as they are done.
     pub(crate) call: Nanos,
     /// All but plain hits.
     all: LatencyHistogram,

@@ -1,7 +1,7 @@
 //! An account of CPU time: how much of each kind of the kernel's work was done, and the time that it took.
 //!
-//! A profile says where a kernel's time goes by its functions. Here the same is read off the prices: each unit of work and each
-//! operation costs so much ([`Costs`]), and an account holds how many there were.
+//! A profile shows where a kernel's time goes by its functions. Here the same follows from the prices: each unit of work and each operation has a
+//! price ([`Costs`]), and an account holds their counts.
 
 use std::ops::{AddAssign, Sub};
 

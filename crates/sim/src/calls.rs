@@ -3,8 +3,8 @@
 //! ```text
 //!   request 2 of calls of 4 pages   ──▶   pages 8, 9, 10, 11       each an access of its own, which wants 4, 3, 2, 1 pages
 //! ```
-//! Calls begin at multiples of their size, as block-sized I/O does. So a page tells how much its call still wants, and accesses
-//! need not carry it. Readahead goes by it.
+//! Calls begin at multiples of their size, as block-sized I/O does. So the position of a page shows how much its call still needs, and accesses need
+//! not carry it. Readahead uses it.
 
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ impl Calls {
         start..start.saturating_add(self.pages.into()).min(self.end)
     }
 
-    /// Bytes that the call of which this is a page wants from there on.
+    /// Bytes that the call of this page needs from there on.
     #[inline]
     fn wanted(self, page: u64) -> u32 {
         let size = u64::from(self.pages);
@@ -52,14 +52,14 @@ pub(crate) fn decode_call(access: Access, calls: &[Calls]) -> engine::Access {
 /// Requests taken from a stream at a time.
 const CHUNK: usize = 1024;
 
-/// A stream of requests as one of accesses to their pages. Where an object is accessed by single pages, the two are the same.
+/// A stream of requests as one of accesses to their pages. If an object is accessed by single pages, the two are the same.
 pub(crate) struct Pages<S> {
     requests: S,
     /// The calls, by object.
     calls: Vec<Calls>,
     chunk: Vec<Access>,
     next: usize,
-    /// The request under way, and what is left of it.
+    /// The current request, and its remaining pages.
     request: Access,
     left: Range<u64>,
 }
@@ -91,7 +91,7 @@ impl<S: AccessStream> AccessStream for Pages<S> {
         let mut filled = 0;
         while filled < max {
             let Some(page) = self.left.next() else {
-                // What is there is handed over before more is asked for: the rest of a request need not wait for the next.
+                // Available accesses are returned before more are requested: the rest of a request need not wait for the next.
                 if (filled > 0 && self.next == self.chunk.len()) || !self.begin()? {
                     break;
                 }

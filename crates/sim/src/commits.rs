@@ -1,5 +1,5 @@
-//! Commits and other calls of a task on whole files: fsync(2), as a database commits; truncation and deletion, as of a log that begins again
-//! and of a temporary file. One after every so many accesses, or each where a recording has it.
+//! Commits and other calls of a task on complete files: fsync(2), as a database commits; truncation and deletion, as for a log that starts over and
+//! for a temporary file. One comes after every N accesses, or at the places of a recording.
 
 use pageout_engine::ObjectId;
 use pageout_workload::Access;
@@ -29,7 +29,7 @@ struct Counted {
 }
 
 impl Commits {
-    /// `None` for a task that has none. What is due at once is done in the order given here, and what is `placed` before that.
+    /// `None` for a task that has none. Calls that are due at the same time are made in the order given here, and `placed` ones before that.
     pub(crate) fn new(
         calls: &[(FileCall, &[(ObjectId, u32)])],
         placed: Vec<(u64, ObjectId, FileCall)>,

@@ -4,17 +4,17 @@
 //!   submit ──▶ waits for one of N slots ──▶ waits for the bus ──▶ transfer ──▶ latency ──▶ done
 //!              (scheduler, queue_depth)     (one, shared by all)  (bandwidth)  (drawn)
 //! ```
-//! A device serves `queue_depth` requests at a time; the others wait. It takes `nr_requests` at most, served
-//! and waiting. Whoever submits one more sleeps until there is room. So reclaim can't run far ahead of the device with scattered
-//! writes. (Neighbouring writes are one request, so the limit matters little to them.)
+//! A device serves `queue_depth` requests at a time; the others wait. It holds at most `nr_requests`, served and waiting. A task that submits one
+//! more sleeps until a slot is free. So reclaim can't run far ahead of the device with scattered writes. (Neighbouring writes are one request, so the
+//! limit matters little to them.)
 //!
 //! **Without a scheduler** they wait in order of arrival, and none overtakes another on its way to a slot. So the time of completion is
 //! known at submission, and nothing is simulated in between.
 //!
-//! **Under a scheduler** (`elevator/`) they are sorted and merged, and reads go before writes. Who comes later can go first, so nobody
-//! knows when a waiting request is done before it has its slot: whoever drives the device comes back when one is free
-//! ([`Device::next_dispatch`]). There is room for `nr_requests` of each direction, so reads don't wait for writes to be let in.
-//! Whoever has to sleep until there is room learns at once for how long: a guess, by how fast requests of the direction have left so far.
+//! **Under a scheduler** (`elevator/`) they are sorted and merged, and reads go before writes. A later request can go first, so the completion of a
+//! waiting request is unknown before it has its slot. The caller comes back when a slot is free ([`Device::next_dispatch`]). There are `nr_requests`
+//! slots for each direction, so reads don't wait for writes to be admitted. A task that has to sleep until a slot is free gets an estimate of the
+//! time immediately, by the recent completion rate of that direction.
 //!
 //! Every request occupies a bus shared by all, for `bytes / bandwidth` or for `1 / iops_max`, whichever is longer. This bounds
 //! throughput, however deep the queue. Then comes a latency drawn from the device's distribution.
@@ -130,7 +130,7 @@ pub struct Completion {
     pub at: Nanos,
     /// Whether the device reported an error. A failed request takes as long as a good one.
     pub failed: bool,
-    /// Until when the one who submitted it sleeps for want of room; the past where there is some.
+    /// Time until which the submitter sleeps because no slot is free; the past if one is.
     pub admitted: Nanos,
     /// Which of the other CPUs handles its end, drawn from all numbers; `None`: the one that submitted it.
     pub remote: Option<u32>,
@@ -323,7 +323,7 @@ impl Device {
         Some(Dispatched { at, tickets: waiting.tickets, remote: waiting.remote })
     }
 
-    /// When to ask again for a request that waits under the scheduler, after [`Device::dispatch`] had none: the device has a slot, or the
+    /// When to ask again for a request that waits under the scheduler, after [`Device::dispatch`] had none. The device then has a slot, or the
     /// scheduler has waited long enough for another; `None` if none waits.
     pub fn next_dispatch(&self) -> Option<Nanos> {
         let elevator = self.elevator.as_ref().filter(|elevator| !elevator.is_empty())?;
@@ -392,7 +392,7 @@ impl Device {
         failed
     }
 
-    /// A request waits for a slot: when there is room for it among those that do.
+    /// A request waits for a slot: the time at which the queue can hold it.
     #[inline(never)]
     fn wait_in_turn(&mut self, now: Nanos, slot_free: Nanos) -> Nanos {
         // Those that have their slot by now wait no more.
@@ -400,7 +400,7 @@ impl Device {
             self.slots_to_come.pop_front();
         }
         self.slots_to_come.push_back(slot_free);
-        // Once that one is served, there is room.
+        // Once that one is served, a slot is free.
         let last_ahead = self.slots_to_come.len().checked_sub(self.room() + 1);
         last_ahead.map_or(now, |at| self.slots_to_come[at])
     }
@@ -430,7 +430,7 @@ impl Device {
         if request.blocks == 1 { rate.block } else { self.spec.occupancy(request.direction, request.bytes()) }
     }
 
-    /// What a request takes beyond its time on the bus.
+    /// Time of a request in addition to its time on the bus.
     fn latency(&mut self, request: Request) -> Nanos {
         let follows = self.head == Some((request.area, request.block));
         let idle = match (self.spec.sequential, request.direction) {

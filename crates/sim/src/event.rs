@@ -1,15 +1,15 @@
 //! The event queue: the next event by (time, sequence number).
 //!
-//! Virtual time is the time of the event being handled and nothing else moves it. Two events of the same nanosecond
-//! happen in the order in which they were pushed, so a run depends on nothing but its inputs. Time never goes back:
-//! an event in the past is a bug of whoever pushed it, and is caught here.
+//! Virtual time is the time of the event being handled and nothing else moves it. Two events of the same nanosecond happen in the order in which they
+//! were pushed, so a run depends on nothing but its inputs. Time never goes back: an event in the past is a bug of the code that pushed it, and is
+//! caught here.
 //!
 //! ```text
 //!   push ─▶ due before all others? ─▶ first ─┐
 //!                └─▶ heap ───────────────────┴▶ pop
 //! ```
-//! What is pushed is often what is due next: a task that waits for its read, on a machine where nothing else is going on. It is kept
-//! apart, and never enters the heap.
+//! A pushed event is often the next one that is due: a task that waits for its read, on an otherwise idle machine. It is kept apart, and never enters
+//! the heap.
 //!
 //! The heap is our own because every miss of every task goes through it twice. The standard library's heap writes a new entry in
 //! parts and reads it back as a whole. Waiting for those stores took longer than everything else here together.
@@ -72,7 +72,7 @@ impl<E: Copy> EventQueue<E> {
         assert!(at >= self.now, "event at {at:?} is in the past of {:?}", self.now);
         let entry = Entry { at, sequence: self.pushed, event };
         self.pushed += 1;
-        // Of equal times the one that was pushed before comes first.
+        // Among equal times, the one that was pushed earlier comes first.
         if self.next_at <= at {
             return self.sift_up(entry);
         }

@@ -5,10 +5,10 @@
 //!                                                                                 ├─▶ emptied a little later ─▶ the engine
 //!   accesses of a node ─▶ counters of the device ─▶ hot enough ─▶ ring of the device ─┘
 //! ```
-//! A sampler (`sampler.rs`) sees few accesses of all pages, and knows who made each. It is off in the kernel, so pages that read(2) and write(2)
-//! copy are never sampled. A device that counts (`counters.rs`) sees all accesses to its own memory, whoever makes them, as long as it has a
-//! counter for them, and knows nobody. Both are deterministic: what varies between two samples
-//! is a function of the seed, the CPU and how many it has taken.
+//! A sampler (`sampler.rs`) sees few accesses of all pages, and knows the processor of each. It is off in the kernel, so pages that read(2) and
+//! write(2) copy are never sampled. A device that counts (`counters.rs`) sees all accesses to its own memory, from any processor, as long as it has a
+//! counter for them, but not their source. Both are deterministic: the variation between two samples is a function of the seed, the CPU and the
+//! number of its samples.
 //!
 //! What is not modelled: processor caches. Every access of the simulator reaches memory, so filters for misses of caches pass all.
 
@@ -22,7 +22,7 @@ pub(crate) use sampler::Sampler;
 
 use pageout_engine::Nanos;
 
-/// Hardware that tells of accesses.
+/// Hardware that reports accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HintSpec {
     /// Each processor samples its own accesses.
@@ -42,9 +42,9 @@ pub struct SampleSpec {
     pub min_latency: Nanos,
     /// CPU time that a sample takes on the CPU that it is taken on.
     pub overhead: Nanos,
-    /// Samples that a CPU keeps until somebody comes for them.
+    /// Samples that a CPU keeps until they are read.
     pub ring: u32,
-    /// How long after the first of them somebody does.
+    /// Time from the first of them until they are read.
     pub drain: Nanos,
 }
 
@@ -53,16 +53,16 @@ pub struct SampleSpec {
 pub struct CountSpec {
     /// Pages that share a counter, a power of two.
     pub unit_pages: u32,
-    /// Counters. Where two units need the same one, each access of one takes back one of the other, as a majority vote.
+    /// Counters. If two units need the same counter, each access to one unit takes back an access of the other, as in a majority vote.
     pub counters: u32,
     /// Accesses that make a unit hot.
     pub threshold: u32,
     /// How long they are counted before hot units are reported and all begins anew; 0: a unit is reported as soon as it is hot, and its
     /// counter is free.
     pub epoch: Nanos,
-    /// Hot units that the device keeps until somebody comes for them.
+    /// Hot units that the device keeps until they are read.
     pub ring: u32,
-    /// How long after the first of them somebody does.
+    /// Time from the first of them until they are read.
     pub drain: Nanos,
 }
 

@@ -1,14 +1,14 @@
 //! Latency histograms: spans of time, kept with a bounded relative error.
 //!
-//! A quantile is the upper end of a bucket, and a bucket is at most 1/128 of its lower end wide: a quantile is never below the true
-//! value and less than 1 % above it. Below 256 ns it is exact; so are the greatest value, the count and the sum, everywhere. The
-//! buckets are integers and a quantile is read by integer comparison, so equal runs print equal digits on every machine.
+//! A quantile is the upper end of a bucket, and a bucket is at most 1/128 of its lower end wide. So a quantile is never below the true value and less
+//! than 1 % above it. Below 256 ns it is exact; so are the maximum, the count and the sum, everywhere. The buckets are integers and a quantile is
+//! read by integer comparison, so equal runs print equal digits on every machine.
 //!
 //! ```text
 //!   0 .. 255   buckets of 1 ns        256 .. 511   of 2 ns        512 .. 1023   of 4 ns        ...        128 of them in each octave
 //! ```
-//! A histogram holds the buckets between the least and the greatest span that it has seen, and no others: one of a device that
-//! answers within a factor of ten takes 4 KiB, one of all spans that there are 58 KiB.
+//! A histogram holds only the buckets between the minimum and the maximum that it has seen. One of a device that answers within a factor of ten takes
+//! 4 KiB, and one of all possible spans 58 KiB.
 //!
 //! Source of the bucketing: HdrHistogram with two significant digits, <http://hdrhistogram.org>.
 

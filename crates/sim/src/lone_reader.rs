@@ -1,7 +1,7 @@
 //! A task that reads and writes files, alone on a machine on which nothing takes time: what is left is what the engine decides.
 //!
-//! A live page cache is compared with it, access by access: where one thread reads, both must leave the same counters. Work costs nothing and the
-//! device answers at once, as prices and latencies are the simulator's own; and so the clock stands still.
+//! A live page cache is compared with it, access by access: if one thread reads, both must leave the same counters. Work costs nothing and the device
+//! answers immediately, as prices and latencies are the simulator's own; so the clock does not move.
 
 use std::collections::BTreeSet;
 
@@ -26,16 +26,16 @@ pub struct LoneReader {
     follows: BTreeSet<PageName>,
 }
 
-/// Why a lone reader can't be had, or does not come to its end.
+/// Why a lone reader can't be made, or does not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum LoneReaderError {
     /// The engine, its group or a file of it makes no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A kernel file refuses what it is told.
+    /// A kernel file rejects a value.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What a kernel file is told has to be waited for, as pages have to go first.
+    /// A write to a kernel file has to wait, as pages have to be reclaimed first.
     #[error("{path}: what is written there has to be waited for: write it before anything is in memory")]
     Waits {
         /// The file's path.
@@ -80,7 +80,7 @@ impl LoneReader {
         }
     }
 
-    /// Opens a file of so many pages, the next object of the accesses. `is_random`: nothing of it is read ahead.
+    /// Opens a file of this many pages, the next object of the accesses. `is_random`: it has no readahead.
     ///
     /// # Errors
     /// [`LoneReaderError::Config`].
@@ -96,7 +96,8 @@ impl LoneReader {
         Ok(())
     }
 
-    /// Has the file that was opened last synced every so many writes, before the next access. `are_partial`: each write is of a part of its page.
+    /// Makes every Nth write of the file that was opened last be followed by a sync, before the next access. `are_partial`: each write is of a part
+    /// of its page.
     ///
     /// # Errors
     /// [`LoneReaderError::Config`] where none was opened.

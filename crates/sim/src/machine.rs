@@ -13,14 +13,15 @@
 //! most [`MachineSpec::quantum`], or as far as it likes while no event is due. Its first access that is not a plain hit is an
 //! event at the task's own time. If nothing else is due before, it goes on inline.
 //!
-//! The work of an engine call is priced, and the task's clock moves on by the price. Transfers are submitted to the device at
-//! the time of the call and complete later by the same amount. So a device sees requests in order of time, and a task neither
-//! gains nor loses. Work that no task asked for (completions, the statistics worker) is counted on the CPU where it is done
-//! ([`CpuReport::kernel`]) and takes that CPU from no one: the latencies of devices and the costs of accesses are measured with it.
+//! The work of an engine call is priced, and the task's clock moves on by the price. Transfers are submitted to the device at the time of the call
+//! and complete later by the same amount. So a device sees requests in order of time, and a task neither gains nor loses. Work without a task
+//! (completions, the statistics worker) is counted on the CPU where it is done ([`CpuReport::kernel`]) and takes no CPU time from tasks: the
+//! latencies of devices and the costs of accesses are measured with it.
 //!
-//! Neighbours: `task` and `runner` are what runs. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry`
-//! turns operations into device requests, `queued` keeps those that wait under a scheduler, `pressure` follows who is stalled, `timed` does
-//! what happens at given times, `tracing` puts tracepoints in order, `tiers` prices accesses by their node, `hints` is hardware that tells of them, `readings` and `sequences` collect figures for the report.
+//! Neighbours: `task` and `runner` are the running tasks. Parts: `run` is a task's turn, `threads` are those that run no workload, `carry` turns
+//! operations into device requests. `queued` keeps requests that wait under a scheduler, `pressure` tracks stalls, and `timed` handles events at
+//! given times. `tracing` puts tracepoints in order, `tiers` prices accesses by their node, `hints` is hardware that reports them. `readings` and
+//! `sequences` collect figures for the report.
 
 mod agenda;
 mod arrivals;
@@ -106,8 +107,8 @@ pub struct MachineSpec {
     pub links: Option<LinkSpec>,
     /// Whether a run finds out what placement could have been at best. Default: yes.
     pub hindsight: bool,
-    /// Whether a run finds out how long accesses took and what they lost their time to, and which decisions went by numbers that were no longer
-    /// true. Default: no, as it takes some instructions at each miss.
+    /// Whether a run measures how long accesses took, what delayed them, and which decisions used statistics that were out of date. Default: no, as
+    /// it takes some instructions at each miss.
     pub times_accesses: bool,
     /// Hardware hints of accesses, which matter only where hot-page tracking listens and memory is not all alike. Default: `ibs`.
     pub hints: HintSpec,
@@ -169,13 +170,13 @@ pub struct Machine {
     failed_at: Nanos,
     accesses: u64,
     progress_at: u64,
-    /// Between two samples, and when the next one is due; far away if nobody wants any.
+    /// Time between two samples, and the next one; far away if none is requested.
     sample_period: Nanos,
     sample_at: Nanos,
     is_interrupted: bool,
     /// By CPU: work that no task pays for.
     kernel_time: Vec<Nanos>,
-    /// What the engine's work so far takes, whoever pays for it, and how many reclaim calls of it have ended.
+    /// Time of the engine's work so far, for any task, and its ended reclaim calls.
     priced: Nanos,
     /// As much of it as units of work took that are rarely counted.
     priced_rarely: Nanos,
@@ -324,7 +325,7 @@ impl Machine {
         Ok(index)
     }
 
-    /// What the engine has done so far took nobody's time.
+    /// The engine's work so far took no task's time.
     pub(crate) fn forgive_work(&mut self) {
         self.priced_rarely = self.costs.price_rarely(self.engine.work());
         self.priced = self.costs.price(self.engine.work());
@@ -450,14 +451,14 @@ impl Machine {
         while self.foreground_left > 0 || goes_on {
             events += 1;
             if events % PROGRESS_EVERY_EVENTS == 0 {
-                // Whoever only waits makes no access that would ask.
+                // A task that only waits makes no access that would ask.
                 self.tell_progress(observer);
             }
             if std::mem::take(&mut self.is_interrupted) {
                 return Ok(Ended::Interrupted);
             }
             if self.engine.guest_fault().is_some() {
-                // Who called says what it was.
+                // The caller records its meaning.
                 return Ok(Ended::Failed);
             }
             if !self.agenda.is_driving() && self.has_tasks_left() {
@@ -527,7 +528,7 @@ impl Machine {
         }
     }
 
-    /// What the CPUs' time of all work went to, whoever paid for it.
+    /// The CPU time of all work by kind, for any task.
     fn account(&self) -> Account {
         Account {
             work: *self.engine.work(),
@@ -556,7 +557,7 @@ impl Machine {
         }
     }
 
-    /// Not inlined: most engine calls wake nobody, and [`Machine::wake`] is on the way of each.
+    /// Not inlined: most engine calls wake no task, and [`Machine::wake`] is on the way of each.
     #[inline(never)]
     fn wake_named(&mut self) {
         let mut woken = std::mem::take(&mut self.woken);

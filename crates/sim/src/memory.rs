@@ -16,7 +16,7 @@ use pageout_engine::AccessCoordinate;
 /// The memory of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemorySpec {
-    /// Nanoseconds that a load of a cache line takes with nothing else under way.
+    /// Nanoseconds that a load of a cache line takes with no other access in flight.
     pub read_latency: u64,
     /// Nanoseconds that a store takes that has to reach memory.
     pub write_latency: u64,
@@ -27,7 +27,7 @@ pub struct MemorySpec {
 }
 
 impl MemorySpec {
-    /// Ordinary memory beside the CPU, which the cost table is about.
+    /// Ordinary memory next to the CPU, the subject of the cost table.
     pub const DRAM: MemorySpec = preset::DRAM.spec();
 
     /// The name of the preset of ordinary memory.

@@ -24,14 +24,14 @@ pub trait Observer {
         let _ = (task, index, machine);
     }
 
-    /// A page entered or left a page cache; after [`crate::Machine::record_page_cache_events`] only. What an access caused
-    /// comes before the access itself is reported.
+    /// A page entered or left a page cache; after [`crate::Machine::record_page_cache_events`] only. The effects of an access are reported before the
+    /// access itself.
     fn page_cache(&mut self, now: Nanos, event: PageCacheEvent) {
         let _ = (now, event);
     }
 
-    /// The engine has decided something; after [`crate::Machine::tell_story`] only, and for what that names. What an access
-    /// caused comes before the access itself is reported.
+    /// The engine has decided something; after [`crate::Machine::tell_story`] only, and for its subjects. The effects of an access are reported
+    /// before the access itself.
     fn story(&mut self, event: &StoryEvent) {
         let _ = event;
     }
@@ -41,8 +41,8 @@ pub trait Observer {
         let _ = (record, machine);
     }
 
-    /// A sample is due; after [`crate::Machine::sample_every`] only. The machine is as it was after the last event before `at`:
-    /// looking at it changes nothing in the run.
+    /// A sample is due; after [`crate::Machine::sample_every`] only. The machine is in its state after the last event before `at`: reading it changes
+    /// nothing in the run.
     fn sample(&mut self, at: Nanos, machine: &Machine) {
         let _ = (at, machine);
     }

@@ -1,4 +1,4 @@
-//! Pressure stall information: for how much of their time tasks could not go on for want of memory, I/O or a CPU. [machine 4]
+//! Pressure stall information: the share of their time in which tasks were delayed by a lack of memory, I/O or a CPU. [machine 4]
 //!
 //! ```text
 //!   task: runnable, on its CPU, in I/O wait, in a memstall section
@@ -10,11 +10,11 @@
 //! memstall sections is the engine's knowledge ([`pageout_engine::Engine::memstall`]); the machine asks it after each step.
 //! A step in which a task reclaims belongs to the section as a whole.
 //!
-//! The machine tells changes when it learns of them. They are written down in order of time, and taken in when somebody reads, or when
-//! there are many: every miss of every task tells some, and has nothing to wait for. So the way of a miss does not lead through all that
-//! a change means. Some changes lie ahead of the time at which they are told: when a step is priced, it is known when its task will stop.
-//! These stay written down until their time has come, so that a collection sees the past and nothing else. The worker needs no events:
-//! it is made up for whenever changes are taken in.
+//! The machine reports changes when it learns of them. They are recorded in order of time. They are processed when the figures are read, or when
+//! there are many: every miss of every task reports some, and waits for nothing. So a miss does not process all consequences of a change. Some
+//! changes lie ahead of the time at which they are reported: when a step is priced, the time at which its task will stop is known. These stay
+//! recorded until their time has come, so that a collection sees only the past. The worker needs no events: its periods are made up for whenever
+//! changes are processed.
 //!
 //! Not here: triggers (poll) and `irq.pressure`. Work that runs on no task's account (completions) stalls no one.
 
@@ -31,9 +31,9 @@ use state::{Cell, Transition};
 /// The pressure on a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Psi {
-    /// What was told and is yet to be taken in, in order of time; at the same time in the order in which it was told.
+    /// Reported changes that are not processed yet, in order of time; at the same time in the order of their reports.
     changes: Vec<Change>,
-    /// As many as are taken in together, beside those that lay ahead the last time.
+    /// Number that is processed together, in addition to those that lay ahead the last time.
     changes_max: usize,
     now: Nanos,
     cpus: u16,
@@ -124,8 +124,8 @@ impl Psi {
         self.tasks[slot] = Some(Task { memcg, cpu, doing: Doing::SLEEPS });
     }
 
-    /// At `now`, a task is known to do this on this CPU from `at` on, which is not in the past. Of changes at the same time the last
-    /// one told counts.
+    /// Reports at `now` that a task does this on this CPU from `at` on, which is not in the past. Among changes at the same time the last report
+    /// counts.
     #[inline]
     pub(crate) fn tell(&mut self, now: Nanos, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
         self.now = now;
@@ -140,7 +140,7 @@ impl Psi {
         }
     }
 
-    /// The change that was told last comes before others.
+    /// The latest reported change comes before others.
     #[inline(never)]
     fn put_in_order(&mut self) {
         let last = self.changes.len() - 1;
@@ -149,13 +149,13 @@ impl Psi {
         self.changes[place..].rotate_right(1);
     }
 
-    /// Time has passed, and what was told until now is to be seen.
+    /// Time has passed, and the changes until now must be visible.
     pub(crate) fn set_now(&mut self, now: Nanos) {
         self.now = now;
         self.take_in();
     }
 
-    /// Takes in what has happened of all that was told.
+    /// Processes the reported changes that have happened.
     #[inline(never)]
     fn take_in(&mut self) {
         let mut changes = std::mem::take(&mut self.changes);
@@ -219,7 +219,7 @@ impl Psi {
         }
     }
 
-    /// Makes up for the workers that were to come by until then.
+    /// Makes up for the worker's periods until then.
     #[inline]
     fn work_until(&mut self, at: Nanos) {
         while self.work_due <= at {
@@ -250,7 +250,7 @@ impl Psi {
         Some(self.groups.get_mut(usize::from(memcg.0))?.as_mut()?.text(cells, resource, self.now))
     }
 
-    /// For how long some and all of a group's tasks were stalled for want of each resource; `None` if there is no such group.
+    /// Returns for how long some and all of a group's tasks were stalled by the lack of each resource; `None` if there is no such group.
     pub(crate) fn totals(&self, memcg: MemcgId) -> Option<[[Nanos; 2]; 3]> {
         let cells = cells_of(&self.cells, memcg, self.cpus);
         Some(self.groups.get(usize::from(memcg.0))?.as_ref()?.totals(cells, self.now))

@@ -34,7 +34,7 @@ impl ReclaimTime {
         Nanos(span.unwrap_or(0))
     }
 
-    /// All of it up to `now`: without what lies behind that of the last call, and with what lies before it of one under way.
+    /// All of it up to `now`: without the part beyond it of the last call, and with the part before it of a current one.
     pub(crate) fn by(&self, now: Nanos) -> Nanos {
         let ahead = self.until.0.saturating_sub(now.0);
         let under_way = self.since.map_or(0, |since| now.0.saturating_sub(since.0));

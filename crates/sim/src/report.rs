@@ -37,11 +37,11 @@ pub struct Report {
     pub cpus: Vec<CpuReport>,
     /// For how long tasks were stalled: those of the machine, whose group is `/`, then those of each cgroup, parents first.
     pub pressure: Vec<Pressure>,
-    /// Groups that were removed while it ran: nobody can ask them any more.
+    /// Groups that were removed during the run and can't be queried any more.
     pub removed_groups: Vec<RemovedGroup>,
     /// CPU time of what no task pays for: completions, the statistics worker, timed writes.
     pub kernel_time: Nanos,
-    /// The kernel's work in units, whoever paid for it.
+    /// The kernel's work in units, for any task.
     pub work: Work,
     /// CPU time of the kernel's work in the run; the accesses themselves are not among it.
     pub spent: Spent,
@@ -49,8 +49,8 @@ pub struct Report {
     pub spent_by_tasks: Spent,
     /// How often a CPU went from one task to another that waited for it.
     pub context_switches: u64,
-    /// Time of tasks that a machine whose pages stand for many pays by call, batch or task and not by page: their calls of reclaim, drains and flushes,
-    /// and all switches and wake-ups.
+    /// Time of tasks that a machine whose pages stand for many charges by call, batch or task and not by page: their calls of reclaim, drains and
+    /// flushes, and all switches and wake-ups.
     pub by_call: Nanos,
     /// Pages read from files, and those of them that went on where another read of the file had ended: what Linux would have
     /// read ahead.
@@ -63,8 +63,7 @@ pub struct Report {
     pub tiers: Option<TierReport>,
     /// Processes that the OOM killer has ended, in order of time.
     pub kills: Vec<Kill>,
-    /// Kernel files read by timed events, in order of time. Of an event that read more than can be kept, an even part, the first
-    /// and the last.
+    /// Kernel files read by timed events, in order of time. If an event read more than can be kept: an evenly spaced part, the first and the last.
     pub reads: Vec<FileRead>,
     /// The events with more readings than `reads` holds.
     pub reads_thinned: Vec<Thinned>,
@@ -97,9 +96,8 @@ pub struct TierReport {
     pub slow_bytes: u64,
     /// CPU time of finding out which pages are in use.
     pub tracker: TrackerTime,
-    /// The part of all accesses that the best placement could have served from the top tier, had it known them beforehand, with as many
-    /// promotions and pages that begin where they did: a bound, never below what was reached. `None` without any access, and where nobody
-    /// asked.
+    /// The share of all accesses that the best placement could have served from the top tier, had it known them in advance. It has as many
+    /// promotions, and pages begin at the same places: a bound, never below the reached share. `None` without any access, and if not requested.
     pub best_fast_share: Option<f64>,
     /// Accesses by address and time.
     pub heat: HeatMap,
@@ -112,7 +110,7 @@ pub struct TierReport {
 pub struct Convergence {
     /// When the share was there first; `None` if it was from the start.
     pub by: Option<Nanos>,
-    /// The longest time for which the share was not there: from the start, or after a change of phase.
+    /// The longest time in which the share was not reached: from the start, or after a change of phase.
     pub longest_below: Nanos,
 }
 
@@ -176,7 +174,7 @@ impl Residency {
             let mut even = [true, false].into_iter().cycle();
             self.pages.retain(|_| even.next() == Some(true));
         }
-        // Nobody accessed anything meanwhile, so it was as it is.
+        // There was no access meanwhile, so it was unchanged.
         self.pages.resize((at.0 / self.span.0) as usize + 1, pages);
     }
 }
@@ -252,7 +250,7 @@ pub struct TaskReport {
     pub minor: u64,
     /// Major faults: accesses to a mapping that read from a device.
     pub major: u64,
-    /// Read misses: read(2), or for tmpfs write(2), of a page that was not there. They are no faults.
+    /// Read misses: read(2), or for tmpfs write(2), of a missing page. They are not faults.
     pub read_misses: u64,
     /// Misses of read(2) and write(2) that read from a device: all but new pages of tmpfs and pages that someone else was reading.
     pub read_misses_io: u64,
@@ -329,11 +327,11 @@ pub struct CpuReport {
 pub struct Pressure {
     /// Path of the cgroup.
     pub group: String,
-    /// For want of memory.
+    /// For lack of memory.
     pub memory: Stall,
-    /// For want of I/O.
+    /// For lack of I/O.
     pub io: Stall,
-    /// For want of a CPU.
+    /// For lack of a CPU.
     pub cpu: Stall,
 }
 
@@ -355,7 +353,7 @@ impl RemovedGroup {
     }
 }
 
-/// Time lost for want of one resource.
+/// Time lost for lack of one resource.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Stall {
     /// While at least one task was stalled.
@@ -485,7 +483,7 @@ pub struct Watched {
     pub condition: String,
     /// The path of the file that was looked at.
     pub path: String,
-    /// How often somebody looked.
+    /// Number of checks.
     pub looks: u64,
     /// Looks at which it held.
     pub held: u64,
@@ -500,8 +498,8 @@ pub struct FileWrite {
     pub path: String,
     /// The value that was written; empty for a sync.
     pub value: String,
-    /// When it was over and how many pages it reclaimed, if it was before the run ended. At once and none unless it was
-    /// `memory.reclaim` or lowered a limit; of `memory.reclaim`, fewer pages than asked for is the kernel's `EAGAIN`.
+    /// Its end and the reclaimed pages, if it ended before the run. Immediately and none unless it was `memory.reclaim` or lowered a limit; for
+    /// `memory.reclaim`, fewer pages than requested is the kernel's `EAGAIN`.
     pub done: Option<(Nanos, u64)>,
     /// A signal has ended it before it had what was asked for: the kernel's `EINTR`.
     pub is_interrupted: bool,

@@ -17,7 +17,7 @@ use pageout_engine::{CpuId, DelayReason, IoWait, Memstall, Nanos, Served, Step, 
 use crate::access_time::{Cause, Lost};
 use crate::report::Delays;
 
-/// Numbers of waits start over after so many, which is what an event can hold: the alarm of a wait goes off long before.
+/// Numbers of waits start over after this many, which is the maximum in an event: the alarm of a wait goes off long before.
 pub(crate) const WAITS: u32 = 1 << 28;
 
 /// Where a runner stands between two engine calls.
@@ -25,11 +25,11 @@ pub(crate) const WAITS: u32 = 1 << 28;
 pub(crate) enum State {
     /// The next access may begin.
     Ready,
-    /// An access is under way and the engine is to be asked to go on with it.
+    /// An access is in progress and the engine must be asked to continue it.
     Resuming,
-    /// An access is under way and waits for a transfer; the engine will name the task.
+    /// An access is in progress and waits for a transfer; the engine will name the task.
     Asleep,
-    /// An access is under way and waits for another task's wake, or for its own alarm if it has set one.
+    /// An access is in progress and waits for another task's wake, or for its own alarm if it has set one.
     Waiting,
     /// There is nothing left to do.
     Ended,
@@ -59,14 +59,14 @@ pub(crate) struct Runner {
     pub(crate) waited: Waited,
     /// The memstall section that its last step left it in.
     pub(crate) memstall: Option<Memstall>,
-    /// What it loses is told.
+    /// Whether its losses are recorded.
     pub(crate) is_timed: bool,
-    /// What it has lost since its last access was done, and to what.
+    /// Time lost since its last access was done, by cause.
     pub(crate) lost: Lost,
     /// It is in a reclaim call: what it waits for now is part of that.
     pub(crate) reclaims: bool,
     pause: Pause,
-    /// What its last wait for a wake or a transfer is for.
+    /// The reason of its last wait for a wake or a transfer.
     awaits: Why,
     /// How often it has waited for a wake, as far as an event can hold that.
     waits: u32,
@@ -74,10 +74,10 @@ pub(crate) struct Runner {
     is_alarmed: bool,
     /// The runner was killed: the engine is to be asked to go on with it until it has ended.
     is_killed: bool,
-    /// When it was to come back from a pause that the kill has ended: that event is still to come.
+    /// When it should have come back from a pause that the kill has ended: that event is still to come.
     cut_off: Option<Nanos>,
-    /// Not next to the clock: the two would be read as one word for [`Runner::work`], which would then wait until the clock,
-    /// often set on its own just before, has reached the cache.
+    /// Not next to the clock: the two would be read as one word for [`Runner::work`], which would then wait until the clock, often set on its own
+    /// just before, has reached the cache.
     pub(crate) cpu_time: Nanos,
     /// Part of it that was spent in user space.
     user_time: Nanos,
@@ -101,7 +101,7 @@ enum Why {
     Idle,
     /// The engine made it wait.
     Delay(DelayReason),
-    /// A device has no room for the requests that it has submitted.
+    /// A device has no free slot for the requests that it has submitted.
     Queue,
     /// The task waits for a transfer.
     Transfer(IoWait),
@@ -228,8 +228,8 @@ impl Runner {
         self.pause_until(until, Why::Idle)
     }
 
-    /// It would go on, but a device may have no room before `until` for what it has submitted: then it comes back when it has.
-    /// `reclaims`: it has submitted it in a reclaim call.
+    /// It would continue, but a device may have no free slot before `until` for its requests: then it comes back when there is one. `reclaims`: it
+    /// has submitted them in a reclaim call.
     pub(crate) fn queue_until(&mut self, until: Nanos, reclaims: bool) -> Next {
         if until <= self.clock { Next::GoOn } else { self.queue(until, reclaims) }
     }
@@ -250,8 +250,7 @@ impl Runner {
         Next::ComeBack(from)
     }
 
-    /// Whether it comes back when a device has room for what it has submitted, or has written what it has dirtied: that is a wait
-    /// for I/O.
+    /// Whether it comes back when a device has a free slot for its requests, or has written its dirty pages: that is a wait for I/O.
     pub(crate) fn waits_for_device(&self) -> bool {
         matches!(self.pause.why, Why::Queue | Why::Delay(DelayReason::DirtyPages))
             && self.pause.until == self.clock
@@ -283,7 +282,7 @@ impl Runner {
     fn wait(&mut self, wait: Wait) -> Next {
         match wait {
             Wait::Io(_) => unreachable!("a transfer is waited for asleep"),
-            // Who may have to wait without an end is a task that kswapd has to free pages for.
+            // A task that may have to wait without an end is one that kswapd has to free pages for.
             Wait::Woken => {
                 self.begin_wait(DelayReason::Reclaim);
                 Next::Stop
@@ -339,8 +338,8 @@ impl Runner {
         self.waits
     }
 
-    /// What it waits for has come. Returns when it is ready, which is later than `now` if it had yet to finish the work it did
-    /// before it slept; `None` if its alarm has gone off before: it has its turn anyway, and the engine knows that it was woken.
+    /// Its wait has ended. Returns when it is ready, which is later than `now` if it had yet to finish the work it did before it slept; `None` if its
+    /// alarm has gone off before: it has its turn anyway, and the engine knows that it was woken.
     #[inline]
     pub(crate) fn wake(&mut self, now: Nanos) -> Option<Nanos> {
         let waited = Nanos(now.0.saturating_sub(self.clock.0));

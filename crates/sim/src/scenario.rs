@@ -5,10 +5,10 @@
 //!                                                   └──────build──────▶ engine configuration + simulated machine
 //! ```
 //!
-//! A scenario holds no behaviour and no defaults that depend on anything but itself, so two equal scenarios with equal
-//! seeds are the same run. Reading files, line numbers and "did you mean" belong to the caller; this module says *which
-//! key* is wrong and what it may hold ([`Problem`]). [`keys`] documents every key (meaning, unit, range, default, why)
-//! and is what the checks read their ranges from, so text and check can't drift apart.
+//! A scenario holds no behaviour and no defaults that depend on anything but itself, so two equal scenarios with equal seeds are the same run.
+//! Reading files, line numbers and "did you mean" belong to the caller. This module reports *which key* is wrong and its allowed values
+//! ([`Problem`]). [`keys`] documents every key (meaning, unit, range, default, why). The checks read their ranges from it, so text and check can't
+//! drift apart.
 //!
 //! ```toml
 //! question = "Does a hot set survive a scan twice the size of memory?"
@@ -143,8 +143,8 @@ impl Scenario {
         bits.is_some_and(|bits| bits.is_ok_and(|bits| bits & 2 != 0))
     }
 
-    /// Paths of all cgroups, those included that only exist as parents; the root is `/`. Of more than a machine can have, only
-    /// so many that it shows.
+    /// Paths of all cgroups, including those that only exist as parents; the root is `/`. If there are more than a machine can have, only enough to
+    /// show that.
     pub fn memcg_paths(&self) -> Vec<String> {
         let mut paths = vec!["/".to_string()];
         let mut known = BTreeSet::from(["/"]);

@@ -1,28 +1,26 @@
 //! The CPU scheduler, which decides what task runs on which CPU: fair, and simple enough to explain.
 //!
-//! **Who is next.** Each CPU runs one task at a time. CPU time is counted as virtual run time: at nice 0 it passes as the clock does,
-//! for a heavier task slower. When the CPU is free, or the running task has used its time slice up, the task with the least
-//! virtual run time is next; among equals the one that has waited longest. So tasks that always want the CPU share it in
-//! proportion to their weights.
+//! **Selection.** Each CPU runs one task at a time. CPU time is counted as virtual run time: at nice 0 it passes as the clock does, for a heavier
+//! task slower. When the CPU is free, or the running task has used its time slice up, the task with the least virtual run time is next; among equals
+//! the one that has waited longest. So CPU-bound tasks share it in proportion to their weights.
 //!
-//! **Sleepers.** Who sleeps gathers no claim to more than one time slice: it comes back at most a slice behind the one furthest
-//! behind on its CPU. If it is behind the running task by more than `wakeup_granularity`, it preempts it at the end of the step
-//! under way: a batch of reclaim, an access that misses, or hits for [`crate::MachineSpec::quantum`].
+//! **Sleepers.** A sleeping task gathers no claim to more than one time slice: it comes back at most a slice behind the one furthest behind on its
+//! CPU. If it is behind the running task by more than `wakeup_granularity`, it preempts it at the end of the current step: a batch of reclaim, an
+//! access that misses, or hits for [`crate::MachineSpec::quantum`].
 //!
 //! **Real time.** A task with a real-time priority runs before all that share their CPU, and before those of a lower priority: when it wakes, it
-//! preempts them at the end of the step under way. It keeps the CPU until it sleeps or one of a higher priority comes; among equals who came
-//! first is first, and who was preempted goes on before the others (SCHED_FIFO). Nobody takes the CPU from it, so that a task that never
-//! sleeps leaves nothing to anyone, kernel threads of that CPU included; the kernel keeps 5 % of each second back for them.
+//! preempts them at the end of the current step. It keeps the CPU until it sleeps or one of a higher priority comes. Among equals the first arrival
+//! is first, and a preempted task goes on before the others (SCHED_FIFO). It never loses the CPU otherwise, so a task that never sleeps leaves
+//! nothing to others, including kernel threads of that CPU; the kernel keeps 5 % of each second back for them.
 //!
-//! **Where.** A pinned task stays on its CPU. One that may migrate, within a row of CPUs, goes, when it wakes, to the CPU it was on if that is idle, else to
-//! the first idle one, else to where fewest run or wait, its own before others. A CPU that becomes idle takes the task
-//! that has waited longest elsewhere, of those that may migrate. At the end of a slice such a task goes to where fewest run or wait,
-//! and among equals on to the next CPU: three tasks on two CPUs take turns at being alone. It keeps its distance to the
-//! floor of the queue that it leaves.
+//! **Placement.** A pinned task stays on its CPU. One that may migrate, within a row of CPUs, goes, when it wakes, to its last CPU if that is idle,
+//! else to the first idle one, else to the one with the fewest tasks, its own before others. A CPU that becomes idle takes the task that has waited
+//! longest elsewhere, among those that may migrate. At the end of a slice such a task goes to the CPU with the fewest tasks, and among equals on to
+//! the next CPU: three tasks on two CPUs take turns at being alone. It keeps its distance to the floor of the queue that it leaves.
 //!
-//! This is the idea of the kernel's fair class up to 6.5. Version 6.6 brought deadlines within the same fairness (EEVDF), which move
-//! latencies of a fraction of a slice. Left out on purpose: groups of tasks as one entity (`cpu.weight`), round robin and deadlines among
-//! real-time tasks, what is kept back from them, load averages, caches and distances between CPUs.
+//! This is the idea of the kernel's fair class up to 6.5. Version 6.6 brought deadlines within the same fairness (EEVDF), which move latencies of a
+//! fraction of a slice. Not modelled on purpose: groups of tasks as one entity (`cpu.weight`), round robin and deadlines among real-time tasks, their
+//! bandwidth limit, load averages, caches and distances between CPUs.
 
 mod queue;
 mod weight;
@@ -42,8 +40,8 @@ pub(crate) type TaskIndex = u32;
 pub struct SchedRules {
     /// How long a task keeps its CPU while others wait for it. Default 3 ms, the base slice of the kernel on 8 CPUs or more.
     pub timeslice: Nanos,
-    /// How far a task that wakes must be behind the running one to preempt it. Default 1 ms, the kernel's before its factor for
-    /// the number of CPUs. From a time slice on, nobody preempts.
+    /// How far a waking task must be behind the running one to preempt it. Default 1 ms, the kernel's before its factor for the number of CPUs. From
+    /// a time slice on, no task preempts.
     pub wakeup_granularity: Nanos,
 }
 
@@ -98,7 +96,7 @@ impl From<Range<CpuId>> for CpuRow {
     }
 }
 
-/// What came of asking for a CPU.
+/// The outcome of a request for a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// The task has this CPU now.
@@ -135,10 +133,10 @@ struct Entity {
     vruntime: Option<u64>,
 }
 
-/// What came of the end of a slice.
+/// The outcome of the end of a slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rotated {
-    /// Who has the CPU now: possibly who had it before.
+    /// The task that has the CPU now: possibly the same as before.
     pub(crate) next: TaskId,
     /// The one that had it goes to another CPU, and asks there.
     pub(crate) leaves: bool,
@@ -155,7 +153,7 @@ impl Scheduler {
         }
     }
 
-    /// What a task may run on that is bound to none of them.
+    /// The CPUs of a task that is bound to none.
     pub(crate) fn all_cpus(&self) -> CpuRow {
         CpuRow { first: 0, end: self.cpus.len() as u16 }
     }
@@ -183,7 +181,7 @@ impl Scheduler {
         let queue = &mut self.cpus[usize::from(cpu.0)];
         match (queue.running, vruntime) {
             (Some(running), _) if running.task == task => Turn::Now(cpu),
-            // Where it was, nobody is, and nobody has got ahead of it by more than a slice.
+            // On its last CPU if that is free, and no task has got ahead of it by more than a slice.
             (None, Some(vruntime)) if queue.is_idle(now) && queue.grants(vruntime, self.rules.timeslice) => {
                 queue.running = Some(Running { task, since: now, vruntime, weight, rank });
                 Turn::Now(cpu)
@@ -273,7 +271,7 @@ impl Scheduler {
             let entity = self.entity(task);
             (entity.cpu, entity.vruntime) = (home, Some(vruntime));
         } else {
-            // Who has the CPU until it sleeps, and was preempted, goes on before those that came later.
+            // A task that keeps the CPU until it sleeps, and was preempted, goes on before those that came later.
             let arrival = if rank == Rank::FAIR { self.arrive() } else { self.entity(task).arrival };
             self.cpus[usize::from(cpu.0)].enqueue(task, rank, vruntime, arrival);
             self.waiting += 1;

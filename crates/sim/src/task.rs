@@ -31,7 +31,7 @@ pub struct TaskSpec {
     pub name: String,
     /// Path of its memcg, such as `/job/web`: where its reclaim latencies are counted.
     pub memcg: String,
-    /// The CPU it is bound to, or begins on if it `migrates`; the one the engine was told.
+    /// The CPU it is bound to, or begins on if it `migrates`; the one given to the engine.
     pub cpu: CpuId,
     /// Whether the task may run on any CPU; default false.
     pub migrates: bool,
@@ -71,11 +71,11 @@ pub struct TaskSpec {
     pub background: bool,
     /// Objects whose files the task has on their device before it ends: fsync(2), one after the other.
     pub end_fsync: Vec<ObjectId>,
-    /// Objects whose files it has on their device every so many of its writes to them: fsync(2), before its next access. Default: none.
+    /// Objects whose files it syncs after every N of its writes to them: fsync(2), before its next access. Default: none.
     pub fsync_every: Vec<(ObjectId, u32)>,
-    /// Objects whose files it truncates to nothing every so many of its accesses to them, before its next access. Default: none.
+    /// Objects whose files it truncates to nothing after every N of its accesses to them, before its next access. Default: none.
     pub truncate_every: Vec<(ObjectId, u32)>,
-    /// Objects whose files it deletes every so many of its accesses to them, and makes anew. Default: none.
+    /// Objects whose files it deletes after every N of its accesses to them, and creates anew. Default: none.
     pub delete_every: Vec<(ObjectId, u32)>,
     /// What it does with whole files before these of its accesses, counted over all of its loops. In order. Default: nothing.
     pub file_calls: Vec<(u64, ObjectId, FileCall)>,
@@ -100,7 +100,7 @@ pub enum BlockCall {
 }
 
 impl TaskSpec {
-    /// A task that starts at once, runs through its accesses once and as fast as it can.
+    /// A task that starts immediately, runs through its accesses once and as fast as it can.
     pub fn new(
         task: TaskId,
         name: &str,
@@ -187,7 +187,7 @@ pub(crate) struct Task {
     kernel_blocks: VecDeque<(Nanos, BlockCall)>,
     /// The next access is known not to be a hit: don't try it as one again.
     pub(crate) is_miss_next: bool,
-    /// The CPU time beyond which its next timer tick may bring a scan of its memory; never, as long as nobody scans.
+    /// The CPU time beyond which its next timer tick may bring a scan of its memory; never, while scans are off.
     pub(crate) scan_due: Nanos,
     pub(crate) reclaim_time: ReclaimTime,
     /// Span from the end of what it waits for to its start.
@@ -203,7 +203,7 @@ pub(crate) struct Task {
     pub(crate) read_misses_io: u64,
     /// By object: whether it is a mapping.
     mapped: Vec<bool>,
-    /// When its last access began that was no plain hit.
+    /// When its last access began that was not a plain hit.
     pub(crate) access_began: Nanos,
     /// How long its accesses took. Hits that nothing held up are not among them where all memory is alike and each page is a call.
     pub(crate) times: AccessTimes,
@@ -229,7 +229,7 @@ impl Task {
         let reads = spec.stat_reads_at.into_iter().map(|(index, path)| Mark { index, read: Some(path) });
         let mut marks: Vec<Mark> = flushes.chain(reads).collect();
         marks.sort();
-        // Who waits for others has no time yet.
+        // A task that waits for others has no time yet.
         let started = if spec.after.is_empty() { spec.start } else { Nanos(u64::MAX) };
         Ok(Task {
             name: spec.name,
@@ -281,7 +281,7 @@ impl Task {
         })
     }
 
-    /// Whether the access under way is one through a mapping.
+    /// Whether the current access is one through a mapping.
     pub(crate) fn is_next_mapped(&self) -> bool {
         self.is_mapped(self.accesses.pending()[0].object())
     }
@@ -313,10 +313,10 @@ impl Task {
         self.hit_price.of(accesses).all.0.saturating_sub(thinking)
     }
 
-    /// What one access takes of a time that all it stands for take, the thinking after each included.
+    /// Share of one access in the time of all that it stands for, including the thinking after each.
     #[inline]
     fn one_of(&self, all: Nanos) -> Nanos {
-        // A division takes long, and next to nobody stands for others.
+        // A division takes long, and hardly any task stands for others.
         let one = if self.weight == 1 { all.0 } else { all.0 / u64::from(self.weight) };
         Nanos(one.saturating_sub(self.think_time.0))
     }
@@ -333,7 +333,7 @@ impl Task {
         }
     }
 
-    /// The next access, which was no plain hit, is done but for what it takes itself, all it stands for included.
+    /// The next access, which was not a plain hit, is done except for its own time, including all that it stands for.
     #[inline]
     pub(crate) fn access_done(&mut self, price: Nanos) {
         let took = Nanos(self.runner.clock.0 - self.times.ready_at.0) + self.one_of(price);
@@ -346,8 +346,8 @@ impl Task {
         decode_call(access, self.calls.as_deref().unwrap_or_default()).ends_call()
     }
 
-    /// The next accesses are hits, the first of which could have been made so much earlier. In memory that is not all alike they have
-    /// taken these times, each so many of them. To be told only where a hit's time is not its price: elsewhere the report knows.
+    /// The next accesses are hits, the first of which could have been made this much earlier. In memory of several kinds they have taken these times,
+    /// each with its count. Only for accesses whose time is not their price: elsewhere the report knows it.
     #[inline(never)]
     pub(crate) fn hits_done(&mut self, hits: usize, late: Nanos, spans: Option<&[(Nanos, u64)]>) {
         if self.calls.is_some() {
@@ -386,7 +386,7 @@ impl Task {
         }
     }
 
-    /// How long its accesses took, those included that were counted only; nothing where nobody finds it out.
+    /// How long its accesses took, including those that were only counted; nothing if it is not measured.
     pub(crate) fn access_times(&self) -> Option<AccessTimes> {
         if !self.runner.is_timed {
             return None;
@@ -417,7 +417,7 @@ impl Task {
         self.marks.pop_front_if(|mark| mark.index <= self.accesses.index)
     }
 
-    /// Whether anything but the accesses at hand decides what it does next.
+    /// Whether anything but the buffered accesses decides its next action.
     #[inline]
     pub(crate) fn has_more_to_do(&self) -> bool {
         self.accesses.pending().is_empty()
@@ -471,8 +471,8 @@ impl Task {
         commits.note(&self.accesses.pending()[..accesses]);
     }
 
-    /// How many hits from the next access on may be served in one go, of those that are at hand: up to the next mark or fsync, and such that
-    /// the task's clock does not pass `horizon` by more than one hit, where each may take so much longer than its price.
+    /// Number of hits from the next access on that may be served in one go, among the buffered ones. The limits are the next mark or fsync, and that
+    /// the task's clock does not pass `horizon` by more than one hit, if each takes this much longer than its price.
     pub(crate) fn hits_allowed(&self, now: Nanos, horizon: Nanos, longer: u64) -> usize {
         let pending = self.accesses.pending().len() as u64;
         let span = horizon.0.saturating_sub(now.0);
@@ -491,8 +491,8 @@ impl Task {
         }
     }
 
-    /// From when to when the next `hits` accesses last, which take so much `work`. The first may start now. Time between the two ends
-    /// that is not work counts as idling before the first.
+    /// Start and end of the next `hits` accesses, which take this much `work`. The first may start now. Time between the two ends that is not work
+    /// counts as idling before the first.
     pub(crate) fn span_of_hits(&mut self, now: Nanos, hits: usize, work: Nanos) -> (Nanos, Nanos) {
         match self.timetable {
             None => (now, now + work),
@@ -516,7 +516,7 @@ impl Task {
 pub(crate) struct Begin {
     pub(crate) advice: Vec<(ObjectId, Advice)>,
     pub(crate) will_need: Vec<ObjectId>,
-    /// How much of `will_need` is done; `None`: all that there is.
+    /// How much of `will_need` is done; `None`: all of it.
     pub(crate) next: Option<usize>,
 }
 
@@ -627,7 +627,7 @@ impl HitPrice {
         }
     }
 
-    /// A hit that was counted is told of in another way.
+    /// A hit that was counted is reported in another way.
     fn forget_hit(&mut self, object: u32) {
         if let HitPrice::ByObject { objects, .. } = self
             && let Some(object) = objects.get_mut(object as usize)
@@ -691,7 +691,7 @@ impl Accesses {
         }
     }
 
-    /// The accesses at hand.
+    /// The buffered accesses.
     pub(crate) fn pending(&self) -> &[Access] {
         &self.chunk[self.position..]
     }

@@ -1,4 +1,4 @@
-//! Turns: tasks that go through one sequence of accesses together. Who has made an access hands the turn on to whoever has the next.
+//! Turns: tasks that go through one sequence of accesses together. A task that has made an access hands the turn on to the task with the next one.
 //!
 //! ```text
 //!   sequence   a a b a b b      task a makes two, wakes b and parks; b makes one, wakes a and parks; ...
@@ -13,9 +13,9 @@ pub(crate) struct Turn {
     pub(crate) own: u16,
     /// Whose each access is.
     pub(crate) order: Arc<[u16]>,
-    /// Accesses of its own, in all.
+    /// Its own accesses, in total.
     all: u64,
-    /// So many accesses are its own from the next one on, as far as anybody looks.
+    /// Number of its own accesses from the next one on, as far as the lookahead goes.
     pub(crate) granted: u64,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Comes {
 }
 
 impl Turns {
-    /// Task `index` comes by, having made so many accesses in all.
+    /// Task `index` comes by, having made this many accesses in total.
     pub(crate) fn comes(&mut self, index: u32, turn: &mut Turn, made: u64) -> Comes {
         let own = usize::from(turn.own);
         if self.made.len() <= own {

@@ -3,9 +3,9 @@
 //! A new request that continues a waiting one, or ends where that begins, becomes part of it. It costs its transfer, and no slot and no
 //! latency of its own. Tasks that read side by side, and a flusher between them, ask for pieces of the same stretch.
 //!
-//! What a device serves already is out of reach. So one that is never short of slots merges nothing, and takes all as they come.
+//! Requests in service are out of reach. So a device that is never short of slots merges nothing, and accepts all requests in order.
 //!
-//! | | who goes first | when |
+//! which request goes first
 //! |---|---|---|
 //! | `deadline.rs` | reads before writes, in batches | before disks with one queue by default today (mq-deadline) |
 //! | `cfq.rs` | each task that waits for its requests in its turn, and all other writes together in theirs | the default from 2.6.18 of 2006 on, gone since 5.0 of 2019 |
@@ -68,7 +68,7 @@ impl Elevator {
         }
     }
 
-    /// Whose turn it is; nobody's where none waits, or the next request of a task is waited for.
+    /// The task whose turn it is; none if none waits, or the next request of a task is awaited.
     pub(super) fn next(&mut self, now: Nanos) -> Option<Waiting> {
         match self {
             Elevator::Deadline(deadline) => deadline.next(now),
@@ -76,7 +76,7 @@ impl Elevator {
         }
     }
 
-    /// What went last is done at `at`.
+    /// The last dispatched request is done at `at`.
     pub(super) fn served(&mut self, at: Nanos) {
         match self {
             Elevator::Deadline(_) => {}

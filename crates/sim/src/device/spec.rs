@@ -10,7 +10,7 @@ pub(super) const BLOCK_BYTES: u64 = PAGE_SIZE;
 /// The I/O scheduler, which puts requests that wait for a device in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoScheduler {
-    /// Nobody: they wait in order of arrival.
+    /// None: they wait in order of arrival.
     None,
     /// Reads before writes, in order of their places, and neighbours as one.
     MqDeadline,
@@ -39,10 +39,10 @@ pub struct DeviceSpec {
     pub iops_max: Option<u64>,
     /// Requests in service at a time; greater than 0.
     pub queue_depth: u32,
-    /// Requests in service or waiting at a time, under a scheduler of each direction; whoever submits one more waits. The block layer's
-    /// `nr_requests`, 128 by default (reclaim 9, row 13). Less than `queue_depth` is as much as that.
+    /// Requests in service or waiting at a time, under a scheduler for each direction; a task that submits one more waits. The block layer's
+    /// `nr_requests`, 128 by default (reclaim 9, row 13). A value below `queue_depth` counts as that.
     pub nr_requests: u32,
-    /// Blocks in one request at most (`max_sectors_kb`); greater than 0. What is larger is submitted in pieces. 320 by default.
+    /// Maximum blocks in one request (`max_sectors_kb`); greater than 0. Larger requests are submitted in pieces. 320 by default.
     pub request_pages_max: u32,
     /// In which order it gets the requests that wait.
     pub scheduler: IoScheduler,
@@ -50,8 +50,8 @@ pub struct DeviceSpec {
     pub latency_covers: u64,
     /// Requests that fail; none by default.
     pub faults: Vec<Fault>,
-    /// Share of requests, 0 to 1, whose end is handled on another CPU than the one that submitted them; none by default, as where each
-    /// CPU has a queue with an interrupt of its own.
+    /// Share of requests, 0 to 1, that complete on another CPU than the one that submitted them; none by default, as if each CPU has a queue with its
+    /// own interrupt.
     pub remote_completions: f64,
 }
 

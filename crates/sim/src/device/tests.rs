@@ -306,7 +306,7 @@ mod scheduled {
         disk
     }
 
-    /// Submits requests at once to a busy disk; their numbers in the order in which they are served.
+    /// Submits requests together to a busy disk; returns their numbers in the order of service.
     fn order(requests: &[Request]) -> Vec<u32> {
         let mut disk = busy_disk();
         for (ticket, &request) in (0..).zip(requests) {
@@ -446,7 +446,7 @@ mod in_turns {
     const L: u64 = 5_000_000;
     const MS: u64 = 1_000_000;
 
-    /// Whoever submits: the number of a task, and what it asks for.
+    /// The submitter: the number of a task, and its request.
     type Submitted = (u32, Request);
 
     fn disk() -> Device {
@@ -457,7 +457,7 @@ mod in_turns {
         disk.queue(Nanos(now), request, Some(TaskId(task)), Ticket(ticket));
     }
 
-    /// Submits requests at once to a busy disk; their numbers in the order in which they are served.
+    /// Submits requests together to a busy disk; returns their numbers in the order of service.
     fn order(requests: &[Submitted]) -> Vec<u32> {
         let mut disk = disk();
         submit(&mut disk, 0, (99, Request { area: OTHER, ..read(0) }), u32::MAX);

@@ -1,7 +1,7 @@
 //! Counting memory: a memory device counts accesses to each unit of itself, as far as it has counters. [tiering 5.4, 5.6]
 //!
-//! There are always fewer counters than units. Here a unit has one place where it may be counted. Where another is there
-//! already, an access of one takes back one of the other: who has the majority stays, and what is counted is less than what there was.
+//! There are always fewer counters than units. Here a unit has one place where it may be counted. If another unit has that place, an access to one
+//! takes back an access of the other. The unit with the majority stays, and its count is too low.
 
 use pageout_engine::{Nanos, Pfn};
 use pageout_workload::rng::SplitMix64;
@@ -24,7 +24,7 @@ pub(crate) struct Counters {
     counters: Vec<(u32, u32)>,
     epoch_ends: Nanos,
     ring: Vec<Hot>,
-    /// Hot units that found no room since somebody asked.
+    /// Hot units that did not fit since the last read.
     lost: u64,
 }
 
@@ -78,7 +78,7 @@ impl Counters {
         }
     }
 
-    /// Whether somebody should come.
+    /// Whether the entries should be read.
     pub(crate) fn has_hot(&self) -> bool {
         !self.ring.is_empty()
     }

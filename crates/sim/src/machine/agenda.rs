@@ -30,8 +30,8 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// One word, built in registers: an enum is written field by field, and the queue, which moves it as a whole, would
-    /// wait for the stores at every push and pop. Four bits of kind, then 60 of content.
+    /// One word, built in registers. An enum is written field by field, and the queue, which moves it as one value, would wait for the stores at
+    /// every push and pop. Four bits of kind, then 60 of content.
     fn pack(self) -> u64 {
         let (kind, content) = match self {
             Event::Run(task) => (0, u64::from(task)),

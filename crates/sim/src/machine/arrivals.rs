@@ -4,8 +4,8 @@
 //!   0 ─▶ came nowhere     2 .. 65,535 ─▶ when, on a clock of milliseconds that goes round in 65.5 s     1 ─▶ came long ago
 //!                                         └ every 40 s: what came more than 10 s ago ───────────────────┘
 //! ```
-//! A machine that promotes a large file within seconds has tens of millions of arrivals to remember at once. A map of them would take
-//! twenty times as much. Who asks wants to know of the last ten seconds, so of older ones it is enough that they were.
+//! A machine that promotes a large file within seconds has tens of millions of arrivals to remember at the same time. A map of them would take twenty
+//! times as much. Queries are about the last ten seconds, so older ones need no time.
 
 use pageout_engine::{Nanos, Pfn};
 
@@ -14,7 +14,7 @@ const SECTION: usize = 1 << 15;
 const NANOS_PER_MS: u64 = 1_000_000;
 /// A page that goes back within this time need not have gone.
 const RECENT_MS: u64 = 10_000;
-/// How often those are set aside that are older: before the clock comes round to them.
+/// How often older ones are marked as such: before the clock wraps.
 const SWEEP_MS: u64 = 40_000;
 
 /// No page came here from another tier.
@@ -91,7 +91,7 @@ impl Arrivals {
 
     #[cold]
     fn sweep(&mut self, now_ms: u64) {
-        // Where it has been too long, the clock may have gone round, and all are old.
+        // After too long a time, the clock may have wrapped, and all are old.
         let has_gone_round = now_ms >= self.sweep_at_ms + RECENT_MS;
         for word in self.sections.iter_mut().flatten().flat_map(|words| words.iter_mut()) {
             if *word >= FIRST && (has_gone_round || age_ms(*word, now_ms) > RECENT_MS) {

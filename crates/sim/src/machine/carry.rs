@@ -22,7 +22,7 @@ pub(super) struct Settled {
     pub(super) refaults: Nanos,
     /// What compaction counts, priced; nothing where none has looked at any frame.
     pub(super) compaction: Nanos,
-    /// Until when whoever made it sleeps because a device has no room for more requests; the past where all have.
+    /// Until when the submitter sleeps because a device has no free slot for more requests; the past if all have.
     pub(super) admitted: Nanos,
 }
 
@@ -113,7 +113,7 @@ impl Machine {
         for op in &ops {
             match transfer(op) {
                 Some((io, request)) => self.gather(io, request),
-                // Of what is only given up a device or a CPU hears nothing that would take time.
+                // Freed frames and slots cause no work of a device or a CPU that would take time.
                 None if op.gives_up() => {}
                 None => self.carry_in_memory(op, settled),
             }

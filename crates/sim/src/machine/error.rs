@@ -12,7 +12,7 @@ pub enum BuildError {
     /// A device's parameters make no sense.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A file or swap area is put on a device that is not there.
+    /// A file or swap area is put on a missing device.
     #[error("{what} is on device {device}, but there are {devices}")]
     NoSuchDevice {
         /// The file or swap area.
@@ -52,7 +52,7 @@ pub enum BuildError {
 /// Why a run ended before its time. The figures up to then are in [`super::Machine::report`].
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// An access failed; the source tells the story.
+    /// An access failed; the source describes the failure.
     #[error("task `{task}` at access {index}, {at} into the run: {source}")]
     Access {
         /// The name of the task.
@@ -77,7 +77,7 @@ pub enum RunError {
     Stream {
         /// The name of the task.
         task: String,
-        /// Number of the first access that could not be had.
+        /// Number of the first access that could not be made.
         index: u64,
         /// What is wrong with the trace.
         source: TraceError,

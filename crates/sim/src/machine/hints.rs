@@ -1,6 +1,6 @@
-//! Hardware hints on their way: from accesses that hardware sees to the engine, which is told when somebody empties a ring.
+//! Hardware hints on their way: from accesses that hardware sees to the engine, which is notified when a ring is read.
 //!
-//! A machine whose memory is all alike has none of this, and neither has one in which nobody listens.
+//! A machine with uniform memory has none of this, and neither has one in which hints are off.
 
 use pageout_engine::{CpuId, Nanos, NodeId, Pfn};
 
@@ -13,7 +13,7 @@ use crate::observe::Observer;
 /// The hardware, and what it has just seen.
 pub(super) struct Hints {
     source: Source,
-    /// By ring: somebody is on the way.
+    /// By ring: a read is scheduled.
     is_due: Vec<bool>,
     /// Buffer: frames of the accesses that were sampled in a run of them, and whether each was a store.
     sampled: Vec<(Pfn, bool)>,
@@ -108,7 +108,7 @@ impl Machine {
         }
     }
 
-    /// Somebody comes for what a ring holds: on the CPU that filled it, or on the first for what a device has counted.
+    /// A ring is read: on the CPU that filled it, or on the first for entries that a device has counted.
     #[cold]
     pub(super) fn empty_ring(&mut self, ring: u16, observer: &mut dyn Observer) {
         let memory = self.memory.as_mut().expect("its hardware has filled a ring");

@@ -1,4 +1,4 @@
-//! Processes that the engine's OOM killer has ended: their tasks are taken to their ends, and the report is told.
+//! Processes that the engine's OOM killer has ended: their tasks are taken to their ends, and the report is updated.
 
 use pageout_engine::{OomCause, OomKill, TaskId};
 
@@ -66,7 +66,7 @@ impl Machine {
         has_ended && !self.engine.has_exited(task)
     }
 
-    /// What the kernel calls a task: its name, or that of its thread. A task that writes a kernel file is somebody's shell.
+    /// The kernel's name of a task: its name, or that of its thread. A task that writes a kernel file has the name of a shell.
     fn name_of(&self, task: TaskId) -> String {
         self.comm(task).unwrap_or("sh").to_owned()
     }

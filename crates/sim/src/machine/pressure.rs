@@ -17,8 +17,8 @@ const CGROUP: &str = "/sys/fs/cgroup";
 /// Names of the pressure files of a cgroup, the root included.
 pub const PRESSURE_FILES: [&str; 3] = ["memory.pressure", "io.pressure", "cpu.pressure"];
 
-/// What a step was to memstall sections: the one before it, the one that it leaves its runner in, whether all of it was stalled, and for
-/// how long pages of the working set were decompressed in it.
+/// Effect of a step on memstall sections: the one before it, the one that it leaves its runner in, whether all of it was stalled, and for how long
+/// pages of the working set were decompressed in it.
 pub(super) struct Stalled {
     before: Option<Memstall>,
     during: bool,
@@ -27,14 +27,14 @@ pub(super) struct Stalled {
 }
 
 impl Runner {
-    /// A step of it has ended. What reclaims or compacts in a step is stalled for all of it, and what is decompressed for as long as that
-    /// takes. `None`: nothing of it was.
+    /// A step of it has ended. A step that reclaims or compacts is stalled for all of it, and one that decompresses for as long as that takes.
+    /// `None`: nothing of it was.
     #[inline]
     pub(super) fn end_step(&mut self, step: &Step, settled: &Settled, engine: &Engine) -> Option<Stalled> {
         let before = self.memstall;
         let after = match step {
             Step::Done(_) if settled.admitted <= self.clock => None,
-            // It is done, but what it has submitted waits for room; or it is in the middle of something.
+            // It is done, but its requests wait for a free slot; or it is in the middle of a step.
             Step::Done(_) | Step::Again | Step::Wait(_) => engine.memstall(self.id),
         };
         self.memstall = after;
@@ -45,7 +45,7 @@ impl Runner {
         is_any.then_some(Stalled { before, during, after, refaults: settled.refaults })
     }
 
-    /// What it does while it has a CPU, or waits for one.
+    /// Its activity while it has a CPU, or waits for one.
     #[inline]
     pub(super) fn runs(&self, on_cpu: bool) -> Doing {
         let doing = if on_cpu { Doing::RUNS } else { Doing::QUEUES };

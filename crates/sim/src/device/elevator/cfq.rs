@@ -6,27 +6,26 @@
 //!   reads and fsync of task 3   ─────●───────▶  ╱  40 ms for writes
 //!   all other writes            ──●●●●──●●───▶ ╱
 //! ```
-//! Somebody waits for a read, and mostly nobody for a write. So reads wait in a queue of their task, and so do writes that a task waits for
-//! (fsync). All other writes wait in one queue, however many there are and whosever they are. Each queue has its turn. Where many tasks
-//! read, the turns of all fit into 300 ms. A turn is over when its time is, or when nothing is left in its queue.
+//! A task waits for each read, but mostly for no write. So reads wait in a queue of their task, and so do writes that a task waits for (fsync). All
+//! other writes wait in one queue, however many there are, of all tasks. Each queue has its turn. If many tasks read, the turns of all fit into 300
+//! ms. A turn is over when its time is, or when its queue is empty.
 //!
-//! **A read that comes while writes have their turn** ends it, and is next. So beside tasks that read, writes get little more than a
-//! request at a time.
+//! **A read that arrives during the writes' turn** ends it, and is next. So if tasks read, writes get little more than a request at a time.
 //!
 //! **A task that reads in order is waited for.** Its next request comes right after the last one was done, and is close to it. Others would
 //! send the head away and back. So the disk rests for up to 8 ms before the turn passes on. A task that reads here and there, or takes longer
 //! than that between two requests, is not waited for by itself.
 //!
-//! **Such tasks are waited for together.** There is always more to write, but a task that reads asks for its next block only when it has
-//! the last one. So writes stand back for all of them as long as their turns may take together, and after the last of their requests the
-//! disk rests for up to 8 ms before it writes. Otherwise writes would have the disk whenever each of them thinks.
+//! **Such tasks are waited for together.** There is always more to write, but a task that reads asks for its next block only when it has the last
+//! one. So writes yield to all of them as long as their turns may take together. After the last of their requests the disk rests for up to 8 ms
+//! before it writes. Otherwise writes would have the disk whenever each of them thinks.
 //!
 //! Within a turn requests go in order of their places. A turn begins with the oldest one if that has waited for too long.
 //!
-//! Left out: priorities, groups, how many requests a device with many slots has at once (`quantum`, `slice_async_rq`), what is left of a turn that
-//! was cut short, tasks that read side by side, that the disk also rests for tasks that read here and there before it turns to those that read
-//! in order, and that it rests less on media that don't seek. Room in the queue is by direction, and not by who waits. Whether a task reads
-//! in order is told by its last request, and not by a history of them.
+//! Not modelled: priorities, groups, and the number of requests in a device with many slots (`quantum`, `slice_async_rq`). The rest of a turn that
+//! was cut short, tasks that read in parallel, and shorter rests on media that don't seek are left out, too. So is the rest of the disk for tasks
+//! with random reads before it turns to sequential ones. Slots in the queue are by direction, and not by task. Whether a task reads in order follows
+//! from its last request, and not from a history of them.
 //!
 //! Sources: the [tunables of CFQ, and why it rests](https://git.kernel.org/pub/scm/linux/kernel/git/stable/linux.git/tree/Documentation/block/cfq-iosched.txt?h=v4.19),
 //! with their defaults. That document says that those who read here and there are rested for as a group, and that this keeps writes apart
@@ -47,16 +46,16 @@ const SLICE_ASYNC: Nanos = Nanos(40_000_000);
 const TARGET_LATENCY: Nanos = Nanos(300_000_000);
 /// How long the next request of a task is waited for. `slice_idle`.
 const SLICE_IDLE: Nanos = Nanos(8_000_000);
-/// How long a request waits at most, if all goes well, before a turn begins with it. `fifo_expire_sync`, `fifo_expire_async`.
+/// Maximum wait of a request, without congestion, before a turn begins with it. `fifo_expire_sync`, `fifo_expire_async`.
 const FIFO_EXPIRE_SYNC: Nanos = Nanos(125_000_000);
 const FIFO_EXPIRE_ASYNC: Nanos = Nanos(250_000_000);
-/// What lies further from the end of a task's last request is no reading in order: 16 MiB, as far as it goes back for one (`back_seek_max`).
+/// A request further from the end of a task's last one is not sequential: 16 MiB, as far as it goes back for one (`back_seek_max`).
 const CLOSE_BLOCKS: u64 = 4096;
 
-/// Who has a queue. In its order: nobody in particular, tasks, writes.
+/// Owners of queues. In order: waiters that are not tasks, tasks, background writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Owner {
-    /// A task that waits for its requests; `None` is whoever is no task.
+    /// A task that waits for its requests; `None` for others.
     Task(Option<TaskId>),
     /// All who write and don't wait.
     Writes,
@@ -97,14 +96,14 @@ pub(in crate::device) struct Cfq {
     scattered: Option<Scattered>,
 }
 
-/// Tasks that read here and there, for whom writes stand back.
+/// Tasks with random reads, to which writes yield.
 #[derive(Clone, Copy, Debug)]
 struct Scattered {
     /// When their time together is over.
     ends: Nanos,
     /// When the last of their requests is done.
     done: Nanos,
-    /// Until when their next request is waited for, while nobody reads.
+    /// Until when their next request is awaited, while none reads.
     idles_until: Option<Nanos>,
 }
 
@@ -150,7 +149,7 @@ impl Cfq {
         }
     }
 
-    /// Whose turn it is; nobody's where none waits, or the next request of a task is waited for.
+    /// The owner of the current turn; none if none waits, or the next request of a task is awaited.
     pub(super) fn next(&mut self, now: Nanos) -> Option<Waiting> {
         loop {
             let Some(turn) = self.turn else {
@@ -183,7 +182,7 @@ impl Cfq {
         }
     }
 
-    /// What went last is done at `at`.
+    /// The last dispatched request is done at `at`.
     pub(super) fn served(&mut self, at: Nanos) {
         let owner = self.turn.expect("what went had its turn").owner;
         let turns = self.owners.get_mut(&owner).expect("whoever has a turn has had requests");
@@ -203,8 +202,8 @@ impl Cfq {
         }
     }
 
-    /// Who has the next turn: whoever has waited longest for it, but for writes, which stand back; nobody's where none waits, or those
-    /// who read here and there are waited for.
+    /// The owner of the next turn: the one that has waited longest for it, except writes, which yield. None if none waits, or tasks with random reads
+    /// are awaited.
     fn choose(&mut self, now: Nanos) -> Option<Owner> {
         let mut at = 0;
         if let Some(scattered) = &mut self.scattered {
@@ -257,7 +256,7 @@ impl Cfq {
         SLICE_SYNC.min(Nanos(TARGET_LATENCY.0 / readers))
     }
 
-    /// The turn passes on. Whoever has more comes last.
+    /// The turn passes on. An owner with more requests comes last.
     fn end_turn(&mut self) {
         let Some(turn) = self.turn.take() else { return };
         if !self.owners[&turn.owner].queue.is_empty() {

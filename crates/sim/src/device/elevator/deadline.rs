@@ -7,9 +7,8 @@
 //!   batch over? ─▶ reads, unless writes have stood back twice ─▶ is the oldest overdue? ─▶ it; else the next behind the last one
 //!        └ no ───▶ the next in this direction behind the last one
 //! ```
-//! Somebody waits for a read, and mostly nobody for a write. So reads go first. Writes stand back for two batches, and have the next one
-//! whoever waits. Within a batch requests go in order of their places, which saves seeks. It is short, and whether anybody has waited
-//! for too long is asked between two of them.
+//! A task waits for each read, but mostly for no write. So reads go first. Writes yield to two batches, and have the next one in any case. Within a
+//! batch requests go in order of their places, which saves seeks. It is short, and expired requests are checked between two of them.
 //!
 //! Sources: the [tunables of the deadline scheduler](https://docs.kernel.org/block/deadline-iosched.html), which say what each is for, and
 //! its defaults.
@@ -19,7 +18,7 @@ use pageout_engine::Nanos;
 use super::queue::{Queue, Waiting};
 use crate::device::{Direction, Request, Ticket};
 
-/// How long a request waits at most, if all goes well, before a batch begins with it. `read_expire`, `write_expire`.
+/// Maximum wait of a request, without congestion, before a batch begins with it. `read_expire`, `write_expire`.
 const READ_EXPIRE: Nanos = Nanos(500_000_000);
 const WRITE_EXPIRE: Nanos = Nanos(5_000_000_000);
 /// Requests of a batch. `fifo_batch`.
