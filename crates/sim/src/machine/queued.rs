@@ -16,10 +16,10 @@ use super::agenda::Event;
 use super::carry::{Settled, pieces};
 use crate::device::{Dispatched, Queuing, Request, Ticket};
 
-/// All requests that wait for room in a device.
+/// All requests that wait for a slot in a device.
 #[derive(Debug)]
 pub(super) struct Queued {
-    /// By ticket; those that nobody holds are in `free`.
+    /// By ticket; unused ones are in `free`.
     transfers: Vec<Transfers>,
     free: Vec<Ticket>,
     /// Devices that were given something since they were asked last what they dispatch.
@@ -110,7 +110,7 @@ impl Machine {
 
     /// A device has a slot.
     pub(super) fn slot_free(&mut self, device: usize) {
-        // An event that an earlier one has replaced says nothing any more.
+        // An event that an earlier one has replaced has no effect any more.
         if self.queued.asked_next[device] == Some(self.agenda.now()) {
             self.queued.asked_next[device] = None;
             self.dispatch(device);

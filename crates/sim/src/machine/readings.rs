@@ -1,9 +1,8 @@
 //! Readings of kernel files by timed events: all are kept while they are few, then every second, every fourth, and so on.
 //!
-//! A file read every 100 us says more than anyone will look at, and would fill the memory. So the texts of a run have a budget.
-//! Beyond it, the event that takes the most room loses every second of its readings. From then on only every second (fourth,
-//! eighth, ...) reading of it is kept. Those left are evenly spaced and depend on nothing but the run. The first and the last
-//! reading always stay.
+//! A file read every 100 us produces more text than is useful, and would fill the memory. So the texts of a run have a budget. Beyond it, the event
+//! with the most text loses every second of its readings. From then on only every second (fourth, eighth, ...) reading of it is kept. Those left are
+//! evenly spaced and depend on nothing but the run. The first and the last reading always stay.
 
 use std::collections::BTreeMap;
 

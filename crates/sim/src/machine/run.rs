@@ -19,7 +19,7 @@ use crate::sched::{Rotated, TaskIndex, Turn};
 use crate::task::{BlockCall, Price, Refill, Task, decode};
 use crate::turns::Comes;
 
-/// What a task has begun: a step of the engine, which is to be settled; or it knows already what it does next.
+/// The state of a task's action: a step of the engine, which must be settled; or the next action is already known.
 enum Begun {
     Step(Step),
     Next(Next),
@@ -202,8 +202,7 @@ impl Machine {
         Ok(Begun::Step(self.engine.start(task.runner.id, access)))
     }
 
-    /// Gets the next accesses of a task that has made those at hand; or says what it does instead, where a loop or all of them are
-    /// over.
+    /// Gets the next accesses of a task that has made the buffered ones; or returns its next action, if a loop or all of them are over.
     fn refill(&mut self, index: usize) -> Result<Option<Begun>, Box<RunError>> {
         let task = &mut self.tasks[index];
         Ok(match task.accesses.refill() {
@@ -245,7 +244,7 @@ impl Machine {
         Begun::Step(step.expect("the object is a file, and the pages are its own"))
     }
 
-    /// What a task has to do or to wait for before its next access; `None` if that can begin.
+    /// The action or wait of a task before its next access; `None` if that can begin.
     #[cold]
     fn before_access(
         &mut self,
@@ -303,8 +302,8 @@ impl Machine {
         Ok(None)
     }
 
-    /// Whether a task that takes turns goes on: to its next access, if that is the next of all, or to its end. Else it is to stop until it is
-    /// woken. Whoever has the next access is woken now.
+    /// Whether a task that takes turns continues: to its next access, if that is the next of all, or to its end. Otherwise it must stop until it is
+    /// woken. The task with the next access is woken now.
     fn has_turn(&mut self, index: usize) -> bool {
         let Machine { tasks, turns, .. } = self;
         let task = &mut tasks[index];
@@ -331,7 +330,7 @@ impl Machine {
             return None;
         }
         let now = task.runner.clock;
-        // Until the next event nobody can tell how far ahead the task is. One who waits for the CPU has no event.
+        // Until the next event the lead of the task is unknown. A task that waits for the CPU has no event.
         let undisturbed = if sched.is_contended(task.runner.cpu) { now } else { agenda.next_at().min(stop) };
         let mut horizon = undisturbed.max(now + self.quantum);
         if task.scan_due != NEVER {
@@ -475,7 +474,7 @@ impl Machine {
         Ok(Next::GoOn)
     }
 
-    /// What the engine has served was no access, or has failed.
+    /// The engine has served a call that was not an access, or has failed.
     #[cold]
     fn finish_other(
         &mut self,
@@ -487,7 +486,7 @@ impl Machine {
         if matches!(served, Served::Synced(_)) {
             task.times.record_sync(Nanos(task.runner.clock.0.saturating_sub(task.times.ready_at.0)));
         }
-        // It was no access, and the next one begins where it has ended.
+        // It was not an access, and the next one begins where it has ended.
         task.times.ready_at = task.runner.clock;
         task.runner.lost.clear();
         match served {
@@ -670,7 +669,7 @@ fn run_hits_of_calls(engine: &mut Engine, task: &Task, allowed: usize) -> usize 
     engine.run_hits(task.runner.id, &task.accesses.pending()[..allowed], |access| decode_call(access, calls))
 }
 
-/// The part of a span in user space when all of it takes so much longer.
+/// The part of a span in user space when all of it takes this much longer.
 fn longer_in(in_user_space: Nanos, span: Nanos, longer: Nanos) -> Nanos {
     let share = u128::from(longer.0) * u128::from(in_user_space.0) / u128::from(span.0.max(1));
     in_user_space + Nanos(share as u64)

@@ -1,7 +1,7 @@
 //! Sampling a machine: an observer looks at it every so often, without changing the run.
 //!
-//! Samples are no events: a run with them is the same run. One is due when the next event lies behind its time, and shows what the
-//! events before it have made of the machine. Tasks run ahead of events through hits; of these, those count that are over by then.
+//! Samples are not events: a run with them is the same run. One is due when the next event lies behind its time, and shows the state of the machine
+//! after the earlier events. Tasks run ahead of events through hits; of these, only those that are over by then count.
 
 use pageout_engine::{MemcgId, Nanos};
 
@@ -42,8 +42,8 @@ impl Machine {
         self.tasks.iter().map(of).sum()
     }
 
-    /// For how long some and all of a group's tasks were stalled for want of each resource, in the order of
-    /// [`Resource::ALL`](crate::Resource::ALL), up to the sample that is being taken.
+    /// For how long some and all of a group's tasks were stalled by the lack of each resource, in the order of
+    /// [`Resource::ALL`](crate::Resource::ALL), up to the current sample.
     pub fn stall_totals(&self, memcg: MemcgId) -> [[Nanos; 2]; 3] {
         self.psi.totals(memcg).unwrap_or_default()
     }

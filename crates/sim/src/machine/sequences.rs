@@ -1,6 +1,6 @@
 //! Sequential reads without readahead: how many pages were read from files in order, which Linux would have read ahead.
 //!
-//! Where readahead is off, every page of such a stream is a request of its own. So a run says how many there were.
+//! If readahead is off, every page of such a stream is a separate request. So a run reports how many there were.
 
 use pageout_engine::FileId;
 
@@ -17,7 +17,7 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
-    /// So many pages of a file are being read from its device.
+    /// This many pages of a file are being read from its device.
     pub(super) fn note(&mut self, file: FileId, page: u64, pages: u32) {
         let slot = file.0 as usize;
         if self.ends.len() <= slot {
@@ -27,8 +27,8 @@ impl Sequences {
         let stream = ends.iter().position(|&end| end == page);
         self.pages += u64::from(pages);
         self.pages_in_order += stream.map_or(0, |_| u64::from(pages));
-        // The one that goes on, or the one that has not for the longest time, makes room at the front: a few steps,
-        // where `copy_within` would be a call of memmove.
+        // The sequence that continues, or the one that has been idle for the longest time, moves to the front: a few steps, instead of a memmove call
+        // by `copy_within`.
         for at in (0..stream.unwrap_or(STREAMS - 1)).rev() {
             ends[at + 1] = ends[at];
         }

@@ -1,7 +1,8 @@
 //! The share of accesses that the top tier served, over time, and when it had converged to what it is at the end.
 //!
-//! What the share begins at says little: new memory is fast as long as there is some. After each change of phase it falls, and comes back. So
-//! beside the first time that it was there, the longest time that it was not is told: that of the slowest phase to converge.
+//! The initial share is of little use: new memory is fast as long as there is some. After each change of phase it falls, and comes back. So both are
+//! reported: the first time at which the share was reached, and the longest time for which it was not. The latter belongs to the slowest phase to
+//! converge.
 
 use pageout_engine::Nanos;
 
@@ -52,7 +53,7 @@ impl Shares {
         let is_first = self.counts[..first].iter().all(|span| span[1] == 0);
         let (mut below, mut longest) = (0, 0);
         for span in &self.counts {
-            // Without an access it is as it was.
+            // Without an access it was unchanged.
             let is_below = if span[1] == 0 { below > 0 } else { !is_there(span) };
             below = if is_below { below + 1 } else { 0 };
             longest = longest.max(below);

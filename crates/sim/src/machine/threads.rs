@@ -1,8 +1,8 @@
 //! Threads that run no workload: those of the kernel, and control tasks, each of which writes a kernel file or syncs.
 //!
-//! Threads are taken on in steps as tasks are, compete for CPUs as tasks do, and the engine names them when a wait is over. What
-//! they lack is accesses. The engine's kernel threads exist from the start and wait for a wake; a control task is made when a
-//! write that takes time begins, and is there for the next one when it has ended.
+//! Threads run in steps and compete for CPUs as tasks do, and the engine names them when a wait is over. They have no accesses. The engine's kernel
+//! threads exist from the start and wait for a wake-up. A control task is made when a write that takes time begins, and is reused for the next one
+//! when it has ended.
 //!
 //! A kswapd runs on the CPUs of its node, other kernel threads on any; a control task is bound to the first.
 
@@ -24,7 +24,7 @@ pub(super) const THREAD: TaskIndex = 1 << 31;
 pub(super) struct Thread {
     pub(super) runner: Runner,
     pub(super) role: Role,
-    /// What its work has taken.
+    /// Time of its work.
     pub(super) account: Account,
     /// How long a thread that writes for a shell has reclaimed.
     pub(super) reclaim_time: ReclaimTime,
@@ -149,7 +149,7 @@ impl Machine {
         }
     }
 
-    /// What CPU time went to that was no kernel thread's: tasks' own work, and what shells and timers do.
+    /// CPU time that was not used by kernel threads: tasks' own work, and that of shells and timers.
     pub(super) fn account_of_tasks(&self) -> Account {
         let threads = self.threads.iter().filter(|thread| matches!(thread.role, Role::Kernel(_)));
         threads.fold(self.account(), |rest, thread| rest - thread.account)

@@ -23,9 +23,9 @@ use crate::task::{Task, decode};
 /// The memory of the nodes, and who has used it.
 pub(super) struct TieredMemory {
     pub(super) load: MemoryLoad,
-    /// All of it is ordinary, and as far from every CPU: there is nothing to tell of it.
+    /// All of it is ordinary, and equally far from every CPU: there is nothing to report about it.
     is_alike: bool,
-    /// What tells of accesses.
+    /// The hardware that reports accesses.
     pub(super) hints: Hints,
     /// Whether a node is in the top tier, by node.
     is_top_tier: Vec<bool>,
@@ -43,20 +43,20 @@ pub(super) struct TieredMemory {
     /// CPU time of scans that mark page-table entries, and of samples.
     pub(super) scanning: Nanos,
     sampling: Nanos,
-    /// Which pages were accessed when, if somebody wants to know.
+    /// Which pages were accessed when, if requested.
     hindsight: Option<Hindsight>,
     residency: Residency,
     /// Buffers, by node.
     touches: Vec<Touches>,
     delays: Vec<Delays>,
-    /// What the accesses at hand took, each so many of them.
+    /// Times of the buffered accesses, each with its count.
     spans: Vec<(Nanos, u64)>,
 }
 
-/// Rows of the picture of accesses.
+/// Rows of the chart of accesses.
 const HEAT_ROWS: usize = 48;
 
-/// What the accesses at hand cost in ordinary memory, by what they move.
+/// Costs of the buffered accesses in ordinary memory, by their traffic.
 #[derive(Default)]
 struct Prices {
     lines: Priced,
@@ -120,8 +120,8 @@ impl TieredMemory {
         }))
     }
 
-    /// What of these operations takes longer than in ordinary memory. A copy between nodes was priced by one between memories of two kinds,
-    /// so only its bandwidth is to be had; zeroes are written as far away as the page is. It is a CPU of node `by` that does it.
+    /// Additional time of these operations compared with ordinary memory. The price of a copy between nodes includes the latency of two kinds of
+    /// memory, so only its bandwidth is added; zeroes are written at the distance of the page. A CPU of node `by` does it.
     pub(super) fn carry_out(
         &mut self,
         ops: &[Op],
@@ -186,7 +186,7 @@ impl TieredMemory {
         self.arrivals.set(to, at);
     }
 
-    /// `fast_pages`: what the top tier has room for.
+    /// `fast_pages`: capacity of the top tier.
     fn report(
         &self,
         hotness_bytes: u64,
@@ -213,13 +213,13 @@ impl TieredMemory {
             residency: self.residency.clone(),
         };
         let (promoted, _) = report.promoted_and_demoted();
-        // What the run came to is a placement, too, and its pages may have migrated faster than those of the bound.
+        // The run's own placement counts, too, and its pages may have migrated faster than those of the bound.
         let best = self.hindsight.as_ref().and_then(|all| all.best_share(fast_pages, promoted));
         report.best_fast_share = best.map(|best| best.max(report.fast_share().unwrap_or(0.0)));
         report
     }
 
-    /// The accesses at hand took their price and what their node added to it.
+    /// The buffered accesses took their price and the addition of their node.
     fn note_spans(&mut self, prices: &Prices) {
         let priced = |moves| if moves == Moves::Line { prices.lines } else { prices.pages };
         let placed = self.touches.iter().zip(&self.delays).flat_map(|(touches, delays)| {
@@ -229,7 +229,7 @@ impl TieredMemory {
         self.spans.extend(placed.filter(|(_, count)| *count > 0));
     }
 
-    /// The accesses at hand took their price, told of tiers. One of them waited for its page before.
+    /// The buffered accesses took their price, reported by tier. One of them waited for its page before.
     fn record(&mut self, prices: &Prices, mut waited: Nanos) {
         self.note_spans(prices);
         for &(each, mut count) in &self.spans {
@@ -241,7 +241,7 @@ impl TieredMemory {
         }
     }
 
-    /// The next `count` accesses of a task, all of them to the only node, take so much longer than `span`.
+    /// The next `count` accesses of a task, all of them to the only node, take this much longer than `span`.
     fn take_longer(&mut self, task: &Task, count: usize, at: Nanos, span: Nanos) -> Nanos {
         let pending = &task.accesses.pending()[..count];
         let weight = u64::from(task.weight);
@@ -271,7 +271,7 @@ impl TieredMemory {
         longer
     }
 
-    /// What the last accesses took without what they waited before, each so many of them.
+    /// Times of the last accesses without their waits, each with its count.
     pub(super) fn spans(&self) -> &[(Nanos, u64)] {
         &self.spans
     }
@@ -320,8 +320,8 @@ impl Machine {
         }
     }
 
-    /// The next `count` accesses of a task have found their pages: how much longer they take than `span`, their price in ordinary memory,
-    /// where that is. `began`: when the first of them began, if it did so before `at`.
+    /// The next `count` accesses of a task have found their pages. Returns how much longer they take than `span`, their price in ordinary memory, at
+    /// that place. `began`: when the first of them began, if it did so before `at`.
     #[cold]
     pub(super) fn take_longer(
         &mut self,
@@ -401,7 +401,7 @@ impl Machine {
             };
             memory.residency.add(at, (0..memory.is_top_tier.len()).map(of_node).collect());
         }
-        // A page of zeroes is nobody's, and beside everybody.
+        // A page of zeroes belongs to no node, and is near to every CPU.
         memory.touches[from.index()] += zeroes;
         let longer = memory.load.access(at, span, from, &memory.touches, &mut memory.delays);
         if memory.is_alike {

@@ -1,12 +1,12 @@
 //! Timed events: kernel files are read and written, cgroups removed, file systems synced, at given times.
 //!
-//! Reads take no time, and neither do most writes. A write to `memory.reclaim`, or of a limit below what is in use, is a system
-//! call that reclaims until it is done. sync(1) waits until devices have what is dirty. Such a call begins at once, and a control task
-//! (`threads`) takes it on in steps. That task competes for CPU 0 like any other.
+//! Reads take no time, and neither do most writes. A write to `memory.reclaim`, or of a limit below the current use, is a system call that reclaims
+//! until it is done. sync(1) waits until devices have all dirty data. Such a call begins immediately, and a control task (`threads`) continues it in
+//! steps. That task competes for CPU 0 like any other.
 //!
-//! **Shells.** Each event is done by a shell of its own, unless it names one. A shell does one thing after the other. While it is in the
-//! middle of a write, what else it is to do waits. Of what it does again and again one time waits and further ones are left out, as by a
-//! timer that has gone off before. A loop is one thing: what else its shell is to do waits until it is through.
+//! **Shells.** Each event is done by its own shell, unless it names one. A shell does one thing after the other. While it is in the middle of a
+//! write, its other events wait. Of a repeating event one repetition waits and further ones are left out, as with a timer that has already fired. A
+//! loop counts as one thing: other events of its shell wait until it has ended.
 //!
 //! **Signals.** A write may have a timeout. When that is over, a signal comes for its control task, as from timeout(1). The engine
 //! decides what this ends; where it ends nothing, the write goes on, and so does its shell, which waits for it.
@@ -56,7 +56,7 @@ pub enum Repeat {
     },
     /// As in a loop of its shell.
     Loop {
-        /// So many times in all.
+        /// Total number of repetitions.
         times: u64,
         /// The shell rests for so long between the end of one and the next; more than 0.
         rest: Nanos,
@@ -72,7 +72,7 @@ pub enum TimedAction {
         path: String,
         /// What is written.
         value: Value,
-        /// A signal comes for who writes it after so long, if it is not done by then.
+        /// Time after which its writer gets a signal, if the write is not done by then.
         timeout: Option<Nanos>,
     },
     /// Removes a cgroup by its directory, as rmdir does.
@@ -105,7 +105,7 @@ pub enum Value {
     Sum(u64),
 }
 
-/// Who does what events say.
+/// The shells of events.
 #[derive(Debug)]
 pub(super) struct Shell {
     name: Option<String>,
@@ -159,7 +159,7 @@ impl TimedEvent {
         matches!(self.repeat, Repeat::Timer { .. })
     }
 
-    /// Whether it is among those that were not due yet when the run ends. Of a condition the report says how often it held.
+    /// Whether it is among those that were not due yet when the run ends. For a condition the report contains how often it held.
     fn is_counted(&self) -> bool {
         !self.is_timer() && self.when.is_none()
     }
@@ -206,7 +206,7 @@ impl Machine {
         let (event, shell) = &self.timed[index];
         let shell = *shell;
         if let Some(path) = self.removed_file(&event.action) {
-            // Whoever comes by again and again finds the directory gone, and stops.
+            // A repeating event finds the directory gone, and stops.
             return if event.is_timer() { Ok(()) } else { Err(RunError::Removed { at, path }.into()) };
         }
         if let Repeat::Timer { every, until } = event.repeat
@@ -340,7 +340,7 @@ impl Machine {
                     let entry = self.outcome.writes.len() as u32 - 1;
                     self.agenda.push(at + timeout, Event::Timeout { entry });
                 }
-                // What was turned on may bring a thread along.
+                // An enabled feature may create a thread.
                 self.start_kernel_threads();
                 self.follow_scans();
                 self.call_has_begun(shell, index, before, step, observer)
@@ -402,8 +402,7 @@ impl Machine {
         }
     }
 
-    /// Begins a write, as a control task that has nothing else to do. `None` if a command was refused: a script would be told, and
-    /// go on.
+    /// Begins a write, as an idle control task. `None` if a command was rejected: a script would see the error, and continue.
     fn write(
         &mut self,
         shell: usize,
@@ -445,8 +444,7 @@ impl Machine {
         self.thread_add(Runner::new(id, CpuId(0), at), role, CpuRow::single(CpuId(0)))
     }
 
-    /// A write has taken as long as it may. If it is still under way, a signal comes for its control task, which notices when it
-    /// goes on.
+    /// A write has taken its maximum time. If it is still in progress, a signal is sent to its control task, which notices when it continues.
     pub(super) fn write_times_out(&mut self, entry: usize) {
         let writes_it = |thread: &&Thread| {
             thread.runner.state != State::Ended
@@ -492,7 +490,7 @@ impl Machine {
         memcgs.iter().map(of).sum()
     }
 
-    /// The cgroups from which a write asks to reclaim although nobody needs memory.
+    /// The cgroups from which a write requests reclaim although no memory is needed.
     fn reclaims_from(&self, write: &FileWrite) -> Vec<MemcgId> {
         let mut memcgs: Vec<MemcgId> = match KernelFile::parse(&write.path) {
             Some(KernelFile::Memcg { path, file }) if file == "memory.reclaim" => {

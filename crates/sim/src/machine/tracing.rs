@@ -1,8 +1,8 @@
 //! Tracepoints of all engine calls in the order of time, each with its CPU and the task that ran there.
 //!
-//! The engine tells them within its calls, and a call takes no time there. Here it takes what its work costs: a reclaim call that
-//! ends in a step ends when that step does, as [`Report::reclaim`](crate::Report::reclaim) has it. So a step's last events may be later than the first ones
-//! of steps on other CPUs that begin before it ends. They wait until nothing earlier can come. What has the time of the call itself need not.
+//! The engine emits them within its calls, and a call takes no time there. Here it takes the time of its work: a reclaim call that ends in a step
+//! ends when that step does, as in [`Report::reclaim`](crate::Report::reclaim). So a step's last events may be later than the first ones of steps on
+//! other CPUs that begin before it ends. They wait until nothing earlier can come. Events with the time of the call itself need not.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,11 +16,11 @@ use crate::observe::Observer;
 /// A tracepoint, and where it was met.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TraceRecord {
-    /// When the event was told, in virtual time.
+    /// Virtual time of the event.
     pub at: Nanos,
     /// The CPU on which the event happened.
     pub cpu: CpuId,
-    /// Who ran there; nobody while a device's interrupt or the statistics worker did.
+    /// The task that ran there; none during a device's interrupt or the statistics worker.
     pub task: Option<TaskId>,
     /// The node that it is about.
     pub node: NodeId,
@@ -35,7 +35,7 @@ pub(super) struct Tracing {
     told: u64,
 }
 
-/// One of them. Of equal times, in the order in which they were told.
+/// One of them. Events of equal times are in the order in which they were emitted.
 struct Waiting {
     order: (Nanos, u64),
     record: TraceRecord,
@@ -61,8 +61,8 @@ impl Ord for Waiting {
     }
 }
 
-/// How the time of an engine call is shared among what it has told: calls of reclaim that end in it get equal parts, one after the
-/// other. Whatever is told lies at the beginning of its part, and ends lie at the end.
+/// Division of the time of an engine call among its events: calls of reclaim that end in it get equal parts, one after the other. Each event lies at
+/// the beginning of its part, and ends lie at the end.
 struct Parts {
     begin: Nanos,
     spent: Nanos,
@@ -90,7 +90,7 @@ impl Parts {
 }
 
 impl Machine {
-    /// Tells observers, from now on, what a kernel's tracepoints tell.
+    /// Starts sending the events of a kernel's tracepoints to observers.
     pub fn tell_tracepoints(&mut self) {
         self.engine.tell_tracepoints();
         self.tells_story = true;
@@ -115,7 +115,7 @@ impl Machine {
         thread.is_some_and(|thread| matches!(self.threads[thread as usize].role, Role::Control { .. }))
     }
 
-    /// Hands over what an engine call has told: stories at once, tracepoints in the order of time.
+    /// Delivers the events of an engine call: stories immediately, tracepoints in the order of time.
     #[cold]
     pub(super) fn hand_over_story(
         &mut self,

@@ -6,20 +6,20 @@
 //!   at the end ─▶ for every page: fast or slow in each window, a price for being fast in it, and a price for each promotion
 //!              ─▶ prices go up where too many pages are fast or promoted, and down where there is room
 //! ```
-//! Whatever the prices, the best placement at these prices is worth at least what the best one with so much fast memory and so many promotions
-//! is worth (Lagrangian relaxation). So each round gives a bound, and the least of them is told. Each page has a choice of its own, a walk
-//! along its windows. A page begins where it did in the run, each time that it is read anew, and leaves fast memory for nothing. It takes room
-//! while it is in memory and fast: from an access on, up to an access. So without any promotion the bound is what came to fast memory by itself,
-//! and stays there as long as that has room.
+//! For any prices, the best placement at these prices is worth at least as much as the best one with this much fast memory and this many promotions
+//! (Lagrangian relaxation). So each round gives a bound, and the minimum of them is reported. Each page has its own choice, a walk along its windows.
+//! A page begins at the same place as in the run, each time that it is read anew, and leaves fast memory at no cost. It uses capacity while it is in
+//! memory and fast: from one access to another. So without any promotion the bound covers pages that came to fast memory by themselves, and stay
+//! there as long as it has capacity.
 //!
-//! Where there are more pages than are worth following, one in so many is, by a hash; capacity and promotions are then as much smaller
-//! (Waldspurger et al., Efficient MRC Construction with SHARDS, FAST 2015). Within a window nothing migrates, so a run whose pages migrate faster than that may come
-//! above this; who asks takes the greater of the two, as the run is a placement, too.
+//! If there are more pages than are worth following, one in N is followed, chosen by a hash; capacity and promotions are then as much smaller
+//! (Waldspurger et al., Efficient MRC Construction with SHARDS, FAST 2015). Within a window nothing migrates, so a run whose pages migrate faster
+//! than that may be above this. The caller takes the larger of the two, as the run is a placement, too.
 //!
 //! How long a page is in memory is counted in ticks, 62,500 of a window, so that 32 windows of a page are 384 bytes. A stay is from tick
 //! to tick: it may be a tick longer or shorter than it was, and however many accesses it is counted by, no more than that.
 //!
-//! Nothing is followed unless somebody wants to know: `machine.hindsight`.
+//! Nothing is followed unless it is requested: `machine.hindsight`.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ use pageout_workload::rng::SplitMix64;
 const WINDOWS: usize = 32;
 /// The first ones are so long.
 const SPAN: u64 = 1_000_000;
-/// Ticks of a window: nearly as many as 16 bits count, and each is whole nanoseconds.
+/// Ticks of a window: nearly as many as 16 bits count, and each is an integer number of nanoseconds.
 const TICKS: u64 = 62_500;
 /// Pages that are followed, at most.
 const PAGES: usize = 1 << 14;
@@ -86,11 +86,11 @@ pub(crate) struct Hindsight {
     /// One page in two to the power of this is followed.
     shift: u32,
     span: u64,
-    /// The window under way.
+    /// The current window.
     window: usize,
 }
 
-/// Accesses by address and time, for a picture.
+/// Accesses by address and time, for a chart.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct HeatMap {
     /// How long a window is.
@@ -253,7 +253,7 @@ impl Hindsight {
         self.pages = pages;
     }
 
-    /// Which part of all accesses the best placement would have served from so many pages of fast memory, with so many promotions.
+    /// The share of all accesses that the best placement would have served from this many pages of fast memory, with this many promotions.
     pub(crate) fn best_share(&self, capacity: u64, promotions: u64) -> Option<f64> {
         let all: f64 =
             self.pages.iter().flat_map(|page| &page.seen).map(|seen| f64::from(seen.accesses)).sum();
@@ -282,7 +282,7 @@ impl Hindsight {
         Some((best / all).min(1.0))
     }
 
-    /// In each window the number of accesses of the last page that fast memory has room for: the prices where moving costs nothing.
+    /// In each window the number of accesses of the last page that fits in fast memory: the prices if moving costs nothing.
     fn thresholds(&self, capacity: f64) -> Vec<f64> {
         let threshold = |window: usize| {
             let seen = self.pages.iter().filter_map(|page| page.seen.get(window));
@@ -339,7 +339,7 @@ struct Prices {
     promotion: f64,
 }
 
-/// What placement at these prices comes to.
+/// The value of placement at these prices.
 struct Placed {
     /// Accesses in fast memory less what they cost.
     worth: f64,
@@ -394,7 +394,7 @@ impl Page {
         let Some(first) = self.seen.iter().position(|seen| seen.accesses > 0) else { return };
         let last = self.seen.len();
         let room = |window: usize| of_window(self.seen[window].there);
-        // Of a window, what is saved by coming at the first access or leaving after the last.
+        // Savings in a window from arriving at the first access or leaving after the last.
         let head = |window: usize| of_window(self.seen[window].head);
         let tail = |window: usize| of_window(self.seen[window].tail);
         let gain = |window: usize| f64::from(self.seen[window].accesses) - room(window) * prices.fast[window];

@@ -7,9 +7,9 @@
 //!        ▼  │
 //!   CPUs of node 1 ── memory of node 1        another socket: over the link
 //! ```
-//! Memory of a node with CPUs is behind that node's socket. Memory of a node without any is behind the nearest one, of several that are as near
-//! behind each of them. Who accesses what is behind another socket than its own goes over a link, which takes longer and has a bandwidth of
-//! its own in each direction, on top of what the memory takes.
+//! Memory of a node with CPUs is behind that node's socket. Memory of a node without any is behind the nearest one, or behind each of several equally
+//! near ones. An access to memory behind another socket goes over a link. The link has a latency, and its own bandwidth in each direction, in
+//! addition to those of the memory.
 //!
 //! What is not modelled: sockets that only a third one connects, which are a link apart here, too.
 
@@ -21,7 +21,7 @@ use super::load::{Asked, Channel};
 /// The link between two sockets: latency and bandwidth.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkSpec {
-    /// Nanoseconds that a line takes longer with nothing else under way.
+    /// Additional nanoseconds of a line with no other access in flight.
     pub latency: u64,
     /// Bytes a second in each direction.
     pub bandwidth: u64,
@@ -32,7 +32,7 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// Nanoseconds: what memory of the other socket takes longer than that beside the CPU.
+    /// Nanoseconds: additional latency of the other socket's memory compared with that next to the CPU.
     pub const LATENCY: u64 = super::preset::REMOTE_SOCKET.spec().read_latency - MemorySpec::DRAM.read_latency;
     /// Bytes a second that a link can carry one way.
     pub const BANDWIDTH: u64 = super::preset::REMOTE_SOCKET.spec().read_bandwidth;
@@ -78,12 +78,12 @@ impl Links {
         Some(&mut self.flows[source.index()][sink.index()])
     }
 
-    /// How much longer a line takes than from memory that is as busy, but beside the CPU.
+    /// Additional time of a line compared with equally loaded memory next to the CPU.
     pub(super) fn longer(&mut self, at: Nanos, from: NodeId, memory: NodeId, is_write: bool) -> u64 {
         self.flow(from, memory, is_write).map_or(0, |flow| flow.longer(at))
     }
 
-    /// How much longer a line takes at most than from memory beside the CPU, of links that are in use.
+    /// Maximum additional time of a line compared with memory next to the CPU, over links in use.
     pub(super) fn longest(&mut self, at: Nanos) -> u64 {
         self.flows.iter_mut().flatten().map(|flow| flow.longer_if_used(at)).max().unwrap_or(0)
     }

@@ -1,28 +1,28 @@
-//! Loaded latency: the time of an access beyond its price in idle DRAM beside the CPU, by its node's distance and load.
+//! Loaded latency: the additional time of an access compared with its price in idle DRAM next to the CPU, by its node's distance and load.
 //!
 //! ```text
 //!   latency of a line   idle + service * ρ / (2 (1 - ρ))        ρ: how busy the node was lately, 0.9 at most
 //!   bandwidth           what is asked for in a window of time and the node can't give in it is left over: who comes then waits until
 //!                       it has been given; and nobody gets his own bytes faster than the node gives them
 //! ```
-//! The first is the mean wait of a queue with random arrivals and constant service, M/D/1 (Pollaczek 1930, Khinchine 1932; in any textbook
-//! of queueing). The service is half of the idle latency: of the 95 ns of DRAM, a row cycle takes 48 (tRC of DDR5, JEDEC JESD79-5), and the
-//! rest is the way there and back. So latency is half as long again at 67 % and rises steeply beyond 90 %, as measurements of loaded latency
-//! show. The second bounds throughput by bandwidth whatever the latency.
+//! The first is the mean wait of a queue with random arrivals and constant service, M/D/1 (Pollaczek 1930, Khinchine 1932; in any textbook of
+//! queueing). The service is half of the idle latency: of the 95 ns of DRAM, a row cycle takes 48 (tRC of DDR5, JEDEC JESD79-5), and the rest is the
+//! way there and back. So latency is half as long again at 67 % and rises steeply beyond 90 %, as measurements of loaded latency show. The second
+//! bounds throughput by bandwidth whatever the latency.
 //!
-//! **One price for one access to one node**, whatever else the machine has. Each node is priced by its own latency, bandwidth and load, one of
-//! ordinary memory, too, with or without a slower one beside it. Tasks are simulated one after the other, each up to a quantum ahead. So bytes
-//! are counted by window and not in the order in which tasks ask: none would wait for what another asks for later.
+//! **One price for one access to one node**, whatever else the machine has. Each node is priced by its own latency, bandwidth and load. This includes
+//! ordinary memory, with or without a slower node. Tasks are simulated one after the other, each up to a quantum ahead. So bytes are counted by
+//! window and not in the order of requests: otherwise no task would wait for a later request of another.
 //!
-//! **Memory that the CPUs can't load is idle.** Where all CPUs together, copying as fast as the prices let them, ask for less than an eighth of
-//! a node's bandwidth, the formula comes to 3 ns of DRAM's 95 at most: such a node adds its distance alone, and ordinary memory nothing.
+//! **Memory that the CPUs can't load is idle.** If all CPUs together, copying as fast as the prices permit, need less than an eighth of a node's
+//! bandwidth, the formula gives at most 3 ns of DRAM's 95. Such a node adds its distance alone, and ordinary memory nothing.
 //!
-//! **What costs contain.** The table of costs is about ordinary memory that is idle. A node of DRAM adds nothing but its load. A load or
-//! store through a mapping moves one line and waits for it. A page that read(2) or write(2) copies moves 64, which hardware fetches ahead:
-//! of each nanosecond that a line takes longer, the page takes 65/115. That is the ratio of the published linear reads, 291 ns a page from CXL
-//! against 226 from DRAM, to the distance of the latencies that are typical of the two (docs/spec/costs.md).
+//! **Scope of costs.** The table of costs is about ordinary memory that is idle. A node of DRAM adds nothing but its load. A load or store through a
+//! mapping moves one line and waits for it. A page that read(2) or write(2) copies moves 64, which hardware fetches ahead: for each additional
+//! nanosecond of a line, the page takes 65/115 more. That is the ratio of the published linear reads, 291 ns per page from CXL vs 226 from DRAM, to
+//! the distance of the latencies that are typical of the two (docs/spec/costs.md).
 //!
-//! **Who accesses.** Memory behind another socket is further away than its node says: `link.rs` adds that.
+//! **Sockets.** Memory behind another socket is further away than its node's distance: `link.rs` adds that.
 //!
 //! What is not modelled: processor caches, so each access reaches memory.
 
@@ -37,8 +37,8 @@ pub(crate) const LINE: u64 = 64;
 const WINDOW: u64 = 100_000;
 /// A node is idle if less than this part of its bandwidth can be asked for.
 const IDLE_PART: u64 = 8;
-/// The load is in thousandths. Beyond this the formula has no end, and bandwidth decides: latency is then three times and a quarter of what
-/// it is at rest, where measured curves turn upwards for good.
+/// The load is in thousandths. Beyond this the formula diverges, and bandwidth decides. Latency is then three and a quarter times its idle value,
+/// where measured curves turn upwards steeply.
 const LOAD_MAX: u64 = 900;
 /// What a copied page takes longer, of each nanosecond that a line takes longer.
 const PAGE_SHARE: (u64, u64) = (65, 115);
@@ -76,18 +76,18 @@ pub(super) struct Channel {
     extra: u64,
     service: u64,
     bandwidth: u64,
-    /// Whether so much can be asked for that anybody waits.
+    /// Whether the requests can be high enough to cause waits.
     is_loaded: bool,
-    /// Whether anybody has asked for anything.
+    /// Whether there was any request.
     is_used: bool,
     /// How long a window is.
     window_ns: u64,
-    /// The window under way, and the picoseconds of work that it has brought, beside those that were left over when it began.
+    /// The current window, and the picoseconds of work that it has brought, in addition to those that were left over when it began.
     window: u64,
     work: u64,
     left_over: u64,
-    /// The load of the windows before, in thousandths: each counts half as much as the one after it, or who waits for a busy node would have it
-    /// idle in the next.
+    /// The load of the windows before, in thousandths. Each counts half as much as the one after it: otherwise a task that waits for a busy node
+    /// would find it idle in the next window.
     load: u64,
     /// What is still to come of accesses that take longer than their window.
     ahead: Vec<Ahead>,
@@ -161,12 +161,12 @@ impl Channel {
         self.extra + self.service * self.load / (2 * (1000 - self.load))
     }
 
-    /// How much longer a line takes where the channel is in use: memory that nobody asks for anything makes nobody careful.
+    /// Additional time of a line if the channel is in use: memory without requests has no effect.
     pub(super) fn longer_if_used(&mut self, at: Nanos) -> u64 {
         if self.is_used { self.longer(at) } else { 0 }
     }
 
-    /// So many bytes are asked for within `span` from `at` on. Returns how much longer than that it takes until they are there.
+    /// This many bytes are requested within `span` from `at` on. Returns how much longer than that their transfer takes.
     #[inline]
     pub(super) fn book(&mut self, at: Nanos, bytes: u64, span: u64) -> u64 {
         self.is_used = true;
@@ -205,7 +205,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// By so many CPUs that any memory may be busy.
+    /// With enough CPUs that any memory may be busy.
     #[cfg(test)]
     pub(crate) const MOST: Asked = Asked { bandwidth: Some(u64::MAX), stands_for: 1 };
 
@@ -328,7 +328,7 @@ impl MemoryLoad {
         is_any.then(|| MemoryLoad { nodes, links: links.map(|links| Links::new(links, asked)) })
     }
 
-    /// How much longer one such access of a CPU of node `from` takes than in idle ordinary memory beside it, bandwidth aside.
+    /// Additional time of one such access of a CPU of node `from` compared with idle ordinary memory next to it, without bandwidth.
     pub(crate) fn longer(
         &mut self,
         at: Nanos,
@@ -378,7 +378,7 @@ impl MemoryLoad {
         Nanos(longer + queue.longer)
     }
 
-    /// A CPU of node `from` asks for these bytes within `span` from `at` on. Returns how much longer than that it takes until all are there.
+    /// A CPU of node `from` requests these bytes within `span` from `at` on. Returns how much longer than that their transfer takes.
     pub(crate) fn transfer(&mut self, at: Nanos, span: Nanos, from: NodeId, touches: &[Touches]) -> Nanos {
         Nanos(self.queue(at, span, from, touches).longer)
     }

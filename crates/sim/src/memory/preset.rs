@@ -1,4 +1,4 @@
-//! Presets of memory (DRAM, CXL ...): every figure with its source beside it. `pageout keys machine.node[].preset` prints them.
+//! Presets of memory (DRAM, CXL ...): every figure with its source. `pageout keys machine.node[].preset` prints them.
 
 use super::MemorySpec;
 use crate::device::Figure;
@@ -42,7 +42,7 @@ const fn gb(value: u64, source: &'static str) -> Figure<u64> {
 const AS_READ: &str = "as for a load: the line is read first";
 const DDR5: &str = "8 channels of DDR5-4800, 38.4 GB/s each (JEDEC JESD79-5)";
 
-/// Memory beside the CPU.
+/// Memory next to the CPU.
 pub(super) const DRAM: Preset = Preset {
     name: "dram",
     class: "ordinary memory next to the CPU",
@@ -56,7 +56,7 @@ const UPI: &str = "3 links of 16 GT/s and 16 lanes between two sockets (Intel UP
 const PCIE_5_X16: &str = "16 lanes of PCIe 5.0 at 32 GT/s, per direction (PCI-SIG, PCI Express 5.0)";
 const PCIE_5_X8: &str = "8 lanes of PCIe 5.0, as in a port of a shared device, per direction";
 
-/// Memory beside the CPUs of the other socket.
+/// Memory next to the CPUs of the other socket.
 pub(super) const REMOTE_SOCKET: Preset = Preset {
     name: "remote-socket",
     class: "ordinary memory of the other socket",

@@ -6,7 +6,7 @@ use pageout_engine::{MemcgId, Nanos};
 
 use super::state::{Cell, NONIDLE, Resource, STATES, state};
 
-/// Averages are fixed-point numbers of percent with so many binary places.
+/// Averages are fixed-point percentages with this many binary places.
 const FRACTION_BITS: u32 = 11;
 const ONE: u64 = 1 << FRACTION_BITS;
 /// What is left of an average after a period, for 10, 60 and 300 seconds.
@@ -88,7 +88,7 @@ impl Group {
         text
     }
 
-    /// Stall time of some task and of all for want of each resource, as if it was collected now.
+    /// Current stall time of some task and of all by the lack of each resource, as if it was collected now.
     pub(super) fn totals(&self, cells: &[Cell], now: Nanos) -> [[Nanos; 2]; 3] {
         let (added, _) = self.added(cells, now);
         let total = |state: usize| Nanos(self.total[state] + added[state]);

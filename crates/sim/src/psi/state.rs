@@ -41,11 +41,11 @@ impl Doing {
 /// A resource that tasks may lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resource {
-    /// Pressure for want of memory.
+    /// Pressure by lack of memory.
     Memory,
-    /// Pressure for want of block devices.
+    /// Pressure by lack of block devices.
     Io,
-    /// Pressure for want of processors.
+    /// Pressure by lack of processors.
     Cpu,
 }
 
@@ -73,8 +73,8 @@ pub(super) fn state(resource: Resource, full: bool) -> usize {
     2 * resource as usize + usize::from(full)
 }
 
-/// How many tasks wait for devices and are in memstall sections, and how many are runnable and are both of these: two to a word, so
-/// that a change adds to all four at once.
+/// How many tasks wait for devices and are in memstall sections, and how many are runnable and are both of these: two to a word, so that a change
+/// adds to all four together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Counts {
     iowait_memstall: u64,
@@ -99,7 +99,7 @@ static COUNTS: [Counts; 16] = {
     counts
 };
 
-/// What a change of one task is to a cell that it belongs to before, after, or both.
+/// Effect of a change of one task on a cell that it belongs to before, after, or both.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transition {
     /// What is added to the counts, modulo 2^64: no count ever is below 0.
@@ -140,7 +140,7 @@ pub(super) struct Cell {
     /// The combination that it is in since `since`.
     combination: u8,
     since: Nanos,
-    /// Time spent in each combination until then. A change is one addition; states are told apart when somebody asks.
+    /// Time spent in each combination until then. A change is one addition; states are separated on a query.
     times: [u64; COMBINATIONS],
 }
 
@@ -230,7 +230,7 @@ impl Cell {
         if had_cpu || current != Doing::SLEEPS {
             self.tally.current = current;
         }
-        // Where a group's tasks are all in one group below it, so are its states.
+        // If a group's tasks are all in one group below it, so are its states.
         self.combination = match below {
             Some(below) if below.tally == self.tally => below.combination,
             _ => self.tally.combination(),
@@ -256,7 +256,7 @@ impl Cell {
             times[NONIDLE] += time + last;
         }
         if is_machine {
-            // Somebody always has the CPU, as long as anybody wants it.
+            // A task always has the CPU, as long as one needs it.
             times[state(Resource::Cpu, true)] = 0;
         }
         times

@@ -28,7 +28,7 @@ fn psi(cpus: &[u16]) -> Psi {
     psi
 }
 
-/// Tells what a task does from `at` on, at the time that was told last.
+/// Reports a task's state from `at` on, at the time of the last report.
 fn tell(psi: &mut Psi, at: Nanos, task: TaskId, cpu: CpuId, doing: Doing) {
     psi.tell(psi.now, at, task, cpu, doing);
 }
@@ -58,7 +58,7 @@ fn one_stalled_beside_one_running_on_another_cpu_is_half_of_the_time_some_and_fu
 
 #[test]
 fn a_cpu_weighs_as_much_as_it_was_not_idle() {
-    // The example of [machine 4.3]: 2 s busy with 1 s stalled, beside half a second of which none is, are 0.8 s.
+    // The example of [machine 4.3]: 2 s busy with 1 s stalled, plus half a second without stalls, are 0.8 s.
     let history = [(0, 0, RUNS), (0, 1, RUNS), (500, 1, ASLEEP), (1000, 0, STALLED)];
     assert_eq!(memory_after(&[0, 1], &history), [800, 800]);
 }
@@ -144,7 +144,7 @@ fn averages_fall_over_periods_that_were_missed() {
     psi.set_now(Nanos(PERIOD));
     psi.text(JOB, Resource::Memory);
     tell(&mut psi, Nanos(PERIOD), TaskId(0), CpuId(0), ASLEEP);
-    // Nobody wakes for 61 s: 29 periods are made up for at once, and the last one is fed with nothing, too.
+    // No task wakes for 61 s: 29 periods are made up for together, and the last one is fed with nothing, too.
     psi.set_now(Nanos(31 * PERIOD));
     let text = psi.text(JOB, Resource::Memory).unwrap();
     let mut average = 37_099u64;
@@ -281,7 +281,7 @@ fn random_histories_add_up_to_what_lists_of_intervals_say() {
             if doing.is(ON_CPU) {
                 on_cpu[usize::from(cpu)] = Some(task);
             }
-            // Half of all changes are told ahead of time.
+            // Half of all changes are reported ahead of time.
             if rng.below(2) == 0 {
                 psi.set_now(Nanos(now));
             }

@@ -18,7 +18,7 @@ pub(super) struct Running {
     pub(super) rank: Rank,
 }
 
-/// Who goes before whom, whatever they have run: the lower first.
+/// Priority between tasks, regardless of their run time: the lower first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Rank(u8);
 
@@ -46,7 +46,7 @@ impl Running {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cpu {
     pub(super) running: Option<Running>,
-    /// Until when whoever had it last works; the past where `running` is someone.
+    /// Until when its last owner works; the past if `running` is a task.
     pub(super) free_at: Nanos,
     /// Tasks that wait for the CPU.
     waiting: BTreeMap<Place, TaskId>,
@@ -87,7 +87,7 @@ impl Cpu {
         self.floor
     }
 
-    /// Brings the floor up to the one furthest behind of those that wait and the one that runs, which is there.
+    /// Raises the floor to the one furthest behind of those that wait and the one that runs, which exists.
     pub(super) fn raise_floor(&mut self, running: Option<u64>) {
         let first = self.waiting.range((Rank::FAIR, 0, 0)..).next().map(|(&(_, vruntime, _), _)| vruntime);
         if let Some(behind) = first.into_iter().chain(running).min() {

@@ -2,7 +2,7 @@ use super::*;
 
 const CPU: CpuId = CpuId(0);
 const SLICE: u64 = 3_000_000;
-/// What a task does between two looks at whether it is to make room.
+/// A task's action between two checks for preemption.
 const STEP: u64 = 100_000;
 
 fn scheduler(cpus: u16) -> Scheduler {
@@ -47,7 +47,7 @@ fn hogs(cpus: u16, placements: &[Placement], until: u64) -> Vec<u64> {
     ran
 }
 
-/// Shares of what is there, in percent.
+/// Shares of the available time, in percent.
 fn shares(ran: &[u64], until: u64) -> Vec<f64> {
     ran.iter().map(|&ran| ran as f64 * 100.0 / until as f64).collect()
 }

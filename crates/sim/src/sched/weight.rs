@@ -10,8 +10,8 @@ const NICE_0: u64 = 1024;
 pub(super) struct Weight(u64);
 
 impl Weight {
-    /// Each step of nice is worth a factor of 5/4: two tasks one step apart get 5/9 and 4/9 of their CPU, about a tenth less
-    /// or more than a half. The kernel's table rounds these powers in its own way, by up to 1 %.
+    /// Each step of nice is worth a factor of 5/4: two tasks one step apart get 5/9 and 4/9 of their CPU, which is about a tenth less or more than a
+    /// half. The kernel's table rounds these powers in its own way, by up to 1 %.
     ///
     /// # Panics
     /// When there is no such nice value.
