@@ -1,10 +1,10 @@
-//! How long reads wait beside a heavy writer: alone, beside direct writes of the same bytes without the cache, and beside a writer through the cache, by who
-//! may write the dirty pages that reclaim meets.
+//! How long reads wait during heavy writes. It compares reads alone, with direct writes of the same bytes without the cache, and with a writer
+//! through the cache. The last case is run for each rule of which reclaimers may write dirty pages.
 //!
 //! `cargo run --release -p pageout --example beside-a-writer [FOLDER [POLICY [DIRTY_RATIO [MIB_A_SECOND [scattered]]]]]`
 //!
-//! One writer goes over a file in calls of 64 KiB. `scattered`: two write single pages anywhere, so that reclaim meets dirty pages before the flusher, which
-//! goes by the order of the file. Writers through the cache are as fast as they can be where no rate is said, or 0.
+//! One writer writes a file in calls of 64 KiB. `scattered`: two write single pages anywhere, so that reclaim meets dirty pages before the flusher,
+//! which follows the order of the file. Without a rate, or with 0, writers through the cache are as fast as possible.
 //!
 //! Two files of 256 MiB are made in the folder, by default the system's for temporary files, and removed. Its file system has to do direct I/O.
 #![allow(
@@ -30,13 +30,13 @@ const BYTES: usize = 256 * MIB;
 const CHUNK: usize = 64 << 10;
 const RUN: Duration = Duration::from_millis(2500);
 
-/// Who writes, and by which rule. The first through the cache says how many bytes the direct writer writes.
+/// The writer, and its rule. The first one through the cache determines the bytes of the direct writer.
 #[derive(Clone, Copy, PartialEq)]
 enum Writer {
     Nobody,
     Cache(Option<&'static str>),
     Direct,
-    /// Direct, beside threads that compute for as long as the cache and its writers did.
+    /// Direct, with threads that compute for as long as the cache and its writers did.
     Busy,
 }
 
@@ -77,7 +77,7 @@ struct Machine<'a> {
     is_scattered: bool,
 }
 
-/// Writes a file, again and again, until it is told to stop: its chunks in order, or pages anywhere by a seed. The share of its time that it waited.
+/// Writes a file, again and again, until it is stopped: its chunks in order, or random pages by a seed. Returns the share of its time that it waited.
 fn write_on(
     stop: &AtomicBool,
     per_second: Option<f64>,
@@ -185,7 +185,7 @@ impl Machine<'_> {
     }
 }
 
-/// Computes for a share of the time, until it is told to stop.
+/// Computes for a share of the time, until it is stopped.
 fn compute(stop: &AtomicBool, share: f64) {
     const SPAN: Duration = Duration::from_micros(100);
     let (began, mut spans) = (Instant::now(), 0.0);

@@ -1,4 +1,4 @@
-//! What a read costs here and elsewhere, measured beside each other: `cargo run --release -p pageout --example costs [FOLDER]`.
+//! The cost of a read here and elsewhere, measured in one run: `cargo run --release -p pageout --example costs [FOLDER]`.
 //!
 //! Files are made in the folder, by default the system's for temporary files, and removed. Its file system should do direct I/O.
 #![allow(
@@ -28,7 +28,7 @@ fn each(reads: usize, act: impl FnOnce()) -> f64 {
     cpu(act) / reads as f64
 }
 
-/// The same of two threads at once, in the mean.
+/// The same for two threads in parallel, on average.
 fn each_of_two(act: impl Fn() + Sync) -> f64 {
     let run = || each(READS, &act);
     std::thread::scope(|scope| [scope.spawn(run), scope.spawn(run)].map(|one| one.join().unwrap()))
@@ -148,7 +148,7 @@ fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
     assert_eq!(memory.stats().unwrap().misses, misses, "all of them are hits");
 }
 
-/// What a read costs where three quarters of the file have no room.
+/// The cost of a read if three quarters of the file do not fit in memory.
 fn misses(made: &Made, bytes: usize, policy: &str) {
     let pages = draws(bytes / PAGE, Some(0.99), READS);
     let memory = Memory::builder().budget((bytes / 4) as u64).policy(policy).build().unwrap();

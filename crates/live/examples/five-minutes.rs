@@ -1,9 +1,9 @@
-//! Five minutes that convince, or don't: one trace over a file four times the memory, through `pread`, `mmap` and this; then the same trace in the
-//! simulator, whose counters are the same; then what other policies would have done.
-//! `cargo run --release -p pageout --example five-minutes [FOLDER]`.
+//! A demonstration of five minutes. It reads one trace over a file four times the memory, through `pread`, `mmap` and this crate. It repeats the
+//! trace in the simulator, whose counters are the same, and shows the results of other policies. `cargo run --release -p pageout --example
+//! five-minutes [FOLDER]`.
 //!
-//! A file of 256 MiB is made in the folder, by default the system's for temporary files, and removed. `pread` and `mmap` have all the memory of the machine for their
-//! pages, and no limit here: `pageout bench` gives them as little as this has.
+//! A file of 256 MiB is made in the folder, by default the system's for temporary files, and removed. `pread` and `mmap` have all the memory of the
+//! machine for their pages, without a limit here. `pageout bench` gives them as little as this crate has.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -67,7 +67,7 @@ impl Mapped {
     fn new(made: &Made) -> Mapped {
         let file = File::open(&made.0).unwrap();
         let bytes = FILE_PAGES as usize * PAGE;
-        // SAFETY: a new mapping at an address that the system chooses; the file is as long, and nobody else knows of it.
+        // SAFETY: a new mapping at an address that the system chooses; the file is as long, and no other code knows of it.
         let at = unsafe {
             libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
         };
@@ -77,7 +77,7 @@ impl Mapped {
 
     fn copy(&self, page: u64, to: &mut [u8]) {
         assert!(page < FILE_PAGES && to.len() == PAGE);
-        // SAFETY: the page lies in the mapping, which nobody writes and which lives as long as `self`.
+        // SAFETY: the page lies in the mapping, which is never written and which lives as long as `self`.
         unsafe { std::ptr::copy_nonoverlapping(self.0.add(page as usize * PAGE), to.as_mut_ptr(), PAGE) };
     }
 
@@ -92,7 +92,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and whoever copies from it borrows it.
+        // SAFETY: it was mapped with this length, and a copy from it borrows it.
         unsafe { libc::munmap(self.0.cast_mut().cast(), FILE_PAGES as usize * PAGE) };
     }
 }
@@ -185,7 +185,7 @@ fn main() {
     run("mmap", &made, &pages, |page, buf| mapped.copy(page, buf));
     drop(mapped);
     made.forget();
-    // One thread, and nobody who reads ahead at another time each time: so the simulator can be compared.
+    // One thread, without background readahead at varying times: so the simulator can be compared.
     let memory = Memory::builder().budget(LIMIT + 16 * MIB).policy(POLICY).io_threads(0).build().unwrap();
     let group = memory.group("reader", Limits { max: Some(LIMIT), ..Limits::NONE }).unwrap();
     let file = memory.open(&made.0, Open::read().group(&group)).unwrap();

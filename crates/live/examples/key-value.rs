@@ -8,8 +8,9 @@
 //!
 //!   a record: checksum of the rest │ its number │ length of the key │ length of the value │ key │ value
 //! ```
-//! Pages go to the device in any order, so behind a record that was lost there may be one that was not: it is cut off, or it would come back when the file has
-//! grown up to it again. A record says its number, so none of an earlier life passes for one of this. The log is never compacted: that is what makes it a toy.
+//! Pages go to the device in any order, so after a record that was lost there may be one that was not. It is cut off, or it would come back when the
+//! file has grown up to it again. A record contains its number, so a record of an earlier life is not mistaken for one of this life. The log is never
+//! compacted: that is what makes it a toy.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "an example")]
 
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store, or makes an empty one. What was committed is there.
+    /// Opens a store, or makes an empty one. Committed records are present.
     pub fn recover(memory: &Memory, path: &Path) -> Result<Store, Error> {
         let file = match memory.open(path, Open::read_write().create(true)) {
             Err(Error::DirectRefused { .. }) => {
@@ -159,7 +160,7 @@ pub fn write_until_killed(memory: &Memory, path: &Path) {
     }
 }
 
-/// Has a process write a store, kills it (SIGKILL), and compares: how many puts it had said were committed, and how many are there.
+/// Makes a process write a store, kills it (SIGKILL), and compares: how many puts it had reported as committed, and how many are in the store.
 pub fn kill_once(mut child: Command, after: Duration, memory: &Memory, path: &Path) -> (u64, u64) {
     let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);

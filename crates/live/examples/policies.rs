@@ -18,7 +18,7 @@ const READS: u64 = 120_000;
 const WARM_UP: u64 = 20_000;
 const POLICIES: [&str; 5] = ["mglru@6.12", "mglru@7.3", "classic@6.12", "classic@7.3", "lru"];
 
-/// A load: what is read next, and what goes on beside that.
+/// A load: its reads, and its concurrent activity.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Load {
     Zipf,

@@ -1,5 +1,5 @@
-//! What does it cost to read a file once, from its beginning to its end? `cargo run --release -p pageout --example sequential [FOLDER [ROUNDS]]` prints MiB a
-//! second and CPU time per GiB, of the page cache and of read(2) through the system's page cache.
+//! What does it cost to read a file once, from its beginning to its end? `cargo run --release -p pageout --example sequential [FOLDER [ROUNDS]]`
+//! answers this for the page cache, and for read(2) through the system's page cache. It prints MiB per second and CPU time per GiB.
 //!
 //! A file of 1 GiB is made in the folder, by default the system's for temporary files, and removed. It is dropped from the system's page cache before each run.
 #![allow(

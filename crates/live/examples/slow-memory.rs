@@ -1,9 +1,9 @@
 //! Page-cache promotion on real memory: `cargo run --release -p pageout --example slow-memory [FOLDER [NANOSECONDS]]`.
 //!
 //! The five columns and the ten passes of "Promotion of Unmapped Page Cache Folios"
-//! (<https://lore.kernel.org/linux-mm/20250107000346.1338481-1-gourry@gourry.net/>): a file is read from front to back again and again. Then pages
-//! by Zipf's law of a file that fast memory has no room for. Slow memory is *emulated*: whoever comes to a page there waits so long more, 60 ns
-//! without an argument. So times say what the engine's decisions cost and gain at this delay, and nothing of any hardware.
+//! (<https://lore.kernel.org/linux-mm/20250107000346.1338481-1-gourry@gourry.net/>): a file is read from front to back again and again. Then pages of
+//! a file that does not fit in fast memory are read by Zipf's law. Slow memory is *emulated*: each access to a page there has a delay, 60 ns without
+//! an argument. So times show the cost and gain of the engine's decisions at this delay, and do not describe any hardware.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -20,7 +20,7 @@ use std::time::Duration;
 use measured::{Made, PAGE, cpu, draws, middle, print_lock};
 use pageout::{Delay, File, Limits, Memory, Node, Open, Stats};
 
-/// Of the file, and pages of it that a call reads.
+/// Size of the file, and pages of it that a call reads.
 const MIB: u64 = measured::MIB as u64;
 const BYTES: u64 = 96 * MIB;
 const CALL: usize = 64;
@@ -69,7 +69,7 @@ impl Reader {
         let builder = Memory::builder().budget(2 * BYTES + 48 * MIB).policy("classic@6.12").node(slow);
         let balances = if column.balances { 2 } else { 0 };
         let memory = builder.sysctl("kernel.numa_balancing", balances).build().unwrap();
-        // As in the letter, where so much of the fast memory was free that nobody asked how soon a page was read again.
+        // As in the cover letter, where so much of the fast memory was free that the time between two reads of a page had no effect.
         memory.write("/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms", "1000000").unwrap();
         memory.write(PROMOTION, if column.promotes { "1" } else { "0" }).unwrap();
         let group = memory.group("reader", Limits::NONE).unwrap();
@@ -166,7 +166,7 @@ fn read(file: &File, pages: &[u64]) {
     }
 }
 
-/// Fast memory has room for a third of the file, and slow memory for the rest.
+/// Fast memory holds a third of the file, and slow memory the rest.
 fn no_room(made: &Made, delay: Duration) {
     let pages = draws(BYTES as usize / PAGE, Some(0.99), READS);
     println!(
@@ -182,7 +182,7 @@ fn no_room(made: &Made, delay: Duration) {
             let memory = builder.build().unwrap();
             memory.write(PROMOTION, promotes).unwrap();
             let file = memory.open(&made.0, Open::read().random()).unwrap();
-            // What fills fast memory first is not what will be wanted.
+            // The first pages in fast memory are not those that are needed later.
             read(&file, &(0..BYTES / PAGE as u64).rev().collect::<Vec<_>>());
             read(&file, &pages);
             let before = memory.stats().unwrap();

@@ -1,13 +1,13 @@
-//! Segments read by tenants: a tenant that scans beside one that serves, and what protects the one from the other.
-//! `cargo run --release -p pageout --example tenants [FOLDER]`.
+//! Segments read by tenants: one tenant scans while another serves, and limits protect the one from the other. `cargo run --release -p pageout
+//! --example tenants [FOLDER]`.
 //!
 //! ```text
 //!   search   8 segments of 4 MiB, records of 1 KiB by Zipf's law      what its users wait for
 //!   export   20 segments of 8 MiB, from front to back, for ever       the noisy one
 //!   rare     2 segments of 4 MiB, a record now and then
 //! ```
-//! All have one budget of 48 MiB. A tenant is a group with the kernel's own files: `memory.min`, `memory.low`, `memory.max`, `memory.stat`. Segments are
-//! written once and then only read; when two are merged, the old ones are forgotten, and their memory is free at once.
+//! All have one budget of 48 MiB. A tenant is a group with the kernel's own files: `memory.min`, `memory.low`, `memory.max`, `memory.stat`. Segments
+//! are written once and then only read. When two are merged, the old ones are forgotten, and their memory is immediately free.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -22,7 +22,7 @@ use pageout::{File, Group, Limits, Memory, Open};
 
 const MIB: u64 = 1 << 20;
 const RECORD: usize = 1 << 10;
-/// Of the tenant that serves.
+/// Reads of the tenant that serves.
 const READS: usize = 60_000;
 
 /// A segment on disk, which goes with this value.
@@ -98,7 +98,7 @@ fn at(spans: &mut [Duration], share: f64) -> Duration {
     spans[((spans.len() - 1) as f64 * share) as usize]
 }
 
-/// Lets all three read at once, until the one that serves has made its reads.
+/// Makes all three read in parallel, until the one that serves has made its reads.
 fn run(name: &str, segments: &[Vec<Segment>; 3], limits: [Limits; 3]) {
     let memory = Memory::builder().budget(48 * MIB).build().unwrap();
     let [search, export, rare] = [("search", true), ("export", false), ("rare", true)]

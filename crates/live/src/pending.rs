@@ -123,7 +123,7 @@ pub struct Pending<'a> {
     tries: u32,
 }
 
-/// Whoever makes the file shorter all the time lets no reads be of one moment.
+/// If the file is shortened again and again, its reads may never see a single point in time.
 const TRIES: u32 = 16;
 
 impl<'a> Pending<'a> {

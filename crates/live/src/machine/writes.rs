@@ -543,7 +543,7 @@ impl LiveMachine {
         let of = locked.file_mut(file);
         of.busy -= 1;
         self.wake_idle();
-        // This call also reports the loss of another's flush, whoever acknowledges it.
+        // This call also reports the loss of another call's flush, even if that was acknowledged.
         let has_lost = of.flushes_failed > flushes_failed;
         let outcome = match (written, cut, of.flush_error.or(has_lost.then_some(libc::EIO))) {
             (Err(_), _, flush) => Err(of.sync_error(flush.or(of.write_error).unwrap_or(libc::EIO))),

@@ -121,7 +121,7 @@ fn pages_written_by_a_later_try_are_not_reported_at_the_end() {
         let errno = std::io::Error::from_raw_os_error(libc::ENOSPC);
         assert_eq!(printed_at_the_end(&two.memory), [format!("1 dirty page was not written: {errno}")]);
         two.device.heal();
-        two.full.sync_data().expect_err("nobody has acknowledged the error");
+        two.full.sync_data().expect_err("the error is not acknowledged");
         assert!(printed_at_the_end(&two.memory).is_empty());
     }
 }

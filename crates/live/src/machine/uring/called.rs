@@ -19,7 +19,7 @@ use crate::arena::Arena;
 
 /// A request that a thread makes.
 pub(super) struct Call {
-    /// None: there are no descriptors left, and the request was made by whoever has begun it.
+    /// None: there are no descriptors left, and the thread that began the request made it.
     polled: Option<PipeReader>,
     /// Bytes, or the number of an error below zero.
     answer: Arc<OnceLock<i32>>,
