@@ -1,21 +1,21 @@
 //! The books: what each folio adds to each counter by the state that it is in, and proof that the counters move when that state does.
 //!
-//! A counter of pages is a sum over folios, but nobody adds them up: who changes a folio counts the change. It may be forgotten, made twice, or
-//! made for another group, and the counter drifts by one. So the same is said a second time, as bookkeepers do. One table says in which
-//! counters a folio stands ([`ROWS`]). Who changes a folio opens the books before and closes them after. By then each counter must have moved
-//! by what the folio adds now, less what it added then:
+//! A counter of pages is a sum over folios, but it is never computed as a sum: code that changes a folio counts the change. It may be forgotten, made
+//! twice, or made for another group, and the counter drifts by one. So the same is recorded a second time, as in bookkeeping. One table defines in
+//! which counters a folio is included ([`ROWS`]). Code that changes a folio opens the books before and closes them after. By then each counter must
+//! have moved by what the folio adds now, less what it added then:
 //!
 //! ```text
 //!   let books = self.open_audit(Transition::Unmap, [pfn]);     what each counter says, and what the folio adds to it
 //!   ...                                                  flags, lists and counters change, in whichever order
 //!   self.close_audit(books);                             panics here, with the transition and the counter that is off
 //! ```
-//! Counters of its lruvec, its node and its zone are looked at, lengths of lists, pages of generations, and what its file and wb have dirty.
-//! Each is read as it is, not as of the last flush: what CPUs have yet to pass on is about who is told, not about what is counted.
-//! By then, too, what leads to the folio says the same of it as its record, and a copy of its contents is where its flags say.
+//! The checked counters are those of its lruvec, its node and its zone, lengths of lists, pages of generations, and the dirty pages of its file and
+//! wb. Each is read live, not as of the last flush: updates that CPUs have yet to pass on concern the readers, not the count. By then the references
+//! to the folio must also agree with its record, and a copy of its contents must be where its flags say.
 //!
-//! What groups pay for has books of its own ([`Charges`]): pages in use, which are those charged less those that CPUs have charged ahead; slots
-//! of swap; bytes of the kernel's objects. What is charged to be used at once is said to be paid for before anything else is charged.
+//! Pages that groups pay for have their own books ([`Charges`]): pages in use, which are those charged less those that CPUs have charged ahead; slots
+//! of swap; bytes of the kernel's objects. Pages charged for immediate use are recorded as paid before anything else is charged.
 //!
 //! Builds without debug assertions open no books, and nothing is left of the calls. In the others the first [`AUDITED_FIRST`] of each transition are
 //! audited, and then one in [`AUDITED_LATER`]: a run of a test makes no more, and a simulation makes millions.
@@ -73,7 +73,7 @@ const DEEDS: usize = Transition::FlushStats as usize + 1;
 pub(crate) struct Transitions {
     /// How often each has been.
     times: [u32; DEEDS],
-    /// Pages that were charged to a group last, until something is said to be paid for by them.
+    /// Pages that were charged to a group last, until they are recorded as paid.
     paid: Option<(MemcgId, u64)>,
 }
 
@@ -96,7 +96,7 @@ struct Owners {
     node: NodeId,
     /// The zone's rank, where its node has several.
     rank: Option<usize>,
-    /// Of a page of a regular file.
+    /// A page of a regular file.
     file: Option<FileId>,
     wb: Option<WbId>,
 }
@@ -155,7 +155,7 @@ const BALANCES: usize = OF_WB + 2;
 
 type Balances = [i64; BALANCES];
 
-/// What the books said of so many folios when they were opened; nothing where nobody audits.
+/// The books of these folios when they were opened; nothing if auditing is off.
 #[must_use]
 pub(crate) struct Books<const N: usize>(Option<(Transition, [Page; N])>);
 
@@ -479,7 +479,7 @@ impl Core {
 /// Groups that are looked at from the one that pays upwards.
 const LEVELS: usize = 4;
 
-/// What a group and those above it paid for when their books were opened; nothing where nobody audits.
+/// The payments of a group and its ancestors when their books were opened; nothing if auditing is off.
 #[must_use]
 pub(crate) struct Charges(Option<(Transition, MemcgId, [Paid; LEVELS])>);
 
@@ -527,7 +527,7 @@ impl Core {
         }
     }
 
-    /// Pages were charged to a group, to be used at once.
+    /// Pages were charged to a group, for immediate use.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn note_paid(&mut self, memcg: MemcgId, pages: u64) {
@@ -563,7 +563,7 @@ impl State {
                 "{transition:?} of {pfn:?}: it is clean, and not in its slot"
             );
         }
-        // Of anonymous pages, one that could be forgotten may be clean when it is used again: it was not written since.
+        // An anonymous page that could be forgotten may be clean when it is used again: it was not written since.
         let is_filled =
             folio.has(FolioFlags::ANON) && matches!(transition, Transition::Map | Transition::GiveSlotUp);
         if !folio.has(FolioFlags::SWAPCACHE) && (folio.has(FolioFlags::INDEXED) || is_filled) {

@@ -14,10 +14,9 @@
 //!
 //! *When not to use it:* where only a page here and there is used, memory takes up to 512 times as much.
 //!
-//! Left out: khugepaged, which would make huge pages of single ones; the huge page of zeroes, so a first read maps single pages of zeroes
-//! and what is written after that is single pages, too; swap slots for a huge page as a whole; huge pages of files and tmpfs; folios of
-//! sizes in between. A page that nobody has a use for is found by nobody (the queue of partly used ones): no mapping can
-//! be given up in part.
+//! Not modelled: khugepaged, which would make huge pages of single ones; the huge page of zeroes, so a first read maps single pages of zeroes, and
+//! later writes get single pages, too. Swap slots for a complete huge page, huge pages of files and tmpfs, and folios of sizes in between are also
+//! missing. The queue of partly used pages is missing because it would be empty: a mapping can't be unmapped in part.
 
 use crate::audit::Transition;
 use crate::config::TransparentHugepage;
@@ -90,8 +89,8 @@ impl Core {
         self.count(lruvec, Stat::NrAnonThps, sign);
     }
 
-    /// Makes single pages of a huge page that the caller has taken off its list. They are in the caller's hands, too: the first is where
-    /// the huge one was, the others are added to `tails`. False, changing nothing, where somebody holds it.
+    /// Splits a huge page that the caller has taken off its list. The single pages are isolated by the caller, too: the first is where the huge one
+    /// was, the others are added to `tails`. False, changing nothing, if it is held.
     #[doc(alias = "split_huge_page_to_list")]
     pub(crate) fn split_huge_page(&mut self, head: Pfn, tails: &mut Vec<Pfn>) -> bool {
         let folio = self.mm.memory.folios[head];
@@ -135,7 +134,7 @@ impl Core {
         self.out.count.ptes_walked(LEAF_PAGES);
     }
 
-    /// Makes single pages of the huge page that shows this page, if one does. False where that can't be: somebody has it in hand.
+    /// Splits the huge page that shows this page, if one does. False if that is impossible because it is isolated.
     pub(crate) fn split_huge_at(&mut self, mm: MmId, page: u64) -> bool {
         let word = self.mm.memory.mm(mm).table.word(page);
         if !word.is_huge() {

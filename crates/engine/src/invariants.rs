@@ -44,7 +44,7 @@ impl Core {
             let is_used = |node| !file.index.is_node_empty(node * NODE_SLOTS);
             file.nodes.check_invariants(is_used);
         }
-        // What lies in the head of an index is in no node.
+        // The page in the head of an index is in no node.
         let files = self.mm.memory.files.iter().filter(|file| !file.nodes.has_head());
         let indexes = files.map(|file| &file.index).chain(self.mm.memory.swap.indexes());
         let shadow_only = indexes.map(Table::shadow_only_nodes).sum::<usize>();
@@ -143,7 +143,7 @@ impl State {
                     !folio.has(FolioFlags::LOCKED),
                     "{pfn:?}: busy and locked differ"
                 );
-                // Of a page that is dirty or being written, the flag is reclaim's.
+                // On a page that is dirty or being written, the flag is reclaim's.
                 let other = FolioFlags::SWAPBACKED | FolioFlags::DIRTY | FolioFlags::WRITEBACK;
                 let is_marked = folio.has(FolioFlags::RECLAIM) && !folio.flags().intersects(other);
                 assert_eq!(word.is_readahead(), is_marked, "{pfn:?}: the mark in its word and its flag");
@@ -270,7 +270,7 @@ impl State {
         assert_eq!(sizes, counted, "list sizes of {}", self.memcgs.path(lruvec.memcg));
     }
 
-    /// What a zone has on lists is the sum over all groups.
+    /// A zone's pages on lists are the sum over all groups.
     fn check_listed_by_zone(&self) {
         for node in self.memory.nodes() {
             for (rank, zone) in self.memory.zones.of_node(node).iter().enumerate() {
@@ -286,7 +286,7 @@ impl State {
         }
     }
 
-    /// The folios of a list. Each must know that it is there.
+    /// The folios of a list. Each must know that it is on it.
     fn check_list(&self, lruvec: &Lruvec, list: &List) -> Vec<Pfn> {
         list.check_invariants(&self.memory.folios);
         let folios: Vec<Pfn> = list.iter_from_tail(&self.memory.folios).map(Pfn).collect();

@@ -39,7 +39,7 @@ struct Transfer {
     contents: Contents,
     /// The task that started it, if it waits.
     starter: Option<TaskId>,
-    /// Whoever started it.
+    /// The task or thread that started it.
     by: TaskId,
     /// The transfer writes a page of a file.
     is_file_write: bool,
@@ -56,7 +56,7 @@ pub(crate) enum Ended {
     Written,
     /// A read has failed.
     ReadFailed,
-    /// Readahead has failed: nobody has been promised anything yet.
+    /// Readahead has failed: no task relies on it yet.
     ReadaheadFailed,
     WriteFailed,
 }
@@ -64,22 +64,21 @@ pub(crate) enum Ended {
 /// What writes promise to one who has found nothing to reclaim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hope {
-    /// Some are under way: it can wait for one.
+    /// Some are in flight: it can wait for one.
     Wait,
     /// Some pages have become clean since it last looked.
     Look,
     None,
 }
 
-/// What somebody has seen of writes so far.
+/// A task's view of writes so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SeenWrites {
     cleaned: u64,
     waits_in_vain: u32,
 }
 
-/// Whoever has waited for more writes than this, and has seen no page become clean, expects nothing of them any more. It is as often as reclaim is
-/// tried.
+/// After waiting for more writes than this without any page becoming clean, a task stops waiting. It is the number of reclaim attempts.
 const WAITS_IN_VAIN_MAX: u32 = 16;
 
 /// Pages of the largest request, as far as congestion goes: 512 KiB.
@@ -204,8 +203,8 @@ impl Transfers {
         })
     }
 
-    /// Asks whether writes may still free memory, for somebody who has found nothing to reclaim and has `seen` so much of them.
-    /// `are_awaited`: writes are under way that it may wait for.
+    /// Asks whether writes may still free memory, for a task that has found nothing to reclaim and has `seen` this many of them. `are_awaited`:
+    /// writes are in flight that it may wait for.
     ///
     /// On a real machine the device's full request queue would have stopped the reclaimer long before. A kill would come too early while pages
     /// are being written and are about to become free. But a device that fails every write promises nothing.
@@ -224,13 +223,14 @@ impl Transfers {
         }
     }
 
-    /// Whether somebody may wait once more for writes that others have yet to begin. Where failed writes are kept, these may find nothing but files that rest.
+    /// Whether a task may wait once more for writes that others have yet to begin. If failed writes are kept, the waiting ones may all be of files
+    /// that rest.
     pub(crate) fn may_wait(&self, seen: &mut SeenWrites) -> bool {
         seen.waits_in_vain += 1;
         seen.waits_in_vain <= WAITS_IN_VAIN_MAX
     }
 
-    /// Where somebody begins who has seen no write end.
+    /// The initial view of a task that has seen no write end.
     pub(crate) fn seen_writes(&self) -> SeenWrites {
         SeenWrites { cleaned: self.writes_cleaned, waits_in_vain: 0 }
     }
@@ -239,7 +239,7 @@ impl Transfers {
         self.writes_failed
     }
 
-    /// A synchronous device has not taken so many pages.
+    /// A synchronous device has not accepted this many pages.
     pub(crate) fn write_failed(&mut self, pages: u64) {
         self.writes_failed += pages;
     }
@@ -287,7 +287,7 @@ impl Transfers {
 }
 
 impl Core {
-    /// Starts reading a folio of a file; `task` is woken when it is there.
+    /// Starts reading a folio of a file; `task` is woken when it is in memory.
     pub(crate) fn start_read_file(&mut self, pfn: Pfn, task: TaskId) {
         let io = self.gather_read_file(pfn, None, false);
         self.submit_read_file(io, Some(task));
@@ -362,7 +362,7 @@ impl Core {
         })
     }
 
-    /// Starts reading a swap slot; `task`, if any, is woken when it is there.
+    /// Starts reading a swap slot; `task`, if any, is woken when it is in memory.
     pub(crate) fn start_read_swap(&mut self, pfn: Pfn, entry: SwapEntry, task: Option<TaskId>) {
         let io = self.start_read(pfn, task);
         self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::Pswpin, 1);
@@ -411,7 +411,7 @@ impl Core {
         self.plug(plug, io, pfn, entry);
     }
 
-    /// Starts writing to a swap slot at once; `drops`: nobody needs the folio in memory afterwards, and this is to be left of it.
+    /// Starts writing to a swap slot immediately; `drops`: the folio is not needed in memory afterwards, and this shadow is left in its place.
     pub(crate) fn start_write_at_once(&mut self, pfn: Pfn, to: SwapEntry, drops: Option<Word>) {
         assert!(
             self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
@@ -524,8 +524,8 @@ impl Core {
         self.release_if_unused(pfn);
     }
 
-    /// Nobody may find a page without contents. The readers are told and let go of it. A swap slot stays: the data may be readable
-    /// another time. It goes where its owner has let go of it meanwhile, as nobody would give it back later.
+    /// A page without contents must not be found. The readers are notified and release it. A swap slot stays: the data may be readable another time.
+    /// It is freed if its owner has released it meanwhile, as no other code would free it later.
     #[cold]
     fn read_failed(&mut self, pfn: Pfn) {
         let folio = &self.mm.memory.folios[pfn];
@@ -577,8 +577,8 @@ impl Core {
                     slot.slot
                 );
             }
-            // RECLAIM goes even where the rotation finds the folio in other hands and does nothing: then it will be met
-            // at the wrong end of its list. [reclaim 6.7]
+            // RECLAIM is cleared even if the rotation finds the folio isolated and does nothing: then it will be met at the wrong end of its list.
+            // [reclaim 6.7]
             _ if folio.has(FolioFlags::RECLAIM) && (result.is_ok() || is_of_file) => self.lru_rotate(pfn),
             Ok(()) => {}
             // The page is clean, or is made dirty below, and its file remembers.

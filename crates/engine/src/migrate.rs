@@ -5,8 +5,8 @@
 //!                         │ no: a transfer, a reference, a pin                                            ▲
 //!                         └──────────── put back, to be found there again ────────────────────────────────┘
 //! ```
-//! Nobody can tell afterwards but by the frame: accessed and dirty bits, use bits, the slot and the charge move along. The old frame is free
-//! when the copy has been carried out. The folio enters its lists through the add batch like a new one, so it ends at the head.
+//! Afterwards only the frame differs: accessed and dirty bits, use bits, the slot and the charge move along. The old frame is free when the copy has
+//! been carried out. The folio enters its lists through the add batch like a new one, so it ends at the head.
 //!
 //! A machine prices each page-table entry by itself, and all else with the copy.
 //!
@@ -61,8 +61,8 @@ impl Core {
         }
     }
 
-    /// Moves an isolated folio to a free frame of its size, and puts it back. Where it can't move it is put back as it is, and the
-    /// frame stays free: false.
+    /// Moves an isolated folio to a free frame of its size, and puts it back. If it can't move, it is put back unchanged, and the frame stays free:
+    /// false.
     pub(crate) fn migrate_folio(&mut self, from: Pfn, to: Pfn, why: MigrateReason) -> bool {
         let is_moved = self.move_folio(from, to, why);
         if !is_moved {
@@ -78,7 +78,7 @@ impl Core {
         let (node, pages) = (self.mm.memory.folios[to].node, self.mm.memory.folios[to].pages());
         let is_moved = self.migrate_folio(from, to, why);
         if !is_moved {
-            // Only now: what is put back is free if nobody needs it any more.
+            // Only now: a folio that is put back is freed if it is not needed any more.
             let free = self.mm.memory.zones.all_free(node);
             self.free_folio(to);
             debug_assert_eq!(
@@ -159,7 +159,7 @@ impl Core {
         folio.refs > 0 || folio.flags().intersects(held)
     }
 
-    /// Makes every page-table entry lead to the new frame, as it is.
+    /// Makes every page-table entry lead to the new frame, otherwise unchanged.
     fn move_mappings(&mut self, folio: &Folio, from: Pfn, to: Pfn) {
         if folio.mapped == 0 {
             return;
@@ -188,14 +188,14 @@ impl Core {
         }
         assert_eq!(moved, folio.mapped, "entries that lead to a folio's new frame, and those that map it");
         if is_marked {
-            // Whoever meets the mark asks when it was made.
+            // A task that meets the mark asks when it was made.
             self.mm.numa_balancing.copy_access_time(from, to);
         }
     }
 }
 
 impl State {
-    /// Keeps an isolated folio for longer than a call: nobody drops or moves it meanwhile.
+    /// Keeps an isolated folio for longer than a call: it is neither dropped nor moved meanwhile.
     pub(crate) fn migrate_keep(&mut self, pfn: Pfn) {
         self.assert_isolated(pfn);
         self.memory.folios[pfn].refs += 1;
@@ -223,14 +223,14 @@ impl State {
         );
     }
 
-    /// Who holds the old frame frees it.
+    /// The holder of the old frame frees it.
     #[cfg(test)]
     fn left_to_its_holder(&mut self, from: Pfn, to: Pfn, refs: u16) -> bool {
         (self.memory.folios[from].refs, self.memory.folios[to].refs) = (refs, 0);
         true
     }
 
-    /// A folio is about to move: it is in somebody's hands, and its new frame is nobody's.
+    /// A folio is about to move: it is isolated, and its new frame is unused.
     fn assert_may_move(&self, from: Pfn, to: Pfn) {
         assert_ne!(from, to, "a folio moves to the frame that it is in");
         self.assert_isolated(from);

@@ -38,8 +38,8 @@ impl Core {
         self.workingset_refault(pfn, found, added_for);
     }
 
-    /// Puts a new folio into a file's page cache for write(2), which looks at no shadow: that a page is written again says nothing of its
-    /// use. [reclaim-6.12 5]
+    /// Puts a new folio into a file's page cache for write(2), which checks no shadow: a repeated write does not show that the page is in use.
+    /// [reclaim-6.12 5]
     pub(crate) fn page_cache_add_for_write(&mut self, pfn: Pfn, file: FileId, page: u64) {
         let folio = &mut self.mm.memory.folios[pfn];
         folio.owner = file.0;
@@ -120,7 +120,7 @@ impl Core {
         self.out.page_cache_changed(|| PageCacheEvent { file, page, removed: sign < 0 });
     }
 
-    /// Frees a folio that can't be found any more and that nobody holds; true if it did.
+    /// Frees a folio that can't be found any more and that is not held; true if it did.
     #[inline(always)]
     pub(crate) fn release_if_unused(&mut self, pfn: Pfn) -> bool {
         let folio = &self.mm.memory.folios[pfn];

@@ -55,12 +55,12 @@ pub use throttle::ThrottleReason;
 pub(crate) use throttle::Throttled;
 pub(crate) use user::{UserReclaim, UserReclaimStep};
 
-/// A reclaim call under way.
+/// A reclaim call in progress.
 pub(crate) struct Reclaim {
     sc: ScanControl,
     /// The nodes still to shrink at this priority, in reverse order.
     nodes: Vec<NodeId>,
-    /// The pass under way.
+    /// The pass in progress.
     node: Option<NodePass>,
     has_begun: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) enum ReclaimStep {
     Again,
     /// The reclaimer has to wait for others.
     Wait(Wait),
-    /// The call is over; so many pages were reclaimed.
+    /// The call is over; this many pages were reclaimed.
     Done(u64),
 }
 

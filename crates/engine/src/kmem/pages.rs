@@ -22,7 +22,7 @@ impl Core {
         self.free_folio(pfn);
     }
 
-    /// Takes so many pages for good, for what is not modelled one by one. Those free above the low mark have to do.
+    /// Takes this many pages permanently, for memory that is not modelled page by page. Only pages above the low watermark are used.
     pub(crate) fn hold_kernel_memory(&mut self, pages: u64) -> Result<(), ConfigError> {
         let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.current_node());
         for held in 0..pages {
@@ -32,12 +32,12 @@ impl Core {
             };
             self.mm.kernel_page_new(pfn, MemcgId::ROOT);
         }
-        // What CPUs had fetched beyond that is anybody's.
+        // Pages beyond that, which CPUs had fetched, are free for others.
         self.mm.memory.drain_all_pages();
         Ok(())
     }
 
-    /// Makes an allocated frame a page-table page or part of a stack. Where a group pays for it, it has been charged.
+    /// Makes an allocated frame a page-table page or part of a stack. If a group pays for it, it has been charged.
     pub(crate) fn kmem_page_new(&mut self, pfn: Pfn, payer: MemcgId, gauge: Stat) {
         self.mm.kernel_page_new(pfn, payer);
         if payer != MemcgId::ROOT {
@@ -73,7 +73,7 @@ impl Core {
 }
 
 impl State {
-    /// The memcg that is charged for kernel memory of a task of this group; the root stands for nobody.
+    /// The memcg that is charged for kernel memory of a task of this group; the root means no charge.
     pub(crate) fn kmem_payer(&self, memcg: MemcgId) -> MemcgId {
         if self.config.kmem { memcg } else { MemcgId::ROOT }
     }

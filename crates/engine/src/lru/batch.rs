@@ -29,9 +29,9 @@ use pageout_rules::zswap::WritebackRotation;
 pub enum Batch {
     /// New folios, which are on no list yet.
     Add = 0,
-    /// Written folios that reclaim wants next (`rotate`).
+    /// Written folios that reclaim needs next (`rotate`).
     MoveTail = 1,
-    /// File folios that could not be dropped at once (`fadvise(DONTNEED)`).
+    /// File folios that could not be dropped immediately (`fadvise(DONTNEED)`).
     DeactivateFile = 2,
     /// Folios said to be cold (`madvise(COLD)`).
     Deactivate = 3,
@@ -52,7 +52,7 @@ impl Batch {
     ];
 }
 
-/// What became of folios that were to go to the cold end because their write had ended.
+/// Outcome of the move of folios to the cold end after their write has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rotations {
     /// Folios queued for the cold end. Those that arrived there are counted as `pgrotated`.
@@ -97,7 +97,7 @@ impl Core {
         self.batch_queue(Batch::Add, pfn);
     }
 
-    /// Asks for a folio to become active. Not for one that is in another hand (LRU clear): whoever holds it decides.
+    /// Asks for a folio to become active. Not for one that is isolated (LRU clear): its holder decides.
     #[doc(alias = "folio_activate")]
     #[inline]
     pub(crate) fn lru_activate(&mut self, pfn: Pfn) {
@@ -117,7 +117,7 @@ impl Core {
         let may_be_unlisted =
             self.mm.config.policy.machine.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;
         let why = self.mm.unrotated(pfn, may_be_unlisted).filter(|&why| {
-            // Whoever has it in hand may be through with it when the batch is drained.
+            // Its holder may have finished when the batch is drained.
             !(may_be_unlisted && why == Unrotated::NotListed)
         });
         match why {
@@ -219,7 +219,7 @@ impl Core {
             } else if self.mm.memory.folios[pfn].has(FolioFlags::LRU) {
                 self.batch_move(batch, pfn);
             }
-            // Else isolated meanwhile: whoever holds it decides.
+            // Otherwise isolated meanwhile: its holder decides.
         }
         let late = &self.mm.cpus[cpu.index()].batches.batches[batch as usize];
         debug_assert!(late.is_empty(), "a batch fills while it is drained");
@@ -241,7 +241,7 @@ impl Core {
         why.is_some()
     }
 
-    /// A listed folio is to go next. What is known of its use is forgotten in a way.
+    /// A listed folio should be evicted next. The record of its use is forgotten in a way.
     fn move_to_cold_end(&mut self, pfn: Pfn, forget: impl FnOnce(&mut Core)) {
         if let Lru::Guest(_) = self.mm.lru_of(self.mm.lruvec_of(pfn)) {
             forget(self);
@@ -329,8 +329,7 @@ impl Core {
         self.mark_accessed_by(pfn, self.mm.mark_of(pfn));
     }
 
-    /// `folio_mark_accessed` where the folio's [`Mark`] is at hand. Never inlined: misses come by here as some hits do, and find the same
-    /// code.
+    /// `folio_mark_accessed` if the folio's [`Mark`] is known. Never inlined: misses and some hits use it, and find the same code.
     #[inline(never)]
     pub(crate) fn mark_accessed_by(&mut self, pfn: Pfn, mark: Mark) {
         match mark {
@@ -399,8 +398,7 @@ impl State {
         self.memory.has_use(pfn, UseBits::ACTIVE) || self.lru_of(self.lruvec_of(pfn)) == Lru::Generations
     }
 
-    /// A folio on no list is said to be cold: what was known of its use is over. Where one number says how often it was used, that
-    /// begins anew.
+    /// A folio on no list is marked as cold: the record of its use is over. If one number counts its uses, that starts anew.
     fn forget_use(&mut self, pfn: Pfn) {
         self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
         if self.mark_of(pfn) == Mark::Count(References::Frequency) {

@@ -25,8 +25,8 @@ impl Core {
         }
     }
 
-    /// Tells the LRU at once that an entry mapping this folio was found young; `executable`: as a program's code. Returns whether
-    /// it belongs to another generation now.
+    /// Notifies the LRU immediately that an entry mapping this folio was found young; `executable`: as a program's code. Returns whether it belongs
+    /// to another generation now.
     pub(crate) fn lru_young(&mut self, pfn: Pfn, executable: bool) -> bool {
         let lruvec = self.mm.lruvec_of(pfn);
         match self.mm.lru_of(lruvec) {
@@ -122,8 +122,8 @@ impl Core {
         true
     }
 
-    /// Returns a folio that reclaim had in its hands to the list that its state names. An active one advances the age of
-    /// nonresident pages: it took a place that they might have had.
+    /// Returns a folio that reclaim had isolated to the list that its state names. An active one advances the age of nonresident pages: it took a
+    /// place that they might have had.
     #[doc(alias = "move_folios_to_lru")]
     #[inline]
     pub(crate) fn put_back(&mut self, pfn: Pfn) {
@@ -208,7 +208,7 @@ impl State {
         }
     }
 
-    /// A folio is in the hands of who took it off its list, or of who brought it in.
+    /// A folio is isolated by the task that took it off its list, or that brought it in.
     #[inline(always)]
     pub(crate) fn assert_isolated(&self, pfn: Pfn) {
         if cfg!(debug_assertions) {
@@ -261,7 +261,7 @@ impl State {
         }
     }
 
-    /// Where the zone of a folio stands among those of its node; 0 where there is but one.
+    /// Position of a folio's zone among those of its node; 0 if there is only one.
     #[inline]
     pub(crate) fn rank_in(&self, lruvec: LruvecId, pfn: Pfn) -> usize {
         let of = &self.lruvecs[lruvec];

@@ -1,7 +1,7 @@
 //! Lists as they were found on a machine, in place of those that its pages came to by the rules.
 //!
-//! Which pages were used, and what their reclaim has cost, happened before anybody recorded it. What is left of it is their order, their bits and
-//! some sums; from there on the rules decide again.
+//! The uses of pages, and the cost of their reclaim, happened before the recording began. Their traces are the order of pages, their bits and some
+//! sums; from there on the rules decide again.
 
 use crate::core::Core;
 use crate::lru::Arrival;
@@ -54,8 +54,8 @@ pub struct StartLruvec {
     pub cost: [u64; 2],
     /// The clock of evictions and activations.
     pub nonresident_age: u64,
-    /// Pages on the four lists as statistics have them, in the order of [`LruList::EVICTABLE`]: decisions go by these until they are flushed. What is
-    /// there where nobody knows.
+    /// Pages on the four lists by the statistics, in the order of [`LruList::EVICTABLE`]: decisions use these until they are flushed. The actual
+    /// pages if the statistics are unknown.
     pub counted: Option<[u64; 4]>,
     /// By type, whether refaults have activated pages since a call of reclaim was over.
     pub refaulted: [bool; 2],

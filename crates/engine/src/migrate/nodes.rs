@@ -7,7 +7,7 @@
 //! ```
 //! Its callers are promotion and demotion between tiers of memory.
 //!
-//! What a node counts of its folios goes along: a folio is subtracted here, and added there, gauge by gauge.
+//! A node's counters of its folios move along: a folio is subtracted here, and added there, gauge by gauge.
 
 use crate::accessed::mapped_stat;
 use crate::core::Core;
@@ -35,8 +35,8 @@ pub(crate) enum NotMigrated {
 }
 
 impl Core {
-    /// Takes a folio off its list for a move to another node, if it may go there now. `vma`: the mapping on whose behalf; without
-    /// one nobody can say whether it is shared code.
+    /// Takes a folio off its list for a move to another node, if it may move there now. `vma`: the mapping on whose behalf; without one, shared code
+    /// can't be recognised.
     pub(crate) fn migrate_prepare(
         &mut self,
         pfn: Pfn,
@@ -86,8 +86,8 @@ impl Core {
         }
     }
 
-    /// Moves folios that were prepared, [`BATCH_MAX`] at most, to another node. What can't move is back on its list afterwards. Returns how
-    /// many pages have moved; fewer than there were is a reason to try again later.
+    /// Moves prepared folios, [`BATCH_MAX`] at most, to another node. Folios that can't move are back on their lists afterwards. Returns how many
+    /// pages have moved; fewer than there were is a reason to try again later.
     pub(crate) fn migrate_to_node(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
         assert!(folios.len() <= BATCH_MAX, "a batch has {BATCH_MAX} folios at most");
         let mut moved = 0;
@@ -148,7 +148,7 @@ impl Core {
 }
 
 impl Core {
-    /// What a node counts of a folio that has left it for another is counted there. The folio is in the hands of who moves it.
+    /// The counters of a folio that has left its node are moved to the new node. The folio is isolated by the moving task.
     pub(super) fn move_gauges(&mut self, pfn: Pfn, old: &Folio) {
         let folio = self.mm.memory.folios[pfn];
         assert_ne!(folio.node, old.node, "gauges move to the node that they are on");
@@ -196,7 +196,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a node stays balanced if it receives so many pages: some zone of it is above its high mark then.
+    /// Whether a node stays balanced if it receives this many pages: some zone of it is above its high watermark then.
     pub(crate) fn has_room_for(&self, node: NodeId, pages: u64) -> bool {
         let zones = self.memory.zones.of_node(node);
         zones.iter().any(|zone| {

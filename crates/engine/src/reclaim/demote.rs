@@ -8,8 +8,8 @@
 //!       else a huge page becomes single ones, each of which tries the same
 //!       else it is judged again with demotion off: to swap, dropped, or activated
 //! ```
-//! The nearest node comes first and alone, so that a full one demotes in its turn, and pages don't skip a tier. Slower memory counts as
-//! room for anonymous pages, just as swap does: where neither is, they are not even scanned.
+//! The nearest node comes first and alone, so that a full one demotes in its turn, and pages don't skip a tier. Slower memory counts as space for
+//! anonymous pages, just as swap does: without either, they are not even scanned.
 //!
 //! Pages that were demoted count as reclaimed. They keep their young and dirty bits, which move along.
 //!
@@ -33,7 +33,7 @@ use pageout_rules::reclaim::{DemotionFull, DemotionMems};
 use std::borrow::Cow;
 
 impl Core {
-    /// Demotes folios of a batch. Leaves in `folios` those that found no room, as they are.
+    /// Demotes folios of a batch. Leaves in `folios` those that found no free page, unchanged.
     #[doc(alias = "demote_folio_list")]
     pub(super) fn demote_folios(
         &mut self,
@@ -66,7 +66,7 @@ impl Core {
         stat.reclaimed += moved;
     }
 
-    /// Moves what finds room, and returns how many pages those were.
+    /// Moves the folios that find a free page, and returns how many pages those were.
     fn demote_to(
         &mut self,
         target: NodeId,
@@ -83,7 +83,7 @@ impl Core {
         moved
     }
 
-    /// Moves a folio, if it finds room: as a whole, or a huge page as single pages, all but the first of which are added to `single`.
+    /// Moves a folio, if it finds free memory: as one, or a huge page as single pages, all except the first of which are added to `single`.
     fn demote_folio(
         &mut self,
         target: NodeId,
@@ -140,7 +140,7 @@ impl Core {
         true
     }
 
-    /// Takes as many pages from the cold end of a group on a slow node, priority by priority, as are to come.
+    /// Takes as many pages from the cold end of a group on a slow node as will come, priority by priority.
     fn reclaim_for_demotion(&mut self, lruvec: LruvecId, pages: u64, for_call: &ScanControl) {
         let by = Reclaimer { node: Some(self.mm.lruvecs[lruvec].node), ..for_call.by };
         let mut sc = ScanControl::new(by, pages);
@@ -221,7 +221,7 @@ impl State {
         }
     }
 
-    /// Whether a folio that reclaim has chosen goes to slower memory, if there is room.
+    /// Whether a folio that reclaim has chosen goes to slower memory, if that has a free page.
     pub(super) fn is_to_demote(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
         let rules = self.memcgs[folio.memcg].policy.reclaim;

@@ -28,7 +28,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Whether it passes a folio of a zone of this rank by, having passed by so many pages.
+    /// Whether it skips a folio of a zone of this rank, after this many skipped pages.
     pub(crate) fn passes_by(self, passed_by: u64, rank: usize) -> bool {
         passed_by < self.most && rank < self.first_rank
     }
@@ -42,8 +42,8 @@ struct PassedBy {
 }
 
 impl Core {
-    /// Takes folios of up to `n` pages from the tail of a list, coldest first; returns the pages taken, and those that were passed by
-    /// because they are mapped and may not be unmapped.
+    /// Takes folios of up to `n` pages from the tail of a list, coldest first. Returns the taken pages, and those that were skipped because they are
+    /// mapped and may not be unmapped.
     #[doc(alias = "isolate_lru_folios")]
     pub(crate) fn isolate_from(
         &mut self,
@@ -163,7 +163,7 @@ impl Core {
         self.trace_isolated(lruvec, list, [n, looked_at, skipped, taken], sc);
     }
 
-    /// Folios were taken off lists, so many pages of each type: they are not counted there any more.
+    /// Folios were taken off lists, this many pages of each type: they are not counted there any more.
     #[inline]
     pub(crate) fn note_isolation(&mut self, lruvec: LruvecId, active: bool, taken: [u64; 2], folios: &[Pfn]) {
         let sizes = |core: &Core| {
@@ -190,7 +190,7 @@ impl Core {
         }
     }
 
-    /// Reclaim has looked at so many pages, and taken so many folios.
+    /// Reclaim has scanned this many pages, and taken this many folios.
     #[inline]
     pub(crate) fn note_looked_at(&mut self, pages: u64, folios: usize) {
         self.out.count.scanned(pages);
@@ -316,7 +316,7 @@ impl Core {
 }
 
 impl State {
-    /// Which zones of an lruvec's node are no use to a reclaimer. `None`: all are.
+    /// The zones of an lruvec's node that are of no use to a reclaimer. `None`: all are of use.
     pub(crate) fn out_of_reach(&self, lruvec: LruvecId, sc: &ScanControl) -> Option<Reach> {
         let first_rank = self.first_rank_in_reach(lruvec, sc);
         let rule = self.memcgs[sc.by.target].policy.reclaim.zone_skip;
@@ -341,8 +341,8 @@ impl State {
         self.count_node(node, PGSKIP[zone as usize], pages as i64);
     }
 
-    /// Asks for a folio's words in its index and page table, so that the cache misses that judging the batch would take one
-    /// after the other overlap with each other and with those of the walk down the list.
+    /// Prefetches a folio's words in its index and page table. The cache misses of judging the batch then overlap with each other and with those of
+    /// the walk down the list.
     #[inline]
     pub(crate) fn prefetch_words(&self, folio: &Folio) {
         if folio.mapped > 0 {

@@ -8,12 +8,11 @@
 //!                   may not ─► marked, passed by            2010: kept, and counted for the flusher
 //!                   may, but its file system leaves that to the flusher ─► counted as written, and kept, still dirty
 //! ```
-//! A page that reclaim writes is a request of its own, as its neighbours in the file are elsewhere in the list. Where reclaim
-//! writes, the device seeks.
+//! A page that reclaim writes is a separate request, as its neighbours in the file are elsewhere in the list. If reclaim writes, the device seeks.
 //!
-//! A task that submits a request to a full queue sleeps. In 2010 it kept pages of files instead while the queue was congested, and kswapd slept
-//! for it. The rule names no kind of page. Pages of swap are written all the same here: what a file's page is asked by is the
-//! queue of its file system's device, and swap is no file system. [reclaim 5.1, 5.2, 5.5; machine 9.4]
+//! A task that submits a request to a full queue sleeps. In 2010 it kept file pages instead while the queue was congested, and kswapd slept for it.
+//! The rule names no kind of page. Pages of swap are still written here: the check of a file page uses the queue of its file system's device, and
+//! swap does not belong to a file system. [reclaim 5.1, 5.2, 5.5; machine 9.4]
 //!
 //! The cover letter of June 2010 (<https://lore.kernel.org/lkml/1277811288-5195-1-git-send-email-mel@csn.ul.ie/>) says of XFS and btrfs
 //! that they ignore what reclaim hands them, until the last two patches of its series.
@@ -80,7 +79,7 @@ impl Core {
         self.verdict(pfn, Verdict::Activate, Because::BeingWritten)
     }
 
-    /// The verdict on a dirty page of a file that nobody uses.
+    /// The verdict on an unused dirty file page.
     pub(super) fn judge_dirty_file(
         &mut self,
         pfn: Pfn,
@@ -132,7 +131,7 @@ impl Core {
         self.trace(folio.node, |_| Tracepoint::WriteFolio { pfn, kind: LruType::File, is_sync });
         stat.written += folio.pages();
         if self.mm.memcgs[sc.by.target].policy.reclaim.writepage == Writepage::Redirties {
-            // Nothing is under way that could be waited for, nor would its end bring the page to the cold end.
+            // No write is in flight that could be waited for, nor would its end move the page to the cold end.
             self.pageouts.redirtied += folio.pages();
             return self.verdict(pfn, Verdict::Keep, Because::Redirtied);
         }
@@ -168,7 +167,7 @@ impl Core {
         !self.io.is_congested || rule == CongestedQueue::Waits || sc.by.is_kswapd() || sc.by.writes_file
     }
 
-    /// A reclaimer has begun to write so many pages.
+    /// A reclaimer has begun to write this many pages.
     pub(super) fn count_pageout(&mut self, pages: u64, sc: &ScanControl) {
         let by = &mut self.pageouts;
         *match sc.by.why {
@@ -181,7 +180,7 @@ impl Core {
 }
 
 impl State {
-    /// Counts a folio in the hands of reclaim as dirty or being written, if it is a file's.
+    /// Counts an isolated folio as dirty or being written, if it is a file's.
     #[inline]
     pub(super) fn tally_folio(&self, folio: &Folio, stat: &mut ReclaimStat) {
         let state = FolioFlags::DIRTY | FolioFlags::WRITEBACK;

@@ -88,7 +88,7 @@ impl Core {
             return false;
         }
         let inactive = [Stat::NrInactiveAnon, Stat::NrInactiveFile];
-        // Its own are those of the round under way, which a kernel would have put back by now.
+        // Its own are those of the current round, which a kernel would have put back by now.
         let isolated =
             self.mm.node_stat(node, ISOLATED.of(kind)).max(0) as u64 - sc.hands.isolated[kind as usize];
         let mut allowed = self.mm.node_stat(node, inactive.of(kind)).max(0) as u64;
@@ -101,7 +101,7 @@ impl Core {
             self.wake_all(node, |throttled| &mut throttled.isolated);
             return false;
         }
-        // Who is to die has nothing to wait for.
+        // A task that will be killed has nothing to wait for.
         sc.waits.must_wait = !sc.waits.has_waited || is_2010 && sc.nr_to_reclaim > 0;
         sc.waits.has_waited = true;
         true
@@ -134,7 +134,7 @@ impl Core {
         self.mm.ticks_at_most(ticks)
     }
 
-    /// A reclaimer goes on: nobody need wake it any more.
+    /// A reclaimer continues: it need not be woken any more.
     pub(crate) fn leave_throttle(&mut self, sc: &mut ScanControl) {
         if let Some(node) = sc.waits.throttled_on.take() {
             let task = self.by.task;
@@ -195,9 +195,8 @@ impl Core {
         self.wake_all(node, |throttled| &mut throttled.gate);
     }
 
-    /// A reclaimer has been over its nodes at a priority, from `node` on. Progress lets those go on who had made none; a task that
-    /// has found nothing for the machine lets time pass itself before its last priority, if what it looks at is being written for
-    /// the most part.
+    /// A reclaimer has visited its nodes at a priority, from `node` on. Progress releases those who had made none. A task that has found nothing for
+    /// the machine lets time pass itself before its last priority, if most pages that it scans are being written.
     pub(crate) fn note_progress(&mut self, node: NodeId, sc: &mut ScanControl) -> Option<Wait> {
         let scanned = sc.nr_scanned - std::mem::replace(&mut sc.scanned_before, sc.nr_scanned);
         if sc.nr_reclaimed > scanned / 8 || sc.is_satisfied() {
@@ -226,7 +225,7 @@ impl State {
     /// A batch is in a reclaimer's hands for as long as it takes, which is over when the reclaimer goes on.
     ///
     /// By then its pages are on lists again, where others find them: many reclaimers that are between two steps, as 1,600 tasks of one CPU are, count
-    /// the same pages. A page is in nobody's hands but one's, so no more count than the node has.
+    /// the same pages. A page is isolated only once, so no more count than the node has.
     pub(crate) fn note_isolated(&mut self, node: NodeId, kind: LruType, pages: u64, sc: &mut ScanControl) {
         let managed: u64 = self.memory.zones.of_node(node).iter().map(|zone| zone.managed).sum();
         let isolated: i64 = ISOLATED.iter().map(|&stat| self.node_stat(node, stat)).sum();
@@ -246,7 +245,7 @@ impl State {
         );
     }
 
-    /// Pages of a node that are in somebody's hands, by type; for assertions.
+    /// Isolated pages of a node, by type; for assertions.
     #[inline(always)]
     pub(crate) fn isolated_on(&self, node: NodeId) -> [i64; 2] {
         if cfg!(debug_assertions) { ISOLATED.map(|stat| self.node_stat(node, stat)) } else { [0; 2] }

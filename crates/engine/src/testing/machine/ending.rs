@@ -1,4 +1,4 @@
-//! The end of a run: everything comes to rest, every page is read back, and nothing is left that nobody needs.
+//! The end of a run: everything comes to rest, every page is read back, and no unneeded page is left.
 
 use super::tasks::Doing;
 use super::{ByteMachine, Checks};
@@ -10,7 +10,7 @@ use crate::units::MAX_BLOCK_ORDER;
 use crate::*;
 
 impl ByteMachine {
-    /// Ends a run: lets everything under way end well, reads every page back, and gives everything up.
+    /// Ends a run: completes all transfers successfully, reads every page back, and frees everything.
     pub(crate) fn finish(mut self) {
         // First of all, or a task above `memory.high` may lose its page again each time before it gets to use it.
         for (group, file) in [(0, "memory.high"), (1, "memory.high"), (0, "memory.max"), (1, "memory.max")] {
@@ -77,8 +77,8 @@ impl ByteMachine {
         let compressed = self.engine.figures().vmstat(Stat::NrZspages);
         assert_eq!(kernel, stacks + slab + compressed, "no page table is left");
         if !self.has_room {
-            // What kswapd was writing to swap as its owner let go of it stays until reclaim comes by again. Pages of tmpfs that it
-            // compressed while others were read back stay as well.
+            // Pages that kswapd was writing to swap when their owner released them stay until the next reclaim. Pages of tmpfs that it compressed
+            // while others were read back stay as well.
             return;
         }
         assert_eq!(compressed, 0, "every page was read back, so that none is compressed");
@@ -95,7 +95,7 @@ impl ByteMachine {
 
     /// Lets transfers end and tasks go on until all are idle.
     fn settle(&mut self) {
-        // What huge pages have become takes reclaim some time, in batches of a few pages.
+        // Reclaim of split huge pages takes some time, in batches of a few pages.
         for _ in 0..100_000 {
             self.keep_up();
             if let Some(task) = (0..self.tasks.len()).find(|&task| self.is_runnable(task)) {
