@@ -102,6 +102,9 @@ pub struct Landings {
 /// Reads the dumps, and ranks the machines if there is a job. Errors: an option that makes no sense; a file that can't be read, or is no dump; a
 /// machine whose memory is not given, or is too small for its dump.
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
+    if ask.files.is_empty() {
+        return Err(Error::asked("files: the list is empty, expected one element or more"));
+    }
     let (window, within_ms) = parse_window(&ask.within)?;
     let page_size = page_size::parse(&ask.page_size)?;
     let job = ask.job.as_deref().map(|text| size("--job", text)).transpose()?;
@@ -260,6 +263,12 @@ fn parse_window(text: &str) -> Result<(String, u64), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn question_without_files_is_refused() {
+        let error = ask(&Ask::default(), &()).unwrap_err().to_string();
+        assert_eq!(error, "files: the list is empty, expected one element or more");
+    }
 
     /// The sum that is broken, and what breaks it.
     type Mutant = (&'static str, fn(&mut Answer));

@@ -187,6 +187,11 @@ impl Ask {
         if self.channel == Channel::Tmpfs {
             return Err(Error::asked("channel: found `tmpfs`, expected file, mapped or anonymous"));
         }
+        if let Some(WarmUp::Percent(percent)) = self.warm_up
+            && !(0.0..100.0).contains(&percent)
+        {
+            return Err(Error::asked(format!("warm_up: found {percent}%, expected 0% to below 100%")));
+        }
         if self.seed > SEED_MAX {
             let seed = self.seed;
             return Err(Error::asked(format!("seed: found {seed}, expected a number from 0 to {SEED_MAX}")));
@@ -232,6 +237,8 @@ mod tests {
             (Ask { timed: Some(f64::NAN), ..whole.clone() }, "timed: `NaN` is no speed"),
             (Ask { channel: Channel::Tmpfs, ..whole.clone() }, "channel: found `tmpfs`"),
             (Ask { exact: true, sample: Some(0.1), ..whole.clone() }, "exact and sample"),
+            (Ask { warm_up: Some(WarmUp::Percent(f64::NAN)), ..whole.clone() }, "warm_up: found NaN%"),
+            (Ask { warm_up: Some(WarmUp::Percent(100.0)), ..whole.clone() }, "warm_up: found 100%"),
             (Ask { make: true, ..whole.clone() }, "make: it makes files of live"),
             (Ask { seed: u64::MAX, ..whole.clone() }, "seed: found 18446744073709551615, expected"),
         ] {
