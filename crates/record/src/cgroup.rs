@@ -9,10 +9,10 @@ use crate::manifest::Sample;
 /// Where hierarchies of cgroups are mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// Where the memory controller's hierarchy may be below that: of the first version, of the second beside others of the first, and of the second alone.
+/// Possible places of the memory controller's hierarchy below the mount: cgroup v1, v2 together with v1 controllers, and v2 only.
 const ROOTS: [&str; 3] = ["memory", "unified", ""];
 
-/// Files that say what a group may have, by version; those of the other version are not there.
+/// Limit files of a group, by version; files of the other version are missing.
 const LIMITS: [&str; 15] = [
     "memory.max",
     "memory.high",
@@ -57,7 +57,7 @@ impl Cgroup {
             let mount = mount.display();
             Error::Asked(match there {
                 true => format!("the cgroup {given} has no memory.stat: its parent's cgroup.subtree_control lacks `memory`"),
-                false => format!("there is no cgroup {given}, neither below {mount} nor below {mount}/memory"),
+                false => format!("no cgroup {given} below {mount} or {mount}/memory"),
             })
         })?;
         Ok(Cgroup::at(mount, folder))
@@ -130,7 +130,7 @@ impl Cgroup {
         std::fs::write(&path, pid.to_string()).map_err(|source| Error::setting(&path, source))
     }
 
-    /// What it may have: each file that there is.
+    /// Its limits: each existing file.
     pub(crate) fn limits(&self) -> BTreeMap<String, String> {
         let read = |name: &str| Some((name.to_string(), read_if_there(self.folder.join(name))?));
         LIMITS.iter().filter_map(|name| read(name)).collect()
@@ -195,7 +195,7 @@ impl Cgroup {
         })
     }
 
-    /// The name as it is told, by which a report knows it.
+    /// The display name, as reports show it.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

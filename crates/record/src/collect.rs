@@ -1,17 +1,19 @@
-//! From events in order to accesses, and to what a twin has to know beside them.
+//! From events in order to accesses, and to other data for a twin.
 //!
 //! **Reads.** A read tells its range each time that it looks for pages, and a long one looks several times: `0-9`, then `4-9`. The second
 //! event of a task that begins within the range before and ends where it ended is the same read going on.
 //! Insertions come before the read that asked for them. Those outside of its range were read ahead. A file with many insertions of which none was
 //! read ahead is one that the program reads with `FADV_RANDOM`, or whose device has no readahead.
 //!
-//! **What was in memory already** when the recording began: pages whose first event is a read that no insertion precedes, or, behind the first page
-//! of a read, follows; or a fault that none follows, as a fault tells its page before it brings it in.
+//! **Pages in memory at the start** of the recording are found by their first event. It is a read without an insertion before it or, after
+//! the first page of a read, behind it; or a fault without an insertion after it, because a fault reports its page before it brings the
+//! page in.
 //!
-//! **Mapped pages** tell their faults alone, and how long the page had been missed: since its eviction. A fault that finds pages nearby in memory, and
-//! is followed by no other, has found its own among them: which of them that is, is not told. **Writes** tell their range, but not whether the page was in memory.
+//! **Mapped pages** have only faults, and the time since when the page was missed: since its eviction. A fault that finds pages nearby in
+//! memory, and has no later event, found its own page among them; which page is unknown. **Writes** have their range, but not whether the
+//! page was in memory.
 //!
-//! What else events tell has chapters of its own: how much [files have room for](room), and where [files end](ends).
+//! Other results of events have separate chapters: the [memory of files](room), and the [ends of files](ends).
 
 mod ends; // where files are synced, truncated, deleted
 mod file; // what happened to a file
@@ -53,7 +55,7 @@ struct Task {
     page_missing: bool,
     /// The last page fault fetched an instruction.
     fetches: bool,
-    /// A fault has looked for pages nearby, by its file's place: one of them is its own, unless it tells another event.
+    /// A fault has looked for pages nearby, by its file's place. One of them is its own, unless another event reports its page.
     around: Option<(usize, u64, u64)>,
     /// The page, by its file's place, that the last page fault had brought in: it looks once more then, and finds it.
     brought_in: Option<(usize, u64)>,
@@ -63,7 +65,7 @@ struct Task {
     is_other: bool,
     /// It has used a file.
     has_accessed: bool,
-    /// Pages that are leaving, though nobody reclaims.
+    /// Pages that leave without reclaim.
     going: Option<Going>,
 }
 
@@ -126,8 +128,8 @@ impl Collector {
         }
     }
 
-    /// Kernel threads that reclaim from everybody, and tell no begin of it: pages that they take are never truncated. `others` are none of what is
-    /// recorded, and so of its twin; it has to be told what they take.
+    /// Kernel threads that reclaim for all groups and report no begin of reclaim: pages that they take are never truncated. `others` do not
+    /// belong to the recorded group, so its twin needs a list of the pages that they take.
     pub(crate) fn reclaim_always(&mut self, own: &[u32], others: &[u32]) {
         for &pid in own.iter().chain(others) {
             let task = self.task(pid);
@@ -222,7 +224,7 @@ impl Collector {
                 self.tasks[task].brought_in = None;
             }
             What::Insertion { order } => self.insertion(task, event, order, out),
-            // Shared memory and tmpfs tell what goes, and not what comes: they are on no device, and no other event names them.
+            // Shared memory and tmpfs report removals, but no insertions: they are on no device, and no other event names them.
             What::Eviction { .. }
                 if event.file.major_minor().0 == 0 && !self.by_key.contains_key(&event.file) => {}
             What::Eviction { order } => {
@@ -298,17 +300,17 @@ impl Collector {
             *requests.entry(last - first + 1).or_default() += 1;
         }
         self.note_first(file, first, true);
-        // At its first look only the pages up to the first missing one are there.
+        // At the first lookup only the pages up to the first missing one are in memory.
         self.tasks[task].looked_for = (last > first).then_some((file, first + 1, last));
         self.tasks[task].read_from = first;
         self.read_up_to(task, file, last, out);
     }
 
-    /// Gives out what a read asked for, as far as the file goes. Of one that was made in a deleted one's place all pages have come in before they
-    /// are found: those of a long read at its later looks, and those behind its end never.
+    /// Distributes the pages of a read, up to the end of the file. For a file that replaces a deleted one all pages are inserted before
+    /// they are found: those of a long read at its later lookups, and those beyond its end never.
     fn read_up_to(&mut self, task: usize, file: usize, last: u64, out: &mut Vec<Access>) {
         let of = &self.files[file];
-        // Where insertions are not recorded, nothing is known of it.
+        // Without insertions this is unknown.
         let is_known = of.deletions > 0 && self.sums.insertions > 0;
         let end = if is_known { of.inserted_end.min(last + 1) } else { last + 1 };
         let from = self.tasks[task].read_from;
@@ -353,8 +355,8 @@ impl Collector {
         }
     }
 
-    /// A fault of the task that looked for pages nearby is over. Unless it tells now which page it lacks, one of them was its own: the first that
-    /// nobody has seen leave.
+    /// A fault of the task that looked for pages nearby has ended. Unless it now reports a missing page, one of them was its own: the first
+    /// without a known removal.
     fn end_around(&mut self, task: usize, event: &Event, out: &mut Vec<Access>) {
         let Some((file, first, last)) = self.tasks[task].around.take() else { return };
         let is_lacked = event.what == What::Fault
@@ -386,11 +388,11 @@ impl Collector {
             self.sums.memory_faults += u64::from(std::mem::take(&mut self.tasks[task].page_missing));
         }
         self.room.finish();
-        // A truncation is told when it is over, at the place where it began.
+        // A truncation is reported at its end, with the place where it began.
         self.calls.sort_by_key(|call| call.access);
     }
 
-    /// A fault that reads reads so many pages around its own, as far as they are missing.
+    /// A fault that reads, reads N pages around its own, as far as they are missing.
     pub(crate) fn read_around(&mut self, file: usize, window: u64) {
         self.sums.resident_at_start += self.files[file].read_around(window);
     }
@@ -400,7 +402,7 @@ impl Collector {
         self.sums.resident_at_start -= self.files[file].end_at(pages);
     }
 
-    /// Accesses behind the ends of files have been taken out of the trace: reads asked for so many pages less, and places move.
+    /// Accesses beyond the ends of files have been removed from the trace: the numbers of requested pages decrease, and places move.
     pub(crate) fn cut(&mut self, cut: &Cut) {
         for (&(file, _), &pages) in self.objects.iter().zip(&cut.by_object) {
             self.sums.pages_read -= pages;
@@ -420,7 +422,7 @@ impl Collector {
         *reclaims = reclaims.saturating_sub(1);
     }
 
-    /// A folio is evicted. Of a mapped file the next fault will tell how long it was missed.
+    /// A folio is evicted. For a mapped file the next fault shows how long it was missed.
     fn eviction(&mut self, event: &Event) {
         let file = self.file(event.file);
         if self.files[file].object_of(Channel::Mapped).is_some() {

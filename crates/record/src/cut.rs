@@ -1,7 +1,7 @@
 //! Accesses behind the ends of files, taken out of a recorded trace.
 //!
-//! A read tells the range that it asks for: `read(fd, buffer, 98304)` of a file of 5 pages tells pages 0 to 23. Where the file ends is known when
-//! it has been named, at the end of the recording. What lies behind asked for nothing, and counts nothing. Places among the accesses
+//! A read reports the range that it asks for: `read(fd, buffer, 98304)` of a file of 5 pages reports pages 0 to 23. The end of the file is
+//! known when the file has a name, at the end of the recording. Accesses beyond it are removed and not counted. Places among the accesses
 //! move with them.
 
 use std::fs::File;
@@ -14,7 +14,7 @@ use pageout_workload::{Access, ReadOptions};
 /// What was taken out.
 #[derive(Debug, Default)]
 pub(crate) struct Cut {
-    /// Of each object, how many accesses.
+    /// Number of accesses of each object.
     pub(crate) by_object: Vec<u64>,
     /// Runs of accesses, in order: the place of the first, how many were taken out before it, and how many it has.
     runs: Vec<(u64, u64, u64)>,

@@ -55,9 +55,10 @@ impl Error {
 fn help(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "; recording needs root (in a container: CAP_SYS_ADMIN and the host's tracefs mounted); `pageout record --check` says what there is"
+            "\nhelp: recording needs root (in a container: CAP_SYS_ADMIN and the host's tracefs mounted); \
+             `pageout record --check` lists what is available"
         }
-        io::ErrorKind::NotFound => "; `pageout record --check` says what there is",
+        io::ErrorKind::NotFound => "\nhelp: `pageout record --check` lists what is available",
         _ => "",
     }
 }

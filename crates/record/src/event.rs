@@ -36,7 +36,7 @@ impl FileKey {
         (self.dev >> 20, self.dev & ((1 << 20) - 1))
     }
 
-    /// Of what stat(2) says: there the bits of a device lie otherwise.
+    /// The device number of stat(2), which has another bit layout.
     pub(crate) fn of_stat(dev: u64, inode: u64) -> FileKey {
         let major = ((dev >> 8) & 0xfff) as u32 | ((dev >> 32) as u32 & !0xfff);
         let minor = (dev & 0xff) as u32 | ((dev >> 12) as u32 & !0xff);
@@ -101,7 +101,7 @@ pub(crate) struct Event {
     pub(crate) last: u64,
 }
 
-/// How an event tells its pages.
+/// The form in which an event reports its pages.
 #[derive(Clone, Copy, Debug)]
 enum Range {
     None,
@@ -113,7 +113,7 @@ enum Range {
     Bytes(Field, Field),
     /// A folio of `1 << order` pages.
     Folio(Field, Option<Field>),
-    /// A number that is no page.
+    /// An invalid page number.
     Number(Field),
 }
 
@@ -163,7 +163,7 @@ macro_rules! known {
     };
 }
 
-/// Tracepoints by the kind of events. Writes are told by file systems, each by its own; a kernel has those of the ones it knows.
+/// Tracepoints by the kind of events. Each file system has its own write events; a kernel has those of the file systems that it knows.
 pub(crate) const KNOWN: &[Known] = known! {
     Reads What::Read, "filemap/mm_filemap_get_pages";
     Faults What::Fault, "filemap/mm_filemap_fault";
@@ -227,7 +227,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Of these; `format` is that of any event, as all begin alike.
+    /// Fields of these events; `format` is that of any event, because all begin alike.
     pub(crate) fn new(format: &str, readers: Vec<Reader>, page_size: u64) -> Result<Decoder, Error> {
         let kind = Format::parse("an event", format)?.need("an event", "common_type")?;
         Ok(Decoder { kind, page_shift: page_size.trailing_zeros(), readers })

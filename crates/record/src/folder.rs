@@ -1,4 +1,4 @@
-//! Files of a recording's folder beside its accesses: pages that were there before, calls on whole files, counters.
+//! Files of a recording's folder other than its accesses: pages in memory before, calls on complete files, counters.
 
 use std::fmt::Write as _;
 use std::fs::File;

@@ -41,7 +41,7 @@ impl Format {
     /// Reads the text of a `format` or `header_page` file; `what` is what errors call it.
     pub(crate) fn parse(what: &str, text: &str) -> Result<Format, Error> {
         let bad =
-            |line: &str| Error::Form(format!("{what}: no field of an event's format: `{}`", line.trim()));
+            |line: &str| Error::Form(format!("{what}: invalid field of an event format: `{}`", line.trim()));
         let mut format = Format::default();
         for line in text.lines() {
             if let Some(id) = line.strip_prefix("ID:") {
@@ -101,7 +101,7 @@ impl EventHead {
                 let rest = rest.trim().trim_start_matches(|c: char| !c.is_ascii_digit());
                 rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
             });
-            digits.ok_or_else(|| Error::Form(format!("events/header_event does not say `{name}`")))
+            digits.ok_or_else(|| Error::Form(format!("events/header_event: missing `{name}`")))
         };
         let head = EventHead {
             type_len_bits: number("type_len")?,
@@ -112,7 +112,9 @@ impl EventHead {
             data_max: number("data max type_len")?,
         };
         if head.type_len_bits + head.time_delta_bits != 32 {
-            return Err(Error::Form("events/header_event: the head of an event has not 32 bits".to_string()));
+            return Err(Error::Form(
+                "events/header_event: found an event header of another size, expected 32 bits".to_string(),
+            ));
         }
         Ok(head)
     }

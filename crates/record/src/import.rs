@@ -18,7 +18,7 @@ pub struct Importer {
 }
 
 impl Importer {
-    /// One that takes insertions for accesses if `insertions_alone`: nothing better is there.
+    /// A reader that interprets insertions as accesses if `insertions_alone`: then no better data are available.
     pub fn new(insertions_alone: bool) -> Importer {
         Importer { collector: Collector::new(insertions_alone, 1), unread: 0 }
     }

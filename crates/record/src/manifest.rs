@@ -30,7 +30,7 @@ pub(crate) const EVICTION_COLUMNS: &str = "access,evicted";
 /// and of [`ROOMS`].
 pub(crate) const ROOM_COLUMNS: &str = "access,pages";
 
-/// Pages by which the room for files has to change to be told: a part of what a call of reclaim frees.
+/// Minimum change of the files' memory that is recorded, in pages: a part of what a reclaim call frees.
 pub const ROOM_STEP: u64 = 8;
 
 /// Bytes of a page, on any machine.
@@ -122,7 +122,7 @@ pub struct SourceRecord {
     /// Files by name, if only these were recorded.
     #[serde(default)]
     pub only_files: Vec<String>,
-    /// What else whoever reads this has to know.
+    /// Further remarks for readers of the recording.
     #[serde(default)]
     pub remarks: Vec<String>,
 }
@@ -139,7 +139,7 @@ pub struct Sums {
     pub requests: u64,
     /// Pages that reads asked for.
     pub pages_read: u64,
-    /// Of these, pages that the read itself had brought in.
+    /// Part of these: pages that the read itself had brought in.
     pub read_misses: u64,
     /// Events that were the same read going on.
     pub continued: u64,
@@ -149,23 +149,23 @@ pub struct Sums {
     pub syncs: u64,
     /// Faults of mapped files that found no page in memory nearby.
     pub faults: u64,
-    /// Faults that looked for pages in memory around the address; which of them was asked for is not told.
+    /// Faults that looked for pages in memory around the address; the requested page among them is unknown.
     pub faults_around: u64,
     /// Page faults of programs, of any kind of memory.
     pub user_faults: u64,
-    /// Of these, first touches and swap-ins of memory of programs: the page was not mapped, and no file had it.
+    /// Part of these: first touches and swap-ins of memory of programs. The page was not mapped, and belonged to no file.
     pub memory_faults: u64,
     /// Pages that came into the page cache.
     pub insertions: u64,
-    /// Of these, pages that came in for the first time since the recording began, and were not in memory then.
+    /// Part of these: first insertions since the start of the recording, of pages that were not in memory then.
     pub insertions_first: u64,
-    /// Of all, pages in folios of several.
+    /// Part of all: pages in folios of several pages.
     pub insertions_large: u64,
-    /// Of these, pages that reads had not asked for.
+    /// Part of these: pages that reads had not requested.
     pub read_ahead: u64,
     /// Pages that left the page cache while one of the tasks was running.
     pub evictions: u64,
-    /// Of these, pages that were in no call of reclaim: their files were deleted, or truncated.
+    /// Part of these: pages removed outside of reclaim calls, because their files were deleted or truncated.
     pub truncated: u64,
     /// Pages that the tasks had brought in, and kernel threads took who reclaim from the whole machine.
     pub taken: u64,
@@ -214,14 +214,14 @@ pub struct KernelRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupRecord {
-    /// Of the hierarchy: 1 or 2.
+    /// Version of the hierarchy: 1 or 2.
     pub version: u8,
     /// From the root of the hierarchy.
     pub path: String,
     /// The lowest limit of the group and its parents, in bytes; none if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
-    /// Its files that say what it may have, as they were.
+    /// Its limit files with their values at the start.
     #[serde(default)]
     pub limits: BTreeMap<String, String>,
     /// Limits that were others at the end.
@@ -344,7 +344,7 @@ pub struct FileRecord {
     /// Pages that came into memory.
     #[serde(default)]
     pub insertions: u64,
-    /// Of these, pages brought in by reads,
+    /// Part of these: pages brought in by reads,
     #[serde(default)]
     pub read_insertions: u64,
     /// and of these, pages that no read had asked for.
@@ -445,12 +445,12 @@ impl Manifest {
         let path = folder.join(MANIFEST);
         if !path.exists() {
             let what = match (folder.is_dir(), folder.join(format!("{ACCESSES}.part")).exists()) {
-                (false, _) if folder.exists() => "this is a file; expected: the folder of a recording",
-                (false, _) => "there is no such folder",
+                (false, _) if folder.exists() => "found a file, expected the folder of a recording",
+                (false, _) => "no such folder",
                 (true, true) => {
-                    "its recording was cut short, as the recorder was killed before it could end, and nothing of it can be used: remove the folder and record again"
+                    "incomplete recording: the recorder was killed before its end\nhelp: remove the folder and record again"
                 }
-                (true, false) => "it is no recording: it has no recording.toml",
+                (true, false) => "not a recording: missing recording.toml",
             };
             return Err(Error::Form(format!("{}: {what}", folder.display())));
         }
@@ -486,23 +486,23 @@ impl Manifest {
             Some(version) if version == i64::from(FORMAT_VERSION) => {}
             Some(version) => {
                 return Err(bad(&format!(
-                    "format_version is {version}, and this program reads {FORMAT_VERSION}: use the pageout that recorded it, or one that knows it"
+                    "found format_version {version}, expected {FORMAT_VERSION}\nhelp: use the version of pageout that recorded it, or a later one"
                 )));
             }
-            None => return Err(bad(&"it has no format_version: it is no recording")),
+            None => return Err(bad(&"not a recording: missing format_version")),
         }
         let manifest: Manifest = toml_edit::de::from_str(text).map_err(|error| bad(&error))?;
         let Recorded { page_size, sample, .. } = manifest.recording;
         if !page_size.is_power_of_two() || !PAGE_SIZES.contains(&page_size) {
             return Err(bad(&format!(
-                "recording.page_size is {page_size}, and no machine has such pages: a power of two from {} to {}",
+                "recording.page_size: found {page_size}, expected a power of two from {} to {}",
                 PAGE_SIZES.start(),
                 PAGE_SIZES.end()
             )));
         }
         if !sample.is_power_of_two() {
             return Err(bad(&format!(
-                "recording.sample is {sample}: one page of so many is a power of two, and 1 is every page"
+                "recording.sample: found {sample}, expected a power of two (1 is every page)"
             )));
         }
         Ok(manifest)
@@ -517,26 +517,30 @@ impl Manifest {
     pub fn samples(folder: &Path) -> Result<Vec<Sample>, Error> {
         let path = folder.join(SAMPLES);
         let text = std::fs::read_to_string(&path).map_err(|error| {
-            Error::Form(format!("{}: {error}; the recording is not whole", path.display()))
+            Error::Form(format!("{}: {error}; the recording is not complete", path.display()))
         })?;
         let mut samples = Vec::new();
         for (at, line) in text.lines().enumerate().skip(1) {
             let sample = Sample::parse(line).ok_or_else(|| {
-                let told =
-                    format!("{}:{}: a line has ten numbers: {}", path.display(), at + 1, Sample::COLUMNS);
+                let told = format!(
+                    "{}:{}: invalid line: expected ten numbers, {}",
+                    path.display(),
+                    at + 1,
+                    Sample::COLUMNS
+                );
                 Error::Form(told)
             })?;
             samples.push(sample);
         }
         if samples.is_empty() {
-            let none = "it says at no moment what the group held; the recording is not whole";
+            let none = "no sample; the recording is not complete";
             return Err(Error::Form(format!("{}: {none}", path.display())));
         }
         Ok(samples)
     }
 
-    /// Faults of mapped files that found their page evicted: their place among the accesses, and how many accesses were made before the
-    /// eviction. None were told by earlier versions. Errors: the file can't be read, or a line of it.
+    /// Faults of mapped files that found their page evicted: their place among the accesses, and the number of accesses before the
+    /// eviction. Earlier versions did not record them. Errors: the file is unreadable, or a line of it.
     pub fn evictions(folder: &Path) -> Result<Vec<(u64, u64)>, Error> {
         let path = folder.join(EVICTIONS);
         if !path.exists() {
@@ -552,7 +556,8 @@ impl Manifest {
             };
             let numbers = numbers.filter(is_later).ok_or_else(|| {
                 let told = format!(
-                    "{}:{}: a line has two numbers, {EVICTION_COLUMNS}, the first larger than in the line above and no less than the second",
+                    "{}:{}: invalid line: expected two numbers, {EVICTION_COLUMNS}; the first must be larger \
+                     than in the previous line and not less than the second",
                     path.display(),
                     at + 1
                 );
@@ -563,8 +568,8 @@ impl Manifest {
         Ok(evictions)
     }
 
-    /// Pages that files had when the group was full, more than at the begin: from which access on, and how many. None were told by earlier
-    /// versions. Errors: the file can't be read, or a line of it.
+    /// Pages of files at the limit, if more than at the start: from which access on, and the number. Earlier versions did not record them.
+    /// Errors: the file is unreadable, or a line of it.
     pub fn rooms(folder: &Path) -> Result<Vec<(u64, i64)>, Error> {
         let path = folder.join(ROOMS);
         if !path.exists() {
@@ -580,7 +585,7 @@ impl Manifest {
             };
             let numbers = numbers.filter(is_possible).ok_or_else(|| {
                 let told = format!(
-                    "{}:{}: a line has two numbers, {ROOM_COLUMNS}, the first larger than in the line above",
+                    "{}:{}: invalid line: expected two numbers, {ROOM_COLUMNS}; the first must be larger than in the previous line",
                     path.display(),
                     at + 1
                 );
@@ -604,9 +609,9 @@ mod tests {
     #[test]
     fn an_unknown_version_is_refused_and_says_what_to_do() {
         let error = Manifest::parse("r.toml", "format_version = 2\nnew = 1\n").unwrap_err().to_string();
-        assert!(error.contains("format_version is 2") && error.contains("reads 1"), "{error}");
+        assert!(error.contains("found format_version 2") && error.contains("expected 1"), "{error}");
         let error = Manifest::parse("r.toml", "a = 1").unwrap_err().to_string();
-        assert!(error.contains("no format_version"), "{error}");
+        assert!(error.contains("missing format_version"), "{error}");
         assert!(
             Manifest::parse("r.toml", "format_version = 1\n").unwrap_err().to_string().contains("pageout")
         );
@@ -616,11 +621,11 @@ mod tests {
     fn what_is_no_recording_is_told_by_what_it_is() {
         let folder = std::env::temp_dir().join(format!("pageout-no-recording-{}", std::process::id()));
         let said = |path: &Path| Manifest::read(path).unwrap_err().to_string();
-        assert!(said(&folder).ends_with("there is no such folder"));
+        assert!(said(&folder).ends_with("no such folder"));
         std::fs::create_dir(&folder).unwrap();
-        assert!(said(&folder).ends_with("it has no recording.toml"));
+        assert!(said(&folder).ends_with("not a recording: missing recording.toml"));
         std::fs::write(folder.join("file"), "").unwrap();
-        assert!(said(&folder.join("file")).contains("this is a file; expected: the folder"));
+        assert!(said(&folder.join("file")).contains("found a file, expected the folder"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -659,11 +664,11 @@ mod tests {
         assert_eq!(Manifest::parse("r.toml", &text).unwrap(), manifest);
         for wrong in ["0", "4097", "8388608"] {
             let error = refused("page_size = 4096", &format!("page_size = {wrong}"));
-            assert!(error.contains(&format!("r.toml: recording.page_size is {wrong}")), "{error}");
+            assert!(error.contains(&format!("r.toml: recording.page_size: found {wrong}")), "{error}");
         }
         for wrong in ["0", "3"] {
             let error = refused("sample = 1", &format!("sample = {wrong}"));
-            assert!(error.contains(&format!("recording.sample is {wrong}")), "{error}");
+            assert!(error.contains(&format!("recording.sample: found {wrong}")), "{error}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Events of all CPUs in the order of time.
 //!
-//! Buffers are emptied in rounds. What a round has not yet seen is later than all that the round before it had seen when it ended, but for an
-//! event that was being written just then. So events up to [`HELD_BACK_NS`] before that moment are handed on, and later ones wait for the next
-//! round. Within a CPU the order is that of the buffer, whatever its clock says; a clock that goes back is counted.
+//! Buffers are emptied in rounds. Events that a round has not yet seen are later than all that the previous round had seen at its end,
+//! except an event that was being written just then. Events up to [`HELD_BACK_NS`] before that moment are therefore passed on, and later
+//! ones wait for the next round. Within a CPU the order is that of the buffer, whatever its clock shows; a clock that goes back is counted.
 
 use crate::event::Event;
 

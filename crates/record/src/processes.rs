@@ -81,7 +81,7 @@ impl Names {
         known.bytes = bytes.max(known.bytes);
     }
 
-    /// What is known of a file. Where a file system shows other device numbers than its events tell, the inode alone decides.
+    /// The known data of a file. If a file system shows other device numbers than its events, the inode alone decides.
     pub(crate) fn of(&self, key: FileKey) -> Option<&Known> {
         self.known.get(&key).or_else(|| {
             let mut same = self.known.iter().filter(|(known, _)| known.inode == key.inode);
@@ -90,7 +90,7 @@ impl Names {
         })
     }
 
-    /// Looks for the names of files that nobody has open any more, in and below the folders of `near`.
+    /// Searches for the names of files that no process has open, in and below the folders of `near`.
     pub(crate) fn search(&mut self, wanted: &BTreeSet<FileKey>, near: &BTreeSet<PathBuf>) {
         let mut wanted: BTreeSet<FileKey> =
             wanted.iter().copied().filter(|key| self.of(*key).is_none()).collect();
@@ -180,7 +180,7 @@ pub(crate) fn all() -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Kernel threads that reclaim from everybody: kswapd of each node, and DAMON's.
+/// Kernel threads that reclaim for all groups: kswapd of each node, and DAMON's.
 pub(crate) fn reclaimers() -> (Vec<u32>, Vec<u32>) {
     let (mut kswapd, mut damon) = (Vec::new(), Vec::new());
     for pid in all() {

@@ -36,7 +36,7 @@ use crate::tracefs::Instance;
 
 /// Between two rounds over the buffers, if they are not filling fast.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A round that found so much is followed by the next at once.
+/// A round that found this number of events is followed by the next without a pause.
 const BUSY_BYTES: u64 = 1 << 20;
 /// How often at most it is looked what processes have mapped. The first looks follow each other faster.
 const MAPPINGS_EVERY: Duration = Duration::from_secs(5);
@@ -124,7 +124,7 @@ fn prepare_folder(folder: &Path) -> Result<(), Error> {
         std::fs::read_dir(folder).map_err(|source| Error::reading(folder, source))?.next().is_none();
     if !is_empty {
         return Err(Error::Asked(format!(
-            "{}: a recording needs a folder of its own, and this one is not empty",
+            "{}: the folder is not empty\nhelp: use a new folder for each recording",
             folder.display()
         )));
     }
@@ -149,7 +149,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// A recording under way.
+/// A recording in progress.
 struct Recorder<'a> {
     options: &'a Options,
     instance: Option<Instance>,
@@ -174,7 +174,7 @@ impl<'a> Recorder<'a> {
     fn begin(options: &'a Options) -> Result<Recorder<'a>, Error> {
         if !options.sample.is_power_of_two() {
             return Err(Error::Asked(format!(
-                "--sample 1/{}: the kernel can choose one page of 2, 4, 8 ... only",
+                "--sample 1/{}: expected a power of two, for example 1/8",
                 options.sample
             )));
         }
@@ -188,7 +188,7 @@ impl<'a> Recorder<'a> {
             }
             Target::Pids(pids) => {
                 if let Some(gone) = pids.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-                    return Err(Error::Asked(format!("there is no process {gone}")));
+                    return Err(Error::Asked(format!("no process {gone}")));
                 }
                 let group = Cgroup::of_pid(pids[0])?;
                 (group, pids.iter().flat_map(|&pid| processes::threads(pid)).collect())
@@ -262,11 +262,11 @@ impl<'a> Recorder<'a> {
         let reads = self.source.events.iter().any(|name| name == "filemap:mm_filemap_get_pages");
         let has = |what: &str| self.source.events.iter().any(|name| name.starts_with(what));
         if options.kinds.writes && !has("ext4:") && !has("xfs:") && !has("f2fs:") {
-            self.source.missing.push("writes: no file system of this kernel tells them".to_string());
+            self.source.missing.push("writes: no file system of this kernel has events of them".to_string());
         }
         if readers.is_empty() {
             return Err(Error::Asked(
-                "this kernel has none of the events asked for; `pageout record --check` says what there is"
+                "this kernel has none of the requested events\nhelp: `pageout record --check` lists what is available"
                     .to_string(),
             ));
         }
@@ -309,7 +309,7 @@ impl<'a> Recorder<'a> {
                 }
             }
             if files.len() == before {
-                return Err(Error::Asked(format!("--file {pattern}: no file has such a name")));
+                return Err(Error::Asked(format!("--file {pattern}: no file matches")));
             }
         }
         Ok(files)
@@ -325,7 +325,7 @@ impl<'a> Recorder<'a> {
             tasks.iter().copied().filter(|&task| task != own && self.tasks.insert(task)).collect();
         match &self.instance {
             Some(instance) if !fresh.is_empty() => instance.follow(&fresh),
-            // Without a list every task would be told of.
+            // Without a list the kernel would report every task.
             Some(instance) if self.tasks.is_empty() => instance.follow(&[u32::MAX >> 10]),
             _ => Ok(()),
         }
@@ -489,13 +489,13 @@ impl<'a> Recorder<'a> {
         for file in 0..collector.files.len() {
             let key = collector.files[file].key;
             let known = self.names.of(key);
-            // Of a mapping that nobody had looked at, too: advice is rare.
+            // Also of a mapping that was not inspected before: advice is rare.
             let advice = known.and_then(|known| known.advice);
             let is_read_around = advice.is_none_or(|advice| advice == MappedAdvice::Normal);
             if let Some(window) = host::read_ahead_kb(key).filter(|_| is_read_around) {
                 collector.read_around(file, window * 1024 / page_size);
             }
-            // Of a file that nobody had looked at its pages are known up to the last one used.
+            // For a file that was not inspected, pages are known up to the last used one.
             let bytes = known.and_then(|known| known.bytes);
             let pages = bytes.map_or(collector.files[file].page_last + 1, |bytes| bytes.div_ceil(page_size));
             collector.end_of_file(file, pages);
@@ -537,7 +537,7 @@ impl<'a> Recorder<'a> {
         let files = self.file_records(&collector);
         write_before(&folder, &collector, &names, page_size as u32)?;
         write_calls(&folder, &collector)?;
-        // Of some files, or some pages, it is not known how much all of them had.
+        // With some files or some pages only, the memory of all of them is unknown.
         if options.kinds.insertions && options.files.is_empty() && options.sample == 1 {
             write_rooms(&folder, &collector)?;
         }
@@ -574,7 +574,7 @@ impl<'a> Recorder<'a> {
                 limits_changed: changed
                     .map(|(name, value)| {
                         format!(
-                            "{name} was {value}, and is {} at the end",
+                            "{name} was {value} at the start and {} at the end",
                             limits_end.get(name).map_or("gone", String::as_str)
                         )
                     })
@@ -616,10 +616,10 @@ impl<'a> Recorder<'a> {
             return Some(signal.to_string());
         }
         if self.options.duration.is_some_and(|duration| elapsed >= duration) {
-            return Some("the time asked for is over".to_string());
+            return Some("the requested time is over".to_string());
         }
         if self.options.max_size.is_some_and(|size| bytes >= size) {
-            return Some("the size asked for is reached".to_string());
+            return Some("the requested size is reached".to_string());
         }
         None
     }
@@ -640,7 +640,7 @@ impl<'a> Recorder<'a> {
         }
         child.leave();
         Ok(Some(format!(
-            "the command was asked to end and had not after {} s; it goes on",
+            "the command did not end within {} s after SIGTERM; it continues",
             PATIENCE.as_secs()
         )))
     }
@@ -747,7 +747,7 @@ fn filter(format: &str, files: &[FileKey], sample: u64) -> Result<String, Error>
     let filter = parts.join(" && ");
     if filter.len() > FILTER_BYTES {
         return Err(Error::Asked(format!(
-            "--file names {} files, and a filter of the kernel holds some 70: name fewer, or record all and choose afterwards",
+            "--file matches {} files, but a kernel filter has a limit of about 70\nhelp: match fewer files, or record all files and select later",
             files.len()
         )));
     }

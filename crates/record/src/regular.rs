@@ -1,4 +1,5 @@
-//! Files of a folder that somebody else wrote: regular ones, and within a limit. A pipe in their place never ends, and a device has no size.
+//! Files of a folder from an unknown writer: they must be regular and within a limit. A pipe in their place never ends, and a device has no
+//! size.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,7 +23,7 @@ pub fn check(path: &Path, most: u64) -> io::Result<()> {
     }
 }
 
-/// The text of a regular file. Errors: as of [`check`], it can't be read, or is no UTF-8.
+/// Returns the text of a regular file. Errors: as of [`check`], it is unreadable, or it is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     check(path, most)?;
     let mut text = String::new();

@@ -59,24 +59,24 @@ impl PageLayout {
         self.commit.of(page).is_some_and(|commit| commit & MISSED != 0)
     }
 
-    /// Hands the events of a page to `take`, in their order. Errors: the page is no page, from the event on that makes no sense.
+    /// Passes the events of a page to `take`, in their order. Errors: the page is invalid, from an invalid event on.
     pub(crate) fn events(&self, page: &[u8], mut take: impl FnMut(Raw<'_>)) -> Result<(), Error> {
         let bad =
-            |what: &str, at: usize| Error::Form(format!("a page of the ring buffer: {what} at byte {at}"));
-        let short = || bad("it ends within its header", page.len());
+            |what: &str, at: usize| Error::Form(format!("page of the ring buffer: {what} at byte {at}"));
+        let short = || bad("truncated header", page.len());
         let mut time = self.timestamp.of(page).ok_or_else(short)?;
         let bytes =
             usize::try_from(self.commit.of(page).ok_or_else(short)? & COMMIT_BYTES).map_err(|_| short())?;
         let end = self.data + bytes;
         if end > page.len() {
-            return Err(bad("it says that it holds more than it has", page.len()));
+            return Err(bad("the commit count is larger than the page", page.len()));
         }
         let head = &self.head;
         let mut at = self.data;
         while at < end {
             let word = |at: usize| {
                 let bytes = page.get(at..at + 4).filter(|_| at + 4 <= end);
-                let bytes = bytes.ok_or_else(|| bad("an event is cut off", at))?;
+                let bytes = bytes.ok_or_else(|| bad("truncated event", at))?;
                 Ok::<u32, Error>(u32::from_ne_bytes(bytes.try_into().expect("four bytes")))
             };
             let first = word(at)?;
@@ -105,14 +105,14 @@ impl PageLayout {
                     0 => (at + 8, (word(at + 4)? as usize).checked_sub(4)),
                     words => (at + 4, Some(words as usize * 4)),
                 };
-                let length = length.ok_or_else(|| bad("an event without a length", at))?;
+                let length = length.ok_or_else(|| bad("event without a length", at))?;
                 time = time.wrapping_add(delta);
                 let next = begin.checked_add(length.next_multiple_of(4)).filter(|&next| next <= end);
-                let next = next.ok_or_else(|| bad("an event is cut off", at))?;
+                let next = next.ok_or_else(|| bad("truncated event", at))?;
                 take(Raw { time_ns: time, bytes: &page[begin..begin + length] });
                 at = next;
             } else {
-                return Err(bad("an event of a kind that header_event does not name", at));
+                return Err(bad("event of a kind that is not in header_event", at));
             }
         }
         Ok(())
@@ -184,12 +184,12 @@ mod tests {
     #[test]
     fn a_damaged_page_is_an_error_and_never_a_panic() {
         assert!(told(&[0; 10]).unwrap_err().contains("header"));
-        assert!(told(&page(&[head(20, 1), 7])).unwrap_err().contains("cut off"));
+        assert!(told(&page(&[head(20, 1), 7])).unwrap_err().contains("truncated event"));
         assert!(told(&page(&[head(0, 1), 2])).unwrap_err().contains("without a length"));
-        assert!(told(&page(&[head(0, 1)])).unwrap_err().contains("cut off"));
+        assert!(told(&page(&[head(0, 1)])).unwrap_err().contains("truncated event"));
         let mut too_long = page(&[head(1, 5), 7]);
         too_long[8..16].copy_from_slice(&9000u64.to_ne_bytes());
-        assert!(told(&too_long).unwrap_err().contains("more than it has"));
+        assert!(told(&too_long).unwrap_err().contains("larger than the page"));
         // Any bytes at all.
         let mut state = 1u32;
         for _ in 0..2000 {

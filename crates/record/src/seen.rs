@@ -12,7 +12,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Puts a page in; whether it was not there.
+    /// Inserts a page. Returns whether it is new.
     #[inline]
     pub(crate) fn insert(&mut self, page: u64) -> bool {
         let piece = self.pieces.entry(page / PIECE).or_insert_with(|| Box::new([0; PIECE as usize / 64]));
@@ -23,7 +23,7 @@ impl Seen {
         is_new
     }
 
-    /// Takes a page out; whether it was there.
+    /// Removes a page. Returns whether it was in the set.
     #[inline]
     pub(crate) fn remove(&mut self, page: u64) -> bool {
         let Some(piece) = self.pieces.get_mut(&(page / PIECE)) else { return false };

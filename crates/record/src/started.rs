@@ -44,7 +44,9 @@ impl Started {
         let since = Instant::now();
         while processes::state(self.pid) != Some('T') {
             if self.ended().is_some() || since.elapsed() > PATIENCE {
-                return Err(Error::Asked("the shell that is to start the command does not stop".to_string()));
+                return Err(Error::Asked(
+                    "the shell that starts the command did not stop itself".to_string(),
+                ));
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -75,7 +77,7 @@ impl Started {
         self.status
     }
 
-    /// It is nobody's any more.
+    /// Leaves the process running: dropping this value no longer ends it.
     pub(crate) fn leave(&mut self) {
         self.child = None;
     }
@@ -110,7 +112,7 @@ fn runnable(name: &str) -> Result<(), Error> {
     Err(cannot(why))
 }
 
-/// Looks whether the program of a script's first line, `#!/bin/sh`, is there.
+/// Checks that the program of a script's first line, `#!/bin/sh`, exists.
 fn interpreter(path: &Path) -> io::Result<()> {
     let mut first = Vec::new();
     // A program that may be run and not read is none that a shell interprets.

@@ -1,4 +1,4 @@
-//! An instance of tracefs of one's own: buffers, filters and events that nobody else sees, and that go when it is dropped.
+//! A private instance of tracefs, with its own buffers, filters and events. Dropping it removes the instance.
 //!
 //! An instance is a folder below `instances/`, so removing the folder undoes everything in it. No setting outside of it is touched.
 //! A recorder that is killed can't remove its own; the next one removes those of processes that are no more.
@@ -21,7 +21,7 @@ const PREFIX: &str = "pageout-record-";
 /// Buffer of each CPU. At a million events of 44 bytes a second it holds a third of a second.
 const BUFFER_KIB: u64 = 16 << 10;
 
-/// Where tracefs is, if it is mounted and can be looked at.
+/// The mount point of tracefs, if it is mounted and accessible.
 pub(crate) fn root() -> Option<PathBuf> {
     PLACES.iter().map(PathBuf::from).find(|place| place.join("events").is_dir())
 }
@@ -32,10 +32,11 @@ pub(crate) fn need_root() -> Result<PathBuf, Error> {
         let mounted = Path::new(PLACES[0]).exists();
         Error::Asked(match mounted {
             true => format!(
-                "tracefs is not mounted, or this user may not see it; as root: mount -t tracefs nodev {}",
+                "tracefs is not mounted, or this user has no access\nhelp: run as root: mount -t tracefs nodev {}",
                 PLACES[0]
             ),
-            false => "this kernel has no tracefs (CONFIG_FTRACE), so nothing can be recorded; counters alone: `pageout record --into DIR --events none`".to_string(),
+            false => "this kernel has no tracefs (CONFIG_FTRACE), so it has no events to record\nhelp: \
+                record counters only: `pageout record --into DIR --events none`".to_string(),
         })
     })
 }
@@ -74,7 +75,7 @@ impl Instance {
         // One clock for all CPUs, or their events could not be put in order.
         instance.set("trace_clock", "mono")?;
         instance.set("buffer_size_kb", &BUFFER_KIB.to_string())?;
-        // What can't be held is the newest, and it is counted: what is there has no gap before the first loss.
+        // If the buffer is full, the newest events are lost and counted: the recorded ones have no gap before the first loss.
         instance.set("options/overwrite", "0")?;
         let cpus = instance.path.join("per_cpu");
         let mut names: Vec<PathBuf> = std::fs::read_dir(&cpus)
@@ -88,7 +89,7 @@ impl Instance {
             let file = OpenOptions::new().read(true).custom_flags(flags).open(&path);
             instance.buffers.push(file.map_err(|source| Error::reading(&path, source))?);
         }
-        // Larger sub-buffers than a page can be chosen; ours are as the instance has them.
+        // Sub-buffers can be larger than a page; this instance keeps its default.
         let sub = read_if_there(instance.path.join("buffer_subbuf_size_kb"))
             .and_then(|kib| kib.parse::<usize>().ok());
         instance.page = vec![0; sub.map_or(0, |kib| kib << 10).max(instance.layout.size)];
@@ -123,7 +124,7 @@ impl Instance {
             self.set(&file, filter).map_err(|error| match error {
                 Error::File { what, path, source, .. } if source.kind() == ErrorKind::InvalidInput => {
                     Error::Asked(format!(
-                        "{what} {path}: the kernel does not take the filter `{filter}` ({source})"
+                        "{what} {path}: the kernel rejects the filter `{filter}` ({source})"
                     ))
                 }
                 error => error,
@@ -174,7 +175,7 @@ impl Instance {
     }
 }
 
-/// What the text of `stats` says was lost.
+/// Losses according to the text of `stats`.
 fn lost_of(stats: &str) -> u64 {
     let lost = stats.lines().filter_map(|line| {
         let (name, number) = line.split_once(':')?;

@@ -1,8 +1,8 @@
 //! Ablation: every mechanism of a policy turned alone, and what that changes.
 //!
-//! One factor at a time: the scenario as it is runs against the scenario with one switch at another value, for every switch and
-//! every value, seed by seed. This tells what a mechanism is worth *among the others*. Done at every point of a grid, it tells whether it is
-//! worth that in another scenario. Mechanisms of memory tiers are parameters of the machine, and turned as well where it has tiers.
+//! One factor at a time: the unchanged scenario runs against the scenario with one switch at another value, for every switch and every
+//! value, seed by seed. The difference is the value of a mechanism *among the others*. A grid of points shows whether the mechanism has the
+//! same value in another scenario. Mechanisms of memory tiers are parameters of the machine, and are changed too if the machine has tiers.
 
 pub mod crossover; // whole seams exchanged, in all combinations
 
@@ -89,7 +89,7 @@ pub struct Ablation {
     pub point: Point,
     /// The machine's settings there.
     pub config: Config,
-    /// The scenario as it is.
+    /// The unchanged scenario.
     pub base: Runs,
     /// Each turn, the same ones at all points.
     pub rows: Vec<Row>,
@@ -111,13 +111,13 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     let points = points(ask, &source, watcher)?;
     let configs: Vec<Config> = points.iter().map(config_of).collect();
     let Some((config, first)) = configs.first().zip(points.first()) else {
-        return Err(Error::asked("there is no point at which anything can be turned"));
+        return Err(Error::asked("no switch can be changed at any point"));
     };
     let turns = turns(config, &first.scenario, wanted)?;
     for (other, point) in configs.iter().zip(&points) {
         if other.policy != config.policy || self::turns(other, &point.scenario, wanted)? != turns {
             let by = point.settings.first().map_or("a point", |setting| setting.option);
-            let why = "changes what the switches are, but they are turned one by one; give them by --set";
+            let why = "changes the set of switches, but ablate changes one switch at a time\nhelp: give this key by --set";
             return Err(Error::Asked(format!("{by} {why}")));
         }
     }
@@ -178,7 +178,7 @@ fn possible(turns: Vec<Turn>, points: &[Point]) -> Result<(Vec<Turn>, Vec<Refuse
         }
     }
     match refused.first().filter(|_| left.is_empty()) {
-        Some((turn, why)) => Err(Error::Asked(format!("{turn} makes no sense here: {why}"))),
+        Some((turn, why)) => Err(Error::Asked(format!("{turn} has no effect in this scenario: {why}"))),
         None => Ok((left, refused)),
     }
 }
@@ -197,7 +197,7 @@ impl Ablation {
             true => String::new(),
             false => format!(" at {}", grid::label(&self.point.settings)),
         };
-        let base = self.base.failures_of(&format!("the scenario as it is{at}"));
+        let base = self.base.failures_of(&format!("the unchanged scenario{at}"));
         let turned = self.rows.iter().flat_map(|row| row.runs.failures_of(&format!("{}{at}", row.turn)));
         base.into_iter().chain(turned).collect()
     }
@@ -250,21 +250,18 @@ impl Answer {
     pub fn check(&self) -> Result<(), String> {
         let points = self.ask.over.iter().map(|over| over.values.len()).product::<usize>();
         let told = self.points.len();
-        holds!(told == points, "{points} points were asked for, and {told} are answered");
+        holds!(told == points, "found {told} points, expected {points}");
         let of = |point: &Ablation| point.rows.iter().map(|row| row.turn.clone()).collect::<Vec<_>>();
         let turns = of(&self.points[0]);
-        holds!(
-            self.points.iter().all(|point| of(point) == turns),
-            "other switches are turned at another point"
-        );
+        holds!(self.points.iter().all(|point| of(point) == turns), "points change different switches");
         let twice = self.refused.iter().find(|(turn, _)| turns.contains(turn));
-        holds!(twice.is_none(), "a switch is turned, and refused");
+        holds!(twice.is_none(), "a switch is both changed and rejected");
         let runs = self
             .points
             .iter()
             .flat_map(|point| std::iter::once(&point.base).chain(point.rows.iter().map(|row| &row.runs)));
         let made = runs.map(Runs::count).sum();
-        holds!(self.extent.is_of(made), "{made} runs are listed, and others were made");
+        holds!(self.extent.is_of(made), "the answer lists {made} runs, but the study made another number");
         Ok(())
     }
 
@@ -289,7 +286,7 @@ impl Answer {
         self.points.iter().flat_map(Ablation::failures).collect()
     }
 
-    /// What makes figures say nothing, or not what they seem to.
+    /// Reasons why figures are meaningless or misleading.
     pub fn caveats(&self) -> Vec<String> {
         caveats::of_rules(&self.points.iter().flat_map(Ablation::sides).collect::<Vec<_>>())
     }
@@ -311,7 +308,7 @@ impl Answer {
         grid::points_json(self.head(), found, signs.into())
     }
 
-    /// Whether all runs asked for are there.
+    /// Whether all requested runs have results.
     fn is_whole(&self, point: &Ablation) -> bool {
         !self.extent.is_interrupted() && point.failures().is_empty()
     }
@@ -412,16 +409,19 @@ mod tests {
         assert_eq!(serde_json::to_value(&whole).unwrap(), whole.json());
         type Mutant = fn(&mut Answer);
         let mutants: [(Mutant, &str); 4] = [
-            (|answer| drop(answer.points.pop()), "2 points were asked for, and 1 are answered"),
-            (|answer| drop(answer.points[1].rows.pop()), "other switches are turned at another point"),
+            (|answer| drop(answer.points.pop()), "found 1 points, expected 2"),
+            (|answer| drop(answer.points[1].rows.pop()), "points change different switches"),
             (
                 |answer| {
                     let turn = answer.points[0].rows[0].turn.clone();
                     answer.refused.push((turn, String::new()));
                 },
-                "a switch is turned, and refused",
+                "a switch is both changed and rejected",
             ),
-            (|answer| drop(answer.points[1].base.results.pop()), "11 runs are listed, and others were made"),
+            (
+                |answer| drop(answer.points[1].base.results.pop()),
+                "the answer lists 11 runs, but the study made another number",
+            ),
         ];
         for (mutate, told) in mutants {
             let mut mutant = answer();

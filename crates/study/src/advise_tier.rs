@@ -10,7 +10,7 @@
 //! All of it is run with each seed, and a loss is taken seed by seed: what a seed's own luck is drops out. The first part of each run is left out
 //! of it (`warm_up`): as many accesses everywhere, those that all memory fast makes in the warm-up.
 //!
-//! A source is who notices that a page of slow memory is in use. What the scenario itself says of nodes, demotion and promotion is put aside.
+//! A source notices that a page of slow memory is in use. The scenario's own settings of nodes, demotion and promotion are ignored.
 
 mod ask; // the whole study, asked and answered
 mod nodes; // what the scenario says of its own
@@ -39,13 +39,13 @@ use scale::AtHalf;
 use sources::{Knob, SOURCES};
 use warm_up::WarmUp;
 
-/// So many of them are told of.
+/// The number of listed knobs.
 const KNOBS_TOLD: usize = 3;
 
 /// What is asked, read.
 #[derive(Clone, Debug)]
 struct Asked {
-    /// Memory in all, fast and slow, instead of the scenario's.
+    /// Total memory, fast and slow, instead of the scenario's.
     memory: Option<Size>,
     /// Classes of slow memory: names of presets.
     devices: Vec<String>,
@@ -97,7 +97,7 @@ impl std::str::FromStr for Ratio {
             text.split_once(':').and_then(|(fast, slow)| Some((fast.parse().ok()?, slow.parse().ok()?)));
         match parts {
             Some((fast @ 1..=1000, slow @ 1..=1000)) => Ok(Ratio { fast, slow }),
-            _ => Err(format!("{text}: fast to slow memory is wanted, as 1:2, each from 1 to 1000")),
+            _ => Err(format!("{text}: expected FAST:SLOW, each from 1 to 1000, for example 1:2")),
         }
     }
 }
@@ -127,7 +127,7 @@ struct Question {
 /// All that was found out.
 pub struct Advice {
     asked: Asked,
-    /// Memory in all.
+    /// Total memory.
     pub memory: Size,
     /// The scenario with all its memory fast.
     pub scenario: Scenario,
@@ -139,8 +139,8 @@ pub struct Advice {
     /// Accesses of each seed that are left out of what is compared.
     warm_up: Vec<u64>,
     cells: Vec<Cell>,
-    /// The cell whose knobs were turned: the one that is advised, or the best one if all lose too much; if nothing is promoted there, the best of
-    /// those where something is.
+    /// The cell whose knobs were changed: the advised one, or the best one if all lose too much. If nothing is promoted there, it is the
+    /// best one with promotions.
     at: usize,
     turned: Vec<Turned>,
     /// The same at half of the scale, where that was asked for.
@@ -150,10 +150,10 @@ pub struct Advice {
 /// Why nothing can be compared with runs in which all memory was fast, if nothing can.
 fn no_base(all_fast: &Runs, extent: &Extent) -> Option<Error> {
     if let Some(failure) = all_fast.failures.first() {
-        return Some(Error::Failed(failure.of("with all its memory fast the workload fails")));
+        return Some(Error::Failed(failure.of("the workload fails with fast memory only")));
     }
     if was_killed(all_fast) {
-        let message = "with all its memory fast the workload runs out of it, and tasks are killed: give it more (--memory)";
+        let message = "the OOM killer ends tasks of the workload even with fast memory only\nhelp: give it more memory (--memory)";
         return Some(Error::Failed(Failed { is_input: false, message: message.to_string() }));
     }
     (!all_fast.is_whole()).then(|| extent.nothing("nothing was run", &[]))
@@ -169,7 +169,7 @@ fn all_fast(asked: &Asked, mut base: Scenario) -> Result<(Scenario, Size, BTreeS
     let told = || {
         let problem = &problems[0];
         format!(
-            "with all its memory on one fast node: `{}`: {}; the nodes here are not the scenario's own: take this key out of it",
+            "with all memory on one fast node: `{}`: {}\nhelp: remove this key from the scenario, because advise-tier replaces the scenario's nodes",
             problem.key, problem.message
         )
     };
@@ -210,7 +210,7 @@ fn with_memory(scenario: &Scenario, nodes: &[Value]) -> Scenario {
     scenario
 }
 
-/// The scenario with so much of its memory slow, and a source on.
+/// The scenario with this part of its memory slow, and a source enabled.
 fn divided(
     base: &Scenario,
     memory: Size,
@@ -241,7 +241,7 @@ impl Cell {
     }
 }
 
-/// Whether a task was killed for want of memory: then there is no work to compare.
+/// Whether the OOM killer ended a task: then there is no work to compare.
 fn was_killed(runs: &Runs) -> bool {
     runs.results.iter().any(|run| !run.kills.is_empty())
 }
@@ -255,7 +255,7 @@ struct Loss {
 }
 
 impl Loss {
-    /// Of rates of work, seed by seed.
+    /// Computed from rates of work, seed by seed.
     fn of(base: &[f64], runs: &[f64]) -> Loss {
         let losses: Vec<f64> = base.iter().zip(runs).map(|(base, run)| (base / run - 1.0) * 100.0).collect();
         let paired = Paired::of_differences(&losses, base);
@@ -280,7 +280,7 @@ fn signed(percent: f64) -> String {
     if is_any(percent) { format!("{percent:+.1} %") } else { "0.0 %".to_string() }
 }
 
-/// Whether so many percent are to be seen.
+/// Whether a loss of this percentage is visible.
 fn is_any(percent: f64) -> bool {
     percent.abs() >= 0.05
 }
@@ -295,7 +295,7 @@ fn longer(percent: f64) -> String {
 }
 
 impl Advice {
-    /// What is known once all memory was fast.
+    /// The results that are known after the runs with fast memory only.
     fn begun(
         asked: Asked,
         scenario: Scenario,
@@ -365,12 +365,12 @@ impl Advice {
         ])
     }
 
-    /// Why a cell says nothing of its source, if that did not act while it ran.
+    /// The reason why a cell does not show its source, if that did not act during the run.
     fn not_tried(&self, cell: &Cell) -> Option<String> {
         let unknown = SOURCES[cell.source].acted(&cell.runs.results).err()?;
         let run = cell.result()?;
         Some(format!(
-            "it looked at nothing in {} ({})",
+            "it scanned no page in {} ({})",
             figures::time(run.end_ns),
             unknown.lacking().join(", ")
         ))
@@ -412,11 +412,12 @@ impl Advice {
             return String::new();
         };
         if accesses == 0 {
-            return "No warm-up is left out: that memory is filled, and pages come to their places, is part of each loss.".to_string();
+            return "No warm-up is excluded: each loss includes the time to fill memory and to place pages."
+                .to_string();
         }
         format!(
-            "Left out of each loss is a warm-up of {} accesses ({} of the work; {} with all memory fast): as many at each ratio. Hits and moved pages are \
-             those of whole runs.",
+            "Each loss excludes a warm-up of {} accesses ({} of the work; {} with fast memory only), the \
+             same number at each ratio. Hits and moved pages are those of complete runs.",
             figures::count(accesses),
             figures::percent(figures::share(accesses, run.accesses)),
             figures::time(warm_up::over_at(run, accesses)),
@@ -428,8 +429,8 @@ impl Advice {
         let [first, second] = self.halves(&cell.runs)?;
         ((first < self.asked.loss) != (second < self.asked.loss)).then(|| {
             format!(
-                "{}: the loss is {} over the first half of the work that is compared, and {} over the second: the advice depends on which. A longer \
-                 workload, or a longer --warm-up, tells.",
+                "{}: the loss is {} in the first half of the compared work and {} in the second half. The \
+                 advice depends on the half. Use a longer workload or a longer --warm-up to decide.",
                 cell.name(),
                 signed(first),
                 signed(second)

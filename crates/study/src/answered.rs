@@ -1,4 +1,4 @@
-//! What all answers have in common, for programs that pass on any of them.
+//! The common interface of all answers, for programs that forward any of them.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub trait Answered: Serialize {
         false
     }
 
-    /// Why not all is there: runs failed, or were interrupted.
+    /// Why the answer is incomplete: runs failed, or were interrupted.
     fn failure(&mut self) -> Option<Error>;
 }
 
@@ -95,7 +95,7 @@ impl Answered for crate::ablate::Answer {
     fn failure(&mut self) -> Option<Error> {
         if crate::ablate::Answer::is_nothing(self) {
             let failures: Vec<_> = self.points.iter().flat_map(|point| point.base.failures.clone()).collect();
-            return Some(self.extent.nothing("the scenario fails as it is", &failures));
+            return Some(self.extent.nothing("the unchanged scenario fails", &failures));
         }
         self.extent.verdict(&self.failures()).err()
     }

@@ -24,7 +24,7 @@ pub trait Evidence {
 /// A judgement, or what it lacks.
 pub type Verdict<T = String> = Result<T, Unknown>;
 
-/// What a verdict would have needed.
+/// Missing needs of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     lacking: Vec<String>,
@@ -50,7 +50,7 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// What `say` makes of needs whose number is known when it runs. Errors: as of [`verdict`].
+/// Returns the result of `say` for needs whose number is known at run time. Errors: as of [`verdict`].
 pub fn verdict_of<E: Evidence + ?Sized, T>(
     evidence: &E,
     needs: &[E::Need],

@@ -5,9 +5,9 @@
 //!   from + rule ──────► brought alone                               every rule that differs, by the date at which it came
 //!                                 to - rule ──────────► gone without it
 //! ```
-//! A rule that brings the change alone, and without which it is gone, did it. Where none does, sets of rules are tried in the older
-//! version, smaller and smaller ones (`search.rs`), until none of a set can be left out. The scenario's own settings hold in both versions,
-//! so what it sets itself does not differ.
+//! A rule is the cause if it causes the change alone, and the change is gone without it. If no rule is, smaller and smaller sets of rules
+//! are tried in the older version (`search.rs`), until each rule of a set is needed. The scenario's own settings hold in both versions, so
+//! they do not differ.
 
 mod measure; // what is measured, and shares of its change
 mod rules; // rules that differ
@@ -80,8 +80,7 @@ impl Ask {
     /// Both versions. Errors: one is not known; they are not in the order of time.
     pub fn versions(&self) -> Result<[Version; 2], Error> {
         let version = |option: &str, text: &str| {
-            let wrong =
-                || format!("{option}: `{text}` is no version of the kernel known here; {}", Version::KNOWN);
+            let wrong = || format!("{option}: unknown kernel version `{text}`; {}", Version::KNOWN);
             Version::parse(text).ok_or_else(|| Error::Asked(wrong()))
         };
         let [from, to] = [version("--from", &self.from)?, version("--to", &self.to)?];
@@ -97,7 +96,7 @@ impl Ask {
                 Err(Error::Asked(format!("--from and --to are the same version, {from}")))
             }
             std::cmp::Ordering::Greater => {
-                Err(Error::Asked(format!("--from {from} is later than --to {to}: exchange them")))
+                Err(Error::Asked(format!("--from {from} is later than --to {to}\nhelp: exchange them")))
             }
         }
     }
@@ -118,7 +117,7 @@ impl Ask {
         };
         let mut more = vec![setting("kernel.version", version.to_string(), option)];
         if let Some(lists) = &self.lists {
-            let wrong = || format!("--lists: `{lists}` is neither `classic` nor `mglru`");
+            let wrong = || format!("--lists {lists}: expected `classic` or `mglru`");
             let lists = Lists::by_name(lists).ok_or_else(|| Error::Asked(wrong()))?;
             more.push(setting("kernel.lists", lists.name().to_string(), "--lists"));
         }
@@ -156,7 +155,7 @@ pub struct Answer {
     pub ends: [Runs; 2],
     /// How many of the runs asked for there are.
     pub extent: Extent,
-    /// The figure that was asked about, or else the one that tells the versions apart.
+    /// The requested figure, or the figure that distinguishes the versions.
     pub measure: Option<Measure>,
     /// By rule; empty where nothing differs.
     sides: Vec<Side>,
@@ -177,7 +176,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
         let name = scenario.kernel.name();
         if Kernel::of_name(&name).is_none() {
             return Err(Error::Asked(format!(
-                "`{name}` is no version of the kernel, so it has no rules of its own"
+                "`{name}` is not a kernel version, so it has no rules to compare"
             )));
         }
     }
@@ -251,7 +250,7 @@ impl Answer {
         };
         [
             measure.share(&self.ends[0], &side.alone, change),
-            // What is gone is the way back.
+            // The share that is gone: the change from `without` to the newer version.
             measure.share(&side.without, &self.ends[1], change),
         ]
     }
@@ -270,8 +269,8 @@ impl Answer {
             .filter(|&at| self.shares(at).iter().all(|share| share.is_some_and(Share::is_most)))
     }
 
-    /// The rule of a set, by its place, that did it with the others' help: without it most of the change is gone, alone it brings at least half,
-    /// and no other brings a fifth alone.
+    /// The index of the rule of a set that is the main cause: without it most of the change is gone, alone it causes at least half, and no
+    /// other rule causes a fifth alone.
     fn main(&self) -> Option<usize> {
         let (set, _) = self.set.as_ref()?;
         let alone = |at: usize| self.shares(at)[0].map_or(0.0, |share| share.share);
@@ -301,7 +300,7 @@ impl Answer {
         let seeds = shares.into_iter().filter_map(|share| share.seeds_missing(self.extent.seeds)).max();
         seeds.map_or(String::new(), |seeds| {
             format!(
-                " More seeds are needed to say so: of {}, the interval reaches below half of the change. Try --repeat {seeds}.",
+                " More seeds are needed to confirm it: with {}, the interval includes less than half of the change. Try --repeat {seeds}.",
                 figures::counted(self.extent.seeds.into(), "seed")
             )
         })
@@ -324,9 +323,9 @@ impl Answer {
                 let shares = self.shares(at).map(|share| share.expect("it is most"));
                 let [alone, without] = shares.map(Share::show);
                 let open = self.more_seeds(shares);
-                let did = if open.is_empty() { "did it" } else { "may have done it" };
+                let did = if open.is_empty() { "caused it" } else { "may have caused it" };
                 format!(
-                    "{} {did} ({} → {}): alone it brings {alone} of the change in {}, and without it {without} of it is gone.{open} {}",
+                    "{} {did} ({} → {}): alone it causes {alone} of the change in {}; without it {without} of the change is gone.{open} {}",
                     self.rules[at].knob.name(),
                     self.rules[at].from,
                     self.rules[at].to,
@@ -340,14 +339,15 @@ impl Answer {
             let open = self.more_seeds(*share);
             let share = share.map(|share| format!(" {} of the change", share.show())).unwrap_or_default();
             says.push(match (names.as_slice(), self.main()) {
-                ([one], _) => format!("{one} brings{share} alone, but others would bring it as well: without it most of it is still there.{open}"),
+                ([one], _) => format!("{one} causes{share} alone, but other rules cause it as well: without {one} most of the change remains.{open}"),
                 (_, Some(main)) => {
                     let rule = &self.rules[main];
                     let [alone, without] = self.shares(main).map(|share| share.map(Share::show).unwrap_or_default());
                     let others: Vec<&str> =
                         set.iter().filter(|&&at| at != main).map(|&at| self.rules[at].knob.name()).collect();
                     format!(
-                        "{} did it ({} → {}): without it {without} of the change in {} is gone. Alone it brings {alone}, together with {}{share}.{open} {}",
+                        "{} caused it ({} → {}): without it {without} of the change in {} is gone. Alone it \
+                         causes {alone}, together with {}{share}.{open} {}",
                         rule.knob.name(),
                         rule.from,
                         rule.to,
@@ -357,16 +357,16 @@ impl Answer {
                     )
                 }
                 (names, None) => format!(
-                    "No rule did it alone. Together {} bring{share}; none of them can be left out.{open}",
+                    "No single rule caused it. Together {} cause{share}; each of them is needed.{open}",
                     names.join(" and ")
                 ),
             });
         }
         if says.is_empty() {
             says.push(match self.extent.is_interrupted() {
-                true => "What did it was not found out.".to_string(),
+                true => "The cause was not found.".to_string(),
                 false => {
-                    "No set of rules brings most of the change: it may be noise, or in what is not modelled."
+                    "No set of rules causes most of the change: it may be noise, or its cause is not modelled."
                         .to_string()
                 }
             });
@@ -387,18 +387,21 @@ impl Answer {
     /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
     pub fn check(&self) -> Result<(), String> {
         let (rules, sides) = (self.rules.len(), self.sides.len());
-        holds!(sides == 0 || sides == rules, "{rules} rules differ, and {sides} are turned");
+        holds!(sides == 0 || sides == rules, "{rules} rules differ, but {sides} were changed");
         let has_change = self.change().is_some() && !self.extent.is_interrupted();
-        holds!(!has_change || sides == rules, "the figure changes, and no rule is turned");
+        holds!(!has_change || sides == rules, "the figure changes, but no rule was changed");
         let same = self.rules.iter().find(|rule| rule.from == rule.to);
-        holds!(same.is_none(), "a rule is listed that does not differ");
+        holds!(same.is_none(), "the list has a rule that does not differ");
         let since = self.rules.iter().map(|rule| (rule.since.is_none(), rule.since));
-        holds!(since.is_sorted(), "rules are not in the order in which they came");
+        holds!(since.is_sorted(), "rules are not in the order of their versions");
         let twice = self.rules.iter().any(|rule| self.unread.contains(&rule.knob.name()));
-        holds!(!twice, "a rule is turned, and not read");
+        holds!(!twice, "a rule was changed, but it is listed as unread");
         let Some((set, _)) = &self.set else { return Ok(()) };
-        holds!(set.iter().all(|&at| at < rules), "a set has a rule that is not listed");
-        holds!(self.culprits().next().is_none(), "a set is named, and one rule does it alone");
+        holds!(set.iter().all(|&at| at < rules), "a set has a rule that is not in the list");
+        holds!(
+            self.culprits().next().is_none(),
+            "a set is listed, although one rule causes the change alone"
+        );
         Ok(())
     }
 
@@ -557,15 +560,18 @@ workload = { pattern = "zipf", ops = 3000 }
         assert_eq!(serde_json::to_value(&whole).unwrap(), whole.json());
         type Mutant = fn(&mut Answer);
         let mutants: [(Mutant, &str); 7] = [
-            (|answer| drop(answer.sides.pop()), "are turned"),
-            (|answer| answer.sides.clear(), "the figure changes, and no rule is turned"),
+            (|answer| drop(answer.sides.pop()), "were changed"),
+            (|answer| answer.sides.clear(), "the figure changes, but no rule was changed"),
             (
                 |answer| answer.rules[0].to = answer.rules[0].from.clone(),
-                "a rule is listed that does not differ",
+                "the list has a rule that does not differ",
             ),
-            (|answer| answer.rules[0].since = None, "rules are not in the order in which they came"),
-            (|answer| answer.unread.push(answer.rules[0].knob.name()), "a rule is turned, and not read"),
-            (|answer| answer.set = Some((vec![answer.rules.len()], None)), "a rule that is not listed"),
+            (|answer| answer.rules[0].since = None, "rules are not in the order of their versions"),
+            (
+                |answer| answer.unread.push(answer.rules[0].knob.name()),
+                "a rule was changed, but it is listed as unread",
+            ),
+            (|answer| answer.set = Some((vec![answer.rules.len()], None)), "a rule that is not in the list"),
             (
                 |answer| {
                     // Each rule does all that the newer version does.
@@ -575,7 +581,7 @@ workload = { pattern = "zipf", ops = 3000 }
                     }
                     answer.set = Some((vec![0], None));
                 },
-                "one rule does it alone",
+                "although one rule causes the change alone",
             ),
         ];
         for (mutate, told) in mutants {
@@ -594,6 +600,6 @@ workload = { pattern = "zipf", ops = 3000 }
         };
         assert!(wrong("6.12", "6.1").contains("is later than --to"));
         assert!(wrong("6.12.3", "6.12.3").starts_with("--from and --to are the same version"));
-        assert!(wrong("9.1", "6.1").starts_with("--from: `9.1` is no version"));
+        assert!(wrong("9.1", "6.1").starts_with("--from: unknown kernel version `9.1`"));
     }
 }

@@ -106,7 +106,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
         variants = own_variants::all(&source, &ask.changes, &variants[0].scenario, watcher)?;
         if variants.is_empty() {
             let path = ask.scenario.display();
-            let message = format!("nothing to compare: give a --vary; {path} has no [[variant]] of its own");
+            let message = format!("nothing to compare: {path} has no [[variant]]\nhelp: give a --vary");
             return Err(Error::Asked(message));
         }
     }
@@ -138,7 +138,7 @@ impl Column {
         self.known_failure().is_some_and(|checked| checked.is_true)
     }
 
-    /// What came of it where the scenario says that it fails; nothing if a signal came before it.
+    /// The verdict on a scenario that is expected to fail; nothing if a signal came before it.
     fn known_failure(&self) -> Option<Checked> {
         let fails = self.variant.fails.as_deref().filter(|_| self.runs.was_made())?;
         Some(expectations::check_failure(&self.variant.label, fails, &self.runs))
@@ -181,7 +181,7 @@ impl Answer {
         self.columns.iter().map(|column| (column.variant.label.clone(), &column.runs.results[..])).collect()
     }
 
-    /// Reasons why figures say nothing, or something else than they seem to.
+    /// Reasons why figures are meaningless or misleading.
     pub fn caveats(&self) -> Vec<String> {
         caveats::of(&self.sides())
     }
@@ -228,24 +228,30 @@ impl Answer {
         for Column { variant, runs, figures } in &self.columns {
             let (label, seeds) = (&variant.label, self.extent.seeds as usize);
             let made = runs.results.len() + runs.failures.len();
-            holds!(made == seeds || made == 0, "{label}: {seeds} seeds, and {made} runs");
-            holds!(runs.is_whole() || figures.cells.is_empty(), "{label}: figures of runs that failed");
+            holds!(made == seeds || made == 0, "{label}: found {made} runs, expected {seeds}, one per seed");
+            holds!(runs.is_whole() || figures.cells.is_empty(), "{label}: found figures of failed runs");
             for cell in &figures.cells {
                 let (name, values) = (cell.metric.full_name(), &cell.values);
                 let is_some = (1..=seeds).contains(&values.len());
-                holds!(is_some, "{label}, {name}: {} values of {seeds} runs", values.len());
+                holds!(is_some, "{label}, {name}: found {} values, expected 1 to {seeds}", values.len());
                 let mean = cell.spread().mean;
                 let least = values.iter().copied().fold(f64::INFINITY, f64::min);
                 let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let room = 1e-9 * least.abs().max(most.abs());
                 let is_between = mean >= least - room && mean <= most + room;
-                holds!(is_between, "{label}, {name}: a mean of {mean}, of values from {least} to {most}");
+                holds!(
+                    is_between,
+                    "{label}, {name}: the mean {mean} is outside of its values ({least} to {most})"
+                );
             }
         }
         for one in &self.checked {
             let Checked { figure, holds, true_for, seeds, is_true, .. } = one;
             let is_so = *is_true == (true_for == seeds) && true_for <= seeds;
-            holds!(is_so, "{figure}, {holds}: {is_true} with {true_for} of {seeds} seeds");
+            holds!(
+                is_so,
+                "{figure}, {holds}: the verdict is {is_true}, but {true_for} of {seeds} seeds pass"
+            );
         }
         Ok(())
     }
@@ -352,17 +358,17 @@ mod tests {
         assert!(whole.json()["expectations"][0]["is_true"] == true && whole.failures().is_empty());
         type Mutant = fn(&mut Answer);
         let mutants: [(Mutant, &str); 5] = [
-            (|answer| drop(answer.columns[0].runs.results.pop()), "small: 2 seeds, and 1 runs"),
+            (|answer| drop(answer.columns[0].runs.results.pop()), "small: found 1 runs, expected 2"),
             (
                 |answer| {
                     answer.columns[1].runs.results.clear();
                     answer.columns[1].runs.failures.clear();
                 },
-                "large: figures of runs that failed",
+                "large: found figures of failed runs",
             ),
-            (|answer| answer.columns[1].figures.cells[0].values.clear(), "0 values of 2 runs"),
-            (|answer| answer.columns[0].figures.cells[0].values[0] = f64::NAN, "a mean of NaN"),
-            (|answer| answer.checked[0].true_for = 1, "true with 1 of 2 seeds"),
+            (|answer| answer.columns[1].figures.cells[0].values.clear(), "found 0 values, expected 1 to 2"),
+            (|answer| answer.columns[0].figures.cells[0].values[0] = f64::NAN, "the mean NaN"),
+            (|answer| answer.checked[0].true_for = 1, "the verdict is true, but 1 of 2 seeds pass"),
         ];
         for (mutate, told) in mutants {
             let mut mutant = answer();

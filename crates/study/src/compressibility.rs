@@ -3,11 +3,10 @@
 //! Each page is compressed alone, as zswap and zram do. A page of zeroes or of one word takes no compressor to be seen, so these are counted
 //! apart, and the lengths are those of the others. A length of a page or more is a page that does not shrink.
 //!
-//! *Why there is no lzo-rle.* Of the libraries of LZO two ports, a binding and its wrapper are under the GPL, and one only decompresses.
-//! `lzokay` (MIT) compresses, but looks harder for matches than the kernel does, and knows no runs of zeroes: on C source and on the heap of a
-//! Python program it comes to 14 % to 15 % less than zram's lzo-rle of Linux 6.18 (1475 and 1023 bytes a page in the mean, for 1743 and 1193).
-//! lz4 is nearer to it (1820 and 1325), and what zram makes of the same pages by its own lz4 is within 0.4 % of what is made of them
-//! here.
+//! *Why there is no lzo-rle.* Several LZO libraries (two ports, a binding and its wrapper) are under the GPL, and one only decompresses.
+//! `lzokay` (MIT) compresses, but searches harder for matches than the kernel, and does not know runs of zeroes. On C source and on the
+//! heap of a Python program it is 14 % to 15 % smaller than zram's lzo-rle of Linux 6.18 (mean bytes per page: 1475 and 1023, compared with
+//! 1743 and 1193). lz4 is nearer to it (1820 and 1325). zram's own lz4 of the same pages is within 0.4 % of the lengths here.
 
 mod memory; // the pages of a file or a process
 
@@ -89,10 +88,10 @@ impl Answer {
     pub fn check(&self) -> Result<(), String> {
         for region in &self.regions {
             if region.compressed > region.pages {
-                return Err(format!("{}: no more pages are compressed than there are", region.name));
+                return Err(format!("{}: more pages are compressed than the region has", region.name));
             }
             if region.zero_filled.0 + region.same_filled.0 > 1.001 {
-                return Err(format!("{}: shares of pages come to 1 at most", region.name));
+                return Err(format!("{}: shares of pages sum up to more than 1", region.name));
             }
             let rises = |lengths: &Lengths| lengths.deciles.is_none_or(|deciles| deciles.0.is_sorted());
             if !region.lengths.iter().all(rises) {
@@ -114,7 +113,7 @@ impl Serialize for Answer {
 pub struct Measured {
     /// A kind of mapping, or a file.
     pub name: String,
-    /// Pages that there are.
+    /// Number of pages.
     pub pages: u64,
     /// Pages that were compressed.
     pub compressed: u64,
@@ -197,16 +196,15 @@ fn repeated(page: &Page) -> Option<u64> {
 impl Lengths {
     fn of(pages: &[&Page], compressor: Compressor) -> Result<Lengths, Error> {
         let mut space = vec![0; 2 * PAGE_SIZE as usize];
-        let mut zstd =
-            zstd::bulk::Compressor::new(ZSTD_LEVEL).during(|| "zstd does not start".to_string())?;
+        let mut zstd = zstd::bulk::Compressor::new(ZSTD_LEVEL).during(|| "cannot start zstd".to_string())?;
         let mut lengths = Vec::with_capacity(pages.len());
         for page in pages {
             let length = match compressor {
                 Compressor::Lz4 => lz4_flex::block::compress_into(*page, &mut space)
-                    .during(|| "lz4 does not compress a page".to_string())?,
+                    .during(|| "lz4 cannot compress a page".to_string())?,
                 Compressor::Zstd => zstd
                     .compress_to_buffer(page.as_slice(), &mut space)
-                    .during(|| "zstd does not compress a page".to_string())?,
+                    .during(|| "zstd cannot compress a page".to_string())?,
             };
             lengths.push(length.min(PAGE_SIZE as usize) as u16);
         }
@@ -267,8 +265,10 @@ mod tests {
         let answer = || ask(&Ask { what: vec![path.clone()], ..Ask::default() }, &()).unwrap();
         assert_eq!(answer().check(), Ok(()));
         let mutants: [Mutant; 3] = [
-            ("than there are", |region| region.compressed = 4),
-            ("1 at most", |region| (region.zero_filled, region.same_filled) = (Share(0.6), Share(0.6))),
+            ("more pages are compressed than the region has", |region| region.compressed = 4),
+            ("sum up to more than 1", |region| {
+                (region.zero_filled, region.same_filled) = (Share(0.6), Share(0.6))
+            }),
             ("deciles rise", |region| region.lengths[0].deciles.as_mut().unwrap().0[0] = 4096),
         ];
         for (sum, mutate) in mutants {

@@ -32,10 +32,10 @@ use figures::Outcome;
 use gather::{Gathered, Left, Written};
 use judge::Judged;
 
-/// Accesses of a run whose number nobody knows before it is over, for progress alone.
+/// Accesses of a run of unknown length, for progress only.
 const UNKNOWN: u64 = 1_000_000;
 
-/// Half of an interval, in percent of the base, that is narrow enough for whoever repeats runs until it is.
+/// The half of an interval, in percent of the base, at which repeating runs stops.
 pub const NARROW_PERCENT: f64 = 1.0;
 
 /// Seeds to begin with where their number is found out.
@@ -44,7 +44,7 @@ pub const FIRST_SEEDS: u32 = 5;
 /// Which change is asked about, and over which scenarios.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// Scenario files, or folders of them; none stands for all that the program brings along.
+    /// Scenario files or folders of them; none means all bundled scenarios.
     pub paths: Vec<PathBuf>,
     /// The change; several settings are one.
     pub switches: Vec<Setting>,
@@ -80,11 +80,11 @@ pub struct Answer {
     pub ask: Ask,
     /// What the build that runs the base says of itself, where that is another one.
     pub base_build: Option<String>,
-    /// What came of each scenario.
+    /// The results of each scenario.
     pub found: Found,
     /// Scenarios that were not run, and why.
     pub left: Vec<Left>,
-    /// Group and name of scenarios that know that they fail as they are.
+    /// Group and name of scenarios that are expected to fail unchanged.
     pub fails_as_known: Vec<(String, String)>,
     /// Accesses of all runs that [`Ask::fast`] lets in, if it is set.
     pub accesses: Option<u64>,
@@ -161,7 +161,7 @@ impl Answer {
         told.chain(unreadable).collect()
     }
 
-    /// Whether a scenario fails as it is, and says so, and the change makes that no worse.
+    /// Whether a scenario is expected to fail unchanged, and the change makes that no worse.
     fn is_known_to_fail(&self, case: &Judged) -> bool {
         let is_known =
             self.fails_as_known.iter().any(|(group, name)| *group == case.group && *name == case.name);
@@ -182,17 +182,17 @@ impl Answer {
             let failed = case.failed.iter().map(Vec::len).max().unwrap_or(0);
             if failed > seeds {
                 return Err(format!(
-                    "{}: {failed} runs of one side failed, and {seeds} were made",
+                    "{}: {failed} runs of one side failed, but it has {seeds} runs",
                     case.name
                 ));
             }
             let wrong = case.rows.iter().find(|row| row.values[0].len() != row.values[1].len());
             if let Some(row) = wrong {
-                return Err(format!("{}: {} has values without a pair", case.name, row.figure.name));
+                return Err(format!("{}: {} has unpaired values", case.name, row.figure.name));
             }
             let is_left = |left: &Left| left.group == case.group && left.name == case.name;
             if self.left.iter().any(is_left) {
-                return Err(format!("{}: it was run, and it was not", case.name));
+                return Err(format!("{}: listed both as run and as not run", case.name));
             }
         }
         Ok(())
@@ -241,9 +241,9 @@ pub struct Case<S> {
 /// With how many seeds each case runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
-    /// With so many.
+    /// With this number of seeds.
     Fixed(u32),
-    /// Until each interval is narrow, with so many at most.
+    /// Until each interval is narrow, with at most this number of seeds.
     Auto(u32),
 }
 
@@ -263,13 +263,13 @@ impl Repeat {
     }
 }
 
-/// What came of all cases, in their order.
+/// The results of all cases, in their order.
 pub struct Found {
     /// A case each.
     pub cases: Vec<Judged>,
     /// Runs that came to their end, good or bad.
     pub made: usize,
-    /// Who ended it before its time, and how many runs were to be made by then.
+    /// The signal that ended it early, and the planned number of runs.
     pub interruption: Option<(&'static str, usize)>,
 }
 
@@ -282,8 +282,7 @@ type Sides = [BTreeMap<u32, Ended>; 2];
 /// One run: its seed, its case and its side.
 type Run = (u32, usize, usize);
 
-/// Runs all cases, both sides with the same seeds, and judges what came of it. The answer depends on nothing but the cases, if nobody
-/// interrupts it.
+/// Runs all cases, both sides with the same seeds, and judges the results. Without an interruption the answer depends only on the cases.
 pub fn run<S: Side>(cases: &[Case<S>], repeat: Repeat, jobs: usize, watcher: &dyn Watcher) -> Found {
     let mut ended: Vec<Sides> = cases.iter().map(|_| Sides::default()).collect();
     let mut until: Vec<u32> = vec![1; cases.len()];
@@ -326,7 +325,7 @@ fn runs(from: &[u32], until: &[u32]) -> Vec<Run> {
 /// How many seeds each case is to have next: as many as it has, once there are enough.
 fn next(from: &[u32], ended: &[Sides], repeat: Repeat) -> Vec<u32> {
     let more = |(&seeds, sides): (&u32, &Sides)| {
-        // What was given is at fault with any seed.
+        // An invalid input fails with any seed.
         let is_hopeless =
             sides.iter().any(|side| side.values().any(|run| matches!(run, Err(why) if why.is_input)));
         if is_hopeless {
@@ -468,16 +467,16 @@ mod tests {
                     let failed = Failed { is_input: false, message: String::new() };
                     answer.found.cases[0].failed[0] = vec![failed; 3];
                 },
-                "3 runs of one side failed, and 2 were made",
+                "3 runs of one side failed, but it has 2 runs",
             ),
-            (|answer| answer.found.cases[0].rows[0].values[0].clear(), "values without a pair"),
+            (|answer| answer.found.cases[0].rows[0].values[0].clear(), "has unpaired values"),
             (
                 |answer| {
                     let Judged { group, name, .. } = &answer.found.cases[0];
                     let (group, name) = (group.clone(), name.clone());
                     answer.left.push(Left { group, name, why: gather::Why::Already, failed: None });
                 },
-                "it was run, and it was not",
+                "listed both as run and as not run",
             ),
         ];
         for (mutate, told) in mutants {

@@ -67,14 +67,14 @@ pub struct Answer {
     pub page_size: u64,
 }
 
-/// Reads both snapshots, and finds what happened between them. Errors: an option that makes no sense; a file that can't be read, or is no snapshot;
-/// snapshots of different files; most counters went back. Single counters that went back are part of the answer.
+/// Reads both snapshots, and finds what happened between them. Errors: an invalid option; an unreadable file, or one that is not a
+/// snapshot; snapshots of different files; most counters decreased. Single counters that decreased are part of the answer.
 pub fn ask(ask: &Ask, _: &dyn Watcher) -> Result<Answer, Error> {
     let page_size = page_size::parse(&ask.page_size)?;
     let (before, after) = snapshots(ask)?;
     let Some(kind) = FileKind::of_both(&before.snapshot, &after.snapshot) else {
         bail!(
-            "{} is {}, and {} is {}: two snapshots of one file are compared",
+            "the files differ in kind: {} is {}, and {} is {}\nhelp: give two snapshots of the same file",
             before.name,
             before.snapshot.kind.name(),
             after.name,
@@ -86,8 +86,8 @@ pub fn ask(ask: &Ask, _: &dyn Watcher) -> Result<Answer, Error> {
     let change = &answer.change;
     if change.is_restarted() {
         bail!(
-            "{} of {} counters that differ are lower in {} than in {}, such as {}: the files are in the wrong order, or what they are of \
-             was started anew in between, and counts from 0",
+            "{} of {} changed counters are lower in {} than in {}, for example {}\nhelp: exchange the files; \
+             a restart between them also resets the counters",
             change.fell.len(),
             change.fell.len() + change.counters.iter().filter(|counter| counter.change() > 0).count(),
             answer.after.name,
@@ -117,14 +117,14 @@ impl Answer {
     pub fn check(&self) -> Result<(), String> {
         let change = &self.change;
         if let Some(back) = change.counters.iter().find(|counter| counter.after < counter.before) {
-            return Err(format!("{} went back, and is among the counters that grew", back.name));
+            return Err(format!("{} decreased, but it is listed with the counters that grew", back.name));
         }
         for meaning in &self.means {
             for (name, grown) in &meaning.rests_on {
                 let counter = change.counters.iter().find(|counter| counter.name == *name);
                 if counter.is_none_or(|counter| counter.change() != i128::from(*grown)) {
                     return Err(format!(
-                        "{} rests on {grown} of {name}, which is not its change",
+                        "{} uses {grown} as the change of {name}, which changed by another amount",
                         meaning.topic
                     ));
                 }
@@ -140,7 +140,7 @@ fn snapshots(ask: &Ask) -> Result<(SnapshotFile, SnapshotFile), Error> {
     let Some(after) = &ask.after else {
         ensure!(
             before.snapshot.kind == FileKind::Pressure,
-            "{}: found one snapshot of {}, expected two; write the later one behind it",
+            "{}: found one snapshot of {}, expected two\nhelp: append the later snapshot to the command",
             before.name,
             before.snapshot.kind.name()
         );
@@ -159,7 +159,10 @@ fn seconds(ask: &Ask) -> Result<Option<f64>, Error> {
                 span.0 as f64 / 1e9
             }
         };
-        ensure!(seconds.is_finite() && seconds > 0.0, "--interval {text}: write a time above 0, such as 60s");
+        ensure!(
+            seconds.is_finite() && seconds > 0.0,
+            "--interval {text}: expected a time above 0, for example 60s"
+        );
         return Ok(Some(seconds));
     }
     if !ask.by_mtime {
@@ -167,13 +170,13 @@ fn seconds(ask: &Ask) -> Result<Option<f64>, Error> {
     }
     let modified = |path: &Path| {
         let modified = path.metadata().and_then(|metadata| metadata.modified());
-        modified.during(|| format!("the time of modification of {}", path.display()))
+        modified.during(|| format!("cannot read the modification time of {}", path.display()))
     };
     let Some(after) = &ask.after else { bail!("--by-mtime: found one file, expected two") };
     match modified(after)?.duration_since(modified(&ask.before)?) {
         Ok(between) if between.as_secs_f64() > 0.0 => Ok(Some(between.as_secs_f64())),
         _ => bail!(
-            "--by-mtime: {} was not modified later than {}; say --interval",
+            "--by-mtime: {} was not modified later than {}\nhelp: give the time between them by --interval",
             after.display(),
             ask.before.display()
         ),
@@ -209,8 +212,8 @@ mod tests {
         assert_eq!(answer().check(), Ok(()));
         assert!(answer().means.iter().any(|meaning| !meaning.rests_on.is_empty()));
         let mutants: [Mutant; 2] = [
-            ("went back", |answer| answer.change.counters.iter_mut().for_each(|counter| counter.after = 0)),
-            ("not its change", |answer| {
+            ("decreased", |answer| answer.change.counters.iter_mut().for_each(|counter| counter.after = 0)),
+            ("changed by another amount", |answer| {
                 answer
                     .means
                     .iter_mut()

@@ -30,9 +30,9 @@ pub enum Error {
     /// What was asked for makes no sense; the text says why, and what would.
     #[error("{0}")]
     Asked(String),
-    /// There are not so many seeds.
+    /// The seeds exceed the largest seed.
     #[error(
-        "{repeat} seeds from {first} on count up past the largest, {SEED_MAX}; start with a smaller seed"
+        "{repeat} seeds from {first} exceed the largest seed, {SEED_MAX}\nhelp: start with a smaller seed"
     )]
     SeedsPastLargest {
         /// The first one.
@@ -52,7 +52,7 @@ pub enum Error {
     /// The run that all others were to be compared with has no result.
     #[error("{0}")]
     Failed(Failed),
-    /// Who watched had the runs end ([`crate::Watcher::stop`]).
+    /// The watcher ended the runs ([`crate::Watcher::stop`]).
     #[error("{0}")]
     Interrupted(String),
     /// A result can't be written.
@@ -74,7 +74,7 @@ impl Error {
         Error::Asked(why.into())
     }
 
-    /// The error with each of its causes, as it is told of one input among several.
+    /// The error with each of its causes, for one input among several.
     pub(crate) fn in_full(&self) -> String {
         told(self)
     }
@@ -183,7 +183,7 @@ pub(crate) fn cannot<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E)
     move |error| Error::Asked(format!("{what}: {error}"))
 }
 
-/// An error with its causes. Many errors of the crates below say what their cause says; it is told once.
+/// An error with its causes. Many errors of the lower crates repeat the text of their cause; it is printed once.
 pub fn told(error: &(dyn StdError + 'static)) -> String {
     let mut told = String::new();
     for cause in std::iter::successors(Some(error), |&error| error.source()) {

@@ -4,8 +4,8 @@
 //!   Page       one run, tracing that page ───────────────────────────────▶ its first and last steps ─▶ Answer
 //!   Evictions  one run, keeping the last N evictions ─▶ one, tracing those ─▶ the residency that ended in each
 //! ```
-//! The second run of a scenario repeats the first one. So a question about the end of a run needs no record of all of it, and
-//! the question, not the length of the run, bounds the memory that the answer takes.
+//! The second run of a scenario repeats the first one. A question about the end of a run therefore needs no record of all of it. The
+//! question, not the length of the run, limits the memory for the answer.
 
 mod names; // FILE:PAGE and TASK/OBJECT:PAGE
 mod keep; // first and last steps of a page, and the decisions between them
@@ -122,7 +122,7 @@ pub struct PageReport {
     pub since: Since,
     /// The page's state when the run ended; `None` if it is not in memory.
     pub now: Option<PageState>,
-    /// The first page of the huge page that it is part of then.
+    /// The first page of the huge page that it belonged to at that time.
     pub head: Option<String>,
 }
 
@@ -199,7 +199,7 @@ impl<'a> Runs<'a> {
             }
             let place = memcg.map_or_else(String::new, |path| format!(" from {path}"));
             return Err(Error::asked(format!(
-                "no page was evicted{place} in the whole run; --page tells of a page in memory"
+                "no page was evicted{place} during the run\nhelp: --page explains a page in memory"
             )));
         }
         let pages = last.iter().map(|eviction| eviction.page).collect();
@@ -240,8 +240,8 @@ impl<'a> Runs<'a> {
             return Ok(*id);
         }
         let hint = nearest(path, groups.iter().map(|(_, known)| known.as_str()))
-            .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        Err(Error::asked(format!("--memcg {path}: there is no such cgroup{hint}")))
+            .map_or_else(String::new, |near| format!("\nhelp: did you mean `{near}`?"));
+        Err(Error::asked(format!("--memcg {path}: no such cgroup{hint}")))
     }
 
     /// Runs the scenario once. A run that fails is a result too: the question may be about what led to its end.
@@ -305,11 +305,15 @@ impl Answer {
         let asked = match (&self.ask.about, self.evictions) {
             (About::Page(_), None) => 1,
             (About::Evictions { count, .. }, Some(total)) => total.min(u64::from(*count)),
-            _ => return Err("evictions are counted if the question is about them".to_string()),
+            _ => {
+                return Err(
+                    "the number of evictions is missing, or the question is not about evictions".to_string()
+                );
+            }
         };
-        holds!(told == asked, "{asked} pages were asked for, and {told} are answered");
+        holds!(told == asked, "found {told} pages, expected {asked}");
         let times = self.pages.iter().filter_map(|page| page.eviction).map(|eviction| eviction.at);
-        holds!(times.is_sorted(), "evictions are not in the order of time");
+        holds!(times.is_sorted(), "evictions are not sorted by time");
         self.pages.iter().try_for_each(|page| {
             let checked = page.check(self.ask.steps as usize, self.run.end);
             checked.map_err(|why| format!("{}: {why}", page.title))
@@ -321,19 +325,25 @@ impl PageReport {
     fn check(&self, most: usize, end: Nanos) -> Result<(), String> {
         let PageStory { first, last, left_out, .. } = &self.story;
         let kept = [first.len(), last.len()];
-        holds!(kept.iter().all(|&kept| kept <= most), "{kept:?} steps at its ends, expected {most} at most");
-        holds!(*left_out == 0 || kept == [most; 2], "{left_out} steps are left out, and {kept:?} are kept");
+        holds!(
+            kept.iter().all(|&kept| kept <= most),
+            "found {kept:?} steps at its ends, expected at most {most}"
+        );
+        holds!(
+            *left_out == 0 || kept == [most; 2],
+            "{left_out} steps are left out, but its ends have only {kept:?}"
+        );
         let times = self.story.steps().flat_map(|step| [step.at, step.until]);
-        holds!(times.is_sorted(), "steps are not in the order of time");
+        holds!(times.is_sorted(), "steps are not sorted by time");
         let is_counted = self.story.steps().all(|step| step.times > 0);
-        holds!(is_counted, "a step was taken no time");
+        holds!(is_counted, "a step has a count of 0");
         let last = self.story.last_step();
-        holds!(last.is_none_or(|step| step.until <= end), "a step after the end of the run");
+        holds!(last.is_none_or(|step| step.until <= end), "a step is later than the end of the run");
         let Some(Eviction { at, .. }) = self.eviction else { return Ok(()) };
         let is_its_end =
             last.is_some_and(|step| step.until == at && matches!(step.event, PageEvent::Evicted { .. }));
-        holds!(is_its_end, "the story does not end with the eviction");
-        holds!(self.back.is_none_or(|back| back >= at), "the page is back before its eviction");
+        holds!(is_its_end, "the last step is not the eviction");
+        holds!(self.back.is_none_or(|back| back >= at), "the page returned before its eviction");
         Ok(())
     }
 }
@@ -378,20 +388,20 @@ mod tests {
         assert!(whole.pages[0].story.left_out > 0 && whole.pages.iter().any(|page| page.back.is_some()));
         type Mutant = fn(&mut Answer);
         let mutants: [(Mutant, &str); 11] = [
-            (|answer| drop(answer.pages.pop()), "200 pages were asked for, and 199 are answered"),
-            (|answer| answer.evictions = None, "evictions are counted"),
-            (|answer| answer.evictions = Some(199), "199 pages were asked for, and 200"),
-            (|answer| answer.pages.reverse(), "evictions are not in the order of time"),
-            (|answer| answer.ask.steps = 0, "expected 0 at most"),
-            (|answer| answer.pages[0].story.first.clear(), "are left out, and [0, 1] are kept"),
-            (|answer| answer.pages[0].story.first[0].until = answer.run.end, "steps are not in the order"),
-            (|answer| answer.pages[0].story.first[0].times = 0, "no time"),
-            (|answer| answer.run.end = Nanos(0), "after the end of the run"),
+            (|answer| drop(answer.pages.pop()), "found 199 pages, expected 200"),
+            (|answer| answer.evictions = None, "the number of evictions is missing"),
+            (|answer| answer.evictions = Some(199), "found 200 pages, expected 199"),
+            (|answer| answer.pages.reverse(), "evictions are not sorted by time"),
+            (|answer| answer.ask.steps = 0, "expected at most 0"),
+            (|answer| answer.pages[0].story.first.clear(), "are left out, but its ends have only [0, 1]"),
+            (|answer| answer.pages[0].story.first[0].until = answer.run.end, "steps are not sorted by time"),
+            (|answer| answer.pages[0].story.first[0].times = 0, "a step has a count of 0"),
+            (|answer| answer.run.end = Nanos(0), "later than the end of the run"),
             (
                 |answer| answer.pages[0].eviction.as_mut().unwrap().at = Nanos(0),
-                "does not end with the eviction",
+                "the last step is not the eviction",
             ),
-            (|answer| answer.pages[0].back = Some(Nanos(0)), "back before its eviction"),
+            (|answer| answer.pages[0].back = Some(Nanos(0)), "the page returned before its eviction"),
         ];
         for (mutate, told) in mutants {
             let mut mutant = evictions();
@@ -425,6 +435,6 @@ mod tests {
         let unknown = serde_json::from_str::<Ask>(r#"{ "step": 3 }"#).unwrap_err().to_string();
         assert!(unknown.contains("unknown field `step`"), "{unknown}");
         let wrong = serde_json::from_str::<Ask>(r#"{ "changes": { "settings": ["a"] } }"#);
-        assert!(wrong.unwrap_err().to_string().contains("`a` has no `=`"));
+        assert!(wrong.unwrap_err().to_string().contains("found `a`, expected KEY=VALUE"));
     }
 }

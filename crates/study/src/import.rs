@@ -82,7 +82,7 @@ pub fn ask(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answ
     let read = for_each_line(&ask.from, |number, line| {
         let is_read = source.line(line, &mut accesses)?;
         records += u64::from(is_read == Some(true));
-        // What a pattern or a format has is no report of a tool, whatever its names are.
+        // Lines of a pattern or a format are not reports of a tool, whatever their names are.
         if is_read != Some(true) && losses.add(line) {
             return Ok(());
         }
@@ -121,13 +121,13 @@ impl Answer {
     /// Checks that the answer agrees with itself. Errors: the sum that does not.
     pub fn check(&self) -> Result<(), String> {
         if self.skipped.first.is_some() != (self.skipped.lines > 0) {
-            return Err("lines that can't be read have a first one".to_string());
+            return Err("skipped lines without a first one, or a first one without skipped lines".to_string());
         }
         if self.records == 0 {
-            return Err("a trace has a record".to_string());
+            return Err("a trace without a record".to_string());
         }
         if self.accesses > 0 && self.objects == 0 {
-            return Err("accesses are to objects".to_string());
+            return Err("the trace has accesses but no object".to_string());
         }
         Ok(())
     }
@@ -157,21 +157,25 @@ fn other_text(path: &Path) -> Option<String> {
     let path = path.display();
     Some(match &start[..length] {
         [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..] => {
-            format!("this is a perf.data: `perf script -i {path} > trace.txt` makes text of it")
+            format!(
+                "this is a perf.data file\nhelp: convert it to text by `perf script -i {path} > trace.txt`"
+            )
         }
         [0x17, 0x08, 0x44, b't', b'r', b'a', b'c', b'i', b'n', b'g', ..] => {
-            format!("this is a trace.dat: `trace-cmd report -i {path} > trace.txt` makes text of it")
+            format!(
+                "this is a trace.dat file\nhelp: convert it to text by `trace-cmd report -i {path} > trace.txt`"
+            )
         }
         _ => format!(
-            "`pageout replay {path}` reads traces of accesses (.pgt, .csv, .lis, .oracleGeneral and others); `perf script` and `trace-cmd report` \
-             make text of what they recorded"
+            "help: `pageout replay {path}` reads access traces (.pgt, .csv, .lis, .oracleGeneral and \
+             others); `perf script` and `trace-cmd report` convert their recordings to text"
         ),
     })
 }
 
 fn source(ask: &Ask) -> Result<Source, Error> {
     if ask.format != Format::Lines && ask.pattern.is_some() {
-        bail!("--pattern is for --source lines");
+        bail!("--pattern needs --source lines");
     }
     Ok(match ask.format {
         Format::Events => {
@@ -187,7 +191,7 @@ fn source(ask: &Ask) -> Result<Source, Error> {
         Format::Lines => {
             let pattern = ask.pattern.as_deref().ok_or_else(|| {
                 Error::asked(
-                    "--source lines needs --pattern, such as --pattern '{op} {file} {offset} {bytes}'",
+                    "--source lines needs --pattern, for example --pattern '{op} {file} {offset} {bytes}'",
                 )
             })?;
             Source::lines(pattern)?
@@ -233,9 +237,9 @@ mod tests {
         assert_eq!(answer().check(), Ok(()));
         assert_eq!((answer().records, answer().objects, answer().skipped.lines), (2, 2, 1));
         let mutants: [Mutant; 3] = [
-            ("a first one", |answer| answer.skipped.first = None),
-            ("has a record", |answer| answer.records = 0),
-            ("to objects", |answer| answer.objects = 0),
+            ("skipped lines without a first one", |answer| answer.skipped.first = None),
+            ("a trace without a record", |answer| answer.records = 0),
+            ("accesses but no object", |answer| answer.objects = 0),
         ];
         for (sum, mutate) in mutants {
             let mut answer = answer();

@@ -1,10 +1,10 @@
-//! JSON objects put together, and the version of their form.
+//! Building blocks of JSON results, and the version of their form.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// The version of the form of results as JSON: figures of programs that tell another one can't be compared.
+/// The version of the form of results as JSON: figures of programs with another version are not comparable.
 pub const FORMAT_VERSION: u64 = 1;
 
 /// Has types be a text in JSON: the one that they print, and are read from.

@@ -63,10 +63,10 @@ impl Row {
                 span.map_or_else(|| known.name().to_string(), |span| format!("{}, {span}", known.name()))
             }
             Held::NotKnown { before: Some(before), next } => {
-                format!("not known: between {before} and {next}; taken as {next}")
+                format!("not known between {before} and {next}; treated as {next}")
             }
-            Held::NotKnown { before: None, next } => format!("not known: later {next}, taken as that"),
-            Held::Rests(_) => "rests: nothing in this version asks for it".to_string(),
+            Held::NotKnown { before: None, next } => format!("not known; treated as {next}, which is later"),
+            Held::Rests(_) => "unused: no rule of this version reads it".to_string(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Studies: scenario files, runs of them with several seeds, their figures, and how those of two scenarios differ beyond noise.
 //!
-//! It is what the command `pageout` is made of, without a command line and without a terminal, for programs that ask for more than one
-//! run. A scenario is read, changed, and run side by side with its variants; what comes of it is data.
+//! The library behind the command `pageout`, without a command line and without a terminal, for programs that need more than one run. A
+//! scenario is read, changed, and run side by side with its variants; the results are data.
 //!
 //! ```
 //! use std::path::Path;

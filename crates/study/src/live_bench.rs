@@ -60,7 +60,7 @@ pub struct Ask {
     pub folder: Option<PathBuf>,
     /// The kernel profile whose reclaim decides in the page cache. Default: `mglru@6.12`.
     pub policy: String,
-    /// Who else reads; `none` for nobody. Default: all that there are, memcpy if the file is at most 1 GiB.
+    /// Other readers; `none` for pageout only. Default: all readers, memcpy if the file is at most 1 GiB.
     pub beside: Vec<String>,
     /// Reads per thread and round, 1 or more. Default: 100,000.
     pub reads: u64,
@@ -78,7 +78,7 @@ pub struct Ask {
     pub buffered: bool,
     /// Fail if readers that use the kernel's page cache can't have as little memory. Default: no.
     pub equal_memory: bool,
-    /// Seed of the pages that are drawn. Default: 1.
+    /// Seed of the random pages. Default: 1.
     pub seed: u64,
     /// Third-party caches, by their names. Default: none.
     #[serde(skip)]
@@ -131,9 +131,9 @@ pub struct Answer {
     pub rounds: usize,
     /// Pages that one reader reads in a round.
     pub reads: u64,
-    /// Figures by reader, ours first. Empty if an interruption came before the first round.
+    /// Figures by reader, pageout first. Empty if an interruption came before the first round.
     pub ways: Vec<ReaderFigures>,
-    /// What a reader of the figures has to know.
+    /// Notes that a reader of the figures needs.
     pub notes: Vec<String>,
     /// What ended it early, and when.
     pub interrupted: Option<String>,
@@ -198,7 +198,7 @@ impl ReaderFigures {
         Spread::of(self.rounds.iter().map(of))
     }
 
-    /// Ours compared with this one, round by round: throughput, and CPU time.
+    /// pageout compared with this reader, round by round: throughput and CPU time.
     pub fn ratios(&self, ours: &ReaderFigures) -> (Option<Spread>, Option<Spread>) {
         let ratio = |of: fn(&Round) -> f64| {
             Spread::of(ours.rounds.iter().zip(&self.rounds).map(move |(ours, other)| of(ours) / of(other)))
@@ -223,13 +223,13 @@ impl ReaderFigures {
 
     fn check(&self, answer: &Answer) -> Result<(), String> {
         let (name, made) = (&self.name, self.rounds.len());
-        holds!(made == answer.rounds, "{name}: {made} rounds, expected {}", answer.rounds);
+        holds!(made == answer.rounds, "{name}: found {made} rounds, expected {}", answer.rounds);
         let other = self.rounds.iter().find(|round| round.reads != answer.reads);
-        holds!(other.is_none(), "{name}: a round of other than {} reads", answer.reads);
+        holds!(other.is_none(), "{name}: a round does not have {} reads", answer.reads);
         let Some(latency) = &self.latency else { return Ok(()) };
         let calls = latency.get("calls").and_then(Value::as_u64);
         let counted = self.histogram().iter().map(|(_, calls)| calls).sum::<u64>();
-        holds!(calls == Some(counted), "{name}: {calls:?} calls, and {counted} in its histogram");
+        holds!(calls == Some(counted), "{name}: found {calls:?} calls, but {counted} in the histogram");
         Ok(())
     }
 }
@@ -251,14 +251,14 @@ impl Answer {
     pub fn check(&self) -> Result<(), String> {
         let (rounds, asked) = (self.rounds, self.ask.rounds as usize);
         let is_whole = self.interrupted.is_some() || rounds == asked;
-        holds!(is_whole && rounds <= asked, "{asked} rounds were asked for, and {rounds} are answered");
+        holds!(is_whole && rounds <= asked, "found {rounds} rounds, expected {asked}");
         holds!(
             self.ways.first().map_or(rounds == 0, |way| way.name == OURS),
             "the first reader is not {OURS}"
         );
         let twice =
             (1..self.ways.len()).find(|&at| self.ways[..at].iter().any(|way| way.name == self.ways[at].name));
-        holds!(twice.is_none(), "a reader is listed twice");
+        holds!(twice.is_none(), "the list has a reader twice");
         self.ways.iter().try_for_each(|way| way.check(self))
     }
 
@@ -336,14 +336,14 @@ mod tests {
         assert_eq!(answer().check(), Ok(()));
         type Mutant = fn(&mut Answer);
         let mutants: [(Mutant, &str); 6] = [
-            (|answer| answer.ask.rounds = 3, "3 rounds were asked for, and 2 are answered"),
+            (|answer| answer.ask.rounds = 3, "found 2 rounds, expected 3"),
             (|answer| answer.ways.swap(0, 1), "the first reader is not pageout"),
-            (|answer| answer.ways[1].name = OURS.to_string(), "a reader is listed twice"),
-            (|answer| answer.ways[1].rounds.truncate(1), "mmap: 1 rounds, expected 2"),
-            (|answer| answer.ways[0].rounds[1].reads = 99, "pageout: a round of other than 100 reads"),
+            (|answer| answer.ways[1].name = OURS.to_string(), "the list has a reader twice"),
+            (|answer| answer.ways[1].rounds.truncate(1), "mmap: found 1 rounds, expected 2"),
+            (|answer| answer.ways[0].rounds[1].reads = 99, "pageout: a round does not have 100 reads"),
             (
                 |answer| answer.ways[1].latency.as_mut().unwrap()["calls"] = 99.into(),
-                "mmap: Some(99) calls, and 100 in its histogram",
+                "mmap: found Some(99) calls, but 100 in the histogram",
             ),
         ];
         for (mutate, told) in mutants {

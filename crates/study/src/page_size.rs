@@ -4,12 +4,12 @@ use pageout_sim::scenario::Size;
 
 use crate::error::{During, Error, ensure};
 
-/// Bytes of a page. Errors: `text` is no size of pages that Linux has.
+/// Returns the bytes of a page. Errors: `text` is not a page size of Linux.
 pub(crate) fn parse(text: &str) -> Result<u64, Error> {
     let size: Size = text.trim().parse().during(|| format!("--page-size {text}"))?;
     ensure!(
         size.0.is_power_of_two() && (4096..=65536).contains(&size.0),
-        "--page-size {text}: Linux has pages of 4KiB, 16KiB or 64KiB"
+        "--page-size {text}: expected 4KiB, 16KiB or 64KiB"
     );
     Ok(size.0)
 }

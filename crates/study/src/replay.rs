@@ -100,7 +100,7 @@ fn on_files(
 
 #[cfg(not(target_os = "linux"))]
 fn on_files(_: &Ask, _: &[Policy], _: &[Limit], _: &dyn Watcher) -> Result<Answer, Error> {
-    Err(Error::asked("--live: the live page cache is for Linux"))
+    Err(Error::asked("--live: the live page cache runs on Linux only"))
 }
 
 impl Answer {
@@ -114,7 +114,7 @@ impl Answer {
         }
     }
 
-    /// Why not all is there: runs failed, or a signal came.
+    /// Why the answer is incomplete: runs failed, or a signal came.
     pub fn failure(&self) -> Option<Error> {
         match self {
             Answer::Alone(answer) => answer.failure(),

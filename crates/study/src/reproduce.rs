@@ -1,10 +1,10 @@
-//! A published table beside ours, row by row, and which rows hold.
+//! A published table compared with pageout's figures, row by row, with the rows that are reproduced.
 //!
 //! ```text
 //!   chapter ─▶ experiments × sides × seeds ─▶ runs side by side ─▶ claims judged ─▶ Answer
 //! ```
-//! What was published, which figures of ours are it, and the workloads are data ([`chapter`]). A row that does not hold is shown
-//! like any other, with the reason where one is known: a row is a finding, not a test.
+//! The published figures, pageout's figures for them, and the workloads are data ([`chapter`]). A row that is not reproduced is shown like
+//! any other, with the reason if one is known: a row is a finding, not a test.
 
 pub mod chapter; // what was published, as data
 pub mod judge; // whether a row holds
@@ -30,7 +30,7 @@ use crate::watch::Watcher;
 /// Which rows are asked for.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// A chapter of the program ([`place::CHAPTERS`]), or the path of a file of one's own, FILE.toml.
+    /// A chapter of the program ([`place::CHAPTERS`]), or the path of a custom file, FILE.toml.
     pub chapter: String,
     /// Experiments of the chapter; none stands for all.
     pub experiments: Vec<String>,
@@ -178,10 +178,10 @@ fn no_such_figure(experiment: &Experiment, claim: &Claim, name: &str, metrics: &
     let names: Vec<String> = metrics.iter().map(Metric::full_name).collect();
     let hint = match nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`pageout compare FILE --all --json` has the names of all figures".to_string(),
+        None => "`pageout compare FILE --all --json` lists the names of all figures".to_string(),
     };
     Error::Asked(format!(
-        "experiment `{}`, row `{}`: no run has a figure called `{name}`; {hint}",
+        "experiment `{}`, row `{}`: no figure `{name}` in the runs\nhelp: {hint}",
         experiment.name, claim.row
     ))
 }
@@ -229,21 +229,29 @@ impl Answer {
             some => some,
         };
         let told = self.experiments.len() + self.not_run.len();
-        holds!(told == asked, "{asked} experiments were asked for, and {told} are answered");
+        holds!(told == asked, "found {told} experiments, expected {asked}");
         let sides = self.chapter.side.len();
         for Reproduced { experiment, rows, .. } in self.experiments.iter().filter(|of| !of.rows.is_empty()) {
             let (name, claims) = (&experiment.name, experiment.claim.len());
-            holds!(rows.len() == claims, "experiment `{name}`: {claims} claims, and {} rows", rows.len());
+            holds!(
+                rows.len() == claims,
+                "experiment `{name}`: it has {claims} claims but {} rows",
+                rows.len()
+            );
             for row in rows {
                 holds!(
                     row.sides.len() == sides,
-                    "row `{}`: {sides} sides, values of {}",
+                    "row `{}`: expected values of {sides} sides, found {}",
                     row.claim.row,
                     row.sides.len()
                 );
                 let seeds = self.extent.seeds as usize;
                 let is_whole = row.sides.iter().flatten().all(|values| values.len() == seeds);
-                holds!(is_whole, "row `{}`: a side without a value for each of {seeds} seeds", row.claim.row);
+                holds!(
+                    is_whole,
+                    "row `{}`: a side does not have one value for each of {seeds} seeds",
+                    row.claim.row
+                );
             }
         }
         Ok(())
@@ -353,15 +361,15 @@ mod tests {
         assert_eq!(whole.check(), Ok(()));
         type Mutant = fn(&mut Answer);
         let mutants: [(Mutant, &str); 4] = [
-            (|answer| drop(answer.experiments.pop()), "are answered"),
-            (|answer| drop(answer.experiments[0].rows.pop()), "claims, and"),
-            (|answer| drop(answer.experiments[0].rows[0].sides.pop()), "sides, values of"),
+            (|answer| drop(answer.experiments.pop()), "experiments, expected"),
+            (|answer| drop(answer.experiments[0].rows.pop()), "claims but"),
+            (|answer| drop(answer.experiments[0].rows[0].sides.pop()), "expected values of"),
             (
                 |answer| {
                     let values = answer.experiments[0].rows[0].sides[0].as_mut().unwrap();
                     values.pop();
                 },
-                "without a value for each of 2 seeds",
+                "does not have one value for each of 2 seeds",
             ),
         ];
         for (mutate, told) in mutants {

@@ -1,4 +1,4 @@
-//! Scenario files: one is read, changed by settings and checked, and every fault is told at its place.
+//! Scenario files: a file is read, changed by settings and checked, and every error is reported with its place.
 
 pub mod source; // a file with the place of each key and value; settings
 pub mod diagnostic; // a message with its place in the file

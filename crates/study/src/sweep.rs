@@ -4,8 +4,8 @@
 //!   plan.toml ─▶ cells, each with a key ─┬─ key is in a part of the folder: done
 //!                                        └─ run, with all others of the same trace ─▶ rows ─▶ a part, whole or not there
 //! ```
-//! A cell's key is a hash of all that its result depends on. So the order of the plan does not matter, whoever starts again goes on, and several
-//! machines share a folder without talking to each other: each takes the cells of its shard and writes parts of its own.
+//! A cell's key is a hash of everything that its result depends on. The order of the plan therefore does not matter, and a repeated command
+//! continues. Several machines can share a folder without communication: each runs the cells of its shard and writes its own parts.
 
 mod plan; // from a file to cells
 mod parts; // rows on disk
@@ -88,7 +88,7 @@ pub enum Task {
     Collect,
 }
 
-/// What came of it, by the task.
+/// The result, by the task.
 #[derive(Debug)]
 pub enum Answer {
     /// Cells were run.
@@ -166,7 +166,7 @@ pub fn ask(ask: &Ask, own: Own, watcher: &dyn Watcher) -> Result<Answer, Error> 
 }
 
 fn folder(ask: &Ask) -> Result<&Path, Error> {
-    ask.folder.as_deref().ok_or_else(|| Error::asked("folder: it is not said which one"))
+    ask.folder.as_deref().ok_or_else(|| Error::asked("folder: missing"))
 }
 
 /// Reads the plan. Calls `then` with it, the cells of the shard, and those of them that are left.
@@ -182,7 +182,7 @@ fn with_plan<T>(
         _ => Default::default(),
     };
     for part in &damaged {
-        watcher.remark(&format!("note: {} is damaged: its cells are run again", part.display()));
+        watcher.remark(&format!("note: {} is damaged: sweep runs its cells again", part.display()));
     }
     let own: Vec<&Cell> = plan.cells.iter().filter(|cell| cell.is_of(shard, of)).collect();
     let left: Vec<&Cell> = own.iter().copied().filter(|cell| !done.contains_key(&cell.key)).collect();
@@ -242,27 +242,27 @@ fn is_failed(row: &Row) -> bool {
 fn remark_helped(rows: usize, watcher: &dyn Watcher) {
     if rows > 0 {
         watcher.remark(&format!(
-            "warning: in {} an own policy answered wrong, and the page that came first went in place of its answer (--fallback): column policy_{FALLBACKS} \
-             says how often",
+            "warning: in {} a custom policy gave an invalid answer, and the oldest page was evicted instead \
+             (--fallback); column policy_{FALLBACKS} has the number",
             figures::counted(rows as u64, "row")
         ));
     }
 }
 
 impl Answer {
-    /// Why not all is there: cells failed, or a signal came.
+    /// Why the answer is incomplete: cells failed, or a signal came.
     pub fn failure(&self) -> Option<Error> {
         let Answer::Run(ran) = self else { return None };
         let left = ran.cells - ran.cells_there_before;
         match ran.interrupted {
             Some(by) => Some(Error::Interrupted(format!(
-                "interrupted by {by} after {} of {left} cells: the same command goes on",
+                "interrupted by {by} after {} of {left} cells\nhelp: run the same command again to continue",
                 ran.cells_run
             ))),
             None if ran.cells_failed > 0 => Some(Error::Failed(Failed {
                 is_input: false,
                 message: format!(
-                    "{} failed, each a row with its error: pageout sweep --collect {}",
+                    "{} failed; each has a row with its error\nhelp: show the rows by `pageout sweep --collect {}`",
                     figures::counted(ran.cells_failed as u64, "cell"),
                     ran.folder.display()
                 ),
@@ -279,17 +279,20 @@ impl Answer {
                     ran;
                 let done = cells_run + cells_there_before;
                 let is_all = done == *cells || ran.interrupted.is_some();
-                holds!(is_all && done <= *cells, "{cells} cells, and {done} of them have rows");
+                holds!(is_all && done <= *cells, "found {done} cells with rows, expected {cells}");
                 let of_run = cells_failed.max(cells_with_fallbacks);
-                holds!(of_run <= cells_run, "{cells_run} cells were run, and {of_run} failed or were helped");
+                holds!(
+                    of_run <= cells_run,
+                    "{cells_run} cells were run, but {of_run} failed or used the fallback"
+                );
             }
             Answer::Count(Counted { cells, cells_left, inputs }) => {
                 let sum: usize = inputs.iter().map(|input| input.cells).sum();
-                holds!(sum == *cells, "{cells} cells, and the inputs have {sum}");
+                holds!(sum == *cells, "the sweep has {cells} cells, but its inputs have {sum}");
                 let sum: usize = inputs.iter().map(|input| input.cells_left).sum();
-                holds!(sum == *cells_left, "{cells_left} cells are left, and of the inputs {sum}");
+                holds!(sum == *cells_left, "{cells_left} cells are left, but {sum} by input");
                 let is_part = inputs.iter().all(|input| input.cells_left <= input.cells);
-                holds!(is_part, "an input has more cells left than cells");
+                holds!(is_part, "an input has more cells left than it has cells");
             }
             Answer::Status(status) => status.check()?,
             Answer::Collect(rows) => {
@@ -297,7 +300,7 @@ impl Answer {
                     rows.iter().map(|row| row.get("key").and_then(Value::as_str)).collect();
                 holds!(!keys.contains(&None), "a row without a key");
                 keys.sort_unstable();
-                holds!(keys.windows(2).all(|pair| pair[0] != pair[1]), "two rows of one key");
+                holds!(keys.windows(2).all(|pair| pair[0] != pair[1]), "two rows have the same key");
             }
         }
         Ok(())
@@ -379,16 +382,16 @@ mod tests {
             let Answer::Count(of) = answer else { panic!("cells were counted") };
             with(of);
         };
-        refused(0, |answer| counted(answer, |of| of.cells += 1), "11 cells, and the inputs have 10");
         refused(
             0,
-            |answer| counted(answer, |of| of.cells_left -= 1),
-            "9 cells are left, and of the inputs 10",
+            |answer| counted(answer, |of| of.cells += 1),
+            "the sweep has 11 cells, but its inputs have 10",
         );
+        refused(0, |answer| counted(answer, |of| of.cells_left -= 1), "9 cells are left, but 10 by input");
         let move_one = |of: &mut Counted| {
             (of.inputs[0].cells_left, of.inputs[1].cells_left) = (9, 1);
         };
-        refused(0, |answer| counted(answer, move_one), "more cells left than cells");
+        refused(0, |answer| counted(answer, move_one), "more cells left than it has cells");
         let ran = |answer: &mut Answer, with: fn(&mut Ran)| {
             let Answer::Run(of) = answer else { panic!("cells were run") };
             with(of);
@@ -396,21 +399,25 @@ mod tests {
         refused(
             1,
             |answer| ran(answer, |of| of.cells_there_before = 1),
-            "10 cells, and 11 of them have rows",
+            "found 11 cells with rows, expected 10",
         );
-        refused(1, |answer| ran(answer, |of| of.cells_failed = 11), "10 cells were run, and 11 failed");
+        refused(1, |answer| ran(answer, |of| of.cells_failed = 11), "10 cells were run, but 11 failed");
         let status = |answer: &mut Answer, with: fn(&mut Status)| {
             let Answer::Status(of) = answer else { panic!("rows were counted") };
             with(of);
         };
-        refused(2, |answer| status(answer, |of| of.cells_done -= 1), "10 rows, and 9 of this");
-        refused(2, |answer| status(answer, |of| of.cells_failed = 11), "10 cells are done, and 11 failed");
+        refused(2, |answer| status(answer, |of| of.cells_done -= 1), "found 10 rows, but 9 by build");
+        refused(
+            2,
+            |answer| status(answer, |of| of.cells_failed = 11),
+            "10 cells are complete, but 11 failed",
+        );
         let rows = |answer: &mut Answer, with: fn(&mut Vec<Row>)| {
             let Answer::Collect(of) = answer else { panic!("rows were read") };
             with(of);
         };
         refused(3, |answer| rows(answer, |of| drop(of[0].remove("key"))), "a row without a key");
-        refused(3, |answer| rows(answer, |of| of.push(of[0].clone())), "two rows of one key");
+        refused(3, |answer| rows(answer, |of| of.push(of[0].clone())), "two rows have the same key");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! ```text
 //!   stops (data) ─▶ a chapter's experiment at some of its sides ─▶ runs ─▶ claims judged ─▶ lines ─▶ Answer
 //! ```
-//! Nothing is run or judged here that [`reproduce`](crate::reproduce) does not run or judge: a stop is a choice. What is more is that a row may be too
-//! close to its bound for so few seeds ([`mod@lines`]), and that a stop is told as soon as it is done.
+//! The tour runs and judges nothing beyond [`reproduce`](crate::reproduce): a stop is a choice. It adds two things. A row may be too close
+//! to its bound for a few seeds ([`mod@lines`]), and a stop is printed as soon as it is complete.
 
 pub mod lines; // a line a figure, and whether it is decided
 pub mod stops; // what is chosen, as data
@@ -31,7 +31,7 @@ use crate::watch::Watcher;
 /// Which stops are asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
-    /// A tour of one's own; nothing stands for the program's.
+    /// A custom tour; nothing means the program's tour.
     pub file: Option<PathBuf>,
     /// Names of stops; none stands for all.
     pub only: Vec<String>,
@@ -40,11 +40,12 @@ pub struct Ask {
 }
 
 /// What a verdict that is none means.
-pub const UNDECIDED: &str = "A row is not decided at this size where the 95 % interval over the seeds contains the bound that it is judged by, \
-     or where the mean keeps to the bound and some seed does not.";
+pub const UNDECIDED: &str = "A row is not decided at this size if the 95 % interval over the seeds contains \
+    the row's bound. It is also not decided if the mean is within the bound but some seed is not.";
 
 /// What stands behind a verdict.
-pub const COMPARED: &str = "Behind a verdict is what was compared: \"sign\" is the sign of the change, \"size\" its size or that of a level, and \"< side\" or \"= number\" is a relation.";
+pub const COMPARED: &str = "The word after a verdict names the comparison: \"sign\" is the sign of the \
+    change, \"size\" the size of the change or of a level, and \"< side\" or \"= number\" a relation.";
 
 /// A stop that can be run.
 struct Ready {
@@ -55,12 +56,12 @@ struct Ready {
     scenarios: Vec<Scenario>,
 }
 
-/// What came of a stop: all that is printed of it.
+/// The results of a stop, as printed.
 #[derive(Debug)]
 pub struct Done {
     /// The stop.
     pub stop: Stop,
-    /// The letter, as a link.
+    /// The cover letter, as a link.
     pub address: String,
     /// Its scenario, for people.
     pub scenario: String,
@@ -112,7 +113,7 @@ pub struct Told {
     pub verdict: Verdict,
     is_way_only: bool,
     compared: String,
-    /// As figures, for pictures.
+    /// As figures, for charts.
     pub figures: Option<Figures>,
     /// Unit of the figures.
     pub unit: Unit,
@@ -245,7 +246,7 @@ impl Told {
         }
     }
 
-    /// As tables have it.
+    /// The form in tables.
     pub fn cells(&self) -> [String; 4] {
         let verdict = format!("{}: {}", self.verdict.told(), self.compared);
         [self.name.clone(), self.published.clone(), self.ours.clone(), verdict]
@@ -283,7 +284,7 @@ impl Told {
 }
 
 impl Done {
-    /// What our figures are of.
+    /// The subject of pageout's figures.
     pub fn ours_on(&self) -> String {
         let of = if self.seeds == 1 { "Of" } else { "Means of" };
         format!("{} {of} {}.", self.stop.ours_on, self.told_seeds)
@@ -304,7 +305,7 @@ impl Done {
         let not_held = || self.told.iter().filter(|line| line.verdict == Verdict::NotHeld);
         let mut reasons: Vec<String> = not_held()
             .flat_map(|line| {
-                line.asked.iter().map(|asked| format!("Not held, {}: asked is {asked}.", line.name))
+                line.asked.iter().map(|asked| format!("Not reproduced, {}: expected {asked}.", line.name))
             })
             .collect();
         let mut known: Vec<&String> = Vec::new();
@@ -386,19 +387,19 @@ impl Answer {
             let Tally { held, not_held, not_decided } = stop.tally();
             let (sum, lines) = (held + not_held + not_decided, stop.told.len());
             if sum != lines {
-                return Err(format!("stop `{}`: {lines} lines, and verdicts on {sum}", stop.stop.name));
+                return Err(format!("stop `{}`: it has {lines} lines but {sum} verdicts", stop.stop.name));
             }
             let failed = stop
                 .failures
                 .iter()
                 .filter(|failed| !self.failures.iter().any(|of| of.message == failed.message));
             if failed.count() > 0 {
-                return Err(format!("stop `{}`: it has failures that the tour has not", stop.stop.name));
+                return Err(format!("stop `{}`: the tour does not list all of its failures", stop.stop.name));
             }
         }
         match self.not_run.is_empty() || self.warning.is_some() {
             true => Ok(()),
-            false => Err(format!("{} were not run, and nothing says so", self.not_run.join(", "))),
+            false => Err(format!("{} were not run, but the answer has no warning", self.not_run.join(", "))),
         }
     }
 

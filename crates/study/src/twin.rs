@@ -1,4 +1,5 @@
-//! The twin of a recorded machine: a scenario that does what was recorded, its counters beside the real ones, and answers to "what if".
+//! The twin of a recorded machine: a scenario that repeats the recording, its counters compared with the real ones, and answers to "what
+//! if".
 //!
 //! ```text
 //!   recording/ ─▶ Recording ─▶ TwinMachine: what the group has for its files ─▶ text of a scenario ─▶ runs ─▶ figures
@@ -6,12 +7,12 @@
 //!                     │          └── Question: memory=-25%, policy=mglru@6.12, ...
 //!                     └─▶ counters alone: the floor of the curve, what is identified, what never is
 //! ```
-//! A recording of reads carries every question about files: accesses don't depend on what memory there is. Recordings of faults and insertions
-//! are what is left over by the memory that there was, so they say nothing about less, and at more memory they are off by what was seen in
-//! measurements ([`Knowledge`]). Memory of programs comes and goes as it did: which of it is used is not recorded.
+//! A recording of reads can answer every question about files, because accesses do not depend on memory. Recordings of faults and
+//! insertions have only the accesses that missed at the recorded memory. They do not cover less memory, and with more memory they are off
+//! by the measured error ([`Knowledge`]). Memory of programs changes as recorded: its accesses are not recorded.
 //!
-//! What is not known is varied: each answer is a run with what else the group held, and an interval over how far that may be off
-//! and over the phase of the flushes of statistics; for several readers also over where and when they run.
+//! Unknown data are varied: each answer has a run with the mean of the group's other memory, and an interval. The interval covers the error
+//! of this mean and the phase of statistics flushes; for several readers also the places and times of the readers.
 
 mod recording; // a folder, checked
 mod evidence; // what sentences about it can rest on

@@ -3,9 +3,9 @@
 //! ```text
 //!   file, .zst, stdin, trace.dat ──input──▶ text ──kerneltext::ftrace──▶ events by time ──kerneltext::vmscan──▶ sums ──▶ Answer
 //! ```
-//! The questions are those of the series "Avoid overflowing of stack during page reclaim" of 2010, which brought these events and the
-//! script that reads them: what direct reclaim and kswapd scan, free and write, and how long tasks wait for it. Here calls at a
-//! cgroup's limit count as a third kind, which that script does not know.
+//! The questions are those of the series "Avoid overflowing of stack during page reclaim" of 2010, which introduced these events and the
+//! script that reads them. They are: pages that direct reclaim and kswapd scan, free and write, and the time that tasks wait for it. Here
+//! calls at a cgroup's limit are a third kind, which that script does not have.
 //!
 //! A trace of any length is read once, in constant memory. Lines that cannot be read are counted by reason and never end the report; but
 //! then it is not complete, which the answer says.
@@ -83,8 +83,7 @@ pub struct Times {
 /// What a trace shows of work whose begin it doesn't: `memory.reclaim`, madvise, a call that began before it.
 const OUTSIDE: &str = "outside of any call";
 
-/// Reads the traces. Errors: an option that makes no sense; a file that can't be read, or is no trace. Lines that can't be read are part of
-/// the answer.
+/// Reads the traces. Errors: an invalid option; an unreadable file, or one that is not a trace. Unreadable lines are part of the answer.
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     let times = times(ask)?;
     let options = Options { ignore_pid: ask.ignore_pid, items_max: ask.items_max, has_all_events: false };
@@ -100,10 +99,10 @@ impl Answer {
     pub fn check(&self) -> Result<(), String> {
         for Reading { totals, sums, .. } in &self.readings {
             if totals.events + totals.others + totals.skipped.total() > totals.lines {
-                return Err("there are more events than lines".to_string());
+                return Err("found more events than lines".to_string());
             }
             if totals.late > totals.displaced {
-                return Err("what is late is out of order".to_string());
+                return Err("found more late events than displaced events".to_string());
             }
             for class in Reclaimer::ALL {
                 let over_time = sums.timeline.steps.iter().map(|step| step[class as usize]);
@@ -111,11 +110,14 @@ impl Answer {
                     .fold((0, 0), |(scanned, written), of| (scanned + of.scanned, written + of.written));
                 let work = sums.work(class);
                 if (scanned, written) != (work.scanned.total(), work.written()) {
-                    return Err(format!("what {} did over time is not what its tasks did", class.name()));
+                    return Err(format!(
+                        "the work of {} over time differs from the work of its tasks",
+                        class.name()
+                    ));
                 }
             }
             if sums.stalls.iter().any(|stall| stall.process >= sums.processes.len()) {
-                return Err("a call is that of a task that there is".to_string());
+                return Err("a call belongs to an unknown task".to_string());
             }
         }
         Ok(())
@@ -142,11 +144,11 @@ fn times(ask: &Ask) -> Result<Vec<Times>, Error> {
         let traces = ask.traces.len();
         ensure!(
             values.is_empty() || values.len() == traces,
-            "{option} has {} values for {traces} traces; write one for each, separated by commas",
+            "{option}: found {} values, expected one for each of {traces} traces, separated by commas",
             values.len()
         );
         if let Some(bad) = values.iter().find(|value| !(value.is_finite() && **value > 0.0)) {
-            bail!("{option} {bad}: write seconds, above 0");
+            bail!("{option} {bad}: expected seconds above 0");
         }
         Ok((0..traces).map(|at| values.get(at).copied()).collect())
     };
@@ -154,7 +156,7 @@ fn times(ask: &Ask) -> Result<Vec<Times>, Error> {
     Ok(elapsed.into_iter().zip(cpu).map(|(elapsed_s, cpu_s)| Times { elapsed_s, cpu_s }).collect())
 }
 
-/// A file whose bytes are told as they are read.
+/// A file whose bytes are reported while it is read.
 struct Counted<'a> {
     file: File,
     watcher: &'a dyn Watcher,
@@ -182,7 +184,7 @@ fn read_input(path: &Path, options: Options, times: Times, watcher: &dyn Watcher
     let name = input.name.clone();
     let mut faults = faults(&totals);
     if let Some(fault) = fault {
-        faults.push(format!("it breaks off after {}: {fault}", figures::bytes(totals.bytes)));
+        faults.push(format!("it ends after {}: {fault}", figures::bytes(totals.bytes)));
     }
     let closed = if totals.gave_up { Ok(()) } else { input.close(totals.bytes) };
     if let Err(error) = closed {
@@ -220,14 +222,15 @@ fn faults(totals: &Totals) -> Vec<String> {
     let mut faults: Vec<String> = skipped.collect();
     if totals.late > 0 {
         faults.push(format!(
-            "{} events far out of order: they are counted, but calls that begin or end with them may be missing. Was it put together \
-             from the traces of single CPUs? /sys/kernel/tracing/trace and `trace-cmd report` have them in order",
+            "{} events far out of order: they are counted, but calls that begin or end with them can be \
+             missing. Was the trace joined from traces of single CPUs? /sys/kernel/tracing/trace and \
+             `trace-cmd report` print events in order",
             figures::count(totals.late)
         ));
     }
     if totals.gave_up {
         faults.push(format!(
-            "given up after {}: nothing in the last 64 MiB was a line of a trace",
+            "stopped after {}: the last 64 MiB had no line of a trace",
             figures::bytes(totals.bytes)
         ));
     }
@@ -238,18 +241,18 @@ fn faults(totals: &Totals) -> Vec<String> {
 fn no_trace(name: &str, totals: &Totals, faults: &[String]) -> Error {
     if totals.bytes == 0 && faults.is_empty() {
         return Error::Asked(format!(
-            "{name}: there is nothing in it; expected: the text of /sys/kernel/tracing/trace, of `trace-cmd report` or of `perf script`"
+            "{name}: found an empty file, expected the text of /sys/kernel/tracing/trace, `trace-cmd report` or `perf script`"
         ));
     }
     let mut text = format!(
-        "{name}: this is no text of a trace; expected: lines such as\n  \
-         dd-160 [001] ..... 207.727380: mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL\n  \
-         dd 160 [001] 207.727380: vmscan:mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL"
+        "{name}: not the text of a trace; expected lines such as\n  dd-160 [001] ..... 207.727380: \
+         mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL\n  dd 160 [001] 207.727380: \
+         vmscan:mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL"
     );
     for fault in faults {
         text += &format!("\n  {fault}");
     }
-    text += "\n  text of what pages were accessed is read by `pageout import`, and traces of accesses by `pageout replay`";
+    text += "\nhelp: `pageout import` reads text that lists accesses, `pageout replay` reads access traces";
     Error::Asked(text)
 }
 
@@ -272,13 +275,13 @@ dd-160 [001] ..... 1.000200: mm_vmscan_direct_reclaim_end: nr_reclaimed=32
         let sums = &answer().readings[0].sums;
         assert!(sums.work(Reclaimer::Direct).scanned.total() == 32 && sums.stalls.len() == 1);
         let mutants: [Mutant; 4] = [
-            ("more events than lines", |reading| reading.totals.lines = 1),
-            ("out of order", |reading| reading.totals.late = 1),
-            ("not what its tasks did", |reading| {
+            ("found more events than lines", |reading| reading.totals.lines = 1),
+            ("more late events than displaced events", |reading| reading.totals.late = 1),
+            ("differs from the work of its tasks", |reading| {
                 reading.sums.processes.clear();
                 reading.sums.stalls.clear();
             }),
-            ("a task that there is", |reading| reading.sums.stalls[0].process = 7),
+            ("a call belongs to an unknown task", |reading| reading.sums.stalls[0].process = 7),
         ];
         for (sum, mutate) in mutants {
             let mut answer = answer();

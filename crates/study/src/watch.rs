@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Watches a study, from several threads at a time.
 pub trait Watcher: Sync {
-    /// Whether anyone sees how far it comes. Where nobody does, nobody finds out beforehand how long a stage will be.
+    /// Whether anyone watches the progress. Otherwise the length of a stage is not computed beforehand.
     fn is_seen(&self) -> bool {
         false
     }
@@ -42,8 +42,8 @@ pub trait Watcher: Sync {
         let _ = (text, seconds);
     }
 
-    /// Why runs are to end, if they are, such as "SIGINT". It is asked while runs are under way, some hundred times a second. Once there is a
-    /// reason it stays: runs that have not begun then don't.
+    /// The reason to end the runs, if there is one, such as "SIGINT". The caller asks some hundred times a second during runs. A reason
+    /// stays: runs that have not begun do not start.
     fn stop(&self) -> Option<&'static str> {
         None
     }
@@ -56,7 +56,7 @@ pub struct Estimate {
     pub policies: Vec<String>,
     /// Sizes of memory in pages.
     pub sizes: Vec<u32>,
-    /// By policy, by size: mean, least and largest miss ratio of the samples; nothing of a policy that failed.
+    /// By policy, by size: mean, minimum and maximum miss ratio of the samples; nothing for a policy that failed.
     pub miss_ratios: Vec<Vec<Option<[f64; 3]>>>,
     /// Share of the pages that a sample has.
     pub rate: f64,
@@ -73,7 +73,7 @@ impl Watcher for () {}
 pub enum Stage<'a> {
     /// A trace is read.
     Reading(&'a Path),
-    /// A trace is read, told in bytes of its file.
+    /// Reading of a trace, in bytes of its file.
     Decoding {
         /// The trace.
         path: &'a Path,

@@ -35,7 +35,7 @@ use crate::watch::Watcher;
 pub struct Ask {
     /// Dumps of lru_gen, directories of them, or `-` for standard input. One or more.
     pub files: Vec<PathBuf>,
-    /// What was used within this time before the dump is in use: a duration of 1 ms or more. Default `2min`.
+    /// Memory used within this time before the dump counts as in use: a duration of 1 ms or more. Default `2min`.
     pub within: String,
     /// The size of a job that is to be landed on one of the machines. Default none.
     pub job: Option<String>,
@@ -43,7 +43,7 @@ pub struct Ask {
     pub memory: Vec<String>,
     /// Memory of each machine that a job can't have: a size, or a percentage. Default none.
     pub reserve: Option<String>,
-    /// Go on without files that are no whole dumps. Default false.
+    /// Skip files that are not complete dumps. Default false.
     pub skip_bad: bool,
     /// The machines have no swap. Default false.
     pub no_swap: bool,
@@ -82,9 +82,9 @@ pub struct Answer {
     pub histories: Vec<History>,
     /// The memory of each machine, where it was given.
     pub rooms: Vec<Option<Room>>,
-    /// Some of the memory is set aside.
+    /// Some of the memory is reserved.
     pub is_reserved: bool,
-    /// Where the job would land, if there is one.
+    /// The machine for the job, if there is one.
     pub landings: Option<Landings>,
     /// Files that were bad.
     pub skipped: Vec<Skipped>,
@@ -99,8 +99,8 @@ pub struct Landings {
     pub machines: Vec<Landing>,
 }
 
-/// Reads the dumps, and ranks the machines if there is a job. Errors: an option that makes no sense; a file that can't be read, or is no dump; a
-/// machine whose memory is not given, or is too small for its dump.
+/// Reads the dumps, and ranks the machines if there is a job. Errors: an invalid option; an unreadable file, or one that is not a dump; a
+/// machine with an unknown memory size, or with one smaller than its dump.
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     if ask.files.is_empty() {
         return Err(Error::asked("files: the list is empty, expected one element or more"));
@@ -141,20 +141,26 @@ impl Answer {
     /// Checks that the answer agrees with itself. Errors: the sum that does not.
     pub fn check(&self) -> Result<(), String> {
         let is = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_string()) };
-        is(self.rooms.len() == self.histories.len(), "each machine has a room, known or not")?;
+        is(self.rooms.len() == self.histories.len(), "a machine has no entry for its memory")?;
         for history in &self.histories {
             let total = history.estimate().total();
             let memcgs = history.latest().dump.memcgs.iter();
             let listed: u64 = memcgs.map(|memcg| of_memcg(memcg, self.question).total().listed).sum();
-            is(listed == total.listed, "the pages of a machine are those of its groups")?;
-            is(total.used.at_least <= total.used.at_most, "a bracket's least is no more than its most")?;
-            is(total.used.at_most <= total.listed, "no more is in use than there is")?;
+            is(listed == total.listed, "the pages of a machine differ from the sum over its cgroups")?;
+            is(total.used.at_least <= total.used.at_most, "a minimum is larger than its maximum")?;
+            is(total.used.at_most <= total.listed, "more pages are in use than listed")?;
         }
         let Some(landings) = &self.landings else { return Ok(()) };
-        is(landings.machines.len() == self.histories.len(), "each machine is ranked once")?;
+        is(
+            landings.machines.len() == self.histories.len(),
+            "a machine is missing in the ranking or ranked twice",
+        )?;
         for landing in &landings.machines {
             let is_free = landing.free.saturating_add(landing.evicted) >= landings.job.pages;
-            is(is_free || !landing.fits(), "the job fits where it finds free memory or makes some")?;
+            is(
+                is_free || !landing.fits(),
+                "the job fits on a machine without enough free or evictable memory",
+            )?;
         }
         Ok(())
     }
@@ -173,7 +179,7 @@ fn room(
     let listed = history.estimate().total().listed;
     ensure!(
         listed <= memory,
-        "machine `{name}` has {} in its generations ({}), more than its memory of {}; is --page-size {} its page size?",
+        "machine `{name}` has {} in its generations ({}), more than its memory of {}\nhelp: check --page-size {}",
         figures::bytes(listed * page_size),
         history.latest().file,
         figures::bytes(memory * page_size),
@@ -205,7 +211,7 @@ impl Sizes {
                 Some((name, text)) => sizes.by_name.insert(name.trim().to_string(), size("--memory", text)?),
             };
             let whose = option.rsplit_once('=').map_or("every machine", |(name, _)| name);
-            ensure!(before.is_none(), "--memory {option}: the memory of {whose} is given twice");
+            ensure!(before.is_none(), "--memory {option}: duplicate size for {whose}");
         }
         Ok(sizes)
     }
@@ -219,14 +225,14 @@ impl Sizes {
         let names: Vec<&str> = histories.iter().map(|history| history.machine.name.as_str()).collect();
         if let Some(stranger) = self.by_name.keys().find(|name| !names.contains(&name.as_str())) {
             let hint = nearest(stranger, names.iter().copied())
-                .map(|name| format!("; did you mean `{name}`?"))
+                .map(|name| format!("\nhelp: did you mean `{name}`?"))
                 .unwrap_or_default();
-            bail!("--memory {stranger}=...: there is no dump of a machine `{stranger}`{hint}");
+            bail!("--memory {stranger}=...: no dump of a machine `{stranger}`{hint}");
         }
         let unknown: Vec<&str> = names.into_iter().filter(|name| self.of(name).is_none()).collect();
         ensure!(
             unknown.is_empty() || !is_job,
-            "--job needs the memory of each machine, which dumps don't tell; write --memory 16GiB for all, or --memory {}",
+            "--job needs the memory size of each machine, which dumps do not contain\nhelp: add --memory 16GiB for all, or --memory {}",
             unknown.iter().map(|name| format!("{name}=16GiB")).collect::<Vec<_>>().join(",")
         );
         Ok(())
@@ -235,13 +241,13 @@ impl Sizes {
 
 fn size(option: &str, text: &str) -> Result<Size, Error> {
     let size: Size = text.trim().parse().during(|| format!("{option} {text}"))?;
-    ensure!(size.0 > 0, "{option} {text}: write a size above 0");
+    ensure!(size.0 > 0, "{option} {text}: expected a size above 0");
     Ok(size)
 }
 
 fn parse_reserve(text: &str) -> Result<Limit, Error> {
     match text.parse() {
-        Ok(Limit::Max) => bail!("--reserve max: write a size such as 1GiB or a percentage such as 5%"),
+        Ok(Limit::Max) => bail!("--reserve max: expected a size such as 1GiB or a percentage such as 5%"),
         Ok(limit) => Ok(limit),
         Err(message) => bail!("--reserve {text}: {message}, or a percentage such as 5%"),
     }
@@ -256,7 +262,7 @@ fn parse_window(text: &str) -> Result<(String, u64), Error> {
     };
     let span: TimeSpan = shown.parse().during(|| format!("--within {text}"))?;
     let within_ms = span.0 / 1_000_000;
-    ensure!(within_ms > 0, "--within {text}: generations are dated in milliseconds; write 1ms or more");
+    ensure!(within_ms > 0, "--within {text}: expected 1ms or more");
     Ok((shown, within_ms))
 }
 
@@ -297,11 +303,15 @@ mod tests {
     fn answer_that_disagrees_with_itself_is_noticed() {
         assert_eq!(answer().check(), Ok(()));
         let mutants: [Mutant; 5] = [
-            ("has a room", |answer| answer.rooms.clear()),
-            ("those of its groups", |answer| answer.histories[0].estimates[0].file.listed += 1),
-            ("than there is", |answer| answer.histories[0].estimates[0].file.used.at_most = 101),
-            ("ranked once", |answer| answer.landings.as_mut().unwrap().machines.clear()),
-            ("finds free memory", |answer| answer.landings.as_mut().unwrap().machines[0].free = 0),
+            ("no entry for its memory", |answer| answer.rooms.clear()),
+            ("the sum over its cgroups", |answer| answer.histories[0].estimates[0].file.listed += 1),
+            ("more pages are in use than listed", |answer| {
+                answer.histories[0].estimates[0].file.used.at_most = 101
+            }),
+            ("missing in the ranking", |answer| answer.landings.as_mut().unwrap().machines.clear()),
+            ("without enough free or evictable memory", |answer| {
+                answer.landings.as_mut().unwrap().machines[0].free = 0
+            }),
         ];
         for (sum, mutate) in mutants {
             let mut answer = answer();

@@ -1,7 +1,7 @@
-//! What became of each input of a run: played, left out, or not recorded; and where one that was recorded can't be all that there was.
+//! The use of each input of a run: simulated, left out, or not recorded; and warnings if a recorded input cannot be complete.
 //!
-//! An input that holds nothing plays like a kernel that did nothing, or like one that nobody watched. Neither is wrong in its form, so it is no
-//! refusal: it is told beside the verdict, whose figures may be others for it.
+//! An empty input has the same form as that of a kernel without such events, or of a recorder that did not record them. Neither is an
+//! error, so the run is simulated. A warning is printed next to the verdict, whose figures may differ because of it.
 
 use pageout_engine::{FlushRule, Nanos, Policy};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::input::Input;
 pub struct Account {
     /// Recorded and played.
     pub played: Vec<String>,
-    /// Recorded, and not played: with `--without`, or for want of another.
+    /// Recorded, but not simulated: left out with `--without`, or because another input is missing.
     pub left_out: Vec<String>,
     /// Asked for and not recorded: something else stands in their place.
     pub not_recorded: Vec<String>,
@@ -53,7 +53,7 @@ impl Account {
     fn add_of_clock(&mut self, field: &str, ops: u64, windows: &[Window]) {
         let last = windows.last().map_or(0, |window| window.op);
         if last < ops {
-            let stands = "the clock stands still after it";
+            let stands = "the simulated clock stops there";
             self.doubts.push(format!("`{field}` ends with access {last} of {ops}: {stands}"));
         }
     }
@@ -91,14 +91,13 @@ impl Account {
         }
         let held = recording.base_pages(run);
         self.doubt(held.is_some_and(<[_]>::is_empty), pages, || {
-            "names no page, and no program is without one: the group holds nothing but the objects here"
-                .into()
+            "lists no page, although every program has one: the simulated group holds only the objects".into()
         });
         let decides_by_flushes = policy.group.reclaim.stat_flush != FlushRule::Updates;
         if Recording::needs_flushes(run) && decides_by_flushes {
             self.add(recording, Input::Flushes, recording.flushes(run).is_some());
             self.doubt(inputs.flushes.is_some_and(<[_]>::is_empty), Input::Flushes, || {
-                "names no flush: statistics are as old as the run here".into()
+                "lists no flush: the simulated statistics stay as old as the run".into()
             });
         }
         let is_read_ahead = objects.iter().any(Object::is_read_ahead);
@@ -108,20 +107,20 @@ impl Account {
             self.doubt(
                 inputs.mapped.as_ref().is_some_and(|mapped| mapped.is_empty()),
                 Input::MappedFile,
-                || "has no line: each fault maps the page that is accessed here, and no other".into(),
+                || "has no line: each simulated fault maps only the accessed page".into(),
             );
         }
         if is_read_ahead && !Recording::needs_flushes(run) {
             self.add(recording, Input::Agings, run.agings.is_some());
             self.doubt(inputs.agings.as_ref().is_some_and(|agings| agings.is_empty()), Input::Agings, || {
-                "names no aging: whether one walked is told by rule here".into()
+                "lists no aging: the simulator decides by rule which agings walk page tables".into()
             });
         }
         self.add(recording, Input::AccessTimes, run.access_times.is_some());
         let end = run.windows.last().map_or(0.0, |window| window.t);
         let last = inputs.times.as_ref().map(|times| times.last().map_or(0.0, |&at| seconds(at)));
         self.doubt(last.is_some_and(|last| last < END * end), Input::AccessTimes, || {
-            format!("come to {:.3} s, and the run took {end:.3} s", last.unwrap_or_default())
+            format!("end at {:.3} s, but the run took {end:.3} s", last.unwrap_or_default())
         });
     }
 
@@ -135,30 +134,29 @@ impl Account {
             self.doubt(true, Input::StartState, || doubt.clone());
         }
         let is_traced = run.trace_file.is_some();
-        // What holds nothing is played like what nobody recorded, and is so called.
+        // An empty input is simulated like a missing one, and is listed as missing.
         let lacks_wakes = is_traced && recording.plays(Input::KswapdWakes) && inputs.kswapd_wakes.is_empty();
         self.add(recording, Input::KswapdWakes, is_traced && !lacks_wakes);
         self.doubt(lacks_wakes, Input::KswapdWakes, || {
-            "are played as if nobody had recorded them: `trace_file` has no `mm_vmscan_kswapd_wake` after a `mm_vmscan_wakeup_kswapd`".into()
+            "are simulated by rule: `trace_file` has no `mm_vmscan_kswapd_wake` after a `mm_vmscan_wakeup_kswapd`".into()
         });
         let blocks = Input::KernelAllocations;
         if is_traced && recording.plays(blocks) && !is_found {
             self.left_out.push(blocks.field().to_string());
             self.doubt(run.start_state.is_none(), blocks, || {
-                "are played as if nobody had recorded them: they ask for a `start_state`, and there is none"
-                    .into()
+                "are simulated by rule: the recording has no `start_state`, which they need".into()
             });
         } else {
             let lacks_blocks = is_traced && recording.plays(blocks) && inputs.kernel_blocks.is_empty();
             self.add(recording, blocks, is_traced && !lacks_blocks);
             self.doubt(lacks_blocks, blocks, || {
-                "are played as if nobody had recorded them: `trace_file` has no `mm_page_alloc` of `migratetype` 0 or 2".into()
+                "are simulated by rule: `trace_file` has no `mm_page_alloc` of `migratetype` 0 or 2".into()
             });
         }
         let end = run.windows.last().map_or(0.0, |window| window.t);
         let last = inputs.trace_end.map(seconds).filter(|&last| last < END * end);
         if let Some(last) = last {
-            let lost = "nothing that the kernel did after it is played";
+            let lost = "later work of the kernel is not simulated";
             self.doubts.push(format!("`trace_file` ends at {last:.3} s of {end:.3} s: {lost}"));
         }
     }

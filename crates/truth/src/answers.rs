@@ -18,7 +18,7 @@ pub(crate) struct Answers {
     runs: Vec<Answer>,
 }
 
-/// What came of one run.
+/// The recorded results of one run.
 #[derive(Deserialize)]
 pub(crate) struct Answer {
     pub(crate) id: String,
@@ -80,14 +80,14 @@ struct Lines {
     full: [f64; 4],
 }
 
-/// Microseconds lost for want of a resource.
+/// Microseconds lost because of a shortage of a resource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stalls {
     pub(crate) some: f64,
     pub(crate) full: f64,
 }
 
-/// What came of the second program.
+/// The results of the second program.
 #[derive(Deserialize)]
 struct SecondAnswer {
     ops: usize,
@@ -129,12 +129,12 @@ impl Answer {
         self.misses_file.is_some() || self.page_cache_stream.is_some() || self.events_file.is_some()
     }
 
-    /// Whether a miss map and a stream tell of the same accesses.
+    /// Whether a miss map and a stream agree on the accesses that missed.
     pub(crate) fn has_both_maps(&self) -> bool {
         self.misses_file.is_some() && self.page_cache_stream.is_some()
     }
 
-    /// Which of its fields says nothing, if one does that should: a counter that stayed as it was is left out, but not all did.
+    /// The name of a field that is empty although it should not be. Unchanged counters are omitted, but not all counters are unchanged.
     pub(crate) fn blank(&self, misses: Option<&MissMap>) -> Option<&'static str> {
         let counters = [("vmstat_delta", &self.vmstat_delta), ("memcg_delta", &self.memcg_delta)];
         let is_asked = |field: &str| field == "vmstat_delta" || !self.is_of_machine();
@@ -163,8 +163,8 @@ impl Answers {
         self.runs.iter().filter(same).filter(|other| is_repeat(&other.rep)).collect()
     }
 
-    /// Which accesses missed, if that was recorded: in a map, or by what entered the page cache.
-    /// A write that brings in a whole page of its own reads nothing, so it is no miss.
+    /// The accesses that missed, if recorded: in a map, or by pages that entered the page cache. A write that brings in a complete page
+    /// reads nothing, so it is not a miss.
     pub(crate) fn misses(&self, answer: &Answer, played: &Played) -> anyhow::Result<Option<MissMap>> {
         let sequence = &played.sequence;
         if let Some(path) = &answer.misses_file {
@@ -179,7 +179,7 @@ impl Answers {
         missed.with_context(|| {
             let path = answer.page_cache_stream.as_deref().unwrap_or(Path::new(""));
             let path = self.dir.join(path);
-            format!("{} is damaged, or of another run than {}", path.display(), answer.id)
+            format!("{}: damaged, or recorded from another run than {}", path.display(), answer.id)
         })
     }
 
@@ -191,7 +191,7 @@ impl Answers {
     fn flagged(&self, path: &Path, accesses: usize, flags: u8) -> anyhow::Result<Vec<bool>> {
         let bytes = files::read_compressed(&self.dir.join(path))?;
         if bytes.len() != accesses {
-            bail!("{}: holds {} accesses instead of {accesses}", path.display(), bytes.len());
+            bail!("{}: found {} accesses, expected {accesses}", path.display(), bytes.len());
         }
         Ok(bytes.iter().map(|byte| byte & flags != 0).collect())
     }
@@ -201,7 +201,7 @@ impl Answers {
         answer.misses_file.as_ref().map(|path| self.flagged(path, accesses, FAULTED)).transpose()
     }
 
-    /// The misses by the stream of a run; what of it makes no sense where it does not tell of all accesses.
+    /// The misses according to the stream of a run. Errors: the stream does not cover all accesses.
     pub(crate) fn missed_by_stream(
         &self,
         answer: &Answer,
@@ -216,7 +216,7 @@ impl Answers {
         second.misses_file.as_ref().map(|path| self.miss_map(path, second.ops)).transpose()
     }
 
-    /// Time lost for want of memory, I/O and a CPU between the first and the last access, where it was noted.
+    /// Time lost because of a shortage of memory, I/O and CPUs between the first and the last access, if recorded.
     pub(crate) fn pressure(answer: &Answer) -> Option<[Stalls; 3]> {
         let before = answer.state_at_start.as_ref()?.pressure.as_ref()?;
         let after = answer.windows.last()?.pressure.as_ref()?;
@@ -246,9 +246,9 @@ impl Answers {
     /// What each access brought into the page cache, and what it read for that, where events of both were recorded.
     pub(crate) fn reads(&self, answer: &Answer) -> anyhow::Result<Option<Vec<Reads>>> {
         let Some((path, words)) = self.events(answer)? else { return Ok(None) };
-        let reads = reads::of_events(&words).with_context(|| format!("{} is damaged", path.display()))?;
+        let reads = reads::of_events(&words).with_context(|| format!("{}: damaged", path.display()))?;
         let (told, accesses) = (reads.len(), answer.ops);
-        ensure!(told == accesses, "{}: holds {told} accesses instead of {accesses}", path.display());
+        ensure!(told == accesses, "{}: found {told} accesses, expected {accesses}", path.display());
         Ok(Some(reads))
     }
 
@@ -281,9 +281,9 @@ fn missed_by_stream(stream: &[u32], sequence: &[Access]) -> anyhow::Result<MissM
                     resident.insert(page);
                 }
                 Some((at, added)) => {
-                    bail!("access {number} adds page {page}, but word {at} is of page {added}")
+                    bail!("access {number} adds page {page}, but word {at} adds page {added}")
                 }
-                None => bail!("access {number} adds page {page}, but it ends before that"),
+                None => bail!("access {number} adds page {page}, but the stream ends before it"),
             }
         }
     }

@@ -128,22 +128,22 @@ impl Keys {
         for (key, limit) in self.set() {
             // Infinite limits would let everything pass, negative ones nothing, and what is not a number compares with nothing.
             if let Some(limit) = limit.filter(|limit| !limit.is_finite() || *limit < 0.0) {
-                return Err(format!(": `{key}` is {limit}, and must be a number from 0"));
+                return Err(format!(": `{key}`: found {limit}, expected a number from 0"));
             }
         }
         for (key, phases) in [("phases", self.phases), ("phases_single", self.phases_single)] {
             if phases == Some(0) {
-                return Err(format!(" asks for no simulation ({key} = 0)"));
+                return Err(format!(": `{key}`: found 0 simulations, expected 1 or more"));
             }
         }
         if self.phases.is_none() && self.phases_single.is_some() {
-            return Err(" has `phases_single`, but no `phases`".to_string());
+            return Err(": `phases_single` needs `phases`".to_string());
         }
         let kind = self.kind();
         let is_read = |key: &str| kind.own.contains(&key) || kind.shared.contains(&key);
         match self.set().find(|(key, _)| !is_read(key)) {
             Some((key, _)) => Err(format!(
-                ": `{key}` is no limit on {}, which a class is of that has one of {}",
+                ": `{key}` is not a limit for {}, the kind of a class with one of {}",
                 kind.name,
                 kind.own.join(", ")
             )),
@@ -154,7 +154,7 @@ impl Keys {
     /// What is asked of a run. Errors: the key that is missing, and what is judged by it.
     fn limits(&self, run: &Run, is_repeated: bool) -> Result<Limits, String> {
         let needed = |key: &str, limit: Option<f64>, what: &str| {
-            limit.ok_or_else(|| format!("no limit on `{key}`, which {what} is judged by"))
+            limit.ok_or_else(|| format!("no limit `{key}`, which {what} needs"))
         };
         if run.is_of_balancing() {
             let promoted = needed("promoted", self.promoted, "memory tiering")?;
@@ -205,7 +205,7 @@ impl Keys {
 pub(crate) enum Limits {
     /// It is simulated once.
     Single(Single),
-    /// What the recording leaves open is spread over simulations, whose envelope has to hold each real figure.
+    /// Unrecorded conditions vary over the simulations. Their envelope must contain each real figure.
     Envelope(Envelope),
     /// A whole machine, whose tasks compete.
     Machine(MachineLimits),
@@ -228,7 +228,7 @@ pub(crate) struct Single {
     pub(crate) swapped: Option<f64>,
     /// Rotated pages.
     pub(crate) rotated: Option<f64>,
-    /// What becomes of dirty pages.
+    /// Figures of dirty pages.
     pub(crate) dirtied: Option<f64>,
     /// All other counters.
     pub(crate) others: Option<f64>,
@@ -343,16 +343,12 @@ impl Tolerances {
         tolerances.path = path.to_owned();
         for rule in &tolerances.run {
             if !tolerances.class.contains_key(&rule.class) {
-                return Err(anyhow!(
-                    "{}: a rule names the class `{}`, which isn't there",
-                    path.display(),
-                    rule.class
-                ));
+                return Err(anyhow!("{}: unknown class `{}` in a rule", path.display(), rule.class));
             }
         }
         if !tolerances.floor.is_finite() || tolerances.floor < 0.0 {
             return Err(anyhow!(
-                "{}: `floor` is {}, and must be a number from 0",
+                "{}: `floor`: found {}, expected a number from 0",
                 path.display(),
                 tolerances.floor
             ));
@@ -379,7 +375,7 @@ impl Tolerances {
                 });
             }
         }
-        Err(anyhow!("{} has no rule for {}: none of its `[[run]]` matches", self.path.display(), run.id))
+        Err(anyhow!("{}: no rule for {}: no `[[run]]` matches", self.path.display(), run.id))
     }
 }
 
@@ -390,9 +386,8 @@ fn pattern_or_none<'de, D: serde::Deserializer<'de>>(text: D) -> Result<Option<g
 /// Reads a glob.
 fn pattern<'de, D: serde::Deserializer<'de>>(text: D) -> Result<glob::Pattern, D::Error> {
     let text = String::deserialize(text)?;
-    glob::Pattern::new(&text).map_err(|error| {
-        serde::de::Error::custom(format!("the pattern `{text}` is malformed: {}", error.msg))
-    })
+    glob::Pattern::new(&text)
+        .map_err(|error| serde::de::Error::custom(format!("invalid pattern `{text}`: {}", error.msg)))
 }
 
 #[cfg(test)]
@@ -420,10 +415,10 @@ mod tests {
     #[test]
     fn key_that_the_kind_does_not_read_is_refused() {
         for (keys, unread) in [
-            ("phases = 2\nshares = 1.5", "`shares` is no limit on an envelope"),
-            ("shares = 1.5\ninsertions = 'same'", "`insertions` is no limit on a whole machine"),
-            ("promoted = 0.1\nfaults = 0.2\nmisses = 0.1", "`misses` is no limit on memory tiering"),
-            ("classic = 0.1\ncounters = 0.1", "`counters` is no limit on compressed swap"),
+            ("phases = 2\nshares = 1.5", "`shares` is not a limit for an envelope"),
+            ("shares = 1.5\ninsertions = 'same'", "`insertions` is not a limit for a whole machine"),
+            ("promoted = 0.1\nfaults = 0.2\nmisses = 0.1", "`misses` is not a limit for memory tiering"),
+            ("classic = 0.1\ncounters = 0.1", "`counters` is not a limit for compressed swap"),
         ] {
             let refused = check(keys).unwrap_err();
             assert!(refused.contains(unread), "{keys}: {refused}");

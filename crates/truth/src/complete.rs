@@ -1,4 +1,4 @@
-//! Whether recorded inputs are all that there was: the kernel's own counts say how many entries a list of them should have.
+//! Checks that recorded inputs are complete: the kernel's own counts give the number of entries that a list should have.
 //!
 //! A list that was cut short is well-formed, and plays like a kernel that did less from then on. So each is held against what counts the same
 //! events from another side:
@@ -18,8 +18,8 @@ use super::recording::Flush;
 use super::rig::Playable;
 use crate::input::Input;
 
-/// A list that ends before this share of its run is over has lost its end, where nothing counts its entries: what comes by itself, as wake-ups
-/// do, comes more often.
+/// A list that ends before this share of its run has lost its end, if nothing counts its entries. Spontaneous events such as wake-ups come
+/// more often than that.
 pub(super) const END: f64 = 0.9;
 
 /// Updates that wait before a reader of `memory.stat` flushes them, on one CPU. A miss makes one at least.
@@ -34,7 +34,7 @@ const FIRST_MAX_SEQ: u64 = 3;
 /// How many runs of kswapd may have begun before the trace did, or follow without a sleep.
 const RUNS_AT_ENDS: u64 = 2;
 
-/// What of a run's inputs can't be all that there was.
+/// Returns the inputs of a run that cannot be complete.
 pub(super) fn doubts(
     playable: &Playable,
     answers: &Answers,
@@ -63,9 +63,9 @@ fn of_flushes(
 ) -> anyhow::Result<Option<String>> {
     let (name, run) = (Input::Flushes.field(), playable.run);
     let named = flushes.len() as u64;
-    // Whoever noted flushes in the events noted each.
+    // A recording with flushes in its events has all of them.
     if let Some(counted) = answers.flushes(answers.of(&run.id))?.filter(|&counted| counted > 0) {
-        let why = || format!("`{name}` names {named} of the {counted} that are in `events_file`");
+        let why = || format!("`{name}` lists {named} of the {counted} flushes in `events_file`");
         return Ok((named != counted).then(why));
     }
     let last = flushes.last().map_or(0, |flush| flush.before);
@@ -76,7 +76,8 @@ fn of_flushes(
         ends.filter_map(|op| Some((op, missed_until(op)?))).find(|&(_, missed)| missed >= UPDATES);
     if let Some((op, missed)) = unflushed {
         return Ok(Some(format!(
-            "`{name}` ends before access {last} of {}, and `memory.stat` was read at access {op}, after {missed} misses, which flushes: statistics stay as old as that here",
+            "`{name}` ends before access {last} of {}, but the read of `memory.stat` at access {op}, after \
+             {missed} misses, flushes: the simulated statistics get no later flush",
             run.ops
         )));
     }
@@ -85,7 +86,7 @@ fn of_flushes(
     let gap = times.map(|at| (std::mem::replace(&mut before, at), at));
     let gap = gap.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
     Ok(gap.filter(|(from, to)| to - from > UNFLUSHED_SECONDS).map(|(from, to)| {
-        format!("`{name}` names none from {from:.3} s to {to:.3} s, and the kernel's worker flushes every two seconds")
+        format!("`{name}` lists no flush from {from:.3} s to {to:.3} s, but the kernel's worker flushes every two seconds")
     }))
 }
 
@@ -96,14 +97,16 @@ fn of_agings(playable: &Playable, youngest: Option<u64>) -> Option<String> {
     if let Some(counted) = youngest.map(|youngest| youngest.saturating_sub(FIRST_MAX_SEQ)) {
         let why = || {
             format!(
-                "`{name}` names {named}, and by `lru_gen` there were {counted}: whether the others walked is told by rule here"
+                "`{name}` lists {named} agings, but `lru_gen` counts {counted}: the simulator decides by rule which of the others walk page tables"
             )
         };
         return (named != counted).then(why);
     }
     let last = *agings.keys().next_back()?;
     let why = || {
-        format!("`{name}` ends with access {last} of {ops}: whether later ones walked is told by rule here")
+        format!(
+            "`{name}` ends with access {last} of {ops}: the simulator decides by rule which later agings walk page tables"
+        )
     };
     is_early(last, ops).then(why)
 }
@@ -115,33 +118,33 @@ fn of_mapped(playable: &Playable, faults: Option<Vec<bool>>) -> Option<String> {
         let object = &playable.objects[playable.sequence[at].object() as usize];
         matches!(object.kind, Kind::MappedReadahead(_))
     };
-    let others = "these faults map the page that is accessed alone here";
+    let others = "these simulated faults map only the accessed page";
     if let Some(faults) = faults.filter(|faults| faults.contains(&true)) {
         let faulted = (0..faults.len()).filter(|&at| faults[at] && is_of_mapping(at));
         let lacking: Vec<usize> = faulted.filter(|&at| !mapped.contains_key(&(at as u64))).collect();
         let first = lacking.first()?;
         return Some(format!(
-            "`{name}` has no line of {} accesses that faulted by `misses_file`, {first} the first of them: {others}",
+            "`{name}` has no line for {} accesses that faulted according to `misses_file`, first {first}: {others}",
             lacking.len()
         ));
     }
     let last = *mapped.keys().next_back()?;
     let why = || {
         format!(
-            "`{name}` ends with access {last} of {ops}: later faults map the page that is accessed alone here"
+            "`{name}` ends with access {last} of {ops}: later simulated faults map only the accessed page"
         )
     };
     is_early(last, ops).then(why)
 }
 
-/// Without a miss map the stream has to tell of each access, and one that doesn't is refused. Beside one it is an answer of its own.
+/// Without a miss map the stream must cover each access, otherwise it is rejected. With a miss map it is a separate answer.
 fn of_stream(playable: &Playable, answers: &Answers, answer: &Answer) -> anyhow::Result<Option<String>> {
     let is_told_by_access = playable.objects.len() == 1 && !playable.objects[0].is_read_ahead();
     if !is_told_by_access || !answer.has_both_maps() {
         return Ok(None);
     }
     let broken = answers.missed_by_stream(answer, &playable.sequence)?.err();
-    Ok(broken.map(|error| format!("`page_cache_stream` does not tell of all accesses: {error:#}")))
+    Ok(broken.map(|error| format!("`page_cache_stream` does not cover all accesses: {error:#}")))
 }
 
 fn of_wakes(inputs: &Inputs, answer: &Answer) -> Option<String> {
@@ -149,7 +152,8 @@ fn of_wakes(inputs: &Inputs, answer: &Answer) -> Option<String> {
     let runs = answer.vmstat_delta.get("pageoutrun").map_or(0, |&runs| runs.unsigned_abs());
     let why = || {
         format!(
-            "`trace_file` has {wakes} `mm_vmscan_kswapd_wake`, and by `pageoutrun` kswapd ran {runs} times: what else the kernel did in the others is not played"
+            "`trace_file` has {wakes} `mm_vmscan_kswapd_wake`, but `pageoutrun` counts {runs} runs of \
+             kswapd: other work of the kernel in the missing runs is not simulated"
         )
     };
     (runs > wakes + RUNS_AT_ENDS).then(why)

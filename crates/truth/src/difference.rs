@@ -1,7 +1,8 @@
 //! `--first-difference`: the first access at which simulation and kernel part, and the story of a page that it is about.
 //!
-//! Where it was recorded what each access brought into the page cache and took from it, or what came and went in the run, pages that came or went on one side alone are a
-//! difference, whichever access needs them next. Otherwise it is the first access that missed on one side alone.
+//! Some recordings have the pages that each access brought into the page cache and removed from it, or the pages that came and left during
+//! the run. For these, pages that came or left on one side only are a difference, whichever access needs them next. Otherwise the
+//! difference is the first access that missed on one side only.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +35,7 @@ pub struct Difference {
     /// What the simulator did with that page up to the access.
     #[serde(skip)]
     pub told: Option<Story>,
-    /// The same in words, for whoever prints it: nothing until then.
+    /// The same in words, for printing; nothing until then.
     pub story: String,
 }
 
@@ -84,7 +85,7 @@ impl Difference {
     pub fn text(&self, run: &str) -> String {
         let object = &self.of;
         let mut text = format!(
-            "{run}: as recorded up to access {}, which is to page {} of {object}\n",
+            "{run}: same as recorded before access {}, to page {} of {object}\n",
             self.access, self.page
         );
         for (what, [simulated, real]) in [("removes", &self.removed), ("brings in", &self.inserted)] {
@@ -100,9 +101,9 @@ impl Difference {
             } else {
                 ["the kernel", "the simulator"]
             };
-            text += &format!("  it misses in {who}, and hits in {other}\n");
+            text += &format!("  this access misses in {who} and hits in {other}\n");
         }
-        text + &format!("  page {} in the simulation, up to that access:\n\n{}\n", self.explained, self.story)
+        text + &format!("  page {} in the simulation until this access:\n\n{}\n", self.explained, self.story)
     }
 }
 
@@ -135,7 +136,7 @@ fn ranges(pages: &[u32]) -> String {
     text
 }
 
-/// Ranges of pages that a line has room for.
+/// Maximum number of ranges of pages in a line.
 const SHOWN: usize = 8;
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl Error {
 }
 
 impl From<anyhow::Error> for Error {
-    /// Everything that fails with context is read from a recording: its causes are told once each.
+    /// All errors with context are errors of reading a recording: their causes are printed once each.
     fn from(error: anyhow::Error) -> Error {
         Error::asked(pageout_study::told(error.as_ref()))
     }

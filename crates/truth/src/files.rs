@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Inputs and answers of a folder's runs.
 const RUNS: &str = "ground-truth.json";
 
-/// What a compressed file's name ends in.
+/// The suffix of a compressed file's name.
 const ZSTD: &str = "zst";
 
 /// Whether a folder has runs with counters.
@@ -30,7 +30,7 @@ pub(super) fn runs_path(dir: &Path) -> anyhow::Result<PathBuf> {
     let compressed = compressed(&plain);
     ensure!(
         !(plain.exists() && compressed.exists()),
-        "{}: is there beside {}, and they can differ; remove one",
+        "{}: found both this file and {}, which can differ\nhelp: remove one",
         compressed.display(),
         plain.display()
     );
@@ -68,12 +68,12 @@ struct Form {
 
 /// A file of runs, in the version that is known here. A later one may mean something else by the same fields.
 pub(super) fn read_runs<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
-    // A file that is malformed is told by who reads its fields.
+    // The reader of the fields reports a malformed file.
     let form = read_json::<Form>(path).ok();
     let is_known = |format: &Value| format.as_u64().is_some_and(|format| VERSIONS.contains(&format));
     if let Some(format) = form.and_then(|form| form.format).filter(|format| !is_known(format)) {
         bail!(
-            "{}: `format` is {format}, and this program reads versions {} to {} of such recordings",
+            "{}: found `format` {format}, expected {} to {}",
             path.display(),
             VERSIONS.start(),
             VERSIONS.end()
@@ -94,7 +94,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
     serde_json::from_slice(&text).with_context(what)
 }
 
-/// Any JSON whose objects name each field once. Of two the last would be read, and nothing would say that there was another.
+/// Any JSON whose objects have each field once. With a duplicate field only the last one would be read, without a message.
 struct Distinct;
 
 impl<'de> Deserialize<'de> for Distinct {
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for Distinct {
         let mut names = BTreeSet::new();
         while let Some(name) = map.next_key::<String>()? {
             if names.contains(&name) {
-                return Err(de::Error::custom(format!("`{name}` is there twice")));
+                return Err(de::Error::custom(format!("duplicate key `{name}`")));
             }
             map.next_value::<Distinct>()?;
             names.insert(name);
@@ -155,18 +155,18 @@ impl<'de> Visitor<'de> for Distinct {
 /// Little-endian words of 32 bits, compressed.
 pub(super) fn read_u32s(path: &Path) -> anyhow::Result<Vec<u32>> {
     let bytes = read_compressed(path)?;
-    ensure!(bytes.len() % 4 == 0, "{}: ends in the middle of a word", path.display());
+    ensure!(bytes.len() % 4 == 0, "{}: the file ends in the middle of a word", path.display());
     Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
 }
 
 /// Lines of a compressed text. One that was cut off would pass for a shorter one, so its last line has to end as well.
 pub(super) fn read_lines(path: &Path) -> anyhow::Result<String> {
-    let text =
-        String::from_utf8(read_compressed(path)?).map_err(|_| anyhow!("{}: is no text", path.display()))?;
+    let text = String::from_utf8(read_compressed(path)?)
+        .map_err(|_| anyhow!("{}: not a text file", path.display()))?;
     let number = text.lines().count();
     ensure!(
         text.is_empty() || text.ends_with('\n'),
-        "{}:{number}: the last line does not end: part of the text is missing",
+        "{}:{number}: the last line has no end: part of the text is missing",
         path.display()
     );
     Ok(text)
@@ -175,6 +175,6 @@ pub(super) fn read_lines(path: &Path) -> anyhow::Result<String> {
 /// What a compressed file holds. Compressed emptiness has bytes as well: a file without any was cut off, or never written.
 pub(super) fn read_compressed(path: &Path) -> anyhow::Result<Vec<u8>> {
     let bytes = fs::read(path).with_context(|| format!("cannot open {}", path.display()))?;
-    ensure!(!bytes.is_empty(), "{}: is empty: it was cut off, or never written", path.display());
-    zstd::decode_all(&bytes[..]).with_context(|| format!("{} is damaged", path.display()))
+    ensure!(!bytes.is_empty(), "{}: empty file: truncated or never written", path.display());
+    zstd::decode_all(&bytes[..]).with_context(|| format!("{}: damaged", path.display()))
 }

@@ -46,28 +46,28 @@ inputs! {
     /// What of a whole machine was free, and what was on its lists; kernel memory that lies dense, and memory of others by its amount alone, in
     /// its place
     StartState = "start_state",
-    /// Of `start_state`, where memory was free and what CPUs held; kernel memory that lies dense, and as much that is free, in its place
+    /// Part of `start_state`: the places of free memory and the pages held by CPUs. Substitute: compact kernel memory, and the same amount
+    /// of free memory
     FreeMemory = "free_memory",
-    /// Of `start_state`, what each CPU held of free memory, and how much it may hold; nothing, and as little as it begins with, in its place
+    /// Part of `start_state`: the free memory that each CPU holds, and its limit. Substitute: nothing, and the initial limit
     PerCpuLists = "per_cpu_lists",
-    /// Of `start_state`, on which lists or in which generations pages were, with `costs` and `tiers`; where their first touch brings them in its
-    /// place
+    /// Part of `start_state`: the lists or generations of pages, with `costs` and `tiers`. Substitute: the places of a first touch
     LruLists = "lru_lists",
-    /// Of `start_state`, what waited in the add batches of CPUs; on its list, or in the youngest generation, in its place
+    /// Part of `start_state`: the add batches of CPUs. Substitute: their pages are on their list, or in the youngest generation
     AddBatches = "add_batches",
-    /// Of `start_state`, what refaults of each tier have taught the generations; nothing in its place
+    /// Part of `start_state`: the refault statistics of each MGLRU tier. Substitute: none
     Tiers = "tiers",
-    /// Of `start_state`, what reclaiming each type has cost lately; nothing in its place
+    /// Part of `start_state`: the recent cost of reclaiming each type. Substitute: none
     Costs = "costs",
-    /// Of `start_state`, how long statistics say that lists are, and whether refaults have activated pages of files since the last call of reclaim;
-    /// as long as they are, and none, in its place
+    /// Part of `start_state`: list lengths in the statistics, and whether refaults have activated pages of files since the last reclaim
+    /// call. Substitute: the real lengths, and no activation
     Statistics = "statistics",
-    /// Of `start_state`, when the statistics worker runs next; another time in each simulation in its place
+    /// Part of `start_state`: the next run of the statistics worker. Substitute: another time in each simulation
     StatisticsDue = "statistics_due",
     /// How long kswapd took to run each time that it was woken, by the trace of a whole machine; the same each time in its place
     KswapdWakes = "kswapd_wakes",
-    /// What the kernel took for itself and gave back, by the trace of a whole machine whose `start_state` is played; what the engine follows of it,
-    /// nodes of indexes, page tables and buffers of readers, in its place
+    /// Allocations and frees of the kernel itself, by the trace of a complete machine whose `start_state` is simulated. Substitute: those
+    /// that the engine models, which are nodes of indexes, page tables and buffers of readers
     KernelAllocations = "kernel_allocations",
 }
 
@@ -102,7 +102,7 @@ impl<'de> serde::Deserialize<'de> for Input {
         let found = Input::ALL.iter().find(|input| input.field() == given);
         found.copied().ok_or_else(|| {
             let known: Vec<&str> = Input::ALL.iter().map(|input| input.field()).collect();
-            serde::de::Error::custom(format!("`{given}` is no input; there are {}", known.join(", ")))
+            serde::de::Error::custom(format!("unknown input `{given}`; known: {}", known.join(", ")))
         })
     }
 }

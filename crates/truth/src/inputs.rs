@@ -90,8 +90,12 @@ impl<'a> Inputs<'a> {
 fn by_access(run: &Run, agings: &[(u64, u64)]) -> anyhow::Result<BTreeMap<u64, Vec<bool>>> {
     let mut by_access: BTreeMap<u64, Vec<bool>> = BTreeMap::new();
     for (at, &(access, walked)) in agings.iter().enumerate() {
-        ensure!(access < run.ops, "`agings[{at}]`: there is no access {access} of {}", run.ops);
-        ensure!(walked <= 1, "`agings[{at}]`: {walked} address spaces were walked, but the group has one");
+        ensure!(
+            access < run.ops,
+            "`agings[{at}]`: found access {access}, expected one of {} from 0",
+            run.ops
+        );
+        ensure!(walked <= 1, "`agings[{at}]`: found {walked} walked address spaces, expected at most 1");
         by_access.entry(access).or_default().push(walked == 1);
     }
     Ok(by_access)
@@ -110,21 +114,20 @@ fn read_mapped(
         let words: Option<Vec<u64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
         let Some([access, object, first, last]) = words.and_then(|words| <[u64; 4]>::try_from(words).ok())
         else {
-            bail!("{}: `{line}` is not `ACCESS OBJECT FIRST LAST`", what());
+            bail!("{}: found `{line}`, expected `ACCESS OBJECT FIRST LAST`", what());
         };
-        let of = sequence
-            .get(access as usize)
-            .with_context(|| format!("{}: there is no access {access}", what()))?;
+        let of =
+            sequence.get(access as usize).with_context(|| format!("{}: unknown access {access}", what()))?;
         ensure!(
             u64::from(of.object()) == object,
-            "{}: access {access} is to object {}, and maps no pages of object {object}",
+            "{}: access {access} is to object {}, but maps pages of object {object}",
             what(),
             of.object()
         );
         let pages = objects[of.object() as usize].pages;
         ensure!(
             first <= last && last < pages,
-            "{}: pages {first} to {last} are no range of the object's {pages}",
+            "{}: pages {first} to {last} are not a range of the object's {pages} pages",
             what()
         );
         mapped.entry(access).or_default().push(first..last + 1);
@@ -137,7 +140,7 @@ fn read_times(path: &Path, accesses: usize) -> anyhow::Result<Vec<Nanos>> {
     let since = read_u32s(path)?;
     ensure!(
         since.len() == accesses,
-        "{}: holds {} times of {accesses} accesses",
+        "{}: found {} times, expected {accesses}, one per access",
         path.display(),
         since.len()
     );

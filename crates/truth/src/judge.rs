@@ -1,4 +1,4 @@
-//! Simulated beside real, counter by counter, with a verdict from the run's class.
+//! Simulated counters compared with real ones, with a verdict from the run's class.
 //!
 //! A class with `phases` is an envelope. Inputs that the recording leaves open differ from simulation to simulation (`rig`). Every
 //! real counter must lie inside the span of the simulations, widened by the span of the kernel's own repeats. The median
@@ -33,7 +33,7 @@ pub struct Judged {
     pub not_played: Option<String>,
     /// Which mechanisms it needs that are not modelled.
     pub skipped: Option<String>,
-    /// A field of its answer that says nothing, so that it can't be compared.
+    /// A field of its answer that is empty, so that no comparison is possible.
     pub blank: Option<&'static str>,
     /// Simulations made of it.
     pub simulations: usize,
@@ -41,7 +41,7 @@ pub struct Judged {
     pub rows: Vec<Row>,
     /// What became of its inputs, where it was played.
     pub inputs: Account,
-    /// Where simulation and kernel part, where it was asked for.
+    /// The first difference between simulation and kernel, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<Difference>,
 }
@@ -53,7 +53,7 @@ pub struct Row {
     pub name: &'static str,
     /// The figure of the median simulation where there are several.
     pub simulated: f64,
-    /// Least and largest of several simulations.
+    /// Minimum and maximum of several simulations.
     pub envelope: Option<[f64; 2]>,
     /// What the kernel counted.
     pub real: f64,
@@ -81,7 +81,7 @@ enum Group {
     Swapped,
     /// Rotations, judged by a limit of their own.
     Rotated,
-    /// What becomes of dirty pages of files; judged where the class says so.
+    /// Figures of dirty pages of files; judged if the class has limits for them.
     Dirtied,
     /// Judged by the exact class and by envelopes only.
     Other,
@@ -127,7 +127,7 @@ const COUNTERS: &[(&str, Group)] = &[
     ("workingset_nodes", Group::Gauge),
 ];
 
-/// Counted in `memory.stat` only. Its last reading lags by up to so many events.
+/// Counted in `memory.stat` only. Its last reading lags by up to this number of events.
 const MEMORY_STAT_ONLY: &[&str] = &["pgrefill"];
 const MEMORY_STAT_LAG: f64 = 64.0;
 
@@ -197,17 +197,17 @@ impl Judged {
     pub(crate) fn check(&self) -> Result<(), String> {
         let run = &self.run;
         if self.not_played.is_some() && self.skipped.is_some() {
-            return Err(format!("{run} can't be played, and is skipped"));
+            return Err(format!("{run} is both skipped and not simulated"));
         }
         if self.is_played() != (self.simulations > 0) || self.is_played() != self.class.is_some() {
-            return Err(format!("{run} is played if it has simulations and a class, and only then"));
+            return Err(format!("{run}: only simulated runs have simulations and a class"));
         }
         if let Some(row) = self.rows.iter().find(|row| row.passes.is_some() && row.limit.is_none()) {
-            return Err(format!("{run}: `{}` is judged without a limit", row.name));
+            return Err(format!("{run}: `{}` has a verdict without a limit", row.name));
         }
         if let Some(row) = self.rows.iter().find(|row| row.envelope.is_some_and(|[least, most]| least > most))
         {
-            return Err(format!("{run}: `{}` has least simulations above its largest", row.name));
+            return Err(format!("{run}: `{}` has a minimum above its maximum", row.name));
         }
         Ok(())
     }
@@ -422,7 +422,7 @@ impl Comparison<'_> {
             let real = self.real_counter(self.answer, name);
             if real != 0.0 || simulated.iter().any(|&count| count != 0.0) {
                 let repeats = self.repeats(|answer, _| Some(self.real_counter(answer, name)))?;
-                // Of scanned pages only the envelope is asked.
+                // For scanned pages only the envelope is checked.
                 let close = limits.misses.filter(|_| group == Group::Misses && name != SCANNED);
                 let row = self.enclosed(name, &simulated, median, real, repeats, close);
                 let is_shown = matches!(group, Group::Gauge | Group::Dirtied);
@@ -463,7 +463,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// The share of accesses with the same outcome, beside that of the kernel's repeats with each other.
+    /// The share of accesses with the same outcome, and that of the kernel's repeats with each other.
     fn agreement(&self, maps: &[MissMap], real: &MissMap, slack: Option<f64>) -> anyhow::Result<Row> {
         let share = |a: &MissMap, b: &MissMap| 1.0 - differing(a, b) as f64 / a.len() as f64;
         let mut shares: Vec<f64> = maps.iter().map(|map| share(map, real)).collect();
@@ -552,7 +552,7 @@ fn differing(a: &MissMap, b: &MissMap) -> usize {
     a.iter().zip(b).filter(|(a, b)| a != b).count()
 }
 
-/// What was evicted after the last insertion may have come after the recording's end.
+/// An eviction after the last insertion may be later than the end of the recording.
 fn up_to_last_added(stream: &[u32]) -> &[u32] {
     &stream[..stream.iter().rposition(|word| word & REMOVED == 0).map_or(0, |at| at + 1)]
 }

@@ -27,7 +27,7 @@ const ORDER_MAX: u8 = 10;
 /// The frame of a request for which there was none.
 const NO_FRAME: u64 = u64::MAX;
 
-/// What a trace tells of a run.
+/// The data of a run's trace.
 #[derive(Debug, Default)]
 pub(super) struct KernelTrace {
     /// From the first request that wakes kswapd to its wake, each time.
@@ -64,8 +64,8 @@ impl Event<'_> {
     fn field<T: FromStr>(&self, name: &str) -> anyhow::Result<T> {
         let mut fields = self.fields.split_whitespace().filter_map(|word| word.split_once('='));
         let found = fields.find(|(key, _)| *key == name);
-        let (_, text) = found.with_context(|| format!("`{}` has no `{name}=`", self.name))?;
-        text.parse().map_err(|_| anyhow!("`{name}={text}` is no number that it can have"))
+        let (_, text) = found.with_context(|| format!("`{}`: missing `{name}=`", self.name))?;
+        text.parse().map_err(|_| anyhow!("invalid number `{name}={text}`"))
     }
 }
 
@@ -77,11 +77,11 @@ impl KernelTrace {
         for (number, line) in (1..).zip(text.lines()) {
             let what = || format!("{}:{number}", path.display());
             let Some(event) = Event::parse(line) else {
-                bail!("{}: `{line}` is not `MICROSECONDS CPU TASK EVENT`", what());
+                bail!("{}: found `{line}`, expected `MICROSECONDS CPU TASK EVENT`", what());
             };
             ensure!(
                 event.at >= trace.end,
-                "{}: `{line}` is earlier than the event before, at {} us",
+                "{}: `{line}` is earlier than the previous event, at {} us",
                 what(),
                 trace.end.0 / 1000
             );
@@ -111,7 +111,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// What an event means. What was taken before the trace began is not given back.
+    /// The meaning of an event. Frees of blocks that were allocated before the trace are ignored.
     fn call(&mut self, event: &Event) -> anyhow::Result<Option<BlockCall>> {
         match event.name {
             "mm_page_alloc" => {
@@ -123,7 +123,7 @@ impl Taken {
                 let number = self.count;
                 self.count += 1;
                 let before = self.numbers.insert(pfn, number);
-                ensure!(before.is_none(), "frame {pfn} is taken twice, and not given back in between");
+                ensure!(before.is_none(), "frame {pfn} is allocated twice without a free in between");
                 Ok(Some(BlockCall::Take(number, block)))
             }
             "mm_page_free" => {
@@ -135,16 +135,16 @@ impl Taken {
     }
 }
 
-/// The block of a request; none of pages that can be moved, which are no memory of the kernel's own.
+/// The block of a request; none for movable pages, which are not memory of the kernel itself.
 fn kernel_block(event: &Event) -> anyhow::Result<Option<KernelBlock>> {
     let kind = match event.field("migratetype")? {
         0_u8 => MigrateType::Unmovable,
         1 => return Ok(None),
         2 => MigrateType::Reclaimable,
-        other => bail!("`migratetype={other}` is none that a request has: 0, 1 or 2"),
+        other => bail!("found `migratetype={other}`, expected 0, 1 or 2"),
     };
     let order: u8 = event.field("order")?;
-    ensure!(order <= ORDER_MAX, "`order={order}` is above {ORDER_MAX}");
+    ensure!(order <= ORDER_MAX, "found `order={order}`, expected at most {ORDER_MAX}");
     let gfp: u64 = event.field("gfp_flags")?;
     let effort = match (gfp & DIRECT_RECLAIM > 0, gfp & KSWAPD_RECLAIM > 0) {
         (true, _) => BlockEffort::Reclaims,

@@ -1,5 +1,5 @@
-//! Which mechanisms a recording needs that the simulator hasn't got yet. Such a run is skipped, and the mechanism named: the run
-//! says nothing about the mechanisms that exist.
+//! Mechanisms that a recording needs but the simulator does not have. Such a run is skipped with the name of the mechanism, because it
+//! shows nothing about the existing mechanisms.
 
 use pageout_workload::Access;
 
@@ -14,10 +14,10 @@ pub(super) fn mechanisms(run: &Run, objects: &[Object]) -> Vec<String> {
     let known = [
         (run.second.is_some() && !is_machine, "a second task"),
         (run.cpus != 1 && !is_machine, "more than one CPU"),
-        (is_read_ahead && has(&[Kind::Anon]) && !is_machine, "readahead beside anonymous memory"),
+        (is_read_ahead && has(&[Kind::Anon]) && !is_machine, "readahead together with anonymous memory"),
         (
             has(&[Kind::Half, Kind::WillNeed]) && is_machine,
-            "calls for less or more than a page on a whole machine",
+            "reads of less or more than a page on a complete machine",
         ),
     ];
     let mut missing: Vec<String> =
@@ -26,7 +26,7 @@ pub(super) fn mechanisms(run: &Run, objects: &[Object]) -> Vec<String> {
     missing
 }
 
-/// What of a run's accesses is not modelled.
+/// Returns the kind of a run's accesses that is not modelled.
 pub(super) fn mechanisms_of_accesses(
     run: &Run,
     objects: &[Object],
@@ -36,8 +36,8 @@ pub(super) fn mechanisms_of_accesses(
         sequence.iter().any(|access| access.is_write() && is_one(&objects[access.object() as usize]))
     };
     let is_out_of_reach = [
-        (written(Object::is_read_ahead), "writes to files that are read ahead"),
-        (run.is_of_machine() && written(Object::is_regular_file), "writes to files on a whole machine"),
+        (written(Object::is_read_ahead), "writes to files with readahead"),
+        (run.is_of_machine() && written(Object::is_regular_file), "writes to files on a complete machine"),
     ];
     is_out_of_reach.into_iter().find(|(is_needed, _)| *is_needed).map(|(_, what)| what)
 }
@@ -46,9 +46,9 @@ fn is_count(word: &str) -> bool {
     word.parse::<u64>().is_ok_and(|count| count > 0)
 }
 
-/// Options of the recording program that change more than what it notes: without its flush of translations (`-f 0`), with a
-/// mark an access (`-m`), with so many windows (`-w N`), with pressure and zones (`-p`), a run is played as any other. So it is where it
-/// goes through its sequence several times (`-l N`) in memory that begins on the slow node (`-S`).
+/// Options of the recording program that change more than its recording. The following options do not: no TLB flush (`-f 0`), a mark per
+/// access (`-m`), N windows (`-w N`), pressure and zones (`-p`). Several passes through its sequence (`-l N`) in memory that starts on the
+/// slow node (`-S`) are supported too.
 fn strange_options(run: &Run) -> Vec<String> {
     let mut words = run.wl_options.split_whitespace();
     let mut strange = Vec::new();

@@ -63,12 +63,12 @@ pub(super) struct Object {
 
 impl Object {
     pub(super) fn parse(text: &str) -> anyhow::Result<Object> {
-        let what = || format!("object `{text}`: `kind:pages[:path[:request]]` is asked for");
+        let what = || format!("object `{text}`: expected `kind:pages[:path[:request]]`");
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
         let (_, kind) = KINDS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
             let known: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
-            anyhow!("object `{text}`: there is no kind `{name}` (there are {})", known.join(", "))
+            anyhow!("object `{text}`: unknown kind `{name}`; known: {}", known.join(", "))
         })?;
         let count = |part: &str| part.parse().ok().filter(|count| (1..=PAGES_MAX).contains(count));
         let pages = parts.next().and_then(count).with_context(what)?;
@@ -104,7 +104,7 @@ impl Object {
         self.pages * (PAGE_SIZE / self.unit())
     }
 
-    /// Whether the object can only be played call by call: readahead goes by what a call still wants.
+    /// Whether the object must be simulated call by call: readahead uses the remaining length of a call.
     pub(super) fn is_read_ahead(&self) -> bool {
         use Kind::{Half, MappedReadahead, Readahead, ReadaheadSequential, WillNeed};
         let is_of_kind =
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn what_is_no_object_is_refused_with_what_is() {
         let refusal = |text| Object::parse(text).expect_err("it is none").to_string();
-        assert!(refusal("raed:10:/mnt/f").contains("no kind `raed` (there are read, mmap"));
+        assert!(refusal("raed:10:/mnt/f").contains("unknown kind `raed`; known: read, mmap"));
         for text in ["read", "read:x", "read:0", "anon:268435457", "read:10:/mnt/f:0", "read:10:/mnt/f:1:2"] {
-            assert!(refusal(text).contains("`kind:pages[:path[:request]]` is asked for"), "{text}");
+            assert!(refusal(text).contains("expected `kind:pages[:path[:request]]`"), "{text}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Recorded outcomes: was the group killed, or did its program run to its end?
 //!
-//! A folder with `outcomes.json` instead of `ground-truth.json` holds runs without counters: when a run is killed, nobody is left
-//! to read them. Several simulations make different assumptions about what was not recorded (`play`). The outcome must be the
-//! recorded one in all of them. If the program ran to its end, the major faults are compared as well. If it was killed and
-//! traced, the calls of reclaim before the kill that looked at nothing.
+//! A folder with `outcomes.json` instead of `ground-truth.json` has runs without counters: after a kill no process reads them. Several
+//! simulations make different assumptions about unrecorded conditions (`play`). The outcome must be the recorded one in all of them. If the
+//! program ran to its end, the major faults are compared as well. If it was killed and traced, the last reclaim calls before the kill that
+//! scanned nothing are compared.
 //!
 //! As with the other recordings, inputs and answers are read apart. `README.md` of the folder describes the runs.
 
@@ -46,9 +46,9 @@ struct Run {
     limit_pages: u64,
     swap: String,
     sequence: String,
-    /// Somebody reads the group's `memory.stat` every so many seconds.
+    /// Another process reads the group's `memory.stat` with this period in seconds.
     stat_reader_s: Option<f64>,
-    /// How long it took from the first access to the last: the clock of a run that tells.
+    /// The time from the first access to the last, for a run that recorded it.
     runtime_s: Option<f64>,
     /// The trace, which slowed the run: its clock.
     ftrace: Option<String>,
@@ -73,7 +73,7 @@ struct Folder<T> {
     runs: Vec<T>,
 }
 
-/// A run beside its simulations.
+/// A run compared with its simulations.
 #[derive(Debug, Serialize)]
 pub struct Judged {
     /// The run, by its id.
@@ -88,11 +88,11 @@ pub struct Judged {
     pub killed_after_ns: Option<[u64; 2]>,
     /// Major faults of programs that ran to their end: recorded, and median of the simulations.
     pub major_faults: Option<[u64; 2]>,
-    /// The last calls of reclaim before a traced kill that looked at nothing: recorded, least and most simulated.
+    /// The last reclaim calls before a traced kill that scanned nothing: recorded, and simulated minimum and maximum.
     pub blind_calls: Option<[u64; 3]>,
     /// Whether the outcome is the recorded one in all simulations, and the figures are near enough.
     pub passes: bool,
-    /// What was recorded and can't be all that there was.
+    /// Inputs that cannot be complete.
     pub doubts: Vec<String>,
 }
 
@@ -101,15 +101,19 @@ impl Judged {
     pub(crate) fn check(&self) -> Result<(), String> {
         let Judged { run, killed, simulated_kills, simulations, .. } = self;
         if simulated_kills > simulations {
-            return Err(format!("{run}: {simulated_kills} of {simulations} simulations were killed"));
+            return Err(format!(
+                "{run}: found {simulated_kills} killed simulations, expected at most {simulations}"
+            ));
         }
         if (*simulated_kills > 0) != self.killed_after_ns.is_some() {
-            return Err(format!("{run}: simulations were killed, and there are times of it, or neither"));
+            return Err(format!(
+                "{run}: killed simulations without times, or times without killed simulations"
+            ));
         }
         let as_recorded = if *killed { *simulations } else { 0 };
         match self.passes && *simulated_kills != as_recorded {
             true => {
-                Err(format!("{run}: it passes with {simulated_kills} kills in {simulations} simulations"))
+                Err(format!("{run}: a passed run has {simulated_kills} kills in {simulations} simulations"))
             }
             false => Ok(()),
         }
@@ -128,7 +132,8 @@ pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Judged>, Error
     ask.check_expected(runs.iter().map(|run| run.id.as_str()))?;
     let mut plays = Vec::new();
     for &run in &runs {
-        let play = play_of(&ask.dir, &folder, run).with_context(|| format!("{} can't be played", run.id))?;
+        let play =
+            play_of(&ask.dir, &folder, run).with_context(|| format!("{} cannot be simulated", run.id))?;
         plays.push(play);
     }
     let simulations = ask.simulations.map_or(SIMULATIONS, u64::from);
@@ -174,8 +179,8 @@ fn play_of(dir: &Path, folder: &Folder<Run>, run: &Run) -> anyhow::Result<play::
 
 fn open_trace(dir: &Path, path: &str) -> anyhow::Result<Trace> {
     let path = dir.join(path);
-    let text = String::from_utf8(read_compressed(&path)?)
-        .with_context(|| format!("{} is damaged", path.display()))?;
+    let text =
+        String::from_utf8(read_compressed(&path)?).with_context(|| format!("{}: damaged", path.display()))?;
     Trace::read(&text).with_context(|| format!("{} is malformed", path.display()))
 }
 
@@ -200,7 +205,10 @@ fn judge(dir: &Path, answer: &Answer, simulations: &[Played]) -> anyhow::Result<
     let at_limit = answer.events.get("max").copied();
     let calls = trace.map(|trace| trace.calls()).zip(at_limit).filter(|(calls, at_limit)| calls < at_limit);
     let lost = calls.map(|(calls, at_limit)| {
-        format!("`ftrace` has {calls} calls of reclaim, and by `max` of `memory.events` there were {at_limit}: its clock and its last calls are of a part")
+        format!(
+            "`ftrace` has {calls} reclaim calls, but `max` of `memory.events` counts {at_limit}: its \
+            clock and its last calls cover a part of the run"
+        )
     });
     let major_faults = answer.majflt.zip(faults.get(faults.len() / 2)).map(|(real, &median)| [real, median]);
     let is_near = |[real, median]: [u64; 2]| real.abs_diff(median) as f64 <= MAJOR_FAULTS * real as f64;

@@ -35,11 +35,11 @@ use crate::error::Error;
 pub struct Ask {
     /// The scenario file, or -, standard input.
     pub scenario: PathBuf,
-    /// What its runs are called while they are under way.
+    /// The name of its runs in progress messages.
     pub name: String,
     /// What is changed in the scenario.
     pub changes: Changes,
-    /// What is chosen, a column each; nothing stands for the scenario's own variants, or the scenario as it is.
+    /// The compared values, one column each; none means the scenario's own variants, or the unchanged scenario.
     pub vary: Vec<Variation>,
     /// What is not known: keys and values that they may have, over which figures range.
     pub unknown: Vec<Variation>,
@@ -47,7 +47,7 @@ pub struct Ask {
     pub seeds: u32,
     /// Runs at the same time; 0 is one a CPU.
     pub jobs: usize,
-    /// Every counter, not only those that tell a story, and times.
+    /// Every counter, not only the main counters, and times.
     pub all: bool,
     /// What predicts, with its version: another program may have other rules.
     pub build: String,
@@ -105,8 +105,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     one_way_to_vary_the_seed(UNKNOWN, &ask.unknown, ask.seeds)?;
     if let Some(twice) = ask.vary.iter().find(|chosen| ask.unknown.iter().any(|open| open.key == chosen.key))
     {
-        let message =
-            format!("{} is chosen by {VARY} and not known by {UNKNOWN}: give one of them", twice.key);
+        let message = format!("{}: found in both {VARY} and {UNKNOWN}, expected in one of them", twice.key);
         return Err(Error::asked(message));
     }
     let mut worlds: Vec<Vec<Variant>> = grid::points(&source, &ask.changes, &ask.unknown, UNKNOWN, watcher)?
@@ -114,7 +113,8 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
         .map(|point| columns(ask, &source, point, watcher))
         .collect::<Result<_, Error>>()?;
     if let Some(fails) = worlds[0].iter().find(|column| column.fails.is_some()) {
-        let message = format!("variant `{}` is known to fail, so it has no figures to predict", fails.label);
+        let message =
+            format!("variant `{}` is expected to fail, so it has no figures to predict", fails.label);
         return Err(Error::asked(message));
     }
     let scenarios: Vec<Scenario> = worlds.iter().flatten().map(|column| column.scenario.clone()).collect();
@@ -188,7 +188,7 @@ fn claims(ask: &Ask, source: &Source, columns: &[Variant], runs: &[Runs]) -> Res
 pub struct Claim {
     /// The figure.
     pub figure: String,
-    /// What is to hold of it.
+    /// The relation that must hold.
     pub holds: String,
     /// Why it should.
     pub because: String,
@@ -264,8 +264,8 @@ impl Answer {
         worlds * self.extent.seeds as usize
     }
 
-    /// The figures that any column has and that are not nothing everywhere, without those that repeat another; and without times, which hang on prices
-    /// that are typical rather than the checking machine's.
+    /// Figures that are not zero in every column, without those that repeat another. Times are excluded: they depend on typical costs, not
+    /// on those of the machine that checks the prediction.
     pub fn told(&self) -> Vec<&Metric> {
         let mut told: Vec<&Metric> = Vec::new();
         for metric in self.columns.iter().flat_map(|column| &column.figures.names) {
@@ -301,22 +301,22 @@ impl Answer {
     /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
     pub fn check(&self) -> Result<(), String> {
         if self.columns.is_empty() {
-            return Err("there is no column".to_string());
+            return Err("no column".to_string());
         }
         if self.verdict().is_err() {
             return match self.claims.is_empty() {
                 true => Ok(()),
-                false => Err("runs are missing, and claims are judged".to_string()),
+                false => Err("claims have verdicts although runs are missing".to_string()),
             };
         }
         let runs = self.runs();
         if let Some(column) = self.columns.iter().find(|column| column.results.len() != runs) {
             let (label, results) = (&column.variant.label, column.results.len());
-            return Err(format!("column `{label}` has {results} results of {runs} runs"));
+            return Err(format!("column `{label}`: found {results} results, expected {runs}"));
         }
         match self.claims.iter().find(|claim| claim.runs != runs || claim.true_for > runs) {
             None => Ok(()),
-            Some(claim) => Err(format!("`{}` is judged by {} of {runs} runs", claim.holds, claim.runs)),
+            Some(claim) => Err(format!("`{}`: the verdict uses {} of {runs} runs", claim.holds, claim.runs)),
         }
     }
 
@@ -375,10 +375,10 @@ mod tests {
         let limits = "memcg./g.memory.max=4MiB,8MiB";
         assert_eq!(
             refused(limits, limits),
-            "memcg./g.memory.max is chosen by --vary and not known by --unknown: give one of them"
+            "memcg./g.memory.max: found in both --vary and --unknown, expected in one of them"
         );
         // Five seeds, and seeds beside them.
-        let both = "--unknown seed and --repeat both vary the seed: give one of them";
+        let both = "--unknown seed and --repeat both vary the seed: remove one of them";
         assert_eq!(refused(limits, "seed=1,2"), both);
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Reads {
     pub(crate) requests: Vec<(u32, u32)>,
 }
 
-/// The disk takes so many pieces of memory in a request: a larger one may be split where its pages are scattered.
+/// Maximum number of memory segments in a disk request: a larger one may be split if its pages are scattered.
 const SEGMENTS: u32 = 254;
 
 const PAGE: u32 = (1 << 28) - 1;
@@ -41,11 +41,11 @@ pub(super) fn of_events(words: &[u32]) -> anyhow::Result<Vec<Reads>> {
             0 => access.inserted.push(page),
             2 => match words.next() {
                 Some((_, &length)) if length >> 28 == 3 => access.requests.push((page, length & 0xffff)),
-                _ => bail!("word {at} begins a request, and no length follows"),
+                _ => bail!("word {at} begins a request without a length"),
             },
             8 => access.removed.push(page),
             FLUSH => {}
-            _ => bail!("word {at} is of no known kind ({word:#x})"),
+            _ => bail!("word {at} has an unknown kind ({word:#x})"),
         }
     }
     Ok(accesses)

@@ -31,11 +31,12 @@ pub(crate) struct Recording {
 pub(crate) struct Flush {
     /// Before this access.
     pub(crate) before: u64,
-    /// In the access before it, when so many pages had entered and left the page cache since the run began. Without it, after that access.
+    /// In the access before it, after N pages had entered and left the page cache since the start of the run. Without it, after that
+    /// access.
     pub(crate) entries: Option<u64>,
 }
 
-/// One run, as far as it was chosen by whoever recorded it.
+/// One run, with the settings that its recorder chose.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Run {
     pub(crate) id: String,
@@ -72,7 +73,7 @@ pub(crate) struct Run {
     pub(crate) fault_around_bytes: u64,
     /// Translations that the recording's processor held; those of the recording program's emulator if absent.
     pub(crate) tlb_entries: Option<u32>,
-    /// What the group held beside the objects, oldest first; `base_pages` if absent.
+    /// Memory of the group other than the objects, oldest first; `base_pages` if absent.
     pub(super) group_at_start: Option<Vec<BasePage>>,
     /// The same, declared rather than observed; by kind of run if absent.
     pub(super) base_pages: Option<Vec<BasePage>>,
@@ -156,8 +157,8 @@ pub(crate) enum BaseKind {
     Device,
 }
 
-/// Which page of its kind, where several are told apart: `text`, or `text:34` by its number in the program's file. `device:active:batch` says as
-/// well that it was active and on no list yet, which is how it is played in any case.
+/// The kind of page, with its number if a kind has several: `text`, or `text:34` by its number in the program's file. `device:active:batch`
+/// also marks it as active and not yet on a list, which is how it is always simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct BasePage {
@@ -186,7 +187,8 @@ impl TryFrom<String> for BasePage {
                 Ok(BasePage { kind, page })
             }
             _ => Err(format!(
-                "`{text}`: a page of the group's is `flags`, `data`, `text` or `device`, the last three with a number below {BASE_PAGES_MAX} where it is known: `text:34`"
+                "found page `{text}`, expected `flags`, `data`, `text` or `device`, the last three \
+                 optionally with a number below {BASE_PAGES_MAX}, for example `text:34`"
             )),
         }
     }
@@ -291,8 +293,8 @@ struct FlushOps {
     flush_before_access: Vec<u64>,
 }
 
-/// A row of `flushes.json`: the access in which it came (or after it, before the next), how many pages had entered and left
-/// the page cache by then, and who asked for it.
+/// A row of `flushes.json`: the access in which the flush came (or after it, before the next), the number of pages that had entered and
+/// left the page cache by then, and the caller.
 type FlushRow = (u64, u64, u64);
 
 impl Run {
@@ -331,25 +333,25 @@ impl Run {
 }
 
 fn check_clock(run: &str, ops: u64, start_s: f64, windows: &[Window]) -> anyhow::Result<()> {
-    ensure!(ops > 0, "run {run}: `ops` is 0");
+    ensure!(ops > 0, "run {run}: `ops`: found 0, expected 1 or more");
     ensure!(
         start_s.is_finite() && start_s >= 0.0,
-        "run {run}: `start_s` is {start_s}, and must be a number from 0"
+        "run {run}: `start_s`: found {start_s}, expected a number from 0"
     );
-    ensure!(!windows.is_empty(), "run {run}: without `windows` its clock is unknown");
+    ensure!(!windows.is_empty(), "run {run}: missing `windows`, which set its clock");
     let mut before = Window { op: 0, t: 0.0 };
     for (at, window) in windows.iter().enumerate() {
         let which = format!("run {}: `windows[{at}]`", run);
         ensure!(
             window.op > before.op && window.op <= ops,
-            "{which}: `op` is {}, and must be above {} and at most `ops`, {}",
+            "{which}: `op`: found {}, expected more than {} and at most `ops`, {}",
             window.op,
             before.op,
             ops
         );
         ensure!(
             window.t.is_finite() && window.t >= before.t,
-            "{which}: `t` is {} s, and must not be before {} s",
+            "{which}: `t`: found {} s, expected at least {} s",
             window.t,
             before.t
         );
@@ -358,7 +360,7 @@ fn check_clock(run: &str, ops: u64, start_s: f64, windows: &[Window]) -> anyhow:
     Ok(())
 }
 
-/// Repeats have numbers. What was recorded in another way has a letter first: the trace of it is in the way.
+/// Repeats have numbers. A recording by another method has a letter first: its tracing disturbs the run, so it is not a repeat.
 pub(crate) fn is_repeat(rep: &str) -> bool {
     rep.starts_with(|first: char| first.is_ascii_digit())
 }
@@ -379,7 +381,7 @@ impl Recording {
         let mut ids = std::collections::BTreeSet::new();
         for run in &truth.runs {
             run.check().with_context(|| path.display().to_string())?;
-            ensure!(ids.insert(&run.id), "{}: there are two runs {}", path.display(), run.id);
+            ensure!(ids.insert(&run.id), "{}: duplicate run {}", path.display(), run.id);
         }
         tell_of_unknown_fields(&path, watcher)?;
         let flushes = read_flushes(dir, &truth.runs)?;
@@ -420,11 +422,11 @@ impl Recording {
         }
         let exists = |name: &&&str| self.dir.join(name).exists();
         let missing = match FLUSH_FILES.iter().filter(exists).copied().collect::<Vec<&str>>()[..] {
-            [] => format!("{}: neither is there, and one is needed", FLUSH_FILES.join(" or ")),
-            ref files => format!("{}: there is no entry", files.join(", ")),
+            [] => format!("{}: missing, one of them is needed", FLUSH_FILES.join(" or ")),
+            ref files => format!("{}: missing entry", files.join(", ")),
         };
         bail!(
-            "{}/{missing} for {}, which class `{}` simulates once, with the statistics flushes of the recording",
+            "{}/{missing} for {}; class `{}` needs its statistics flushes",
             self.dir.display(),
             run.id,
             class.name
@@ -443,7 +445,7 @@ impl Recording {
         if is_open { class.simulations().max(WITHOUT_FLUSHES) } else { class.simulations() }
     }
 
-    /// Whether another repeat of a run tells how far the kernel is from itself.
+    /// Whether another repeat of a run shows the kernel's own variation.
     pub(crate) fn is_repeated(&self, run: &Run) -> bool {
         let same = |other: &&Run| other.workload == run.workload && other.policy == run.policy;
         self.runs.iter().filter(same).any(|other| other.id != run.id && is_repeat(&other.rep))
@@ -454,7 +456,7 @@ impl Recording {
         let accesses = read_words(&self.dir, sequence)?;
         if accesses.len() as u64 != ops {
             let path = words_path(&self.dir, sequence);
-            bail!("{}: holds {} accesses, but {run} made {ops}", path.display(), accesses.len());
+            bail!("{}: found {} accesses, but {run} made {ops}", path.display(), accesses.len());
         }
         Ok(accesses.into())
     }
@@ -486,7 +488,7 @@ fn read_flushes(dir: &Path, runs: &[Run]) -> anyhow::Result<BTreeMap<String, Vec
             };
             ensure!(
                 flushes.insert(run.clone(), rows.into_iter().map(of).collect()).is_none(),
-                "{}: {run} has its flushes in {} too",
+                "{}: the flushes of {run} are also in {}",
                 traced.display(),
                 fitted.display()
             );
@@ -495,7 +497,7 @@ fn read_flushes(dir: &Path, runs: &[Run]) -> anyhow::Result<BTreeMap<String, Vec
     for (run, flushes) in &flushes {
         if let Some(pair) = flushes.windows(2).find(|pair| pair[1].before < pair[0].before) {
             bail!(
-                "{}: flushes of {run} go back from access {} to {}",
+                "{}: the flushes of {run} go back from access {} to {}",
                 dir.display(),
                 pair[0].before,
                 pair[1].before
@@ -506,7 +508,12 @@ fn read_flushes(dir: &Path, runs: &[Run]) -> anyhow::Result<BTreeMap<String, Vec
         let beyond =
             flushes.get(&run.id).and_then(|flushes| flushes.iter().find(|flush| flush.before > run.ops));
         if let Some(Flush { before: beyond, .. }) = beyond {
-            bail!("{}: a flush of {} comes before access {beyond} of {}", dir.display(), run.id, run.ops);
+            bail!(
+                "{}: found a flush of {} before access {beyond}, but the run has {} accesses",
+                dir.display(),
+                run.id,
+                run.ops
+            );
         }
     }
     Ok(flushes)
@@ -536,8 +543,8 @@ pub(super) fn select<'a, R>(
     }
     let mut selected = vec![false; runs.len()];
     for name in names {
-        let pattern =
-            glob::Pattern::new(name).with_context(|| format!("`{name}` is no run and no pattern"))?;
+        let pattern = glob::Pattern::new(name)
+            .with_context(|| format!("`{name}` is not a run and not a valid pattern"))?;
         let mut any = false;
         for (run, selected) in runs.iter().zip(&mut selected) {
             if pattern.matches(id(run)) {
@@ -548,7 +555,7 @@ pub(super) fn select<'a, R>(
         if !any {
             let hint = nearest::nearest(name, runs.iter().map(&id))
                 .map_or(String::new(), |id| format!(" (did you mean `{id}`?)"));
-            bail!("{} holds no run `{name}`{hint}", dir.display());
+            bail!("{}: no run `{name}`{hint}", dir.display());
         }
     }
     Ok(runs.iter().zip(selected).filter(|(_, selected)| *selected).map(|(run, _)| run).collect())

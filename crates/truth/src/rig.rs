@@ -1,7 +1,7 @@
 //! A recording, played to the simulator: each recorded run becomes the machine that its README describes.
 //!
-//! What the recording machine had besides the objects is declared here by kind of run, and the same for all runs of a kind. Each
-//! class of recordings has its file, which says what it supposes.
+//! Memory of the recording machine other than the objects is declared here by kind of run. It is the same for all runs of a kind. Each
+//! class of recordings has its file, which lists the assumptions.
 
 mod balancing; // runs of memory tiering
 mod base_pages; // what a group holds besides the objects
@@ -72,7 +72,7 @@ impl Played {
 pub(crate) struct OfMachine {
     /// Free pages at the end of each window.
     pub(crate) free: Vec<u64>,
-    /// Time lost for want of memory, I/O and a CPU.
+    /// Time lost because of a shortage of memory, I/O and CPUs.
     pub(crate) pressure: [Stall; 3],
     /// By access of the second program's sequence, as far as it came before the first one ended.
     pub(crate) missed_by_second: Option<Vec<bool>>,
@@ -152,11 +152,11 @@ impl Unrecorded {
 struct Told {
     page: PageName,
     title: String,
-    /// What the engine told of it.
+    /// The engine's story of it.
     events: Vec<StoryEvent>,
     /// The last access that is played.
     until: u64,
-    /// What came of it.
+    /// The result.
     story: Option<Story>,
 }
 
@@ -194,7 +194,7 @@ pub(crate) struct Playable<'a> {
     parameters: Vec<(&'static str, &'static str)>,
     pub(super) sequence: Arc<[workload::Access]>,
     second: Option<(Vec<Object>, Arc<[workload::Access]>)>,
-    /// What the group held beside the objects, where it is known.
+    /// Memory of the group other than the objects, if known.
     base_pages: Option<&'a [BasePage]>,
     pub(super) inputs: Inputs<'a>,
     account: Account,
@@ -246,7 +246,10 @@ impl<'a> Playable<'a> {
         if !objects.iter().any(Object::is_read_ahead) {
             let unheard = [("agings", inputs.agings.is_some()), ("mapped_file", inputs.mapped.is_some())];
             for (input, _) in unheard.into_iter().filter(|&(_, is_there)| is_there) {
-                watcher.remark(&format!("{}: `{input}` is played of runs with readahead alone", run.id));
+                watcher.remark(&format!(
+                    "{}: `{input}` is ignored, because only runs with readahead use it",
+                    run.id
+                ));
             }
         }
         let base_pages = recording.base_pages(run);
@@ -347,10 +350,14 @@ fn check_sequence(objects: &[Object], sequence: &[workload::Access]) -> anyhow::
     for (number, access) in sequence.iter().enumerate() {
         match objects.get(access.object() as usize) {
             None => {
-                bail!("access {number} is to object {}, but the run has {}", access.object(), objects.len())
+                bail!(
+                    "access {number} is to object {}, but the run has {} objects",
+                    access.object(),
+                    objects.len()
+                )
             }
             Some(object) if access.page() >= object.units() => {
-                bail!("access {number} is to page {} of {}", access.page(), object.text)
+                bail!("access {number} is to page {}, which is outside of {}", access.page(), object.text)
             }
             Some(_) => {}
         }
@@ -358,8 +365,8 @@ fn check_sequence(objects: &[Object], sequence: &[workload::Access]) -> anyhow::
     Ok(())
 }
 
-/// The rules and parameters of a profile by its name, or of the kernel's version: `mglru` of 6.12.117 is `mglru@6.12.117`. A version that nobody
-/// released, as 6.12.117-1, is the newest of its series.
+/// The rules and parameters of a profile by its name, or of the kernel's version: `mglru` of 6.12.117 is `mglru@6.12.117`. An unreleased
+/// version, such as 6.12.117-1, is treated as the newest of its series.
 fn kernel_of(run: &Run) -> anyhow::Result<(Policy, Vec<(&'static str, &'static str)>)> {
     let by_name = |name: &str| Some((Policy::by_name(name)?, parameters_of(name)));
     if let Some(kernel) = by_name(&run.policy) {
@@ -369,14 +376,14 @@ fn kernel_of(run: &Run) -> anyhow::Result<(Policy, Vec<(&'static str, &'static s
     let known = known.join(", ");
     let Some(kernel) = &run.kernel else {
         bail!(
-            "`kernel`, which says whose `{}` it is, is missing (or name a profile in `policy`: {known})",
+            "missing `kernel`, the version of `{}`\nhelp: add it, or use a profile as `policy`: {known}",
             run.policy
         );
     };
     let era: Vec<&str> = kernel.split('.').take(2).collect();
     let name = format!("{}@{}", run.policy, era.join("."));
     by_name(&format!("{}@{kernel}", run.policy)).or_else(|| by_name(&name)).ok_or_else(|| {
-        anyhow!("there is no profile `{name}`; the one to compare with can be named in `policy`: {known}")
+        anyhow!("unknown profile `{name}`\nhelp: set `policy` to the profile to compare with: {known}")
     })
 }
 

@@ -1,7 +1,7 @@
 //! A machine as a snapshot of its page allocator and LRU lists found it, just before the first access (`start_state`): a text, a line a list.
 //!
-//! Frames are numbered as on the recorded machine, but for blocks of the largest order that were reserved as a whole: those are left out, and
-//! what lies beyond them moves down. So each block keeps its buddies.
+//! Frames are numbered as on the recorded machine, except that fully reserved blocks of the largest order are left out. The frames beyond
+//! them move down, so each block keeps its buddies.
 
 mod parts; // what can be left out of it
 
@@ -22,7 +22,7 @@ const BLOCK_PAGES: u64 = 1 << 10;
 /// Types that a CPU has lists for: list `order * 3 + type`.
 const TYPES_OF_CPU: [MigrateType; 3] =
     [MigrateType::Unmovable, MigrateType::Movable, MigrateType::Reclaimable];
-/// Frames that a snapshot may tell of: 256 GiB.
+/// Maximum number of frames in a snapshot: 256 GiB.
 const FRAMES_MAX: u64 = 1 << 26;
 /// Generations that a kernel keeps at most: `gen index=` is one of so many slots.
 const SLOTS: u64 = 4;
@@ -43,11 +43,11 @@ pub(crate) struct StartState {
     pub(crate) lists: Vec<List>,
     /// Whether folios are put on these lists, or stay where their first touch brings them.
     pub(crate) is_placed: bool,
-    /// What belongs to the lists, but for what is on them.
+    /// Data of the lists, except their pages.
     pub(crate) lruvec: StartLruvec,
     /// When the worker runs that flushes statistics.
     pub(crate) flush_due: Option<Nanos>,
-    /// What of the snapshot can't be all that there was.
+    /// Parts of the snapshot that cannot be complete.
     pub(crate) doubts: Vec<String>,
 }
 
@@ -104,8 +104,8 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn field<T: FromStr>(&self, name: &str) -> anyhow::Result<T> {
-        let text = self.fields.get(name).with_context(|| format!("{}: `{name}=` is missing", self.what))?;
-        text.parse().map_err(|_| anyhow!("{}: `{name}={text}` is no number", self.what))
+        let text = self.fields.get(name).with_context(|| format!("{}: missing `{name}=`", self.what))?;
+        text.parse().map_err(|_| anyhow!("{}: invalid number `{name}={text}`", self.what))
     }
 }
 
@@ -126,10 +126,9 @@ impl<'a> Lines<'a> {
 
     fn one(&self, word: &'a str) -> anyhow::Result<Line<'a>> {
         let mut lines = self.of(word);
-        let line =
-            lines.next().with_context(|| format!("{}: there is no line `{word}`", self.path.display()))?;
+        let line = lines.next().with_context(|| format!("{}: missing line `{word}`", self.path.display()))?;
         match lines.next() {
-            Some(second) => bail!("{}: there is a second line `{word}`, and one is played", second.what),
+            Some(second) => bail!("{}: duplicate line `{word}`", second.what),
             None => Ok(line),
         }
     }
@@ -174,7 +173,7 @@ impl Frames {
 
     fn parse(&self, text: &str) -> anyhow::Result<Pfn> {
         let pfn = text.parse().ok().and_then(|pfn| self.get(pfn));
-        pfn.with_context(|| format!("`{text}` is no frame that the machine had"))
+        pfn.with_context(|| format!("unknown frame `{text}`"))
     }
 }
 
@@ -194,7 +193,7 @@ impl StartState {
         let lines = Lines { path, lines: (1..).zip(text.lines()).collect() };
         ensure!(
             text.trim_end().ends_with("\nend"),
-            "{}: does not end with a line `end`: part of it is missing",
+            "{}: missing last line `end`: part of the file is missing",
             path.display()
         );
         let zone = lines.one("zone")?;
@@ -207,7 +206,7 @@ impl StartState {
         let managed: u64 = zone.field("managed")?;
         ensure!(
             managed <= frames.count,
-            "{}: {managed} frames are managed, and `pages` has {} that are not reserved",
+            "{}: found {managed} managed frames, but `pages` has only {} frames that are not reserved",
             zone.what,
             frames.count
         );
@@ -252,14 +251,20 @@ impl StartState {
                 listed,
                 "anonymous pages and pages of files",
                 "lists and batches",
-                "the rest is the kernel's here",
+                "the simulator counts the rest as kernel memory",
             ),
-            (free, found.free_pages(), "free pages", "`free` lines", "the rest is in use here"),
+            (
+                free,
+                found.free_pages(),
+                "free pages",
+                "`free` lines",
+                "the simulator counts the rest as in use",
+            ),
         ];
         for (by_runs, by_lists, what, lines, so) in sums {
             if by_runs > by_lists {
                 let doubt =
-                    format!("has {by_runs} {what} by `pages`, and {by_lists} of them in its {lines}: {so}");
+                    format!("has {by_runs} {what} in `pages`, but only {by_lists} in its {lines}: {so}");
                 found.doubts.push(doubt);
             }
         }
@@ -309,10 +314,12 @@ fn runs(list: &str) -> anyhow::Result<Vec<(char, u64)>> {
         let count = &word[letter.len_utf8()..];
         let count: u64 = match count {
             "" => 1,
-            count => count.parse().map_err(|_| anyhow!("`{word}` is not a letter and a number of frames"))?,
+            count => count
+                .parse()
+                .map_err(|_| anyhow!("found `{word}`, expected a letter and a number of frames"))?,
         };
         sum = sum.saturating_add(count);
-        ensure!(sum <= FRAMES_MAX, "there are more than {FRAMES_MAX} frames");
+        ensure!(sum <= FRAMES_MAX, "found more than {FRAMES_MAX} frames");
         runs.push((letter, count));
     }
     Ok(runs)
@@ -324,7 +331,7 @@ fn kind_of(letter: &str) -> anyhow::Result<MigrateType> {
         "M" => MigrateType::Movable,
         "R" => MigrateType::Reclaimable,
         "H" => MigrateType::HighAtomic,
-        other => bail!("`{other}` is no type of a pageblock that is played: U, M, R or H"),
+        other => bail!("found pageblock type `{other}`, expected U, M, R or H"),
     })
 }
 
@@ -333,12 +340,11 @@ fn pageblocks(lines: &Lines, frames: &Frames) -> anyhow::Result<Vec<MigrateType>
     let line = lines.one("blocks")?;
     // `blocks order=9:LETTERS`, without a blank.
     let what = line.what.clone();
-    let (order, letters) = line
-        .fields
-        .get("order")
-        .and_then(|text| text.split_once(':'))
-        .with_context(|| format!("{what}: `blocks` is not `order=9:` and a letter for each pageblock"))?;
-    ensure!(order == "9", "{what}: pageblocks are of order {order}, and of order 9 here");
+    let (order, letters) =
+        line.fields.get("order").and_then(|text| text.split_once(':')).with_context(|| {
+            format!("{what}: invalid `blocks`: expected `order=9:` and one letter per pageblock")
+        })?;
+    ensure!(order == "9", "{what}: found pageblocks of order {order}, expected order 9");
     let mut kinds = vec![MigrateType::Movable; (frames.count >> 9) as usize];
     for (at, letter) in letters.char_indices() {
         let kind = kind_of(&letter.to_string()).with_context(|| what.clone())?;
@@ -369,12 +375,7 @@ fn cpus(lines: &Lines, frames: &Frames) -> anyhow::Result<Vec<FreeOfCpu>> {
     let mut cpus: Vec<FreeOfCpu> = Vec::new();
     for line in lines.of("pcp") {
         let cpu: usize = line.field("cpu")?;
-        ensure!(
-            cpu == cpus.len(),
-            "{}: CPU {cpu} does not come after CPU {}",
-            line.what,
-            cpus.len().max(1) - 1
-        );
+        ensure!(cpu == cpus.len(), "{}: found CPU {cpu} after CPU {}", line.what, cpus.len().max(1) - 1);
         cpus.push(FreeOfCpu {
             high: line.field("high")?,
             alloc_factor: line.field("alloc_factor")?,
@@ -384,13 +385,13 @@ fn cpus(lines: &Lines, frames: &Frames) -> anyhow::Result<Vec<FreeOfCpu>> {
     }
     for line in lines.of("pcplist") {
         let (cpu, index): (usize, usize) = (line.field("cpu")?, line.field("index")?);
-        let of = cpus.get_mut(cpu).with_context(|| format!("{}: there is no CPU {cpu}", line.what))?;
+        let of = cpus.get_mut(cpu).with_context(|| format!("{}: unknown CPU {cpu}", line.what))?;
         // Lists beyond those of order 3 are of huge pages, movable ones last.
         let (order, kind) = match index {
             0..12 => (index / 3, TYPES_OF_CPU[index % 3]),
             12 => (9, MigrateType::Unmovable),
             13 => (9, MigrateType::Movable),
-            _ => bail!("{}: a CPU has no list {index}", line.what),
+            _ => bail!("{}: unknown list {index} of a CPU", line.what),
         };
         of.blocks.push(FreeBlocks { order: order as u8, kind, first: frames_of(&line, frames)? });
     }
@@ -430,7 +431,7 @@ fn folios(line: &Line, frames: &Frames) -> anyhow::Result<Vec<(StartFolio, Holds
             Some('a') => Holds::Anon,
             Some('f') => Holds::File(reached),
             Some('s') => Holds::Shmem(reached),
-            _ => bail!("`{word}` is no folio: a frame, one of `a`, `f` and `s`, and its flags"),
+            _ => bail!("found folio `{word}`, expected a frame, one of `a`, `f` and `s`, and flags"),
         };
         let (is_active, is_referenced, is_workingset) = (has('A'), has('R'), has('W'));
         Ok((StartFolio { pfn, is_active, is_referenced, is_workingset }, holds))
@@ -464,11 +465,11 @@ fn lruvec(lines: &Lines) -> anyhow::Result<StartLruvec> {
     };
     for line in lines.of("tiers") {
         let kind: usize = line.field("type")?;
-        ensure!(kind < 2, "{}: there is no type {kind}", line.what);
+        ensure!(kind < 2, "{}: unknown type {kind}", line.what);
         for (tier, text) in line.list.split_whitespace().enumerate() {
             let [back, total, refaulted, evicted] =
                 numbers(text, '/').with_context(|| format!("{}: `{text}`", line.what))?;
-            ensure!(tier < generations.averages[kind].len(), "{}: there is no tier {tier}", line.what);
+            ensure!(tier < generations.averages[kind].len(), "{}: unknown tier {tier}", line.what);
             generations.averages[kind][tier] = (back, total);
             generations.present[kind][tier] = (refaulted, evicted);
         }
@@ -477,7 +478,7 @@ fn lruvec(lines: &Lines) -> anyhow::Result<StartLruvec> {
     Ok(lruvec)
 }
 
-/// `lruvec ... inactive_anon=0 active_anon=521 ...`: list sizes as of the last flush of statistics, where all four are told.
+/// `lruvec ... inactive_anon=0 active_anon=521 ...`: list sizes as of the last flush of statistics, if all four are recorded.
 fn counted(line: &Line) -> anyhow::Result<Option<[u64; 4]>> {
     const SIZES: [&str; 4] = ["inactive_anon", "active_anon", "inactive_file", "active_file"];
     if !SIZES.iter().all(|name| line.fields.contains_key(name)) {
@@ -490,8 +491,9 @@ fn counted(line: &Line) -> anyhow::Result<Option<[u64; 4]>> {
     Ok(Some(counted))
 }
 
-/// `lruvec ... refaults=0,3525` is how many refaults had activated pages, by type, when a call of reclaim was over last, and
-/// `memcg ... refault_file=5888/4100` how many pages of files have come back by now and been activated. Of anonymous pages nothing is told.
+/// `lruvec ... refaults=0,3525` is the number of activating refaults by type at the end of the last reclaim call. `memcg ...
+/// refault_file=5888/4100` is the number of refaults of file pages until now, and of their activations. Those of anonymous pages are not
+/// recorded.
 fn has_refaulted(lines: &Lines, line: &Line) -> anyhow::Result<bool> {
     let now = lines.of("memcg").next().filter(|memcg| memcg.fields.contains_key("refault_file"));
     let (Some(now), true) = (now, line.fields.contains_key("refaults")) else { return Ok(false) };
@@ -501,11 +503,11 @@ fn has_refaulted(lines: &Lines, line: &Line) -> anyhow::Result<bool> {
     Ok(then != count)
 }
 
-/// So many numbers with a letter between them.
+/// Parses N numbers separated by a character.
 fn numbers<const N: usize>(text: &str, between: char) -> anyhow::Result<[u64; N]> {
     let numbers: Option<Vec<u64>> = text.split(between).map(|number| number.parse().ok()).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
-    numbers.with_context(|| format!("is not {N} numbers with `{between}` between them"))
+    numbers.with_context(|| format!("expected {N} numbers separated by `{between}`"))
 }
 
 /// The worker's timer, from the snapshot on.
@@ -513,7 +515,7 @@ fn flush_due(lines: &Lines) -> anyhow::Result<Option<Nanos>> {
     let Some(flush) = lines.of("flush").next() else { return Ok(None) };
     let rig = lines.one("rig")?;
     let (now, hz): (u64, u64) = (rig.field("jiffies")?, rig.field("hz")?);
-    ensure!((1..=1000).contains(&hz), "{}: hz={hz} is not in the range 1 to 1000", rig.what);
+    ensure!((1..=1000).contains(&hz), "{}: found hz={hz}, expected 1 to 1000", rig.what);
     let due: u64 = flush.field("worker_expires")?;
     Ok(due.checked_sub(now).map(|ticks| Nanos(ticks.saturating_mul(1_000_000_000 / hz))))
 }

@@ -1,4 +1,4 @@
-//! What happened to one page of a simulated run, as the engine told it. Who prints it puts it into words.
+//! The events of one page of a simulated run, as the engine reported them. The caller puts them into words.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct Story {
     pub page: PageName,
     /// What a reader calls it, such as "Page 17".
     pub title: String,
-    /// What the engine told of it and of its lists, in order.
+    /// The engine's events of it and of its lists, in order.
     pub events: Vec<StoryEvent>,
     /// Its state at the end; `None` if it is not in memory.
     pub now: Option<PageState>,

@@ -1,4 +1,4 @@
-//! Recorded runs, simulated: counters beside those that a real kernel counted for the recorded accesses.
+//! Simulations of recorded runs: counters compared with those of a real kernel for the recorded accesses.
 //!
 //! ```text
 //!   recording  (sequences, objects, limits, clock) ──▶ rig ──▶ simulated figures ──┐
@@ -39,12 +39,12 @@ pub struct Ask {
     /// Only these runs, by id or pattern (`fr-*.classic.*`); all of them without any.
     #[serde(deserialize_with = "one_or_more")]
     pub runs: Vec<String>,
-    /// Runs known to fall short, by id. One of them that passes is unexpected.
+    /// Runs that are expected to fail, by id. It is an error if one of them passes.
     #[serde(deserialize_with = "one_or_more")]
     pub expect_short: Vec<String>,
-    /// The file that says how close is close enough; nothing stands for the folder's tolerances.toml.
+    /// The file of limits. Default: the folder's tolerances.toml.
     pub tolerances: Option<PathBuf>,
-    /// Inputs that are left out, as if nobody had recorded them.
+    /// Inputs that are left out, as if they were not recorded.
     #[serde(deserialize_with = "one_or_more")]
     pub without: Vec<Input>,
     /// Simulations of a run where something was not recorded, 2 or more; nothing stands for as many as its class says.
@@ -56,16 +56,14 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Runs that are expected to fall short are among those that are asked for.
+    /// Checks that the runs expected to fail are among the selected ones.
     pub(crate) fn check_expected<'a>(
         &self,
         runs: impl Iterator<Item = &'a str> + Clone,
     ) -> Result<(), Error> {
         match self.expect_short.iter().find(|id| !runs.clone().any(|run| run == **id)) {
             None => Ok(()),
-            Some(stranger) => {
-                Err(Error::asked(format!("--expect-short {stranger}: there is no such run among these")))
-            }
+            Some(stranger) => Err(Error::asked(format!("--expect-short {stranger}: no such run"))),
         }
     }
 }
@@ -75,11 +73,11 @@ impl Ask {
 pub struct Answer {
     /// What was asked.
     pub ask: Ask,
-    /// What came of it.
+    /// The results.
     pub compared: Compared,
 }
 
-/// Recorded runs beside their simulations, in the order of the recording.
+/// Recorded runs compared with their simulations, in the order of the recording.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Compared {
@@ -89,11 +87,11 @@ pub enum Compared {
     Outcomes(Vec<outcomes::Judged>),
 }
 
-/// Compares the recorded runs of a folder with simulated ones. A run that can't be played, and one that falls short, is part of the
-/// answer. Errors: the folder, its tolerances or an answer can't be read or make no sense; there is no such run.
+/// Compares the recorded runs of a folder with simulated ones. Runs that fail or cannot be simulated are part of the answer. Errors: the
+/// folder, its tolerances or an answer is unreadable or invalid; there is no such run.
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     if let Some(few @ ..2) = ask.simulations {
-        return Err(Error::asked(format!("a run is simulated 2 times or more, and {few} was asked for")));
+        return Err(Error::asked(format!("found {few} simulations per run, expected 2 or more")));
     }
     if ask.dir.as_os_str().is_empty() {
         return Err(Error::asked("dir: found no path, expected the folder of recorded runs"));
@@ -108,7 +106,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
 }
 
 impl Answered for Answer {
-    /// A run that falls short is part of the answer, and no failure.
+    /// A run that fails is part of the answer, and not an error.
     fn failure(&mut self) -> Option<pageout_study::Error> {
         match self.verdict() {
             Ok(()) | Err(Error::Unexpected(_)) => None,
@@ -119,8 +117,8 @@ impl Answered for Answer {
 }
 
 impl Answer {
-    /// Whether all is as it was expected. Errors: runs can't be played, or none was; runs fall short that were not expected to, or the
-    /// reverse ([`Error::Unexpected`]).
+    /// Whether all results are expected. Errors: runs cannot be simulated, or none was; runs fail unexpectedly, or pass unexpectedly
+    /// ([`Error::Unexpected`]).
     pub fn verdict(&self) -> Result<(), Error> {
         match &self.compared {
             Compared::Runs(judged) => self.verdict_on_runs(judged),
@@ -135,26 +133,26 @@ impl Answer {
         let all = judged.len();
         let not_played = judged.iter().filter(|run| run.not_played.is_some()).count();
         if not_played > 0 {
-            return Err(Error::asked(format!("{not_played} of {all} runs can't be played")));
+            return Err(Error::asked(format!("{not_played} of {all} runs cannot be simulated")));
         }
         if judged.iter().all(|run| run.skipped.is_some()) {
-            return Err(Error::asked("no run was played: each needs what is not modelled"));
+            return Err(Error::asked("no run was simulated: each needs a feature that is not modelled"));
         }
         if let Some(run) = judged.iter().find(|run| run.skipped.is_some() && self.is_expected(&run.run)) {
-            return Err(Error::Unexpected(format!("{} is not short: it is skipped", run.run)));
+            return Err(Error::Unexpected(format!("{} is expected to fail, but it is skipped", run.run)));
         }
         self.verdict_on(judged.iter().map(|run| (run.run.as_str(), run.passes(), run.falls_short())))
     }
 
-    /// Of runs, with whether each passes and whether it falls short.
+    /// The verdict on runs, given whether each passes and whether it fails.
     fn verdict_on<'a>(&self, runs: impl Iterator<Item = (&'a str, bool, bool)> + Clone) -> Result<(), Error> {
         let short = runs.clone().filter(|&(run, _, is_short)| is_short && !self.is_expected(run)).count();
         if short > 0 {
             let all = runs.count();
-            return Err(Error::Unexpected(format!("{short} of {all} runs fall short")));
+            return Err(Error::Unexpected(format!("{short} of {all} runs fail")));
         }
         match runs.clone().find(|&(run, passes, _)| passes && self.is_expected(run)) {
-            Some((run, ..)) => Err(Error::Unexpected(format!("{run} passes: it is not short any more"))),
+            Some((run, ..)) => Err(Error::Unexpected(format!("{run} is expected to fail, but it passes"))),
             None => Ok(()),
         }
     }
@@ -242,10 +240,10 @@ fn compare(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Judged>, Error> {
         });
     }
     for (run, field) in judged.iter().filter_map(|run| Some((&run.run, run.blank?))) {
-        watcher.remark(&format!("{run}: its `{field}` is blank, so nothing of it can be compared"));
+        watcher.remark(&format!("{run}: `{field}` is empty, so no comparison is possible"));
     }
     for run in judged.iter().filter(|run| !run.rows.is_empty() && !answers.of(&run.run).tells_of_accesses()) {
-        let what = "neither `misses_file` nor `page_cache_stream`: only its counters are compared";
+        let what = "no `misses_file` and no `page_cache_stream`: only its counters are compared";
         watcher.remark(&format!("{}: {what}", run.run));
     }
     Ok(judged)
@@ -261,7 +259,7 @@ fn first_difference(
 ) -> anyhow::Result<Option<Difference>> {
     if run.is_of_machine() {
         watcher.remark(&format!(
-            "{}: --first-difference is of runs of a group; what a whole machine does is no single course of events",
+            "{}: --first-difference works with runs of a group only, because a complete machine has several concurrent event sequences",
             run.id
         ));
         return Ok(None);
@@ -299,7 +297,7 @@ fn tell_of_folders_within(dir: &Path, watcher: &dyn Watcher) {
     within.sort();
     for path in within {
         let path = path.display();
-        watcher.remark(&format!("{path} has recordings of its own: pageout validate {path}"));
+        watcher.remark(&format!("{path} has more recordings: pageout validate {path}"));
     }
 }
 
@@ -368,7 +366,7 @@ mod tests {
         for simulations in [0, 1] {
             let ask = Ask { simulations: Some(simulations), ..Ask::default() };
             let error = super::ask(&ask, &()).unwrap_err().to_string();
-            assert_eq!(error, format!("a run is simulated 2 times or more, and {simulations} was asked for"));
+            assert_eq!(error, format!("found {simulations} simulations per run, expected 2 or more"));
         }
     }
 
@@ -393,7 +391,7 @@ mod tests {
         let runs = || vec![killed("a", 4), killed("b", 3)];
         assert_eq!(answer(runs(), &["b"]).verdict().map_err(|error| error.to_string()), Ok(()));
         for (expected, says) in
-            [(&[][..], "1 of 2 runs fall short"), (&["a", "b"], "a passes: it is not short any more")]
+            [(&[][..], "1 of 2 runs fail"), (&["a", "b"], "a is expected to fail, but it passes")]
         {
             let error = answer(runs(), expected).verdict().unwrap_err();
             assert!(matches!(&error, Error::Unexpected(told) if told == says), "{error}");
@@ -406,7 +404,7 @@ mod tests {
         let wrong = outcomes::Judged { passes: true, ..killed("a", 3) };
         assert_eq!(
             answer(vec![wrong], &[]).check(),
-            Err("a: it passes with 3 kills in 4 simulations".to_string())
+            Err("a: a passed run has 3 kills in 4 simulations".to_string())
         );
     }
 }

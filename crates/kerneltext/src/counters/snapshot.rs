@@ -7,16 +7,16 @@ use super::change::{is_counter, is_counter_of, is_of};
 
 /// What a snapshot should be, for errors.
 const EXPECTED: &str =
-    "expected: lines of a name and a number, as /proc/vmstat and a cgroup's memory.stat have them";
+    "expected: lines of a name and a number, as in /proc/vmstat and a cgroup's memory.stat";
 
 /// Why a text is not a snapshot. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// The text is empty.
-    #[error("there is nothing in it; {EXPECTED}")]
+    #[error("empty file; {EXPECTED}")]
     Empty,
     /// A line is not a name and one value.
-    #[error("line {line}: `{}` is no name with a number; {EXPECTED}", .text.escape_debug())]
+    #[error("line {line}: found `{}`; {EXPECTED}", .text.escape_debug())]
     Line {
         /// The line's number.
         line: usize,
@@ -24,7 +24,7 @@ pub enum SnapshotError {
         text: String,
     },
     /// A value is not a number from 0 to 2^64 - 1.
-    #[error("line {line}: `{}` of {name} is no whole number from 0", .value.escape_debug())]
+    #[error("line {line}: {name}: found `{}`, expected a whole number from 0", .value.escape_debug())]
     Value {
         /// The line's number.
         line: usize,
@@ -36,7 +36,7 @@ pub enum SnapshotError {
         source: ParseIntError,
     },
     /// A name has a second value: two snapshots are in one text.
-    #[error("line {line}: {name} comes twice; one snapshot a file")]
+    #[error("line {line}: duplicate {name}, expected one snapshot per file")]
     Twice {
         /// The line's number.
         line: usize,
@@ -53,7 +53,7 @@ pub enum SnapshotError {
     },
     /// A line of `/proc/pressure/*` has another form.
     #[error(
-        "line {line}: found `{}`, expected `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, or the same of `full`",
+        "line {line}: found `{}`, expected `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, or the same with `full`",
         .text.escape_debug()
     )]
     Pressure {
@@ -63,12 +63,11 @@ pub enum SnapshotError {
         text: String,
     },
     /// The last line has no end, so its number may be cut.
-    #[error("the last line has no end, so its number may be cut")]
+    #[error("the last line has no end, so its number may be truncated")]
     Cut,
     /// No name is known here.
     #[error(
-        "found no name that is known here, expected: lines of /proc/vmstat (such as nr_free_pages), of a memory.stat (such as anon), or \
-         of /proc/pressure"
+        "found no known name, expected: lines of /proc/vmstat (such as nr_free_pages), of a memory.stat (such as anon), or of /proc/pressure"
     )]
     Unknown,
 }
@@ -253,10 +252,10 @@ fn hundredths(text: &str) -> Option<u64> {
 /// Which other file of the kernel a line is of.
 fn other_file(name: &str, value: Option<&str>) -> Option<&'static str> {
     if name.ends_with(':') && name.starts_with("Mem") {
-        return Some("this is /proc/meminfo, which has gauges alone; the counters are in /proc/vmstat");
+        return Some("this is /proc/meminfo, which has only gauges; the counters are in /proc/vmstat");
     }
     if name.ends_with(',') || value == Some("0,") {
-        return Some("this is /proc/zoneinfo or alike");
+        return Some("this is /proc/zoneinfo or a similar file");
     }
     value.is_some_and(|value| value.starts_with("N0=")).then_some("this is memory.numa_stat")
 }
@@ -288,14 +287,14 @@ mod tests {
 
     #[test]
     fn invalid_snapshot_error_shows_its_line() {
-        check_refused("", &["nothing in it"]);
-        check_refused("anon 1\nfile x\n", &["line 2", "`x` of file"]);
+        check_refused("", &["empty file"]);
+        check_refused("anon 1\nfile x\n", &["line 2", "file: found `x`"]);
         check_refused("anon 1\nfile -2\n", &["line 2", "`-2`"]);
         check_refused("anon 1\nfile\n", &["line 2", "`file`"]);
-        check_refused("anon 1 2\n", &["line 1", "no name with a number"]);
-        check_refused("anon 1\nanon 2\n", &["line 2", "comes twice"]);
+        check_refused("anon 1 2\n", &["line 1", "found `anon 1 2`"]);
+        check_refused("anon 1\nanon 2\n", &["line 2", "duplicate anon"]);
         check_refused("anon 1\nfile 2", &["no end"]);
-        check_refused("of_tomorrow 1\n", &["no name that is known", "nr_free_pages"]);
+        check_refused("of_tomorrow 1\n", &["found no known name", "nr_free_pages"]);
         check_refused(
             "some avg10=0.00 avg60=0.00 avg300=0.00 total=x\n",
             &["line 1", "expected `some avg10"],

@@ -11,8 +11,8 @@
 //! Fields are found by name, so further fields do no harm. Only the fields that are counted must exist. Some kernels do not print why
 //! pages of a batch were kept: the counts are then unknown, which differs from 0.
 //!
-//! Other events are read as well: those of the page cache show whether freed pages came back, those of the scheduler whether a call was
-//! on a CPU, and those of the shrinkers their time within a call.
+//! Other events are read as well. Events of the page cache show whether freed pages returned, those of the scheduler whether a call was on
+//! a CPU, and those of the shrinkers their time within a call.
 
 use super::line::number;
 

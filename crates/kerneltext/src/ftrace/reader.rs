@@ -122,11 +122,11 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    const CUT: &str = "cut: the end of the line is missing";
+    const CUT: &str = "truncated: the end of the line is missing";
     const BINARY: &str = "binary";
     const LONG: &str = "longer than 64 KiB";
     const STRANGE: &str = "not in the form of a trace";
-    const FIELDS: &str = "an event without the fields it should have, or damaged";
+    const FIELDS: &str = "an event with missing or damaged fields";
 
     fn count(&mut self, reason: &'static str, line: u64) {
         self.reasons.entry(reason).or_insert((0, line)).0 += 1;

@@ -28,7 +28,7 @@ impl Field<'_> {
             return Err(self.fault(format!("{} is negative", self.text), expected));
         }
         if !is_number(self.text) {
-            return Err(self.fault(format!("`{}` is no number", self.text), expected));
+            return Err(self.fault(format!("`{}` is not a number", self.text), expected));
         }
         let number = self.text.parse();
         number.map_err(|_| self.fault(format!("{} is larger than any counter", self.text), expected))
@@ -52,11 +52,11 @@ impl Field<'_> {
         }
         let known: Vec<String> = marks.chars().map(|mark| format!("`{mark}`")).collect();
         let message = match mark {
-            "" => format!("{} has no mark behind it", self.text),
-            _ => format!("unknown mark `{mark}` behind {digits}"),
+            "" => format!("{} has no flag letter after it", self.text),
+            _ => format!("unknown flag letter `{mark}` after {digits}"),
         };
         let marks = if known.is_empty() { "none".to_string() } else { known.join(" or ") };
-        Err(self.fault(message, &format!("{expected}; marks here: {marks}")))
+        Err(self.fault(message, &format!("{expected}; flag letters of this column: {marks}")))
     }
 }
 
@@ -99,9 +99,9 @@ impl<'a> Line<'a> {
         let fields: Vec<Field<'a>> = self.fields().collect();
         let count = fields.len();
         let hint = if count < N {
-            "was the dump cut here?"
+            "was the dump truncated here?"
         } else {
-            "the forms of Linux 6.1 to 6.16 are read; is it of another version?"
+            "the supported forms are those of Linux 6.1 to 6.16; is the dump from another version?"
         };
         fields.try_into().map_err(|fields: Vec<Field<'a>>| ParseError {
             message: format!("{what} has {N} columns, this one has {count}"),

@@ -12,7 +12,7 @@ const GENERATION: &str = "a row of a generation: seq, age in ms, anonymous pages
 const TIER: &str =
     "a row of a tier: its number; refaulted, evicted, protected of anonymous pages; the same of file pages";
 const WALK: &str =
-    "a row of the page-table walk: four counters, each with its mark, or six in kernels up to 6.8";
+    "a row of the page-table walk: four counters, each with a flag letter, or six in kernels up to 6.8";
 
 /// A generation may seem older than the one before it by this much: rows are dated one after the other, and time passes in
 /// between. 4 ms did in a dump recorded on an idle machine.
@@ -46,9 +46,9 @@ pub fn parse(source: &str, generations_max: usize) -> Result<Dump, ParseError> {
     let lines = lines(source);
     let Some(first) = lines.first() else {
         return Err(ParseError {
-            message: "there is nothing in it".into(),
+            message: "empty file".into(),
             span: 0..0,
-            help: vec![format!("expected: {MEMCG}; reading lru_gen needs root, and a kernel with MGLRU")],
+            help: vec![format!("expected: {MEMCG}; reading lru_gen needs root and a kernel with MGLRU")],
         });
     };
     if first.first() != "memcg" {
@@ -59,10 +59,10 @@ pub fn parse(source: &str, generations_max: usize) -> Result<Dump, ParseError> {
     let memcgs = parser.memcgs()?;
     if !source.ends_with('\n') {
         return Err(ParseError {
-            message: "the dump breaks off: its last line has no end".into(),
+            message: "truncated dump: its last line has no end".into(),
             span: lines[lines.len() - 1].span(),
             help: vec![
-                "expected: an end of line, which the kernel writes behind each row; $(...) loses it".into(),
+                "expected: an end of line, which the kernel writes after each row; $(...) drops it".into(),
             ],
         });
     }
@@ -83,13 +83,19 @@ fn lines(source: &str) -> Vec<Line<'_>> {
 }
 
 fn not_a_dump(first: &Line<'_>) -> ParseError {
-    const STRANGER: &str = "this is no dump of lru_gen";
+    const STRANGER: &str = "not a dump of lru_gen";
     let (message, hint) = if first.first().starts_with("0x") {
-        (STRANGER, "0x... is what /sys/kernel/mm/lru_gen/enabled says; the dump is /sys/kernel/debug/lru_gen")
+        (
+            STRANGER,
+            "0x... is the content of /sys/kernel/mm/lru_gen/enabled; the dump is /sys/kernel/debug/lru_gen",
+        )
     } else if first.first() == "node" || first.is_row() {
-        ("the dump has no beginning: a group's line comes first", "was it cut, or searched with grep?")
+        (
+            "the dump has no beginning: the first line must be that of a group",
+            "was it truncated, or filtered with grep?",
+        )
     } else {
-        (STRANGER, "the file to copy is /sys/kernel/debug/lru_gen or lru_gen_full")
+        (STRANGER, "copy /sys/kernel/debug/lru_gen or lru_gen_full")
     };
     ParseError {
         message: message.into(),
@@ -127,7 +133,7 @@ impl<'a> Parser<'a> {
     fn unexpected(&self, message: String, expected: &str) -> ParseError {
         let Some(line) = self.peek() else {
             return ParseError {
-                message: format!("the dump breaks off: {message}"),
+                message: format!("truncated dump: {message}"),
                 span: self.last_line(),
                 help: vec![format!("expected after this line: {expected}")],
             };
@@ -149,9 +155,9 @@ impl<'a> Parser<'a> {
             let is_shared = id == 0 || known.is_empty();
             if !known.insert(path.clone()) || !is_shared {
                 return Err(ParseError {
-                    message: format!("memcg {id} comes twice"),
+                    message: format!("duplicate memcg {id}"),
                     span: line.span(),
-                    help: vec!["expected: one dump a file, with each group once".into()],
+                    help: vec!["expected: one dump per file, with each group once".into()],
                 });
             }
             let memcg = Memcg { nodes: self.nodes(id, &path)?, id, path };
@@ -180,7 +186,7 @@ impl<'a> Parser<'a> {
         match self.peek() {
             None => Ok(memcgs),
             Some(line) => {
-                let message = format!("`{}` begins no line of a dump", line.first());
+                let message = format!("found `{}`, which does not begin a line of a dump", line.first());
                 Err(self.unexpected(message, &format!("{MEMCG}, {NODE}, or {GENERATION}")))
             }
         }
@@ -221,8 +227,7 @@ impl<'a> Parser<'a> {
         self.nodes_read += 1;
         if count < 2 && !is_piece {
             let rows = ["no generation", "only one generation"][count];
-            let message =
-                format!("node {node} of memcg {memcg} {path} has {rows}, and there are always two or more");
+            let message = format!("node {node} of memcg {memcg} {path} has {rows}, expected two or more");
             return Err(self.unexpected(message, GENERATION));
         }
         Ok(generations)
@@ -277,7 +282,7 @@ impl<'a> Parser<'a> {
             let [number, counters @ ..] = line.exactly::<7>("the row of a tier", TIER)?;
             if number.number(TIER)? != tier as u64 {
                 return Err(ParseError {
-                    message: format!("tier {} instead of tier {tier}", number.text),
+                    message: format!("found tier {}, expected tier {tier}", number.text),
                     span: number.span(),
                     help: vec![format!("expected: {TIERS} tiers for each generation, counted from 0")],
                 });
@@ -313,16 +318,16 @@ fn memcg_line(line: &Line<'_>) -> Result<(u32, String), ParseError> {
     let number = id.number_u32(MEMCG)?;
     let path = line.text[id.span().end - line.start..].trim_ascii();
     if !path.is_empty() && !path.starts_with('/') {
-        return Err(fault(format!("`{path}` is no path of a group: it does not begin with /")));
+        return Err(fault(format!("invalid path of a group `{path}`: it does not begin with /")));
     }
     // The root is `/`; no other path has a step without a name.
     let mut steps = path.split('/').skip(1).filter(|_| path != "/");
     if let Some(step) = steps.find(|step| ["", ".", ".."].contains(step)) {
-        return Err(fault(format!("`{path}` is no path of a group: no group is called `{step}`")));
+        return Err(fault(format!("invalid path of a group `{path}`: it has the step `{step}`")));
     }
     if path.contains(char::is_control) {
         return Err(fault(format!(
-            "`{}` is no path of a group: it has a control character",
+            "invalid path of a group `{}`: it has a control character",
             path.escape_debug()
         )));
     }
@@ -365,9 +370,9 @@ fn too_many_generations(line: &Line<'_>, most: usize) -> ParseError {
         span: line.span(),
         help: vec![
             format!(
-                "expected: at most {GENERATIONS_MAX}, as Linux keeps; are these rows of two nodes or groups?"
+                "expected: at most {GENERATIONS_MAX}, the limit of Linux; are these rows of two nodes or groups?"
             ),
-            "a simulated machine may keep more: say how many with --generations".into(),
+            "a simulated machine can have more: give the number by --generations".into(),
         ],
     }
 }
@@ -376,7 +381,7 @@ fn too_many(span: Range<usize>) -> ParseError {
     ParseError {
         message: "more pages than any machine has".into(),
         span,
-        help: vec![format!("expected: at most {PAGES_MAX} pages in all of the dump")],
+        help: vec![format!("expected: at most {PAGES_MAX} pages in the dump")],
     }
 }
 

@@ -98,8 +98,8 @@ fn a_full_dump_of_an_early_kernel_holds_what_the_plain_one_does() {
         lines[line - 1] = lines[line - 1].replacen(from, to, 1);
         lines.join("\n") + "\n"
     };
-    check_fault(&walk("L", "Q"), line, &["unknown mark `Q`", "`L` or `l`"]);
-    check_fault(&walk("L", "x"), line, &["unknown mark `x`"]);
+    check_fault(&walk("L", "Q"), line, &["unknown flag letter `Q`", "`L` or `l`"]);
+    check_fault(&walk("L", "x"), line, &["unknown flag letter `x`"]);
     check_fault(&walk("A", " 7"), line, &["page-table walk has 6 columns, this one has 7"]);
 }
 
@@ -110,9 +110,9 @@ fn a_piece_of_a_dump_may_have_one_generation() {
     assert_eq!(parse(&text).unwrap().memcgs[0].nodes[0].generations.len(), 1);
     let dump = Dump { memcgs: parse(&text).unwrap().memcgs, is_full: true };
     assert_eq!(parse(&full_early(&dump)).unwrap(), dump);
-    // Beside another node it is the rest of one.
+    // After another node it is the rest of one.
     check_fault(&format!("{text} node     1\n{rows}"), 4, &["only one generation"]);
-    check_fault(&format!("{PLAIN}memcg    30 /b\n node     0\n{rows}"), 24, &["breaks off"]);
+    check_fault(&format!("{PLAIN}memcg    30 /b\n node     0\n{rows}"), 24, &["truncated dump"]);
 }
 
 /// Expects a fault in this line (counted from 1; `None` for a text without lines) whose message and help have these `parts`.
@@ -145,7 +145,7 @@ fn a_full_dump_holds_what_the_plain_one_does() {
     let read = parse(&full(&dump, &[0, 17, u64::MAX])).unwrap();
     assert!(read.is_full);
     assert_eq!(read.memcgs, dump.memcgs);
-    // Of a type whose oldest generation is younger, the older rows are marked.
+    // If the oldest generation of a type is younger, the older rows of this type are marked.
     let marked =
         full(&dump, &[0]).replace("          5     198536          0 ", "          5     198536          0x");
     assert_eq!(parse(&marked).unwrap(), read);
@@ -174,35 +174,39 @@ fn time_may_pass_between_two_rows() {
 
 #[test]
 fn what_is_no_dump_is_told_what_one_is() {
-    check_fault("", 1, &["nothing in it", "needs root"]);
-    check_fault("\n \n", 1, &["nothing in it"]);
-    check_fault("total 12\n", 1, &["no dump of lru_gen", "/sys/kernel/debug/lru_gen"]);
-    check_fault("0x0007\n", 1, &["no dump of lru_gen", "enabled"]);
+    check_fault("", 1, &["empty file", "needs root"]);
+    check_fault("\n \n", 1, &["empty file"]);
+    check_fault("total 12\n", 1, &["not a dump of lru_gen", "/sys/kernel/debug/lru_gen"]);
+    check_fault("0x0007\n", 1, &["not a dump of lru_gen", "enabled"]);
     check_fault(" node     0\n 1 2 3 4\n", 1, &["no beginning", "`memcg     1 /`"]);
     check_fault(" 1 2 3 4\n", 1, &["no beginning"]);
-    check_fault("memcg 1 /\n node 0\n 1 9 0 0\n 2 9 0 0\nDone\n", 5, &["`Done` begins no line of a dump"]);
+    check_fault(
+        "memcg 1 /\n node 0\n 1 9 0 0\n 2 9 0 0\nDone\n",
+        5,
+        &["found `Done`, which does not begin a line of a dump"],
+    );
 }
 
 #[test]
 fn a_dump_that_breaks_off_is_no_dump() {
     let cut = |at: &str| &PLAIN[..PLAIN.rfind(at).unwrap()];
-    check_fault(cut(" node     1"), 16, &["breaks off", "memcg 29", "has node 0", "node 0, 1"]);
-    check_fault(cut(" node     0"), 12, &["breaks off", "no line of a node"]);
+    check_fault(cut(" node     1"), 16, &["truncated dump", "memcg 29", "has node 0", "node 0, 1"]);
+    check_fault(cut(" node     0"), 12, &["truncated dump", "no line of a node"]);
     check_fault(
         cut("          1      25068          0           0 "),
         18,
-        &["breaks off", "only one generation"],
+        &["truncated dump", "only one generation"],
     );
-    check_fault(cut("           0 \n"), 21, &["4 columns, this one has 3", "cut"]);
+    check_fault(cut("           0 \n"), 21, &["4 columns, this one has 3", "truncated"]);
     // Digits may be missing from the last figure, or whole rows behind it.
-    check_fault(PLAIN.trim_end(), 21, &["breaks off", "no end"]);
-    check_fault(PLAIN.trim_end_matches('\n'), 21, &["breaks off", "no end"]);
-    check_fault(&format!("{PLAIN}   "), 21, &["breaks off", "no end"]);
+    check_fault(PLAIN.trim_end(), 21, &["truncated dump", "no end"]);
+    check_fault(PLAIN.trim_end_matches('\n'), 21, &["truncated dump", "no end"]);
+    check_fault(&format!("{PLAIN}   "), 21, &["truncated dump", "no end"]);
     let text = full(&parse(PLAIN).unwrap(), &[5]);
     let lines: Vec<&str> = text.lines().collect();
     for kept in lines.len() - 5..lines.len() {
         let text = lines[..kept].join("\n") + "\n";
-        check_fault(&text, kept, &["breaks off", "generation 3 has"]);
+        check_fault(&text, kept, &["truncated dump", "generation 3 has"]);
     }
 }
 
@@ -210,13 +214,17 @@ fn a_dump_that_breaks_off_is_no_dump() {
 fn columns_of_another_version_are_not_guessed_at() {
     let group = "memcg 1 /\n node 0\n";
     check_fault(&format!("{group} 1 9 0 0 0\n"), 3, &["4 columns, this one has 5", "another version"]);
-    check_fault(&format!("{group} 1 9 0 0x\n 2 9 0 0\n"), 3, &["unknown mark `x`", "marks here: none"]);
+    check_fault(
+        &format!("{group} 1 9 0 0x\n 2 9 0 0\n"),
+        3,
+        &["unknown flag letter `x`", "flag letters of this column: none"],
+    );
     check_fault("memcg 1 /\n node 0 zone 1\n", 2, &["2 columns, this one has 4"]);
     let text = full(&parse(PLAIN).unwrap(), &[5]);
-    check_fault(&text.replacen("5R", "5Q", 1), 4, &["unknown mark `Q`", "`R` or `r` or `x`"]);
-    check_fault(&text.replacen("5R", "5 ", 1), 4, &["no mark behind it"]);
-    check_fault(&text.replacen(" 2          5r", " 4          5r", 1), 6, &["tier 4 instead of tier 2"]);
-    check_fault(&text.replacen("5Y", "5R", 1), 8, &["unknown mark `R`", "`Y` or `y` or `x`"]);
+    check_fault(&text.replacen("5R", "5Q", 1), 4, &["unknown flag letter `Q`", "`R` or `r` or `x`"]);
+    check_fault(&text.replacen("5R", "5 ", 1), 4, &["no flag letter after it"]);
+    check_fault(&text.replacen(" 2          5r", " 4          5r", 1), 6, &["found tier 4, expected tier 2"]);
+    check_fault(&text.replacen("5Y", "5R", 1), 8, &["unknown flag letter `R`", "`Y` or `y` or `x`"]);
     let five_tiers =
         text.replacen("                      ", "            4 5r 5e 5p 5r 5e 5p\n                      ", 1);
     check_fault(&five_tiers, 8, &["page-table walk has 4 columns, this one has 7"]);
@@ -234,8 +242,8 @@ fn figures_that_cannot_be_are_faults() {
         &["generation 2 is 1010 ms old, older than", "49.7 days"],
     );
     check_fault(&with(" 1 9 0 a lot\n"), 3, &["4 columns, this one has 5"]);
-    check_fault(&with(" 1 9 0 lots\n"), 3, &["`lots` is no number"]);
-    check_fault(&with(" 1 9 0 1.5\n"), 3, &["`1.5` is no number"]);
+    check_fault(&with(" 1 9 0 lots\n"), 3, &["`lots` is not a number"]);
+    check_fault(&with(" 1 9 0 1.5\n"), 3, &["`1.5` is not a number"]);
     check_fault(&with(" 1 9 0 99999999999999999999\n"), 3, &["larger than any counter"]);
     check_fault(&with(" 1 9 0 99999999999999999\n"), 3, &["more pages than any machine has"]);
     check_fault(&with(" 1 9 0 40000000000000\n 2 9 0 40000000000000\n"), 4, &["more pages than"]);
@@ -252,17 +260,17 @@ fn more_generations_than_linux_keeps_are_a_fault_unless_a_machine_is_said_to_kee
 #[test]
 fn groups_and_nodes_come_once_and_in_order() {
     let rows = " 1 9 0 0\n 2 9 0 0\n";
-    check_fault(&format!("{PLAIN}{PLAIN}"), 22, &["memcg 1 comes twice", "one dump a file"]);
+    check_fault(&format!("{PLAIN}{PLAIN}"), 22, &["duplicate memcg 1", "one dump per file"]);
     check_fault(&format!("memcg 1 /\n{rows}"), 2, &["memcg 1 / has no line of a node", "` node ID`"]);
     check_fault(&format!("memcg 1 /\n node 1\n{rows} node 0\n{rows}"), 5, &["node 0 comes after node 1"]);
     check_fault("memcg 1 /\n node 0\n node 1\n", 3, &["node 0 of memcg 1 / has no generation"]);
-    check_fault(&format!("memcg 1 web\n node 0\n{rows}"), 1, &["`web` is no path"]);
+    check_fault(&format!("memcg 1 web\n node 0\n{rows}"), 1, &["invalid path of a group `web`"]);
     for path in ["/a/../b", "/..", "/a/./b", "/a//b", "/a/"] {
-        check_fault(&format!("memcg 1 {path}\n node 0\n{rows}"), 1, &[path, "no group is called"]);
+        check_fault(&format!("memcg 1 {path}\n node 0\n{rows}"), 1, &[path, "it has the step"]);
     }
     check_fault(&format!("memcg 1 /a\u{1b}[2J\n node 0\n{rows}"), 1, &["control character", "\\u{1b}"]);
     check_fault(&format!("memcg\n node 0\n{rows}"), 1, &["no number"]);
-    check_fault(&format!("memcg x /\n node 0\n{rows}"), 1, &["`x` is no number"]);
+    check_fault(&format!("memcg x /\n node 0\n{rows}"), 1, &["`x` is not a number"]);
     check_fault(&format!("memcg 5000000000 /\n node 0\n{rows}"), 1, &["too large"]);
     let three = format!("memcg 1 /\n node 0\n{rows}memcg 2 /a\n node 1\n{rows}memcg 3 /b\n node 0\n{rows}");
     check_fault(&three, 5, &["memcg 2 /a has node 1, memcg 1 / has node 0"]);

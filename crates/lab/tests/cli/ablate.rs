@@ -106,7 +106,7 @@ fn an_ablation_has_a_line_for_every_value_below_its_seam() {
             "\nbalance",
             "\n  rule (feedback)",
             "What reclaim does for it",
-            "looked at per",
+            "scanned per",
             "rmap",
             "PTEs",
             "\nharvest",
@@ -220,10 +220,10 @@ fn a_value_that_makes_no_sense_in_the_scenario_is_refused_if_nothing_else_is_ask
             pageout(directory.path(), &["ablate", "scenario.toml", "--repeat", "1", "--switch", switch]);
         check_failure(&output, 2, parts);
     };
-    refused("pghot.quirks=v3", &["pghot.quirks=v3 makes no sense here", "records of 8 bytes"]);
+    refused("pghot.quirks=v3", &["pghot.quirks=v3 has no effect in this scenario", "records of 8 bytes"]);
     refused("sysctl.vm.pghot_record_pgtscans_enable", &["walks page tables"]);
-    refused("pghot.walk=some", &["`pghot.walk` can't be `some`", "all, sections, blocks"]);
-    refused("pghot=true", &["seam of several switches"]);
+    refused("pghot.walk=some", &["`pghot.walk`: invalid value `some`", "all, sections, blocks"]);
+    refused("pghot=true", &["group of switches"]);
 }
 
 #[test]
@@ -232,10 +232,10 @@ fn an_unknown_switch_is_refused_with_the_nearest() {
     for (switch, meant) in [
         ("harvest.bloom_fliter", "did you mean `harvest.bloom_filter`?"),
         ("bloom_filter", "did you mean `harvest.bloom_filter`?"),
-        ("harvset", "no switch `harvset`"),
+        ("harvset", "unknown switch `harvset`"),
     ] {
         let output = pageout(directory.path(), &["ablate", "scenario.toml", "--switch", switch]);
-        check_failure(&output, 2, &["there is no switch", meant]);
+        check_failure(&output, 2, &["unknown switch", meant]);
     }
 }
 
@@ -279,7 +279,11 @@ fn a_value_that_fails_is_shown_and_not_dropped() {
 fn a_scenario_that_fails_as_it_is_has_no_ablation() {
     let directory = with_scenario(NARROW);
     let settings = ["ablate", "scenario.toml", "--set", "kernel.profile=mglru@6.12", "--repeat", "1"];
-    check_failure(&pageout(directory.path(), &settings), 1, &["fails as it is", "out of memory"]);
+    check_failure(
+        &pageout(directory.path(), &settings),
+        1,
+        &["the unchanged scenario fails", "out of memory"],
+    );
 }
 
 #[test]
@@ -421,7 +425,7 @@ fn a_grid_of_ablations_prints_its_points_signs_sizes_and_what_turns() {
             "768KiB",
             "mglru@6.12",
             "More at one point and less at another",
-            "signs: one letter a point",
+            "signs: one letter per point",
             "~ may be noise",
         ],
     );
@@ -458,7 +462,7 @@ fn a_crossover_over_a_grid_is_the_crossover_at_each_of_its_points() {
             "lists: two_lists to generations",
             "from classic",
             "to MGLRU",
-            "signs: one letter a point",
+            "signs: one letter per point",
         ],
     );
 }
@@ -479,16 +483,13 @@ fn a_grid_that_makes_no_sense_is_refused() {
         ("ablate scenario.toml --over memcg./ap.memory.max=1MiB,2MiB", &["did you mean `memcg./app`?"]),
         (
             "ablate scenario.toml --over kernel.profile=classic@6.12,mglru@6.12",
-            &["--over changes what the switches are"],
+            &["--over changes the set of switches"],
         ),
-        (
-            "ablate scenario.toml --over kernel.lru.tiers=true,false",
-            &["--over changes what the switches are"],
-        ),
+        ("ablate scenario.toml --over kernel.lru.tiers=true,false", &["--over changes the set of switches"]),
         ("ablate scenario.toml --over seed=1,2", &["--over seed and --repeat both vary the seed"]),
         (
             "ablate scenario.toml --over memcg./app.memory.max=1MiB,2MiB --set memcg./app.memory.max=3MiB",
-            &["both set and varied", "--over memcg./app.memory.max would undo it"],
+            &["both set and varied", "--over memcg./app.memory.max overrides it"],
         ),
         (
             "crossover scenario.toml --over memcg./app.memory.max=1MiB,2MiB --over memcg.0.memory.max=1MiB,3MiB",
@@ -496,7 +497,7 @@ fn a_grid_that_makes_no_sense_is_refused() {
         ),
         (
             "crossover scenario.toml --over kernel.lru.lists=two_lists,generations",
-            &["--over kernel.lru.lists", "the combinations set this switch themselves"],
+            &["--over kernel.lru.lists", "the combinations already set this switch"],
         ),
         ("crossover scenario.toml --over seed=1,2", &["--over seed and --repeat both vary the seed"]),
     ] {
@@ -516,7 +517,7 @@ fn a_point_where_the_scenario_fails_is_missing_and_the_others_are_shown() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     check_order(
         &stdout,
-        &["What comes of it: signs", "    lru", "x", "\nFailed", "the scenario as it is at 1MiB: seed 1"],
+        &["What comes of it: signs", "    lru", "x", "\nFailed", "the unchanged scenario at 1MiB: seed 1"],
     );
     assert!(stderr.contains("out of memory"), "{stderr}");
     let output = pageout(directory.path(), &[&arguments[..], &["--json"]].concat());
@@ -529,5 +530,9 @@ fn a_point_where_the_scenario_fails_is_missing_and_the_others_are_shown() {
     let everywhere =
         ["ablate", "scenario.toml", "--set", "kernel.profile=mglru@6.12", "--repeat", "1", "--over"];
     let everywhere = [&everywhere[..], &["memcg./app.memory.max=1MiB,900KiB"]].concat();
-    check_failure(&pageout(directory.path(), &everywhere), 1, &["fails as it is", "out of memory"]);
+    check_failure(
+        &pageout(directory.path(), &everywhere),
+        1,
+        &["the unchanged scenario fails", "out of memory"],
+    );
 }

@@ -52,7 +52,7 @@ fn advise_tier_tells_how_much_memory_may_be_slower_and_no_run_is_above_what_is_b
     for part in [
         "24MiB of memory",
         "cxl-1.1: with 6MiB of fast and 18MiB of slow memory (1:3) it takes",
-        "was not tried",
+        "No ratio with less fast memory was run.",
     ] {
         assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{text}");
     }
@@ -120,8 +120,8 @@ fn advise_tier_puts_the_scenarios_own_nodes_aside_and_tries_every_source() {
     }
     assert!(promoted("hardware") > 0, "one access in ten thousand is sampled");
     let text = advise(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
-    let aside = "put aside: sysctl.vm.pghot_target_nid, task.cpunodebind, task.object.populate_node.";
-    assert!(text.contains(aside) && !text.contains("not tried, as"), "{text}");
+    let aside = "ignored: sysctl.vm.pghot_target_nid, task.cpunodebind, task.object.populate_node.";
+    assert!(text.contains(aside) && !text.contains("not run because"), "{text}");
 }
 
 /// Where demotion alone is best there is little to turn, so knobs are turned beside it, where something is promoted.
@@ -138,7 +138,10 @@ fn advise_tier_turns_the_knobs_of_a_source_that_promotes() {
         told["knobs"].as_array().unwrap().iter().map(|knob| knob["key"].as_str().unwrap()).collect();
     assert!(keys.contains(&"sysctl.kernel.numa_balancing_promote_rate_limit_MBps"), "{keys:?}");
     let story = told["story"].to_string();
-    assert!(story.contains("page-table scan: not tried, as classic@6.12 walks no page tables"), "{story}");
+    assert!(
+        story.contains("page-table scan: not run because classic@6.12 does not walk page tables"),
+        "{story}"
+    );
 }
 
 #[test]
@@ -152,28 +155,24 @@ fn what_advise_tier_cannot_do_is_refused() {
     for (scenario, arguments, parts) in [
         (CHURN, &["--device", "cxl-9"][..], &["--device cxl-9", "known: dram, ", "pmem"][..]),
         (CHURN, &["--device", "dram"], &["on dram", "all memory of this machine is in its top tier"]),
-        (CHURN, &["--ratio", "0:1"], &["--ratio 0:1", "fast to slow memory is wanted, as 1:2"]),
+        (CHURN, &["--ratio", "0:1"], &["--ratio 0:1", "expected FAST:SLOW, each from 1 to 1000"]),
         (CHURN, &["--ratio", "1:999"], &["1:999 of 24MiB on cxl-1.1", "too small"]),
         (CHURN, &["--memory", "much"], &["--memory much", "is not a size"]),
         (CHURN, &["--loss", "nan"], &["--loss NaN", "0 or more"]),
         (
             CHURN,
             &["--warm-up", "1h"],
-            &["--warm-up 1h: nothing is left to compare", "the workload is over after", "or none"],
+            &["--warm-up 1h: no work is left to compare", "the workload ends after", "or `none`"],
         ),
-        (CHURN, &["--warm-up", "100%"], &["--warm-up 100%", "a part of the work below 100%"]),
-        (CHURN, &["--warm-up", "20"], &["--warm-up 20", "a time is wanted, as 10s"]),
+        (CHURN, &["--warm-up", "100%"], &["--warm-up 100%", "a share of the work below 100%"]),
+        (CHURN, &["--warm-up", "20"], &["--warm-up 20", "expected a time such as 10s"]),
         (CHURN, &["--report", "advice.txt"], &["ends in .html"]),
         (
             &CHURN.replace("[[swap]]", "[[swpa]]"),
             &[],
             &["unknown key `swpa`", "scenario.toml:6", "did you mean `swap`?"],
         ),
-        (
-            &leaves,
-            &[],
-            &["event[0].write", "node1", "the nodes here are not the scenario's own: take this key out"],
-        ),
+        (&leaves, &[], &["event[0].write", "node1", "help: remove this key from the scenario"]),
     ] {
         let directory = with_scenario(scenario);
         let output = pageout(directory.path(), &[&["advise-tier", "scenario.toml"], arguments].concat());
@@ -229,7 +228,7 @@ fn less_fast_memory_never_gains_without_a_reason_and_what_it_saves_is_of_the_who
         }
         assert!(before > 1.0, "{device} costs something: {before}");
     }
-    assert!(story.contains("of fast memory, each page standing for 2,048"), "{story}");
+    assert!(story.contains("of fast memory, scale factor 2,048"), "{story}");
     let page = std::fs::read_to_string(directory.path().join("advice.html")).unwrap();
     assert!(page.contains("What pmem costs, by how much of the memory it is"), "a chart to buy by");
 }
@@ -306,7 +305,7 @@ fn what_is_run_for_advice_is_the_run_that_run_shows() {
         }
         let story = told["story"].to_string();
         assert!(
-            story.contains("Left out of each loss is a warm-up of") && story.contains("of the work"),
+            story.contains("Each loss excludes a warm-up of") && story.contains("of the work"),
             "{story}"
         );
     }
@@ -318,7 +317,7 @@ fn advice_that_half_of_the_work_would_not_give_says_so() {
     let says = |limit: &str| {
         let told = advised(FILLED_FIRST, &["--warm-up", "none", "--loss", limit]);
         assert_eq!(told["advice"][0]["advised"]["source"], "no migration");
-        told["story"].to_string().contains("over the first half of the work that is compared")
+        told["story"].to_string().contains("in the first half of the compared work")
     };
     assert!(says("70"), "filling memory loses less than using it");
     assert!(!says("500"), "neither half loses so much");
@@ -391,10 +390,10 @@ fn half_of_the_scale_is_made_again_and_the_verdicts_stand_side_by_side() {
     let text = advise(&["--check-scale", "--report", "advice.html"]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "cxl-1.1: the verdict is the same where each page stands for 1,024 instead of 2,048: 1:4.",
+        "cxl-1.1: the verdict is the same at scale factor 1,024 as at 2,048: 1:4.",
         "Losses differ most at",
-        "priced by call and not by page (reclaim call, batch drain, statistics flush, wake-up, context switch)",
-        "where each page stands for 2,048 (32MiB), and where for 1,024 (64MiB)",
+        "costs per call (reclaim call, batch drain, statistics flush, wake-up, context switch)",
+        "at scale factor 2,048 (32MiB) and at scale factor 1,024 (64MiB)",
     ] {
         assert!(words.contains(part), "{part}: {text}");
     }
@@ -432,7 +431,7 @@ fn a_verdict_that_depends_on_the_scale_says_which_to_believe() {
     let says = if is_explained {
         "more seeds (--repeat)"
     } else {
-        "Believe the second: it is nearer to the machine"
+        "Prefer the second verdict: a smaller scale factor is nearer to the real machine"
     };
     assert!(text.contains(says), "{row} {text}");
 }
@@ -459,7 +458,7 @@ fn what_has_no_half_of_its_scale_is_refused_by_its_key_before_anything_is_run() 
         check_failure(
             &output,
             2,
-            &[&["--check-scale: half of the scale can't be made"][..], &parts].concat(),
+            &[&["--check-scale: the scenario cannot run at half its scale factor"][..], &parts].concat(),
         );
     }
     let directory = with_scenario(&DATABASE.replace("workload = {", "trace = \"db.csv\" # {"));
@@ -545,8 +544,8 @@ fn advice_with_prices_prints_the_money_saved() {
     }
     let story = told["story"].to_string();
     for says in [
-        "cxl-1.1: at 1024.00 per GiB of fast and 512.00 per GiB of slow memory, 1:2 costs 16.00 and fast memory alone 24.00: 8.00 (33.33%) saved.",
-        "pmem: the money saved is unknown, as --price has no price of it (pmem=PRICE).",
+        "cxl-1.1: at 1024.00 per GiB of fast and 512.00 per GiB of slow memory, 1:2 costs 16.00 and fast memory only 24.00: 8.00 (33.33%) saved.",
+        "pmem: the savings are unknown because --price has no pmem=PRICE.",
     ] {
         assert!(story.contains(says), "{says}: {story}");
     }
@@ -565,9 +564,9 @@ fn advice_with_prices_prints_the_money_saved() {
     let words = dear.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("8.00 (66.67%) more."), "slow memory may cost more: {words}");
     for (prices, why) in [
-        ("fast=1,cxl=2", "found a name that is neither `fast` nor of --device"),
-        ("cxl-1.1=2", "fast: it has no price"),
-        ("fast=x", "expected a price of a GiB"),
+        ("fast=1,cxl=2", "--price cxl: expected `fast` or a name of --device"),
+        ("cxl-1.1=2", "fast: missing price"),
+        ("fast=x", "expected a price per GiB"),
     ] {
         check_failure(&advise(prices, &[]), 2, &[why]);
     }

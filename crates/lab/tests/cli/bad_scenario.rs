@@ -147,7 +147,7 @@ fn a_scenario_that_is_missing_or_no_toml_is_told() {
     check_failure(
         &pageout(directory.path(), &["run", "scenario.toml"]),
         2,
-        &["this is no TOML", "scenario.toml:1:"],
+        &["invalid TOML", "scenario.toml:1:"],
     );
     check_failure(&pageout(directory.path(), &["run", "nothing.toml"]), 2, &["nothing.toml", "No such file"]);
     check_failure(&pageout(directory.path(), &["run", "."]), 2, &["cannot read scenario"]);
@@ -155,7 +155,7 @@ fn a_scenario_that_is_missing_or_no_toml_is_told() {
     check_failure(
         &pageout(directory.path(), &["run", "latin.toml"]),
         2,
-        &["no text in UTF-8", "0xe9", "--> latin.toml:2", "save it in UTF-8"],
+        &["invalid UTF-8", "0xe9", "--> latin.toml:2", "save the scenario in UTF-8"],
     );
 }
 
@@ -309,7 +309,7 @@ fn a_key_is_varied_once_whatever_it_is_called() {
         check_failure(
             &pageout(directory.path(), &arguments),
             2,
-            &[&message, "--> --vary", "give all its values"],
+            &[&message, "--> --vary", "give all values"],
         );
     }
     let others = ["memcg./web.memory.max=1MiB,2MiB", "memcg./web.memory.high=1MiB,2MiB"];
@@ -330,7 +330,7 @@ fn seeds_end_where_the_numbers_of_a_scenario_do() {
     }
     check_failure(&run(&format!("replay a.u32 --seed {beyond}")), 2, &["--seed", beyond, last]);
     for option in ["run scenario.toml --set seed=", "compare scenario.toml --vary seed=1,"] {
-        check_failure(&run(&format!("{option}{beyond}")), 2, &[beyond, last, "largest whole number"]);
+        check_failure(&run(&format!("{option}{beyond}")), 2, &[beyond, last, "expected at most"]);
     }
     for command in [
         "compare scenario.toml --vary kernel.profile=lru,sieve",
@@ -346,7 +346,7 @@ fn seeds_end_where_the_numbers_of_a_scenario_do() {
 fn a_setting_nested_too_deep_is_refused() {
     let key = format!("a{}=1", ".b".repeat(200));
     let output = run_with("ops", "ops", &["--set", &key]);
-    check_failure(&output, 2, &["no TOML any more", "--set a.b.b"]);
+    check_failure(&output, 2, &["this setting makes the scenario invalid TOML", "--set a.b.b"]);
 }
 
 #[test]
@@ -424,7 +424,7 @@ fn what_is_varied_is_not_set_as_well() {
         |arguments: &[&str]| pageout(directory.path(), &[&["compare", "scenario.toml"], arguments].concat());
     let vary = ["--vary", "memcg./web.memory.max=1MiB,2MiB"];
     let parts =
-        ["`memcg[0].memory.max` is both set and varied", "--> --set memcg.*.memory.max=3MiB", "leave one"];
+        ["`memcg[0].memory.max` is both set and varied", "--> --set memcg.*.memory.max=3MiB", "remove one"];
     check_failure(&compare(&[&vary[..], &["--set", "memcg.*.memory.max=3MiB"]].concat()), 2, &parts);
     // A part of what is set may be varied.
     let workload = "task.reader.object.0.workload={ pattern = \"zipf\", ops = 3000 }";
@@ -681,7 +681,7 @@ fn a_value_without_its_quotes_is_told_what_to_write() {
     {
         let output = run_with("\"1MiB\"", value, &[]);
         let quoted = format!("write \"{}\"", value.split(" #").next().unwrap());
-        check_failure(&output, 2, &["scenario.toml:5:", &quoted, "stand in quotes"]);
+        check_failure(&output, 2, &["scenario.toml:5:", &quoted, "need quotes"]);
     }
     let output = run_with("\"zipf\"", "zipf", &[]);
     check_failure(&output, 2, &["write \"zipf\""]);

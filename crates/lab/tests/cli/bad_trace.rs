@@ -173,9 +173,9 @@ fn options_of_a_replay_are_checked() {
         pageout(directory.path(), &arguments)
     };
     check_failure(&replay(&["--memory", "lots"]), 2, &["--memory lots", "not a size", "30%"]);
-    check_failure(&replay(&["--memory", "0"]), 2, &["0 pages", "least that can be simulated is 64 pages"]);
-    check_failure(&replay(&["--memory", "10%"]), 2, &["30 pages of the 300", "64 pages"]);
-    check_failure(&replay(&["--memory", "max"]), 2, &["needs a limit"]);
+    check_failure(&replay(&["--memory", "0"]), 2, &["0 pages", "expected at least 64 pages"]);
+    check_failure(&replay(&["--memory", "10%"]), 2, &["30 pages of the trace's 300", "64 pages"]);
+    check_failure(&replay(&["--memory", "max"]), 2, &["--memory max: expected a size"]);
     check_failure(&replay(&["--policy", "clasic@6.12"]), 2, &["--policy", "did you mean `classic@6.12`?"]);
     check_failure(&replay(&["--device", "nvm"]), 2, &["--device", "did you mean `nvme`?"]);
     check_failure(&replay(&["--think-time", "5"]), 2, &["--think-time", "unit is missing"]);
@@ -269,8 +269,8 @@ fn bad_input_of_one_variant_is_bad_input() {
 fn sizes_of_a_replay_that_make_no_curve_are_refused() {
     let directory = with_words(1000);
     for (memory, says) in [
-        ("10%,,20%", "--memory names a size that is empty"),
-        ("10%,64MiB,10%", "--memory names 10% twice"),
+        ("10%,,20%", "--memory: empty size"),
+        ("10%,64MiB,10%", "--memory: duplicate size 10%"),
         ("0%", "--memory 0%: `0%` is not a percentage above 0\n"),
         ("1e9%", "`1e9%` is more than 10000%"),
         ("many", "or a percentage such as 30%"),

@@ -155,7 +155,7 @@ fn sizes_of_objects_are_told_beside_the_figure() {
     let trace: Vec<u8> = (0..50).flat_map(|at| record(at, (at % 20).into(), 64 * 1024)).collect();
     let directory = folder(&[("cdn.oracleGeneral", &trace)]);
     let at = directory.path();
-    let told = "50 requests for 3.12 MiB became 800 pages; object sizes are not modelled: see --ignore-size";
+    let told = "50 requests for 3.12 MiB became 800 pages; object sizes are not modelled (see --ignore-size)";
     for policy in ["lru", "classic@6.12", "lru,mglru@6.12"] {
         let arguments = ["replay", "cdn.oracleGeneral", "--memory", "50%", "--policy", policy];
         let printed = check_success(&pageout(at, &arguments));
@@ -200,8 +200,8 @@ fn deleted_pages_miss_under_every_policy_and_in_the_machine() {
         json(at, &["replay", "a.csv", "--memory", "4KiB,8KiB", "--policy", "lru", "--trace-memory", "1B"]);
     assert_eq!(streamed["traces"][0]["cells"][1]["misses"], 3);
     let printed = check_success(&pageout(at, &["replay", "a.csv", "--memory", "256KiB"]));
-    assert!(printed.contains("1 delete: what they name leaves memory"), "{printed}");
-    assert!(printed.contains("2 requests with a time to live: nothing expires here"), "{printed}");
+    assert!(printed.contains("1 delete: the deleted pages leave memory"), "{printed}");
+    assert!(printed.contains("2 requests with a time to live: expiry is not modelled"), "{printed}");
     let memory = ["replay", "a.csv", "--memory", "256KiB", "--policy", "lru,classic@6.12"];
     let anonymous = [&memory[..], &["--channel", "anonymous", "--swap", "zram"]].concat();
     let anonymous = check_success(&pageout(at, &anonymous));
@@ -230,7 +230,7 @@ fn deletes_end_pages_of_all_tenants() {
             assert_eq!(figures, expected, "{} {timed:?}", cell["policy"]);
         }
         let printed = check_success(&pageout(directory.path(), &asked));
-        assert!(printed.contains("2 deletes: what they name leaves memory"), "{printed}");
+        assert!(printed.contains("2 deletes: the deleted pages leave memory"), "{printed}");
     }
 }
 
@@ -253,7 +253,7 @@ fn deletes_end_pages_in_an_open_loop() {
         assert_eq!(cell["misses"], 3, "{}", cell["policy"]);
     }
     let printed = check_success(&pageout(directory.path(), &asked));
-    assert!(printed.contains("2 deletes: what they name leaves memory"), "{printed}");
+    assert!(printed.contains("2 deletes: the deleted pages leave memory"), "{printed}");
 }
 
 #[test]

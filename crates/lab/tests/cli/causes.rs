@@ -177,12 +177,13 @@ fn a_writer_that_sleeps_for_a_dirty_count_of_long_ago_is_told_with_the_count_its
     let directory = with_scenario(LOG);
     let printed = check_success(&pageout(directory.path(), &["run", "scenario.toml"]));
     let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (_, told) = words.split_once("looks at writers of cgroups, ").unwrap_or_else(|| panic!("{printed}"));
+    let (_, told) =
+        words.split_once("throttle checks of cgroup writers: ").unwrap_or_else(|| panic!("{printed}"));
     for part in [
-        "put one to sleep that had room, for ",
-        " by statistics up to ",
+        "throttled a writer below its limit, for ",
+        " because of statistics up to ",
         " nr_dirty of /a was ",
-        " and taken to be ",
+        " but the statistics had ",
     ] {
         assert!(told.contains(part), "expected {part:?} in:\n{printed}");
     }
@@ -227,7 +228,7 @@ fn a_run_that_does_not_look_at_decisions_by_old_numbers_says_so_in_the_summary_a
     assert!(!is_said(&[]), "they were compared");
     assert!(is_said(&["machine.access_times=false"]));
     let never_old = ["machine.access_times=false", "kernel.memcg.stat_flush=live"];
-    assert!(!is_said(&never_old), "there is nothing to compare");
+    assert!(!is_said(&never_old), "nothing to compare");
 }
 
 /// A heap that asks for huge pages on a machine full of page cache, with kernel pages strewn over it.

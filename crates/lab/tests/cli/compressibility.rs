@@ -86,15 +86,15 @@ fn what_can_not_be_measured_says_why() {
     let path = directory.path();
     std::fs::write(path.join("empty"), "").unwrap();
     std::fs::create_dir(path.join("folder")).unwrap();
-    check_failure(&run(path, &["empty"]), 2, &["empty is empty: there is no page in it"]);
-    check_failure(&run(path, &["folder"]), 2, &["folder is no regular file"]);
+    check_failure(&run(path, &["empty"]), 2, &["empty is empty"]);
+    check_failure(&run(path, &["folder"]), 2, &["folder is not a regular file"]);
     check_failure(&run(path, &["none"]), 2, &["cannot read none"]);
     check_failure(&run(path, &["scenario.toml", "empty"]), 2, &["empty is empty"]);
     check_failure(&run(path, &["scenario.toml", "--sample", "0"]), 2, &["--sample"]);
     check_failure(&run(path, &["scenario.toml", "--compressor", "lzo"]), 2, &["--compressor", "lz4", "zstd"]);
     check_failure(&run(path, &[]), 2, &["FILE|PID"]);
     if cfg!(target_os = "linux") {
-        check_failure(&run(path, &["4194305"]), 2, &["there is no process 4194305", "./4194305"]);
+        check_failure(&run(path, &["4194305"]), 2, &["no process 4194305", "./4194305"]);
         // Threads of the kernel have no memory; in a container there may be none of them.
         if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.starts_with("kthreadd")) {
             check_failure(&run(path, &["2"]), 2, &["process 2"]);

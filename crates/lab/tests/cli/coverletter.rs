@@ -136,15 +136,19 @@ fn switches_are_what_ablate_calls_them_and_have_one_value() {
         printed
     });
     assert_eq!(named[0], named[1]);
-    check_failure(&asked("reclaim.force_active_anon"), 2, &["needs the value", "It takes: true, false"]);
-    check_failure(&asked("reclaim.force_active_anon=false"), 2, &["so in every scenario already"]);
+    check_failure(&asked("reclaim.force_active_anon"), 2, &["missing value", "allowed: true, false"]);
+    check_failure(
+        &asked("reclaim.force_active_anon=false"),
+        2,
+        &["nothing to compare: every scenario already has"],
+    );
     check_failure(
         &asked("reclaim.force_active_annon=true"),
         2,
         &["did you mean `reclaim.force_active_anon`?"],
     );
-    check_failure(&asked("reclaim.stat_flush=6.1,6.8"), 2, &["one value", "here are 2"]);
-    check_failure(&asked("lru"), 2, &["a seam of several switches"]);
+    check_failure(&asked("reclaim.stat_flush=6.1,6.8"), 2, &["found 2 values", "expected one"]);
+    check_failure(&asked("lru"), 2, &["a group of switches"]);
     check_failure(&asked("memcg./none.memory.max=1MiB"), 2, &["/none"]);
     check_failure(&pageout(directory.path(), &["coverletter", "scenario.toml"]), 2, &["--switch"]);
     check_failure(&letter(directory.path(), &["none.toml"]), 2, &["none.toml"]);
@@ -195,9 +199,9 @@ fn a_build_whose_json_has_another_form_and_what_is_no_build_are_refused() {
     };
     let version = "if [ \"$1\" = --version ]; then echo pageout 0.0.9; exit; fi";
     let newer = against(&format!("{version}; echo '{{\"format_version\": 2, \"accesses\": 1}}'"));
-    check_failure(&newer, 2, &["--against ./other", "pageout 0.0.9", "format_version 2", "here it is 1"]);
+    check_failure(&newer, 2, &["--against ./other", "pageout 0.0.9", "format_version 2", "expected 1"]);
     check_failure(&against(&format!("{version}; echo oops >&2; exit 2")), 2, &["format_version none"]);
-    check_failure(&against("echo something else"), 2, &["no build of pageout"]);
+    check_failure(&against("echo something else"), 2, &["not a build of pageout"]);
     let none = ["coverletter", "--against", "./none", "scenario.toml"];
     check_failure(&pageout(directory.path(), &none), 2, &["--against ./none"]);
 }
@@ -241,5 +245,9 @@ fn a_fast_letter_that_has_room_for_nothing_says_so() {
     let directory = folder();
     fs::write(directory.path().join("long.toml"), GOOD.replace("ops = 5000", "ops = 10000000000")).unwrap();
     let fast = ["coverletter", "--quiet", "--fast", "--switch", MORE, "long.toml"];
-    check_failure(&pageout(directory.path(), &fast), 2, &["none is short enough for --fast", "3 seeds"]);
+    check_failure(
+        &pageout(directory.path(), &fast),
+        2,
+        &["no scenario is short enough for --fast", "3 seeds"],
+    );
 }

@@ -56,29 +56,31 @@ fn what_happened_is_told_with_what_it_means_and_the_figures_it_rests_on() {
     let result = read(&diff(BEFORE, AFTER, &["--interval", "10s", "--json"]));
     assert_eq!(
         says(&result, "reclaim"),
-        "Reclaim looked at 40,000 pages (4.00 k/s) and freed 10,000 of them (1.00 k/s), 25.00%. It works hard for little: most of what it \
-         looks at is in use, dirty or protected. How much went at cgroups' limits is unknown: no pgsteal_anon; a kernel before 7.1 does not \
-         count it above."
+        "Reclaim scanned 40,000 pages (4.00 k/s) and freed 10,000 of them (1.00 k/s), 25.00%. It frees few of them: most scanned \
+         pages are in use, dirty or protected. The number of pages freed at cgroup limits is unknown: no pgsteal_anon; a kernel before 7.1 does not \
+         count them above."
     );
     let who = says(&result, "who");
-    assert!(who.starts_with("Tasks freed 4,000 pages (40.00%) themselves, while they waited, in 100 calls (allocstall); kswapd freed 6,000."), "{who}");
+    assert!(who.starts_with("Tasks freed 4,000 pages (40.00%) in direct reclaim, in 100 calls (allocstall); kswapd freed 6,000."), "{who}");
     assert!(who.contains("watermark_scale_factor"), "{who}");
     assert_eq!(
         says(&result, "refaults of files"),
-        "6,000 pages of files came back after they had been freed (600 /s), for 10,000 freed: 60.00%. 50.00% of them had been away for so \
-         short a time that they became active at once, 25.00% had been active before. What is freed is needed again: memory is too small \
-         for what is in use."
+        "6,000 pages of files returned after eviction (600 /s), compared with 10,000 freed: 60.00%. 50.00% of them returned soon enough \
+         to be activated immediately, 25.00% were active before their eviction. Freed pages are needed again: memory is too small \
+         for the pages in use."
     );
     assert!(says(&result, "swap").contains(
-        "1,000 pages were written to swap (100 /s) and 600 read back (60.0 /s). It goes both ways"
+        "1,000 pages were written to swap (100 /s) and 600 read back (60.0 /s). Swap traffic goes both ways"
     ));
     assert_eq!(says(&result, "major faults"), "60 major faults of 100 faults waited for a device (6.00 /s).");
-    assert_eq!(says(&result, "huge pages"), "Of 4 faults that wanted a huge page, 3 got none (75.00%).");
+    assert_eq!(
+        says(&result, "huge pages"),
+        "4 faults asked for a huge page, 3 of them did not get one (75.00%)."
+    );
     let compaction = says(&result, "compaction");
     assert!(
-        compaction.contains(
-            "10 times (1.00 /s): 2 got their block, 8 did not, so most of the waiting was for nothing"
-        ),
+        compaction
+            .contains("10 times (1.00 /s): 2 got a block, 8 did not, so most of the waits gained nothing"),
         "{compaction}"
     );
     assert_eq!(
@@ -161,7 +163,7 @@ fn counters_that_go_back_are_named_and_no_zero() {
     check_failure(
         &diff(AFTER, BEFORE, &[]),
         2,
-        &["counters that differ are lower in after than in before", "wrong order", "started anew"],
+        &["changed counters are lower in after than in before", "exchange the files", "restart"],
     );
 }
 
@@ -205,10 +207,10 @@ fn a_memory_stat_is_read_in_bytes_and_compared_with_its_own_kind_alone() {
     );
     assert!(
         says(&result, "reclaim")
-            .starts_with("Reclaim looked at 100 pages and freed 90 of them, 90.00%. That is easy")
+            .starts_with("Reclaim scanned 100 pages and freed 90 of them, 90.00%. It is easy")
     );
     assert!(says(&result, "refaults of files").contains(
-        "for 90 freed of any type: 88.89%. What is freed is needed again: the cgroup's limit is too small"
+        "compared with 90 freed of any type: 88.89%. Freed pages are needed again: the cgroup's limit is too small"
     ));
     check_failure(
         &diff(BEFORE, &stat(0, 0, 0, 0), &[]),
@@ -242,18 +244,15 @@ fn reclaim_at_limits_before_7_1_is_what_types_have_beyond_reclaimers() {
     ];
     let result = read(&grown(&counters, &["--json"]));
     let reclaim = says(&result, "reclaim");
-    assert!(reclaim.starts_with("Reclaim looked at 1,010 pages and freed 907 of them"), "{reclaim}");
-    assert!(reclaim.contains("900 of those freed went at cgroups' limits"), "{reclaim}");
+    assert!(reclaim.starts_with("Reclaim scanned 1,010 pages and freed 907 of them"), "{reclaim}");
+    assert!(reclaim.contains("900 of the freed pages were freed at cgroup limits"), "{reclaim}");
     // Without the counters by type nothing is said of limits, and by type alone the total is known all the same.
     let result = read(&grown(&counters[..6], &["--json"]));
     let reclaim = says(&result, "reclaim");
     assert!(reclaim.contains("freed 7 of them"), "{reclaim}");
     assert!(!reclaim.contains("limits"), "{reclaim}");
     let by_type = read(&grown(&counters[6..], &["--json"]));
-    assert!(
-        says(&by_type, "reclaim").starts_with("Reclaim looked at 1,010 pages and freed 907"),
-        "{by_type}"
-    );
+    assert!(says(&by_type, "reclaim").starts_with("Reclaim scanned 1,010 pages and freed 907"), "{by_type}");
 }
 
 #[test]
@@ -265,10 +264,7 @@ fn counters_by_zone_are_summed_over_every_zone_or_unknown() {
     let mut counters: Vec<(&str, u64)> = vec![("allocstall", 5)];
     counters.extend(names.iter().map(|name| (name.as_str(), 100)));
     let result = read(&grown(&counters, &["--json"]));
-    assert!(
-        says(&result, "reclaim").starts_with("Reclaim looked at 1,200 pages and freed 1,200"),
-        "{result}"
-    );
+    assert!(says(&result, "reclaim").starts_with("Reclaim scanned 1,200 pages and freed 1,200"), "{result}");
     let who = says(&result, "who");
     assert!(who.contains("vm.min_free_kbytes") && !who.contains("watermark_scale_factor"), "{who}");
     for missing in ["pgsteal_kswapd_high", "pgsteal_direct_device"] {
@@ -323,7 +319,7 @@ fn excerpt_of_a_file_is_judged_by_what_it_has() {
     // Nothing tells whether these are the machine's or a cgroup's.
     let result = read(&grown(&[("pgsteal_kswapd", 1), ("pgsteal_direct", 100)], &["--json"]));
     let who = says(&result, "who");
-    assert!(who.contains("Whether the machine or a cgroup was short is unknown"), "{who}");
+    assert!(who.contains("It is unknown if the machine or a cgroup was short of memory"), "{who}");
     assert!(!who.contains("watermark"), "{who}");
 }
 

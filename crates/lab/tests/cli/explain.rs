@@ -209,13 +209,13 @@ fn a_page_that_nobody_needed_says_so() {
 fn names_that_there_are_not_are_answered_with_those_that_there_are() {
     let directory = with_scenario(&SMALL.replace("PROFILE", "classic@6.12"));
     for (question, parts) in [
-        (["--page", "dta:5"], ["there is no file or task's object `dta`", "did you mean `data`?"]),
+        (["--page", "dta:5"], ["unknown file or object `dta`", "did you mean `data`?"]),
         (["--page", "raeder/1:5"], ["`raeder/1`", "did you mean `reader/1`?"]),
-        (["--page", "reader/7:5"], ["there is no `reader/7`", "`reader/0`, `reader/1`"]),
-        (["--page", "reader:5"], ["there is no `reader`", "`reader/0`, `reader/1`"]),
+        (["--page", "reader/7:5"], ["unknown object `reader/7`", "`reader/0`, `reader/1`"]),
+        (["--page", "reader:5"], ["unknown object `reader`", "`reader/0`, `reader/1`"]),
         (["--page", "data:1024"], ["`data` has 1,024 pages", "data:1023"]),
-        (["--page", "data:x"], ["`x` is no number of a page", "counted from 0"]),
-        (["--page", "data"], ["write FILE:PAGE or TASK/OBJECT:PAGE", "data:17"]),
+        (["--page", "data:x"], ["found page `x`", "expected a number from 0"]),
+        (["--page", "data"], ["expected FILE:PAGE or TASK/OBJECT:PAGE", "data:17"]),
         (["--evictions", "0"], ["0 is not in 1..=100000", "--evictions"]),
     ] {
         let arguments = ["explain", "scenario.toml", question[0], question[1]];

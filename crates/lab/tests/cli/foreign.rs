@@ -117,13 +117,13 @@ fn another_kernels_recordings_are_judged_as_the_projects_are() {
 fn the_kernels_version_says_whose_rules_are_compared() {
     let folder = Folder::new();
     let parts = [
-        "there is no profile `mglru@5.15`",
-        "can be named in `policy`",
+        "unknown profile `mglru@5.15`",
+        "help: set `policy` to the profile",
         "mglru@v4-2021, mglru@6.12, mglru@6.16, mglru@7.1, mglru@2026",
     ];
     for (kernel, parts) in [
         (Some(json!("5.15.7")), &parts[..]),
-        (None, &["`kernel`, which says whose `mglru` it is, is missing", "name a profile"][..]),
+        (None, &["missing `kernel`, the version of `mglru`", "use a profile"][..]),
     ] {
         let output = folder.with("kernel", kernel);
         assert_eq!(output.status.code(), Some(2));
@@ -158,7 +158,7 @@ fn a_field_that_is_missing_is_named_by_file_and_line() {
         check_failure(&folder.with(field, None), 2, &["ground-truth.json is malformed", &missing, "line 1"]);
     }
     let told = text(&folder.with("memcg_delta", None).stderr);
-    assert!(told.contains("loop.mglru.1: its `memcg_delta` is blank"), "{told}");
+    assert!(told.contains("loop.mglru.1: `memcg_delta` is empty"), "{told}");
     let told = text(&folder.with("misses_file", None).stderr);
     assert!(told.contains("loop.mglru.1: neither `misses_file` nor `page_cache_stream`"), "{told}");
 }
@@ -170,57 +170,57 @@ fn a_field_out_of_its_range_is_named_with_its_run() {
         json!(points.iter().map(|(op, t)| json!({ "op": op, "t": t })).collect::<Vec<Value>>())
     };
     for (field, value, told) in [
-        ("ops", json!(0), "run loop.mglru.1: `ops` is 0"),
-        ("windows", json!([]), "run loop.mglru.1: without `windows` its clock is unknown"),
-        ("windows", windows(&[(600, 1.0), (600, 2.0)]), "`windows[1]`: `op` is 600, and must be above 600"),
+        ("ops", json!(0), "run loop.mglru.1: `ops`: found 0"),
+        ("windows", json!([]), "run loop.mglru.1: missing `windows`"),
+        (
+            "windows",
+            windows(&[(600, 1.0), (600, 2.0)]),
+            "`windows[1]`: `op`: found 600, expected more than 600",
+        ),
         (
             "windows",
             windows(&[(1201, 1.0)]),
-            "`windows[0]`: `op` is 1201, and must be above 0 and at most `ops`",
+            "`windows[0]`: `op`: found 1201, expected more than 0 and at most `ops`",
         ),
         (
             "windows",
             windows(&[(600, 2.0), (1200, 1.0)]),
-            "`windows[1]`: `t` is 1 s, and must not be before 2 s",
+            "`windows[1]`: `t`: found 1 s, expected at least 2 s",
         ),
-        (
-            "base_pages",
-            json!(["heap"]),
-            "`heap`: a page of the group's is `flags`, `data`, `text` or `device`",
-        ),
+        ("base_pages", json!(["heap"]), "found page `heap`, expected `flags`, `data`, `text` or `device`"),
         (
             "group_at_start",
             json!(["text:34", "device:x"]),
-            "`device:x`: a page of the group's is `flags`, `data`, `text` or `device`, the last three with a number",
+            "found page `device:x`, expected `flags`, `data`, `text` or `device`, the last three optionally with a number",
         ),
         ("swappiness", json!(300), "ground-truth.json is malformed"),
     ] {
         check_failure(&folder.with(field, Some(value)), 2, &["ground-truth.json", told]);
     }
     for (field, value, told) in [
-        ("ops", json!(1201), "holds 1200 accesses, but loop.mglru.1 made 1201"),
+        ("ops", json!(1201), "found 1200 accesses, but loop.mglru.1 made 1201"),
         ("sequence", json!("lop"), "sequences/lop.u32.zst"),
         ("objects", json!([]), "the run has no objects"),
-        ("objects", json!(["raed:400"]), "there is no kind `raed`"),
-        ("objects", json!(["read:300:/mnt/f"]), "access 300 is to page 300 of read:300:/mnt/f"),
-        ("swap", json!("tape"), "swap is `tape`, and must be none, disk or zram"),
+        ("objects", json!(["raed:400"]), "unknown kind `raed`"),
+        (
+            "objects",
+            json!(["read:300:/mnt/f"]),
+            "access 300 is to page 300, which is outside of read:300:/mnt/f",
+        ),
+        ("swap", json!("tape"), "found swap `tape`, expected none, disk or zram"),
         ("swappiness", json!(201), "vm.swappiness: 201 is not in the range 0 to 200"),
         ("hz", json!(0), "hz: 0 is not in the range 1 to 1000"),
         ("tlb_entries", json!(3), "tlb_entries: found 3, expected a power of two"),
         ("mem_total_kb", json!(0), "pages of a node: 0 is not in the range"),
-        ("group_at_start", json!(["text:34", "text:34"]), "the group holds Text page 34 twice"),
-        ("agings", json!([[1200, 1]]), "`agings[0]`: there is no access 1200 of 1200"),
-        (
-            "agings",
-            json!([[3, 0], [3, 2]]),
-            "`agings[1]`: 2 address spaces were walked, but the group has one",
-        ),
-        ("access_times", json!("misses/loop.u8.zst"), "misses/loop.u8.zst: holds 300 times of 1200 accesses"),
+        ("group_at_start", json!(["text:34", "text:34"]), "`base_pages`: duplicate Text page 34"),
+        ("agings", json!([[1200, 1]]), "`agings[0]`: found access 1200, expected one of 1200 from 0"),
+        ("agings", json!([[3, 0], [3, 2]]), "`agings[1]`: found 2 walked address spaces, expected at most 1"),
+        ("access_times", json!("misses/loop.u8.zst"), "misses/loop.u8.zst: found 300 times, expected 1200"),
         ("mapped_file", json!("sequences/none.zst"), "cannot open"),
         (
             "base_pages",
             json!(["flags"]),
-            "`base_pages` has flags of first touches, but no object is anonymous",
+            "`base_pages` has `flags` of first touches, but no object is anonymous",
         ),
     ] {
         let output = folder.with(field, Some(value));
@@ -275,7 +275,7 @@ fn a_form_of_another_version_is_refused_and_none_is_the_first() {
         folder.validate(&[])
     };
     for unknown in [json!(4), json!(0), json!("1"), json!(1.5)] {
-        let told = format!("`format` is {unknown}, and this program reads versions 1 to 3");
+        let told = format!("found `format` {unknown}, expected 1 to 3");
         check_failure(&write(unknown), 2, &["ground-truth.json: ", &told]);
     }
     folder.write(json!([Folder::run("mglru")]));
@@ -290,9 +290,9 @@ fn a_form_of_another_version_is_refused_and_none_is_the_first() {
 fn two_runs_of_one_name_and_a_run_without_a_rule_are_refused() {
     let folder = Folder::new();
     folder.write(json!([Folder::run("mglru"), Folder::run("mglru")]));
-    check_failure(&folder.validate(&[]), 2, &["ground-truth.json: there are two runs loop.mglru.1"]);
+    check_failure(&folder.validate(&[]), 2, &["ground-truth.json: duplicate run loop.mglru.1"]);
     let output = folder.with("workload", Some(json!("lop")));
-    check_failure(&output, 2, &["tolerances.toml has no rule for loop.mglru.1", "none of its `[[run]]`"]);
+    check_failure(&output, 2, &["tolerances.toml: no rule for loop.mglru.1", "no `[[run]]` matches"]);
 }
 
 #[test]
@@ -302,11 +302,15 @@ fn runs_may_be_compressed_but_not_be_there_twice() {
     assert_eq!(plain.status.code(), Some(4), "{}", text(&plain.stderr));
     let path = folder.0.path().join("ground-truth.json");
     folder.compress("ground-truth.json.zst", &fs::read(&path).unwrap());
-    check_failure(&folder.validate(&[]), 2, &["ground-truth.json.zst: is there beside", "remove one"]);
+    check_failure(
+        &folder.validate(&[]),
+        2,
+        &["ground-truth.json.zst: found both this file and", "remove one"],
+    );
     fs::remove_file(&path).unwrap();
     assert_eq!(text(&folder.validate(&["--json"]).stdout), text(&plain.stdout));
     fs::write(path.with_extension("json.zst"), "{}").unwrap();
-    check_failure(&folder.validate(&[]), 2, &["ground-truth.json.zst is damaged"]);
+    check_failure(&folder.validate(&[]), 2, &["ground-truth.json.zst: damaged"]);
 }
 
 #[test]
@@ -415,16 +419,16 @@ fn an_input_that_holds_nothing_or_not_all_is_told_with_the_result() {
         text(&folder.validate(arguments).stdout)
     };
     for (policy, input, value, why) in [
-        ("mglru", "group_at_start", json!([]), "`group_at_start` names no page"),
-        ("mglru", "base_pages", json!([]), "`base_pages` names no page"),
+        ("mglru", "group_at_start", json!([]), "`group_at_start` lists no page"),
+        ("mglru", "base_pages", json!([]), "`base_pages` lists no page"),
         ("mglru", "mapped_file", json!("empty.txt.zst"), "`mapped_file` has no line"),
         ("mglru", "mapped_file", json!("half.txt.zst"), "`mapped_file` ends with access 600 of 1200"),
-        ("mglru", "agings", json!([]), "`agings` names no aging"),
+        ("mglru", "agings", json!([]), "`agings` lists no aging"),
         (
             "mglru",
             "access_times",
             json!("at-once.u32.zst"),
-            "`access_times` come to 0.000 s, and the run took 2.250 s",
+            "`access_times` end at 0.000 s, but the run took 2.250 s",
         ),
     ] {
         let printed = told(policy, input, value.clone(), &[]);
@@ -449,7 +453,7 @@ fn an_input_that_holds_nothing_or_not_all_is_told_with_the_result() {
     figures(&folder, &mapping(&folder, "classic"), &[]);
     fs::write(folder.0.path().join("flushes.json"), json!({ "loop.classic.1": [] }).to_string()).unwrap();
     let printed = text(&folder.validate(&[]).stdout);
-    assert!(printed.contains("\nloop.classic.1: `flushes` names no flush"), "{printed}");
+    assert!(printed.contains("\nloop.classic.1: `flushes` lists no flush"), "{printed}");
     // A file without a byte holds not even nothing.
     let mut run = mapping(&folder, "mglru");
     for (name, why) in [
@@ -480,7 +484,7 @@ fn a_field_that_is_there_twice_is_refused_with_its_line() {
         check_failure(
             &folder.validate(&[]),
             2,
-            &[file, "is malformed", &format!("`{name}` is there twice at line ")],
+            &[file, "is malformed", &format!("duplicate key `{name}` at line ")],
         );
         fs::remove_file(folder.0.path().join(file)).unwrap();
     }
@@ -530,7 +534,7 @@ fn an_input_that_was_cut_short_and_is_still_well_formed_is_told_with_the_result(
     flushes(&whole);
     check(&[], None);
     flushes(&whole[..2]);
-    let read = "`flushes` ends before access 600 of 1200, and `memory.stat` was read at access 900, after 300 misses";
+    let read = "`flushes` ends before access 600 of 1200, but the read of `memory.stat` at access 900, after 300 misses";
     check(&[], Some(read));
     check(&["--without", "flushes"], None);
     // By the worker's two seconds, from the first access on and to the end.
@@ -538,12 +542,12 @@ fn an_input_that_was_cut_short_and_is_still_well_formed_is_told_with_the_result(
     hits.as_object_mut().unwrap().remove("misses_file");
     folder.write(json!([hits]));
     flushes(&whole[1..]);
-    check(&[], Some("`flushes` names none from 0.000 s to 6.000 s"));
+    check(&[], Some("`flushes` lists no flush from 0.000 s to 6.000 s"));
     hits["windows"] = json!([{ "op": 600, "t": 3.0 }, { "op": ACCESSES, "t": 9.0 }]);
     folder.write(json!([hits]));
     check(&[], None);
     flushes(&whole[1..2]);
-    check(&[], Some("`flushes` names none from 3.000 s to 9.000 s"));
+    check(&[], Some("`flushes` lists no flush from 3.000 s to 9.000 s"));
     // By the flushes among the events, to the flush.
     let event = |kind: u32| (kind << 28).to_le_bytes();
     let events = |accesses: u64| {
@@ -555,15 +559,19 @@ fn an_input_that_was_cut_short_and_is_still_well_formed_is_told_with_the_result(
     flushes(&whole[1..]);
     check(&[], None);
     flushes(&whole[1..2]);
-    check(&[], Some("`flushes` names 1 of the 2 that are in `events_file`"));
+    check(&[], Some("`flushes` lists 1 of the 2 flushes in `events_file`"));
     flushes(&[whole[1], whole[0]]);
-    check_failure(&folder.validate(&[]), 2, &["flushes of loop.classic.1 go back from access 600 to 301"]);
+    check_failure(
+        &folder.validate(&[]),
+        2,
+        &["the flushes of loop.classic.1 go back from access 600 to 301"],
+    );
 
     // Agings, by the youngest generation; where nobody has read it, by the end of the run.
     let agings = |count: u64| json!((0..count).map(|k| [k * 100, 0]).collect::<Vec<_>>());
     for (count, youngest, why) in [
         (12, Some(15), None),
-        (11, Some(15), Some("`agings` names 11, and by `lru_gen` there were 12")),
+        (11, Some(15), Some("`agings` lists 11 agings, but `lru_gen` counts 12")),
         (12, None, None),
         (11, None, Some("`agings` ends with access 1000 of 1200")),
     ] {
@@ -591,25 +599,27 @@ fn an_input_that_was_cut_short_and_is_still_well_formed_is_told_with_the_result(
     mapped(ACCESSES - 3);
     check(
         &[],
-        Some("`mapped_file` has no line of 1 accesses that faulted by `misses_file`, 1197 the first of them"),
+        Some("`mapped_file` has no line for 1 accesses that faulted according to `misses_file`, first 1197"),
     );
 
     // The clock.
     let mut run = of("mglru", "swap", json!("none"));
     run["windows"] = json!([{ "op": 600, "t": 1.5 }]);
     folder.write(json!([run]));
-    check(&[], Some("`windows` ends with access 600 of 1200: the clock stands still after it"));
+    check(&[], Some("`windows` ends with access 600 of 1200: the simulated clock stops there"));
 
     // Answers by access: a miss map and events have a place for each, and a stream leaves no access out.
     of("mglru", "events_file", json!("events.u32.zst"));
     check(&[], None);
     events(ACCESSES - 1);
-    check_failure(&folder.validate(&[]), 2, &["events.u32.zst: holds 1199 accesses instead of 1200"]);
+    check_failure(&folder.validate(&[]), 2, &["events.u32.zst: found 1199 accesses, expected 1200"]);
     let mut run = Folder::run("mglru");
     run["page_cache_stream"] = json!("stream.u32.zst");
     folder.compress("sequences/loop.u32.zst", &(0..1200_u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>());
     run["objects"] = json!(["read:1200:/mnt/f"]);
-    for (pages, why) in [(1200, None), (1199, Some("access 1199 adds page 1199, but it ends before that"))] {
+    for (pages, why) in
+        [(1200, None), (1199, Some("access 1199 adds page 1199, but the stream ends before it"))]
+    {
         folder.compress("stream.u32.zst", &(0..pages).flat_map(u32::to_le_bytes).collect::<Vec<_>>());
         folder.write(json!([run]));
         check(&[], why);
@@ -620,12 +630,12 @@ fn an_input_that_was_cut_short_and_is_still_well_formed_is_told_with_the_result(
 fn a_line_of_mapped_pages_that_makes_no_sense_is_named_by_its_number() {
     let folder = Folder::new();
     for (line, told) in [
-        ("7 0 3", "`7 0 3` is not `ACCESS OBJECT FIRST LAST`"),
-        ("7 0 3 x", "`7 0 3 x` is not `ACCESS OBJECT FIRST LAST`"),
-        ("1200 0 3 4", "there is no access 1200"),
-        ("7 1 3 4", "access 7 is to object 0, and maps no pages of object 1"),
-        ("7 0 9 8", "pages 9 to 8 are no range of the object's 1000"),
-        ("7 0 9 1000", "pages 9 to 1000 are no range of the object's 1000"),
+        ("7 0 3", "found `7 0 3`, expected `ACCESS OBJECT FIRST LAST`"),
+        ("7 0 3 x", "found `7 0 3 x`, expected `ACCESS OBJECT FIRST LAST`"),
+        ("1200 0 3 4", "unknown access 1200"),
+        ("7 1 3 4", "access 7 is to object 0, but maps pages of object 1"),
+        ("7 0 9 8", "pages 9 to 8 are not a range of the object's 1000"),
+        ("7 0 9 1000", "pages 9 to 1000 are not a range of the object's 1000"),
     ] {
         let mut run = mapping(&folder, "mglru");
         folder.compress("maps.txt.zst", format!("0 0 0 15\n{line}\n").as_bytes());
@@ -646,15 +656,15 @@ fn the_first_difference_is_named_with_the_story_of_a_page_that_it_is_about() {
     let folder = Folder::new();
     folder.write(json!([Folder::run("mglru")]));
     let same = text(&folder.validate(&["--first-difference"]).stdout);
-    assert!(!same.contains("as recorded up to"), "{same}");
+    assert!(!same.contains("same as recorded before"), "{same}");
     // The kernel had page 300 in memory the second time.
     let mut misses = [4; ACCESSES as usize];
     misses[700] = 0;
     folder.compress("misses/loop.u8.zst", &misses);
     let printed = text(&folder.validate(&["--first-difference"]).stdout);
     for part in [
-        "loop.mglru.1: as recorded up to access 700, which is to page 300 of read:400:/mnt/f\n",
-        "  it misses in the simulator, and hits in the kernel\n",
+        "loop.mglru.1: same as recorded before access 700, to page 300 of read:400:/mnt/f\n",
+        "  this access misses in the simulator and hits in the kernel\n",
         "Page 300 of /job, mglru\n",
         "evicted from generation",
         "missing; read from its file for a task",
@@ -662,7 +672,7 @@ fn the_first_difference_is_named_with_the_story_of_a_page_that_it_is_about() {
     ] {
         assert!(printed.contains(part), "{part:?} is not in {printed}");
     }
-    assert!(!text(&folder.validate(&[]).stdout).contains("as recorded up to"));
+    assert!(!text(&folder.validate(&[]).stdout).contains("same as recorded before"));
     let judged: Value =
         serde_json::from_str(&text(&folder.validate(&["--first-difference", "--json"]).stdout)).unwrap();
     let difference = &judged[0]["first_difference"];
@@ -681,7 +691,7 @@ fn a_page_that_came_on_one_side_alone_is_a_difference_before_anybody_needs_it() 
     folder.write(json!([run]));
     let printed = text(&folder.validate(&["--first-difference"]).stdout);
     for part in [
-        "loop.mglru.1: as recorded up to access 0, which is to page 0 of ram:1000:/mnt/x\n",
+        "loop.mglru.1: same as recorded before access 0, to page 0 of ram:1000:/mnt/x\n",
         "  the simulator alone brings in 0, 2 to 7\n",
         "Page 0 of /job, mglru\n",
     ] {

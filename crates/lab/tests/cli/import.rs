@@ -66,9 +66,9 @@ fn what_holds_nothing_is_refused_and_leaves_no_file() {
             &["import", "in.txt", "--source", "lines", "--pattern", pattern, "-o", "out.pgt"],
         )
     };
-    check_failure(&lines("{page} {file}"), 2, &["no line has the form"]);
+    check_failure(&lines("{page} {file}"), 2, &["no line matches --pattern"]);
     check_failure(&lines("{file}"), 2, &["{page} or {offset}"]);
-    check_failure(&lines("{pgae}"), 2, &["`pgae` is no field"]);
+    check_failure(&lines("{pgae}"), 2, &["unknown field `pgae`"]);
     check_failure(
         &pageout(directory.path(), &["import", "in.txt", "--source", "lines", "-o", "out.pgt"]),
         2,

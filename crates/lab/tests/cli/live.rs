@@ -94,12 +94,15 @@ fn a_live_replay_refuses_what_it_can_not_do() {
     std::fs::write(folder.path().join("two.csv"), "object,page\na,1\nb,2\n").unwrap();
     let refused: [(&[&str], &[&str]); 9] = [
         (&["trace.txt", "--live", "short.bin"], &["page 599", "2.34 MiB", "short.bin"]),
-        (&["trace.txt", "--live", "."], &["no regular file"]),
+        (&["trace.txt", "--live", "."], &["not a regular file"]),
         (&["trace.txt", "--live", "data.bin", "--live", "data.bin"], &["1 object", "2 files"]),
-        (&["two.csv", "--live", "data.bin", "--memory", "1MiB"], &["2 objects", "1 file", "once for each"]),
-        (&["trace.txt", "--live", "data.bin", "--writes"], &["--writes", "only read"]),
+        (
+            &["two.csv", "--live", "data.bin", "--memory", "1MiB"],
+            &["2 objects", "1 file", "repeat --live for each object"],
+        ),
+        (&["trace.txt", "--live", "data.bin", "--writes"], &["--writes", "only reads"]),
         (&["trace.txt", "--live", "data.bin", "--channel", "mapped"], &["--channel"]),
-        (&["trace.txt", "--live", "data.bin", "--policy", "s3-fifo"], &["policy of the machine"]),
+        (&["trace.txt", "--live", "data.bin", "--policy", "s3-fifo"], &["one kernel policy"]),
         (&["trace.txt", "--live", "data.bin", "--memory", "10%,20%"], &["one size"]),
         (&["trace.txt", "--live", "data.bin", "--read-ahead-kb", "64"], &["--read-ahead-kb 64"]),
     ];
@@ -196,8 +199,8 @@ fn a_bench_refuses_what_can_not_be_read_or_held() {
         (&["--size", "900GiB", "--budget", "8GiB", "--beside", "none"], &["free", "--size"]),
         (&["--size", "1B"], &["--size", "4 KiB"]),
         (&["--reads", "100000000", "--rounds", "900"], &["--reads", "268,435,456"]),
-        (&["."], &["no regular file"]),
-        (&["pipe"], &["pipe", "no regular file"]),
+        (&["."], &["not a regular file"]),
+        (&["pipe"], &["pipe", "not a regular file"]),
         (&["little"], &["1 byte", "4 KiB"]),
         (&["data.bin", "--load", "far.txt"], &["page 700", "600 whole pages"]),
     ];

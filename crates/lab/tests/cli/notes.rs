@@ -29,7 +29,7 @@ fn a_run_that_ends_before_statistics_are_flushed_says_that_lists_hardly_aged() {
     let [(about, text)] = &with("")[..] else { panic!("{:?}", with("")) };
     assert_eq!(about, "statistics");
     assert!(
-        text.starts_with("Reclaim's statistics are flushed every 2.02 s, and the run ended after "),
+        text.starts_with("Reclaim's statistics are flushed every 2.02 s, but the run ended after "),
         "{text}"
     );
     assert_eq!(with("[kernel]\nmemcg.stat_flush = \"live\""), []);
@@ -52,9 +52,9 @@ fn without_readahead_a_sequential_read_says_so() {
     let sequential = format!("{by_default}{off}");
     let printed = check(&sequential, &["run", "scenario.toml"]);
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
-    let note = "Note: Readahead is off: 99.90% of the pages read from files follow one read earlier, and each was a request \
-                of its own, at ";
-    assert!(printed.contains(note) && printed.contains(" MB/s in all"), "{printed}");
+    let note = "Note: Readahead is off: 99.90% of the pages read from files follow an earlier page, but each was a separate \
+                request, ";
+    assert!(printed.contains(note) && printed.contains(" MB/s in total"), "{printed}");
     assert_eq!(about(&sequential), ["readahead"]);
     assert_eq!(about(&format!("{GOOD}{off}")), Vec::<String>::new(), "nobody reads ahead of random reads");
     let random = sequential.replace("channel = \"file\"", "channel = \"mapped\"\nadvice = \"random\"");
@@ -127,7 +127,7 @@ fn readings_beyond_what_a_result_holds_are_thinned_and_it_says_so() {
     assert_eq!((at(0), at(1), at(2)), (0, 2_000 * every, 4_000 * every));
     assert_eq!(at(reads.len() - 1), 2_000 * (taken - 1), "the last reading is always there");
     let printed = check(&scenario, &["run", "scenario.toml"]);
-    assert!(printed.contains("more than a result holds: one reading in"), "{printed}");
+    assert!(printed.contains("more than a result stores: it keeps 1 of"), "{printed}");
 }
 
 #[test]
@@ -194,9 +194,13 @@ fn a_runtime_that_was_cut_off_is_in_parentheses_in_comparisons_too() {
 #[test]
 fn numbers_that_are_none_are_refused_by_name() {
     let nan = run_with("ops = 5000", "ops = 5000, alpha = nan", &[]);
-    check_failure(&nan, 2, &["`alpha`: NaN is no number to compute with", "scenario.toml:14:"]);
+    check_failure(&nan, 2, &["`alpha`: found NaN, expected a finite number", "scenario.toml:14:"]);
     let set = run_with("ops = 5000", "ops = 5000", &["--set", "task.reader.object.0.workload.alpha=inf"]);
-    check_failure(&set, 2, &["`alpha`: inf is no number", "--set task.reader.object.0.workload.alpha=inf"]);
+    check_failure(
+        &set,
+        2,
+        &["`alpha`: found inf, expected a finite number", "--set task.reader.object.0.workload.alpha=inf"],
+    );
 }
 
 #[test]
@@ -276,7 +280,7 @@ fn a_run_that_ends_before_memory_is_looked_at_for_the_first_time_is_told() {
     let late = TWO_TIERS.replace("scan_delay_ms = 10", "scan_delay_ms = 60000");
     let [(about, text)] = &notes(&late)[..] else { panic!("{:?}", notes(&late)) };
     assert_eq!(about, "promotion");
-    assert!(text.starts_with("NUMA balancing has looked at no memory"), "{text}");
+    assert!(text.starts_with("NUMA balancing scanned no memory"), "{text}");
 }
 
 /// What is refused before a run is taken while it runs, as Linux takes it; that nothing comes of it is said.
@@ -344,8 +348,8 @@ fn background_tasks_alone_run_until_until() {
 fn a_run_without_an_access_says_why_and_no_table_of_it_is_printed_without_that() {
     let late = GOOD.replace("[[task.object]]", "start = \"2s\"\n[[task.object]]");
     let late = format!("until = \"1s\"\n{late}");
-    let says = "Nothing was accessed, so no figure says anything. Task reader made no access: it starts after 2.00 s, and the run \
-                was over after 1.00 s.";
+    let says = "No access was made, so no figure is meaningful. Task reader made no access: it starts after 2.00 s, but the run \
+                ended after 1.00 s.";
     let vary = ["--vary", "memcg./web.memory.max=1MiB,2MiB"];
     for arguments in [
         &["run", "scenario.toml"][..],
@@ -361,7 +365,8 @@ fn a_run_without_an_access_says_why_and_no_table_of_it_is_printed_without_that()
                   workload = { pattern = \"zipf\", ops = 5000 }\n";
     let waits = format!("until = \"1ms\"\n{GOOD}{second}");
     let waits = notes(&waits);
-    let told = "Task second made no access: it waits for the end of reader, which the run, over after 1.00 ms, did not come to.";
+    let told =
+        "Task second made no access: it waits for the end of reader, but the run ended first, after 1.00 ms.";
     assert!(waits.contains(&("accesses".to_string(), told.to_string())), "{waits:?}");
     assert!(about(GOOD).is_empty());
 }
@@ -377,23 +382,27 @@ fn figures_of_killed_tasks_are_not_compared_without_saying_so() {
     let anonymous = GOOD.replace("channel = \"file\"", "channel = \"anonymous\"");
     let killed = format!("{anonymous}\n[machine]\noom = \"kill\"\n");
     let vary = ["compare", "scenario.toml", "--vary", "memcg./web.memory.max=1MiB,8MiB"];
-    let says = "Tasks were killed for want of memory: 1MiB (1 of 1 run). They did less work there";
+    let says =
+        "The OOM killer ended tasks in: 1MiB (1 of 1 run). Rates and totals of these runs are not comparable";
     assert!(words(&killed, &vary).contains(says), "{}", words(&killed, &vary));
     let ablate = ["ablate", "scenario.toml", "--switch", "lru.tiers", "--repeat", "2"];
-    let says =
-        "Tasks were killed for want of memory: classic@6.12 (2 of 2 runs), lru.tiers=false (2 of 2 runs).";
+    let says = "The OOM killer ended tasks in: classic@6.12 (2 of 2 runs), lru.tiers=false (2 of 2 runs).";
     assert!(words(&killed, &ablate).contains(says), "{}", words(&killed, &ablate));
     let directory =
         with_scenario(&killed.replace("1MiB", "max").replace("4MiB", "64MiB").replace("5000", "50000"));
     let advise =
         ["advise-tier", "scenario.toml", "--memory", "32MiB", "--ratio", "1:1", "--device", "cxl-1.1"];
-    check_failure(&pageout(directory.path(), &advise), 1, &["with all its memory fast", "tasks are killed"]);
+    check_failure(
+        &pageout(directory.path(), &advise),
+        1,
+        &["the OOM killer ends tasks", "with fast memory only"],
+    );
 }
 
 #[test]
 fn what_can_make_no_difference_is_told() {
     let roomy = GOOD.replace("memory.max = \"1MiB\"", "memory.max = \"512MiB\"");
-    let says = "Memory was never short: no run looked at a page to reclaim it";
+    let says = "Memory was never short: no run scanned a page";
     for arguments in
         [&["ablate", "scenario.toml", "--switch", "lru.tiers"][..], &["crossover", "scenario.toml"]]
     {

@@ -214,7 +214,7 @@ value = {ttl}
     let without = json(&scenario("kill", "0"));
     assert!(without.get("kills").is_none(), "{}", without["kills"]);
     let noted = text(&run(&scenario("end", "600000"), &[]).stdout);
-    assert!(noted.replace("\n", " ").contains("machine.oom = \"kill\" allows"), "{noted}");
+    assert!(noted.replace("\n", " ").contains("which needs machine.oom = \"kill\""), "{noted}");
 }
 
 #[test]

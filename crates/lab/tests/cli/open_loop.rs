@@ -149,7 +149,7 @@ fn what_has_no_times_is_refused_with_what_to_do() {
     fails(&["waits.iolog"], &["none of its records has a time"]);
     fails(&["unit.csv", "--read", "csv.time_unit=h"], &["csv.time_unit"]);
     let slow = replay(directory.path(), &["unit.csv", "--timed=0"]);
-    check_failure(&slow, 2, &["is no speed from 1e-9 to 1e9"]);
+    check_failure(&slow, 2, &["expected a speed from 1e-9 to 1e9"]);
     check_success(&pageout(directory.path(), &["trace", "convert", "unit.csv", "a.pgt"]));
     fails(&["a.pgt"], &[".pgt files and page lists do not store them"]);
     let back = "time,page\n5,1\n3,2\n9,3\n";

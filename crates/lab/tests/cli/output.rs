@@ -305,7 +305,7 @@ fn a_workload_that_fails_is_one_object_that_says_so() {
     for (command, reason) in [
         ("run scenario.toml", "task `reader` at access"),
         ("compare scenario.toml --vary seed=1,2", "every variant failed"),
-        ("ablate scenario.toml --switch lru --repeat 1", "the scenario fails as it is"),
+        ("ablate scenario.toml --switch lru --repeat 1", "the unchanged scenario fails"),
         ("crossover scenario.toml --repeat 1", "every combination failed"),
         ("explain scenario.toml --page reader/0:1", "task `reader` at access"),
         ("explain scenario.toml --evictions 3", "task `reader` at access"),

@@ -95,13 +95,13 @@ fn the_page_of_a_trace_says_who_waited_when_and_why() {
     let directory = tempfile::tempdir().unwrap();
     let page = page(directory.path(), &["vmscan-report", trace.to_str().unwrap()]);
     for part in [
-        "Who: wl-160 was stalled longest, 91.4 ms in 34 calls of reclaim (0.78% of the time), since the whole machine was short of \
+        "Who: wl-160 was stalled longest, 91.4 ms in 34 calls of reclaim (0.78% of the time), because the machine was short of \
          memory. No other task was stalled.",
         "When: the longest call lasted 34.6 ms, from 210.022524 s (wl-160): 33.8 ms probably off the CPU; freed 34 of 34, priority 9. \
-         Half of all calls took less than 807 us. Half of the time stalled fell between 210.02 and 210.75 s.",
-        "Why: 6 of the longest did too little for their time, and were probably off the CPU for 59.8 ms, and finding pages was easy: \
-         98.66% of the 1,572 pages they looked at could be freed.",
-        "Next: mm_filemap_add_to_page_cache and mm_filemap_delete_from_page_cache would tell whether what was freed was needed again",
+         Half of all calls took less than 807 us. Half of the stall time is between 210.02 and 210.75 s.",
+        "Why: 6 of the longest calls did little work for their time and were probably off the CPU for 59.8 ms, and pages were easy to find: \
+         98.66% of 1,572 pages scanned were freed.",
+        "Next: mm_filemap_add_to_page_cache and mm_filemap_delete_from_page_cache would show the freed pages that are needed again",
         "<td class=\"n\">1,572</td>",
     ] {
         assert!(page.contains(part), "{part}");
@@ -226,7 +226,7 @@ fn the_page_of_a_run_shows_who_waited_when_and_why_on_one_axis_of_time() {
     for part in [
         "was stalled longest",
         "When: the longest call lasted",
-        "kswapd, for which nobody waits",
+        "kswapd, for which no task waits",
         "Who waited, and when",
         "What happened to memory, and when",
         "kswapd woken",

@@ -193,6 +193,6 @@ fn a_full_disk_is_named_and_leaves_no_half_recording() {
     let left = std::fs::read_dir(&full).unwrap().count();
     let unmounted = Command::new("umount").arg(&full).status().unwrap();
     assert!(unmounted.success());
-    check_failure(&output, 3, &["No space left", "no recording"]);
+    check_failure(&output, 3, &["No space left", "not a recording"]);
     assert_eq!(left, 0, "what could not be finished is removed");
 }

@@ -116,7 +116,7 @@ fn a_mistake_in_an_expectation_is_shown_where_it_is() {
     check_failure(
         &figure,
         2,
-        &["no result has a figure called", "scenario.toml:24:", "did you mean `task reader: misses`?"],
+        &["unknown figure", "scenario.toml:24:", "did you mean `task reader: misses`?"],
     );
     let variant = compare_with("* large", "* larg");
     check_failure(&variant, 2, &["no variant called `larg`", "scenario.toml:25:", "did you mean `large`?"]);
@@ -145,12 +145,12 @@ fn one_variant_can_be_run_alone() {
     assert_eq!(misses(&["--set", "memcg./web.memory.max=2MiB"]), misses(&["--variant", "large"]));
     assert!(misses(&[]) > misses(&["--variant", "large"]));
     let output = pageout(directory.path(), &["run", "scenario.toml", "--variant", "larg"]);
-    check_failure(&output, 2, &["no [[variant]] called `larg`; did you mean `large`?"]);
+    check_failure(&output, 2, &["no [[variant]] `larg`", "did you mean `large`?"]);
 }
 
 #[test]
 fn nothing_to_compare_is_an_error() {
     let directory = with_scenario(GOOD);
     let output = pageout(directory.path(), &["compare", "scenario.toml"]);
-    check_failure(&output, 2, &["nothing to compare", "no [[variant]] of its own"]);
+    check_failure(&output, 2, &["nothing to compare", "has no [[variant]]"]);
 }

@@ -212,7 +212,7 @@ fn what_is_not_there_is_an_error_that_names_what_is() {
         let arguments: Vec<&str> = ["reproduce"].iter().chain(arguments).copied().collect();
         pageout(directory.path(), &arguments)
     };
-    check_failure(&run(&["mglro"]), 2, &["there is no chapter `mglro`; did you mean `mglru`?", "--list"]);
+    check_failure(&run(&["mglro"]), 2, &["unknown chapter `mglro`", "did you mean `mglru`?", "--list"]);
     check_failure(&run(&["none.toml"]), 2, &["cannot read chapter none.toml"]);
     check_failure(&run(&[]), 2, &["CHAPTER"]);
     check_failure(
@@ -226,7 +226,11 @@ fn what_is_not_there_is_an_error_that_names_what_is() {
         &["no experiment called `writer`", "reader"],
     );
     check_failure(&run(&["chapter.toml", "--set", "a.b=1"]), 2, &["unknown key `a`", "--set a.b=1"]);
-    check_failure(&run(&["scenario.toml"]), 2, &["scenario.toml is no chapter", "unknown field `question`"]);
+    check_failure(
+        &run(&["scenario.toml"]),
+        2,
+        &["scenario.toml: invalid chapter", "unknown field `question`"],
+    );
     let with = |from: &str, to: &str| {
         assert!(CHAPTER.contains(from));
         let directory = with_chapter(&CHAPTER.replacen(from, to, 1));

@@ -95,7 +95,11 @@ fn shards_together_are_the_whole_and_a_damaged_part_is_run_again() {
         "{status}"
     );
     let again = sweep(at, &["plan.toml", "--into", "shards"]);
-    assert!(text(&again.stderr).contains("is damaged: its cells are run again"), "{}", text(&again.stderr));
+    assert!(
+        text(&again.stderr).contains("is damaged: sweep runs its cells again"),
+        "{}",
+        text(&again.stderr)
+    );
     check_success(&again);
     assert!(collected(at, "shards") == whole);
     check_failure(&sweep(at, &["plan.toml", "--into", "x", "--shard", "3/3"]), 2, &["3/3", "0/4"]);

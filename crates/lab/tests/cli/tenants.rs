@@ -139,11 +139,11 @@ fn other_formats_have_objects_and_what_is_not_there_is_told_with_what_is() {
         &["no column `pid`: there are ts, vol, page, uid, object"],
     );
     fails(&["io.csv", "--by", "ts", "--policy", "lru"], &["column `ts` has more than 1000 values"]);
-    fails(&["io.csv", "--by", "vol", "--policy", "lru", "--sample", "0.5"], &["--sample and --by"]);
-    fails(&["io.csv", "--by", "vol", "--print-scenario"], &["--print-scenario and --by"]);
+    fails(&["io.csv", "--by", "vol", "--policy", "lru", "--sample", "0.5"], &["--sample excludes --by"]);
+    fails(&["io.csv", "--by", "vol", "--print-scenario"], &["--print-scenario excludes --by"]);
     fails(
         &["io.csv", "--by", "vol", "--policy", "lru", "--trace-memory", "4KiB"],
-        &["--by keeps a trace in memory", "give it more"],
+        &["--by keeps the trace in memory", "use a larger --trace-memory"],
     );
     let log =
         "fio version 3 iolog\n0 /x add\n0 /y add\n1 /x read 0 8192\n2 /y read 0 4096\n3 /x read 0 4096\n";

@@ -438,8 +438,8 @@ fn a_run_says_how_many_accesses_one_of_its_own_stands_for() {
     let told = run(&[&eight[..], &["--report", "page.html"]].concat());
     let page = std::fs::read_to_string(directory.path().join("page.html")).unwrap();
     for text in [&told, &page] {
-        assert!(text.contains("1,000 accesses, each of which stands for 8, in "), "{text}");
-        assert!(text.contains("An access stands for several: of reader for 8."), "{text}");
+        assert!(text.contains("1,000 accesses with a scale factor of 8, in "), "{text}");
+        assert!(text.contains("Accesses have a scale factor: 8 of reader."), "{text}");
     }
     let json = |arguments: &[&str]| -> serde_json::Value {
         serde_json::from_str(&run(&[arguments, &["--json"]].concat())).unwrap()
@@ -447,7 +447,7 @@ fn a_run_says_how_many_accesses_one_of_its_own_stands_for() {
     let result = json(&eight);
     assert_eq!(result["tasks"][0]["stands_for"], 8);
     assert_eq!(result["notes"][0]["about"], "stands_for");
-    assert!(!run(&[]).contains("stands for"), "one is one");
+    assert!(!run(&[]).contains("scale factor"), "one is one");
     assert!(json(&[])["tasks"][0].get("stands_for").is_none());
 }
 

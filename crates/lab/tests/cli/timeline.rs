@@ -115,14 +115,14 @@ fn what_cannot_be_sampled_is_refused_before_the_run() {
     refused(&["t.csv", "--timeline-every", "1ns"], &["--timeline-every 1ns", "1us at least"]);
     refused(&["-", "--json"], &["both want standard output"]);
     let column = |name: &str, parts: &[&str]| refused(&["t.csv", "--timeline-columns", name], parts);
-    column("nr_fre_pages", &["no figure `nr_fre_pages` (did you mean `nr_free_pages`?)"]);
-    column("/wbe:memory.current", &["no cgroup `/wbe` (did you mean `/web`?)"]);
-    column("/web:memory.curent", &["no figure `memory.curent` (did you mean `memory.current`?)"]);
+    column("nr_fre_pages", &["unknown figure `nr_fre_pages` (did you mean `nr_free_pages`?)"]);
+    column("/wbe:memory.current", &["unknown cgroup `/wbe` (did you mean `/web`?)"]);
+    column("/web:memory.curent", &["unknown figure `memory.curent` (did you mean `memory.current`?)"]);
     column("pressure.memory", &["`pressure.memory.some`"]);
-    column("task.raeder.accesses", &["no task `raeder` (did you mean `reader`?)"]);
-    column("device.nvm.reads", &["no device `nvm` (did you mean `nvme`?)"]);
-    column("device.nvme.speed", &["no figure `speed`; it has reads, writes, "]);
-    column("node.1.nr_free_pages", &["no node `1`; they are 0 to 0"]);
-    column("/web:memory.events.mx", &["memory.events has no `mx`; it has low, high, max, "]);
-    column("task.reader.speed", &["no figure `speed`; it has accesses, misses, "]);
+    column("task.raeder.accesses", &["unknown task `raeder` (did you mean `reader`?)"]);
+    column("device.nvm.reads", &["unknown device `nvm` (did you mean `nvme`?)"]);
+    column("device.nvme.speed", &["unknown figure `speed` of a device; known: reads, writes, "]);
+    column("node.1.nr_free_pages", &["unknown node `1`, expected 0 to 0"]);
+    column("/web:memory.events.mx", &["unknown event `mx` of memory.events; known: low, high, max, "]);
+    column("task.reader.speed", &["unknown figure `speed` of a task; known: accesses, misses, "]);
 }

@@ -234,11 +234,11 @@ fn what_is_not_there_is_an_error_before_anything_runs() {
     let empty = tempfile::tempdir().unwrap();
     let shipped = pageout(empty.path(), &["tour", "--only", "mglrv"]);
     let stops = "mglru, page-cache-promotion, pghot, no-writeback, zswap-lru";
-    check_failure(&shipped, 2, &["--only mglrv: did you mean `mglru`?", stops]);
+    check_failure(&shipped, 2, &["--only mglrv: unknown stop", "did you mean `mglru`?", stops]);
     check_failure(&pageout(empty.path(), &["tour", "none.toml"]), 2, &["cannot read none.toml"]);
     for (from, to, parts) in [
         ("seeds = 3", "seeds = 0", &["stop `first`", "1 to 1000"][..]),
-        ("seeds = 3", "seed = 3", &["tour.toml is no tour", "unknown field `seed`"]),
+        ("seeds = 3", "seed = 3", &["tour.toml: invalid tour", "unknown field `seed`"]),
         ("name = \"second\"", "name = \"first\"", &["two [[stop]] are called `first`"]),
         ("\"large\"]", "\"larger\"]", &["stop `first`", "no side called `larger`", "small, large"]),
         ("\"reader\"", "\"writer\"", &["no experiment called `writer`"]),

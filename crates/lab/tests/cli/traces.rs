@@ -286,7 +286,7 @@ fn a_replay_says_in_json_what_it_guessed_and_what_it_does_not_know() {
     let info = check_success(&pageout(directory.path(), &["trace", "info", "reads.csv"]));
     assert!(
         info.contains("400, it is not said which are writes")
-            && info.contains("no op, so all are taken for reads"),
+            && info.contains("no op, so all accesses are treated as reads"),
         "{info}"
     );
 }

@@ -132,11 +132,11 @@ fn memory_of_programs_comes_and_goes_in_the_twin_where_it_did() {
         assert!(off(&found, counter) <= percent, "{counter}: {found}");
     }
     let text = check_success(&pageout(&shipped("tide"), &["twin", "."]));
-    assert!(text.contains("more where calls of reclaim tell it"), "{text}");
+    assert!(text.contains("according to reclaim calls"), "{text}");
     check_failure(
         &pageout(&shipped("tide"), &["twin", ".", "--ask", "memory=9MiB"]),
         2,
-        &["programs and the kernel hold", "would be killed"],
+        &["the group's programs and the kernel", "the OOM killer would end it"],
     );
     // Where it is not known when it came and went, its mean is all there is.
     let directory = changed_of("tide", "format_version = 1", "format_version = 1");
@@ -151,7 +151,10 @@ fn memory_of_programs_comes_and_goes_in_the_twin_where_it_did() {
     std::fs::write(rec.join("samples.csv"), format!("{heading}\n{swings}")).unwrap();
     let found = twin_of(&rec, &["--ask", "memory=+10%"]);
     assert!(found["twin"].is_null(), "{found}");
-    assert!(found["asked"][0]["not_answered"].as_str().unwrap().contains("came and went"), "{found}");
+    assert!(
+        found["asked"][0]["not_answered"].as_str().unwrap().contains("changed at unknown times"),
+        "{found}"
+    );
     for (lines, line) in [("5\n", 2), ("5,9\n5,9\n", 3), ("5,x\n", 2)] {
         std::fs::write(rec.join("rooms.csv"), format!("access,pages\n{lines}")).unwrap();
         let place = format!("rooms.csv:{line}");
@@ -160,7 +163,7 @@ fn memory_of_programs_comes_and_goes_in_the_twin_where_it_did() {
     // If others evicted pages, too, events do not say what files had.
     let directory = changed_of("tide", "evictions = ", "evictions = 9");
     let text = check_success(&pageout(directory.path(), &["twin", "rec"]));
-    assert!(text.contains("the twin holds that constant"), "{text}");
+    assert!(text.contains("the twin keeps this amount constant"), "{text}");
 }
 
 #[test]
@@ -177,7 +180,7 @@ fn twin_off_by_more_than_a_tenth_answers_nothing() {
         let directory = changed(from, to);
         let text = check_success(&pageout(directory.path(), &["twin", "rec", "--ask", "memory=+10%"]));
         let refusal = format!(
-            "memory=+10%: not answered, as the twin is no model of its machine at this memory: {row}"
+            "memory=+10%: not answered, as the twin does not reproduce its recording at this memory: {row}"
         );
         assert!(text.contains(&refusal) && text.contains("not known"), "{text}");
         let found = twin_of(&directory.path().join("rec"), &["--ask", "memory=+10%"]);
@@ -269,7 +272,7 @@ fn recording_without_rooms_is_reported() {
     let directory = changed_of("tide", "format_version = 1", "format_version = 1");
     std::fs::remove_file(directory.path().join("rec/rooms.csv")).unwrap();
     let text = check_success(&pageout(directory.path(), &["twin", "rec"]));
-    assert!(text.contains("rooms.csv is missing"), "{text}");
+    assert!(text.contains("(rooms.csv) is missing"), "{text}");
     let text = check_success(&pageout(&shipped("tide"), &["twin", "."]));
     assert!(!text.contains("rooms.csv"), "{text}");
 }
@@ -320,10 +323,10 @@ fn what_if_is_answered_where_the_recording_can_say() {
             && answer(1).unwrap() >= found["distinct_pages_at_most"].as_u64().unwrap(),
         "{asked:?}"
     );
-    assert!(asked[2]["not_answered"].as_str().unwrap().contains("no swap"), "{asked:?}");
+    assert!(asked[2]["not_answered"].as_str().unwrap().contains("without swap"), "{asked:?}");
     assert!(answer(3).is_some());
     let text = check_success(&pageout(&reads(), &["twin", ".", "--ask", "zswap=on"]));
-    assert!(text.contains("zswap=on: not answered, as there was no swap"), "{text}");
+    assert!(text.contains("zswap=on: not answered, as without swap"), "{text}");
 }
 
 #[test]
@@ -331,7 +334,7 @@ fn a_question_that_makes_no_sense_is_refused_with_what_would() {
     let refused =
         |ask: &str, parts: &[&str]| check_failure(&pageout(&reads(), &["twin", ".", "--ask", ask]), 2, parts);
     refused("memry=-25%", &["memry=-25%", "did you mean `memory`"]);
-    refused("memory=-90%", &["less than the group's programs and the kernel hold"]);
+    refused("memory=-90%", &["of the group's programs and the kernel"]);
     refused("memory=lots", &["memory=lots"]);
     refused("memory", &["KEY=VALUE"]);
     refused("readers=0", &["1 to 1000"]);
@@ -350,29 +353,33 @@ fn a_recording_with_losses_needs_a_word() {
 #[test]
 fn what_is_no_whole_recording_is_told_apart() {
     let directory = changed("format_version = 1", "format_version = 9");
-    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["format_version is 9"]);
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["found format_version 9"]);
 
     let directory = changed("accesses = 61057", "accesses = 61056");
-    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["not of one recording"]);
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["they belong to different recordings"]);
 
     let directory = changed("page_size = 4096", "page_size = 16384");
-    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["pages of 16 KiB", "pages of 4 KiB"]);
+    check_failure(
+        &pageout(directory.path(), &["twin", "rec"]),
+        2,
+        &["found pages of 16 KiB", "expected 4 KiB"],
+    );
     let directory = changed("sample = 1", "sample = 0");
     check_failure(
         &pageout(directory.path(), &["twin", "rec"]),
         2,
-        &["recording.sample is 0", "power of two"],
+        &["recording.sample: found 0", "power of two"],
     );
 
     let directory = changed("format_version = 1", "format_version = 1");
     let rec = directory.path().join("rec");
     let samples = std::fs::read_to_string(rec.join("samples.csv")).unwrap();
-    for (left, what) in [(20, "at no moment"), (samples.len() - 10, "ten numbers")] {
+    for (left, what) in [(20, "no sample"), (samples.len() - 10, "ten numbers")] {
         std::fs::write(rec.join("samples.csv"), &samples[..left]).unwrap();
         check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["samples.csv", what]);
     }
     std::fs::remove_file(rec.join("samples.csv")).unwrap();
-    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["samples.csv", "not whole"]);
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["samples.csv", "not complete"]);
     std::fs::write(rec.join("samples.csv"), samples).unwrap();
     let whole = std::fs::read(rec.join("accesses.pgt")).unwrap();
     for length in [0, 20, 1000, whole.len() - 1] {
@@ -381,7 +388,7 @@ fn what_is_no_whole_recording_is_told_apart() {
     }
     std::fs::remove_file(rec.join("recording.toml")).unwrap();
     std::fs::rename(rec.join("accesses.pgt"), rec.join("accesses.pgt.part")).unwrap();
-    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["truncated"]);
+    check_failure(&pageout(directory.path(), &["twin", "rec"]), 2, &["incomplete recording"]);
     check_failure(&pageout(directory.path(), &["twin", "nothing"]), 2, &["no such folder"]);
 }
 
@@ -418,7 +425,7 @@ fn a_task_of_a_recording_has_its_objects_and_nothing_else() {
     check_failure(&scenario("recorded = \"rec/other.pgt\""), 2, &["s.toml:3", "accesses.pgt and before.pgt"]);
     check_failure(&scenario("recorded = \"none/accesses.pgt\""), 2, &["s.toml:3", "no such folder"]);
     let both = "recorded = \"rec/accesses.pgt\"\nobject = [{ channel = \"anonymous\", size = \"1MiB\" }]";
-    check_failure(&scenario(both), 2, &["s.toml:3", "brings the task's objects"]);
+    check_failure(&scenario(both), 2, &["s.toml:3", "sets the objects of the task"]);
 }
 
 #[test]
@@ -473,7 +480,7 @@ fn counters_alone_give_the_floor_and_say_what_they_never_give() {
     check_failure(
         &pageout(directory.path(), &["twin", "rec", "--scenario", "x.toml"]),
         2,
-        &["no access is known"],
+        &["a recording of counters only has no accesses"],
     );
 }
 

@@ -373,9 +373,9 @@ fn damaged_lines_are_skipped_counted_by_reason_and_exit_2() {
     for part in [
         "1 line skipped, not in the form of a trace (first: line 7)",
         "1 line skipped, binary (first: line 8)",
-        "1 line skipped, an event without the fields it should have, or damaged (first: line 9)",
+        "1 line skipped, an event with missing or damaged fields (first: line 9)",
         "1 line skipped, longer than 64 KiB (first: line 11)",
-        "1 line skipped, cut: the end of the line is missing (first: line 12)",
+        "1 line skipped, truncated: the end of the line is missing (first: line 12)",
     ] {
         assert!(stderr.contains(part), "expected {part:?} in:\n{stderr}");
     }
@@ -411,19 +411,19 @@ fn a_line_cut_in_its_middle_does_not_borrow_from_the_next() {
 
 #[test]
 fn what_is_no_trace_is_refused_with_what_was_expected() {
-    check_failure(&report(b"", &[]), 2, &["there is nothing in it"]);
+    check_failure(&report(b"", &[]), 2, &["found an empty file"]);
     check_failure(
         &report(b"hello\nworld\n", &[]),
         2,
-        &["no text of a trace", "mm_vmscan_direct_reclaim_begin", "2 lines skipped"],
+        &["not the text of a trace", "mm_vmscan_direct_reclaim_begin", "2 lines skipped"],
     );
     check_failure(
         &report(b"\x1f\x8b\x08 gzip", &[]),
         2,
         &["compressed with gzip", "zcat trace.txt | pageout vmscan-report -"],
     );
-    check_failure(&report(b"PERFILE2 and more", &[]), 2, &["is a perf.data", "perf script -i"]);
-    check_failure(&pageout(Path::new("."), &["vmscan-report", "/"]), 2, &["/ is a directory"]);
+    check_failure(&report(b"PERFILE2 and more", &[]), 2, &["found a perf.data file", "perf script -i"]);
+    check_failure(&pageout(Path::new("."), &["vmscan-report", "/"]), 2, &["/: found a directory"]);
     check_failure(
         &pageout(Path::new("."), &["vmscan-report", "nowhere.txt"]),
         2,
@@ -432,7 +432,7 @@ fn what_is_no_trace_is_refused_with_what_was_expected() {
     check_failure(
         &report(b"# tracer: nop\n", &["--cpu-time", "1,2"]),
         2,
-        &["--cpu-time has 2 values for 1 traces"],
+        &["--cpu-time: found 2 values, expected one for each of 1 traces"],
     );
 }
 
@@ -463,7 +463,7 @@ fn garbage_without_an_end_is_given_up() {
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     assert!(written < 200, "{written} MiB were read");
-    check_failure(&output, 2, &["standard input: this is no text of a trace", "given up after 64"]);
+    check_failure(&output, 2, &["standard input: not the text of a trace", "stopped after 64"]);
 }
 
 #[test]
@@ -473,10 +473,7 @@ fn a_damaged_zst_gives_what_was_read_and_says_where_it_breaks_off() {
     let output = report(&bytes, &[]);
     assert_eq!(output.status.code(), Some(2));
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(
-        stderr.contains("it breaks off after") && stdout.contains("Direct reclaims"),
-        "{stderr}\n{stdout}"
-    );
+    assert!(stderr.contains("it ends after") && stdout.contains("Direct reclaims"), "{stderr}\n{stdout}");
 }
 
 /// A `trace-cmd` that prints what it is told, since a real trace.dat takes a kernel that traces.
@@ -512,7 +509,11 @@ fn a_trace_dat_goes_through_trace_cmd_or_says_how_to_get_it() {
     check_failure(
         &with_trace_cmd("", DAT),
         2,
-        &["no `trace-cmd` here", "apt-get install trace-cmd", "trace-cmd report -i trace.dat > trace.txt"],
+        &[
+            "which converts it to text, is missing",
+            "apt-get install trace-cmd",
+            "trace-cmd report -i trace.dat > trace.txt",
+        ],
     );
     check_failure(
         &with_trace_cmd("echo bad section >&2; exit 3", DAT),
@@ -624,7 +625,7 @@ fn pages_that_come_back_say_that_memory_is_too_small() {
     );
     let story = report["story"].to_string();
     assert!(
-        story.contains("6 (75.00%) came back") && story.contains("the cgroup's limit is too small"),
+        story.contains("6 (75.00%) of them returned") && story.contains("the cgroup's limit is too small"),
         "{story}"
     );
     let asked: Vec<String> = serde_json::from_value(report["record_next"].clone()).unwrap();
@@ -649,7 +650,7 @@ fn pages_that_come_back_say_that_memory_is_too_small() {
         (&report["refaults"]["refaulted"], &report["refaults"]["removed_otherwise"]),
         (&0.into(), &1.into())
     );
-    assert!(report["story"].to_string().contains("Hardly anything that was freed was needed again"));
+    assert!(report["story"].to_string().contains("Few of the freed pages were needed again"));
 }
 
 #[test]
@@ -735,10 +736,11 @@ fn begins_and_ends_alone_say_nothing_of_what_was_done() {
     let read = json(trace.as_bytes());
     assert_eq!(read["summary"]["Direct reclaim pages scanned"], Value::Null);
     assert_eq!(read["summary"]["Direct reclaim pages reclaimed"], 7);
-    assert_eq!(read["longest_calls"][0]["why"], "freed 7 pages; no event tells what it did");
+    assert_eq!(read["longest_calls"][0]["why"], "freed 7 pages; no event shows its work");
     let said = check_success(&report(trace.as_bytes(), &[]));
     assert!(said.contains("200 ms        -          7        -             -"), "{said}");
-    let asked = "\nvmscan:mm_vmscan_lru_isolate, vmscan:mm_vmscan_lru_shrink_inactive: what calls looked at";
+    let asked =
+        "\nvmscan:mm_vmscan_lru_isolate, vmscan:mm_vmscan_lru_shrink_inactive: the pages that calls scanned";
     assert!(said.contains(asked), "{said}");
     let said = said.replace('\n', " ");
     assert!(said.contains("what was looked at, freed and written is unknown: no isolations"), "{said}");
@@ -791,8 +793,8 @@ fn batches_alone_say_what_was_scanned_and_nothing_of_stalls() {
     }
     assert_eq!(read["summary"]["Kswapd pages scanned"], 9.0);
     let story = story_of(&trace);
-    assert!(!story.contains("No task was stalled") && !story.contains("of the time"), "{story}");
-    assert!(story.contains("How long kswapd was awake is unknown: no kswapd wake events"), "{story}");
+    assert!(!story.contains("no task stalled") && !story.contains("of the time"), "{story}");
+    assert!(story.contains("The time that kswapd was awake is unknown: no kswapd wake events"), "{story}");
     let said = check_success(&report(trace.as_bytes(), &[]));
     assert!(said.contains("vmscan:mm_vmscan_kswapd_wake, vmscan:mm_vmscan_kswapd_sleep"), "{said}");
 }

@@ -192,7 +192,7 @@ fn a_bad_dump_is_left_out_and_named_if_that_is_wanted() {
     assert_eq!(result["complete"], false);
     assert_eq!(result["skipped"][0]["file"], "fleet/web2.lru_gen");
     assert_eq!(result["machines"].as_array().unwrap().len(), 1);
-    check_failure(&working_set(directory.path(), &["bad", "--skip-bad"]), 2, &["no dump of lru_gen"]);
+    check_failure(&working_set(directory.path(), &["bad", "--skip-bad"]), 2, &["not a dump of lru_gen"]);
 }
 
 #[test]
@@ -313,10 +313,10 @@ fn one_bad_dump_is_an_error_for_all_with_its_line() {
         ("cut.lru_gen", &["cut.lru_gen:12:", "4 columns, this one has 3", "expected"][..]),
         ("other.lru_gen", &["other.lru_gen:3:", "4 columns, this one has 5", "another version"]),
         ("negative.lru_gen", &["negative.lru_gen:3:", "-1 is negative"]),
-        ("empty.lru_gen", &["--> empty.lru_gen", "nothing in it"]),
-        ("enabled.lru_gen", &["enabled.lru_gen:1:1", "no dump of lru_gen", "/sys/kernel/debug/lru_gen"]),
-        ("binary.lru_gen", &["binary.lru_gen:1", "no dump of lru_gen"]),
-        ("twice.lru_gen", &["twice.lru_gen:13:1", "memcg 1 comes twice"]),
+        ("empty.lru_gen", &["--> empty.lru_gen", "empty file"]),
+        ("enabled.lru_gen", &["enabled.lru_gen:1:1", "not a dump of lru_gen", "/sys/kernel/debug/lru_gen"]),
+        ("binary.lru_gen", &["binary.lru_gen:1", "not a dump of lru_gen"]),
+        ("twice.lru_gen", &["twice.lru_gen:13:1", "duplicate memcg 1"]),
         ("empty_machine", &["empty_machine is empty"]),
     ] {
         let output = working_set(directory.path(), &["good.lru_gen", bad]);

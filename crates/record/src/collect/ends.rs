@@ -1,7 +1,7 @@
 //! Files that end, calls on whole files, and pages that others take.
 //!
-//! A page that leaves while its task is in no call of reclaim was truncated, and if the inode went with its last name,
-//! the file is deleted. What uses the inode afterwards is the next file of that number: to the page cache an empty one in the same place.
+//! A page that leaves while its task is in no reclaim call was truncated. If the inode is deleted with its last name, the file is deleted.
+//! A later file with the same inode number is another file: to the page cache it is an empty file in the same place.
 
 use pageout_workload::trace::{FileCall, PlacedCall};
 
@@ -16,7 +16,7 @@ pub(super) struct Going {
     last: u64,
     /// Accesses that were made before.
     access: u64,
-    /// That the file goes has been told.
+    /// The removal of the file has been reported.
     is_deleted: bool,
 }
 
@@ -68,8 +68,8 @@ impl Collector {
         self.call(going.file, going.access, FileCall::Truncate { first: going.first, end });
     }
 
-    /// A task that is none of those followed reclaims from the whole machine. What it takes of the pages that the tasks had brought in is told. Pages
-    /// that others pay for come and go without the group.
+    /// A task that is not followed reclaims for the complete machine. Pages of the followed tasks that it takes are reported. Pages charged
+    /// to other groups come and leave without the group.
     pub(super) fn taken(&mut self, event: &Event) {
         let Some(&file) = self.by_key.get(&event.file) else { return };
         for page in event.first..=event.last {

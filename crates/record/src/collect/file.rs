@@ -30,7 +30,7 @@ pub(crate) struct FileSums {
     /// Pages that any event named.
     pub(super) seen: Seen,
     pub(super) resident: Seen,
-    /// Pages that the tasks have brought in, and nobody has been seen to take. Others may pay for the rest.
+    /// Pages that the tasks have brought in without a known removal. The rest may be charged to other groups.
     pub(super) brought_in: Seen,
     /// Pages around faults that found their own among them.
     pub(super) nearby: Seen,
@@ -94,8 +94,8 @@ impl FileSums {
         self.resident.count()
     }
 
-    /// A fault that reads reads so many pages around its own, as far as they are missing. A page of them that never came in was there: most
-    /// of a library that others use is. So was what is near to a page that a fault found. Returns how many pages these are.
+    /// A fault that reads, reads N pages around its own, as far as they are missing. A page among them without an insertion was in memory:
+    /// for example most of a library that others use. So were pages near one that a fault found. Returns the number of these pages.
     pub(super) fn read_around(&mut self, window: u64) -> u64 {
         let mut found = 0;
         for page in std::mem::take(&mut self.nearby).pages().filter(|&page| self.seen.insert(page)) {
@@ -103,7 +103,7 @@ impl FileSums {
             found += 1;
         }
         let mut pages = std::mem::take(&mut self.faulted_in);
-        // Who misses so often reads nothing around.
+        // A file with this number of misses gets no read-around.
         if pages.len() > MISSES_MAX || self.deletions > 0 {
             return found;
         }

@@ -1,12 +1,12 @@
 //! Room for files: how much of a group's memory they had, over time.
 //!
-//! When a call of reclaim begins, the group is as full as it may be. So what files have then is what all else leaves them. What they
-//! have at most before the next call they had room for when they began to grow. Memory of programs that comes and goes is known by it from call to
-//! call. More room than before means that the group was not full until the next one.
+//! When a reclaim call begins, the group is at its limit, so files then have the memory that other memory leaves them. If files have a
+//! maximum before the next call, this memory was already available when they began to grow. From call to call this shows the changes of the
+//! programs' memory. More memory of files than before means that the group was below its limit until the next call.
 
 use crate::manifest::ROOM_STEP;
 
-/// Pages of files, and how many there was room for.
+/// Pages of files, and the pages available to them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room {
     /// Pages that came in since the begin, less those that left.
@@ -20,7 +20,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Pages came in after so many accesses.
+    /// Pages came in after N accesses.
     pub(super) fn came(&mut self, pages: u64, accesses: u64) {
         self.balance += pages as i64;
         if self.most.is_some_and(|most| self.balance > most) {
@@ -34,7 +34,7 @@ impl Room {
         self.balance -= pages as i64;
     }
 
-    /// A call of reclaim begins after so many accesses: the group is full.
+    /// A reclaim call begins after N accesses: the group is full.
     pub(super) fn is_full(&mut self, accesses: u64) {
         let has_grown = self.end_growth();
         self.most = Some(self.balance);
@@ -59,7 +59,8 @@ impl Room {
         self.told.iter_mut().for_each(|(access, _)| *access = place(*access));
     }
 
-    /// Files had more than they had room for: something else had gone, before they began to grow. Returns whether it was so much that it is told.
+    /// Files had more than the known available memory: other memory was freed before they began to grow. Returns whether the change is
+    /// large enough to be recorded.
     fn end_growth(&mut self) -> bool {
         let Some((access, pages)) = self.grows_from.take().zip(self.most) else { return false };
         let has_grown = self.told.last().is_some_and(|(_, last)| pages - last >= ROOM_STEP as i64);

@@ -7,9 +7,9 @@
 //!   workingset     distance                                                       oldest_generation
 //!   balance        cost                                                           feedback
 //! ```
-//! An ablation turns one switch among the others as they are; this turns whole seams, and all of them together. Each of the 32 combinations is
-//! a policy; the two natural ones are the corners. Everything else that the scenario's profile and switches say holds for all of them. If
-//! mechanisms were independent, their effects would add up. The interaction says how far they don't.
+//! An ablation changes one switch and leaves the others unchanged. A crossover changes complete seams, and all of them together. Each of
+//! the 32 combinations is a policy; the two natural ones are the corners. Everything else in the scenario's profile and switches is the
+//! same in all of them. If mechanisms were independent, their effects would add up. The interaction shows how far they do not.
 
 use std::path::PathBuf;
 
@@ -238,7 +238,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// What the combinations set themselves would be the same at every point.
+/// Switches that the combinations set would have the same value at every point.
 fn refuse_exchanged(over: &[Variation]) -> Result<(), Error> {
     let is_exchanged = |key: &&str| {
         let sets = SEAMS.iter().flat_map(|seam| seam.choices).flat_map(|choice| choice.sets);
@@ -247,7 +247,7 @@ fn refuse_exchanged(over: &[Variation]) -> Result<(), Error> {
     let Some(key) = over.iter().map(|variation| variation.key.as_str()).find(is_exchanged) else {
         return Ok(());
     };
-    bail!("--over {key}: the combinations set this switch themselves")
+    bail!("--over {key}: the combinations already set this switch")
 }
 
 /// What it changes to go from classic's choice to MGLRU's at one seam.
@@ -280,7 +280,7 @@ impl Crossover {
         self.cells.iter().map(|(cell, runs)| (names(*cell).join(" "), &runs.results[..]))
     }
 
-    /// Whether nothing in a figure differs from 0: it tells nothing.
+    /// Whether no part of a figure differs from 0.
     pub fn is_idle(&self, figure: &Figure) -> bool {
         self.cells.iter().all(|(_, runs)| figure.values(runs).iter().all(|value| *value == 0.0))
     }
@@ -439,7 +439,7 @@ impl Answer {
         self.points.iter().flat_map(|point| &point.cells).all(|(_, runs)| runs.results.is_empty())
     }
 
-    /// Whether all runs asked for are there.
+    /// Whether all requested runs have results.
     fn is_whole(&self, point: &Crossover) -> bool {
         !self.extent.is_interrupted() && point.failures().is_empty()
     }
@@ -449,11 +449,11 @@ impl Answer {
         let all = combinations();
         for point in &self.points {
             if !point.cells.iter().map(|(combination, _)| *combination).eq(all.iter().copied()) {
-                return Err("each combination has its runs, once".to_string());
+                return Err("a combination is missing or listed twice".to_string());
             }
             let most = self.extent.seeds as usize;
             if point.cells.iter().any(|(_, runs)| runs.results.len() + runs.failures.len() > most) {
-                return Err("a combination has a run for each seed at most".to_string());
+                return Err("a combination has more runs than seeds".to_string());
             }
         }
         Ok(())
@@ -566,15 +566,15 @@ mod tests {
         assert_eq!(answer.check(), Ok(()));
         assert!(!answer.is_nothing() && answer.failures().is_empty());
         let last = answer.points[0].cells.pop().unwrap();
-        assert!(answer.check().unwrap_err().contains("each combination"));
+        assert!(answer.check().unwrap_err().contains("a combination is missing or listed twice"));
         answer.points[0].cells.push(last);
         assert_eq!(answer.check(), Ok(()));
         answer.points[0].cells.swap(3, 4);
-        assert!(answer.check().unwrap_err().contains("each combination"));
+        assert!(answer.check().unwrap_err().contains("a combination is missing or listed twice"));
         answer.points[0].cells.swap(3, 4);
         let runs = &mut answer.points[0].cells[3].1.results;
         runs.extend_from_within(..1);
-        assert!(answer.check().unwrap_err().contains("each seed"));
+        assert!(answer.check().unwrap_err().contains("more runs than seeds"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct Ask {
     pub scenario: PathBuf,
     /// What is changed in the scenario.
     pub changes: Changes,
-    /// Memory in all, fast and slow, such as `64GiB`. Default: the scenario's.
+    /// Total memory, fast and slow, such as `64GiB`. Default: the scenario's.
     pub memory: Option<String>,
     /// Classes of slow memory. Default: `cxl-1.1` and `cxl-2.0-switch`.
     #[serde(rename = "device", deserialize_with = "crate::json::words")]
@@ -131,7 +131,7 @@ impl Ask {
             return Source::read(path);
         }
         let name = path.file_name().and_then(|name| name.to_str());
-        let wrong = || format!("{}: the name of a trace has to be text", path.display());
+        let wrong = || format!("{}: the name of the trace is not valid UTF-8", path.display());
         let name = name.ok_or_else(|| Error::Asked(wrong()))?;
         let text = format!(
             "[[task]]\nname = \"replay\"\n[[task.object]]\nchannel = \"file\"\ntrace = {}\n",
@@ -148,27 +148,27 @@ impl Answer {
             &self.advice;
         let wanted = asked.devices.len() * asked.ratios.len() * tried(scenario).len();
         let told = cells.len();
-        holds!(
-            told == wanted,
-            "{wanted} runs of ratios, devices and sources were asked for, and {told} are answered"
-        );
+        holds!(told == wanted, "found {told} runs of ratios, devices and sources, expected {wanted}");
         let what = |at: usize| (cells[at].ratio, &cells[at].device, cells[at].source);
         let twice = (1..told).find(|&at| (0..at).any(|before| what(before) == what(at)));
-        holds!(twice.is_none(), "{} is answered twice", cells[twice.unwrap_or(0)].name());
+        holds!(twice.is_none(), "{} is listed twice", cells[twice.unwrap_or(0)].name());
         let (seeds, left_out) = (all_fast.results.len(), warm_up.len());
-        holds!(seeds == left_out, "{seeds} seeds, and warm-ups of {left_out}");
+        holds!(seeds == left_out, "found {left_out} warm-ups, expected {seeds}, one per seed");
         let mut seeds = all_fast.results.iter().zip(warm_up);
         let longer = seeds.find(|(run, warm_up)| **warm_up > run.accesses);
         holds!(longer.is_none(), "a warm-up is longer than its run");
         let knobs = cells.get(*at).map(|cell| SOURCES[cell.source].knobs().count());
         holds!(
             knobs == Some(turned.len()),
-            "{knobs:?} knobs are at the best, and {} are turned",
+            "the best cell has {knobs:?} knobs, but {} were changed",
             turned.len()
         );
         let runs = cells.iter().map(|cell| &cell.runs).chain(turned.iter().map(|turned| &turned.runs));
         let made = std::iter::once(all_fast).chain(runs).map(Runs::count).sum();
-        holds!(at_half.is_some() || extent.is_of(made), "{made} runs are listed, and others were made");
+        holds!(
+            at_half.is_some() || extent.is_of(made),
+            "the answer lists {made} runs, but the study made another number"
+        );
         Ok(())
     }
 
@@ -206,12 +206,12 @@ impl Ready {
     fn new(asked: Asked, source: &Source, settings: &[Setting], scenario: Scenario) -> Result<Ready, Error> {
         if let Some(unknown) = asked.devices.iter().find(|name| MemorySpec::preset(name).is_none()) {
             let known = MemorySpec::PRESETS.join(", ");
-            return Err(Error::Asked(format!("--device {unknown}: there is no such memory; known: {known}")));
+            return Err(Error::Asked(format!("--device {unknown}: unknown memory; known: {known}")));
         }
         let loss = asked.loss;
         crate::error::ensure!(
             loss.is_finite() && loss >= 0.0,
-            "--loss {loss}: percent are wanted, 0 or more"
+            "--loss {loss}: expected a percentage of 0 or more"
         );
         if let Some(prices) = &asked.prices {
             prices.check(&asked.devices)?;
@@ -238,8 +238,8 @@ impl Ready {
 }
 
 impl Begun {
-    /// How many runs of ratios, devices and sources are still to come, how many of knobs at most, and how many at half of the scale, each of
-    /// which takes [`TIMES_AS_LONG`].
+    /// Announces the remaining runs: those of ratios, devices and sources, at most how many of knobs, and how many at half the scale
+    /// factor. Each of the latter takes [`TIMES_AS_LONG`].
     fn ahead(&self) -> [usize; 3] {
         let repeat = self.advice.extent.repeat as usize;
         let knobs = SOURCES.iter().map(|source| source.knobs().count()).max().unwrap_or(0);
@@ -259,7 +259,7 @@ impl Begun {
         let shown = |seconds: f64| figures::time((seconds.max(1.0) * 1e9) as u64);
         let at_half = match ask.check_scale {
             true => {
-                format!("; {half} more at half of the scale, each twice as long: about {}", shown(check))
+                format!("; {half} more at half the scale factor, each twice as long: about {}", shown(check))
             }
             false => String::new(),
         };
@@ -336,20 +336,20 @@ mod tests {
         assert_eq!(serde_json::to_value(&whole).unwrap(), whole.json());
         type Mutant = fn(&mut Advice);
         let mutants: [(Mutant, &str); 7] = [
-            (|advice| drop(advice.cells.pop()), "are answered"),
-            (|advice| advice.cells[1].source = advice.cells[0].source, "is answered twice"),
-            (|advice| advice.warm_up.truncate(1), "2 seeds, and warm-ups of 1"),
+            (|advice| drop(advice.cells.pop()), "runs of ratios, devices and sources, expected"),
+            (|advice| advice.cells[1].source = advice.cells[0].source, "is listed twice"),
+            (|advice| advice.warm_up.truncate(1), "found 1 warm-ups, expected 2"),
             (|advice| advice.warm_up[0] = u64::MAX, "a warm-up is longer than its run"),
-            (|advice| advice.at = advice.cells.len(), "None knobs are at the best"),
+            (|advice| advice.at = advice.cells.len(), "the best cell has None knobs"),
             (
                 |advice| {
                     let knobs = |at: usize| SOURCES[advice.cells[at].source].knobs().count();
                     let other = (0..advice.cells.len()).find(|&at| knobs(at) != advice.turned.len());
                     advice.at = other.unwrap();
                 },
-                "knobs are at the best",
+                "the best cell has",
             ),
-            (|advice| drop(advice.cells[0].runs.results.pop()), "runs are listed, and others were made"),
+            (|advice| drop(advice.cells[0].runs.results.pop()), "runs, but the study made another number"),
         ];
         for (mutate, told) in mutants {
             let mut mutant = answer();

@@ -1,8 +1,8 @@
 //! Reasons of a gain: why a run with slower memory may be the shorter one.
 //!
-//! An access to slow memory is never cheaper than one to idle fast memory. So what gains did less of something else, or more accesses found fast
-//! memory, or memory of two kinds gave more bytes a second than one. The first two are figures of the runs. What is left where neither
-//! differs is said to be so.
+//! An access to slow memory never costs less than one to idle fast memory. A gain therefore has one of three causes: less of other work,
+//! more accesses to fast memory, or a higher bandwidth of two kinds of memory. The first two are figures of the runs. If neither differs,
+//! the text says so.
 
 use crate::result::run_result::{RunResult, counter};
 use crate::result::variants::Runs;
@@ -24,7 +24,7 @@ const TAKES_TIME: &[Counted] = &[
     ("pages read from devices", |run| {
         run.devices.iter().map(|device| device.pages_read).sum::<u64>().try_into().unwrap_or(i64::MAX)
     }),
-    ("pages looked at by direct reclaim", |run| counter(&run.vmstat, "pgscan_direct")),
+    ("pages scanned by direct reclaim", |run| counter(&run.vmstat, "pgscan_direct")),
 ];
 
 /// A figure of the first run of some, and of others, if the others have less of it.
@@ -43,7 +43,8 @@ fn fewer(before: &Runs, after: &Runs) -> Vec<String> {
 fn more_hits(before: &Runs, after: &Runs) -> Option<String> {
     let hits = |runs: &Runs| runs.results.first()?.tiers.as_ref()?.fast_hit_ratio;
     let points = (hits(after)? - hits(before)?) * 100.0;
-    (points >= 0.005).then(|| format!("{points:.2} of a hundred accesses more were served by fast memory"))
+    (points >= 0.005)
+        .then(|| format!("fast memory served {points:.2} percentage points more of the accesses"))
 }
 
 impl Advice {
@@ -57,7 +58,7 @@ impl Advice {
             let Some((at, _)) = self.best(ratio, device) else { continue };
             let cell = &self.cells[at];
             let others = before.map_or(&self.all_fast, |before| &before.runs);
-            let with = before.map_or("all of it fast".to_string(), |before| {
+            let with = before.map_or("fast memory only".to_string(), |before| {
                 format!("{} ({})", before.ratio, SOURCES[before.source].name)
             });
             told.extend(self.gain(cell, others, &with));
@@ -75,10 +76,10 @@ impl Advice {
         let reasons: Vec<String> =
             more_hits(others, &cell.runs).into_iter().chain(fewer(others, &cell.runs)).collect();
         let why = match reasons.is_empty() {
-            true => "No counter of either run says why: two kinds of memory may give more bytes a second than one, and one seed's \
-                     luck is more than this (--repeat)"
+            true => "No counter of either run shows why: two kinds of memory can have more bandwidth than \
+                one, and the noise of one seed is larger than this (--repeat)"
                 .to_string(),
-            false => format!("With it there were {}", reasons.join(", ")),
+            false => format!("Differences: {}", reasons.join(", ")),
         };
         Some(format!(
             "{}: less fast memory takes {:.1} % less time than {with}. {why}.",

@@ -1,7 +1,7 @@
 //! The nodes of an advised machine, one fast and one slow, in place of those that the scenario has.
 //!
-//! Where memory is to come from, and on whose CPUs tasks run, is the question that is asked, so it is put aside. Memory that is there before the
-//! run still is: in fast memory as far as that goes, and in slow memory beyond that.
+//! The study varies the nodes of memory and the CPUs of tasks, so the scenario's own settings of them are ignored. Memory that exists
+//! before the run stays: in fast memory as far as it fits, and in slow memory beyond that.
 
 use std::collections::BTreeSet;
 

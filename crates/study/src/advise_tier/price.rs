@@ -10,7 +10,7 @@ use crate::figures;
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
     fast: f64,
-    /// Of classes of slow memory, by their names.
+    /// Prices of classes of slow memory, by name.
     slow: Vec<(String, f64)>,
 }
 
@@ -29,9 +29,7 @@ impl std::str::FromStr for Prices {
             let price: f64 = match price.parse() {
                 Ok(price) if (0.0..=1e12).contains(&price) => price,
                 _ => {
-                    return Err(format!(
-                        "{name}={price}: expected a price of a GiB, a number from 0 to 1e12"
-                    ));
+                    return Err(format!("{name}={price}: expected a price per GiB, a number from 0 to 1e12"));
                 }
             };
             let is_new = if name == "fast" {
@@ -42,10 +40,10 @@ impl std::str::FromStr for Prices {
                 is_new
             };
             if !is_new {
-                return Err(format!("{name}: it has two prices"));
+                return Err(format!("{name}: found two prices, expected one"));
             }
         }
-        let fast = fast.ok_or("fast: it has no price, and savings are compared with fast memory alone")?;
+        let fast = fast.ok_or("fast: missing price, which savings are compared with")?;
         Ok(Prices { fast, slow })
     }
 }
@@ -56,9 +54,7 @@ impl Prices {
         match self.slow.iter().find(|(name, _)| !devices.contains(name)) {
             Some((name, _)) => {
                 let asked = devices.join(", ");
-                Err(Error::Asked(format!(
-                    "--price {name}: found a name that is neither `fast` nor of --device ({asked})"
-                )))
+                Err(Error::Asked(format!("--price {name}: expected `fast` or a name of --device ({asked})")))
             }
             None => Ok(()),
         }
@@ -114,9 +110,7 @@ impl Advice {
     pub(super) fn cost_story(&self, ratio: Ratio, device: &str) -> Option<String> {
         self.asked.prices.as_ref()?;
         let Some(cost) = self.cost(ratio, device) else {
-            return Some(format!(
-                "{device}: the money saved is unknown, as --price has no price of it ({device}=PRICE)."
-            ));
+            return Some(format!("{device}: the savings are unknown because --price has no {device}=PRICE."));
         };
         let (saved, is_more) = (cost.saved().abs(), cost.saved() < 0.0);
         let share = match cost.all_fast > 0.0 {
@@ -124,7 +118,7 @@ impl Advice {
             false => String::new(),
         };
         Some(format!(
-            "{device}: at {} per GiB of fast and {} per GiB of slow memory, {ratio} costs {} and fast memory alone {}: {}{share} {}.",
+            "{device}: at {} per GiB of fast and {} per GiB of slow memory, {ratio} costs {} and fast memory only {}: {}{share} {}.",
             money(cost.fast_per_gib),
             money(cost.slow_per_gib),
             money(cost.with_slow),
@@ -156,9 +150,9 @@ mod tests {
     fn price_list_with_an_error_names_it() {
         let wrong = |text: &str| text.parse::<Prices>().unwrap_err();
         assert!(wrong("9").contains("NAME=PRICE"));
-        assert!(wrong("cxl-1.1=4").contains("fast: it has no price"));
+        assert!(wrong("cxl-1.1=4").contains("fast: missing price"));
         assert!(wrong("fast=9,fast=8").contains("two prices"));
-        assert!(wrong("fast=9,pmem=1,pmem=2").contains("pmem: it has two prices"));
+        assert!(wrong("fast=9,pmem=1,pmem=2").contains("pmem: found two prices"));
         for price in ["-1", "nan", "inf", "1e13", "cheap"] {
             assert!(wrong(&format!("fast={price}")).contains("a number from 0"), "{price}");
         }

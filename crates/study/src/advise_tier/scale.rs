@@ -4,11 +4,12 @@
 //!   each page stands for 1,024    loss at each ratio ──┐
 //!   each page stands for   512    loss at each ratio ──┴─ difference, and how much of it is explained
 //! ```
-//! Twice the pages and twice the accesses, each for half as many, are the same machine (`Scenario::halved`). What is explained of a difference is
-//! the noise of seeds, where there are several, and what is priced by call and not by page: five costs that `page_stands_for` does not multiply
-//! (reclaim call, batch drain, statistics flush, wake-up, context switch). With twice the pages there are twice the calls at most, so at half of the
-//! scale up to half of their time is new. Where they take a share `d` of a run, its time differs by `d / 2` at most, and a loss of `L` percent by
-//! `(100 + L) * d / 2` points, with the larger `d` of the two runs that it compares.
+//! A machine with twice the pages and twice the accesses, each with half the scale factor, is the same machine (`Scenario::halved`). Two
+//! causes explain a part of a difference: the noise of seeds, if there are several, and costs per call. These are five costs that
+//! `page_stands_for` does not multiply (reclaim call, batch drain, statistics flush, wake-up, context switch). With twice the pages there
+//! are at most twice the calls, so at half the scale factor up to half of their time is new. If they take a share `d` of a run, its time
+//! differs by at most `d / 2`. A loss of `L` percent then differs by at most `(100 + L) * d / 2` points, with the larger `d` of the two
+//! compared runs.
 
 use std::fmt::Write;
 
@@ -25,7 +26,7 @@ use crate::figures;
 /// How many times as long a check takes as the study without its knobs: twice the accesses, of twice the pages.
 pub(super) const TIMES_AS_LONG: f64 = 2.0;
 
-/// Fewer points than this are told as less than it.
+/// Fewer points than this are reported as "less than".
 const LEAST: f64 = 0.01;
 
 /// The study at half of the scale, before it is made.
@@ -46,7 +47,7 @@ impl Half {
     ) -> Result<Half, Error> {
         let scenario = base.halved().map_err(|problems| {
             let told = source.locate_with(settings, problems);
-            Error::Asked(format!("--check-scale: half of the scale can't be made: {told}"))
+            Error::Asked(format!("--check-scale: the scenario cannot run at half its scale factor: {told}"))
         })?;
         let memory = Size(memory.0 * 2);
         let questions = questions(asked, &scenario, memory)?;
@@ -71,7 +72,7 @@ impl Half {
     }
 }
 
-/// What came of the study at half of the scale.
+/// The result of the study at half the scale factor.
 pub(super) enum AtHalf {
     Made(Box<Advice>),
     /// With all its memory fast, the workload came to no figures.
@@ -90,10 +91,10 @@ impl AtHalf {
     }
 
     pub(super) fn failures(&self) -> Vec<Failed> {
-        const WHOSE: &str = "at half of the scale";
+        const WHOSE: &str = "at half the scale factor";
         match self {
             AtHalf::Made(half) => half.failures().iter().map(|failed| failed.of(WHOSE)).collect(),
-            // The signal is told by itself.
+            // The signal is reported separately.
             AtHalf::Failed { extent, .. } if extent.is_interrupted() => Vec::new(),
             AtHalf::Failed { error, .. } => {
                 vec![Failed { is_input: error.is_input(), message: error.to_string() }.of(WHOSE)]
@@ -197,7 +198,7 @@ impl Advice {
     pub fn scales_title(&self) -> Option<String> {
         let AtHalf::Made(half) = self.at_half.as_ref()? else { return None };
         Some(format!(
-            "How much longer it takes where each page stands for {} ({}), and where for {} ({}), in percent; differences in points",
+            "Losses at scale factor {} ({}) and at scale factor {} ({}), in percent; differences in percentage points",
             self.each(),
             self.memory,
             half.each(),
@@ -210,7 +211,7 @@ impl Advice {
         let half = match &self.at_half {
             None => return Vec::new(),
             Some(AtHalf::Failed { .. }) => {
-                return vec!["Nothing is known of the scale: half of it came to no figures.".to_string()];
+                return vec!["The effect of the scale factor is unknown: runs at half the scale factor have no figures.".to_string()];
             }
             Some(AtHalf::Made(half)) => half,
         };
@@ -236,10 +237,12 @@ impl Advice {
         let (one, other) = (verdict(self), verdict(half));
         match self.is_same(half, device) {
             None => {
-                format!("{device}: whether the scale matters is not known, as some runs have no figures.")
+                format!(
+                    "{device}: the effect of the scale factor is unknown because some runs have no figures."
+                )
             }
             Some(true) => format!(
-                "{device}: the verdict is the same where each page stands for {} instead of {}: {one}.",
+                "{device}: the verdict is the same at scale factor {} as at {}: {one}.",
                 half.each(),
                 self.each()
             ),
@@ -256,18 +259,18 @@ impl Advice {
                 };
                 let at: Vec<String> = disputed.map(shown).collect();
                 let advice = match is_noise {
-                    true => "That is no more than is explained: take the ratio with more fast memory, or tell them apart with more seeds \
-                             (--repeat)"
+                    true => "The known causes explain this difference. Use the ratio with more fast memory, or run more seeds (--repeat) to decide"
                         .to_string(),
                     false => format!(
-                        "Believe the second: it is nearer to the machine, where the kernel's batches and defaults and the latencies of devices are \
-                         those of single pages. Write the scenario at {} and check again, until two agree",
+                        "Prefer the second verdict: a smaller scale factor is nearer to the real machine, \
+                         where kernel batches, defaults and device latencies apply to single pages. Write \
+                         the scenario at {} and check again until two verdicts agree",
                         half.each()
                     ),
                 };
                 format!(
-                    "{device}: the verdict depends on the scale: {one} where each page stands for {}, {other} where it stands for {}. Of a limit of {limit} %, {}. \
-                     {advice}.",
+                    "{device}: the verdict depends on the scale factor: {one} at scale factor {}, {other} at \
+                     {}. The limit is {limit} %: {}. {advice}.",
                     self.each(),
                     half.each(),
                     at.join(", ")
@@ -276,18 +279,18 @@ impl Advice {
         }
     }
 
-    /// Where the two scales differ most, what differs there, and what of it is explained.
+    /// The cell with the largest difference between the scale factors, its differing figures, and their explained part.
     fn largest(&self, half: &Advice, pairs: &[Pair]) -> Option<String> {
         let size = |pair: &&Pair| pair.difference().map_or(-1.0, f64::abs);
         let most = pairs.iter().max_by(|one, other| size(one).total_cmp(&size(other)))?;
         let (difference, explained) = (most.difference()?, most.explained?);
         let (noise, one_seed) = match self.extent.repeat {
-            1 => ("", " What one seed's luck is of it, only more seeds tell (--repeat)."),
+            1 => ("", " The noise of one seed is unknown (--repeat)."),
             _ => ("the noise of seeds and ", ""),
         };
         let explained = match explained < LEAST {
-            true => format!("Less than {LEAST} of them is"),
-            false => format!("Up to {explained:.2} of them are"),
+            true => format!("Less than {LEAST} points are"),
+            false => format!("Up to {explained:.2} points are"),
         };
         let beyond = pairs.iter().filter(|pair| pair.is_explained() == Some(false)).count();
         let beyond = match beyond {
@@ -296,14 +299,15 @@ impl Advice {
             beyond => format!("{beyond} of {} differences are", pairs.len()),
         };
         Some(format!(
-            "Losses differ most at {}: by {difference:+.2} points. {explained} explained by {noise}what is priced by call and not by page \
-             (reclaim call, batch drain, statistics flush, wake-up, context switch).{one_seed}{} {beyond} larger than what is explained.",
+            "Losses differ most at {}: by {difference:+.2} points. {explained} explained by {noise}costs per \
+             call (reclaim call, batch drain, statistics flush, wake-up, context switch).{one_seed}{} \
+             {beyond} larger than the explained part.",
             most.name(),
             self.what_differs(half, most).unwrap_or_default(),
         ))
     }
 
-    /// The figures of the two best runs at a ratio that tell why they differ: where accesses went, and what was moved.
+    /// Figures of the two best runs at a ratio that show the cause of a difference: accesses by memory, and moved pages.
     fn what_differs(&self, half: &Advice, pair: &Pair) -> Option<String> {
         let figures = |advice: &Advice, best: Option<(&Cell, Loss)>| {
             let tiers = best?.0.result()?.tiers.as_ref()?;
@@ -315,7 +319,7 @@ impl Advice {
         let (hits_at_half, moved_at_half) = figures(half, pair.half)?;
         let [by, by_at_half] = [pair.whole?, pair.half?].map(|(cell, _)| SOURCES[cell.source].name);
         let by = if by == by_at_half { String::new() } else { format!(", with {by} and {by_at_half},") };
-        let mut told = format!(" There{by} fast memory serves {hits} and {hits_at_half} of accesses");
+        let mut told = format!(" In this cell{by} fast memory serves {hits} and {hits_at_half} of accesses");
         for ((what, bytes), at_half) in ["promoted", "demoted"].iter().zip(moved).zip(moved_at_half) {
             if bytes.max(at_half) > 0 {
                 let [bytes, at_half] = [bytes, at_half].map(figures::bytes);
@@ -325,7 +329,7 @@ impl Advice {
         Some(told + ".")
     }
 
-    /// The check, for JSON; null where nobody asked.
+    /// The check, for JSON; null without --check-scale.
     pub(super) fn scale_json(&self) -> Value {
         let half = match &self.at_half {
             None => return Value::Null,

@@ -7,7 +7,7 @@ use crate::result::run_result::{RunResult, counter};
 use crate::scenario::switches::{Table, with_knob};
 use pageout_sim::scenario::Scenario;
 
-/// Who notices that a page of slow memory is in use, and what is turned on for it.
+/// A source of hot pages: it notices that a page of slow memory is in use. With the settings that enable it.
 pub(super) struct Noticing {
     pub(super) name: &'static str,
     pub(super) sets: &'static [Knob],
@@ -83,7 +83,7 @@ const OF_DEMOTION: &[Knob] = &[
     Knob::kernel("reclaim.demotion_full", "reclaim_target"),
     Knob::sysctl("vm.watermark_scale_factor", "100"),
 ];
-/// Knobs of promotion, whoever finds the pages.
+/// Knobs of promotion, for any source of hot pages.
 const OF_PROMOTION: &[Knob] = &[
     Knob::kernel("numa.promotion_threshold", "capacity"),
     Knob::kernel("numa.promotion_governor_ms", "1000"),
@@ -199,7 +199,7 @@ impl Noticing {
     }
 }
 
-/// What turns demotion or promotion on or off, whoever asks for it.
+/// Settings that enable demotion or promotion for any source.
 pub(super) fn is_ours(table: Table, name: &str) -> bool {
     let sets = SOURCES.iter().flat_map(|source| source.sets).chain(OF_PROMOTION);
     let mut switches = sets.filter(|knob| knob.is_switch() && !knob.name.ends_with("MBps"));

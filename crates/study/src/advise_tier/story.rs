@@ -15,15 +15,15 @@ impl Advice {
         story.push(self.left_out());
         if self.is_slow_memory_unused() {
             story.push(
-                "Fast memory served every access at each ratio tried: the workload never filled it, so this says nothing of slower \
-                 memory. Give the machine less memory, or the workload more to do."
+                "Fast memory served every access at each ratio. The workload never filled it, so these runs \
+                 do not cover slower memory. Use a machine with less memory or a larger workload."
                     .to_string(),
             );
         }
         if !self.put_aside.is_empty() {
             let keys: Vec<&str> = self.put_aside.iter().copied().collect();
             story.push(format!(
-                "What the scenario says of its own nodes is put aside: {}. Memory comes from the fast node as far as that has some.",
+                "Keys of the scenario's own nodes are ignored: {}. Allocations use the fast node first.",
                 keys.join(", ")
             ));
         }
@@ -33,26 +33,33 @@ impl Advice {
                     let cell = &self.cells[at];
                     let (fast, slow) = cell.ratio.of(self.memory);
                     format!(
-                        "{device}: with {fast} of fast and {slow} of slow memory ({}) it {} with fast memory alone{}, and saves {} of fast memory{}; {}{}{}",
+                        "{device}: with {fast} of fast and {slow} of slow memory ({}) it {} with fast memory \
+                         only{}, and saves {} of fast memory{}; {}{}{}",
                         cell.ratio,
                         longer(loss),
-                        self.interval(&cell.runs).and_then(|loss| loss.half_width).map_or(String::new(), |width| {
-                            format!(" (± {width:.1}, {})", figures::counted(self.extent.repeat.into(), "seed"))
-                        }),
+                        self.interval(&cell.runs).and_then(|loss| loss.half_width).map_or(
+                            String::new(),
+                            |width| {
+                                format!(
+                                    " (± {width:.1}, {})",
+                                    figures::counted(self.extent.repeat.into(), "seed")
+                                )
+                            }
+                        ),
                         figures::bytes(self.saved(cell.ratio)),
                         match self.scenario.machine.page_stands_for {
                             1 => String::new(),
-                            each => format!(", each page standing for {}", figures::count(each.into())),
+                            each => format!(", scale factor {}", figures::count(each.into())),
                         },
                         match cell.source {
-                            0 => self.without(cell, "pages need not migrate"),
+                            0 => self.without(cell, "no page migration is needed"),
                             1 => self.without(cell, "demotion is enough, no source of hot pages is needed"),
-                            source => format!("hot pages are found by {}.", SOURCES[source].name),
+                            source => format!("hot pages come from {}.", SOURCES[source].name),
                         },
                         self.hits(cell).map_or(String::new(), |hits| format!(" {hits}")),
                         match self.tried(device).iter().any(|ratio| ratio.share() < cell.ratio.share()) {
                             true => "",
-                            false => " Less fast memory was not tried.",
+                            false => " No ratio with less fast memory was run.",
                         }
                     )
                 }
@@ -78,19 +85,20 @@ impl Advice {
             .collect();
         let at = self.cells[self.at].name();
         let (ran, all) = (self.knobs().len(), self.turned.len());
-        let of = if ran == all { String::new() } else { format!(" of the {ran} of {all} that were run") };
+        let of =
+            if ran == all { String::new() } else { format!(" among {ran} of {all} knobs that were run") };
         story.push(match knobs.is_empty() {
             true if !self.turned.iter().any(|turned| turned.runs.was_made()) => {
-                format!("Which knobs matter is not known: none was run ({at}).")
+                format!("The effect of knobs is unknown: no knob was run ({at}).")
             }
-            true if ran == 0 => format!("Which knobs matter is not known: no run has figures ({at})."),
-            true => format!("No knob tried{of} changes the time ({at})."),
+            true if ran == 0 => format!("The effect of knobs is unknown: no run has figures ({at})."),
+            true => format!("No knob{of} changes the time ({at})."),
             false => format!("Knobs{of} that change the time most ({at}): {}.", knobs.join("; ")),
         });
         let left_out = (0..SOURCES.len()).filter(|source| !tried(&self.scenario).contains(source));
         story.extend(left_out.map(|source| {
             format!(
-                "{}: not tried, as {} walks no page tables; mglru@6.12 does (--set kernel.profile=mglru@6.12).",
+                "{}: not run because {} does not walk page tables; mglru@6.12 does (--set kernel.profile=mglru@6.12).",
                 SOURCES[source].name, self.scenario.kernel.name()
             )
         }));
@@ -101,12 +109,11 @@ impl Advice {
     fn too_slow(&self, device: &str) -> String {
         match self.tried(device).len() {
             0 if self.cells.iter().any(|cell| cell.device == device && self.is_in_warm_up(cell)) => format!(
-                "{device}: nothing is known, as no run with it that came to its end is past the warm-up: give a shorter one (--warm-up), or \
-                 the workload more time."
+                "{device}: unknown because no complete run is longer than the warm-up. Use a shorter warm-up (--warm-up) or a longer workload."
             ),
-            0 => format!("{device}: nothing is known, as no run with it came to its end."),
+            0 => format!("{device}: unknown because no run completed."),
             tried if tried == self.ratios().len() => {
-                format!("{device}: each ratio tried takes at least {} % longer.", self.asked.loss)
+                format!("{device}: each ratio takes at least {} % longer.", self.asked.loss)
             }
             tried => format!(
                 "{device}: each of the {tried} ratios of {} that were run takes at least {} % longer.",
@@ -127,7 +134,7 @@ impl Advice {
         let (all, whole) =
             (of_device.clone().count(), of_device.filter(|cell| self.rates(&cell.runs).is_some()).count());
         (0 < whole && whole < all)
-            .then(|| format!("{device}: this speaks of {whole} of {all} runs; the others have no figures."))
+            .then(|| format!("{device}: based on {whole} of {all} runs; the others have no figures."))
     }
 
     /// That a source is not needed at a ratio, if every source that finds hot pages acted there.
@@ -155,7 +162,7 @@ impl Advice {
                 && let Some(why) = self.not_tried(first)
             {
                 told.push(format!(
-                    "{device}, {}: not tried: {why}. A workload that runs longer than its scan period tries it.",
+                    "{device}, {}: not tested: {why}. Use a workload that runs longer than the scan period.",
                     noticing.name
                 ));
             }
@@ -175,7 +182,7 @@ impl Advice {
         let tiers = cell.result()?.tiers.as_ref()?;
         let (hits, best) = (tiers.fast_hit_ratio?, tiers.offline_fast_hit_ratio?);
         Some(format!(
-            "Fast memory serves {} of accesses; with as many promotions it could serve {} at most.",
+            "Fast memory serves {} of accesses; with the same number of promotions the optimum is {}.",
             figures::percent(hits),
             figures::percent(best)
         ))

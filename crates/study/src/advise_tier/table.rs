@@ -1,4 +1,4 @@
-//! The advice as rows of tables, points of a picture and JSON.
+//! The advice as rows of tables, points of a chart and JSON.
 
 use serde_json::{Value, json};
 

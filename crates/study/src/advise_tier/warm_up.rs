@@ -1,8 +1,9 @@
 //! The part of each run that is left out of what is compared: until memory is filled and pages have come to their places, a run says what
 //! beginning costs.
 //!
-//! What is left out is *work*: as many accesses at every ratio as the run with all memory fast made by the end of the warm-up, seed by seed. A slower
-//! machine takes longer for them. To leave out the same time everywhere would leave it more of the expensive beginning.
+//! The warm-up is an amount of *work*: at every ratio the number of accesses that the run with fast memory only made by the end of the
+//! warm-up, seed by seed. A slower machine takes longer for them. Excluding the same time everywhere would include more of the expensive
+//! beginning of a slower machine.
 //!
 //! ```text
 //!   all fast   |— warm-up —|——— A accesses, time t ———|
@@ -53,7 +54,9 @@ impl std::str::FromStr for WarmUp {
             _ => text.parse().ok().map(Of::Time),
         };
         of.map(|of| WarmUp { text: text.to_string(), of }).ok_or_else(|| {
-            format!("{text}: a time is wanted, as 10s, or a part of the work below 100%, as 20%, or none")
+            format!(
+                "{text}: expected a time such as 10s, a share of the work below 100% such as 20%, or `none`"
+            )
         })
     }
 }
@@ -75,8 +78,8 @@ impl WarmUp {
                 }
                 let end = figures::time(run.end_ns);
                 Err(Error::Asked(format!(
-                    "--warm-up {time}: nothing is left to compare, with all its memory fast the workload is over after {end}: \
-                     give a shorter one, a part such as 20%, or none"
+                    "--warm-up {time}: no work is left to compare: with fast memory only the workload ends \
+                     after {end}\nhelp: use a shorter warm-up, a share such as 20%, or `none`"
                 )))
             }
         }
@@ -88,7 +91,7 @@ fn trail(run: &RunResult) -> &Trail {
     run.trail.as_ref().expect("runs here keep it")
 }
 
-/// When a run had made so many accesses.
+/// The time after N accesses of a run.
 pub(super) fn over_at(run: &RunResult, accesses: u64) -> u64 {
     if accesses == 0 { 0 } else { trail(run).time_of(accesses) }
 }

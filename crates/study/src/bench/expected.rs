@@ -1,4 +1,4 @@
-//! What a question is expected to take: time by what simulations took on one machine, memory by what they keep of each page.
+//! The expected cost of a question: time from simulations measured on one machine, memory from the data kept per page.
 //!
 //! ```text
 //!   the trace is in memory    its accesses, and what `jobs` simulations at a time keep        bounds: the next use of each access as well
@@ -17,7 +17,7 @@ use super::{Question, Sampled, Trace};
 
 /// Reading a trace that is not in memory, and finding the pages of its accesses.
 const READING_NS_AN_ACCESS: f64 = 45.0;
-/// What a simulation keeps up to here is in the processor's caches.
+/// Up to this size the data of a simulation fit in the processor's caches.
 const CACHED_BYTES: f64 = 16e6;
 /// An access to what is not.
 const FAR_NS_AN_ACCESS: f64 = 65.0;
@@ -27,7 +27,7 @@ const IDS_BYTES_A_PAGE: f64 = 24.0;
 /// What a question takes, roughly.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Expected {
-    /// Simulations, or readings of all sizes at once.
+    /// Number of simulations, or of passes that simulate all sizes at the same time.
     pub runs: usize,
     /// How long they take, in nanoseconds.
     pub ns: u64,
@@ -43,7 +43,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// An access, with so many pages.
+    /// Cost of an access, with this number of pages.
     fn ns(self, pages: f64) -> f64 {
         let far = 1.0 - (CACHED_BYTES / (self.bytes_a_page * pages).max(CACHED_BYTES));
         self.ns_an_access + FAR_NS_AN_ACCESS * far
@@ -65,7 +65,7 @@ impl Cost {
         Cost { ns_an_access, bytes_a_page }
     }
 
-    /// Of LRU at so many sizes in one reading.
+    /// Cost of LRU at this number of sizes in one pass.
     fn of_curve(sizes: usize) -> Cost {
         match sizes <= MARKS_MAX {
             true => Cost { ns_an_access: 30.0 + 0.75 * sizes as f64, bytes_a_page: 12.0 },

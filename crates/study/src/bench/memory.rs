@@ -30,7 +30,8 @@ pub fn kept(name: &Path) -> Option<InMemory> {
 }
 
 impl InMemory {
-    /// Page numbers as they are, where at least half of those up to the largest occur; else numbered anew, which is a copy. Says which.
+    /// Uses page numbers unchanged if at least half of those up to the largest occur. Otherwise it numbers pages anew, which makes a copy.
+    /// Returns which of both it did.
     pub fn of(pages: Arc<dyn AsRef<[u32]> + Send + Sync>) -> (InMemory, bool) {
         let numbers = (*pages).as_ref();
         let most = numbers.iter().copied().max().unwrap_or(0);

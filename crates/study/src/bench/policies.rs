@@ -7,7 +7,7 @@ use pageout_policy::Listed;
 use crate::Error;
 use crate::scenario::nearest::nearest;
 
-/// The era of a policy that is no kernel's, in the machine: `lru@machine`.
+/// The era of a policy of the full simulator that is not a kernel's: `lru@machine`.
 const MACHINE: &str = "@machine";
 
 /// A policy to compare.
@@ -33,7 +33,7 @@ impl Policy {
         }
     }
 
-    /// What a table calls it: who knows the future is no policy.
+    /// The name in tables: OPT (Belady) is not a policy.
     pub fn label(&self) -> String {
         let bound = if self.is_bound() { " (bound)" } else { "" };
         format!("{}{bound}", self.name())
@@ -52,7 +52,7 @@ impl Policy {
         }
     }
 
-    /// Whether it was brought: nobody here has read it.
+    /// Whether it is a custom policy, whose code is not part of this program.
     pub fn is_own(&self) -> bool {
         self.own().is_some()
     }
@@ -80,7 +80,7 @@ impl Policy {
                     let there = there.filter(|name| pageout_engine::Policy::by_name(name).is_some());
                     let there = there.chain(Listed::brought().into_iter().map(|listed| listed.name));
                     return Err(Error::asked(format!(
-                        "`{text}`: the machine has no policy of the name `{name}`; besides the kernels' (such as classic@6.12) there are {}",
+                        "unknown policy `{name}` of the full simulator in `{text}`\nhelp: use a kernel policy (such as classic@6.12) or one of {}",
                         there.map(|name| format!("{name}{MACHINE}")).collect::<Vec<_>>().join(", ")
                     )));
                 }
@@ -97,14 +97,14 @@ impl Policy {
                 let machine = PROFILES.iter().map(|profile| profile.name);
                 let own: Vec<&str> = Listed::brought().into_iter().map(|listed| listed.name).collect();
                 let hint = nearest(name, textbook().chain(machine).chain(own.iter().copied()));
-                let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or(".".to_string());
+                let hint = hint.map(|name| format!("\nhelp: did you mean `{name}`?")).unwrap_or_default();
                 let own = match own.is_empty() {
                     true => String::new(),
-                    false => format!(" Own ones are {}.", own.join(", ")),
+                    false => format!("custom policies: {}; ", own.join(", ")),
                 };
                 Err(Error::asked(format!(
-                    "no policy is called `{name}`{hint}{own} Textbook policies are {} (`pageout keys policy`); names with @ are the machine's, such as \
-                     classic@6.12, mglru@6.12, lru@machine (`pageout keys kernel.profile`)",
+                    "unknown policy `{name}`{hint}\nhelp: {own}textbook policies: {} (`pageout keys policy`); policies of the full \
+                     simulator have an @, for example classic@6.12, mglru@6.12, lru@machine (`pageout keys kernel.profile`)",
                     textbook().collect::<Vec<_>>().join(", ")
                 )))
             }
@@ -119,7 +119,9 @@ pub fn parse_policies(texts: &[String]) -> Result<Vec<Policy>, Error> {
         let mut takes_more = false;
         for part in text.split(',').map(str::trim) {
             if part.is_empty() {
-                return Err(Error::asked(format!("--policy {text}: a name is empty: leave out the comma")));
+                return Err(Error::asked(format!(
+                    "--policy {text}: empty name\nhelp: remove the extra comma"
+                )));
             }
             let goes_on = takes_more && part.contains('=') && !part.contains(':');
             match parts.last_mut().filter(|_| goes_on) {
@@ -168,13 +170,9 @@ mod tests {
         assert!(wrong("lur").contains("did you mean `lru`?"), "{}", wrong("lur"));
         assert!(wrong("classic").contains("did you mean `classic@6.12`?"), "{}", wrong("classic"));
         assert!(wrong("lru,opt,lru").contains("names lru twice"));
-        assert!(wrong("lru,,opt").contains("a name is empty"));
+        assert!(wrong("lru,,opt").contains("empty name"));
         assert!(wrong("arc@machine").contains("sieve@machine"), "{}", wrong("arc@machine"));
         assert!(wrong("s3-fifo:small=2").contains("small is a number from 0 to 1 (default 0.1)"));
-        assert!(
-            wrong("lru,promote=2").contains("no policy is called `promote=2`"),
-            "{}",
-            wrong("lru,promote=2")
-        );
+        assert!(wrong("lru,promote=2").contains("unknown policy `promote=2`"), "{}", wrong("lru,promote=2"));
     }
 }

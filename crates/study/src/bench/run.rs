@@ -37,11 +37,11 @@ pub struct Question<'a> {
     pub seed: u64,
     /// Simulations at the same time; 0 is one a CPU.
     pub jobs: usize,
-    /// Who watches, and may have it end early.
+    /// The watcher, which can end the simulations early.
     pub watcher: &'a dyn Watcher,
 }
 
-/// What came of a policy at a size.
+/// The result of a policy at a size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Cell {
     /// So many misses, counted.
@@ -74,7 +74,7 @@ pub struct Broken {
     pub fault: Fault,
 }
 
-/// A figure that a policy tells of itself.
+/// A figure that a policy reports.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
     /// Its number in the question.
@@ -87,13 +87,13 @@ pub struct Figure {
     pub value: f64,
 }
 
-/// What came of a question.
+/// The answer to a question.
 pub struct Answer {
     /// By policy, by size.
     pub cells: Vec<Vec<Cell>>,
     /// Policies that broke the contract.
     pub broken: Vec<Broken>,
-    /// Figures that policies tell of themselves, those of a cell one after the other.
+    /// Figures that policies report, those of a cell one after the other.
     pub figures: Vec<Figure>,
     /// The signal that ended it, if one did.
     pub interrupted: Option<&'static str>,
@@ -145,7 +145,7 @@ impl Sampled {
     /// The rate of samples for who takes all accesses in memory, and has so many bytes of it: a tenth at most. Errors: samples that fit would have
     /// too few pages.
     pub fn rate_within(trace: &Trace, bytes: u64) -> Result<f64, Refused> {
-        // Of each access its page and its next use, in all samples.
+        // The page and the next use of each access, in all samples.
         let each = trace.accesses.max(1) as f64 * 8.0 * SALTS as f64;
         let rate = (bytes as f64 / each).min(0.1);
         let pages = f64::from(trace.distinct_pages) * rate;
@@ -163,7 +163,7 @@ impl Sampled {
     }
 }
 
-/// What an estimate is made from.
+/// The data that an estimate is based on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SampledFrom {
     /// The share of pages that a sample has.
@@ -181,7 +181,7 @@ enum Job {
     One { policy: usize, size: usize },
 }
 
-/// A simulation under way.
+/// A simulation in progress.
 enum Running<'a> {
     Marks { marks: Marks, before: Vec<u64> },
     Distances { distances: Distances, sizes: &'a [u32], before: Vec<u64> },
@@ -190,7 +190,7 @@ enum Running<'a> {
 }
 
 impl Running<'_> {
-    /// What came of it in the end.
+    /// Its final result.
     fn done(&self) -> Done {
         if let Some(fault) = self.fault() {
             return Done::Broken(fault.clone());
@@ -202,7 +202,7 @@ impl Running<'_> {
         Done::Misses(self.misses(), figures)
     }
 
-    /// What its policy has done wrong.
+    /// Invalid answers of its policy.
     fn fault(&self) -> Option<&Fault> {
         match self {
             Running::One { simulation, .. } => simulation.fault(),
@@ -340,8 +340,8 @@ impl Question<'_> {
         Ok((self.estimated(&sampled)?, from))
     }
 
-    /// Estimates bounds that there was no room for, from samples that take no more than `bytes_max`. Where those would say too little, there is
-    /// still no room.
+    /// Estimates bounds that did not fit in memory, from samples of at most `bytes_max`. If even the samples are too small for that, the
+    /// bounds stay missing.
     pub fn sample_bounds(
         &self,
         trace: &Trace,
@@ -582,11 +582,11 @@ impl Job {
     }
 }
 
-/// What came of a job.
+/// The result of a job.
 enum Done {
-    /// With figures that the policy tells of itself.
+    /// With figures that the policy reports.
     Misses(Vec<u64>, Vec<(String, f64)>),
-    /// Of the first so many accesses that count.
+    /// Misses of the first N counted accesses.
     Partial(Vec<u64>, u64),
     NotRun,
     NoRoom,
@@ -594,7 +594,7 @@ enum Done {
 }
 
 impl Done {
-    /// What came of the first so many accesses that count, if there were any.
+    /// Result of the first N counted accesses, if there were any.
     fn of_first(running: &Running, accesses: u64) -> Done {
         if accesses == 0 { Done::NotRun } else { Done::Partial(running.misses(), accesses) }
     }

@@ -5,7 +5,7 @@ use pageout_sim::scenario::keys::Limit;
 
 use crate::Error;
 
-/// The most sizes of a range: a curve of more has steps that no picture shows.
+/// The maximum number of sizes of a range: a curve with more has steps that are too small for a chart.
 const SIZES_MAX: usize = 10_000;
 
 /// The sizes that these texts name, in their order. Texts that name one twice are refused; a range leaves out what was named before.
@@ -25,7 +25,7 @@ pub fn parse_sizes(texts: &[String]) -> Result<Vec<Limit>, Error> {
             None => {
                 let limit = one(text)?;
                 if limits.contains(&limit) {
-                    return Err(Error::asked(format!("--memory names {text} twice")));
+                    return Err(Error::asked(format!("--memory: duplicate size {text}")));
                 }
                 limits.push(limit);
             }
@@ -36,13 +36,9 @@ pub fn parse_sizes(texts: &[String]) -> Result<Vec<Limit>, Error> {
 
 fn one(text: &str) -> Result<Limit, Error> {
     let wrong = match text.parse() {
-        Ok(Limit::Max) => {
-            "--memory max: a replay needs a limit; write a size such as 64MiB or a percentage".to_string()
-        }
+        Ok(Limit::Max) => "--memory max: expected a size such as 64MiB or a percentage".to_string(),
         Ok(limit) => return Ok(limit),
-        Err(_) if text.trim().is_empty() => {
-            "--memory names a size that is empty: leave out the comma".to_string()
-        }
+        Err(_) if text.trim().is_empty() => "--memory: empty size\nhelp: remove the extra comma".to_string(),
         Err(message) if text.trim().ends_with('%') => format!("--memory {text}: {message}"),
         Err(message) => format!("--memory {text}: {message}, or a percentage such as 30%"),
     };
@@ -52,30 +48,30 @@ fn one(text: &str) -> Result<Limit, Error> {
 fn range(text: &str, from: &str, rest: &str) -> Result<Vec<Limit>, Error> {
     let wrong = |why: &str| {
         Error::asked(format!(
-            "--memory {text}: {why}; a range is FROM..TO/COUNT in equal steps, or FROM..TO/COUNTlog by equal factors, such as 1%..100%/50log"
+            "--memory {text}: {why}\nhelp: a range is FROM..TO/COUNT in equal steps or FROM..TO/COUNTlog by equal factors, for example 1%..100%/50log"
         ))
     };
-    let Some((to, count)) = rest.split_once('/') else { return Err(wrong("it does not say how many sizes")) };
+    let Some((to, count)) = rest.split_once('/') else { return Err(wrong("missing number of sizes")) };
     let (count, by_factors) = match count.strip_suffix("log") {
         Some(count) => (count, true),
         None => (count, false),
     };
     let count = count.parse::<usize>().ok().filter(|count| (2..=SIZES_MAX).contains(count));
     let Some(count) = count else {
-        return Err(wrong(&format!("the count is a whole number from 2 to {SIZES_MAX}")));
+        return Err(wrong(&format!("invalid count: expected a whole number from 2 to {SIZES_MAX}")));
     };
     let (least, most, is_percent) = match (one(from)?, one(to)?) {
         (Limit::Percent(least), Limit::Percent(most)) => (least, most, true),
         (Limit::Size(least), Limit::Size(most)) => {
             (least.pages_floor() as f64, most.pages_floor() as f64, false)
         }
-        _ => return Err(wrong("both ends are percentages, or both are sizes")),
+        _ => return Err(wrong("a percentage mixed with a size")),
     };
     if least >= most {
-        return Err(wrong("it ends where it begins, or before"));
+        return Err(wrong("the end is not larger than the start"));
     }
     if by_factors && least <= 0.0 {
-        return Err(wrong("a range by factors begins with a page at least"));
+        return Err(wrong("a range by factors must start at one page or more"));
     }
     let sizes = (0..count).map(|at| {
         let part = at as f64 / (count - 1) as f64;
@@ -118,12 +114,12 @@ mod tests {
     #[test]
     fn a_range_that_is_none_says_how_one_is_written() {
         for (text, why) in [
-            ("1%..100%", "how many"),
+            ("1%..100%", "missing number of sizes"),
             ("1%..100%/1", "from 2 to"),
             ("1%..100%/x", "from 2 to"),
-            ("5%..1%/3", "or before"),
-            ("1%..1GiB/3", "both ends"),
-            ("0..64MiB/3log", "a page at least"),
+            ("5%..1%/3", "the end is not larger than the start"),
+            ("1%..1GiB/3", "a percentage mixed with a size"),
+            ("0..64MiB/3log", "must start at one page or more"),
         ] {
             let told = parse_sizes(&[text.to_string()]).unwrap_err().to_string();
             assert!(told.contains(why) && told.contains(text), "{told}");

@@ -41,7 +41,7 @@ pub struct Tenants {
     own: Vec<Trace>,
 }
 
-/// What came of a memory that tenants share, under a policy.
+/// The result of a memory that tenants share, under a policy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shares {
     /// Misses by tenant in the memory that they share.
@@ -59,7 +59,7 @@ impl Shares {
     }
 }
 
-/// Sizes that a memory of so many pages may be split at: so many equal parts, or single pages if it has fewer.
+/// Sizes at which a memory of N pages can be split: equal parts, or single pages if it has fewer pages than parts.
 pub fn steps(pages: u32, parts: u32) -> Vec<u32> {
     let parts = parts.min(pages);
     (0..=parts).map(|part| (u64::from(pages) * u64::from(part) / u64::from(parts.max(1))) as u32).collect()
@@ -91,8 +91,8 @@ impl Tenants {
         own
     }
 
-    /// Simulates a memory of so many pages under a policy, shared and alone at each of `sizes`, without what warms up. Nothing if it is to end
-    /// early.
+    /// Simulates a memory of N pages under a policy, shared, and alone at each of `sizes`, without the warm-up. Returns `None` if it must
+    /// end early.
     pub fn shares(
         &self,
         policy: &Choice,

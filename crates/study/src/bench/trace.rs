@@ -1,4 +1,4 @@
-//! A trace as the simulations want it: dense page numbers, in memory as far as there is room for them.
+//! A trace in the form that simulations need: dense page numbers, in memory as far as they fit.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Trace {
     pub writes: u64,
     /// Distinct pages.
     pub distinct_pages: u32,
-    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
     /// What its records say besides; `None` of a trace without.
     pub requests: Option<Requests>,
@@ -36,7 +36,7 @@ pub struct Trace {
 pub enum Pages {
     /// Read from a file.
     Read(Vec<u32>),
-    /// Of a program that has them in its memory.
+    /// Accesses of a program that has them in its memory.
     Kept(InMemory),
 }
 
@@ -55,9 +55,9 @@ impl Deref for Pages {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "WarmUpText", into = "String")]
 pub enum WarmUp {
-    /// So many accesses.
+    /// A number of accesses.
     Accesses(u64),
-    /// So many percent of a trace's accesses.
+    /// A percentage of a trace's accesses.
     Percent(f64),
 }
 
@@ -79,12 +79,12 @@ impl std::str::FromStr for WarmUp {
             let percent = percent.trim().parse::<f64>().ok().filter(|percent| (0.0..100.0).contains(percent));
             return percent
                 .map(WarmUp::Percent)
-                .ok_or(format!("`{text}` is no percentage from 0 to below 100"));
+                .ok_or(format!("found `{text}`, expected a percentage from 0 to below 100"));
         }
         let accesses = text.replace('_', "").parse();
         accesses
             .map(WarmUp::Accesses)
-            .map_err(|_| format!("`{text}` is neither a number of accesses nor a percentage of them"))
+            .map_err(|_| format!("found `{text}`, expected a number or a percentage of accesses"))
     }
 }
 
@@ -200,8 +200,8 @@ impl Trace {
         !self.removals.is_empty() || self.requests.as_ref().is_some_and(|requests| requests.pages_deleted > 0)
     }
 
-    /// The page of each access, where a page that was deleted is another one from then on: so they are to whoever knows the future. `None`
-    /// if they are not in memory.
+    /// The page of each access. A deleted page is another page from then on, as OPT (Belady) needs it. `None` if the accesses are not in
+    /// memory.
     pub(super) fn renamed(&self) -> Option<Vec<u32>> {
         let pages = self.pages.as_deref()?;
         let mut next = self.distinct_pages;
@@ -237,7 +237,7 @@ pub(super) fn read(
         accesses += (pages.len() - before) as u64;
         is_kept &= pages.len() <= most;
         if !is_kept {
-            // What was kept is given back, and only the next block takes memory.
+            // Frees the kept blocks: from now on only the current block takes memory.
             pages = Vec::new();
             removals = Vec::new();
         }

@@ -27,8 +27,8 @@ pub enum Measure {
     Fails,
 }
 
-/// The figure that tells the two versions apart: whether the scenario fails, or the outcome that differs most beyond noise, or, where none does,
-/// what reclaim does for it. `None`: nothing differs.
+/// The figure that distinguishes the two versions. It is the failure of the scenario, or the outcome that differs most beyond noise, or,
+/// without such an outcome, the work of reclaim. `None`: nothing differs.
 pub(super) fn telling_figure(ends: &[Runs; 2]) -> Option<Measure> {
     if fails(&ends[0]) != fails(&ends[1]) {
         return Some(Measure::Fails);
@@ -64,7 +64,8 @@ impl Share {
         self.share >= MOST
     }
 
-    /// How many seeds it would take for the interval to keep above half of the change, if it goes on as with so many; nothing where it does.
+    /// The number of seeds that would keep the interval above half of the change, if the trend with N seeds continues; nothing if it is
+    /// above already.
     pub(super) fn seeds_missing(self, seeds: u32) -> Option<u32> {
         let width = self.half_width.filter(|width| self.share - width < HALF)?;
         Some(values_for(self.share - HALF, width, seeds))
@@ -95,7 +96,7 @@ impl Measure {
             let meant = nearest(name, known()).map(|meant| format!("did you mean `{meant}`? "));
             let known: Vec<&str> = known().collect();
             Error::Asked(format!(
-                "there is no figure `{name}`; {}Figures are: {}",
+                "unknown figure `{name}`\nhelp: {}figures are: {}",
                 meant.unwrap_or_default(),
                 known.join(", ")
             ))
@@ -159,7 +160,7 @@ impl Measure {
             }
             Some(change) => Ok(change.difference),
             None => Err(format!(
-                "{} can't be compared: runs fail in one of the versions, which the figure `{FAILS}` asks about",
+                "cannot compare {}: runs of one version fail\nhelp: compare failures by the figure `{FAILS}`",
                 self.name()
             )),
         }

@@ -3,8 +3,8 @@
 //! A set that does it is cut into parts. A part that does it, or all but a part that does, is the next set; where none does, the parts become
 //! smaller. It ends with a set that needs each of its rules.
 
-/// A set of `all` that does it and needs each of its rules; `None` where not even all of it does, or where `does_it` has no answer
-/// because a signal came.
+/// A subset of `all` that causes the change and needs each of its rules. `None` if even all of them do not cause it, or if `does_it` has no
+/// answer because of a signal.
 pub(super) fn smallest<E>(
     all: &[usize],
     mut does_it: impl FnMut(&[usize]) -> Result<Option<bool>, E>,
@@ -20,7 +20,7 @@ pub(super) fn smallest<E>(
         let rest = |chunk: &Vec<usize>| -> Vec<usize> {
             set.iter().copied().filter(|rule| !chunk.contains(rule)).collect()
         };
-        // Of two parts each is all but the other.
+        // With two parts, each part is the complement of the other.
         let without = chunks.iter().filter(|_| chunks.len() > 2).map(|chunk| (rest(chunk), true));
         let tries: Vec<(Vec<usize>, bool)> =
             chunks.iter().cloned().map(|chunk| (chunk, false)).chain(without).collect();

@@ -6,8 +6,8 @@
 //!           /proc/PID/pagemap   which of their pages are there, and which are a file's own
 //!           /proc/PID/mem       what these hold
 //! ```
-//! Pages that a process never touched are no pages: reading them would only find zeroes. Pages of files that are clean or shared are not
-//! swapped out, so they are left out, too; shared memory is, and belongs here.
+//! Pages that a process never touched are skipped: reading them would only find zeroes. Clean and shared pages of files are not swapped
+//! out, so they are skipped too. Shared memory can be swapped out, and is included.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -42,8 +42,8 @@ pub(super) fn regions(what: &Path, sample: u64) -> Result<Vec<Region>, Error> {
 fn file(path: &Path, sample: u64) -> Result<Region, Error> {
     let name = path.display().to_string();
     let metadata = std::fs::metadata(path).during(|| format!("cannot read {name}"))?;
-    ensure!(metadata.is_file(), "{name} is no regular file");
-    ensure!(metadata.len() > 0, "{name} is empty: there is no page in it");
+    ensure!(metadata.is_file(), "{name} is not a regular file");
+    ensure!(metadata.len() > 0, "{name} is empty");
     let mut file = File::open(path).during(|| format!("cannot read {name}"))?;
     let pages = metadata.len().div_ceil(PAGE_SIZE);
     let mut read = Vec::new();
@@ -82,14 +82,14 @@ const SHARED_OR_FILE: u64 = 1 << 61;
 fn process(pid: &str, sample: u64) -> Result<Vec<Region>, Error> {
     ensure!(
         Path::new("/proc/self/maps").exists(),
-        "the memory of a process can be read on Linux alone, from /proc"
+        "cannot read the memory of a process: /proc exists on Linux only"
     );
     let open = |name: &str| -> Result<File, Error> {
         let path = format!("/proc/{pid}/{name}");
         File::open(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::Asked(format!("there is no process {pid}; a file of that name is ./{pid}")),
+            ErrorKind::NotFound => Error::Asked(format!("no process {pid}\nhelp: write ./{pid} for a file of that name")),
             ErrorKind::PermissionDenied => Error::asked(format!(
-                "not permitted to read the memory of process {pid} ({path}): its owner may, or root, unless it must not be traced"
+                "not permitted to read the memory of process {pid} ({path})\nhelp: run as its owner or as root; a process can also forbid tracing"
             )),
             _ => Error::Asked(format!("cannot read {path}: {error}")),
         })
@@ -99,19 +99,18 @@ fn process(pid: &str, sample: u64) -> Result<Vec<Region>, Error> {
     if let Err(error) = open("maps")?.read_to_string(&mut maps) {
         match error.kind() {
             ErrorKind::PermissionDenied => bail!(
-                "not permitted to read the memory of process {pid} (/proc/{pid}/maps): its owner may, or root, unless it must not be traced"
+                "not permitted to read the memory of process {pid} (/proc/{pid}/maps)\nhelp: run as its \
+                 owner or as root; a process can also forbid tracing"
             ),
             _ => bail!("cannot read /proc/{pid}/maps: {error}"),
         }
     }
-    ensure!(
-        !maps.is_empty(),
-        "process {pid} has no memory of its own: it is a thread of the kernel, or has ended"
-    );
+    ensure!(!maps.is_empty(), "process {pid} has no user memory: it is a kernel thread or has ended");
     let (mut pagemap, mut memory) = (open("pagemap")?, open("mem")?);
     let mut found: BTreeMap<(usize, String), Vec<u64>> = BTreeMap::new();
     for line in maps.lines() {
-        let mapping = Mapping::parse(line).during(|| format!("/proc/{pid}/maps has the line `{line}`"))?;
+        let mapping =
+            Mapping::parse(line).during(|| format!("/proc/{pid}/maps: cannot read the line `{line}`"))?;
         let Some((order, kind)) = mapping.kind() else { continue };
         let addresses = found.entry((order, kind)).or_default();
         addresses
@@ -123,7 +122,7 @@ fn process(pid: &str, sample: u64) -> Result<Vec<Region>, Error> {
         for index in spread(addresses.len() as u64, sample) {
             let mut bytes: Page = [0; PAGE_SIZE as usize];
             let at = memory.seek(SeekFrom::Start(addresses[index as usize]));
-            // What it has given up meanwhile is not there any more.
+            // Pages that it has freed meanwhile are missing.
             if at.and_then(|_| memory.read_exact(&mut bytes)).is_ok() {
                 read.push(bytes);
             }
@@ -136,10 +135,7 @@ fn process(pid: &str, sample: u64) -> Result<Vec<Region>, Error> {
             });
         }
     }
-    ensure!(
-        !regions.is_empty(),
-        "process {pid} has no page in memory that could be swapped out, or has ended"
-    );
+    ensure!(!regions.is_empty(), "process {pid} has no swappable page in memory or has ended");
     Ok(regions)
 }
 
@@ -156,14 +152,15 @@ struct Mapping<'a> {
 impl Mapping<'_> {
     fn parse(line: &str) -> Result<Mapping<'_>, Error> {
         let mut words = line.splitn(6, ' ');
-        let mut word = |what: &str| words.next().during(|| format!("there is no {what} in it"));
+        let mut word = |what: &str| words.next().during(|| format!("missing {what}"));
         let (range, permissions) = (word("range of addresses")?, word("permissions")?);
         for what in ["offset", "device", "inode"] {
             word(what)?;
         }
         let (from, to) =
-            range.split_once('-').during(|| "its first word is no range of addresses".to_string())?;
-        let address = |text: &str| u64::from_str_radix(text, 16).during(|| format!("`{text}` is no address"));
+            range.split_once('-').during(|| "the first word is not an address range".to_string())?;
+        let address =
+            |text: &str| u64::from_str_radix(text, 16).during(|| format!("`{text}` is not an address"));
         Ok(Mapping {
             from: address(from)?,
             to: address(to)?,

@@ -1,4 +1,4 @@
-//! Another build of this program, as the base: it runs the same scenarios, each in a process, and tells what came of them as JSON.
+//! Another build of this program, as the base: it runs the same scenarios, each in a process, and returns the results as JSON.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -17,7 +17,7 @@ use crate::watch::Watcher;
 /// How often it is asked whether the process has ended, or is to end.
 const POLL: Duration = Duration::from_millis(5);
 
-/// A scenario that ends at once.
+/// A scenario that ends immediately.
 const NOTHING: &str = "[[task]]\nname = \"a\"\nobject = [{ channel = \"file\", size = \"4KiB\", workload = { pattern = \"sequential\" } }]\n";
 
 /// A build.
@@ -35,19 +35,20 @@ struct Ended {
 }
 
 impl Build {
-    /// Looks whether there is one whose results can be compared. Errors: it can't be run, it is no pageout, its JSON has another form.
+    /// Checks that there is a build with comparable results. Errors: it cannot run, it is not a build of pageout, or its JSON has another
+    /// form.
     pub(super) fn find(path: &Path) -> Result<Build, Error> {
         let told = |why: String| Error::Asked(format!("--against {}: {why}", path.display()));
         let failed = |error: io::Error| told(error.to_string());
         // A name alone would be looked for among the system's programs.
         let binary = path.canonicalize().map_err(failed)?;
         if !binary.is_file() {
-            return Err(told("this is no program".to_string()));
+            return Err(told("this is not a program".to_string()));
         }
         let version = Command::new(&binary).arg("--version").stdin(Stdio::null()).output().map_err(failed)?;
         let version = String::from_utf8_lossy(&version.stdout).trim().to_string();
         if !version.starts_with("pageout ") {
-            return Err(told(format!("this is no build of pageout: --version says {version:?}")));
+            return Err(told(format!("this is not a build of pageout: --version prints {version:?}")));
         }
         let build = Build { binary, version };
         let written = Written {
@@ -65,7 +66,7 @@ impl Build {
         };
         if result["format_version"] != FORMAT_VERSION {
             return Err(told(format!(
-                "the JSON of {} has format_version {told_version}, and here it is {FORMAT_VERSION}: its figures can't be compared with these",
+                "cannot compare figures of {}: found format_version {told_version}, expected {FORMAT_VERSION}",
                 build.version
             )));
         }

@@ -6,12 +6,12 @@ use crate::result::access::shared_name;
 use crate::result::better::Better;
 use crate::result::metrics::Unit;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Accesses of all tasks.
     pub accesses: u64,
-    /// Processes that were killed for want of memory.
+    /// Processes that the OOM killer ended.
     pub kills: usize,
     /// Its figures, whose names and order are those of its scenario.
     pub figures: Vec<Measured>,
@@ -44,7 +44,7 @@ pub struct Figure {
 /// A figure of every run: its name, title, unit, better way, whether it is a sum, and where it is.
 type Row = (&'static str, &'static str, Unit, Better, bool, fn(&Value) -> Option<f64>);
 
-/// Figures of the machine, what came of it first.
+/// Figures of the machine, outcomes first.
 const OF_MACHINE: [Row; 10] = [
     ("accesses_per_s", "accesses a second", Unit::PerSecond, Better::More, false, |run| {
         Some(run["accesses"].as_f64()? / (run["end_ns"].as_f64()?.max(1.0) / 1e9))
@@ -81,7 +81,7 @@ fn sum(list: &Value, name: &str) -> Option<f64> {
 }
 
 impl Outcome {
-    /// What a run's JSON says. What a build does not tell is no figure of it.
+    /// The figures in a run's JSON. Figures that a build does not report are omitted.
     pub fn of(run: &Value) -> Outcome {
         let of_machine = OF_MACHINE.iter().filter_map(|&(name, title, unit, better, is_sum, of)| {
             let figure = Figure { name: name.to_string(), title: title.to_string(), unit, better, is_sum };
@@ -97,7 +97,7 @@ impl Outcome {
     }
 }
 
-/// What tasks that wait for nobody else see of it: the speed of each where there are several, and its slow accesses.
+/// Figures of tasks that do not wait for others: the speed of each if there are several, and its slow accesses.
 fn of_tasks(run: &Value) -> Vec<Measured> {
     let mut names: Vec<&str> = Vec::new();
     let tasks: Vec<(&str, &Value)> = run["tasks"]

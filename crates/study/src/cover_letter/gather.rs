@@ -1,4 +1,4 @@
-//! Which scenarios a letter is about, and what the change makes of each.
+//! The scenarios of a cover letter, and the effect of the change on each.
 
 use std::path::{Path, PathBuf};
 
@@ -15,18 +15,18 @@ use crate::scenario::switches::Turn;
 use crate::shipped::FILES;
 use crate::watch::Watcher;
 
-/// Groups of the shipped scenarios, and their titles, in the order of a letter.
+/// Groups of the shipped scenarios with their titles, in the order of a cover letter.
 pub const GROUPS: [(&str, &str); 7] = [
     ("scenarios", "Workloads"),
-    ("scenarios/mglru-v4", "Tests that MGLRU was published with"),
-    ("scenarios/no-writeback", "Tests against writing from reclaim"),
+    ("scenarios/mglru-v4", "Tests published with MGLRU"),
+    ("scenarios/no-writeback", "Tests of the series against writes from reclaim"),
     ("scenarios/pghot", "Tests of hot-page tracking"),
     ("scenarios/zswap-lru", "A kernel build behind zswap"),
     ("scenarios/regressions", "Known bugs and complaints"),
-    ("scenarios/predictions", "Predictions of a real kernel"),
+    ("scenarios/predictions", "Predictions for a real kernel"),
 ];
 
-/// Where a group stands among others.
+/// The position of a group among others.
 fn place(group: &str) -> usize {
     GROUPS.iter().position(|(name, _)| *name == group).unwrap_or(GROUPS.len())
 }
@@ -66,7 +66,7 @@ pub enum Why {
     Impossible(String),
     /// It is so already.
     Already,
-    /// --fast has no room for it.
+    /// It is too long for --fast.
     TooLong,
     /// Its smaller form is there as well, or it is kept for long runs.
     Large,
@@ -89,12 +89,10 @@ impl Why {
     pub fn told(&self) -> String {
         match self {
             Why::Bad(why) => format!("not read: {}", why.lines().next().unwrap_or_default()),
-            Why::Impossible(why) => format!("the change makes no sense there: {why}"),
-            Why::Already => "it is so already".to_string(),
+            Why::Impossible(why) => format!("the change has no effect: {why}"),
+            Why::Already => "it already has the new value".to_string(),
             Why::TooLong => "too long for --fast".to_string(),
-            Why::Large => {
-                "a smaller form of it is run, or it takes hours; name its file to run it".to_string()
-            }
+            Why::Large => "a smaller form is run, or it takes hours; give its file to run it".to_string(),
         }
     }
 }
@@ -138,7 +136,7 @@ pub(super) fn gather<'a>(
 
 type Sides<'a> = ([Runner<'a>; 2], u64, bool);
 
-/// A scenario without the change and with it, its first seed, and whether it knows that it fails as it is.
+/// A scenario without and with the change, its first seed, and whether it is expected to fail unchanged.
 fn sides<'a>(
     ask: &Ask,
     file: File,
@@ -155,7 +153,7 @@ fn sides<'a>(
     let base = load(&source, changes, &[], watcher).map_err(bad)?;
     let impossible = |error: Error| (Why::Impossible(first_fault(&error)), None);
     let patched = load(&source, changes, &ask.switches, watcher).map_err(impossible)?;
-    // A variant that sets nothing is the scenario as it is.
+    // A variant without settings is the unchanged scenario.
     let mut is_known_to_fail = false;
     if base.variant.iter().any(|variant| !variant.fails.is_empty()) {
         let variants = own_variants::all(&source, changes, &base, watcher).map_err(bad)?;
@@ -179,7 +177,7 @@ fn sides<'a>(
     Ok(([base, Runner::Here(Box::new(patched))], first_seed, is_known_to_fail))
 }
 
-/// Whether every switch has its new value in the scenario as it is.
+/// Whether every switch already has its new value in the unchanged scenario.
 fn is_already(scenario: &Scenario, switches: &[Setting]) -> bool {
     let Ok(config) = scenario.engine_config() else { return false };
     let is = |setting: &Setting| {
@@ -195,7 +193,7 @@ fn first_fault(error: &Error) -> String {
     text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string()
 }
 
-/// All scenarios that the program brings along but the large ones: those where a smaller form is there.
+/// All bundled scenarios, except large ones that have a smaller form.
 fn shipped(left: &mut Vec<Left>) -> Vec<File> {
     let mut files = Vec::new();
     for (path, text) in FILES {
@@ -229,7 +227,7 @@ fn named(paths: &[PathBuf]) -> Result<Vec<File>, Error> {
             below(path, &mut found)?;
             if found.is_empty() {
                 let folder = path.display();
-                return Err(Error::Asked(format!("there is no scenario, no file *.toml, in {folder}")));
+                return Err(Error::Asked(format!("no scenario (*.toml) in {folder}")));
             }
         } else {
             found.push(path.clone());
@@ -270,14 +268,14 @@ fn below(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Error> {
 }
 
 impl Gathered<'_> {
-    /// Leaves only as many scenarios, the shortest first, as are run in some minutes with so many seeds.
+    /// Keeps only the shortest scenarios that run in some minutes with N seeds.
     fn shorten(&mut self, seeds: u32) {
         let work = |case: &Case<Runner>| {
             let [base, patched] = [0, 1].map(|side: usize| case.sides[side].accesses());
             Some((base? + patched?) * u64::from(seeds))
         };
         let mut order: Vec<(Option<u64>, usize)> = self.cases.iter().map(work).zip(0..).collect();
-        // Those whose length nobody knows come last.
+        // Scenarios of unknown length come last.
         order.sort_by_key(|(work, at)| (work.unwrap_or(u64::MAX), *at));
         let mut all = 0u64;
         let mut is_in = vec![false; self.cases.len()];
@@ -318,10 +316,12 @@ impl Gathered<'_> {
         let seeds = ask.repeat.most();
         let is_long = self.left.iter().any(|left| left.why == Why::TooLong);
         let why = why.or_else(|| {
-            is_long.then(|| format!("none is short enough for --fast with {seeds} seeds: leave --fast out"))
+            is_long.then(|| {
+                format!("no scenario is short enough for --fast with {seeds} seeds\nhelp: remove --fast")
+            })
         });
         let why = why.unwrap_or_else(|| {
-            format!("{} is so in every scenario already: there is nothing to compare", switches.join(", "))
+            format!("nothing to compare: every scenario already has {}", switches.join(", "))
         });
         Error::Asked(why)
     }

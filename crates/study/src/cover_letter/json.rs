@@ -1,4 +1,4 @@
-//! The letter as JSON: a list of rows, each a figure with its runs, a geometric mean, how runs ended, or why nothing was run.
+//! The cover letter as JSON: a list of rows, each a figure with its runs, a geometric mean, the ends of runs, or the reason without runs.
 
 use serde_json::{Value, json};
 

@@ -1,12 +1,13 @@
 //! Which rows of a cover letter are more than noise.
 //!
-//! A row is a figure of one scenario, as the mean of base and patched. It helps or hurts if the 95 % interval of its mean difference, over pairs of
-//! runs with the same seed, leaves out 0 and the change is 1 % or more. Of very many rows some get there by luck: one in twenty of those that are
-//! nothing leaves out 0. So how many of them that would be is told, and rows that remain when it is corrected for are marked. The correction
-//! is Holm's ("A simple sequentially rejective multiple test procedure", 1979): it holds for all rows together, whatever they have to do with each other.
+//! A row is a figure of one scenario, as the mean of base and patched. It helps or hurts if the 95 % interval of its mean difference
+//! excludes 0 and the change is 1 % or more. The interval is over pairs of runs with the same seed. With many rows some pass by chance: one
+//! in twenty rows without an effect excludes 0. The letter therefore reports the expected number of such rows, and marks rows that remain
+//! after a correction. The correction is Holm's ("A simple sequentially rejective multiple test procedure", 1979). It holds for all rows
+//! together, whatever their dependence.
 //!
-//! Where the seeds change nothing about a difference, it is one scenario's exact answer and no sample: it has an interval of width 0, and
-//! nothing to be corrected.
+//! If the seeds do not change a difference, it is the exact answer of one scenario and not a sample. It has an interval of width 0 and
+//! needs no correction.
 
 use std::cmp::Ordering;
 
@@ -23,8 +24,9 @@ pub const LEAST_PERCENT: f64 = 1.0;
 const RISK: f64 = 0.05;
 
 /// The criterion, in one sentence for data.
-pub const CRITERION: &str = "a row helps or hurts if the 95 % interval of its mean difference (Student's t over pairs of runs with the same seed) \
-     leaves out 0 and the change is 1 % or more; it holds for all rows together by Holm's method at 5 %";
+pub const CRITERION: &str = "a row helps or hurts if the 95 % interval of its mean difference (Student's t \
+    over pairs of runs with the same seed) excludes 0 and the change is 1 % or more. Holm's method at 5 % \
+    shows if it also holds for all rows together";
 
 /// A scenario, judged.
 pub struct Judged {
@@ -34,11 +36,11 @@ pub struct Judged {
     pub name: String,
     /// The first of its seeds.
     pub first_seed: u64,
-    /// Pairs of runs that there are: 0 if an interruption came before it.
+    /// Number of pairs of runs: 0 if an interruption came first.
     pub seeds: u32,
     /// Why runs of base and of patched have no figures.
     pub failed: [Vec<Failed>; 2],
-    /// Processes killed in all runs of base and of patched. Who is killed does less, so that nothing else is compared then.
+    /// Processes killed in all runs of base and of patched. A killed task does less work, so nothing else is compared then.
     pub killed: [usize; 2],
     /// Its figures; none where runs failed or processes were killed.
     pub rows: Vec<Row>,
@@ -54,7 +56,7 @@ pub struct Row {
     pub values: [Vec<f64>; 2],
     /// How they differ.
     pub paired: Paired,
-    /// How likely so large a mean difference is if there is none; nothing where the seeds say nothing of that.
+    /// The probability of such a mean difference without an effect; nothing if the seeds do not vary.
     pub chance: Option<f64>,
     /// Whether it remains when it is corrected for there being many rows.
     pub holds: bool,

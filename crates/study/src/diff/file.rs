@@ -30,9 +30,9 @@ impl SnapshotFile {
         opened.take(LENGTH_MAX + 1).read_to_end(&mut bytes).during(cannot_read)?;
         ensure!(
             bytes.len() as u64 <= LENGTH_MAX,
-            "{name}: more than 1 MiB is no /proc/vmstat and no memory.stat"
+            "{name}: found more than 1 MiB, expected /proc/vmstat or memory.stat"
         );
-        let Ok(text) = String::from_utf8(bytes) else { bail!("{name}: it is no text") };
+        let Ok(text) = String::from_utf8(bytes) else { bail!("{name}: not a text file") };
         let snapshot = Snapshot::parse(&text).during(|| name.clone())?;
         Ok(SnapshotFile { name, snapshot })
     }

@@ -23,14 +23,14 @@ pub struct Meaning {
 const NEEDED: f64 = 0.25;
 const NOT_NEEDED: f64 = 0.05;
 
-/// Below this share of pages looked at that are freed, reclaim works hard for little; above the other it is easy.
+/// Below this share of freed pages among scanned ones, reclaim frees few of them; above the other it is easy.
 const HARD: f64 = 0.3;
 const EASY: f64 = 0.8;
 
 /// A larger share freed by tasks themselves says that kswapd comes too late.
 const DIRECT: f64 = 0.1;
 
-/// What is said of a subject, if anything happened.
+/// The sentence about a subject, if anything happened.
 type Said = Verdict<Option<(String, Sum)>>;
 
 /// A subject, and how the names of its counters begin: without any of them there is nothing to be unknown.
@@ -113,7 +113,7 @@ impl Teller<'_> {
         verdict(&Counted(self.change), needs, say)
     }
 
-    /// The sum of counters that a sentence is said without, too.
+    /// The sum of counters that are optional for a sentence.
     fn sum(&self, counters: Counters<'static>) -> Verdict<Sum> {
         self.verdict([counters], |[sum]| sum)
     }
@@ -140,7 +140,7 @@ impl Teller<'_> {
             let full = self.sum(Counters::AllOf(&["full_total_us"]));
             let all = match &full {
                 Ok(full) => format!(
-                    "; for {}{} of it all tasks that had work waited",
+                    "; for {}{} of this time all non-idle tasks waited",
                     time(full.total.saturating_mul(1000)),
                     of_time(full.total)
                 ),
@@ -161,13 +161,13 @@ impl Teller<'_> {
         let at_limits = match (&freed.at_limits, self.change.kind) {
             (Ok(0), _) => String::new(),
             (Ok(pages), _) => format!(
-                " {} of those freed went at cgroups' limits: a kernel before 7.1 counts them in \
-                 pgsteal_anon and pgsteal_file, and not in pgsteal_kswapd and pgsteal_direct.",
+                " {} of the freed pages were freed at cgroup limits: a kernel before 7.1 counts them in \
+                 pgsteal_anon and pgsteal_file, but not in pgsteal_kswapd and pgsteal_direct.",
                 count(*pages)
             ),
             (Err(missing), FileKind::Vmstat) => {
                 format!(
-                    " How much went at cgroups' limits is unknown: {missing}; a kernel before 7.1 does not count it above."
+                    " The number of pages freed at cgroup limits is unknown: {missing}; a kernel before 7.1 does not count them above."
                 )
             }
             (Err(_), _) => String::new(),
@@ -178,13 +178,13 @@ impl Teller<'_> {
             let efficiency = share(got, looked_at);
             let verdict = match efficiency {
                 hard if hard < HARD => {
-                    "It works hard for little: most of what it looks at is in use, dirty or protected."
+                    "It frees few of them: most scanned pages are in use, dirty or protected."
                 }
-                easy if easy >= EASY => "That is easy: most of what it looks at can go.",
-                _ => "A part of what it looks at is in use.",
+                easy if easy >= EASY => "It is easy: most scanned pages can be freed.",
+                _ => "Some of the scanned pages are in use.",
             };
             format!(
-                "Reclaim looked at {}{} and freed {} of them{}, {}. {verdict}{at_limits}",
+                "Reclaim scanned {}{} and freed {} of them{}, {}. {verdict}{at_limits}",
                 counted(looked_at, "page"),
                 self.per_second(looked_at),
                 count(got),
@@ -218,26 +218,26 @@ impl Teller<'_> {
                     };
                     let limits = match self.freed().map(|freed| freed.at_limits) {
                         Ok(Ok(0)) => {
-                            " On a kernel from 7.1 reclaim at cgroups' limits is in this share, too, and no watermark changes that."
+                            " From 7.1 this share includes reclaim at cgroup limits, which no watermark changes."
                         }
                         _ => "",
                     };
-                    format!(" kswapd comes too late: a larger {knob} wakes it earlier.{limits}")
+                    format!(" kswapd starts too late: a larger {knob} wakes it earlier.{limits}")
                 }
                 (FileKind::Vmstat, _) => " kswapd keeps up.".to_string(),
                 (FileKind::Excerpt, _) => {
-                    " Whether the machine or a cgroup was short is unknown: no line is of /proc/vmstat or of memory.stat alone."
+                    " It is unknown if the machine or a cgroup was short of memory: no line belongs to only one of /proc/vmstat and memory.stat."
                         .to_string()
                 }
                 (_, share) if share >= DIRECT => {
-                    " That is the cgroup's own limit (memory.max, memory.high) where the machine has memory left; kswapd's share is the \
-                     machine's shortage."
+                    " If the machine has free memory, the cause is the cgroup's own limit (memory.max, \
+                     memory.high); kswapd's share comes from a shortage of the machine."
                         .to_string()
                 }
-                _ => " The machine's shortage took it, not the cgroup's limit.".to_string(),
+                _ => " The cause is a shortage of the machine, not the cgroup's limit.".to_string(),
             };
             let says = format!(
-                "Tasks freed {} ({}) themselves, while they waited{calls}; kswapd freed {}.{verdict}",
+                "Tasks freed {} ({}) in direct reclaim{calls}; kswapd freed {}.{verdict}",
                 counted(direct.total, "page"),
                 percent(by_tasks),
                 count(kswapd.total)
@@ -257,7 +257,7 @@ impl Teller<'_> {
             Ok(sum) => Ok(Freed { sum, of: "" }),
             Err(_) => self.freed().map(|freed| Freed {
                 of: match (&freed.at_limits, self.change.kind) {
-                    (Err(_), FileKind::Vmstat) => " of any type, without those at cgroups' limits",
+                    (Err(_), FileKind::Vmstat) => " of any type, without those freed at cgroup limits",
                     _ => " of any type",
                 },
                 sum: freed.all,
@@ -302,32 +302,36 @@ impl Teller<'_> {
         };
         let verdict = match of_freed {
             _ if freed.is_err() => String::new(),
-            _ if freed_total == 0 => " They had been freed before.".to_string(),
+            _ if freed_total == 0 => " They were freed before the first snapshot.".to_string(),
             needed if needed >= NEEDED => {
-                format!(" What is freed is needed again: {what} is too small for what is in use.")
+                format!(" Freed pages are needed again: {what} is too small for the pages in use.")
             }
-            not if not < NOT_NEEDED => " What is freed is hardly needed again.".to_string(),
-            _ => " Some of what is freed is needed again.".to_string(),
+            not if not < NOT_NEEDED => " Few of the freed pages are needed again.".to_string(),
+            _ => " Some of the freed pages are needed again.".to_string(),
         };
         let against = match &freed {
-            Err(unknown) => format!("; how many were freed is {unknown}"),
+            Err(unknown) => format!("; the number of freed pages is {unknown}"),
             Ok(_) if freed_total == 0 => String::new(),
-            Ok(freed) => format!(", for {} freed{}: {}", count(freed_total), freed.of, percent(of_freed)),
+            Ok(freed) => {
+                format!(", compared with {} freed{}: {}", count(freed_total), freed.of, percent(of_freed))
+            }
         };
         let mut more = String::new();
         if let Some(activated) = activated.as_ref().filter(|_| refaults.total > 0) {
             more += &format!(
-                " {} of them had been away for so short a time that they became active at once",
+                " {} of them returned soon enough to be activated immediately",
                 percent(share(activated.total, refaults.total))
             );
             if let Some(restored) = &restored {
-                more +=
-                    &format!(", {} had been active before", percent(share(restored.total, refaults.total)));
+                more += &format!(
+                    ", {} were active before their eviction",
+                    percent(share(restored.total, refaults.total))
+                );
             }
             more.push('.');
         }
         let says = format!(
-            "{} came back after they had been freed{}{against}.{more}{verdict}",
+            "{} returned after eviction{}{against}.{more}{verdict}",
             plural(refaults.total, pages),
             self.per_second(refaults.total)
         );
@@ -342,10 +346,10 @@ impl Teller<'_> {
                 return None;
             }
             let verdict = match (in_.total, out.total) {
-                (0, _) => " Nothing of it was needed again yet.",
-                (_, 0) => " It had been written before.",
-                (in_, out) if in_ >= out / 2 => " It goes both ways: what is swapped out is in use.",
-                _ => " Most of it stays there.",
+                (0, _) => " None of them was needed again yet.",
+                (_, 0) => " They were written before the first snapshot.",
+                (in_, out) if in_ >= out / 2 => " Swap traffic goes both ways: swapped-out pages are in use.",
+                _ => " Most of them stay in swap.",
             };
             let says = format!(
                 "{} were written to swap{} and {} read back{}.{verdict}",
@@ -365,10 +369,10 @@ impl Teller<'_> {
             }
             let written = self.sum(Counters::AllOf(&["zswpwb"])).ok();
             let wrote = written.as_ref().map_or(String::new(), |written| {
-                format!(", and {} written on to swap", count(written.total))
+                format!(", and it wrote {} back to swap", count(written.total))
             });
             let says = format!(
-                "zswap took {}{}, {} came back{wrote}.",
+                "zswap stored {}{}, {} were loaded again{wrote}.",
                 counted(out.total, "page"),
                 self.per_second(out.total),
                 count(in_.total)
@@ -397,12 +401,12 @@ impl Teller<'_> {
             }
             let met = immediate.as_ref().map_or(String::new(), |met| {
                 format!(
-                    " It met {} that were dirty or being written, and marked them to be freed at the end of that.",
+                    " It found {} dirty or under writeback and marked them to be freed after writeback.",
                     counted(met.total, "page")
                 )
             });
             let says = format!(
-                "Reclaim wrote {} itself, to swap most likely{}.{met}",
+                "Reclaim itself wrote {}, most likely to swap{}.{met}",
                 counted(written.total, "page"),
                 self.per_second(written.total)
             );
@@ -419,7 +423,7 @@ impl Teller<'_> {
                 return None;
             }
             let mut says = format!(
-                "Of {} that wanted a huge page, {} got none ({}).",
+                "{} asked for a huge page, {} of them did not get one ({}).",
                 counted(faults, "fault"),
                 count(fallback.total),
                 percent(share(fallback.total, faults))
@@ -445,15 +449,15 @@ impl Teller<'_> {
                 self.per_second(stalls.total)
             );
             if let Some([success, fail]) = &outcome {
-                says += &format!(": {} got their block, {} did not", count(success.total), count(fail.total));
+                says += &format!(": {} got a block, {} did not", count(success.total), count(fail.total));
                 if fail.total > success.total {
-                    says += ", so most of the waiting was for nothing";
+                    says += ", so most of the waits gained nothing";
                 }
             }
             says.push('.');
             if let Some(moved) = &moved {
                 says += &format!(
-                    " It looked at {} to move, kcompactd's with them.",
+                    " Compaction, including kcompactd, scanned {} to move.",
                     counted(moved.total, "page")
                 );
             }
@@ -478,13 +482,13 @@ impl Teller<'_> {
                 return None;
             }
             let verdict = if up >= down / 2 && down >= up / 2 && up > 0 && down > 0 {
-                " It goes both ways: pages may thrash between the tiers."
+                " Migration goes both ways: pages may thrash between memory tiers."
             } else {
                 ""
             };
             let promotions = match &promoted {
                 Ok(_) => format!(" and {} promoted{}", count(up), self.per_second(up)),
-                Err(unknown) => format!("; how many were promoted is {unknown}"),
+                Err(unknown) => format!("; the number of promotions is {unknown}"),
             };
             let says = format!(
                 "{} were demoted to slower memory{}{promotions}.{verdict}",
@@ -499,8 +503,8 @@ impl Teller<'_> {
         self.verdict([Counters::AllOf(&["oom_kill"])], |[kills]| {
             let says = match kills.total {
                 0 => return None,
-                1 => "One task was killed because there was no memory.".to_string(),
-                more => format!("{} tasks were killed because there was no memory.", count(more)),
+                1 => "The OOM killer ended one task.".to_string(),
+                more => format!("The OOM killer ended {} tasks.", count(more)),
             };
             Some((says, kills))
         })

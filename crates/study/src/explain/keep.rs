@@ -75,11 +75,11 @@ pub struct Step {
 pub struct PageStory {
     /// The first steps, oldest first.
     pub first: Vec<Step>,
-    /// The last steps, oldest first; empty if `first` has room for all.
+    /// The last steps, oldest first; empty if all fit in `first`.
     pub last: VecDeque<Step>,
     /// Steps between the two.
     pub left_out: u64,
-    /// What its lists had gone through at its last step, and which those are.
+    /// Counts of the events of its lists up to its last step, and which lists these are.
     seen: Option<((MemcgId, NodeId), Counts)>,
 }
 
@@ -126,7 +126,7 @@ pub(super) struct Residency {
 /// Kinds of decisions on lists that are counted: 6 reasons for each of two types, 8 balances, a soft limit, and a near node.
 const KINDS: usize = 22;
 
-/// What a group's lists have gone through so far, as counts.
+/// Counts of the events of a group's lists so far.
 #[derive(Clone, Copy, Default, Debug)]
 struct Counts {
     opened: u64,
@@ -272,14 +272,14 @@ impl Following {
         let (page, state, event) = match &told.told {
             Told::Lists(event) => return tally.note(told.at, event),
             Told::Page { page, state, event } => (*page, *state, event),
-            // Tracepoints are of no page, and nobody has asked for them.
+            // Tracepoints do not belong to a page, and are not requested.
             Told::Tracepoint(_) => return,
         };
         let story = self.stories.entry(page).or_default();
         if let Some(wanted) = &mut self.wanted
             && matches!(event, PageEvent::Filled { .. })
         {
-            // A new residency; the one before is told already if it was asked for.
+            // A new residency; the previous one has been reported if it was requested.
             *story = PageStory::default();
             if let Some(before) = self.gone.remove(&page) {
                 wanted[before].back = Some(told.at);

@@ -56,17 +56,17 @@ impl Names {
     pub(super) fn parse(&self, text: &str) -> Result<PageName, Error> {
         let wrong = |why: String| Error::asked(format!("--page {text}: {why}"));
         let (name, page) = text.rsplit_once(':').ok_or_else(|| {
-            wrong(format!("write FILE:PAGE or TASK/OBJECT:PAGE, for example {}", self.example()))
+            wrong(format!("expected FILE:PAGE or TASK/OBJECT:PAGE, for example {}", self.example()))
         })?;
         let page: u64 = page
             .trim()
             .parse()
-            .map_err(|_| wrong(format!("`{page}` is no number of a page; pages are counted from 0")))?;
+            .map_err(|_| wrong(format!("found page `{page}`, expected a number from 0")))?;
         let range = self.ranges.iter().find(|range| range.name == name);
         let range = range.ok_or_else(|| wrong(self.unknown(name)))?;
         if page >= range.pages {
             let (pages, last) = (figures::count(range.pages), range.pages - 1);
-            return Err(wrong(format!("`{name}` has {pages} pages, the last one is {name}:{last}")));
+            return Err(wrong(format!("`{name}` has {pages} pages; the last page is {name}:{last}")));
         }
         Ok(match range.first {
             PageName::File { file, .. } => PageName::File { file, page },
@@ -116,14 +116,14 @@ impl Names {
         let objects = within(task);
         if !objects.is_empty() {
             return format!(
-                "there is no `{name}`; task `{task}` has {}",
+                "unknown object `{name}`; task `{task}` has {}",
                 objects.iter().map(|object| format!("`{object}`")).collect::<Vec<_>>().join(", ")
             );
         }
         match nearest(name, all()) {
-            Some(near) => format!("there is no file or task's object `{name}`; did you mean `{near}`?"),
+            Some(near) => format!("unknown file or object `{name}`\nhelp: did you mean `{near}`?"),
             None => format!(
-                "there is no file or task's object `{name}`; there are {}",
+                "unknown file or object `{name}`\nhelp: use one of {}",
                 listed(&all().collect::<Vec<&str>>())
             ),
         }

@@ -1,4 +1,4 @@
-//! Lines by which a tool says that it lost events: they are no lines that could not be read.
+//! Lines by which a tool reports lost events: they do not count as unreadable lines.
 //!
 //! ```text
 //!   CPU:1 [LOST 33 EVENTS]           the kernel           Lost 240000 events                 bpftrace
@@ -17,7 +17,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Adds what a line says; `false` if it says nothing of losses.
+    /// Adds the losses of a line; `false` if it does not report losses.
     pub(super) fn add(&mut self, line: &str) -> bool {
         match of_line(line) {
             None => return false,
@@ -56,7 +56,7 @@ fn of_line(line: &str) -> Option<Option<u64>> {
         .filter(|word| !word.is_empty())
         .collect();
     let what = words.iter().rposition(|word| WHAT.contains(word))?;
-    // The number of a CPU is no count.
+    // The number of a CPU is not a count.
     let is_cpu = |at: usize| at > 0 && words[at - 1] == "cpu";
     let number = |at: Option<usize>| {
         let at = at.filter(|&at| !is_cpu(at))?;
@@ -65,7 +65,7 @@ fn of_line(line: &str) -> Option<Option<u64>> {
     let Some(lost) = words.iter().rposition(|word| LOST.contains(word)) else {
         return words[what].starts_with("perf_record_lost").then_some(None);
     };
-    // The count stands beside one of the two words.
+    // The count is next to one of the two words.
     let places = [Some(lost + 1), lost.checked_sub(1), what.checked_sub(1), Some(what + 1)];
     Some(places.into_iter().find_map(number))
 }

@@ -49,11 +49,7 @@ impl Objects {
             return Ok(number);
         }
         let number = self.names.len() as u32;
-        ensure!(
-            number < Access::OBJECTS_MAX,
-            "there are more files than a trace can have, {}",
-            Access::OBJECTS_MAX
-        );
+        ensure!(number < Access::OBJECTS_MAX, "too many files: a trace can have {}", Access::OBJECTS_MAX);
         self.names.push(name.to_string());
         self.by_name.insert(name.to_string(), number);
         Ok(number)
@@ -76,7 +72,7 @@ impl Source {
 
     #[cfg(not(target_os = "linux"))]
     pub(super) fn events(_: bool) -> Result<Source, Error> {
-        bail!("events of the kernel are imported on Linux")
+        bail!("kernel events can be imported on Linux only")
     }
 
     pub(super) fn blkparse() -> Source {
@@ -90,12 +86,12 @@ impl Source {
     pub(super) fn lines(pattern: &str) -> Result<Source, Error> {
         let pattern = pieces(pattern)?;
         let has = |name: &str| pattern.contains(&Piece::Field(name.to_string()));
-        ensure!(has("page") != has("offset"), "--pattern has to have {{page}} or {{offset}}, and not both");
+        ensure!(has("page") != has("offset"), "--pattern must have either {{page}} or {{offset}}");
         let has_operation = has("op");
         Ok(Source::Lines { pattern, objects: Objects::default(), has_operation })
     }
 
-    /// Reads a line; whether it was one of those that count, or none if it says nothing by design.
+    /// Reads a line. Returns whether it counts, or none for a line without data by design.
     pub(super) fn line(&mut self, line: &str, out: &mut Vec<Access>) -> Result<Option<bool>, Error> {
         if line.trim().is_empty() || line.starts_with('#') {
             return Ok(None);
@@ -139,11 +135,11 @@ impl Source {
         match self {
             #[cfg(target_os = "linux")]
             Source::Events { .. } => {
-                "no event of the page cache is in it; record filemap:mm_filemap_get_pages"
+                "found no event of the page cache\nhelp: record filemap:mm_filemap_get_pages"
             }
-            Source::Blkparse(_) => "no line of blkparse is in it that queues a request (action Q)",
-            Source::Lackey { .. } => "no access is in it; run valgrind with --tool=lackey --trace-mem=yes",
-            Source::Lines { .. } => "no line has the form of --pattern",
+            Source::Blkparse(_) => "found no line of blkparse that queues a request (action Q)",
+            Source::Lackey { .. } => "found no access\nhelp: run valgrind with --tool=lackey --trace-mem=yes",
+            Source::Lines { .. } => "no line matches --pattern",
         }
     }
 
@@ -152,17 +148,19 @@ impl Source {
         let told = match self {
             #[cfg(target_os = "linux")]
             Source::Events { tells_reads: false, .. } => {
-                "only what came in is told, no hits: it says nothing of less memory than there was"
+                "the events include insertions but no hits: the trace does not cover less memory than the recording had"
             }
             #[cfg(target_os = "linux")]
-            Source::Events { .. } => "hits on mapped pages are not told, nor reads with O_DIRECT",
+            Source::Events { .. } => "the events do not include hits on mapped pages and reads with O_DIRECT",
             Source::Blkparse(_) => {
-                "requests of a disk are below the page cache: its hits are missing, and it says nothing of less memory than there was"
+                "disk requests do not include hits in the page cache: the trace does not cover less memory than the recording had"
             }
             Source::Lackey { .. } => {
                 "addresses are numbered by regions of 2 MiB in order of their first access; fetched instructions count as reads"
             }
-            Source::Lines { has_operation: false, .. } => "writes are not told: all are taken for reads",
+            Source::Lines { has_operation: false, .. } => {
+                "the lines do not mark writes: all accesses are treated as reads"
+            }
             Source::Lines { .. } => return Vec::new(),
         };
         vec![told.to_string()]
@@ -233,17 +231,17 @@ fn pieces(pattern: &str) -> Result<Vec<Piece>, Error> {
     const FIELDS: [&str; 7] = ["file", "page", "offset", "bytes", "op", "pid", "time"];
     let (mut pieces, mut rest) = (Vec::new(), pattern);
     while let Some(at) = rest.find('{') {
-        let Some(end) = rest[at..].find('}') else { bail!("--pattern {pattern}: a brace is not closed") };
+        let Some(end) = rest[at..].find('}') else { bail!("--pattern {pattern}: missing `}}`") };
         let name = &rest[at + 1..at + end];
         ensure!(
             FIELDS.contains(&name),
-            "--pattern {pattern}: `{name}` is no field; known are {}",
+            "--pattern {pattern}: unknown field `{name}`; known: {}",
             FIELDS.join(", ")
         );
         if at > 0 {
             pieces.push(Piece::Text(rest[..at].to_string()));
         } else if matches!(pieces.last(), Some(Piece::Field(_))) {
-            bail!("--pattern {pattern}: between two fields there has to be text");
+            bail!("--pattern {pattern}: two fields need text between them");
         }
         pieces.push(Piece::Field(name.to_string()));
         rest = &rest[at + end + 1..];

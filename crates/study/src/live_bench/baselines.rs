@@ -19,5 +19,5 @@ pub trait Baseline: Sync {
     fn byte(&self, page: u64) -> io::Result<u8>;
 }
 
-/// Makes a cache over a file that takes so many bytes of memory at most.
+/// Makes a cache over a file that uses at most N bytes of memory.
 pub type Open = fn(file: &Path, budget: u64) -> io::Result<Box<dyn Baseline>>;

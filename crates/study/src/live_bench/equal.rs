@@ -1,8 +1,8 @@
 //! A memory cgroup whose processes have no more of the kernel's page cache than the budget.
 //!
-//! Version 1: a folder below the own group of the memory controller. Version 2: one below the own group, or beside it, wherever the parent passes the
-//! memory controller on; a group that has processes can't begin to do so. The folder goes with the value, and what a killed program has left
-//! behind goes with the next one.
+//! Version 1: a folder below the own group of the memory controller. Version 2: one below the own group or next to it, depending on which
+//! parent enables the memory controller for its children. A group with processes cannot start to do so. Dropping the value removes the
+//! folder, and the next value removes what a killed program has left behind.
 
 use std::fs;
 use std::io;
@@ -27,7 +27,7 @@ impl Equal {
         let own = fs::read_to_string("/proc/self/cgroup").map_err(cannot("/proc/self/cgroup"))?;
         let parents = parents(Path::new(MOUNT), &own);
         if parents.is_empty() {
-            return Err(Error::asked(format!("there is no memory controller below {MOUNT}")));
+            return Err(Error::asked(format!("no memory controller below {MOUNT}")));
         }
         let mut why = Vec::new();
         for parent in parents {
@@ -43,7 +43,7 @@ impl Equal {
 
     fn below(parent: &Path) -> Result<Equal, Error> {
         let folder = parent.join(format!("{PREFIX}{}", std::process::id()));
-        fs::create_dir(&folder).map_err(cannot(format!("no group can be made in {}", parent.display())))?;
+        fs::create_dir(&folder).map_err(cannot(format!("cannot create a cgroup in {}", parent.display())))?;
         let is_old = folder.join("memory.limit_in_bytes").exists();
         let group = Equal { folder, is_old };
         // What it may not swap, it may not have: swap would be memory beyond the limit.
@@ -54,7 +54,7 @@ impl Equal {
         } else {
             let parent = parent.display();
             return Err(Error::asked(format!(
-                "{parent} does not pass the memory controller on to groups below it"
+                "{parent} does not enable the memory controller for its child cgroups"
             )));
         }
         Ok(group)
@@ -62,7 +62,7 @@ impl Equal {
 
     /// Moves a process into it.
     pub(super) fn enter(&self, pid: u32) -> Result<(), Error> {
-        let what = format!("the process can't be moved into {}", self.folder.display());
+        let what = format!("cannot move the process into {}", self.folder.display());
         self.write("cgroup.procs", &pid.to_string()).map_err(cannot(what))
     }
 
@@ -74,10 +74,10 @@ impl Equal {
         text.trim().parse().map_err(cannot(path.display()))
     }
 
-    /// Lets it have so many bytes in all.
+    /// Sets the total limit in bytes.
     pub(super) fn limit(&self, bytes: u64) -> Result<(), Error> {
         let file = if self.is_old { "memory.limit_in_bytes" } else { "memory.max" };
-        let what = format!("{file} can't be set in {}", self.folder.display());
+        let what = format!("cannot set {file} in {}", self.folder.display());
         self.write(file, &bytes.to_string()).map_err(cannot(what))
     }
 

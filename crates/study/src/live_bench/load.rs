@@ -1,4 +1,4 @@
-//! Which pages are read: drawn by a law, or a trace's.
+//! The pages that are read: random by a law, or from a trace.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(super) struct Load {
 
 enum Source {
     Drawn(Law),
-    /// Of a trace, with what each of its objects comes to in the file.
+    /// The trace, with the place of each of its objects in the file.
     Trace(Vec<u32>),
 }
 
@@ -44,7 +44,8 @@ pub(super) fn law(load: &str) -> Result<Option<Law>, Error> {
         ("zipf", alpha) if load == "zipf" || !alpha.is_empty() => {
             let alpha = if alpha.is_empty() { "0.99" } else { alpha };
             let exponent = alpha.parse().ok().filter(|alpha| (0.0..=100.0).contains(alpha));
-            let wrong = || Error::asked(format!("--load {load}: the exponent is a number from 0 to 100"));
+            let wrong =
+                || Error::asked(format!("--load {load}: invalid exponent: expected a number from 0 to 100"));
             Some(Law::Zipf(exponent.ok_or_else(wrong)?))
         }
         ("uniform", "") => Some(Law::Uniform),
@@ -70,7 +71,7 @@ impl Load {
         let name = path.display();
         ensure!(
             path.exists(),
-            "--load {name}: neither zipf, zipf:EXPONENT, uniform nor sequential, and there is no trace of that name"
+            "--load {name}: expected zipf, zipf:EXPONENT, uniform, sequential or the path of a trace"
         );
         let options = ask.read.options().map_err(|error| Error::Asked(error.message))?;
         let wanted = ask.reads as usize * usize::from(ask.threads);
@@ -79,7 +80,7 @@ impl Load {
         let (mut accesses, mut ends) = (Vec::<Access>::new(), Vec::<u64>::new());
         while accesses.len() < wanted {
             if let Some(signal) = watcher.stop() {
-                return Err(Error::Interrupted(format!("{signal} while {name} was read")));
+                return Err(Error::Interrupted(format!("{signal} while reading {name}")));
             }
             let had = accesses.len();
             if stream.fill(&mut accesses, (wanted - had).min(1 << 16)).map_err(cannot)? == 0 {
@@ -91,7 +92,7 @@ impl Load {
                 ends[object] = ends[object].max(access.page() + 1);
             }
         }
-        ensure!(!accesses.is_empty(), "{name} has no accesses to make");
+        ensure!(!accesses.is_empty(), "{name}: the trace has no accesses");
         // Objects lie in the file one behind the other.
         let begins: Vec<u64> = ends
             .iter()
@@ -103,7 +104,7 @@ impl Load {
         let least: u64 = ends.iter().sum();
         ensure!(
             least <= PAGES_MAX,
-            "{name} reaches over {} of pages, and a file here has {} at most; --read page_ids=dense gives pages numbers without gaps",
+            "{name}: the trace needs a file of {}, the limit is {}\nhelp: --read page_ids=dense numbers pages without gaps",
             figures::bytes(least.saturating_mul(4096)),
             figures::bytes(PAGES_MAX * 4096)
         );
@@ -123,7 +124,7 @@ impl Load {
         rounds: u64,
         watcher: &dyn Watcher,
     ) -> Result<Vec<Vec<u32>>, Error> {
-        /// A list takes four bytes a read, here and in each process.
+        /// A list uses four bytes per read, here and in each process.
         const READS_MAX: u64 = 1 << 28;
         let (threads, reads) = (u64::from(ask.threads), ask.reads);
         let pattern = match &self.source {
@@ -138,7 +139,7 @@ impl Load {
                 let ops = reads.saturating_mul(threads).saturating_mul(rounds);
                 ensure!(
                     ops <= READS_MAX,
-                    "--reads {reads}, {} and {} are {} with two rounds more that are not counted: {} are the most",
+                    "--reads {reads}: {} and {} need {}, including two uncounted rounds; the limit is {}",
                     figures::counted(threads, "thread"),
                     figures::counted(ask.rounds.into(), "round"),
                     figures::counted(ops, "read"),

@@ -64,13 +64,12 @@ fn say(output: &mut impl Write, value: &Value) -> io::Result<()> {
 fn obey(input: &mut impl BufRead, output: &mut impl Write, baselines: &[(&str, Open)]) -> io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line)?;
-    let task: Task = serde_json::from_str(&line).map_err(|error| {
-        io::Error::other(format!("this is a process of `pageout bench`, and not to be called: {error}"))
-    })?;
+    let task: Task = serde_json::from_str(&line)
+        .map_err(|error| io::Error::other(format!("only `pageout bench` starts this process: {error}")))?;
     let lists = lists(input)?;
     let bytes = std::fs::metadata(&task.path)?.len();
     if bytes < task.pages * PAGE as u64 {
-        return Err(io::Error::other("it has become shorter before anybody has read it"));
+        return Err(io::Error::other("the file became shorter before the first read"));
     }
     let mut here = Following { input, output, lists: &lists, task: &task, before: anonymous() };
     match task.way.as_str() {
@@ -127,9 +126,8 @@ impl<I: BufRead, O: Write> Following<'_, I, O> {
         for command in input.lines() {
             let command = command?;
             let (what, number) = command.split_once(' ').unwrap_or((&command, "0"));
-            let of_round: usize = number
-                .parse()
-                .map_err(|error| io::Error::other(format!("the number of a round: {error}")))?;
+            let of_round: usize =
+                number.parse().map_err(|error| io::Error::other(format!("invalid round number: {error}")))?;
             let lists = &lists[of_round * task.threads..][..task.threads];
             if task.is_cold {
                 way.forget()?;
@@ -142,7 +140,7 @@ impl<I: BufRead, O: Write> Following<'_, I, O> {
                 }
                 "round" => serde_json::to_value(round(&way, lists, task)?)?,
                 "time" => timed(&way, lists, task)?,
-                other => return Err(io::Error::other(format!("nobody knows what `{other}` is"))),
+                other => return Err(io::Error::other(format!("unknown request `{other}`"))),
             };
             let taken = anonymous().saturating_sub(*before);
             say(*output, &json!({ "answer": answer, "taken_bytes": taken, "own": way.figures() }))?;
@@ -151,11 +149,11 @@ impl<I: BufRead, O: Write> Following<'_, I, O> {
     }
 }
 
-/// Brings in what will stay: all of a file that has room, and what is read anyway.
+/// Reads the pages that will stay: the complete file if it fits, otherwise the pages that are read anyway.
 fn warm(way: &impl Way, lists: &[Vec<u32>], task: &Task) -> io::Result<()> {
     if task.pages * PAGE as u64 <= task.budget {
         let all: Vec<u32> = (0..task.pages as u32).collect();
-        // Who is read twice is kept.
+        // A page that is read twice is kept.
         for _ in 0..2 {
             read::<false>(way, &all, task, &mut Spans::default())?;
         }
@@ -265,7 +263,7 @@ fn read<const IS_TIMED: bool>(
 /// Errors: a page is not the one that was asked for.
 #[inline]
 fn as_made(page: u32, is_it: bool) -> io::Result<()> {
-    if is_it { Ok(()) } else { Err(io::Error::other(format!("page {page} was read as another"))) }
+    if is_it { Ok(()) } else { Err(io::Error::other(format!("wrong content in page {page}"))) }
 }
 
 fn cpu_ns() -> u64 {
@@ -273,7 +271,7 @@ fn cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What this process has had read from devices.
+/// Bytes that this process has read from devices.
 fn device_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("read_bytes:"))?.trim().parse().ok()

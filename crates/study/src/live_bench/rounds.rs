@@ -1,4 +1,4 @@
-//! Who reads when: the processes, and what they are told.
+//! The order of reads: the reader processes, and the commands that they get.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -43,7 +43,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
         batch: ask.batch.into(),
         threads: ask.threads.into(),
     };
-    // What can't be is said before a file is made.
+    // Impossible requests are rejected before a file is created.
     ways::memory(&task)?;
     let subject = Subject::new(ask, &load, watcher)?;
     let task = Task { path: subject.path.clone(), pages: subject.pages, is_made: subject.is_made, ..task };
@@ -72,7 +72,7 @@ impl ReaderFigures {
         ReaderFigures { name, rounds: Vec::new(), latency: None, memory_bytes: None, own: Value::Null }
     }
 
-    /// Adds an answer: `round` 0 warms up, of `rounds` the figures count, and the last one is timed. Errors: it is no answer.
+    /// Adds an answer: `round` 0 warms up, figures of `rounds` count, and the last one is timed. Errors: the text is not an answer.
     fn note(&mut self, round: usize, rounds: usize, mut told: Map<String, Value>) -> Result<(), Error> {
         let answer = told.remove("answer").unwrap_or_default();
         match round {
@@ -108,7 +108,7 @@ impl<'a> Measuring<'a> {
         let group = self.group()?;
         if subject.is_in_memory() {
             self.notes.push(format!(
-                "{} is in tmpfs: in memory as a whole, so that nobody reads a device and the kernel's page cache has no limit",
+                "{} is in tmpfs: all of it is in memory, so no reader reads a device, and the kernel's page cache has no limit",
                 subject.name
             ));
         }
@@ -117,7 +117,7 @@ impl<'a> Measuring<'a> {
             Err(Ended::Signal(signal)) => return Ok(Answer::nothing(ask, after(signal, 0, ask.rounds))),
             Err(Ended::Why(error)) => return Err(Error::Asked(error)),
         };
-        // What they hold by themselves is no page of the file.
+        // Their own memory has no page of the file.
         let base = group.as_ref().map(Equal::usage).transpose()?;
         if let Some((group, base)) = group.as_ref().zip(base) {
             group.limit(base + ask.budget.0)?;
@@ -133,7 +133,7 @@ impl<'a> Measuring<'a> {
             self.held(group.usage()?.saturating_sub(base), &mut figures);
         }
         drop(readers);
-        // A round that not all have made is nobody's.
+        // A round is dropped unless all readers have made it.
         let done = figures.iter().map(|of| of.rounds.len()).min().unwrap_or(0);
         figures.iter_mut().for_each(|of| of.rounds.truncate(done));
         Ok(Answer {
@@ -156,24 +156,25 @@ impl<'a> Measuring<'a> {
             return Ok(None);
         }
         Equal::new().map(Some).or_else(|error| {
-            let why = format!("no cgroup with as little memory can be made: {error}");
+            let why = format!("cannot create a cgroup with the same memory limit: {error}");
             if self.ask.equal_memory {
                 return Err(Error::Asked(format!("--equal-memory: {why}")));
             }
-            self.notes
-                .push(format!("{why}. What uses the kernel's page cache has all of the machine's memory"));
+            self.notes.push(format!(
+                "{why}. Readers through the kernel's page cache can use all memory of the machine"
+            ));
             Ok(None)
         })
     }
 
-    /// A process for each that reads, ours first.
+    /// Starts one process per reader, pageout first.
     fn start(&mut self, group: Option<&Equal>) -> Result<Vec<Reader<'a>>, Ended> {
         let Measuring { ask, wanted, subject, task, lists, watcher, .. } = *self;
         let mut readers = Vec::new();
         for way in std::iter::once(&OURS.to_string()).chain(&wanted.ways) {
             if way == "memcpy" && !wanted.is_said && subject.pages * PAGE as u64 > MEMCPY_MAX {
                 let bytes = figures::bytes(subject.pages * PAGE as u64);
-                self.notes.push(format!("memcpy is left out: it would hold all {bytes}"));
+                self.notes.push(format!("memcpy is skipped: it needs {bytes} of memory"));
                 continue;
             }
             let of_group = group.filter(|_| ways::is_of_kernel(way));
@@ -186,7 +187,7 @@ impl<'a> Measuring<'a> {
                     if way == OURS || wanted.is_said {
                         return Err(Ended::Why(format!("{way}: {}: {error}", subject.name)));
                     }
-                    self.notes.push(format!("{way} is left out: {error}"));
+                    self.notes.push(format!("{way} is skipped: {error}"));
                 }
             }
         }
@@ -202,7 +203,7 @@ impl<'a> Measuring<'a> {
         let rounds = self.ask.rounds as usize;
         for round in 0..rounds + 2 {
             for turn in 0..readers.len() {
-                // Who reads after whom turns.
+                // The order of readers rotates.
                 let at = (turn + round) % readers.len();
                 let command = match round {
                     0 => "warm 0".to_string(),
@@ -232,7 +233,8 @@ impl<'a> Measuring<'a> {
         let touched = (touched.len() * PAGE) as u64;
         if bytes < self.ask.budget.0.min(touched) / 2 && !self.subject.is_in_memory() {
             self.notes.push(format!(
-                "the group holds {} only: others have {} in memory, and what reads it through the kernel's page cache has more than the budget",
+                "the cgroup holds only {}: other cgroups have pages of {} in memory, so readers through the \
+                 kernel's page cache have more than the budget",
                 figures::bytes(bytes),
                 self.subject.name
             ));
@@ -242,12 +244,12 @@ impl<'a> Measuring<'a> {
     }
 }
 
-/// That a signal came after so many rounds.
+/// Returns the text for a signal after N rounds.
 fn after(signal: &str, done: usize, rounds: u32) -> String {
     format!("{signal} after {done} of {}", figures::counted(rounds.into(), "round"))
 }
 
-/// An error as it concerns the user, to whom the file without a name has none by number.
+/// Returns an error in the user's terms: the user does not know the number of the file without a name.
 fn name_file(error: &str, subject: &Subject) -> String {
     error.replace(&subject.path.display().to_string(), "it")
 }
@@ -277,12 +279,12 @@ impl<'a> Reader<'a> {
         watcher: &'a dyn Watcher,
     ) -> Result<Reader<'a>, Ended> {
         let started = || -> Result<Reader<'a>, String> {
-            let (first, words) = program.split_first().ok_or("this program can't be found")?;
+            let (first, words) = program.split_first().ok_or("cannot find this program")?;
             let mut command = Command::new(first);
             command.args(words);
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             let spawned = command.spawn();
-            let mut child = spawned.map_err(|error| format!("no process can be started: {error}"))?;
+            let mut child = spawned.map_err(|error| format!("cannot start a process: {error}"))?;
             let input = child.stdin.take();
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
             let (tell, answers) = channel();
@@ -307,7 +309,7 @@ impl<'a> Reader<'a> {
             writeln!(input, "{}", serde_json::to_string(task).expect("a task is JSON"))?;
             write_lists(lists, &mut input, watcher)
         });
-        // One that has ended at once has told why.
+        // A process that ended immediately has printed a reason.
         let _ = written;
         reader.answer().map(|_| reader)
     }
@@ -328,7 +330,7 @@ impl<'a> Reader<'a> {
                         Some(Value::String(why)) => return Err(Ended::Why(why)),
                         _ => return Ok(told),
                     },
-                    _ => return Err(Ended::Why(format!("its process says `{line}`"))),
+                    _ => return Err(Ended::Why(format!("unexpected line from its process: `{line}`"))),
                 },
                 Err(RecvTimeoutError::Timeout) => {
                     if let Some(signal) = self.watcher.stop() {
@@ -343,7 +345,7 @@ impl<'a> Reader<'a> {
     /// Why it has ended, without an answer.
     fn end(&mut self) -> Ended {
         let status = self.child.wait();
-        // A signal from the terminal is for all processes of it; this one may have heard of it later.
+        // A signal from the terminal goes to all of its processes; this one can get it later.
         thread::sleep(2 * LOOK);
         if let Some(signal) = self.watcher.stop() {
             return Ended::Signal(signal);
@@ -354,15 +356,15 @@ impl<'a> Reader<'a> {
             Ok(status) => {
                 let why = match status.signal() {
                     Some(signal) if signal == Signal::BUS.as_raw() => {
-                        ": the file has become shorter, or can't be read there"
+                        ": the file became shorter, or a page cannot be read"
                     }
-                    Some(signal) if signal == Signal::KILL.as_raw() => ": out of memory, perhaps",
+                    Some(signal) if signal == Signal::KILL.as_raw() => ": perhaps by the OOM killer",
                     _ if said.is_empty() => "",
                     _ => ": ",
                 };
                 format!("its process has ended ({status}){why}{said}")
             }
-            Err(error) => format!("its process is gone: {error}"),
+            Err(error) => format!("cannot wait for its process: {error}"),
         })
     }
 }

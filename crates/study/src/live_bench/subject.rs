@@ -1,5 +1,5 @@
-//! The file that is read: one's own, which is only read, or one that is made. That has no name, so that it goes with the program, however
-//! that ends.
+//! The file that is read: the user's file, which is only read, or a temporary file. A temporary file has no name, so it disappears with the
+//! program, however that ends.
 
 use std::fs::File;
 use std::io::Write;
@@ -22,7 +22,7 @@ pub(super) struct Subject {
     file: File,
     /// By which other processes open it.
     pub(super) path: PathBuf,
-    /// As it is told.
+    /// Name in messages.
     pub(super) name: String,
     /// Whole pages of it.
     pub(super) pages: u64,
@@ -44,7 +44,7 @@ impl Subject {
         };
         ensure!(
             subject.pages >= load.least,
-            "{} has {}, and {} reaches to page {}: the file has to have {} at least",
+            "{}: found {}, but {} reads page {}; expected a file of at least {}",
             subject.name,
             figures::counted(subject.pages, "whole page"),
             load.name,
@@ -55,22 +55,22 @@ impl Subject {
         Ok(subject)
     }
 
-    /// A file that there is.
+    /// An existing file.
     fn given(path: &Path) -> Result<Subject, Error> {
         let name = path.display().to_string();
-        // Before it is opened: a pipe would wait for somebody who writes.
+        // This check comes before the open, which would block on a pipe without a writer.
         let metadata = std::fs::metadata(path).map_err(cannot(&name))?;
-        ensure!(metadata.is_file(), "{name} is no regular file: only such a file is read here");
+        ensure!(metadata.is_file(), "{name}: not a regular file");
         let file = File::open(path).map_err(cannot(&name))?;
         let bytes = metadata.len();
         let pages = bytes / PAGE as u64;
         ensure!(
             pages > 0,
-            "{name} has {}: it takes a page of 4 KiB at least",
+            "{name}: found {}, expected at least one page of 4 KiB",
             figures::counted(bytes, "byte")
         );
         let most = figures::bytes(PAGES_MAX * PAGE as u64);
-        ensure!(pages <= PAGES_MAX, "{name} has {}: a file here has {most} at most", figures::bytes(bytes));
+        ensure!(pages <= PAGES_MAX, "{name}: found {}, expected at most {most}", figures::bytes(bytes));
         let path = std::path::absolute(path).map_err(cannot(&name))?;
         Ok(Subject { file, path, name, pages, is_made: false })
     }
@@ -84,10 +84,10 @@ impl Subject {
         let pages = size / PAGE as u64;
         let bytes = pages * PAGE as u64;
         let mut file = room(&folder, pages, bytes)?;
-        let name = format!("a file that was made in {}", folder.display());
+        let name = format!("a temporary file in {}", folder.display());
         let cannot = |error: std::io::Error| {
             Error::asked(format!(
-                "{} in {}: {error}; --size makes a smaller file, and --folder another place",
+                "cannot write {} in {}: {error}\nhelp: use a smaller --size or another --folder",
                 figures::bytes(bytes),
                 folder.display()
             ))
@@ -110,7 +110,7 @@ impl Subject {
             watcher.advance(1);
             if let Some(signal) = watcher.stop() {
                 watcher.end();
-                return Err(Error::Interrupted(format!("{signal} while the file was made")));
+                return Err(Error::Interrupted(format!("{signal} while creating the file")));
             }
         }
         file.sync_all().map_err(cannot)?;
@@ -125,29 +125,25 @@ impl Subject {
         fstatfs(&self.file).is_ok_and(|there| i128::from(there.f_type) == TMPFS)
     }
 
-    /// Has the system forget what it has of the file, as far as nobody else uses it: pages that were there before would be nobody's.
+    /// Has the system drop cached pages of the file, unless another process uses it: earlier pages would be charged to no reader.
     fn forget(&self) -> Result<(), Error> {
         fadvise(&self.file, 0, None, Advice::DontNeed).map_err(cannot(&self.name))
     }
 }
 
-/// An empty file in a folder that has room for so many bytes.
+/// Creates an empty file in a folder with enough free space.
 fn room(folder: &Path, pages: u64, bytes: u64) -> Result<File, Error> {
     let place = folder.display();
-    ensure!(pages > 0, "--size: it takes a page of 4 KiB at least");
-    ensure!(
-        pages <= PAGES_MAX,
-        "--size: a file here has {} at most",
-        figures::bytes(PAGES_MAX * PAGE as u64)
-    );
-    ensure!(folder.is_dir(), "--folder {place}: there is no such folder");
+    ensure!(pages > 0, "--size: expected at least one page of 4 KiB");
+    ensure!(pages <= PAGES_MAX, "--size: expected at most {}", figures::bytes(PAGES_MAX * PAGE as u64));
+    ensure!(folder.is_dir(), "--folder {place}: no such folder");
     let there = statvfs(folder).map_err(cannot(&place))?;
     let free = there.f_bavail.saturating_mul(there.f_frsize);
     ensure!(
         bytes <= free,
-        "the file takes {}, and {place} has {} free: --size makes a smaller one, --folder another place",
+        "the file needs {}, but {place} has {} free\nhelp: use a smaller --size or another --folder",
         figures::bytes(bytes),
         figures::bytes(free)
     );
-    tempfile::tempfile_in(folder).map_err(cannot(format!("no file can be made in {place}")))
+    tempfile::tempfile_in(folder).map_err(cannot(format!("cannot create a file in {place}")))
 }

@@ -1,4 +1,4 @@
-//! Who is to read next to the live page cache, and whether there is memory for all of them.
+//! The readers to compare with the live page cache, and whether there is memory for all of them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, ensure};
 use crate::figures;
 use crate::scenario::nearest::nearest;
 
-/// The kernel's part of plain memory is left alone in what nobody has asked for.
+/// The share of memory that is left to the kernel if readers are chosen by default.
 pub(super) const MEMCPY_MAX: u64 = 1 << 30;
 
 impl Ask {
@@ -24,15 +24,15 @@ impl Ask {
     }
 }
 
-/// Who is to read next to ours.
+/// The readers to compare with pageout.
 pub(super) struct Wanted {
     /// In the order of the table.
     pub(super) ways: Vec<String>,
-    /// Whether they were asked for, and are not just all that there are.
+    /// Whether the user named them, rather than the default of all readers.
     pub(super) is_said: bool,
 }
 
-/// Who is asked for. Errors: a name is not known, or makes no sense here.
+/// Returns the requested readers. Errors: an unknown name, or one that is invalid here.
 pub(super) fn wanted(ask: &Ask) -> Result<Wanted, Error> {
     let baselines = ask.baselines.iter().map(|(name, _)| *name);
     let known: Vec<&str> = WAYS.into_iter().filter(|way| *way != OURS).chain(baselines).collect();
@@ -40,16 +40,16 @@ pub(super) fn wanted(ask: &Ask) -> Result<Wanted, Error> {
     let mut wanted: Vec<String> = Vec::new();
     for name in &ask.beside {
         match name.as_str() {
-            "none" => ensure!(ask.beside.len() == 1, "--beside none is said alone"),
+            "none" => ensure!(ask.beside.len() == 1, "--beside: `none` excludes other names"),
             "kernel" => wanted.extend(["buffered", "mmap"].map(str::to_string)),
-            OURS => return Err(Error::asked(format!("--beside {OURS}: it reads anyway"))),
+            OURS => return Err(Error::asked(format!("--beside: `{OURS}` always runs, remove it"))),
             name if known.contains(&name) => wanted.push(name.to_string()),
             name => {
-                let hint =
-                    nearest(name, known.iter().copied()).map(|hint| format!("; did you mean `{hint}`?"));
+                let hint = nearest(name, known.iter().copied())
+                    .map(|hint| format!("\nhelp: did you mean `{hint}`?"));
                 return Err(Error::asked(format!(
-                    "--beside {name}: nobody is called so{} There are {}, kernel (the first two) and none",
-                    hint.unwrap_or(".".to_string()),
+                    "--beside {name}: unknown reader{}\nhelp: known: {}, kernel (the first two) and none",
+                    hint.unwrap_or_default(),
                     known.join(", ")
                 )));
             }
@@ -61,7 +61,7 @@ pub(super) fn wanted(ask: &Ask) -> Result<Wanted, Error> {
     if ask.in_place {
         let refused = wanted.iter().find(|way| !ways::has_places(way));
         if let (Some(way), true) = (refused, is_said && !ask.beside.contains(&"kernel".to_string())) {
-            let why = format!("--beside {way}: it copies, and has nothing to look at --in-place");
+            let why = format!("--beside {way}: this reader copies, so it cannot read --in-place");
             return Err(Error::Asked(why));
         }
         wanted.retain(|way| ways::has_places(way));
@@ -83,14 +83,14 @@ pub(super) fn check_memory(ask: &Ask, wanted: &Wanted) -> Result<(), Error> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
     let Some(available) = kib.map(|kib| kib << 10) else { return Ok(()) };
-    // Ours, the group's, and that of each cache that was brought along.
+    // The budgets of pageout, of the group, and of each third-party cache.
     let is_of_kernel = wanted.ways.iter().any(|way| ways::is_of_kernel(way));
     let others = wanted.ways.iter().filter(|way| !WAYS.contains(&way.as_str())).count() as u64;
     let budgets = 1 + u64::from(is_of_kernel) + others;
     let needed = ask.budget.0.saturating_mul(budgets);
     ensure!(
         needed <= available,
-        "--budget {}: {budgets} of it are {}, and the machine has {} available",
+        "--budget {}: {budgets} budgets need {}, but the machine has {} available",
         ask.budget,
         figures::bytes(needed),
         figures::bytes(available)

@@ -1,4 +1,4 @@
-//! How each reads pages: this program's page cache, what the kernel offers, plain memory, and caches that a program brings along.
+//! How each reader reads pages: pageout's page cache, the kernel's interfaces, plain memory, and third-party caches.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use super::reader::Task;
 use super::subject::PAGE;
 use crate::{Error, told};
 
-/// Ways that are built in, in the order of the table, and what is said of each.
+/// Built-in readers in the order of the table, with their descriptions.
 pub(super) const WAYS: [&str; 6] = [OURS, "buffered", "mmap", "direct", "io_uring", "memcpy"];
 /// One that reads.
 pub(super) trait Way: Sync {
@@ -65,7 +65,10 @@ pub(super) fn memory(task: &Task) -> Result<Memory, Error> {
         Error::Asked(match error {
             pageout_live::Error::BudgetTooSmall { .. } => format!("--budget: {error}"),
             pageout_live::Error::Config(_) => {
-                format!("--policy {}: {error}; `pageout keys kernel.profile` lists them", task.policy)
+                format!(
+                    "--policy {}: {error}\nhelp: `pageout keys kernel.profile` lists the policies",
+                    task.policy
+                )
             }
             error => told(&error),
         })
@@ -79,7 +82,7 @@ impl Ours {
         let opened = memory.open(&task.path, if task.is_random { how.random() } else { how });
         let file = opened.map_err(|error| match error {
             pageout_live::Error::DirectRefused { .. } => io::Error::other(
-                "its file system does not read past the kernel's page cache (O_DIRECT): say --buffered, and pages may be in memory twice",
+                "its file system does not support O_DIRECT\nhelp: use --buffered; pages can then be in memory twice",
             ),
             error => io::Error::other(error),
         })?;
@@ -141,7 +144,7 @@ impl Pread {
     pub(super) fn direct(path: &Path) -> io::Result<Pread> {
         let flags = OFlags::DIRECT.bits() as i32;
         let opened = File::options().read(true).custom_flags(flags).open(path);
-        let what = "its file system does not read past the kernel's page cache (O_DIRECT)";
+        let what = "its file system does not support O_DIRECT";
         Ok(Pread(opened.map_err(|error| io::Error::other(format!("{what}: {error}")))?))
     }
 }
@@ -151,14 +154,14 @@ impl Way for Pread {
     fn copy(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
         self.0.read_exact_at(to, page * PAGE as u64).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                io::Error::other(format!("it has become shorter: page {page} is not there any more"))
+                io::Error::other(format!("the file became shorter: page {page} is missing"))
             }
             _ => error,
         })
     }
 
     fn byte(&self, _: u64) -> io::Result<u8> {
-        Err(io::Error::other("pread(2) copies, and has nothing to look at"))
+        Err(io::Error::other("pread(2) copies, so it has no pages to read in place"))
     }
 
     fn forget(&mut self) -> io::Result<()> {
@@ -187,13 +190,13 @@ impl Way for Uring {
 
     fn copy_all(&self, pages: &[u32], to: &mut [u8]) -> io::Result<()> {
         self.0.read(pages, to).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => io::Error::other("it has become shorter"),
+            io::ErrorKind::UnexpectedEof => io::Error::other("the file became shorter"),
             _ => error,
         })
     }
 
     fn byte(&self, _: u64) -> io::Result<u8> {
-        Err(io::Error::other("io_uring copies, and has nothing to look at"))
+        Err(io::Error::other("io_uring copies, so it has no pages to read in place"))
     }
 
     fn forget(&mut self) -> io::Result<()> {
@@ -234,7 +237,7 @@ impl Way for Mmap {
     }
 
     fn forget(&mut self) -> io::Result<()> {
-        // What is mapped is not forgotten.
+        // fadvise(2) does not drop mapped pages.
         self.mapped = None;
         fadvise(&self.file, 0, None, Advice::DontNeed)?;
         self.mapped = Some(Mapped::open(&self.path, self.is_random)?);
@@ -285,7 +288,7 @@ pub(super) struct Brought {
 impl Brought {
     pub(super) fn new(task: Task, baselines: &[(&str, OpenRival)]) -> io::Result<Brought> {
         let found = baselines.iter().find(|(name, _)| *name == task.way).map(|(_, open)| *open);
-        let open = found.ok_or_else(|| io::Error::other(format!("nobody here is called {}", task.way)))?;
+        let open = found.ok_or_else(|| io::Error::other(format!("unknown reader `{}`", task.way)))?;
         let cache = open(&task.path, task.budget)?;
         Ok(Brought { open, task, cache })
     }

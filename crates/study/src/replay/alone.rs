@@ -27,7 +27,7 @@ pub struct Alone {
     pub ask: Ask,
     /// The policy, as it was asked for.
     pub policy: String,
-    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
     /// How the trace is understood.
     pub interpretation: Interpretation,
@@ -65,7 +65,7 @@ pub(super) fn alone(
     let options = setup.read_options()?;
     let interpretation = reading::interpreted(trace, &options, watcher)?;
     let Some(accesses) = reading::accesses(ask, trace, limits.len(), &options, watcher)? else {
-        return Err(Error::Interrupted("interrupted while the trace was read".to_string()));
+        return Err(Error::Interrupted("interrupted while reading the trace".to_string()));
     };
     let loaded = &accesses.loaded;
     let distinct_pages = loaded.footprint.distinct_pages();
@@ -104,7 +104,7 @@ pub(super) fn alone(
 /// The one scenario as TOML, with what its memory is a percentage of.
 fn written(runs: &[Scenario], limit: Limit, pages: u64, distinct_pages: u64) -> Result<String, Error> {
     let [run] = runs else {
-        return Err(Error::asked("--print-scenario prints one scenario: give --memory one size"));
+        return Err(Error::asked("--print-scenario needs one size of --memory"));
     };
     let text = toml(run)?;
     Ok(match limit {
@@ -117,7 +117,7 @@ fn written(runs: &[Scenario], limit: Limit, pages: u64, distinct_pages: u64) -> 
 }
 
 fn toml(scenario: &Scenario) -> Result<String, Error> {
-    let cannot = |error| Error::asked(format!("the scenario can't be written as TOML: {error}"));
+    let cannot = |error| Error::asked(format!("cannot write the scenario as TOML: {error}"));
     toml_edit::ser::to_string_pretty(scenario).map_err(cannot)
 }
 
@@ -142,7 +142,7 @@ impl Alone {
         self.points.iter().all(|point| point.result().is_none())
     }
 
-    /// Why not all is there: runs failed, or a signal came.
+    /// Why the answer is incomplete: runs failed, or a signal came.
     pub(super) fn failure(&self) -> Option<Error> {
         let mut failures: Vec<Failed> =
             self.points.iter().flat_map(|point| point.failures(&self.ask)).collect();
@@ -172,20 +172,23 @@ impl Alone {
     pub fn check(&self) -> Result<(), String> {
         let points = self.points.len();
         if let Some(bounds) = &self.bounds {
-            holds!(bounds.len() == points, "{points} sizes, and the bound at {}", bounds.len());
+            holds!(bounds.len() == points, "found {points} sizes, but OPT at {}", bounds.len());
         }
         let distinct_pages = self.loaded.footprint.distinct_pages();
         for point in &self.points {
             let of = format!("{} pages", point.pages);
             let asked = point.limit.pages(distinct_pages);
-            holds!(asked == Some(point.pages), "{of} are not the size {:?} that was asked for", point.limit);
+            holds!(asked == Some(point.pages), "{of}: found another size, expected {:?}", point.limit);
             let (Some(result), Some(figures)) = (point.result(), point.figures()) else { continue };
             let accesses = self.loaded.footprint.accesses;
             let counted = result.accesses;
-            holds!(counted == accesses, "{of}: {accesses} accesses, and {counted} were counted");
+            holds!(counted == accesses, "{of}: found {counted} accesses, expected {accesses}");
             let hits: u64 = result.tasks.iter().map(|task| task.hits).sum();
             let misses = figures.misses;
-            holds!(hits + misses == accesses, "{of}: {hits} hits and {misses} misses of {accesses} accesses");
+            holds!(
+                hits + misses == accesses,
+                "{of}: {hits} hits and {misses} misses, expected a sum of {accesses}"
+            );
         }
         Ok(())
     }
@@ -196,7 +199,7 @@ impl Alone {
         let are_writes = ask.writes || ask.channel == Channel::Anonymous;
         let replayed_as_reads = match (interpretation.tells_writes, are_writes) {
             (_, true) => Some(0),
-            // Nobody knows which of its accesses write.
+            // The trace does not mark writes.
             (false, false) => None,
             (true, false) => Some(footprint.writes()),
         };
@@ -271,10 +274,10 @@ mod tests {
         assert_eq!(answer().check(), Ok(()));
         type Mutant = fn(&mut Alone);
         let mutants: [(Mutant, &str); 4] = [
-            (|answer| drop(answer.points.pop()), "1 sizes, and the bound at 2"),
-            (|answer| answer.points[0].pages += 1, "are not the size Percent(40.0) that was asked for"),
-            (|answer| answer.points[1].runs.results[0].accesses -= 1, "3000 accesses, and 2999 were counted"),
-            (|answer| answer.points[1].runs.results[0].tasks[0].hits += 1, "misses of 3000 accesses"),
+            (|answer| drop(answer.points.pop()), "found 1 sizes, but OPT at 2"),
+            (|answer| answer.points[0].pages += 1, "found another size, expected Percent(40.0)"),
+            (|answer| answer.points[1].runs.results[0].accesses -= 1, "found 2999 accesses, expected 3000"),
+            (|answer| answer.points[1].runs.results[0].tasks[0].hits += 1, "misses, expected a sum of 3000"),
         ];
         for (mutate, told) in mutants {
             let mut mutant = answer();
@@ -295,6 +298,6 @@ mod tests {
         assert!(text.contains("memory.max") && text.contains("a.u32"), "{text}");
         asked.memory.push("2MiB".into());
         let error = ask(&asked, &()).err().unwrap().to_string();
-        assert!(error.contains("give --memory one size"), "{error}");
+        assert!(error.contains("--print-scenario needs one size of --memory"), "{error}");
     }
 }

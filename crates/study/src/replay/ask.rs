@@ -115,7 +115,7 @@ fn speed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::E
 /// Returns the speed of an open loop. Errors: it is out of range.
 pub fn parse_speed(text: &str) -> Result<f64, String> {
     let speed = text.parse().ok().filter(|speed| (1e-9..=1e9).contains(speed));
-    speed.ok_or(format!("`{text}` is no speed from 1e-9 to 1e9: 2 is twice as fast"))
+    speed.ok_or(format!("found `{text}`, expected a speed from 1e-9 to 1e9 (2 is twice as fast)"))
 }
 
 impl Ask {
@@ -177,7 +177,7 @@ impl Ask {
         for (field, is_empty) in lists {
             if is_empty {
                 return Err(Error::asked(format!(
-                    "{field}: the list is empty, expected one element or more"
+                    "{field}: found an empty list, expected one element or more"
                 )));
             }
         }
@@ -200,7 +200,7 @@ impl Ask {
             return Err(Error::asked("make: it makes files of live, and there are none"));
         }
         if self.exact && self.sample.is_some() {
-            return Err(Error::asked("exact and sample exclude each other: leave one of them out"));
+            return Err(Error::asked("exact and sample exclude each other: remove one of them"));
         }
         Ok(())
     }
@@ -231,10 +231,10 @@ mod tests {
         let whole = Ask { traces: vec!["a.pgt".into()], ..Ask::default() };
         assert!(whole.check().is_ok());
         for (wrong, told) in [
-            (Ask { traces: Vec::new(), ..whole.clone() }, "traces: the list is empty"),
-            (Ask { memory: Vec::new(), ..whole.clone() }, "memory: the list is empty"),
-            (Ask { policy: Vec::new(), ..whole.clone() }, "policy: the list is empty"),
-            (Ask { timed: Some(f64::NAN), ..whole.clone() }, "timed: `NaN` is no speed"),
+            (Ask { traces: Vec::new(), ..whole.clone() }, "traces: found an empty list"),
+            (Ask { memory: Vec::new(), ..whole.clone() }, "memory: found an empty list"),
+            (Ask { policy: Vec::new(), ..whole.clone() }, "policy: found an empty list"),
+            (Ask { timed: Some(f64::NAN), ..whole.clone() }, "timed: found `NaN`, expected a speed"),
             (Ask { channel: Channel::Tmpfs, ..whole.clone() }, "channel: found `tmpfs`"),
             (Ask { exact: true, sample: Some(0.1), ..whole.clone() }, "exact and sample"),
             (Ask { warm_up: Some(WarmUp::Percent(f64::NAN)), ..whole.clone() }, "warm_up: found NaN%"),

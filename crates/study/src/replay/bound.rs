@@ -1,7 +1,7 @@
 //! The bound next to a policy that reads ahead.
 //!
-//! OPT is a bound of policies that read what is asked for. One that reads ahead can miss less, and a figure below the bound looks like a
-//! mistake or a feat. So the bound stands beside, and what is below it is told with the reason.
+//! OPT is a lower bound for policies that read only requested pages. A policy that reads ahead can miss less, and its figure below the
+//! bound looks like a mistake. The table therefore shows the bound next to it, and a figure below the bound is reported with the reason.
 
 use pageout_cache::Choice;
 use pageout_workload::ReadOptions;
@@ -25,7 +25,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Of a cell, where so many accesses count.
+    /// The text of a cell with N counted accesses.
     fn of(cell: Cell, counted: u64) -> Option<Bound> {
         match cell {
             Cell::Misses(misses) => Some(Bound { miss_ratio: figures::share(misses, counted), spread: None }),
@@ -68,7 +68,7 @@ pub(super) fn with_bound(ask: &Ask, mut policies: Vec<Policy>) -> Vec<Policy> {
     if !has_machine || is_asked || policies.iter().any(Policy::is_bound) {
         return policies;
     }
-    // What can't be read is told where it is read.
+    // The reader of the trace reports its errors.
     let reads_ahead = |trace| ask.reads_ahead(has_neighbours(ask, trace).unwrap_or(false));
     if ask.traces.iter().any(|trace| reads_ahead(trace)) {
         policies.push(Policy::Textbook(bound()));

@@ -25,7 +25,7 @@ pub struct Comparison {
     pub policies: Vec<Policy>,
     /// The traces that could be read.
     pub traces: Vec<OfTrace>,
-    /// How an interruption is told, if one came.
+    /// The text of an interruption, if one came.
     pub interrupted: Option<String>,
     /// Runs that failed, and traces that can't be read.
     pub failures: Vec<Failed>,
@@ -45,7 +45,7 @@ pub struct OfTrace {
     pub cells: Vec<Vec<Cell>>,
     /// What misses were estimated from, if any were.
     pub sampled: Option<SampledFrom>,
-    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct Cell {
     pub missing: Option<String>,
     /// Accesses that were counted before an interruption, if one came before the end.
     pub partial_accesses: Option<u64>,
-    /// Figures that the policy tells of itself, by name.
+    /// Figures that the policy reports, by name.
     pub own: Vec<(String, f64)>,
 }
 
@@ -98,7 +98,7 @@ pub struct Cell {
 const TOO_SMALL: &str = "-";
 
 impl Cell {
-    /// A cell, where so many accesses count.
+    /// A cell with N counted accesses.
     fn of(cell: bench::Cell, counted: u64) -> Cell {
         let missing = |why: &str| Cell { missing: Some(why.to_string()), ..Cell::default() };
         match cell {
@@ -140,7 +140,7 @@ impl Comparison {
         self.failure().is_some() && self.cells().all(|cell| cell.miss_ratio.is_none())
     }
 
-    /// Why not all is there: runs failed, or a signal came.
+    /// Why the answer is incomplete: runs failed, or a signal came.
     pub(super) fn failure(&self) -> Option<Error> {
         let heading = format!("{} failed", figures::counted(self.failures.len() as u64, "run"));
         let failed = Error::Runs { heading, failures: self.failures.clone() };
@@ -155,7 +155,7 @@ impl Comparison {
     pub fn check(&self) -> Result<(), String> {
         let (asked, read) = (self.ask.traces.len(), self.traces.len());
         let is_all = read == asked || self.interrupted.is_some() || !self.failures.is_empty();
-        holds!(is_all && read <= asked, "{asked} traces were asked for, and {read} are answered");
+        holds!(is_all && read <= asked, "found {read} traces, expected {asked}");
         self.traces.iter().try_for_each(|of| of.check(&self.policies))
     }
 
@@ -172,24 +172,21 @@ impl OfTrace {
         let path = self.trace.path.display();
         let counted = self.trace.accesses - self.warm_up;
         let (asked, rows) = (policies.len(), self.cells.len());
-        holds!(rows == asked, "{path}: {asked} policies were asked for, and {rows} are answered");
+        holds!(rows == asked, "{path}: found {rows} policies, expected {asked}");
         for (policy, cells) in policies.iter().zip(&self.cells) {
             let policy = policy.name();
             let (asked, given) = (self.sizes.len(), cells.len());
-            holds!(
-                given == asked,
-                "{path}, {policy}: {asked} sizes were asked for, and {given} are answered"
-            );
+            holds!(given == asked, "{path}, {policy}: found {given} sizes, expected {asked}");
             for (cell, (_, pages)) in cells.iter().zip(&self.sizes) {
                 let of = format!("{path}, {policy} in {pages} pages");
                 let is_told = cell.miss_ratio.is_some() || cell.missing.is_some();
-                holds!(is_told, "{of}: neither a miss ratio nor why there is none");
+                holds!(is_told, "{of}: neither a miss ratio nor a reason");
                 let Some((misses, ratio)) = cell.misses.zip(cell.miss_ratio) else { continue };
                 let accesses = cell.partial_accesses.unwrap_or(counted);
-                holds!(misses <= accesses, "{of}: {misses} misses of {accesses} accesses");
+                holds!(misses <= accesses, "{of}: found {misses} misses, expected at most {accesses}");
                 let hits = accesses - misses;
                 let is_ratio = (ratio - misses as f64 / accesses as f64).abs() < 1e-12;
-                holds!(is_ratio, "{of}: {hits} hits and {misses} misses have no miss ratio of {ratio}");
+                holds!(is_ratio, "{of}: the miss ratio {ratio} differs from {hits} hits and {misses} misses");
             }
         }
         self.check_stack(policies)
@@ -207,7 +204,7 @@ impl OfTrace {
                 let [(small, more), (large, fewer)] = pair else { continue };
                 holds!(
                     fewer <= more,
-                    "{}, {}: {more} misses in {small} pages, and {fewer} in {large}",
+                    "{}, {}: more misses with more memory: {more} with {small} pages, {fewer} with {large}",
                     self.trace.path.display(),
                     policy.name()
                 );
@@ -319,13 +316,16 @@ mod tests {
         assert!(whole.json()["complete"] == true && whole.failure().is_none());
         type Mutant = fn(&mut Comparison);
         let mutants: [(Mutant, &str); 7] = [
-            (|answer| drop(answer.traces.pop()), "1 traces were asked for, and 0 are answered"),
-            (|answer| drop(answer.traces[0].cells.pop()), "2 policies were asked for, and 1 are answered"),
-            (|answer| drop(answer.traces[0].cells[0].pop()), "2 sizes were asked for, and 1 are answered"),
-            (|answer| answer.traces[0].cells[1][0].missing = None, "neither a miss ratio nor why"),
-            (|answer| answer.traces[0].cells[0][0].misses = Some(3_001), "3001 misses of 3000 accesses"),
-            (|answer| answer.traces[0].cells[0][0].miss_ratio = Some(0.5), "have no miss ratio of 0.5"),
-            (|answer| answer.traces[0].cells[0].swap(0, 1), "misses in 10 pages, and"),
+            (|answer| drop(answer.traces.pop()), "found 0 traces, expected 1"),
+            (|answer| drop(answer.traces[0].cells.pop()), "found 1 policies, expected 2"),
+            (|answer| drop(answer.traces[0].cells[0].pop()), "found 1 sizes, expected 2"),
+            (|answer| answer.traces[0].cells[1][0].missing = None, "neither a miss ratio nor a reason"),
+            (
+                |answer| answer.traces[0].cells[0][0].misses = Some(3_001),
+                "found 3001 misses, expected at most 3000",
+            ),
+            (|answer| answer.traces[0].cells[0][0].miss_ratio = Some(0.5), "the miss ratio 0.5 differs"),
+            (|answer| answer.traces[0].cells[0].swap(0, 1), "more misses with more memory"),
         ];
         for (mutate, told) in mutants {
             let mut mutant = answer();

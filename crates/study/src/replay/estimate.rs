@@ -1,4 +1,4 @@
-//! An estimate of what takes long, told before it is counted: how long that will take, how much memory, and what will come of it, nearly.
+//! A first estimate of a long replay: its duration, its memory, and its approximate result.
 
 use pageout_cache::curve::sampling::PAGES_MIN;
 
@@ -7,9 +7,9 @@ use crate::error::Error;
 use crate::figures;
 use crate::watch::{Estimate, name_of};
 
-/// What takes longer is estimated first.
+/// Replays that take longer are estimated first.
 const LONG_NS: u64 = 10_000_000_000;
-/// The share of pages that is looked at, where that is enough of them.
+/// The share of pages that is sampled, if that is enough of them.
 const RATE: f64 = 0.01;
 /// Sampling more is hardly faster than counting.
 const RATE_MAX: f64 = 0.2;

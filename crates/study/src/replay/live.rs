@@ -64,12 +64,12 @@ pub(super) fn live(
     watcher: &dyn Watcher,
 ) -> Result<Live, Error> {
     let [trace] = &ask.traces[..] else {
-        return Err(Error::asked(format!("--live replays one trace, and these are {}", ask.traces.len())));
+        return Err(Error::asked(format!("--live: found {} traces, expected one", ask.traces.len())));
     };
     refuse(ask)?;
     let ([Policy::Machine { name, profile }], [limit]) = (policies, limits) else {
         return Err(Error::asked(
-            "--live replays one policy of the machine (--policy classic@6.12, mglru@6.12) with one size of --memory",
+            "--live needs one kernel policy (--policy classic@6.12 or mglru@6.12) and one size of --memory",
         ));
     };
     let options = ask.read_options()?;
@@ -77,7 +77,7 @@ pub(super) fn live(
     let loaded = reading::loaded(ask, trace, usize::MAX, &options, watcher)?;
     let accesses = loaded.footprint.accesses;
     if accesses == 0 {
-        return Err(Error::asked(format!("{} has no accesses to replay", trace.display())));
+        return Err(Error::asked(format!("{}: the trace has no accesses", trace.display())));
     }
     let limit_pages = pages(*limit, loaded.footprint.distinct_pages(), PAGES_MIN)?;
     let files = Files::open(ask, trace, &loaded)?;
@@ -88,7 +88,7 @@ pub(super) fn live(
     let both = both(&replay)?;
     let Some((live, simulated)) = both else {
         let by = watcher.stop().unwrap_or("SIGINT");
-        let told = format!("{by} before the end: half of a replay compares with nothing");
+        let told = format!("{by} before the end: an incomplete replay has no comparison");
         return Err(Error::Interrupted(told));
     };
     files.keep();
@@ -122,13 +122,13 @@ fn both(replay: &Replay) -> Result<Option<(Counted, Counted)>, Error> {
 /// What a file that is only read has no use for.
 fn refuse(ask: &Ask) -> Result<(), Error> {
     let given = [
-        ("--channel", ask.channel != Channel::File, "a live file is read"),
-        ("--writes", ask.writes, "a live file is only read; without it writes are replayed as reads"),
+        ("--channel", ask.channel != Channel::File, "it only reads files"),
+        ("--writes", ask.writes, "it only reads files; without this option writes are replayed as reads"),
         ("--by", ask.by.is_some(), "one group reads"),
         ("--timed", ask.timed.is_some(), "accesses follow each other"),
         ("--warm-up", ask.warm_up.is_some(), "the counters begin with the first access"),
         ("--sample", ask.sample.is_some(), "every access is made"),
-        ("--device", ask.device != "nvme", "the device is that of the file"),
+        ("--device", ask.device != "nvme", "it uses the device of the file"),
         ("--swap", ask.swap.is_some(), "pages of files are not swapped"),
         ("--think-time", ask.think_time != "0s", "accesses follow each other"),
         (
@@ -138,14 +138,14 @@ fn refuse(ask: &Ask) -> Result<(), Error> {
         ),
     ];
     if let Some((option, _, why)) = given.into_iter().find(|(_, is_given, _)| *is_given) {
-        return Err(Error::asked(format!("{option} can't be with --live: {why}")));
+        return Err(Error::asked(format!("{option} does not work with --live: {why}")));
     }
     let window_kb = ask.window_kb(true);
     if [0, Device::READ_AHEAD_KB].contains(&window_kb) {
         return Ok(());
     }
     Err(Error::asked(format!(
-        "--read-ahead-kb {window_kb} can't be with --live: files are read ahead as the kernel does by itself ({}), or not at all (0)",
+        "--read-ahead-kb {window_kb} does not work with --live: expected {} (the kernel's default) or 0",
         Device::READ_AHEAD_KB
     )))
 }
@@ -191,10 +191,10 @@ impl Live {
     /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
     pub fn check(&self) -> Result<(), String> {
         let (asked, files) = (self.ask.live.len(), self.files.len());
-        holds!(files == asked, "{asked} files were asked for, and {files} were read");
+        holds!(files == asked, "found {files} files, expected {asked}");
         for (at, row) in self.rows.iter().enumerate() {
             let name = &row.name;
-            holds!(row.live.is_some() || row.simulated.is_some(), "`{name}` has no value in either machine");
+            holds!(row.live.is_some() || row.simulated.is_some(), "`{name}` has no value in both runs");
             holds!(self.rows[..at].iter().all(|other| other.name != *name), "`{name}` is listed twice");
         }
         Ok(())
@@ -243,10 +243,10 @@ mod tests {
         assert_eq!((whole.check(), whole.differing()), (Ok(()), 0));
         type Mutant = fn(&mut Live);
         let mutants: [(Mutant, &str); 3] = [
-            (|answer| drop(answer.files.pop()), "1 files were asked for, and 0 were read"),
+            (|answer| drop(answer.files.pop()), "found 0 files, expected 1"),
             (
                 |answer| (answer.rows[3].live, answer.rows[3].simulated) = (None, None),
-                "has no value in either machine",
+                "has no value in both runs",
             ),
             (|answer| answer.rows[3].name = answer.rows[2].name.clone(), "is listed twice"),
         ];

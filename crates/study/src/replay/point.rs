@@ -27,7 +27,7 @@ impl Point {
     pub(super) fn failures(&self, ask: &Ask) -> Vec<Failed> {
         let size = figures::bytes(self.pages * 4096);
         let advice = match ask.lacks_swap() {
-            true => "\n  anonymous pages can only leave memory by swap: add --swap disk or --swap zram",
+            true => "\nhelp: only swap can evict anonymous pages, so add --swap disk or --swap zram",
             false => "",
         };
         let failures = self.runs.failures_of(&format!("with {size} of memory")).into_iter();
@@ -64,7 +64,7 @@ pub struct Figures {
     pub reclaim_p99_ns: u64,
     /// Times of accesses, in an open loop.
     pub open_loop: Option<OpenLoop>,
-    /// Figures that an own policy tells of itself, by name.
+    /// Figures that a custom policy reports, by name.
     pub own: Vec<(String, f64)>,
 }
 
@@ -109,7 +109,7 @@ pub struct OpenLoop {
 }
 
 impl OpenLoop {
-    /// Of the one task of a replay; nothing in a closed loop, where nobody finds out how long accesses take.
+    /// Figures of the only task of a replay. None in a closed loop, which does not measure the duration of accesses.
     fn of(result: &RunResult) -> Option<OpenLoop> {
         let [task] = &result.tasks[..] else { return None };
         let access = task.access.as_ref()?;
@@ -140,7 +140,7 @@ impl OpenLoop {
     }
 }
 
-/// Figures that a policy tells of itself, as JSON.
+/// Figures that a policy reports, as JSON.
 pub(super) fn own_json(own: &[(String, f64)]) -> Value {
     own.iter().map(|(name, of)| (name.clone(), json!(of))).collect()
 }

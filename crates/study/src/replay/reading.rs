@@ -43,7 +43,7 @@ pub(super) fn remark_later(
     later.for_each(|doubt| remark_on(trace, doubt, watcher));
 }
 
-/// What may have been meant otherwise, as far as was read.
+/// Possible other interpretations, as far as the trace was read.
 pub(super) fn doubts<'a>(interpretation: &'a Interpretation, requests: Option<&'a Requests>) -> &'a [String] {
     let of_all = requests.map(|of| &of.doubts).filter(|doubts| !doubts.is_empty());
     of_all.unwrap_or(&interpretation.doubts)
@@ -56,13 +56,13 @@ pub(super) fn warm_up(ask: &Ask, path: &Path, accesses: u64) -> Result<u64, Erro
         return Ok(warm_up);
     }
     Err(Error::asked(format!(
-        "--warm-up {warm_up}: {} has {accesses} accesses, so none is left to count",
+        "--warm-up {warm_up}: {} has only {accesses} accesses, so none is left to count",
         path.display()
     )))
 }
 
-/// What the trace touches, and its accesses if it is to be replayed more than once. A `.pgt` says what it touches, so that one replay
-/// can begin at once and read as it goes.
+/// The pages of the trace, and its accesses if it is replayed more than once. A `.pgt` contains the number of its pages, so one replay can
+/// begin immediately and read while it runs.
 pub(super) fn loaded(
     ask: &Ask,
     path: &Path,
@@ -97,7 +97,7 @@ pub(super) fn accesses(
     let Some(parted) = parted(ask, path, options, None, watcher)? else { return Ok(None) };
     if parted.went_back > 0 {
         let back = figures::counted(parted.went_back, "access");
-        let text = format!("the times of {back} go back; those start with the one before");
+        let text = format!("the timestamps of {back} go back; these accesses start with the access before");
         remark_on(path, &text, watcher);
     }
     let Some(Part { loaded, times, .. }) = parted.parts.into_iter().next() else {
@@ -129,8 +129,8 @@ pub(super) fn parted(
     // Before it runs: the run waits for the gap, and what waits may be the reader.
     if let Some(Outlier { gap_ns, rest_ns, behind }) = parted.as_ref().and_then(Parted::outlier) {
         let text = format!(
-            "a gap of {} before the last {} accesses is longer than all other gaps together ({}); is a time damaged? \
-             With --timed the run lasts as long",
+            "a gap of {} before the last {} accesses is longer than all other gaps together ({}); is a \
+             timestamp damaged? A run with --timed waits through this gap",
             figures::time(gap_ns),
             figures::count(behind),
             figures::time(rest_ns)
@@ -140,7 +140,7 @@ pub(super) fn parted(
     if parted.is_none() && is_read {
         let option = if by.is_some() { "--by" } else { "--timed" };
         return Err(Error::asked(format!(
-            "{option} keeps a trace in memory, and {} takes more than --trace-memory {}: give it more",
+            "{option} keeps the trace in memory, but {} needs more than --trace-memory {}\nhelp: use a larger --trace-memory",
             path.display(),
             ask.trace_memory
         )));

@@ -23,7 +23,7 @@ pub const PAGES_MIN: u64 = 64;
 /// The cgroup that the replaying task runs in.
 const MEMCG: &str = "/replay";
 
-/// What all sizes of a trace under a policy have in common.
+/// The common part of all sizes of a trace under a policy.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup<'a> {
     /// The question.
@@ -32,7 +32,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) trace: &'a Path,
     /// The policy, as `kernel.profile` calls it.
     pub(crate) profile: &'a str,
-    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub(crate) has_neighbours: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Accesses {
 }
 
 impl Setup<'_> {
-    /// The scenario in which these accesses are replayed, in a memory of so many pages.
+    /// The scenario that replays these accesses in a memory of N pages.
     pub(crate) fn replaying(&self, accesses: &Accesses, pages: u64) -> Result<Scenario, Error> {
         let mut scenario = self.scenario(&accesses.loaded.footprint, pages)?;
         replay(&mut scenario.task[0], accesses);
@@ -91,7 +91,7 @@ impl Setup<'_> {
         self.object(Some(1)).read_options().map_err(|error| Error::asked(error.to_string()))
     }
 
-    /// An object of the task, with so many pages.
+    /// An object of the task, with N pages.
     pub(super) fn object(&self, pages: Option<u64>) -> Object {
         let Setup { ask, trace, has_neighbours, .. } = *self;
         Object {
@@ -101,7 +101,7 @@ impl Setup<'_> {
             device: None,
             request_size: None,
             advice: Advice::Normal,
-            // Who asks for it has it.
+            // An explicit window enables readahead of opaque ids too.
             read_ahead: (!has_neighbours && ask.window_kb(has_neighbours) > 0).then_some(true),
             populate_node: None,
             hugepage: None,
@@ -125,7 +125,7 @@ impl Setup<'_> {
             same_filled: None,
             zero_filled: None,
             workload: None,
-            // A scenario's paths start where its file is, and nobody knows yet where this one will be.
+            // A scenario's paths start at its file, whose place is not known yet.
             trace: Some(std::path::absolute(trace).unwrap_or_else(|_| trace.to_path_buf()).into()),
             read: Some(ask.read.clone()),
             file_calls: None,
@@ -152,7 +152,7 @@ impl Setup<'_> {
         // The cgroup is to be what is short of memory, not the machine.
         let touched = Size::from_pages(footprint.distinct_pages());
         let compressed = if ask.swap == Some(SwapKind::Zram) { touched.0 } else { 0 };
-        // With room for the nodes of indexes and page tables that lead to all that was ever touched.
+        // With memory for the nodes of indexes and page tables that lead to all touched pages.
         let memory =
             Size((limit.0 * 2).max(limit.0 + (256 << 20)) + touched.0 / 64 / 4096 * 4096 + compressed);
         let swap = |kind| Swap {
@@ -173,7 +173,7 @@ impl Setup<'_> {
             look_at: String::new(),
             seed: ask.seed,
             until: None,
-            // What is printed are misses, but for an open loop.
+            // The output has misses, except in an open loop.
             machine: Machine {
                 cpus: 1,
                 memory: Some(memory),
@@ -258,7 +258,7 @@ pub(crate) fn pages(limit: Limit, distinct_pages: u64, least: u64) -> Result<u64
         Limit::Max => "max".to_string(),
     };
     Err(Error::asked(format!(
-        "--memory {given} is {} of the {} distinct pages that the trace touches; the least that can be simulated is {} ({})",
+        "--memory {given}: too small: found {} of the trace's {} distinct pages, expected at least {} ({})",
         figures::counted(pages, "page"),
         figures::count(distinct_pages),
         figures::counted(least, "page"),
@@ -266,7 +266,7 @@ pub(crate) fn pages(limit: Limit, distinct_pages: u64, least: u64) -> Result<u64
     )))
 }
 
-/// Checks a scenario that nobody wrote. Errors: its first problem, in terms of the options that it was made of.
+/// Checks a generated scenario. Errors: its first problem, in terms of the options that it was made of.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), Error> {
     let problems = scenario.validate();
     let Some(problem) = problems.first() else { return Ok(()) };
@@ -283,7 +283,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Error> {
     };
     let hint =
         problem.given.as_deref().and_then(|given| nearest(given, candidates.iter().map(String::as_str)));
-    let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    let hint = hint.map(|name| format!("\nhelp: did you mean `{name}`?")).unwrap_or_default();
     let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
     Err(Error::asked(format!("{option}: {message}{hint}{help}")))
 }

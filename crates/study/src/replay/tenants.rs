@@ -37,7 +37,7 @@ pub struct Tenants {
     pub policies: Vec<Policy>,
     /// The traces that were read before a signal came.
     pub traces: Vec<OfTrace>,
-    /// How an interruption is told, if one came.
+    /// The text of an interruption, if one came.
     pub interrupted: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct Tenants {
 pub struct OfTrace {
     /// How it is understood.
     pub interpretation: Interpretation,
-    /// Whether the numbers of its pages are places, so that those beside each other are neighbours.
+    /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
     /// What its records say besides.
     pub requests: Option<Requests>,
@@ -82,15 +82,15 @@ pub(super) fn tenants(
     watcher: &dyn Watcher,
 ) -> Result<Tenants, Error> {
     let refused = [
-        ("--sample", ask.sample.is_some(), "tenants are told apart by each of their accesses"),
+        ("--sample", ask.sample.is_some(), "tenants need all of their accesses"),
         (
             "--print-scenario",
             ask.print_scenario,
-            "a tenant is a part of a trace, and a scenario names whole ones",
+            "a tenant is a part of a trace, but a scenario replays complete traces",
         ),
     ];
     if let Some((option, _, why)) = refused.into_iter().find(|(_, is_given, _)| *is_given) {
-        return Err(Error::asked(format!("{option} and --by: {why}; leave one of them out")));
+        return Err(Error::asked(format!("{option} excludes --by: {why}")));
     }
     check_options(ask, &policies, watcher)?;
     watcher.heed_stop();
@@ -134,7 +134,7 @@ impl<'a> Study<'a> {
             return Ok(None);
         };
         if parted.parts.is_empty() {
-            return Err(Error::asked(format!("{} has no accesses to replay", path.display())));
+            return Err(Error::asked(format!("{}: the trace has no accesses", path.display())));
         }
         let tenants = bench::Tenants::of(path, &options, &parted)?;
         let all = tenants.all();
@@ -304,7 +304,7 @@ impl Tenants {
         self.interrupted.is_some() && !cells.any(|cell| cell.shares.is_some())
     }
 
-    /// Why not all is there: a signal came.
+    /// Why the answer is incomplete: a signal came.
     pub(super) fn failure(&self) -> Option<Error> {
         self.interrupted.clone().map(Error::Interrupted)
     }
@@ -313,7 +313,7 @@ impl Tenants {
     pub fn check(&self) -> Result<(), String> {
         let (asked, read) = (self.ask.traces.len(), self.traces.len());
         let is_all = read == asked || self.interrupted.is_some();
-        holds!(is_all && read <= asked, "{asked} traces were asked for, and {read} are answered");
+        holds!(is_all && read <= asked, "found {read} traces, expected {asked}");
         self.traces.iter().try_for_each(OfTrace::check)
     }
 
@@ -337,26 +337,33 @@ impl OfTrace {
     fn check(&self) -> Result<(), String> {
         let (path, all) = (self.tenants.all().path.display(), self.tenants.all().accesses);
         let own: u64 = self.tenants.own().iter().map(|of| of.accesses).sum();
-        holds!(own == all, "{path}: tenants make {own} accesses, and the trace has {all}");
+        holds!(own == all, "{path}: tenants have {own} accesses, but the trace has {all}");
         for cell in &self.cells {
             let Some(shares) = &cell.shares else { continue };
             let of = format!("{path}, {} in {} pages", cell.policy.name(), cell.pages);
             let (told, names) = (shares.shared.len().min(shares.curves.len()), self.names.len());
-            holds!(told == names, "{of}: {names} tenants, and figures of {told}");
+            holds!(told == names, "{of}: found figures of {told} tenants, expected {names}");
             for (tenant, curve) in shares.curves.iter().enumerate() {
                 let (name, counted) = (&self.names[tenant], self.counted(tenant));
                 let (sizes, points) = (shares.sizes.len(), curve.len());
-                holds!(points == sizes, "{of}: {sizes} sizes, and {points} points of {name}");
-                holds!(curve[0] == counted, "{of}: {name} misses {} of {counted} without memory", curve[0]);
+                holds!(points == sizes, "{of}: found {points} points of {name}, expected {sizes}");
+                holds!(
+                    curve[0] == counted,
+                    "{of}: without memory {name} has {} misses, expected {counted}",
+                    curve[0]
+                );
                 let most = shares.shared[tenant].max(curve.iter().copied().max().unwrap_or(0));
-                holds!(most <= counted, "{of}: {name} misses {most} of {counted} accesses");
+                holds!(most <= counted, "{of}: {name} has {most} misses, expected at most {counted}");
             }
             let Sums { split_pages, unused_pages, .. } = Sums::of(shares);
             let memory = u64::from(shares.sizes[shares.sizes.len() - 1]);
             let given = split_pages + unused_pages;
-            // Steps are whole pages: each part of the split may lose one.
+            // Steps are in full pages: each part of the split may lose one.
             let is_split = given <= memory && memory - given <= names as u64;
-            holds!(is_split, "{of}: {split_pages} pages are split, {unused_pages} unused, of {memory}");
+            holds!(
+                is_split,
+                "{of}: {split_pages} split and {unused_pages} unused pages, expected a sum of {memory}"
+            );
         }
         Ok(())
     }
@@ -462,15 +469,15 @@ mod tests {
         assert_eq!(answer().check(), Ok(()));
         type Mutant = fn(&mut Tenants);
         let mutants: [(Mutant, &str); 7] = [
-            (|answer| drop(answer.traces.pop()), "1 traces were asked for, and 0 are answered"),
-            (|answer| drop(answer.traces[0].names.pop()), "1 tenants, and figures of 2"),
-            (|answer| shares(answer).shared.truncate(1), "2 tenants, and figures of 1"),
-            (|answer| shares(answer).curves[1].truncate(100), "101 sizes, and 100 points of"),
+            (|answer| drop(answer.traces.pop()), "found 0 traces, expected 1"),
+            (|answer| drop(answer.traces[0].names.pop()), "found figures of 2 tenants, expected 1"),
+            (|answer| shares(answer).shared.truncate(1), "found figures of 1 tenants, expected 2"),
+            (|answer| shares(answer).curves[1].truncate(100), "found 100 points of"),
             (|answer| shares(answer).curves[0][0] -= 1, "without memory"),
-            (|answer| shares(answer).shared[1] = 5_000, "misses 5000 of"),
+            (|answer| shares(answer).shared[1] = 5_000, "has 5000 misses, expected at most"),
             (
                 |answer| shares(answer).sizes.iter_mut().take(100).for_each(|size| *size /= 2),
-                "15 pages are split, 35 unused, of 100",
+                "15 split and 35 unused pages, expected a sum of 100",
             ),
         ];
         for (mutate, told) in mutants {

@@ -1,4 +1,4 @@
-//! A chapter: what was published, and by which runs of ours it is to be found again. Data, which lies beside its scenarios.
+//! A chapter: a publication's figures, and the runs of pageout that reproduce them. It is a data file next to its scenarios.
 //!
 //! ```text
 //!   chapter ── [[side]]        what is compared: the first is the base, as before the published change
@@ -74,7 +74,7 @@ pub struct Experiment {
     pub claim: Vec<Claim>,
 }
 
-/// A published figure beside ours: a row of a chapter.
+/// A published figure with pageout's figure: a row of a chapter.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -92,7 +92,7 @@ pub struct Claim {
     pub levels: Levels,
     /// What is to be true of the sides' figures, as in `[[expect]]`: "nodirect == 0", "nodirect <= 0.27 * traceonly".
     pub holds: Option<Relation>,
-    /// How ours is defined, where it is not what was measured.
+    /// The definition of pageout's figure, if it differs from the measured one.
     #[serde(default)]
     pub note: String,
     /// Why the row does not hold, where it does not.
@@ -174,14 +174,14 @@ impl Published {
         let is_change = |change: f64| change.is_finite() && change >= -1.0 && change != 0.0;
         match self {
             Published::Change(change) if !is_change(change) => {
-                return Err("a change is a fraction of the base, -1 or more and not 0: -0.51 is 51 % less"
+                return Err("invalid change: expected a fraction of the base, -1 or more and not 0 (-0.51 is 51 % less)"
                     .to_string());
             }
             Published::Levels { before, after } => holds!(
                 before > 0.0 && after >= 0.0 && is_change(after / before - 1.0),
-                "`before` is more than 0, and `after` is 0 or more and another"
+                "expected `before` above 0, and a different `after` of 0 or more"
             ),
-            Published::Base(base) => holds!(base > 0.0 && base.is_finite(), "a base is more than 0"),
+            Published::Base(base) => holds!(base > 0.0 && base.is_finite(), "expected a base above 0"),
             Published::Change(_) | Published::Direction(_) => {}
         }
         Ok(())
@@ -208,11 +208,11 @@ impl Levels {
         match self {
             Levels::InOrder(levels) => {
                 let (levels, sides) = (levels.len(), sides.len());
-                holds!(levels <= sides, "it has {levels} levels, and there are {sides} sides");
+                holds!(levels <= sides, "found {levels} levels, expected at most {sides}, one per side");
             }
             Levels::BySide(levels) => {
                 let unknown = levels.keys().find(|name| !sides.iter().any(|side| side.name == **name));
-                holds!(unknown.is_none(), "there is no side called `{}`", unknown.map_or("", String::as_str));
+                holds!(unknown.is_none(), "unknown side `{}`", unknown.map_or("", String::as_str));
             }
         }
         Ok(())
@@ -220,8 +220,8 @@ impl Levels {
 }
 
 impl Claim {
-    /// Which way its figure is better. A row that adds figures up of which some are better one way and some another says neither, and so
-    /// does a share: of all of kswapd's time, say, something always takes the rest.
+    /// The direction in which its figure is better. A sum of figures with different directions has none. A share has none either: for
+    /// example, some part always takes the rest of kswapd's time.
     pub fn better(&self) -> Better {
         if !self.per.is_empty() {
             return Better::Neither;
@@ -241,14 +241,14 @@ impl Chapter {
     /// Reads a chapter; `path` is for messages.
     pub fn parse(path: &str, text: &str) -> Result<Chapter, Error> {
         let chapter: Chapter = toml_edit::de::from_str(text).map_err(|error| {
-            Error::Asked(format!("{path} is no chapter: {}", error.to_string().trim_end()))
+            Error::Asked(format!("{path}: invalid chapter: {}", error.to_string().trim_end()))
         })?;
         chapter.check().map_err(|why| Error::Asked(format!("{path}: {why}")))?;
         Ok(chapter)
     }
 
     fn check(&self) -> Result<(), String> {
-        holds!(self.side.len() > 1, "a chapter compares: it has a base and one more [[side]] at least");
+        holds!(self.side.len() > 1, "found fewer than two [[side]], expected a base and at least one more");
         no_twins(self.side.iter().map(|side| &side.name), "[[side]]")?;
         no_twins(self.experiment.iter().map(|experiment| &experiment.name), "[[experiment]]")?;
         for experiment in &self.experiment {
@@ -256,26 +256,26 @@ impl Chapter {
                 experiment.scaled_set.keys().find(|scale| !experiment.scaled.contains_key(*scale))
             {
                 return Err(format!(
-                    "experiment `{}`: scaled_set has `{scale}`, which `scaled` has not",
+                    "experiment `{}`: `scaled_set` has `{scale}`, but `scaled` does not",
                     experiment.name
                 ));
             }
             for claim in &experiment.claim {
                 let at = || format!("experiment `{}`, row `{}`", experiment.name, claim.row);
                 let said = |why: String| format!("{}: {why}", at());
-                holds!(!claim.figures.is_empty(), "{}: it has no figures", at());
+                holds!(!claim.figures.is_empty(), "{}: no figures", at());
                 claim.published.map_or(Ok(()), Published::check).map_err(said)?;
                 claim.levels.check(&self.side).map_err(said)?;
                 holds!(
                     claim.published.is_none() || claim.holds.is_none(),
-                    "{}: it has what was published of a change, or a relation that holds, and not both",
+                    "{}: a published change excludes `holds`",
                     at()
                 );
                 for name in claim.holds.iter().flat_map(Relation::variants) {
                     let known: Vec<&str> = self.side.iter().map(|side| side.name.as_str()).collect();
                     holds!(
                         known.contains(&name),
-                        "{}: there is no side called `{name}`; they are {}",
+                        "{}: unknown side `{name}`; known: {}",
                         at(),
                         known.join(", ")
                     );
@@ -292,7 +292,7 @@ impl Chapter {
             let found = self.side.iter().find(|side| side.name == *name);
             found.cloned().ok_or_else(|| {
                 let known: Vec<&str> = self.side.iter().map(|side| side.name.as_str()).collect();
-                format!("the chapter has no side called `{name}`; they are {}", known.join(", "))
+                format!("unknown side `{name}`; known: {}", known.join(", "))
             })
         };
         let sides = names.iter().map(find).collect::<Result<Vec<Side>, String>>()?;
@@ -319,10 +319,10 @@ impl Chapter {
             found.ok_or_else(|| {
                 let known: Vec<&str> = self.experiment.iter().map(|known| known.name.as_str()).collect();
                 let hint = nearest(name, known.iter().copied())
-                    .map_or(format!("; it has {}", known.join(", ")), |near| {
-                        format!("; did you mean `{near}`?")
+                    .map_or(format!("\nhelp: known: {}", known.join(", ")), |near| {
+                        format!("\nhelp: did you mean `{near}`?")
                     });
-                Error::Asked(format!("the chapter has no experiment called `{name}`{hint}"))
+                Error::Asked(format!("the chapter has no experiment `{name}`{hint}"))
             })
         };
         names.iter().map(find).collect()
@@ -352,7 +352,7 @@ impl Experiment {
         self.scaled.get(scale).map(String::as_str).ok_or_else(|| {
             let known: Vec<&str> = self.scaled.keys().map(String::as_str).collect();
             Error::Asked(match known.is_empty() {
-                true => format!("--scale {scale}: experiment `{}` is not sound at any other size", self.name),
+                true => format!("--scale {scale}: experiment `{}` has no other valid size", self.name),
                 false => format!("--scale {scale}: experiment `{}` has {}", self.name, known.join(", ")),
             })
         })
@@ -379,9 +379,9 @@ fn settings(knobs: &Knobs, option: &'static str) -> Vec<Setting> {
 pub(crate) fn no_twins<'a>(names: impl Iterator<Item = &'a String>, what: &str) -> Result<(), String> {
     let mut seen = std::collections::BTreeSet::new();
     for name in names {
-        holds!(seen.insert(name), "two {what} are called `{name}`");
+        holds!(seen.insert(name), "duplicate {what} `{name}`");
     }
-    holds!(!seen.is_empty(), "there is no {what}");
+    holds!(!seen.is_empty(), "no {what}");
     Ok(())
 }
 
@@ -430,27 +430,39 @@ published = { change = -0.5 }
             (
                 "scaled_set = { small",
                 "scaled_set = { tiny",
-                &["experiment `one`", "scaled_set has `tiny`"][..],
+                &["experiment `one`", "`scaled_set` has `tiny`"][..],
             ),
             ("figures", "figure", &["line 17", "unknown field `figure`", "figures"]),
             ("change = -0.5", "chagne = -0.5", &["line 18", "unknown variant `chagne`"]),
             ("change = -0.5", "change = -1.5", &["experiment `one`, row `misses`", "-1 or more"]),
-            ("change = -0.5", "levels = { before = 0, after = 1 }", &["row `misses`", "more than 0"]),
-            ("name = \"after\"", "name = \"before\"", &["two [[side]] are called `before`"]),
+            (
+                "change = -0.5",
+                "levels = { before = 0, after = 1 }",
+                &["row `misses`", "expected `before` above 0"],
+            ),
+            ("name = \"after\"", "name = \"before\"", &["duplicate [[side]] `before`"]),
             ("[\"task reader: misses\"]", "[]", &["row `misses`", "no figures"]),
-            ("published = { change = -0.5 }", "levels = [1, 2, 3]", &["row `misses`", "3 levels", "2 sides"]),
+            (
+                "published = { change = -0.5 }",
+                "levels = [1, 2, 3]",
+                &["row `misses`", "found 3 levels", "expected at most 2"],
+            ),
             (
                 "published = { change = -0.5 }",
                 "levels = { afer = 1 }",
-                &["row `misses`", "no side called `afer`"],
+                &["row `misses`", "unknown side `afer`"],
             ),
             ("published = { change = -0.5 }", "levels = 1", &["a list, one a side"]),
             (
                 "published = { change = -0.5 }",
                 "holds = \"afer == 0\"",
-                &["no side called `afer`", "before, after"],
+                &["unknown side `afer`", "before, after"],
             ),
-            ("change = -0.5 }", "change = -0.5 }\nholds = \"after == 0\"", &["row `misses`", "not both"]),
+            (
+                "change = -0.5 }",
+                "change = -0.5 }\nholds = \"after == 0\"",
+                &["row `misses`", "a published change excludes `holds`"],
+            ),
         ] {
             assert!(GOOD.contains(from), "{from}");
             let error = Chapter::parse("a.toml", &GOOD.replacen(from, to, 1)).unwrap_err();

@@ -15,11 +15,11 @@ const SIGN_SHARE: f64 = 0.9;
 pub(crate) const SIZE_FACTOR: f64 = 2.0;
 
 /// What the criteria are, in words.
-pub const CRITERIA: &str = "A row holds if the sign of its change is right for nine seeds of ten, and the mean change is \
-     between half and twice the published one. A row with one published level holds if the mean is between half and twice that. \
-     A row with a relation holds if that is true with every seed. \
-     ± behind a value is the standard deviation over the seeds, behind a change half of its 95 % interval, over pairs of runs with \
-     the same seed.";
+pub const CRITERIA: &str = "A row is reproduced if 9 of 10 seeds have the published sign and the mean change \
+    is between half and twice the published change. A row with one published level is reproduced if the \
+    mean is between half and twice this level. A row with a relation is reproduced if the relation is true \
+    for every seed. ± after a value is the standard deviation over the seeds. ± after a change is half of \
+    its 95 % interval over pairs of runs with the same seed.";
 
 /// What was measured of a claim.
 #[derive(Debug, Clone)]
@@ -34,14 +34,14 @@ pub struct Measured {
     pub relation: Option<(usize, bool)>,
 }
 
-/// What came of a row at a side.
+/// The result of a row at a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     /// Against the base; the base has none.
     pub change: Option<Paired>,
     /// Seeds with the right sign, and how many it takes.
     pub sign: Option<(usize, usize)>,
-    /// Ours by the published size.
+    /// pageout's size divided by the published size.
     pub size: Option<f64>,
     /// Whether all holds that was published of this side; `None` where nothing was.
     pub holds: Option<bool>,
@@ -75,7 +75,7 @@ impl Judged {
 }
 
 impl Measured {
-    /// What came of the row at each side, the base first.
+    /// The results of the row at each side, the base first.
     pub fn judge(&self) -> Vec<Judged> {
         let base = self.sides[0].as_deref();
         let judged = (0..).zip(&self.sides).map(|(index, values)| {
@@ -152,14 +152,14 @@ fn judge_change(published: Option<Published>, base: &[f64], values: &[f64]) -> J
     };
     let needed = (SIGN_SHARE * base.len() as f64 - 1e-9).ceil() as usize;
     let sign = published.and_then(Published::direction).map(|direction| (right(direction), needed));
-    // Of a change from nothing there is no size.
+    // A change from zero has no size.
     let ours = change.percent(change.difference).map_or(f64::NAN, |percent| percent / 100.0);
     let size = published.and_then(Published::change).map(|published| ours / published);
     let judged = Judged { change: Some(change), sign, size, holds: None };
     Judged { holds: published.map(|_| judged.sign_holds() && judged.size_holds()), ..judged }
 }
 
-/// What came of a claim's relation, and by which side's row it is told: the last one that it speaks of.
+/// The verdict on a claim's relation, with the row of the side that shows it: the last side that it names.
 pub(super) fn relation(
     claim: &Claim,
     names: &[&str],

@@ -1,4 +1,4 @@
-//! The chapters that the program brings along, with the scenarios that they run; or those of a file.
+//! The bundled chapters, with the scenarios that they run; or those of a file.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -40,9 +40,9 @@ impl Place {
         }
         let names: Vec<&str> = CHAPTERS.iter().map(|(name, _)| *name).collect();
         let near = nearest(name, names.iter().copied());
-        let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let hint = near.map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
         Err(Error::Asked(format!(
-            "there is no chapter `{name}`{hint} `pageout reproduce --list` names them all; FILE.toml reads one of your own"
+            "unknown chapter `{name}`{hint}\nhelp: `pageout reproduce --list` lists the chapters; FILE.toml reads a custom one"
         )))
     }
 

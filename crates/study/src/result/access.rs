@@ -10,8 +10,8 @@ use serde::ser::{SerializeMap, Serializer};
 use crate::figures;
 use crate::result::run_result::Latency;
 
-/// How long accesses of a task, or of the tasks of a group, took: each a load, a store, or a call of read(2) or write(2), from when its task
-/// was ready for it, hits included.
+/// Durations of the accesses of a task, or of the tasks of a group. An access is a load, a store, or a call of read(2) or write(2), hits
+/// included. It begins when its task is ready for it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AccessResult {
     /// Of all of it.
@@ -78,7 +78,7 @@ impl AccessResult {
         self.all.total_ns - self.own_work_ns
     }
 
-    /// What of the time of the slowest was lost to a cause.
+    /// Shares of the time of the slowest accesses, by the cause that took it.
     pub fn slowest_share(&self, cause: Cause) -> f64 {
         figures::share(self.slowest.by_cause_ns.get(cause).copied().unwrap_or(0), self.slowest.total_ns)
     }

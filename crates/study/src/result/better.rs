@@ -1,4 +1,4 @@
-//! Better and worse: which way each figure is better, so that pictures can colour it. A figure that is not known here stays uncoloured.
+//! The direction in which each figure is better, for the colours of charts. A figure that is not listed here stays uncoloured.
 
 /// Which way a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Verdict {
     Neither,
 }
 
-/// Counts of which less is better, by the beginning of their names: what was lost, or done for want of memory.
+/// Counts of which less is better, by the beginning of their names: losses, and work because of a shortage of memory.
 const COSTS: [&str; 32] = [
     "allocstall",
     "bytes moved per useful byte",

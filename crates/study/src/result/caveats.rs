@@ -1,4 +1,4 @@
-//! Caveats above the figures of several runs: where these say nothing, or not what they seem to.
+//! Caveats above the figures of several runs, for figures that are meaningless or misleading.
 
 use super::notes::NO_ACCESS;
 use super::run_result::{RunResult, counter};
@@ -34,11 +34,10 @@ pub fn nothing_accessed<'a>(runs: impl Iterator<Item = &'a RunResult>) -> Option
     let first = *runs.peek()?;
     let why = first.notes.iter().find(|note| note.about == NO_ACCESS);
     let why = why.map_or(String::new(), |note| format!(" {}", note.text));
-    runs.all(|run| run.accesses == 0)
-        .then(|| format!("Nothing was accessed, so no figure says anything.{why}"))
+    runs.all(|run| run.accesses == 0).then(|| format!("No access was made, so no figure is meaningful.{why}"))
 }
 
-/// Who is killed does less, and what it did a second says nothing of what it would have done.
+/// A killed task does less work, so its rates do not show what it would have done.
 fn killed(sides: &Sides) -> Option<String> {
     let of_side = |(label, runs): &(String, &[RunResult])| {
         let killed = runs.iter().filter(|run| !run.kills.is_empty()).count();
@@ -51,17 +50,16 @@ fn killed(sides: &Sides) -> Option<String> {
     let told = told.join(", ");
     (!told.is_empty()).then(|| {
         format!(
-            "Tasks were killed for want of memory: {told}. They did less work there, so what these runs have a second, and in all, \
-             can't be compared with others."
+            "The OOM killer ended tasks in: {told}. Rates and totals of these runs are not comparable with other runs."
         )
     })
 }
 
-/// Where memory is never short, its rules have nothing to decide.
+/// If memory is never short, reclaim rules have nothing to decide.
 fn nothing_reclaimed(sides: &Sides) -> Option<String> {
     let is_idle = |run: &RunResult| counter(&run.work, "scanned") == 0 && run.tiers.is_none();
     let (mut all, mut some) = (runs(sides), runs(sides));
     (some.next().is_some() && all.all(is_idle)).then(|| {
-        "Memory was never short: no run looked at a page to reclaim it, so no rule of reclaim had anything to decide.".to_string()
+        "Memory was never short: no run scanned a page, so no reclaim rule made a decision.".to_string()
     })
 }

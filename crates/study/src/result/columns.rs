@@ -10,7 +10,7 @@ use pageout_sim::{Machine, Resource};
 use crate::error::Error;
 use crate::scenario::nearest::nearest;
 
-/// What is sampled where nobody says.
+/// The default columns.
 pub const DEFAULT_COLUMNS: &str = "accesses,nr_free_pages,nr_inactive_anon,nr_active_anon,nr_inactive_file,\
      nr_active_file,pgscan_direct,pgsteal_direct,workingset_refault_anon,workingset_refault_file,pswpin,pswpout,\
      pressure.memory.some,pressure.memory.full,pressure.io.some,pressure.cpu.some";
@@ -19,7 +19,8 @@ pub const DEFAULT_COLUMNS: &str = "accesses,nr_free_pages,nr_inactive_anon,nr_ac
 pub struct Columns(Vec<(String, Column)>);
 
 impl Columns {
-    /// The columns that `names`, separated by commas, are of this machine. Errors: there is no such figure, or what it is of is not there.
+    /// Returns the columns of this machine with the comma-separated `names`. Errors: an unknown figure, or an unknown task, cgroup, device
+    /// or node.
     pub fn parse(names: &str, machine: &Machine) -> Result<Columns, Error> {
         let columns = names.split(',').map(str::trim).map(|name| {
             let column = Column::parse(name, machine).map_err(Error::Asked)?;
@@ -100,7 +101,7 @@ impl Column {
         if let Some((group, name)) = name.strip_prefix('/').and_then(|_| name.split_once(':')) {
             let Some(memcg) = engine.figures().memcg_by_path(group) else {
                 let known: Vec<String> = engine.figures().memcgs().map(|(_, path)| path).collect();
-                return Err(format!("there is no cgroup `{group}`{}", meant(group, &known)));
+                return Err(format!("unknown cgroup `{group}`{}", meant(group, &known)));
             };
             return Column::of_group(memcg, name);
         }
@@ -129,7 +130,10 @@ impl Column {
     fn of_group(memcg: MemcgId, name: &str) -> Result<Column, String> {
         if let Some(event) = name.strip_prefix("memory.events.") {
             let Some(position) = MEMORY_EVENTS.iter().position(|known| *known == event) else {
-                return Err(format!("memory.events has no `{event}`; it has {}", MEMORY_EVENTS.join(", ")));
+                return Err(format!(
+                    "unknown event `{event}` of memory.events; known: {}",
+                    MEMORY_EVENTS.join(", ")
+                ));
             };
             return Ok(Column::Event(memcg, position));
         }
@@ -145,12 +149,12 @@ impl Column {
     fn of_task(task: &str, figure: &str, machine: &Machine) -> Result<Column, String> {
         let tasks: Vec<String> = machine.tasks_by(Nanos::ZERO).into_iter().map(|task| task.name).collect();
         if !tasks.iter().any(|known| known == task) {
-            return Err(format!("there is no task `{task}`{}", meant(task, &tasks)));
+            return Err(format!("unknown task `{task}`{}", meant(task, &tasks)));
         }
         let known = TASK_FIGURES.iter().find(|(name, _)| *name == figure);
         let Some(&(_, figure)) = known else {
             let names: Vec<&str> = TASK_FIGURES.iter().map(|(name, _)| *name).collect();
-            return Err(format!("a task has no figure `{figure}`; it has {}", names.join(", ")));
+            return Err(format!("unknown figure `{figure}` of a task; known: {}", names.join(", ")));
         };
         Ok(Column::Task(task.to_string(), figure))
     }
@@ -159,11 +163,11 @@ impl Column {
         let devices: Vec<String> =
             machine.devices_by(Nanos::ZERO).into_iter().map(|device| device.name).collect();
         if !devices.iter().any(|known| known == device) {
-            return Err(format!("there is no device `{device}`{}", meant(device, &devices)));
+            return Err(format!("unknown device `{device}`{}", meant(device, &devices)));
         }
         let Some(&(_, figure)) = DEVICE_FIGURES.iter().find(|(name, _)| *name == figure) else {
             let names: Vec<&str> = DEVICE_FIGURES.iter().map(|(name, _)| *name).collect();
-            return Err(format!("a device has no figure `{figure}`; it has {}", names.join(", ")));
+            return Err(format!("unknown figure `{figure}` of a device; known: {}", names.join(", ")));
         };
         Ok(Column::Device(device.to_string(), figure))
     }
@@ -171,7 +175,7 @@ impl Column {
     fn of_node(node: &str, name: &str, engine: &Engine) -> Result<Column, String> {
         let nodes = engine.figures().zones().map(|zone| zone.node.0).max().map_or(0, |last| last + 1);
         let Some(id) = node.parse().ok().filter(|&id| id < nodes) else {
-            return Err(format!("there is no node `{node}`; they are 0 to {}", nodes - 1));
+            return Err(format!("unknown node `{node}`, expected 0 to {}", nodes - 1));
         };
         let Some(stat) = stat(name) else { return Err(unknown(name, &[])) };
         Ok(Column::Node(NodeId(id), stat))
@@ -183,7 +187,7 @@ impl Column {
         match self {
             Column::Accesses => machine.accesses_by(at) as i64,
             Column::Vmstat(stat) => engine.figures().vmstat(*stat),
-            // Of a cgroup that has been removed nothing is known.
+            // Nothing is known about a removed cgroup.
             Column::Usage(memcg)
             | Column::Counter(memcg, _)
             | Column::Event(memcg, _)
@@ -248,7 +252,7 @@ fn pressure(name: &str) -> Result<Option<(Resource, bool)>, String> {
         (Some(resource), "some") => Ok(Some((resource, false))),
         (Some(resource), "full") => Ok(Some((resource, true))),
         _ => Err(format!(
-            "`{name}`: pressure is that of memory, io or cpu, some or full: `pressure.memory.some`"
+            "invalid pressure `{name}`: expected memory, io or cpu, and some or full, for example `pressure.memory.some`"
         )),
     }
 }
@@ -257,9 +261,10 @@ fn unknown(name: &str, more: &[&'static str]) -> String {
     let known: Vec<String> =
         Stat::ALL.iter().map(|stat| stat.name()).chain(more.iter().copied()).map(str::to_string).collect();
     format!(
-        "there is no figure `{name}`{}; columns are names of /proc/vmstat, accesses, pressure.memory.some and its like, \
-         CGROUP:NAME with such a name, memory.current, memory.swap.current or memory.events.max and its like, node.0.NAME, \
-         task.NAME.accesses, device.NAME.busy_ns and their like, thread.NAME.cpu_ns",
+        "unknown figure `{name}`{}\nhelp: columns are names of /proc/vmstat, `accesses`, or of the form \
+         `pressure.memory.some`, `CGROUP:NAME` (also with `memory.current`, `memory.swap.current` or \
+         `memory.events.max`), `node.0.NAME`, `task.NAME.accesses`, `device.NAME.busy_ns` or \
+         `thread.NAME.cpu_ns`",
         meant(name, &known)
     )
 }

@@ -24,7 +24,7 @@ pub struct Figure {
     pub unit: Unit,
     /// Which way it is better.
     pub better: Better,
-    /// Whether it says what came of reclaim's choices, rather than what they took.
+    /// Whether it is an outcome of reclaim's choices, rather than a cost of them.
     pub is_outcome: bool,
     of: fn(&RunResult) -> f64,
 }
@@ -69,8 +69,8 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "scanned_per_reclaimed",
-        title: "pages looked at per page reclaimed",
-        heading: "looked at per\nreclaimed",
+        title: "pages scanned per page reclaimed",
+        heading: "scanned per\nreclaimed",
         unit: Unit::Ratio,
         better: Better::Less,
         is_outcome: false,
@@ -114,7 +114,7 @@ pub const FIGURES: &[Figure] = &[
     },
 ];
 
-/// Figures of runs where not all memory is alike, beside those.
+/// Additional figures of runs with several kinds of memory.
 const TIER_FIGURES: &[Figure] = &[
     Figure {
         name: "fast_hit_ratio",
@@ -145,7 +145,7 @@ const TIER_FIGURES: &[Figure] = &[
     },
     Figure {
         name: "tracker_cpu",
-        title: "CPU time of who tracks which pages are in use",
+        title: "CPU time of page-access tracking",
         heading: "tracker\nCPU",
         unit: Unit::Nanoseconds,
         better: Better::Less,
@@ -293,7 +293,7 @@ pub fn noise_legend(repeat: u32, shows_spread: bool) -> String {
     const INTERVAL: &str = "95 % confidence interval of the mean difference between runs of the same seed";
     let mut lines = Vec::new();
     if repeat == 1 {
-        lines.push("One seed: how much of an effect is noise can't be said; see --repeat.".to_string());
+        lines.push("One seed: the noise of an effect is unknown; see --repeat.".to_string());
     } else if shows_spread {
         lines.push(format!("± half of the {INTERVAL}"));
         lines.push("~ may be noise: that interval contains 0".to_string());
@@ -301,7 +301,7 @@ pub fn noise_legend(repeat: u32, shows_spread: bool) -> String {
         lines.push(format!("~ may be noise: the {INTERVAL} contains 0"));
     }
     if repeat > 1 {
-        lines.push("  (of twenty effects that are nothing, about one escapes this mark)".to_string());
+        lines.push("  (about one of twenty zero effects misses this mark)".to_string());
     }
     lines.join("\n") + "\n"
 }

@@ -35,7 +35,7 @@ pub struct ConditionResult {
     pub condition: String,
     /// The file that was looked at.
     pub path: String,
-    /// How often somebody looked at the file.
+    /// Number of checks of the file.
     pub looks: u64,
     /// Looks at which the condition held.
     pub held: u64,
@@ -57,13 +57,13 @@ pub struct WriteResult {
     pub took_ns: Option<u64>,
     /// After proactive reclaim: pages of its cgroups that refaulted between its end and the end of the run.
     pub refaulted_pages_since: Option<u64>,
-    /// Why a command of it was refused, or that `memory.reclaim` fell short, which is EAGAIN to its writer, or EINTR if its timeout
+    /// Why a command of it was refused, or that `memory.reclaim` reclaimed too little. The writer then gets EAGAIN, or EINTR if its timeout
     /// ended it.
     pub error: Option<String>,
 }
 
 impl WriteResult {
-    /// Whether the entry is no write but a sync, which reclaims nothing.
+    /// Whether the entry is a sync, which reclaims nothing, and not a write.
     pub fn is_sync(&self) -> bool {
         !self.path.starts_with('/')
     }
@@ -102,12 +102,12 @@ impl From<FileWrite> for WriteResult {
     }
 }
 
-/// What the kernel answers to whoever asked for more than could be reclaimed, or was ended by a signal before that.
+/// Returns the kernel's answer to a request for more than could be reclaimed, or to one that a signal ended early.
 fn fell_short(write: &FileWrite) -> Option<String> {
     let is_request = matches!(KernelFile::parse(&write.path), Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim");
     let (_, reclaimed) = write.done.filter(|_| is_request)?;
     let asked = write.value.split_whitespace().next()?.parse::<Size>().ok()?.pages_floor();
-    let errno = if write.is_interrupted { "EINTR: its timeout was over" } else { "EAGAIN" };
+    let errno = if write.is_interrupted { "EINTR: timeout" } else { "EAGAIN" };
     let is_short = write.is_interrupted || reclaimed < asked;
     is_short.then(|| format!("{}: {reclaimed} of {asked} pages reclaimed ({errno})", write.path))
 }

@@ -14,12 +14,12 @@ use crate::scenario::diagnostic::Diagnostics;
 use crate::scenario::nearest::nearest;
 use crate::scenario::source::Source;
 
-/// An expectation and what came of it.
+/// An expectation and its verdict.
 #[derive(Debug, Clone, Serialize)]
 pub struct Checked {
     /// The figure.
     pub figure: String,
-    /// What is to hold of it.
+    /// The relation that must hold.
     pub holds: String,
     /// Why it should.
     pub because: String,
@@ -63,7 +63,7 @@ pub fn check_failure(variant: &str, fails: &str, runs: &Runs) -> Checked {
     Checked {
         figure: "end of the run".to_string(),
         holds: format!("{variant} fails"),
-        because: format!("the scenario says that it fails with \"{fails}\""),
+        because: format!("the scenario expects a failure with \"{fails}\""),
         is_true: as_known == seeds && seeds > 0,
         true_for: as_known,
         seeds,
@@ -102,11 +102,11 @@ fn check_one(expect: &Expect, unit: Unit, figures: &[(&str, Vec<Vec<Metric>>)]) 
 fn no_such_figure(source: &Source, index: usize, figure: &str, known: &[String]) -> Error {
     let hint = match nearest(figure, known.iter().map(String::as_str)) {
         Some(name) => format!("did you mean `{name}`?"),
-        None => "`pageout compare FILE --all --json` has the names of all figures".to_string(),
+        None => "`pageout compare FILE --all --json` lists the names of all figures".to_string(),
     };
     let problem = Problem {
         key: format!("expect[{index}].figure"),
-        message: format!("no result has a figure called `{figure}`"),
+        message: format!("unknown figure `{figure}`"),
         given: None,
         candidates: Vec::new(),
         help: Some(hint),

@@ -1,5 +1,5 @@
-//! Moments of a run that a picture marks: kswapd woken, a reclaimer throttled, a writer put to sleep, a task killed. At most 512 of each kind, of
-//! which neighbours are joined when they are used up.
+//! Moments of a run that charts mark: kswapd woken, a reclaimer throttled, a writer throttled, a task killed. At most 512 of each kind are
+//! kept; beyond that neighbours are joined.
 
 use pageout_engine::{Nanos, Tracepoint, WritebackTracepoint};
 
@@ -15,7 +15,7 @@ pub enum Mark {
     Throttled,
     /// A task that dirties pages sleeps until some are written; the mark is as long as the sleep.
     WriterSleeps,
-    /// A process was killed for want of memory.
+    /// The OOM killer ended a process.
     OomKill,
 }
 
@@ -61,7 +61,7 @@ impl Marks {
         if marks.len() >= MARKS_MAX {
             let joined = |two: &[Marked]| Marked {
                 from: two[0].from,
-                // Of two that overlap, the first may be the longer one.
+                // If two overlap, the first can be the longer one.
                 to: two[0].to.max(two[two.len() - 1].to),
                 count: two.iter().map(|marked| marked.count).sum(),
             };

@@ -11,8 +11,7 @@ use crate::result::run_result::{
 };
 use crate::result::writeback::WritebackResult;
 
-/// Counters that tell a story, in the order in which it is told: what was looked at and taken, what had to come back,
-/// what was moved. Those that are zero are left out.
+/// The main counters, in reading order: scanned and reclaimed pages, returned pages, moved pages. Zero counters are omitted.
 pub const STORY: &[&str] = &[
     "pgscan",
     "pgscan_direct",
@@ -68,8 +67,7 @@ impl Metric {
         (self.group.clone(), self.name.clone())
     }
 
-    /// The figure beside which this one says nothing new where it has the same values: all reclaim was direct, all misses were
-    /// of one kind.
+    /// The figure that makes this one redundant if both have the same value: all reclaim was direct, or all misses were of one kind.
     pub fn total(&self) -> Option<Metric> {
         let name = match self.name.as_str() {
             "pgscan_direct" => "pgscan",
@@ -80,7 +78,7 @@ impl Metric {
         Some(Metric { name: name.to_string(), ..self.clone() })
     }
 
-    /// Whether this figure of the run says nothing new where it has the same values as one of a task: there is one task.
+    /// Whether this figure of the run is redundant because it equals the figure of the only task.
     pub fn may_be_that_of(&self, task: &Metric) -> bool {
         let is_pair = matches!(
             (self.name.as_str(), task.name.as_str()),
@@ -93,13 +91,13 @@ impl Metric {
 /// How a figure is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Of pages, calls, accesses: a whole number, but in a mean.
+    /// Pages, calls, accesses: a whole number, except in a mean.
     Count,
     /// Simulated time.
     Nanoseconds,
     /// A size.
     Bytes,
-    /// A part of 1, told as a percentage.
+    /// A part of 1, shown as a percentage.
     Share,
     /// A rate.
     PerSecond,
@@ -131,7 +129,7 @@ impl Unit {
     }
 }
 
-/// All figures of a run. `all` takes every counter instead of those that tell a story.
+/// All figures of a run. With `all` it has every counter, otherwise only the main counters.
 pub fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
     let mut list = List { metrics: Vec::new(), group: String::new() };
     list.group = "run".to_string();
@@ -157,7 +155,7 @@ pub fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         let current = memcg.files.get("memory.current").and_then(|bytes| bytes.parse().ok()).unwrap_or(0.0);
         list.add("memory.current", current, Unit::Bytes);
         list.latency("direct reclaim", &memcg.reclaim);
-        // Where there is one task, its own figures stand above.
+        // If there is one task, its own figures are listed above.
         if let Some(access) = &memcg.access
             && (all || of_several.contains(memcg.path.as_str()))
         {
@@ -176,7 +174,7 @@ pub fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
             list.add(name, counter(&result.vmstat, name) as f64, Unit::Count);
         }
     }
-    // Of cgroups, what stands there tells the story.
+    // If there are cgroups, their own figures are enough.
     if all || result.memcgs.is_empty() {
         list.machine(result, all);
     }

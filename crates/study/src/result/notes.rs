@@ -29,7 +29,7 @@ pub struct Note {
 /// Limits that are named; more than that are counted.
 const NAMED: usize = 3;
 
-/// Shares of what was read below which nothing is said of readahead.
+/// Shares of the read pages below which there is no note on readahead.
 const FILE_SHARE: f64 = 0.1;
 const SWAP_SHARE: f64 = 0.01;
 
@@ -40,7 +40,7 @@ const ACTIVATED_SHARE: f64 = 0.05;
 const SLOW_SHARE: f64 = 0.01;
 const PROMOTED_SHARE: f64 = 0.1;
 
-/// What can be told before the run.
+/// Notes that are known before the run.
 pub fn of_scenario(scenario: &Scenario) -> Vec<Note> {
     [
         no_min_ttl(scenario),
@@ -59,7 +59,7 @@ pub fn of_scenario(scenario: &Scenario) -> Vec<Note> {
     .collect()
 }
 
-/// What the run has shown, behind what could be told before.
+/// Notes that the run adds to those known before it.
 pub fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Counters) -> Vec<Note> {
     let mut notes = of_scenario(scenario);
     notes.extend(no_access(scenario, report));
@@ -71,7 +71,7 @@ pub fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Co
     notes.extend(no_such_line(scenario, report));
     notes.extend(report.reads_thinned.iter().map(|thinned| {
         let text = format!(
-            "{} was read {} times, more than a result holds: one reading in {} was kept, and the last.",
+            "{} was read {} times, more than a result stores: it keeps 1 of {} readings and the last one.",
             thinned.path,
             figures::count(thinned.taken),
             figures::count(thinned.every),
@@ -87,8 +87,8 @@ fn never_held(report: &Report) -> impl Iterator<Item = Note> {
     report.watched.iter().filter(|watched| watched.held == 0).map(
         |Watched { condition, path, looks, .. }| {
             let looked = match looks {
-                0 => "nobody looked before the run ended".to_string(),
-                _ => format!("it held at none of {}", figures::counted(*looks, "look")),
+                0 => "the run ended before the first check".to_string(),
+                _ => format!("it was false at each of {}", figures::counted(*looks, "check")),
             };
             let text = format!("The event with when = \"{condition}\" did nothing: {looked} at {path}.");
             Note { about: "conditions", text }
@@ -114,7 +114,7 @@ fn no_such_line(scenario: &Scenario, report: &Report) -> Vec<Note> {
             let path = event.read.as_deref().unwrap_or_default();
             let meant = nearest(name, words.iter().copied());
             let meant = meant.map_or(String::new(), |meant| format!(": did you mean `{meant}`?"));
-            let text = format!("No line of {path} begins with `{name}`, which an event is to show{meant}");
+            let text = format!("No line of {path} begins with `{name}`, which an event reads{meant}");
             notes.push(Note { about: "readings", text });
         }
     }
@@ -133,7 +133,7 @@ pub fn of_several<'a>(runs: impl Iterator<Item = (&'a str, &'a [Note])>) -> Vec<
     told
 }
 
-/// What a note on tasks without an access is about: where none made any, no figure of the run says anything.
+/// The subject of a note on tasks without an access: if no task made an access, no figure of the run is meaningful.
 pub const NO_ACCESS: &str = "accesses";
 
 /// Tasks that made no access, and why not.
@@ -157,22 +157,23 @@ fn why_no_access(scenario: &Scenario, report: &Report, task: &TaskReport) -> Str
     match &of.after {
         _ if task.is_finished => "its objects have none to make".to_string(),
         Some(before) if task.started >= report.end => {
-            format!("it waits for the end of {before}, which the run, over after {end}, did not come to")
+            format!("it waits for the end of {before}, but the run ended first, after {end}")
         }
         None if task.started >= report.end => {
-            format!("it starts after {}, and the run was over after {end}", figures::time(of.start.0))
+            format!("it starts after {}, but the run ended after {end}", figures::time(of.start.0))
         }
         _ if of.think_time.0 > 0 => format!(
-            "it had not made its first one when the run ended, after {end}; its think_time is {}",
+            "the run ended after {end}, before its first access; its think_time is {}",
             figures::time(of.think_time.0)
         ),
-        _ => format!("it waited for its first page when the run ended, after {end}"),
+        _ => format!("the run ended after {end}, while it waited for its first page"),
     }
 }
 
 fn pages_of_many(scenario: &Scenario) -> Option<Note> {
     let stands_for = scenario.machine.page_stands_for;
-    let text = format!("each page, and each access to it, stands for {}.", figures::count(stands_for.into()));
+    let text =
+        format!("each page and each access has a scale factor of {}.", figures::count(stands_for.into()));
     (stands_for > 1).then_some(Note { about: "page_stands_for", text })
 }
 
@@ -180,11 +181,13 @@ fn accesses_of_many(scenario: &Scenario) -> Option<Note> {
     let tasks = || scenario.task.iter().filter(|task| task.stands_for > 1);
     let mut told: Vec<String> = tasks()
         .take(NAMED)
-        .map(|task| format!("of {} for {}", task.name, figures::count(task.stands_for.into())))
+        .map(|task| format!("{} of {}", task.name, figures::count(task.stands_for.into())))
         .collect();
     let more = tasks().count().saturating_sub(NAMED);
-    told.extend((more > 0).then(|| format!("of {} for others", figures::counted(more as u64, "more task"))));
-    let text = format!("An access stands for several: {}.", told.join(", "));
+    told.extend(
+        (more > 0).then(|| format!("other factors of {}", figures::counted(more as u64, "more task"))),
+    );
+    let text = format!("Accesses have a scale factor: {}.", told.join(", "));
     (!told.is_empty()).then_some(Note { about: "stands_for", text })
 }
 
@@ -199,7 +202,7 @@ fn no_min_ttl(scenario: &Scenario) -> Option<Note> {
         scenario.event.iter().filter_map(|event| event.write.as_deref().zip(event.value.as_ref()));
     let (path, value) = writes.find(|(path, value)| is_ttl(path) && is_set(value))?;
     let text = format!(
-        "{value} in {path} has no effect: kswapd keeps it by killing a process, which machine.oom = \"kill\" allows."
+        "{value} in {path} has no effect: kswapd enforces it by killing a process, which needs machine.oom = \"kill\"."
     );
     Some(Note { about: "min_ttl_ms", text })
 }
@@ -258,7 +261,7 @@ fn any_element(path: &str) -> String {
     parts.collect::<Vec<_>>().join("[")
 }
 
-/// How many requests a device has room for beyond those that it serves. Fewer `nr_requests` than `queue_depth` count as `queue_depth`.
+/// Number of requests that a device can queue beyond those in service. Fewer `nr_requests` than `queue_depth` count as `queue_depth`.
 fn room_for_requests(device: &Device) -> Option<u32> {
     let spec = device.spec().ok()?;
     Some(spec.nr_requests.saturating_sub(spec.queue_depth))
@@ -283,13 +286,12 @@ const WITHOUT_EFFECT: &[WithoutEffect] = &[
     WithoutEffect {
         key: "sysctl.kernel.numa_balancing",
         is: Idle::Value(|value| value.parse::<u8>().is_ok_and(|bits| bits & 1 != 0)),
-        says: "bit 1, by which pages follow the CPUs of their tasks, is not modelled: no hint fault is counted for it, and no page \
-               moves between nodes of one tier",
+        says: "bit 1 (pages follow the CPUs of their tasks) is not modelled: it causes no hint faults and no moves between nodes of one memory tier",
     },
     WithoutEffect {
         key: "sysctl.vm.zone_reclaim_mode",
         is: Idle::Value(|value| value.parse::<u8>().is_ok_and(|bits| bits != 0 && bits & 1 == 0)),
-        says: "bits 2 and 4 select what reclaim of a near node may do, and bit 1, which turns this reclaim on, is not set",
+        says: "bits 2 and 4 select what node reclaim may do, but bit 1, which enables it, is not set",
     },
     WithoutEffect {
         key: "machine.node[0].cpus",
@@ -298,7 +300,7 @@ const WITHOUT_EFFECT: &[WithoutEffect] = &[
                 set.scenario.machine.node.iter().map(|node| u64::from(node.cpus.unwrap_or(0))).sum();
             named < u64::from(set.scenario.machine.cpus)
         }),
-        says: "the nodes have fewer processors than machine.cpus, and the first node gets the others",
+        says: "the nodes have fewer CPUs than machine.cpus, and the first node gets the rest",
     },
     WithoutEffect {
         key: "machine.node[].adistance",
@@ -317,7 +319,7 @@ const WITHOUT_EFFECT: &[WithoutEffect] = &[
             let end: u64 = machine.node.iter().map(|node| node.memory.0 + node.reserved.0).sum();
             !machine.zone_dma && end <= DMA32_END && machine.node.iter().all(|node| node.movable.0 == 0)
         }),
-        says: "it moves the limits of zones, and each node has one zone: there is no zone DMA or Movable, and no memory above 4 GiB",
+        says: "it moves zone limits, but each node has one zone: no zone DMA or Movable, and no memory above 4 GiB",
     },
     WithoutEffect {
         key: "machine.node[].interleave_weight",
@@ -327,7 +329,7 @@ const WITHOUT_EFFECT: &[WithoutEffect] = &[
     WithoutEffect {
         key: "machine.hints.",
         is: Idle::Beside(|set| !may_listen(set.scenario)),
-        says: "nothing turns vm.pghot_record_hwhints_enable on",
+        says: "nothing enables vm.pghot_record_hwhints_enable",
     },
     WithoutEffect {
         key: "machine.tlb_entries",
@@ -341,12 +343,12 @@ const WITHOUT_EFFECT: &[WithoutEffect] = &[
     WithoutEffect {
         key: "device[].name",
         is: Idle::Beside(|set| !is_used(set.scenario, &set.scenario.device[set.index()])),
-        says: "no file and no swap area is on this device, and its other keys have none either",
+        says: "no file and no swap area uses this device; its other keys have no effect either",
     },
     WithoutEffect {
         key: "device[].nr_requests",
         is: Idle::Beside(|set| set.keeps(|device| device.nr_requests = None, room_for_requests)),
-        says: "the device serves as many requests at the same time (queue_depth), and fewer count as these",
+        says: "the device serves at least this number of requests at the same time (queue_depth)",
     },
     WithoutEffect {
         key: "device[].optimal_io_kb",
@@ -361,7 +363,7 @@ const WITHOUT_EFFECT: &[WithoutEffect] = &[
     WithoutEffect {
         key: "swap[].priority",
         is: Idle::Beside(|set| set.scenario.swap.len() == 1),
-        says: "there is one swap area",
+        says: "the machine has one swap area",
     },
     WithoutEffect {
         key: "swap[].zero_filled",
@@ -370,12 +372,12 @@ const WITHOUT_EFFECT: &[WithoutEffect] = &[
             set.scenario.swap[set.index()].kind == SwapKind::Disk
                 && set.scenario.engine_config().is_ok_and(keeps_slots)
         }),
-        says: "a disk stores pages of zeroes like others where kernel.swap.zero_map is false",
+        says: "a disk stores zero-filled pages like others if kernel.swap.zero_map is false",
     },
 ];
 
 const ONE_NODE: &str = "the machine has one node";
-const WINDOW: &str = "it decides the default of read_ahead_kb, which is the same without it or given";
+const WINDOW: &str = "it sets the default of read_ahead_kb, which is unchanged or set explicitly";
 
 /// The end of zone DMA32, in bytes.
 const DMA32_END: u64 = 4 << 30;
@@ -430,7 +432,7 @@ fn unseen(scenario: &Scenario) -> Option<Note> {
     let set: Vec<String> = set.filter(|key| is_unseen(key)).collect();
     let first = set.first()?;
     let text = format!(
-        "No shipped scenario shows an effect of {}: `pageout keys {first}` says when it decides something.",
+        "No shipped scenario shows an effect of {}: `pageout keys {first}` describes when the key has one.",
         set.join(", ")
     );
     Some(Note { about: "keys that nothing shows", text })
@@ -498,7 +500,8 @@ fn without_effect(scenario: &Scenario) -> Option<Note> {
     (!told.is_empty()).then(|| Note { about: "values without effect", text: told.join(" ") })
 }
 
-/// What moves pages between tiers can be turned on while a machine with one runs: Linux takes it, and so do we. Before a run it is refused.
+/// Migration between tiers can be enabled during a run on a machine with one tier: Linux accepts it, and so does the simulator. Before a
+/// run it is rejected.
 fn no_lower_tier(scenario: &Scenario) -> Option<Note> {
     let moves_pages = |path: &str, value: &Scalar| match KernelFile::parse(path) {
         Some(KernelFile::Numa(_)) => kernel_bool(&value.to_string()) == Some(true),
@@ -517,8 +520,9 @@ fn no_lower_tier(scenario: &Scenario) -> Option<Note> {
         return None;
     }
     let text = format!(
-        "{value} in {path} has no effect: all memory of this machine is in its top tier. A [[machine.node]] without cpus and \
-         with slower memory (preset = \"cxl-1.1\") is another."
+        "{value} in {path} has no effect: all memory of this machine is in its top tier. A \
+         [[machine.node]] without cpus and with slower memory (preset = \"cxl-1.1\") adds another memory \
+         tier."
     );
     Some(Note { about: "tiers", text })
 }
@@ -555,9 +559,8 @@ fn limits_out_of_reach(scenario: &Scenario) -> Option<Note> {
         count if count <= NAMED => beyond.join(", "),
         count => format!("{} and {} more", beyond[..NAMED].join(", "), count - NAMED),
     };
-    let text = format!(
-        "Larger than the machine, so it never binds: {told}. Reclaim for the machine as a whole comes first."
-    );
+    let text =
+        format!("Larger than the machine's memory, so never reached: {told}. Global reclaim starts first.");
     Some(Note { about: "limits", text })
 }
 
@@ -574,7 +577,7 @@ fn limits_of_nobody(scenario: &Scenario) -> Option<Note> {
     empty.truncate(NAMED);
     empty.extend((more > 0).then(|| format!("{more} more")));
     let text = format!(
-        "No task is in {}, so what is set there binds nobody (task.*.memcg says which group a task is in).",
+        "No task is in {}, so its settings have no effect (task.*.memcg sets the cgroup of a task).",
         empty.join(", ")
     );
     (!empty.is_empty()).then_some(Note { about: "groups", text })
@@ -584,7 +587,7 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
     let is_off = scenario.readahead().iter().all(|(_, kib)| *kib == 0);
     let files = scenario.task.iter().flat_map(|task| &task.object);
     let mut files = files.filter(|object| matches!(object.channel, Channel::File | Channel::Mapped));
-    // Who says that it reads at random is not read ahead for on Linux either.
+    // Linux does not read ahead for a file that is advised as random either.
     let is_wanted =
         files.any(|object| object.advice != Advice::Random) && scenario.objects_of_ids().is_empty();
     let (pages, in_order) = (report.file_pages_read, report.file_pages_read_in_order);
@@ -596,8 +599,9 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
         report.devices.iter().filter(|device| device.pages_read > 0).map(|device| device.busy.0).sum();
     let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
     let text = format!(
-        "Readahead is off: {} of the pages read from files follow one read earlier, and each was a request of its own, at {} \
-         in all. Linux reads such pages ahead, 128 KiB at a time by default (device.*.read_ahead_kb, replay --read-ahead-kb), and would be faster.",
+        "Readahead is off: {} of the pages read from files follow an earlier page, but each was a separate \
+         request, {} in total. Linux reads these pages ahead, 128 KiB at a time by default \
+         (device.*.read_ahead_kb, replay --read-ahead-kb), which is faster.",
         figures::percent(share),
         figures::bandwidth(read * 4096, busy)
     );
@@ -613,13 +617,12 @@ fn ids_not_read_ahead(scenario: &Scenario) -> Option<Note> {
         count => format!(" and {}", figures::counted(count as u64 - 1, "other")),
     };
     let text = format!(
-        "Nothing is read ahead for {first}{others}: the trace is of opaque ids, which have no neighbours. `read_ahead = true` of the object \
-         reads ahead."
+        "No readahead for {first}{others}: the trace has opaque ids, which have no neighbours. `read_ahead = true` of the object enables it."
     );
     Some(Note { about: "readahead", text })
 }
 
-/// What traces say that is no access.
+/// Records of a trace that are not accesses.
 fn requests_of_traces(scenario: &Scenario) -> Option<Note> {
     let mut says = Vec::new();
     for task in &scenario.task {
@@ -660,14 +663,14 @@ fn no_swap_readahead(scenario: &Scenario, report: &Report, pages_swapped_in: u64
         return None;
     }
     let text = format!(
-        "Swap readahead is off (vm.page-cluster = 0): {} pages were read from swap, one at a time. Linux reads up to 7 \
-         neighbours with each (vm.page-cluster = 3).",
+        "Swap readahead is off (vm.page-cluster = 0): {} pages were read from swap, one at a time. By \
+         default Linux reads up to 7 neighbours with each page (vm.page-cluster = 3).",
         figures::count(pages_swapped_in)
     );
     Some(Note { about: "swap readahead", text })
 }
 
-/// Two lists age by sizes as of the last flush of statistics, and so does a short run's reclaim by those of an empty machine.
+/// The classic LRU ages by sizes as of the last flush of statistics. A short run's reclaim therefore uses the sizes of an empty machine.
 fn no_flush(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Counters) -> Option<Note> {
     let period = engine.stat_flush_period().filter(|&period| report.end < period)?;
     let has_two_lists = switches::policy_of(scenario).group.lru == Lru::TwoLists;
@@ -677,8 +680,9 @@ fn no_flush(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Coun
         return None;
     }
     let text = format!(
-        "Reclaim's statistics are flushed every {}, and the run ended after {}: reclaim went by the sizes that lists had before, \
-         so active pages hardly aged. What a machine settles at shows in a longer run, or with kernel.memcg.stat_flush = \"live\".",
+        "Reclaim's statistics are flushed every {}, but the run ended after {}: reclaim used outdated list \
+         sizes, so active pages hardly aged. Use a longer run or kernel.memcg.stat_flush = \"live\" to see \
+         the steady state.",
         figures::time(period.0),
         figures::time(report.end.0)
     );
@@ -696,14 +700,15 @@ fn no_promotion(scenario: &Scenario, report: &Report, vmstat: &Counters) -> Opti
     let (hot, promoted) = (of("pgpromote_candidate"), of("pgpromote_success"));
     let text = if of("numa_pte_updates") == 0 {
         format!(
-            "NUMA balancing has looked at no memory: it leaves a new thread's alone for some CPU time, by default a second \
-             (kernel.sched.numa_balancing.scan_delay_ms), and the run ended after {}.",
+            "NUMA balancing scanned no memory: it skips a new thread for some CPU time, by default one \
+             second (kernel.sched.numa_balancing.scan_delay_ms), but the run ended after {}.",
             figures::time(report.end.0)
         )
     } else if !demotes && hot > 0 && figures::share(promoted, hot) < PROMOTED_SHARE {
         format!(
-            "A page of slow memory was found hot {} times, and {} were promoted. Where fast memory is full, what is cold in it makes \
-             room only with kernel.numa.demotion_enabled = true, which Linux leaves off by default.",
+            "Pages of slow memory were found hot {} times, and {} were promoted. If fast memory is full, its \
+             cold pages are demoted only with kernel.numa.demotion_enabled = true, which is off by default \
+             in Linux.",
             figures::count(hot),
             figures::count(promoted)
         )

@@ -66,7 +66,7 @@ pub fn of(engine: &Engine) -> BTreeMap<&'static str, OutdatedResult> {
     StaleDecision::ALL.into_iter().filter_map(of_kind).collect()
 }
 
-/// Whether a result tells all that there is: decisions were compared, or no statistics are ever old.
+/// Whether a result has all outdated decisions: decisions were compared, or no statistics are ever old.
 pub fn is_told(engine: &Engine) -> bool {
     engine.figures().compares_with_live() || engine.stat_flush_period().is_none()
 }
@@ -106,31 +106,31 @@ impl OutdatedResult {
         let slept = figures::time(self.slept_ns);
         let (of, yes, no) = match self.decision {
             StaleDecision::DirtyThrottle => (
-                format!("{compared} looks at writers of cgroups"),
-                format!("put one to sleep that had room, for {slept} in all"),
-                "let one go on that had none",
+                format!("{compared} throttle checks of cgroup writers"),
+                format!("throttled a writer below its limit, for {slept} in total"),
+                "did not throttle a writer at its limit",
             ),
             StaleDecision::Aging => (
-                format!("{compared} looks at active lists"),
-                "had one aged that was not to be".to_string(),
-                "left one that was to be aged",
+                format!("{compared} checks of active lists"),
+                "aged a list that needed no aging".to_string(),
+                "did not age a list that needed it",
             ),
             StaleDecision::CacheTrim => (
                 format!("{compared} passes of reclaim"),
-                "left anonymous memory alone for want of a look at it".to_string(),
-                "took from it though there was enough idle page cache",
+                "did not scan anonymous memory".to_string(),
+                "scanned anonymous memory although enough page cache was idle",
             ),
             StaleDecision::Refault => (
-                format!("{compared} pages that came back"),
-                "were activated though they had been away for too long".to_string(),
-                "were not though they had been away for short enough",
+                format!("{compared} refaults"),
+                "activated a page whose refault distance was too long".to_string(),
+                "did not activate a page whose refault distance was short enough",
             ),
         };
         let turned = [(&self.yes_for_no, yes.as_str()), (&self.no_for_yes, no)];
         let told =
             turned.iter().filter(|(turned, _)| figures::share(turned.count, self.compared) >= TOLD_FROM);
         let told: Vec<String> = told.map(|(turned, what)| turned.told(self.compared, what)).collect();
-        (!told.is_empty()).then(|| format!("of {of}, {}", told.join("; ")))
+        (!told.is_empty()).then(|| format!("{of}: {}", told.join("; ")))
     }
 }
 
@@ -140,7 +140,7 @@ impl TurnedResult {
         let mut text = format!("{} ({share}) {what}", figures::count(self.count));
         if let Some(NumberResult { at_ns, memcg, counter, stale, live, age_ns }) = &self.furthest {
             text += &format!(
-                " by statistics up to {} old (at {} {counter} of {memcg} was {} pages, and taken to be {}, as {} before)",
+                " because of statistics up to {} old (at {} {counter} of {memcg} was {} pages, but the statistics had {}, the value of {} before)",
                 figures::time(self.oldest_ns),
                 figures::time(*at_ns),
                 figures::count(*live),

@@ -10,8 +10,9 @@ pub fn map<T: Sync, R: Send>(items: &[T], jobs: usize, run: impl Fn(&T) -> R + S
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Applies `run` to the numbers from 0 to below `count`, begun in this order on up to `jobs` threads, until one has no result: what has
-/// not begun by then is left. Each result comes with its number, in their order. What is left costs neither time nor memory.
+/// Applies `run` to the numbers from 0 to below `count` on up to `jobs` threads, until one has no result. Numbers are started in this
+/// order; those not started by then are dropped. Returns each result with its number, sorted by number. Dropped numbers cost neither time
+/// nor memory.
 pub fn map_while<R: Send>(
     count: usize,
     jobs: usize,

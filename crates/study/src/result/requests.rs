@@ -1,4 +1,4 @@
-//! What the records of a trace say that is no access, in words: a figure over accesses stands beside what it leaves out.
+//! Sentences about the records of a trace that are not accesses. They are shown next to a figure over accesses.
 
 use pageout_workload::trace::Requests;
 use serde_json::{Value, json};
@@ -8,7 +8,8 @@ use crate::figures;
 /// Operations that are named one by one.
 const NAMED_MAX: usize = 5;
 
-/// A sentence, without its stop, for each thing that the model leaves out or that is no access. `are_played`: deletes end what they name.
+/// Returns a sentence, without its period, for each thing that the model omits or that is not an access. `are_played`: deletes remove the
+/// pages that they name.
 pub fn says(of: &Requests, are_played: bool) -> Vec<String> {
     let mut says = Vec::new();
     if of.has_sizes() {
@@ -17,20 +18,20 @@ pub fn says(of: &Requests, are_played: bool) -> Vec<String> {
             bytes => format!(" for {}", figures::bytes(bytes)),
         };
         says.push(format!(
-            "{}{bytes} became {}; object sizes are not modelled: see --ignore-size",
+            "{}{bytes} became {}; object sizes are not modelled (see --ignore-size)",
             figures::counted(of.requests, "request"),
             figures::counted(of.pages, "page"),
         ));
     }
     if of.deletes > 0 {
         says.push(match are_played || of.pages_deleted == 0 {
-            true => format!("{}: what they name leaves memory", figures::counted(of.deletes, "delete")),
+            true => format!("{}: the deleted pages leave memory", figures::counted(of.deletes, "delete")),
             false => format!("{} not replayed here", figures::counted(of.deletes, "delete")),
         });
     }
     if of.ttls > 0 {
         says.push(format!(
-            "{} with a time to live: nothing expires here",
+            "{} with a time to live: expiry is not modelled",
             figures::counted(of.ttls, "request")
         ));
     }
@@ -80,7 +81,7 @@ mod tests {
         assert_eq!(
             says(&of, true),
             [
-                "2,000 requests for 512 MiB became 123,360 pages; object sizes are not modelled: see --ignore-size"
+                "2,000 requests for 512 MiB became 123,360 pages; object sizes are not modelled (see --ignore-size)"
             ]
         );
         (of.pages, of.deletes, of.pages_deleted, of.ttls) = (2_000, 1, 3, 2);
@@ -88,8 +89,8 @@ mod tests {
         assert_eq!(
             says(&of, true),
             [
-                "1 delete: what they name leaves memory",
-                "2 requests with a time to live: nothing expires here",
+                "1 delete: the deleted pages leave memory",
+                "2 requests with a time to live: expiry is not modelled",
                 "4 records skipped by operation: `HEAD` 4"
             ]
         );

@@ -42,7 +42,7 @@ pub struct RunResult {
     pub copies: BTreeMap<String, AccessResult>,
     /// The cgroups that are in the scenario, in its order.
     pub memcgs: Vec<MemcgResult>,
-    /// What policies of the user's own tell of themselves.
+    /// Figures that the user's own policies report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub own_policies: Vec<OwnPolicyResult>,
     /// What percentages in its limits come to.
@@ -52,7 +52,7 @@ pub struct RunResult {
     pub devices: Vec<DeviceResult>,
     /// Pages of files that were read before anyone asked for them.
     pub readahead: ReadaheadResult,
-    /// Where accesses found their pages, where not all memory is alike.
+    /// The memory in which accesses found their pages, if the machine has several kinds of memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tiers: Option<TiersResult>,
     /// Direct reclaim calls of all tasks.
@@ -72,7 +72,7 @@ pub struct RunResult {
     /// CPU time that it took; times of the accesses themselves are not among it.
     #[serde(flatten)]
     pub spent: SpentResult,
-    /// As much of it as was no kernel thread's.
+    /// The part of it that did not run in kernel threads.
     pub spent_by_tasks: SpentResult,
     /// How often a CPU went from one waiting task to another.
     pub context_switches: u64,
@@ -81,18 +81,18 @@ pub struct RunResult {
     pub by_call_ns: u64,
     /// `/proc/vmstat` at the end.
     pub vmstat: Counters,
-    /// Who wrote pages.
+    /// Pages written, by writer.
     #[serde(skip_serializing_if = "WritebackResult::is_empty")]
     pub writeback: WritebackResult,
     /// Decisions by statistics of the last flush, by kind, and how many live ones would have turned.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stale_decisions: BTreeMap<&'static str, OutdatedResult>,
-    /// False, and told, where statistics were old now and then and the run did not look what live ones would have decided.
+    /// False if statistics were sometimes old and the run did not compare decisions with live ones.
     #[serde(skip_serializing_if = "outdated::is_compared")]
     pub stale_decisions_compared: bool,
     /// What kswapds were asked for and did.
     pub kswapd: KswapdResult,
-    /// Processes that were killed for want of memory, in order of time.
+    /// Processes that the OOM killer ended, in order of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kills: Vec<KillResult>,
     /// Files read by events.
@@ -144,17 +144,17 @@ pub struct TaskResult {
     pub hit_ratio: Option<f64>,
     /// Whether it made all its accesses.
     pub finished: bool,
-    /// When it was killed for want of memory.
+    /// When the OOM killer ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub killed_at_ns: Option<u64>,
     /// From its start to its end, or to the end of the run.
     pub runtime_ns: u64,
     /// Accesses a second of that.
     pub throughput_per_s: f64,
-    /// Threads of the process. Where it has several, times are those of all of them together.
+    /// Threads of the process. With several threads, times are sums over all of them.
     #[serde(skip_serializing_if = "is_one")]
     pub threads: u32,
-    /// The sum of the time that its threads were there.
+    /// The sum of the lifetimes of its threads.
     #[serde(skip)]
     pub thread_time_ns: u64,
     /// CPU time that it took.
@@ -190,7 +190,7 @@ pub struct DelaysResult {
 }
 
 impl DelaysResult {
-    /// The reasons, as they are told of someone who was throttled.
+    /// The reasons, as reported for a throttled task.
     pub fn told(&self) -> [(&'static str, u64); 3] {
         [
             ("by memory.high", self.memory_high_ns),
@@ -207,10 +207,10 @@ impl RunResult {
         let each = self.tasks.iter().map(|task| task.stands_for);
         match (each.clone().min(), each.max()) {
             (Some(least), Some(most)) if least == most && most > 1 => {
-                format!("{count}, each of which stands for {},", figures::count(most.into()))
+                format!("{count} with a scale factor of {},", figures::count(most.into()))
             }
             (_, Some(most)) if most > 1 => {
-                format!("{count}, some of which stand for up to {},", figures::count(most.into()))
+                format!("{count}, some with a scale factor of up to {},", figures::count(most.into()))
             }
             _ => count,
         }
@@ -236,8 +236,8 @@ impl RunResult {
 }
 
 impl TaskResult {
-    /// Time that it lost to reclaim, devices and limits. Waits of reclaim are in the time in reclaim already, but for those of a task that
-    /// kswapd keeps from reclaiming.
+    /// Time that it lost to reclaim, devices and limits. Waits of reclaim are part of the reclaim time, except those of a task that kswapd
+    /// keeps from reclaiming.
     pub fn stalled_ns(&self) -> u64 {
         let DelaysResult { memory_high_ns, dirty_pages_ns, reclaim_ns } = self.delayed_by;
         [self.reclaim_time_ns.max(reclaim_ns), self.io_wait_ns, memory_high_ns, dirty_pages_ns]
@@ -258,7 +258,7 @@ pub struct MemcgResult {
     pub path: String,
     /// The profile of its policy.
     pub policy: String,
-    /// When it was removed: what follows is as it was then.
+    /// When it was removed: the following figures are those of that moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed_at_ns: Option<u64>,
     /// `memory.current` and the limits, as the files say.
@@ -276,7 +276,7 @@ pub struct MemcgResult {
     pub pressure: PressureResult,
 }
 
-/// What the kswapds of all nodes were asked for and did.
+/// Requests to and work of the kswapds of all nodes.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct KswapdResult {
     /// Allocations that asked for more free memory.
@@ -333,7 +333,7 @@ pub struct DeviceResult {
     pub merged: u64,
     /// Time that it was busy.
     pub busy_ns: u64,
-    /// Time that requests waited for it, in all.
+    /// Total time that requests waited for it.
     pub queue_wait_ns: u64,
 }
 
@@ -354,7 +354,7 @@ pub struct TiersResult {
     pub converged_ns: Option<u64>,
     /// Whether it was there from the start.
     pub converged_from_start: bool,
-    /// The longest time for which it was not there: that of the slowest phase to converge.
+    /// The longest time below it: that of the slowest phase to converge.
     pub longest_below_ns: Option<u64>,
     /// What accesses took.
     pub access: Latency,
@@ -372,10 +372,10 @@ pub struct TiersResult {
     pub offline_fast_hit_ratio: Option<f64>,
     /// Which nodes are of the top tier.
     pub top_tier: Vec<bool>,
-    /// Accesses by address and time, for a picture.
+    /// Accesses by address and time, for a chart.
     #[serde(skip)]
     pub heat: HeatMap,
-    /// Pages by node and time, for a picture.
+    /// Pages by node and time, for a chart.
     #[serde(skip)]
     pub residency: Residency,
 }
@@ -415,15 +415,15 @@ impl TiersResult {
     }
 }
 
-/// Pages that readahead brought in: those in memory that nobody has used, and those that have left it unused. Whether a mapped
-/// page has been used can't be told: it counts as used.
+/// Pages that readahead brought in and that were never used: those in memory, and those that have left it. A mapped page counts as used,
+/// because its use is unknown.
 #[derive(Debug, Clone, Serialize)]
 pub struct ReadaheadResult {
     /// How far ahead at most, in KiB, by device.
     pub read_ahead_kb: BTreeMap<String, u32>,
     /// Pages that it brought in.
     pub pages: u64,
-    /// Those in memory that nobody has used.
+    /// Unused pages in memory.
     pub unused_pages: u64,
     /// Those that have left it unused.
     pub dropped_pages: u64,
@@ -454,7 +454,7 @@ pub struct ThreadResult {
     pub cpu_time_ns: u64,
     /// How long it waited for one.
     pub cpu_wait_ns: u64,
-    /// What its CPU time was spent on.
+    /// CPU time by its kind of work.
     #[serde(flatten)]
     pub spent: SpentResult,
 }
@@ -504,7 +504,7 @@ pub struct KillResult {
     pub memcg: String,
     /// Whether the task had made all its accesses before, and slept.
     pub was_at_rest: bool,
-    /// Who ran out of memory.
+    /// The group or the machine that ran out of memory.
     pub invoked_by: String,
     /// The cgroup whose limit could not be kept; none when the machine was short.
     pub limited_memcg: Option<String>,
@@ -710,7 +710,7 @@ fn memcg_result(
         removed_at_ns: None,
         files: sizes
             .map(|known| (known, file(known.name).trim().to_string()))
-            // One that this version of cgroups doesn't have says nothing.
+            // A value that this version of cgroups does not have is omitted.
             .filter(|(known, text)| !(text.is_empty() || known.is_posted && known.is_initially(text)))
             .map(|(known, text)| (known.name.to_string(), text))
             .collect(),

@@ -1,6 +1,6 @@
-//! Samples of a run over time, kept in memory for a picture: at most 1024 rows, of which every other one goes when they are used up.
+//! Samples of a run over time, kept in memory for charts: at most 1024 rows. When they are used up, every other row is dropped.
 //!
-//! What is counted is kept as it stands, so a row that goes takes nothing along: the next one has it.
+//! Counters are kept as totals, so a dropped row loses nothing: the next row includes it.
 
 use pageout_engine::{MemcgId, Nanos, PAGE_SIZE, Stat};
 use pageout_sim::{Machine, Observer, Resource, TraceRecord};
@@ -101,7 +101,7 @@ pub struct Samples {
     seen: u64,
     /// Kills so far.
     kills: i64,
-    /// Moments that a picture marks.
+    /// Moments that charts mark.
     pub marks: Marks,
 }
 

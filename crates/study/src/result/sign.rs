@@ -91,17 +91,16 @@ impl Display for Signs {
     }
 }
 
-/// What the letters mean, and how far they can be trusted.
+/// The legend of the signs, with their reliability.
 pub fn legend(repeat: u32) -> String {
     let mut lines =
-        vec!["signs: one letter a point; - less, + more, = the same in every run, x a run is missing"];
+        vec!["signs: one letter per point; - less, + more, = the same in every run, x a run is missing"];
     if repeat == 1 {
-        lines.push("One seed: how much of an effect is noise can't be said; see --repeat.");
+        lines.push("One seed: the noise of an effect is unknown; see --repeat.");
     } else {
         lines.push("~ may be noise: the 95 % confidence interval of the mean difference between runs of the");
-        lines
-            .push("  same seed contains 0 (of twenty effects that are nothing, about one escapes this mark,");
-        lines.push("  so a single letter that stands against all others may be chance)");
+        lines.push("  same seed contains 0 (about one of twenty zero effects misses this mark,");
+        lines.push("  so a single letter that contradicts all others may be chance)");
     }
     lines.join("\n") + "\n"
 }

@@ -32,7 +32,7 @@ impl From<Stopped> for Error {
     }
 }
 
-/// Runs `scenario` to its end. The watcher hears of accesses; the stage that they are part of is the caller's.
+/// Runs `scenario` to its end. The watcher is notified of accesses; the caller has the stage that they are part of.
 pub fn simulate(scenario: &Scenario, watcher: &dyn Watcher) -> Result<RunResult, Stopped> {
     let machine = scenario.build().map_err(Stopped::NotBuilt)?;
     simulate_on(machine, scenario, watcher, &mut [])
@@ -46,8 +46,7 @@ pub fn simulate_with_trail(scenario: &Scenario, watcher: &dyn Watcher) -> Result
     Ok(RunResult { trail: Some(trail), ..result })
 }
 
-/// Simulates on a machine that is built already. Whoever listens is told of samples and tracepoints, as far as the machine was told to tell
-/// of them.
+/// Simulates on an existing machine. Listeners get samples and tracepoints, as far as the machine was set up to report them.
 pub fn simulate_on(
     machine: Machine,
     scenario: &Scenario,
@@ -105,7 +104,7 @@ pub fn accesses(scenario: &Scenario) -> Option<u64> {
     Some(sum)
 }
 
-/// Tells the watcher, whom several runs may share, and everyone who listens to this run.
+/// Notifies the watcher, which several runs can share, and all listeners of this run.
 struct Listening<'a, 'b> {
     watcher: &'a dyn Watcher,
     seen: u64,

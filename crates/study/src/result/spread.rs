@@ -39,7 +39,7 @@ pub fn values_for(wanted: f64, half_width: f64, count: u32) -> u32 {
     (2 * count..VALUES_MAX).find(|&more| deviation * width(more) <= wanted).unwrap_or(VALUES_MAX)
 }
 
-/// Nobody repeats a run more often.
+/// The maximum number of repetitions of a run.
 const VALUES_MAX: u32 = 1000;
 
 /// How a figure differs between two variants, run by run.
@@ -105,7 +105,7 @@ fn student_t(degrees: usize) -> f64 {
 pub fn chance(t: f64, degrees: usize) -> f64 {
     let angle = (t.abs() / (degrees as f64).sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();
-    // Of odd degrees 1, 2/3, 2*4/(3*5) ..., of even ones 1, 1/2, 1*3/(2*4) ...
+    // For odd degrees 1, 2/3, 2*4/(3*5) ..., for even ones 1, 1/2, 1*3/(2*4) ...
     let is_odd = degrees % 2 == 1;
     let (mut sum, mut term) = (0.0, if is_odd { cosine } else { 1.0 });
     let first = if is_odd { 3 } else { 2 };

@@ -4,8 +4,8 @@
 //!   time      0    step   2 steps   3 steps          end
 //!   accesses  0 ──── 40 ──── 55 ────── 90 ─── ... ─── all     between two of them work goes on evenly
 //! ```
-//! The length of a run is known at its end. So it begins with short steps, and once there are too many points every other one goes and steps are
-//! twice as long: from then on there are always half of the most to the most, whatever the run takes.
+//! The length of a run is known only at its end. A trail therefore begins with short steps. When it has too many points, every other one is
+//! dropped and the steps double. From then on it always has between half of the maximum and the maximum.
 
 use pageout_engine::Nanos;
 use pageout_sim::{Ended, Machine, Observer, RunError};
@@ -85,7 +85,7 @@ impl Trail {
         between(self.all(), time, x, y)
     }
 
-    /// When so many accesses were done; the end, if there are not so many.
+    /// After this number of accesses, or at the end if the run has fewer.
     pub fn time_of(&self, accesses: u64) -> u64 {
         let (x, y) = (|point: (u64, u64)| point.1, |point: (u64, u64)| point.0);
         between(self.all(), accesses, x, y)

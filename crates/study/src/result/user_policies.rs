@@ -1,11 +1,11 @@
-//! What policies of the user's own tell of themselves where they keep pages of the machine.
+//! Figures that the user's own policies report for pages of the machine.
 
 use pageout_engine::Engine;
 use serde::Serialize;
 
 use crate::result::run_result::Counters;
 
-/// A policy that kept a group's pages on a node, with figures that it tells.
+/// A policy that kept a group's pages on a node, with the figures that it reports.
 #[derive(Debug, Clone, Serialize)]
 pub struct OwnPolicyResult {
     /// The policy.
@@ -18,7 +18,7 @@ pub struct OwnPolicyResult {
     pub figures: Counters,
 }
 
-/// Of the policies that had a page to keep, those that tell something.
+/// The policies with figures among those that had a page to keep.
 pub(super) fn of(engine: &Engine) -> Vec<OwnPolicyResult> {
     let telling = engine.figures().guests().filter(|guest| !guest.figures.is_empty());
     let result = telling.map(|guest| OwnPolicyResult {

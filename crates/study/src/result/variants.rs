@@ -28,11 +28,11 @@ pub struct Plan<'a> {
     pub repeat: u32,
     /// Runs at the same time; 0 is one a CPU.
     pub jobs: usize,
-    /// Who watches, and may have it end early.
+    /// The watcher, which can end the runs early.
     pub watcher: &'a dyn Watcher,
 }
 
-/// What came of a plan.
+/// The results of a plan.
 #[derive(Debug)]
 pub struct Made {
     /// The runs of each variant, in their order.
@@ -41,7 +41,7 @@ pub struct Made {
     pub extent: Extent,
 }
 
-/// What came of one variant. A variant that an interruption came before has neither results nor failures.
+/// The results of one variant. A variant that was interrupted before its first run has neither results nor failures.
 #[derive(Debug, Clone, Default)]
 pub struct Runs {
     /// The results of those that ended well, in order of their seeds; all of them if `failures` is empty.
@@ -154,9 +154,9 @@ impl Extent {
     pub fn warning(&self) -> Option<String> {
         let Interruption { has_all, .. } = self.interruption.as_ref()?;
         let speaks_of = match (has_all, self.seeds) {
-            (true, 1) => "all was run with one seed, and the figures are of that one".to_string(),
-            (true, seeds) => format!("all was run with {seeds} seeds, and the figures are of those"),
-            (false, _) => "what was not run is marked so, and nothing here speaks of it".to_string(),
+            (true, 1) => "the figures are of the one complete seed".to_string(),
+            (true, seeds) => format!("the figures are of the {seeds} complete seeds"),
+            (false, _) => "missing runs are marked, and no conclusion covers them".to_string(),
         };
         Some(format!("Not complete: {}; {speaks_of}.", self.interrupted()?))
     }
@@ -182,7 +182,7 @@ impl Extent {
         json
     }
 
-    /// Whether everything is there. Errors: it was interrupted, or these runs failed.
+    /// Checks that all runs have results. Errors: the study was interrupted, or these runs failed.
     pub fn verdict(&self, failures: &[Failed]) -> Result<(), Error> {
         let heading = format!("{} of {} runs failed", failures.len(), self.made());
         let failed = Error::Runs { heading, failures: failures.to_vec() };
@@ -205,8 +205,8 @@ impl Extent {
 }
 
 impl Plan<'_> {
-    /// Runs all variants with the first seed, then with the second, and so on. The answer is in their order and, if nobody interrupts them,
-    /// depends on nothing else. Errors: there are not so many seeds.
+    /// Runs all variants with the first seed, then with the second, and so on. The answer is in the order of the variants. Without an
+    /// interruption it depends on nothing else. Errors: the seeds exceed the largest seed.
     pub fn run(&self, variants: &[Scenario]) -> Result<Made, Error> {
         self.run_each(variants, simulate)
     }
@@ -258,14 +258,14 @@ impl Plan<'_> {
         simulate: fn(&Scenario, &dyn Watcher) -> Result<RunResult, Stopped>,
     ) -> Result<Made, Error> {
         if self.repeat == 0 {
-            return Err(Error::asked("with no seed nothing is run: 1 is the least"));
+            return Err(Error::asked("found 0 seeds, expected 1 or more"));
         }
         for &Scenario { seed, .. } in variants {
             if seed.saturating_add(u64::from(self.repeat) - 1) > SEED_MAX {
                 return Err(Error::SeedsPastLargest { first: seed, repeat: self.repeat });
             }
         }
-        // What is the same is run once, such as two kernels whose difference no switch makes.
+        // Equal scenarios run once, for example two kernels without a difference in switches.
         let mut firsts: Vec<usize> = Vec::new();
         let which: Vec<usize> = variants
             .iter()

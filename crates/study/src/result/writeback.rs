@@ -21,8 +21,8 @@ pub struct WritebackResult {
     pub wakeups_by_reclaim: u64,
     /// How often reclaimers waited for others, by reason: the four of `reclaim_throttle`, and what was in their place before.
     pub waits_of_reclaim: Counters,
-    /// Pages that were to go to the cold end when their write had ended: those that were queued for it, those that were dropped instead,
-    /// and the others by the reason why not. Those that went there are `pgrotated`.
+    /// Pages for which a rotation to the cold end after their write was due: queued ones, ones dropped instead, and the rest by the reason.
+    /// The rotated pages are `pgrotated`.
     pub rotations: Counters,
 }
 
@@ -55,7 +55,7 @@ impl WritebackResult {
         }
     }
 
-    /// Nothing was written and nobody waited.
+    /// Nothing was written and no task waited.
     pub fn is_empty(&self) -> bool {
         let none = |counters: &Counters| counters.values().all(|value| value.as_u64() == Some(0));
         none(&self.pages_by_reason)

@@ -120,7 +120,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// A tab stays a tab, so that the marker stands below what it marks.
+/// A tab stays a tab, so that the marker is below the marked text.
 fn blank(c: char) -> char {
     if c == '\t' { '\t' } else { ' ' }
 }
@@ -138,7 +138,7 @@ impl fmt::Display for Diagnostics {
             diagnostic.fmt(f)?;
         }
         if self.0.len() > 1 {
-            write!(f, "\n\n{} problems; nothing was run", self.0.len())?;
+            write!(f, "\n\n{} problems; no run was started", self.0.len())?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! How a trace is understood, in words for whoever watches: its columns, and what may have been meant otherwise.
+//! A description of how a trace is interpreted, for the watcher: its columns, and possible other meanings.
 
 use std::path::Path;
 
@@ -31,7 +31,8 @@ pub fn remark(
     let page_size = u64::from(interpretation.page_size);
     if page_size != PAGE_SIZE {
         let (theirs, ours) = (figures::bytes(page_size), figures::bytes(PAGE_SIZE));
-        let text = format!("pages of {theirs} are replayed as pages of {ours}; all sizes are in the latter");
+        let text =
+            format!("pages of {theirs} are replayed as pages of {ours}; all sizes count pages of {ours}");
         remark_on(trace, &text, watcher);
     }
     Ok(interpretation)
@@ -47,7 +48,7 @@ pub fn remark_columns(
     if !interpretation.columns.is_empty() {
         remark_on(trace, &format!("columns: {}", columns(&interpretation)), watcher);
     } else if !interpretation.tells_writes {
-        remark_on(trace, "it does not say which accesses write: all are taken for reads", watcher);
+        remark_on(trace, "the trace does not mark writes: all accesses are treated as reads", watcher);
     }
     for doubt in &interpretation.doubts {
         remark_on(trace, doubt, watcher);
@@ -60,8 +61,8 @@ pub(crate) fn remark_on(trace: &Path, text: &str, watcher: &dyn Watcher) {
     watcher.remark(&format!("note: {}: {text}", trace.display()));
 }
 
-/// What each column is, in the order in which a reader asks: where, how much, how, when, and what is left out. What no column holds
-/// is told, too.
+/// The meaning of each column, in the order in which a reader asks: place, size, operation, time, and ignored columns. Missing columns are
+/// also listed.
 pub fn columns(interpretation: &Interpretation) -> String {
     let columns = &interpretation.columns;
     let name = |column: &Column| match column.name.as_str() {
@@ -85,10 +86,10 @@ pub fn columns(interpretation: &Interpretation) -> String {
         parts.insert(0, "all one object".to_string());
     }
     if of("size").is_empty() {
-        parts.push("no size, so one page each".to_string());
+        parts.push("no size, so one page per access".to_string());
     }
     if !interpretation.tells_writes {
-        parts.push("no op, so all are taken for reads".to_string());
+        parts.push("no op, so all accesses are treated as reads".to_string());
     }
     parts.join("; ")
 }

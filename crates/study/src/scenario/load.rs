@@ -28,7 +28,7 @@ pub fn load(
 ) -> Result<Scenario, Error> {
     let settings: Vec<Setting> = changes.settings.iter().chain(more).cloned().collect();
     if changes.seed.is_some() && settings.iter().any(|setting| setting.key == "seed") {
-        return Err(Error::asked("the seed is given twice: by --seed and as a key"));
+        return Err(Error::asked("found two seeds, by --seed and as a key, expected one"));
     }
     if let Some(seed) = changes.seed.filter(|&seed| seed > SEED_MAX) {
         return Err(Error::asked(format!("seed: found {seed}, expected a number from 0 to {SEED_MAX}")));

@@ -1,13 +1,13 @@
 //! "Did you mean": the known name that is nearest to a misspelt one.
 
-/// Who names a family of policies without its era means that of all defaults.
+/// A policy family without its era means that of all defaults.
 const ERA: &str = "@6.12";
 
 /// The candidate most like `given`, if any is like it at all.
 ///
-/// Two measures, because typing errors come in two kinds: a slip of the finger changes a letter or two (edit distance),
-/// a slip of memory keeps the beginning (`memory.maximum` for `memory.max`: Jaro-Winkler). The beginning of one candidate alone means
-/// that. Case and `_`, `-`, `.` count for nothing.
+/// Two measures, because typing errors come in two kinds. A slip of the finger changes one or two characters (edit distance). A slip of
+/// memory keeps the beginning (`memory.maximum` for `memory.max`: Jaro-Winkler). If only one candidate has the same beginning, it is the
+/// match. Case and `_`, `-`, `.` are ignored.
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace(['_', '-', '.', '/', ' '], "");
     let wanted = plain(given);

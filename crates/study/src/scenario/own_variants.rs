@@ -1,4 +1,4 @@
-//! The variants that a scenario brings along, each as `--set` would make it.
+//! The variants of a scenario file, each as a list of `--set` settings.
 
 use pageout_sim::scenario::{self, Scenario};
 
@@ -50,11 +50,11 @@ pub fn one(
     let Some((index, variant)) = found else {
         let known: Vec<&str> = scenario.variant.iter().map(|variant| variant.name.as_str()).collect();
         let hint = match (nearest(name, known.iter().copied()), known.is_empty()) {
-            (Some(nearest), _) => format!("; did you mean `{nearest}`?"),
-            (None, true) => "; it has none at all".to_string(),
-            (None, false) => format!("; known: {}", known.join(", ")),
+            (Some(nearest), _) => format!("\nhelp: did you mean `{nearest}`?"),
+            (None, true) => "; it has no [[variant]]".to_string(),
+            (None, false) => format!("\nhelp: known: {}", known.join(", ")),
         };
-        return Err(Error::Asked(format!("the scenario has no [[variant]] called `{name}`{hint}")));
+        return Err(Error::Asked(format!("the scenario has no [[variant]] `{name}`{hint}")));
     };
     load(source, changes, &[&settings(index, variant)[..], more].concat(), watcher)
 }

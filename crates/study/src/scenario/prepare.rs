@@ -20,12 +20,12 @@ pub(super) fn prepare(
     let has_percentages = scenario.has_percentages();
     for (index, task) in scenario.task.iter_mut().enumerate() {
         for at in 0..task.object.len() {
-            // What is known already has been looked at.
+            // Loaded traces were checked before.
             let Some(trace) = task.object[at].trace.as_ref().filter(|trace| trace.loaded.is_none()) else {
                 continue;
             };
             let key = format!("task[{index}].object[{at}].trace");
-            // Without the "./" of a scenario in the current directory, which nobody wrote.
+            // Without the "./" of a scenario in the current directory, which the user did not write.
             let path = &trace.path;
             let trace = if directory == Path::new(".") { path.clone() } else { directory.join(path) };
             let read = task.object[at]
@@ -81,7 +81,7 @@ fn needs_size(object: &Object) -> bool {
     object.size.is_none() && object.file.is_none()
 }
 
-/// What is no trace at all would otherwise be found when the run gets there, and by a check never.
+/// Without this check only the run would find a file that is not a trace, and `--check` would never find it.
 fn read_head(path: &Path, read: &ReadOptions) -> Result<(), TraceError> {
     trace::open(path, read)?.fill(&mut Vec::new(), 1)?;
     Ok(())
@@ -92,7 +92,7 @@ fn size_by_trace(task: &mut Task, at: usize, footprint: &Footprint, key: &str) -
     let (objects, there) = (footprint.objects.len(), task.object.len() - at);
     if objects > there {
         let message =
-            format!("the trace accesses {objects} objects, but from object {at} on the task has {there}");
+            format!("the trace has {objects} objects, but from object {at} on the task has {there}");
         return Err(Problem::new(key, message).help("add a [[task.object]] for each"));
     }
     for (object, of) in task.object[at..].iter_mut().zip(&footprint.objects) {

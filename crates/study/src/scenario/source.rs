@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::twin::{self, Recorded};
 pub use set::{BadSetting, OVER, Setting, UNKNOWN, VARY, apply, scalar, written};
 
-/// Nobody writes so much by hand, nor a script so much for one run.
+/// The maximum size of a scenario file: more than a person writes, or a script for one run.
 const LENGTH_MAX: u64 = 64 << 20;
 
 /// A scenario file in memory.
@@ -39,7 +39,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a file, or `-`, standard input. Errors: it can't be read, it is no TOML.
+    /// Reads a file, or standard input for `-`. Errors: it cannot be read, or it is not TOML.
     pub fn read(path: &Path) -> Result<Source, Error> {
         if path.as_os_str().is_empty() {
             return Err(Error::asked("scenario: found no path, expected that of a scenario file"));
@@ -53,7 +53,7 @@ impl Source {
         file.take(LENGTH_MAX + 1).read_to_end(&mut bytes).map_err(cannot_read)?;
         if bytes.len() as u64 > LENGTH_MAX {
             let path = path.display();
-            let message = format!("{path} is larger than any scenario: more than {LENGTH_MAX} bytes");
+            let message = format!("{path}: too large for a scenario: found more than {LENGTH_MAX} bytes");
             return Err(Error::Asked(message));
         }
         match String::from_utf8(bytes) {
@@ -62,7 +62,7 @@ impl Source {
         }
     }
 
-    /// Parses a text that is at hand already; `path` is what messages call it, and where relative paths in it start. Errors: it is no TOML.
+    /// Parses a text. `path` is its name in messages, and the start of its relative paths. Errors: it is not TOML.
     pub fn parse(path: &Path, text: String) -> Result<Source, Error> {
         match Document::parse(text.clone()) {
             Ok(document) => {
@@ -71,10 +71,10 @@ impl Source {
             }
             Err(error) => {
                 let excerpt = Excerpt::new(&path.to_string_lossy(), &text, error.span().unwrap_or(0..0));
-                let message = format!("this is no TOML: {}", error.message().replace('\n', ", "));
+                let message = format!("invalid TOML: {}", error.message().replace('\n', ", "));
                 let help = error.span().and_then(|span| unquoted_value(&text, span.start));
                 let help = help.map(|value| {
-                    format!("write \"{value}\": sizes, times, percentages, paths and names stand in quotes, only numbers do not")
+                    format!("write \"{value}\": sizes, times, percentages, paths and names need quotes, only numbers do not")
                 });
                 Err(Diagnostics(vec![Diagnostic {
                     message,
@@ -115,7 +115,7 @@ impl Source {
         let (document, changed) = self.edited(settings)?;
         if let Some((key, number)) = place::not_finite(document.as_item(), "") {
             let (_, name) = key.rsplit_once('.').unwrap_or(("", &key));
-            let message = format!("`{name}`: {number} is no number to compute with");
+            let message = format!("`{name}`: found {number}, expected a finite number");
             let origin = self.origin(&key, &changed, Marked::Value);
             return Err(Diagnostics(vec![Diagnostic { message, origin, help: Vec::new() }]).into());
         }
@@ -208,9 +208,9 @@ impl Source {
         }
         match Document::parse(document.to_string()) {
             Ok(document) => Ok((document, changed)),
-            // What can be built can still be nested too deep to be read.
+            // A document that was built can still be nested too deep to be read.
             Err(error) => {
-                let message = format!("with this the scenario is no TOML any more: {}", error.message());
+                let message = format!("this setting makes the scenario invalid TOML: {}", error.message());
                 let last = settings.last().expect("without settings it is the text that was parsed before");
                 let origin = self.origin_of(last, Marked::Value);
                 Err(Diagnostics(vec![Diagnostic { message, origin, help: Vec::new() }]))
@@ -218,7 +218,7 @@ impl Source {
         }
     }
 
-    /// Where the fault at `key` is to be mended: in an option if one set it, else in the file.
+    /// The place where to fix the error at `key`: in an option if one set it, otherwise in the file.
     fn origin(&self, key: &str, changed: &[Changed], what: Marked) -> Origin {
         // The last option wins, as it does when it is applied.
         if let Some(changed) = changed.iter().rev().find(|changed| is_at_or_below(key, &changed.key)) {
@@ -269,7 +269,7 @@ impl Source {
         Diagnostic { message: problem.message, origin: self.origin(&problem.key, changed, marked), help }
     }
 
-    /// serde's sentences, turned into ours.
+    /// serde's sentences, rewritten in pageout's style.
     fn serde_fault(
         &self,
         document: &Document<String>,
@@ -288,11 +288,11 @@ impl Source {
     /// A scenario without tasks: of all its keys only they have no default.
     fn nothing_to_run(&self) -> Diagnostics {
         Diagnostics(vec![Diagnostic {
-            message: "the scenario has no [[task]], so there is nothing to run".to_string(),
+            message: "the scenario has no [[task]] to run".to_string(),
             origin: Origin::Whole(self.path.display().to_string()),
             help: vec![
                 "add a [[task]] with a name, and a [[task.object]] with a channel, a size and a workload".to_string(),
-                "scenarios/zipf-under-limit.toml is a small one to start from; `pageout keys task` lists what a task may have"
+                "start from scenarios/zipf-under-limit.toml, a small scenario; `pageout keys task` lists the keys of a task"
                     .to_string(),
             ],
         }])
@@ -316,9 +316,9 @@ fn not_utf8(path: &Path, error: &FromUtf8Error) -> Diagnostics {
     let line = 1 + text.iter().filter(|&&byte| byte == b'\n').count();
     let bad = bad.first().copied().unwrap_or_default();
     Diagnostics(vec![Diagnostic {
-        message: format!("this is no text in UTF-8, as TOML is: it has the byte 0x{bad:02x}"),
+        message: format!("invalid UTF-8: found the byte 0x{bad:02x}"),
         origin: Origin::Whole(format!("{}:{line}", path.display())),
-        help: vec!["if it is a scenario, save it in UTF-8".to_string()],
+        help: vec!["save the scenario in UTF-8".to_string()],
     }])
 }
 
@@ -339,7 +339,7 @@ fn refuse_second_variation(keys: &[Changed], before: &[Changed]) -> Result<(), D
             let message = format!("`{}` is varied twice", new.key);
             let option = new.by.option;
             let help = format!(
-                "{option} {} changes it, too; give all its values to one {option}, separated by commas",
+                "{option} {} changes it too; give all values to one {option}, separated by commas",
                 old.by
             );
             let origin = Origin::Option(format!("{option} {}", new.by));
@@ -349,7 +349,7 @@ fn refuse_second_variation(keys: &[Changed], before: &[Changed]) -> Result<(), D
     Ok(())
 }
 
-/// What is varied has the values of the columns, and a setting of the same key would be as if it weren't there.
+/// A varied key has the values of the columns, so a setting of the same key would have no effect.
 fn refuse_setting_without_effect(keys: &[Changed], before: &[Changed]) -> Result<(), Diagnostics> {
     let Some(new) = keys.first().filter(|new| new.by.is_variation()) else { return Ok(()) };
     let is_covered = |old: &Changed| keys.iter().any(|new| is_at_or_below(&old.key, &new.key));
@@ -362,7 +362,7 @@ fn refuse_setting_without_effect(keys: &[Changed], before: &[Changed]) -> Result
     Err(Diagnostics(vec![Diagnostic {
         message: format!("`{}` is both set and varied", old.key),
         origin: Origin::Option(set),
-        help: vec![format!("{} {} would undo it: leave one of them out", new.by.option, new.by.key)],
+        help: vec![format!("{} {} overrides it: remove one of them", new.by.option, new.by.key)],
     }]))
 }
 
@@ -406,7 +406,7 @@ fn reword(message: &str, key: &str) -> (String, Marked, Vec<String>) {
         let what = if key.is_empty() { "the scenario".to_string() } else { format!("`{key}`") };
         let known = Key::find(&format!("{key}.{field}"));
         return (
-            format!("{what} lacks the key `{field}`"),
+            format!("{what}: missing key `{field}`"),
             Marked::Key,
             known.map(Key::advice).into_iter().collect(),
         );
@@ -537,7 +537,7 @@ workload = { pattern = "zipf", ops = 1000 }
         );
         check("ops = 1000", "ops = \"200k\"", &["`ops`: invalid type: string \"200k\"", "a.toml:12:38"]);
         for bad in ["nan", "inf", "-inf"] {
-            let told = format!("`alpha`: {bad} is no number to compute with").replace("nan", "NaN");
+            let told = format!("`alpha`: found {bad}, expected a finite number").replace("nan", "NaN");
             check("ops = 1000", &format!("ops = 1000, alpha = {bad}"), &[&told, "a.toml:12:"]);
         }
         check("ops = 1000", "ops = 1000, alpha = -1", &["`alpha` must be a number in 0..=100", "a.toml:12:"]);
@@ -566,12 +566,12 @@ workload = { pattern = "zipf", ops = 1000 }
     fn all_problems_are_found_in_one_go() {
         let text = GOOD.replace("64MiB", "1KiB").replace("memcg = \"/web\"", "memcg = \"/x\"");
         let message = faults(&text, &[]);
-        assert!(message.contains("2 problems; nothing was run"), "{message}");
+        assert!(message.contains("2 problems; no run was started"), "{message}");
     }
 
     #[test]
     fn a_file_that_is_no_toml_is_shown_where_it_stops_being_it() {
         let message = faults("seed = 1\n[machine\n", &[]);
-        assert!(message.contains("this is no TOML") && message.contains("a.toml:2:"), "{message}");
+        assert!(message.contains("invalid TOML") && message.contains("a.toml:2:"), "{message}");
     }
 }

@@ -1,6 +1,6 @@
 //! The engine's switches in a scenario: their values there, a scenario with one turned, and which to turn.
 //!
-//! What can be turned is a [`Knob`]: a switch of a policy, or a parameter of the machine that is a mechanism of its tiers of memory.
+//! A [`Knob`] is a switch of a policy, or a parameter of the machine that is a mechanism of its memory tiers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -44,7 +44,7 @@ pub fn with_knob(mut scenario: Scenario, table: Table, name: &str, value: &str) 
         Table::Kernel => &mut scenario.kernel.switches,
         Table::Sysctl => &mut scenario.sysctl,
     };
-    // Of several values of a key the last one counts.
+    // If a key has several values, the last one counts.
     knobs.0.push((name.to_string(), scalar(value)));
     scenario
 }
@@ -174,7 +174,7 @@ impl Knob {
         matches!(self, Knob::Parameter(parameter) if parameter.mechanism.is_some())
     }
 
-    /// Whether it is turned where nobody names what to turn.
+    /// Whether it is changed by default.
     fn is_turned_unasked(self, has_tiers: bool) -> bool {
         matches!(self, Knob::Switch(_)) || has_tiers && self.is_of_tiers()
     }
@@ -235,17 +235,13 @@ impl FromStr for Turn {
             }
             ([name], []) => {
                 let takes = knob(name).expect("what is wanted is known").takes();
-                Err(format!(
-                    "`{name}` needs the value that it is changed to: {name}=VALUE. It takes: {takes}"
-                ))
+                Err(format!("`{name}`: missing value, expected {name}=VALUE; allowed: {takes}"))
             }
-            ([name], values) => Err(format!(
-                "`{name}` can be changed to one value, and here are {}: {}",
-                values.len(),
-                values.join(", ")
-            )),
+            ([name], values) => {
+                Err(format!("`{name}`: found {} values, expected one: {}", values.len(), values.join(", ")))
+            }
             _ => Err(format!(
-                "`{text}` is a seam of several switches: name one, with its value: {}",
+                "`{text}` is a group of switches, expected one switch with its value: {}",
                 names.join(", ")
             )),
         }
@@ -301,7 +297,7 @@ impl FromStr for Wanted {
         let names: Vec<&str> = Knob::all().filter(|knob| knob.is_of_seam(name)).map(Knob::name).collect();
         match (names.is_empty(), values.is_empty()) {
             (true, _) => Err(unknown(name.strip_prefix("kernel.").unwrap_or(name))),
-            (false, false) => Err(format!("`{name}` is a seam of several switches, which share no values")),
+            (false, false) => Err(format!("`{name}` is a group of switches without common values")),
             (false, true) => Ok(Wanted { text, names, values }),
         }
     }
@@ -313,12 +309,12 @@ fn unknown(name: &str) -> String {
     let help = match meant {
         // `lru.*` is a way to say `lru`.
         _ if name.strip_prefix(seam) == Some(".*") && Knob::all().any(|knob| knob.seam() == seam) => {
-            format!("all of a seam are its name, `{seam}`")
+            format!("write `{seam}` for all switches of the group")
         }
-        Some(meant) => format!("did you mean `{meant}`? `pageout keys kernel.` lists all"),
-        None => "`pageout keys kernel.` lists all".to_string(),
+        Some(meant) => format!("did you mean `{meant}`? `pageout keys kernel.` lists all switches"),
+        None => "`pageout keys kernel.` lists all switches".to_string(),
     };
-    format!("there is no switch `{name}`; {help}")
+    format!("unknown switch `{name}`\nhelp: {help}")
 }
 
 fn check(knob: Knob, value: &str) -> Result<(), String> {
@@ -326,7 +322,7 @@ fn check(knob: Knob, value: &str) -> Result<(), String> {
         return Ok(());
     }
     if let Some(now) = knob.values().renamed(value) {
-        return Err(format!("`{}` can't be `{value}`, which is called {now}", knob.name()));
+        return Err(format!("`{}`: the value `{value}` is now called {now}", knob.name()));
     }
     let words = match knob.values() {
         Values::Bool => &["true", "false"][..],
@@ -335,7 +331,11 @@ fn check(knob: Knob, value: &str) -> Result<(), String> {
     };
     let allowed = knob.takes();
     let help = nearest(value, words.iter().copied()).map(|meant| format!("did you mean `{meant}`? "));
-    Err(format!("`{}` can't be `{value}`; {}It takes: {allowed}", knob.name(), help.unwrap_or_default()))
+    Err(format!(
+        "`{}`: invalid value `{value}`\nhelp: {}allowed: {allowed}",
+        knob.name(),
+        help.unwrap_or_default()
+    ))
 }
 
 /// What to turn: all that was asked for, or everything that does something on such a machine, in the order of the tables, other than to what
@@ -361,8 +361,7 @@ pub fn turns(config: &Config, has_tiers: bool, wanted: &[Wanted]) -> Result<Vec<
         }
         if values.is_empty() {
             let name = knob.name();
-            let message =
-                format!("`{name}` is `{own}` in this scenario already: there is nothing to compare it with");
+            let message = format!("nothing to compare: `{name}` is already `{own}` in this scenario");
             return Err(Error::Asked(message));
         }
         turns.extend(values.into_iter().map(|value| Turn { knob, value }));
@@ -404,15 +403,15 @@ mod tests {
     #[test]
     fn names_and_values_that_do_not_exist_are_refused_with_what_is_meant() {
         for (text, parts) in [
-            ("harvest.bloom_fliter", &["no switch", "did you mean `harvest.bloom_filter`?"][..]),
-            ("lru.*", &["no switch `lru.*`", "all of a seam are its name, `lru`"]),
+            ("harvest.bloom_fliter", &["unknown switch", "did you mean `harvest.bloom_filter`?"][..]),
+            ("lru.*", &["unknown switch `lru.*`", "write `lru` for all switches of the group"]),
             ("bloom_filter", &["did you mean `harvest.bloom_filter`?"]),
-            ("colour", &["no switch `colour`", "`pageout keys kernel.` lists all"]),
+            ("colour", &["unknown switch `colour`", "`pageout keys kernel.` lists all switches"]),
             ("folio_bach=31", &["did you mean `folio_batch`?"]),
-            ("balance.rule=costs", &["did you mean `cost`?", "It takes: cost, feedback, swappiness"]),
-            ("lru.generations=65", &["can't be `65`", "2 to 64"]),
-            ("harvest.rmap=", &["can't be ``", "true, false"]),
-            ("harvest=true", &["seam of several switches"]),
+            ("balance.rule=costs", &["did you mean `cost`?", "allowed: cost, feedback, swappiness"]),
+            ("lru.generations=65", &["invalid value `65`", "2 to 64"]),
+            ("harvest.rmap=", &["invalid value ``", "true, false"]),
+            ("harvest=true", &["group of switches"]),
         ] {
             let message = text.parse::<Wanted>().unwrap_err();
             for part in parts {

@@ -41,8 +41,8 @@ impl Traces {
         Ok(loaded.expect("what was loaded is what is remembered"))
     }
 
-    /// Reads the traces that the scenario would read as it runs, as far as there is room for all of their accesses. What can't
-    /// be read is left to the run to tell.
+    /// Reads the traces that the scenario would read during its run, as far as all of their accesses fit in memory. The run reports
+    /// unreadable traces.
     pub fn keep(&self, scenario: &mut Scenario, watcher: &dyn Watcher) {
         for object in scenario.task.iter_mut().flat_map(|task| &mut task.object) {
             let Ok(read) = object.read_options() else { continue };

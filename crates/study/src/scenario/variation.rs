@@ -29,18 +29,16 @@ impl FromStr for Variation {
     /// `KEY=A,B`.
     fn from_str(text: &str) -> Result<Variation, String> {
         let setting: Setting = text.parse().map_err(|_| {
-            format!(
-                "`{text}` has no key and values; write KEY=A,B, for example kernel.profile=classic@6.12,lru"
-            )
+            format!("found `{text}`, expected KEY=A,B, for example kernel.profile=classic@6.12,lru")
         })?;
         let values = split_values(&setting.value);
         if values.len() < 2 || values.iter().any(String::is_empty) {
             return Err(format!(
-                "`{text}` names fewer than two values; write KEY=A,B (to change one key everywhere use --set)"
+                "found `{text}` with fewer than two values, expected KEY=A,B (--set changes one key everywhere)"
             ));
         }
         if let Some(twice) = values.iter().enumerate().find(|(at, value)| values[..*at].contains(value)) {
-            return Err(format!("`{text}` names the value `{}` twice", twice.1));
+            return Err(format!("duplicate value `{}` in `{text}`", twice.1));
         }
         Ok(Variation { key: setting.key, values })
     }
@@ -71,7 +69,9 @@ fn split_values(text: &str) -> Vec<String> {
 pub fn one_way_to_vary_the_seed(option: &str, variations: &[Variation], repeat: u32) -> Result<(), Error> {
     let is_varied = variations.iter().any(|variation| variation.key == "seed");
     match repeat > 1 && is_varied {
-        true => Err(Error::asked(format!("{option} seed and --repeat both vary the seed: give one of them"))),
+        true => {
+            Err(Error::asked(format!("{option} seed and --repeat both vary the seed: remove one of them")))
+        }
         false => Ok(()),
     }
 }

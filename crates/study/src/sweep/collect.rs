@@ -18,7 +18,7 @@ use crate::watch::Watcher;
 
 /// Rows of a folder by key, and its parts that are damaged. Errors: the folder can't be read.
 pub(super) fn found(folder: &Path) -> Result<(BTreeMap<String, Row>, Vec<PathBuf>), Error> {
-    rows(folder).map_err(|error| Error::asked(format!("{} can't be read: {error}", folder.display())))
+    rows(folder).map_err(|error| Error::asked(format!("cannot read {}: {error}", folder.display())))
 }
 
 /// Writes which plan runs into a folder.
@@ -72,8 +72,8 @@ impl Status {
     pub(super) fn check(&self) -> Result<(), String> {
         let (rows, done) = (self.rows, self.cells_done);
         let told = done + self.rows_of_other_builds;
-        holds!(told == rows, "{rows} rows, and {told} of this and of other builds");
-        holds!(self.cells_failed <= done, "{done} cells are done, and {} failed", self.cells_failed);
+        holds!(told == rows, "found {rows} rows, but {told} by build");
+        holds!(self.cells_failed <= done, "{done} cells are complete, but {} failed", self.cells_failed);
         Ok(())
     }
 
@@ -96,12 +96,12 @@ pub(super) fn collect(folder: &Path, watcher: &dyn Watcher) -> Result<Vec<Row>, 
     let (rows, damaged) = found(folder)?;
     for part in damaged {
         watcher.remark(&format!(
-            "note: {} is damaged, and its rows are missing: run the sweep again",
+            "note: {} is damaged and its rows are missing; run the sweep again",
             part.display()
         ));
     }
     if rows.is_empty() {
-        return Err(Error::asked(format!("{} has no rows of a sweep", folder.display())));
+        return Err(Error::asked(format!("{}: no rows of a sweep", folder.display())));
     }
     let mut rows: Vec<Row> = rows.into_values().collect();
     remark_helped(rows.iter().filter(|row| run::is_helped(row)).count(), watcher);
@@ -139,7 +139,7 @@ fn mark_below_bound(rows: &mut [Row], watcher: &dyn Watcher) {
         row.insert("is_below_bound".to_string(), json!(is_below));
         if is_below {
             below.push(format!(
-                "{} on {} at {}: {ratio:.4}, and opt has {bound:.4}",
+                "{} on {} at {} has {ratio:.4}, below opt with {bound:.4}",
                 text(row, "policy"),
                 text(row, "input"),
                 text(row, "memory")
@@ -152,8 +152,8 @@ fn mark_below_bound(rows: &mut [Row], watcher: &dyn Watcher) {
             count => format!(", and {} more", figures::counted(count as u64 - 1, "row")),
         };
         watcher.remark(&format!(
-            "note: {first}{more}: opt is a bound of policies that read only what is asked for, and these read ahead (column read_ahead_kb); \
-             `read_ahead_kb = 0` in the plan compares like with like"
+            "note: {first}{more}: opt is a lower bound without readahead, but these policies read ahead \
+             (column read_ahead_kb); `read_ahead_kb = 0` in the plan makes them comparable"
         ));
     }
 }

@@ -1,10 +1,10 @@
-//! Rows on disk: parts of many rows each. A million small files would kill a shared file system; a part that is not whole has no name yet.
+//! Rows on disk: parts of many rows each. A million small files would overload a shared file system. A part gets its name only when it is
+//! complete.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use pageout_record::regular;
@@ -17,23 +17,20 @@ const PART_MAX: u64 = (ROWS_MAX as u64) << 20;
 const PREFIX: &str = "part-";
 const SUFFIX: &str = ".jsonl";
 
-/// Parts that this process has begun: threads that write the same rows write files of their own.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
-
-/// What came of a cell, with its key as `key`.
+/// The row of a cell, with its key as `key`.
 pub type Row = Map<String, Value>;
 
 /// The folder of a sweep, to write to.
 pub struct Parts {
     directory: PathBuf,
-    /// A part is written after so long.
+    /// A part is written after this time.
     every: Duration,
     written: Instant,
     pending: Vec<Row>,
 }
 
 impl Parts {
-    /// Opens a folder, and makes it if it is not there.
+    /// Opens a folder, and creates it if it is missing.
     pub fn open(directory: &Path, every: Duration) -> io::Result<Parts> {
         fs::create_dir_all(directory)?;
         Ok(Parts { directory: directory.to_path_buf(), every, written: Instant::now(), pending: Vec::new() })
@@ -62,12 +59,10 @@ impl Parts {
             text += &sealed(&serde_json::to_string(row).expect("a row is JSON"));
             text.push('\n');
         }
-        // Named by what is in it: whoever else writes here has another name, unless it has the same rows.
+        // The name is a hash of the contents: other writers use other names, unless they have the same rows.
         let name = format!("{PREFIX}{}{SUFFIX}", &blake3::hash(text.as_bytes()).to_hex()[..32]);
-        let number = NUMBER.fetch_add(1, Relaxed);
-        let meanwhile = self.directory.join(format!(".{name}.{}-{number}.unfinished", std::process::id()));
-        let write = || {
-            let mut file = fs::File::create(&meanwhile)?;
+        let (meanwhile, mut file) = self.begin(&name)?;
+        let mut write = || {
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&meanwhile, self.directory.join(name))
@@ -75,6 +70,19 @@ impl Parts {
         write().inspect_err(|_| drop(fs::remove_file(&meanwhile)))?;
         self.pending.clear();
         Ok(())
+    }
+
+    /// Creates the file of a part under a temporary name. Threads of this process that write the same rows have different names.
+    fn begin(&self, name: &str) -> io::Result<(PathBuf, fs::File)> {
+        let mut number = 0;
+        loop {
+            let path = self.directory.join(format!(".{name}.{}-{number}.unfinished", std::process::id()));
+            match fs::File::create_new(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 
@@ -123,7 +131,7 @@ fn unsealed(line: &str) -> Option<String> {
     (row_hash(&row) == hash).then_some(row)
 }
 
-/// The rows of a part; nothing if it is not whole, or a row is not as it was written.
+/// The rows of a part; nothing if it is not complete, or if a row has changed.
 fn parsed(text: &str) -> Option<Vec<(String, Row)>> {
     let row = |line: &str| {
         let row: Row = serde_json::from_str(&unsealed(line)?).ok()?;

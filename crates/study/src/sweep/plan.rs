@@ -46,7 +46,7 @@ fn one() -> u64 {
     1
 }
 
-/// Cells that are left out: those for which all that is said here holds.
+/// Excluded cells: those that match all given values.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct Except {
@@ -116,27 +116,27 @@ impl Plan {
     pub fn read(path: &Path, build: &str) -> Result<Plan, Error> {
         let wrong = |why: String| Error::asked(format!("{}: {why}", path.display()));
         let text = regular::read_text(path, PLAN_MAX)
-            .map_err(|error| wrong(format!("the plan can't be read: {error}")))?;
+            .map_err(|error| wrong(format!("cannot read the plan: {error}")))?;
         let written: Written = toml_edit::de::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let seeds = written.seeds;
         if !(1..=10_000).contains(&seeds) {
-            return Err(wrong(format!("seeds = {seeds}: it is a whole number from 1 to 10000")));
+            return Err(wrong(format!("seeds: found {seeds}, expected a whole number from 1 to 10000")));
         }
         if written.traces.is_empty() == written.scenarios.is_empty() {
             return Err(wrong(
-                "name either `traces` or `scenarios`: files or patterns such as [\"traces/*.pgt\"]"
+                "expected either `traces` or `scenarios`, with files or patterns such as [\"traces/*.pgt\"]"
                     .to_string(),
             ));
         }
         let is_of_traces = !written.traces.is_empty();
         if is_of_traces && (written.policy.is_empty() || written.memory.is_empty()) {
             return Err(wrong(
-                "traces need `policy` and `memory`, such as policy = [\"lru\", \"opt\"], memory = [\"1%..80%/12log\"]".to_string(),
+                "traces need `policy` and `memory`, for example policy = [\"lru\", \"opt\"], memory = [\"1%..80%/12log\"]".to_string(),
             ));
         }
         if !is_of_traces && !written.memory.is_empty() {
             return Err(wrong(
-                "`memory` is that of traces; scenarios have limits of their own: [vary] \"memcg./web.memory.max\" = [\"1GiB\", \"2GiB\"]".to_string(),
+                "`memory` works with traces only; scenarios have their own limits: [vary] \"memcg./web.memory.max\" = [\"1GiB\", \"2GiB\"]".to_string(),
             ));
         }
         let within = |key: &'static str| {
@@ -151,7 +151,7 @@ impl Plan {
         let limits = parse_sizes(&written.memory).map_err(within("memory"))?;
         if let Some(policy) = policies.iter().find(|policy| !is_of_traces && policy.textbook().is_some()) {
             return Err(wrong(format!(
-                "policy: `{}` is a textbook policy, and scenarios run in the machine: classic@6.12, lru@machine",
+                "policy: `{}` is a textbook policy, but scenarios need one of the full simulator, for example classic@6.12 or lru@machine",
                 policy.name()
             )));
         }
@@ -163,7 +163,7 @@ impl Plan {
         let combinations = combinations(&written.vary).map_err(wrong)?;
         if !is_of_traces && written.read_ahead_kb.is_some() {
             return Err(wrong(
-                "`read_ahead_kb` is for traces; a scenario's devices have it: [vary] \"device.nvme.read_ahead_kb\" = [0, 128]".to_string(),
+                "`read_ahead_kb` works with traces only; a scenario sets it per device: [vary] \"device.nvme.read_ahead_kb\" = [0, 128]".to_string(),
             ));
         }
         let mut policies = policies;
@@ -184,11 +184,11 @@ impl Plan {
         };
         let most = plan.inputs.len() * policies.len() * limits.len() * combinations.len() * seeds as usize;
         if most > CELLS_MAX {
-            return Err(wrong(format!("{most} cells are more than {CELLS_MAX}: make several plans of it")));
+            return Err(wrong(format!("found {most} cells, expected at most {CELLS_MAX}: split the plan")));
         }
         let mut is_used = vec![false; written.except.len()];
         for input in 0..plan.inputs.len() {
-            // The bound stands beside what is read ahead.
+            // The bound is listed next to policies that read ahead.
             let reads_ahead = has_bound || plan.reads_ahead(input, &combinations);
             for (at, policy) in policies.iter().enumerate() {
                 if at >= own.max(1) && !reads_ahead {
@@ -225,13 +225,10 @@ impl Plan {
             }
         }
         if let Some(at) = is_used.iter().position(|is_used| !is_used) {
-            return Err(wrong(format!(
-                "[[except]] number {} leaves nothing out: is a name misspelt?",
-                at + 1
-            )));
+            return Err(wrong(format!("[[except]] number {} excludes no cell: is a name misspelt?", at + 1)));
         }
         if plan.cells.is_empty() {
-            return Err(wrong("[[except]] leaves no cell".to_string()));
+            return Err(wrong("[[except]] excludes all cells".to_string()));
         }
         Ok(plan)
     }
@@ -322,7 +319,7 @@ fn inputs(plan: &Path, patterns: &[String], kind: InputKind) -> Result<Vec<Input
         }
         let paths = matching(&folder.join(pattern).to_string_lossy())?;
         if paths.is_empty() {
-            return Err(format!("no file is called `{pattern}` (from {})", folder.join(".").display()));
+            return Err(format!("no file matches `{pattern}` (from {})", folder.join(".").display()));
         }
         for path in paths {
             let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
@@ -338,14 +335,14 @@ fn inputs(plan: &Path, patterns: &[String], kind: InputKind) -> Result<Vec<Input
 
 /// The files of a pattern, in the order of their names.
 fn matching(pattern: &str) -> Result<Vec<PathBuf>, String> {
-    let paths = glob::glob(pattern).map_err(|error| format!("`{pattern}` is no pattern: {error}"))?;
+    let paths = glob::glob(pattern).map_err(|error| format!("invalid pattern `{pattern}`: {error}"))?;
     paths.map(|path| path.map_err(|error| error.to_string())).collect()
 }
 
 /// Bytes that a plan has at most.
 const PLAN_MAX: u64 = 16 << 20;
 
-/// The hash of a file's bytes, as rows have it; nothing if it can't be read.
+/// The hash of a file's bytes, as in rows; nothing if it cannot be read.
 pub fn content_hash(path: &Path) -> Option<String> {
     let mut hash = blake3::Hasher::new();
     regular::check(path, u64::MAX).ok()?;
@@ -359,7 +356,7 @@ fn combinations(vary: &BTreeMap<String, Vec<Scalar>>) -> Result<Vec<Vec<Setting>
     let mut all: Vec<Vec<Setting>> = vec![Vec::new()];
     for (key, values) in vary {
         if values.is_empty() {
-            return Err(format!("[vary] {key}: a list without a value"));
+            return Err(format!("[vary] {key}: found an empty list"));
         }
         let mut next = Vec::with_capacity(all.len() * values.len());
         for before in &all {
@@ -418,7 +415,7 @@ mod tests {
         let both = policies("read_ahead_kb = 0\nvary.'device.nvme.read_ahead_kb' = [0, 128]\n");
         assert_eq!(both, ["classic@6.12", "classic@6.12", "opt"]);
         let refused = read("scenarios = ['s.toml']\nread_ahead_kb = 0\n").err().unwrap();
-        assert!(refused.contains("`read_ahead_kb` is for traces"), "{refused}");
+        assert!(refused.contains("`read_ahead_kb` works with traces only"), "{refused}");
     }
 
     #[test]
@@ -436,7 +433,7 @@ mod tests {
         let plan = read(&format!("{PLAN}[[except]]\npolicy = 'lru'\nmemory = '20%'\n")).unwrap();
         assert_eq!(plan.cells.len(), 21);
         let nothing = read(&format!("{PLAN}[[except]]\npolicy = 'lur'\n")).err().unwrap();
-        assert!(nothing.contains("[[except]] number 1 leaves nothing out"), "{nothing}");
+        assert!(nothing.contains("[[except]] number 1 excludes no cell"), "{nothing}");
     }
 
     #[test]
@@ -447,10 +444,10 @@ mod tests {
             ("traces = ['a.u32']\npolcy = ['lru']", "line 2"),
             ("traces = ['a.u32']\npolicy = ['lur']\nmemory = ['1%']", "did you mean `lru`?"),
             ("traces = ['a.u32']\npolicy = ['lru']\nmemory = ['1x']", "memory: 1x"),
-            ("traces = ['a.u32']\npolicy = ['lru']\nmemory = ['1%']\nseeds = 0", "seeds = 0"),
-            ("traces = ['*.pgt']\npolicy = ['lru']\nmemory = ['1%']", "no file is called `*.pgt`"),
-            ("scenarios = ['a.toml']\npolicy = ['lru']", "scenarios run in the machine"),
-            ("scenarios = ['a.toml']\nmemory = ['1%']", "`memory` is that of traces"),
+            ("traces = ['a.u32']\npolicy = ['lru']\nmemory = ['1%']\nseeds = 0", "seeds: found 0"),
+            ("traces = ['*.pgt']\npolicy = ['lru']\nmemory = ['1%']", "no file matches `*.pgt`"),
+            ("scenarios = ['a.toml']\npolicy = ['lru']", "scenarios need one of the full simulator"),
+            ("scenarios = ['a.toml']\nmemory = ['1%']", "`memory` works with traces only"),
         ] {
             let told = read(text).err().unwrap();
             assert!(told.contains(why) && told.contains("plan.toml"), "{why}: {told}");

@@ -46,7 +46,7 @@ pub enum Own<'a> {
         /// What runs them.
         run: &'a Elsewhere<'a>,
     },
-    /// This is such a process: it is told of each cell before that begins, and each is run for itself.
+    /// This is such a process: it is notified of each cell before the cell begins, and runs each cell separately.
     Alone(&'a dyn Fn(&Cell)),
 }
 
@@ -110,7 +110,7 @@ fn of_input(sweep: Sweep, cells: &[&Cell], take: Take) -> io::Result<()> {
 /// Makes the scenario of a cell, and says how many pages of memory it has. Errors: the cell fails.
 type MakeScenario<'a> = dyn Fn(&Cell) -> Result<(Scenario, u64), Error> + 'a;
 
-/// What all cells of an input have in common.
+/// The common part of all cells of an input.
 struct Group<'a> {
     sweep: Sweep<'a>,
     input: &'a Input,
@@ -120,7 +120,7 @@ struct Group<'a> {
 
 /// Why an input has no rows of its own.
 enum Stopped {
-    /// It is no good: each of its cells says so.
+    /// The input is invalid: each of its cells reports that.
     Input(String),
     Output(io::Error),
 }
@@ -216,9 +216,7 @@ impl Group<'_> {
                 }
                 bench::Cell::NoRoom => rows.push(self.failed(
                     cell,
-                    &format!(
-                        "the bound takes all accesses in memory, and there are more than fit {TRACE_MEMORY}"
-                    ),
+                    &format!("opt needs all accesses in memory, but they do not fit in {TRACE_MEMORY}"),
                 )),
                 bench::Cell::Broken => {
                     let broken = answer.broken.iter().find(|broken| broken.size == at);
@@ -253,7 +251,7 @@ impl Group<'_> {
 
     fn replayed(&self, ask: &Ask, loaded: &Arc<Loaded>, cell: &Cell) -> Result<(Scenario, u64), Error> {
         let Some(Policy::Machine { profile, .. }) = &cell.policy else {
-            return Err(Error::asked("no policy of the machine"));
+            return Err(Error::asked("the cell has no policy of the full simulator"));
         };
         let has_neighbours = loaded.has_neighbours;
         let setup = Setup { ask, trace: &self.input.path, profile, has_neighbours };
@@ -269,7 +267,7 @@ impl Group<'_> {
             scenario = source.scenario(&cell.settings)?;
         }
         if !has_neighbours && scenario.device.iter().any(|device| device.window_kb() > 0) {
-            // Who asks for it has it.
+            // An explicit window enables readahead of opaque ids too.
             scenario.task[0].object.iter_mut().for_each(|object| object.read_ahead = Some(true));
         }
         let trace = scenario.task[0].object[0].trace.as_mut().expect("the first object has the trace");
@@ -357,7 +355,7 @@ impl Group<'_> {
         matches!(self.sweep.own, Own::Alone(_))
     }
 
-    /// Cells begin; in a process of own policies there is one at a time, and it is told.
+    /// Cells begin. A process of custom policies has one at a time, and reports it.
     fn begin(&self, cells: &[&Cell]) {
         if let ([cell], Own::Alone(begin)) = (cells, self.sweep.own) {
             begin(cell);
@@ -373,7 +371,7 @@ impl Group<'_> {
     }
 }
 
-/// What a row has before there is a result.
+/// The columns of a row that are known before the result.
 fn row(plan: &Plan, cell: &Cell, pages: Option<u64>) -> Row {
     let input = &plan.inputs[cell.input];
     let mut row = json!({
@@ -415,7 +413,7 @@ fn row(plan: &Plan, cell: &Cell, pages: Option<u64>) -> Row {
     }
 }
 
-/// What a trace says that is no access.
+/// Records of a trace that are not accesses.
 fn tell_requests(row: &mut Row, requests: Option<&Requests>) {
     let Some(of) = requests else { return };
     row.insert("requests".to_string(), json!(of.requests));
@@ -423,7 +421,7 @@ fn tell_requests(row: &mut Row, requests: Option<&Requests>) {
     row.insert("deletes".to_string(), json!(of.deletes));
 }
 
-/// A figure that a policy tells of itself has a column.
+/// A figure that a policy reports has a column.
 fn tell(row: &mut Row, name: &str, value: f64) {
     row.insert(format!("{OF_POLICY}{name}"), json!(value));
 }

@@ -60,23 +60,23 @@ pub(super) struct Line<'a> {
     pub is_way_only: bool,
     /// What its rows compare, by which it holds or not.
     pub compared: String,
-    /// As figures, for pictures.
+    /// As figures, for charts.
     pub figures: Option<Figures>,
     pub unit: Unit,
-    /// The rows that it is made of, and what is said of each.
+    /// The rows of a line, with their texts.
     pub rows: Vec<(&'a Claim, Verdict)>,
 }
 
-/// What a picture can show of a line.
+/// The part of a line that a chart can show.
 #[derive(Debug, Clone, Copy)]
 pub enum Figures {
-    /// The published change as a fraction, and ours.
+    /// The published change as a fraction, and pageout's.
     Changes(f64, Paired),
-    /// The published level, and ours.
+    /// The published level, and pageout's.
     Levels(f64, f64),
 }
 
-/// What rows of one line have in common.
+/// The common part of the rows of one line.
 #[derive(PartialEq)]
 struct Key<'a> {
     figures: (&'a [String], &'a [String]),
@@ -84,7 +84,7 @@ struct Key<'a> {
     against: Option<usize>,
 }
 
-/// A row at the side that tells of it.
+/// A row at the side that shows it.
 struct Part<'a> {
     row: &'a Measured,
     verdict: Verdict,
@@ -174,7 +174,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Ours in the same form.
+    /// pageout's figure in the same form.
     fn ours(&self, unit: Unit, values: &[f64], paired: Option<&Paired>) -> String {
         match (self, paired) {
             (Told::OfRow(Published::Levels { .. }), Some(paired)) => {
@@ -312,7 +312,7 @@ fn is_decided(row: &Measured, side: usize, names: &[&str]) -> Option<bool> {
             .map(|seed| Some(term(&relation.left, seed)? - term(&relation.right, seed)?))
             .collect::<Option<_>>()?;
         let mean = Paired::of_differences(&differences, &differences);
-        // Of a mean that keeps to the relation, seeds that do not say that they are too few.
+        // If the mean is within the relation, seeds outside of it show that there are too few seeds.
         let keeps = |difference: f64| match relation.sign {
             Sign::Less | Sign::LessOrEqual => difference <= 0.0,
             _ => difference >= 0.0,

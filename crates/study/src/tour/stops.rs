@@ -1,4 +1,4 @@
-//! The stops of a tour as data: what is chosen from which chapter, and what a reader is told before the table.
+//! The stops of a tour as data: the chosen rows of chapters, and the introduction before each table.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::reproduce::chapter::{Chapter, no_twins};
 use crate::reproduce::place::{Place, beside};
 use crate::scenario::nearest::nearest;
 
-/// The tour that the program brings along.
+/// The bundled tour.
 const SHIPPED: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/chapters/tour.toml"));
 
@@ -29,7 +29,7 @@ pub struct Stop {
     pub name: String,
     /// What was published.
     pub title: String,
-    /// By whom, and when.
+    /// The authors and the date.
     pub author: String,
     /// What it claims, in our words.
     pub claim: String,
@@ -37,7 +37,7 @@ pub struct Stop {
     pub published_on: String,
     /// Those of our figures.
     pub ours_on: String,
-    /// A chapter, as `pageout reproduce` takes it; a file lies beside the tour's.
+    /// A chapter, as `pageout reproduce` accepts it; a file is next to the tour's file.
     pub chapter: String,
     /// The experiment of the chapter that is run.
     pub experiment: String,
@@ -50,7 +50,7 @@ pub struct Stop {
     pub seeds: u32,
     /// The command that shows more.
     pub more: String,
-    /// Rows whose levels are a curve; without it, the picture is of the changes.
+    /// Rows whose levels are a curve; without it, the chart shows the changes.
     pub picture: Option<Picture>,
 }
 
@@ -78,13 +78,16 @@ impl Tour {
     }
 
     fn parse(path: &str, text: &str) -> Result<Tour, Error> {
-        let tour: Tour = toml_edit::de::from_str(text)
-            .map_err(|error| Error::Asked(format!("{path} is no tour: {}", error.to_string().trim_end())))?;
+        let tour: Tour = toml_edit::de::from_str(text).map_err(|error| {
+            Error::Asked(format!("{path}: invalid tour: {}", error.to_string().trim_end()))
+        })?;
         no_twins(tour.stop.iter().map(|stop| &stop.name), "[[stop]]")
             .map_err(|why| Error::Asked(format!("{path}: {why}")))?;
         if let Some(stop) = tour.stop.iter().find(|stop| !(1..=1000).contains(&stop.seeds)) {
             let name = &stop.name;
-            return Err(Error::Asked(format!("{path}, stop `{name}`: seeds is a number from 1 to 1000")));
+            return Err(Error::Asked(format!(
+                "{path}, stop `{name}`: invalid `seeds`: expected a number from 1 to 1000"
+            )));
         }
         Ok(tour)
     }
@@ -97,7 +100,10 @@ impl Tour {
             if !known.contains(&name.as_str()) {
                 let near = nearest(name, known.iter().copied());
                 let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
-                return Err(Error::Asked(format!("--only {name}: {near}The stops are {}", known.join(", "))));
+                return Err(Error::Asked(format!(
+                    "--only {name}: unknown stop\nhelp: {near}stops are {}",
+                    known.join(", ")
+                )));
             }
         }
         let is_chosen = |stop: &&Stop| names.is_empty() || names.contains(&stop.name);

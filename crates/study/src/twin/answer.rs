@@ -108,7 +108,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
         extent: None,
     };
     let prepared = answer.play_twin(watcher)?;
-    // A twin that is no model of its machine is not asked: its figures would be read as an answer.
+    // A twin that does not reproduce its recording gets no question: its figures would be read as an answer.
     let refusal = answer.refusal();
     let curve = if ask.curve { curve(&answer.recording) } else { Vec::new() };
     let mut played = Vec::new().into_iter();
@@ -128,7 +128,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
         let answer = match (carried, &refusal) {
             (Carried::Not(why), _) => Err(why),
             (_, Some(why)) => Err(why.clone()),
-            _ => played.next().ok_or_else(|| "it was not run".to_string()),
+            _ => played.next().ok_or_else(|| "it did not run".to_string()),
         };
         (question, answer)
     });
@@ -156,7 +156,7 @@ fn read(ask: &Ask) -> Result<(Recording, Vec<Recording>), Error> {
 pub fn scenario(ask: &Ask, folder: &Path) -> Result<String, Error> {
     let (recording, _) = read(ask)?;
     if recording.header.is_none() {
-        return Err(Error::asked("counters alone make no scenario: no access is known"));
+        return Err(Error::asked("a recording of counters only has no accesses to make a scenario of"));
     }
     Ok(TwinMachine::of(&recording).scenario(&recording, folder))
 }
@@ -231,7 +231,7 @@ impl Answer {
         let far = self.off.iter().filter(|off| off.is_far() && off.figure.key != TIME.key);
         let far: Vec<String> = far.map(Off::told).collect();
         (!far.is_empty())
-            .then(|| format!("the twin is no model of its machine at this memory: {}", far.join("; ")))
+            .then(|| format!("the twin does not reproduce its recording at this memory: {}", far.join("; ")))
     }
 
     /// Why times of answers are not shown.
@@ -243,23 +243,23 @@ impl Answer {
     pub fn check(&self) -> Result<(), String> {
         let asked = self.asked.iter().map(|(question, _)| &question.text);
         let (told, questions) = (asked.clone().count(), self.ask.questions.len());
-        holds!(
-            asked.eq(&self.ask.questions),
-            "{questions} questions were asked, and {told} others are answered"
-        );
+        holds!(asked.eq(&self.ask.questions), "found {told} questions, expected these {questions}");
         let (repeats, folders) = (self.repeats.len(), self.ask.recordings.len());
-        holds!(repeats + 1 == folders, "{folders} recordings, and {repeats} are repeats");
+        holds!(repeats + 1 == folders, "found {folders} recordings, but {repeats} repeats");
         let [listed, missed] =
             [&self.off, &self.missed()].map(|off| off.iter().map(|off| off.figure.key).collect::<Vec<_>>());
-        holds!(listed == missed, "the twin misses {missed:?}, and {listed:?} are listed");
+        holds!(listed == missed, "the twin misses {missed:?}, but the answer lists {listed:?}");
         let answered =
             || self.asked.iter().filter_map(|(question, played)| Some((question, played.as_ref().ok()?)));
         let is_answered = answered().next().is_some() || !self.curve.is_empty();
-        holds!(!is_answered || self.twin.is_some(), "questions are answered without a twin");
-        holds!(!is_answered || self.refusal().is_none(), "a twin that is no model answers questions");
+        holds!(!is_answered || self.twin.is_some(), "the answer has questions but no twin");
+        holds!(
+            !is_answered || self.refusal().is_none(),
+            "a twin that does not reproduce its recording answers questions"
+        );
         if let Ok(counted) = &self.counted {
             let Counted { insertions, again, .. } = counted;
-            holds!(again <= insertions, "{insertions} pages came in, and {again} came in again");
+            holds!(again <= insertions, "found {again} repeated insertions, expected at most {insertions}");
         }
         let limits = || self.curve.iter().map(|(limit, _)| limit);
         holds!(limits().is_sorted_by(|one, next| one < next), "limits of the curve are not ascending");
@@ -268,7 +268,7 @@ impl Answer {
         let asked = answered().map(|(question, played)| (question.text.as_str(), played));
         for (name, played) in twin.chain(asked).chain(curve) {
             let is_of_runs = played.failed.is_some() || played.runs.contains(&played.figures);
-            holds!(is_of_runs, "{name}: figures of none of its runs");
+            holds!(is_of_runs, "{name}: the figures belong to none of its runs");
         }
         Ok(())
     }
@@ -356,7 +356,7 @@ impl Off {
             false => format!("{} to {}", value(least, is_time), value(most, is_time)),
         };
         format!(
-            "{}: twin {}, recorded {recorded}, off by {}, and {} is the most",
+            "{}: twin {}, recorded {recorded}, off by {} (limit {})",
             self.figure.name,
             self.twin.shown(is_time),
             figures::percent(self.share),
@@ -417,15 +417,15 @@ mod tests {
         assert_eq!(serde_json::to_value(&whole).unwrap(), whole.json());
         type Mutant = fn(&mut Answer);
         let mutants: [(Mutant, &str); 8] = [
-            (|answer| drop(answer.asked.pop()), "2 questions were asked, and 1 others"),
-            (|answer| answer.repeats.clear(), "2 recordings, and 0 are repeats"),
-            (|answer| answer.off.truncate(1), "and [\"insertions\"] are listed"),
+            (|answer| drop(answer.asked.pop()), "found 1 questions, expected these 2"),
+            (|answer| answer.repeats.clear(), "found 2 recordings, but 0 repeats"),
+            (|answer| answer.off.truncate(1), "but the answer lists [\"insertions\"]"),
             (
                 |answer| {
                     answer.twin = None;
                     answer.off.clear();
                 },
-                "without a twin",
+                "but no twin",
             ),
             (
                 |answer| {
@@ -433,9 +433,9 @@ mod tests {
                     answer.repeats = vec![answer.recorded.clone()];
                     answer.off = answer.missed();
                 },
-                "no model answers",
+                "a twin that does not reproduce its recording",
             ),
-            (|answer| answer.counted.as_mut().unwrap().again = u64::MAX, "came in again"),
+            (|answer| answer.counted.as_mut().unwrap().again = u64::MAX, "repeated insertions"),
             (
                 |answer| {
                     let twin = answer.twin.clone().unwrap();
@@ -445,7 +445,7 @@ mod tests {
             ),
             (
                 |answer| answer.asked[0].1.as_mut().unwrap().figures.insertions += 1,
-                "memory=-10%: figures of none of its runs",
+                "memory=-10%: the figures belong to none of its runs",
             ),
         ];
         for (mutate, told) in mutants {

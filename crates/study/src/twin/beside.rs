@@ -1,4 +1,4 @@
-//! What a group holds beside its files, as it comes and goes: compilers that start and end, a heap that grows and is given back.
+//! Memory of a group other than files, as it changes over time: compilers that start and end, a heap that grows and shrinks.
 //!
 //! A call of reclaim begins when the group is full, so what files have then is what all else leaves them. The recording tells it from call to
 //! call:
@@ -10,30 +10,32 @@
 //!          │ files    │
 //!          ┴ ─────────┴─▶ accesses
 //! ```
-//! The twin plays what moves where it moved: its pages are charged as programs' are, have files evicted, can't be evicted themselves without swap,
-//! and go all at once. When files have more room than at the call before, the group was not full from there to the next call. How much less all else
-//! held is not told; it is taken for the least of all samples, so that nothing is reclaimed there, as on the machine.
+//! The twin changes this memory at the recorded places. Its pages are charged like those of programs: they evict files, cannot be evicted
+//! without swap, and are freed together. If files have more memory than at the previous call, the group was below its limit from there to
+//! the next call. The amount of other memory in this time is not recorded. The twin uses the minimum of all samples, so that nothing is
+//! reclaimed in this time, as on the machine.
 
 use pageout_workload::Access;
 use pageout_workload::trace::{FileCall, PlacedCall};
 
 use super::recording::Recording;
 
-/// Pages that others may have evicted, of all that files had, as a share: beyond it the room for files is not what events say.
+/// Pages that others may have evicted, as a share of the files' pages: beyond it the events do not show the memory of files.
 const UNTOLD: u64 = 32;
 
-/// Pages that a CPU charges at once, of which some are still free when the group counts as full: the room for files differs by so much without a cause.
+/// Pages that a CPU charges in one batch. Some of them are still free when the group counts as full, so the memory of files varies by this
+/// amount without a cause.
 const CHARGED_AHEAD: i64 = 64;
 
 /// Pages that files have in any case: two calls of reclaim find something.
 const LEFT: u64 = 64;
 
-/// Pages that the group held beside its files.
+/// Pages of the group other than pages of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Beside {
     /// Pages that files can have when all else is least.
     pub(super) files_most: u64,
-    /// From which access on the group held so many pages more than at least, in order.
+    /// From which access on the group held N pages more than its minimum, in order.
     levels: Vec<(u64, u64)>,
 }
 
@@ -60,7 +62,7 @@ impl Beside {
             .filter(|_| rooms.windows(2).any(grows))
             .map_or(0, |least| (limit - files_most).saturating_sub(least));
         let level = |pages: i64| free + ((most - pages) as u64).min(files_most.saturating_sub(LEFT));
-        // What was there before the first call is not told: as much as then.
+        // The amount before the first call is not recorded: it is taken as equal to that of the first call.
         let mut levels: Vec<(u64, u64)> =
             rooms.first().map(|(_, pages)| (0, level(*pages))).into_iter().collect();
         levels.extend(rooms.windows(2).map(|pair| match grows(pair) {

@@ -1,9 +1,9 @@
-//! What can be told of a group's files without simulating anything: how many pages have to come in whatever the memory.
+//! Results about a group's files without a simulation: the number of pages that must be read whatever the memory.
 //!
-//! A page that comes in for the first time has to be read; more memory saves at most the others. Events tell both. Without events, counters
-//! tell bounds: a page that comes back and is remembered is a refault, and *pages brought in - refaults* are at most so many distinct ones. The
-//! kernel forgets: shadows go with their nodes, and with their inodes. So refaults say how often pages came back at least, and all of it
-//! only if nothing was forgotten. In the first version of cgroups neither side is known: a charge is a folio of any size.
+//! The first insertion of a page always needs a read; more memory saves at most the others. Events show both kinds. Without events,
+//! counters give bounds: a page that returns and has a shadow is a refault, and *pages brought in - refaults* is an upper bound of the
+//! distinct pages. The kernel forgets: shadows are dropped with their nodes and inodes. Refaults are therefore a lower bound of the
+//! returns, and exact only if nothing was forgotten. In cgroup v1 both sides are unknown: a charge is a folio of any size.
 //!
 //! The curve between is not identified by one point, nor which policy would do better, nor who of several readers causes misses, nor scans
 //! against reuse.
@@ -12,12 +12,12 @@ use super::evidence::{INSERTIONS, Need};
 use super::recording::Recording;
 use crate::basis::{Verdict, verdict};
 
-/// What is told.
+/// The results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// Pages brought in at this limit.
     pub insertions: u64,
-    /// Of these, pages that had been there: what memory can save.
+    /// Insertions of pages that had been in memory before: memory can save only these.
     pub again: u64,
     /// By what that is known.
     pub by: By,
@@ -26,7 +26,7 @@ pub struct Counted {
 /// How it is known which pages had been there before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Events tell first insertions.
+    /// First insertions come from events.
     Events,
     /// Counters do, of a kernel that has forgotten nothing.
     Counters,
@@ -59,7 +59,7 @@ impl Counted {
         if with_events.is_ok() {
             return with_events;
         }
-        // What came in has been evicted, or is there.
+        // Inserted pages have been evicted or are still in memory.
         let evicted = match recording.rose("pgsteal") {
             Some(_) => [Need::Counter("pgsteal"); 2],
             None => [Need::Counter("pgsteal_kswapd"), Need::Counter("pgsteal_direct")],

@@ -27,7 +27,7 @@ pub enum Need {
     PagesCharged,
     /// Reads that ask for one page each, so that each page brought in by one is an access that missed.
     ReadsOfOnePage,
-    /// A load that writes nothing: no event tells which writes find their page in memory.
+    /// A load without writes: no event shows which writes hit.
     NoWrites,
     /// A group whose evicted pages are files' alone.
     NoSwap,
@@ -58,7 +58,7 @@ impl Evidence for Recording {
                 let is_told = ["ext4:", "xfs:", "f2fs:"]
                     .iter()
                     .any(|system| source.events.iter().any(|name| name.starts_with(system)));
-                if is_told { Ok(sum(sums)) } else { Err("no events of writes".to_string()) }
+                if is_told { Ok(sum(sums)) } else { Err("no write events".to_string()) }
             }
             // Older recordings lack the sum, which is never zero where something came in.
             Need::FirstInsertions if sums.insertions > 0 && sums.insertions_first == 0 => {
@@ -72,7 +72,7 @@ impl Evidence for Recording {
             Need::NothingForgotten => match self.rose("workingset_nodereclaim") {
                 Some(0) => Ok(0),
                 Some(nodes) => Err(format!(
-                    "{} of evicted pages were freed, and what came back of these counts as new",
+                    "{} with shadow entries were freed, so their refaults count as new pages",
                     crate::figures::counted(nodes, "node")
                 )),
                 None => Err("no workingset_nodereclaim in memory.stat".to_string()),
@@ -85,20 +85,18 @@ impl Evidence for Recording {
                 let further = sums.pages_read.saturating_sub(sums.requests) as f64;
                 told(
                     further <= FURTHER * sums.requests as f64,
-                    "reads ask for several pages, and which of them was missing is not recorded",
+                    "reads ask for several pages, and the recording does not show the missing ones",
                 )
             }
-            Need::NoWrites => {
-                told(sums.pages_written == 0, "which writes found their page in memory is not recorded")
-            }
+            Need::NoWrites => told(sums.pages_written == 0, "the recording does not show which writes hit"),
             Need::NoSwap => {
-                told(!self.has_swap(), "there was swap, and evicted pages of programs are counted as well")
+                told(!self.has_swap(), "swap was on, so the count includes evicted anonymous pages")
             }
-            // Where one side is missing, that is told by what needs it.
+            // If one side is missing, the need for that side reports it.
             Need::Agreeing => told(
                 self.rose("pgsteal").or(self.rose("pgsteal_kswapd")).is_none()
                     || self.came_by_counters() >= self.rose("workingset_refault_file").unwrap_or(0),
-                "memory.stat counts more refaults than pages that came in",
+                "memory.stat counts more refaults than insertions",
             ),
             Need::Accesses if self.header.is_some() => Ok(self.manifest.recording.accesses),
             Need::Accesses => Err("no accesses".to_string()),

@@ -1,6 +1,6 @@
-//! What differs between the twin and its variants, and the scenario that comes of it: a text that can be read, kept and changed.
+//! The differences between the twin and its variants, and the scenario made of them: a text that can be read, kept and changed.
 //!
-//! Files and how they are used stay where they are written already, in the recording: a task names it. What is as its default is left out.
+//! Files and their accesses stay in the recording, which a task names. Default values are omitted.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -20,10 +20,10 @@ pub(super) const TASK: &str = "recorded";
 
 /// Time that a read of a cached page takes, which is part of the time between accesses.
 const HIT_NS: u64 = 860;
-/// Where chance decides, the group is also taken to hold so many pages less and more. A CPU charges 64 at once, and how many of these are in use when
-/// the group counts as full is not told.
+/// If chance decides, variants of the group also hold N pages less and more. A CPU charges 64 pages in one batch, and the recording does
+/// not show how many of them are in use when the group counts as full.
 const CHANCES: [u64; 3] = [4, 12, 24];
-/// Room beside the group: what the machine itself needs.
+/// Memory in addition to the group: the machine's own need.
 const ROOM: u64 = 256 << 20;
 
 /// What the twin runs on.
@@ -33,7 +33,7 @@ pub struct TwinMachine {
     pub limit: u64,
     /// `memory.high`, likewise.
     pub high: Option<u64>,
-    /// What of it is no file's, all the time,
+    /// The constant part that does not belong to files.
     pub held: u64,
     /// and what of it is none's now and then, at most.
     pub moving: u64,
@@ -87,8 +87,8 @@ impl TwinMachine {
         }
     }
 
-    /// This one, and ones that differ from it in what is not known: what else the group held, when statistics are flushed, and where and when
-    /// readers run; at last one with all of programs' memory in swap, if it may be there.
+    /// Returns this machine and variants for the unknowns: the other memory of the group, the phase of statistics flushes, and the places
+    /// and times of readers. The last variant has all memory of programs in swap, if it may be there.
     pub(super) fn spread(&self, held: &Held) -> Vec<TwinMachine> {
         let holds = |held| TwinMachine { held, ..self.clone() };
         let (least, most) = (holds(self.held.saturating_sub(held.less)), holds(self.held + held.more));
@@ -111,7 +111,7 @@ impl TwinMachine {
 
     /// Memory that files can have of this much.
     fn for_files(&self, bytes: u64) -> u64 {
-        // What moves is played as programs' memory, so files get what swap takes of it in place of what is always held.
+        // Moving memory is simulated as memory of programs. Files therefore get the part that swap takes, instead of the constant part.
         (bytes + self.in_swap).saturating_sub(self.held).max(64 * 4096) / 4096 * 4096
     }
 
@@ -120,10 +120,11 @@ impl TwinMachine {
         let manifest = &recording.manifest;
         let moving = match self.moving {
             0 => String::new(),
-            moving => format!(", and up to {} more as the recording has it", crate::figures::bytes(moving)),
+            moving => format!(", and up to {} more at recorded times", crate::figures::bytes(moving)),
         };
         let mut text = format!(
-            "# The twin of a recording of {}, on Linux {}.\n# Memory is {}. The group's programs and the kernel hold {} of it{moving}; what is left is for files.\n",
+            "# The twin of a recording of {}, on Linux {}.\n# Memory is {}. The group's programs and the \
+             kernel hold {} of it{moving}; the rest is for files.\n",
             manifest.recording.target,
             manifest.kernel.release,
             crate::figures::bytes(self.limit),
@@ -141,7 +142,9 @@ impl TwinMachine {
         let cpus = manifest.kernel.cpus.clamp(1, 64).max(self.readers.min(64));
         let _ = write!(
             text,
-            "\n[machine]\ncpus = {cpus}\nmemory = \"{}KiB\"\naccess_times = false\n\n[kernel]\nprofile = \"{}\"\n# What the kernel itself takes of the group is in what is held.\nmemcg.kmem = false\n# But its nodes of shadows are its own, as on the machine.\nmemcg.kmem_counted = true\n",
+            "\n[machine]\ncpus = {cpus}\nmemory = \"{}KiB\"\naccess_times = false\n\n[kernel]\nprofile = \
+             \"{}\"\n# The held memory includes the group's kernel memory.\nmemcg.kmem = false\n# Shadow \
+             nodes are charged separately, as on the recorded machine.\nmemcg.kmem_counted = true\n",
             memory.div_ceil(1024).next_multiple_of(4),
             self.profile
         );
@@ -158,7 +161,7 @@ impl TwinMachine {
         if recording.before > 0 && recording.before_is_elsewhere() {
             let _ = write!(
                 text,
-                "\n# Others had these pages in memory, and pay for them.\n[[memcg]]\npath = \"{OTHERS}\"\n"
+                "\n# These pages are charged to another group, which had them in memory.\n[[memcg]]\npath = \"{OTHERS}\"\n"
             );
         }
         for device in &manifest.device {
@@ -168,7 +171,8 @@ impl TwinMachine {
         let every = manifest.group.stat_every_ns.max(10_000_000);
         let _ = write!(
             text,
-            "\n# As the recorder did: reading it brings statistics up to date.\n[[event]]\nat = \"{every}ns\"\nevery = \"{every}ns\"\nread = \"/sys/fs/cgroup{GROUP}/memory.stat\"\n",
+            "\n# The recorder did the same: this read flushes statistics.\n[[event]]\nat = \
+             \"{every}ns\"\nevery = \"{every}ns\"\nread = \"/sys/fs/cgroup{GROUP}/memory.stat\"\n",
         );
         text
     }
@@ -182,7 +186,7 @@ impl TwinMachine {
         {
             let _ = writeln!(
                 text,
-                "# As measured while it was recorded.\nread_latency = \"{latency}ns\"\nread_p99 = \"{}ns\"",
+                "# Measured during the recording.\nread_latency = \"{latency}ns\"\nread_p99 = \"{}ns\"",
                 latency * 3
             );
         }
@@ -201,7 +205,8 @@ impl TwinMachine {
             let group = if recording.before_is_elsewhere() { OTHERS } else { GROUP };
             let _ = write!(
                 text,
-                "\n# What was in memory when the recording began; in which order it was used is not known.\n[[task]]\nname = \"{BEFORE_TASK}\"\nmemcg = \"{group}\"\nrecorded = {}\n",
+                "\n# Pages in memory at the start of the recording, in unknown order of use.\n[[task]]\nname \
+                 = \"{BEFORE_TASK}\"\nmemcg = \"{group}\"\nrecorded = {}\n",
                 trace(BEFORE)
             );
         }
@@ -223,7 +228,7 @@ impl TwinMachine {
                 let _ = writeln!(text, "copies = {copies}");
             }
             if copies > 1 && self.placed == Readers::OnOneCpu {
-                text.push_str("# They wait for the same pages, and are woken together.\ncpu = 0\n");
+                text.push_str("# They wait for the same pages and wake up together.\ncpu = 0\n");
             }
             let _ = writeln!(text, "think_time = \"{}ns\"", think_time_ns(recording));
             let _ = writeln!(text, "recorded = {}", trace(ACCESSES));
@@ -234,7 +239,7 @@ impl TwinMachine {
 /// Time between two accesses that is neither a hit's nor a device's.
 fn think_time_ns(recording: &Recording) -> u64 {
     let manifest = &recording.manifest;
-    // What can't be read is told where the trace is played.
+    // The replay of the trace reports read errors.
     let accesses =
         manifest.recording.accesses.max(1) + recording.estimated_hits().unwrap_or(0) + recording.moved();
     let latency = manifest.device.iter().filter_map(|device| device.read_latency_ns).max().unwrap_or(0);

@@ -15,7 +15,7 @@ use super::woven::woven;
 use crate::Error;
 use crate::scenario::traces::TRACE_MEMORY;
 
-/// Insertions by reads of a file that tell whether it is read ahead.
+/// Insertions by reads of a file, which show whether it is read ahead.
 const TELLING: u64 = 16;
 
 /// What scenarios take from a recording: read once, however many of them there are.
@@ -64,11 +64,11 @@ pub(crate) fn expand(scenario: &mut Scenario, directory: &Path) -> Result<(), Pr
         let Some(path) = task.recorded.take() else { continue };
         let key = format!("task[{index}].recorded");
         if !task.object.is_empty() {
-            let message = "`recorded` brings the task's objects, and it has others";
-            return Err(Problem::new(key, message).help("leave out one of `recorded` and [[task.object]]"));
+            let message = "`recorded` sets the objects of the task, but the task has other objects too";
+            return Err(Problem::new(key, message).help("remove one of `recorded` and [[task.object]]"));
         }
         if !path.file_name().is_some_and(|name| name == ACCESSES || name == BEFORE) {
-            let message = format!("{}: a recording's traces are {ACCESSES} and {BEFORE}", path.display());
+            let message = format!("{}: found another name, expected {ACCESSES} or {BEFORE}", path.display());
             return Err(Problem::new(key, message));
         }
         let from = if directory == Path::new(".") { path.clone() } else { directory.join(&path) };
@@ -95,8 +95,8 @@ pub(crate) fn expand(scenario: &mut Scenario, directory: &Path) -> Result<(), Pr
     Ok(())
 }
 
-/// Puts hits on mapped pages among the accesses, and what the group held beside files, and takes those out that are behind the end of a file. What
-/// is changed is in memory then.
+/// Adds hits on mapped pages and the other memory of the group to the accesses, and removes accesses beyond the end of a file. Changed
+/// accesses are kept in memory.
 fn weave(recording: &Recording, objects: &mut Vec<Object>, accesses: &Path) -> Result<(), Error> {
     let unseen = recording.unseen()?;
     let beside = recording.beside().filter(|beside| beside.moving() > 0);
@@ -123,7 +123,7 @@ fn weave(recording: &Recording, objects: &mut Vec<Object>, accesses: &Path) -> R
     more.sort_by_key(|(place, _)| *place);
     let (loaded, moved) = woven(accesses, &more, &ends, &calls).map_err(asked)?;
     if let Some(trace) = &mut first.trace {
-        // Who looks at what is loaded takes its path as it is.
+        // A caller that inspects a loaded trace uses its path unchanged.
         trace.path = accesses.to_path_buf();
         trace.loaded = Some(Arc::new(loaded));
     }
@@ -159,7 +159,7 @@ fn objects(recording: &Recording, trace: &Path) -> serde_json::Result<Vec<Object
         let mut table = json!({ "channel": "file", "file": names[index] });
         let mut advise = |advice: &str| table["advice"] = advice.into();
         match (is_before, channel, file.mapped_advice) {
-            // What was there is there, and brings nothing else in.
+            // The first task brings in only the pages that were in memory at the start, without readahead.
             (true, ..) => advise("random"),
             (_, Channel::File, _) if is_random(file) => advise("random"),
             (_, Channel::Mapped, Some(MappedAdvice::Random)) => advise("random"),
@@ -193,7 +193,7 @@ fn is_random(file: &FileRecord) -> bool {
     file.read_insertions >= TELLING && file.read_ahead == 0
 }
 
-/// Pages of a file: its size, or what was accessed if nobody had looked at that or it has grown since.
+/// Pages of a file: its recorded size, or the number of accessed pages if the size is unknown or the file has grown since.
 fn pages_of(recording: &Recording, file: &FileRecord) -> u64 {
     let objects = recording.header.as_ref().map_or(&[][..], |header| &header.objects);
     let accessed = [file.object, file.mapped_object].into_iter().flatten();

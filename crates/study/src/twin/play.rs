@@ -1,4 +1,4 @@
-//! Runs of the twin, and their figures beside the recorded ones.
+//! Runs of the twin, with their figures compared with the recorded ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::scenario::load::{self, Changes};
 use crate::scenario::source::Source;
 use crate::{Error, Watcher};
 
-/// Pages that a CPU charges at once.
+/// Pages that a CPU charges in one batch.
 const FEW_PAGES: u64 = 64;
-/// Calls of reclaim that so many pages make.
+/// Number of reclaim calls for this number of pages.
 const FEW_CALLS: u64 = 2;
 
 /// What a run, or a recording, comes to.
@@ -48,12 +48,12 @@ pub struct Figure {
     pub key: &'static str,
     /// How it is taken.
     pub of: fn(&Figures) -> u64,
-    /// Differences up to here have no cause that a twin could have: what a CPU charges at once, or a call that begins a page earlier.
+    /// Smaller differences need no cause: a CPU charges in batches, and a call can begin a page earlier.
     pub few: u64,
 }
 
 impl Figures {
-    /// Figures that are compared, in the order in which they are told; the last is time.
+    /// The compared figures in the order of output; the last one is time.
     pub const NAMED: [Figure; 6] = [
         Figure { name: "pages brought in", key: "insertions", of: |of| of.insertions, few: FEW_PAGES },
         Figure { name: "accesses that missed", key: "misses", of: |of| of.misses, few: FEW_PAGES },
@@ -66,7 +66,7 @@ impl Figures {
     /// The place of time among them.
     pub const TIME: usize = 5;
 
-    /// The recorded ones, in the order of [`Figures::NAMED`]; of each that is not there, what it would have needed.
+    /// The recorded figures in the order of [`Figures::NAMED`], with the missing needs of each missing figure.
     pub fn recorded(recording: &Recording) -> [Verdict<u64>; 6] {
         let sample = recording.manifest.recording.sample.max(1);
         let misses = |[insertions, read_misses, faults, ..]: [u64; 5]| {
@@ -111,7 +111,7 @@ impl Figures {
 pub struct Interval {
     /// By what is known, on the mean.
     pub value: u64,
-    /// The least that it came to.
+    /// The minimum over the runs.
     pub least: u64,
     /// The most.
     pub most: u64,
@@ -193,7 +193,7 @@ pub fn play(
         let source = Source::parse(Path::new("the twin"), text.to_string())?;
         load::load(&source.with_recorded(Arc::clone(recorded)), &Changes::default(), &[], &())
     };
-    // What is the same is run once.
+    // Equal scenarios run once.
     let mut texts: Vec<String> = Vec::new();
     let mut which: Vec<Vec<usize>> = Vec::new();
     for (machine, _) in machines {
@@ -206,7 +206,7 @@ pub fn play(
         });
         which.push(of_machine.collect());
     }
-    // The first one tells what is wrong with all, and how many accesses each makes.
+    // The first run reports errors that all runs have, and the number of accesses of each.
     let accesses = texts.first().map(|text| scenario(text)).transpose()?;
     let accesses = accesses.as_ref().and_then(simulate::accesses);
     let plan = Plan { name: "the twin".to_string(), repeat: 1, jobs, watcher };

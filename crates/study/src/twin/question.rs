@@ -11,7 +11,7 @@ use crate::scenario::nearest::nearest;
 const KEYS: [&str; 8] =
     ["memory", "memory.high", "policy", "device", "readahead", "readers", "zswap", "swap"];
 
-/// One question: a change, or several at once.
+/// One question: one or several changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// As it was asked.
@@ -20,7 +20,7 @@ pub struct Question {
     pub machine: TwinMachine,
     /// Whether there is less, or more, memory for files than was recorded.
     pub memory: std::cmp::Ordering,
-    /// What it hangs on that no recording of files tells.
+    /// The unknown data that the answer depends on.
     on_unknown: Option<&'static str>,
 }
 
@@ -54,7 +54,7 @@ impl Question {
         let (mut on_unknown, mut has_swap) = (None, recording.has_swap());
         for part in parts(text) {
             let (key, value) = part.split_once('=').ok_or_else(|| {
-                Error::Asked(format!("--ask {part}: write KEY=VALUE; keys are {}", KEYS.join(", ")))
+                Error::Asked(format!("--ask {part}: expected KEY=VALUE; keys are {}", KEYS.join(", ")))
             })?;
             let bad = |why: &str| Error::Asked(format!("--ask {part}: {why}"));
             match key {
@@ -86,19 +86,20 @@ impl Question {
                 "zswap" | "swap" => return Err(bad("on or off")),
                 other => {
                     let hint = nearest(other, KEYS)
-                        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                    return Err(bad(&format!("no such key, known are {}{hint}", KEYS.join(", "))));
+                        .map_or_else(String::new, |near| format!("\nhelp: did you mean `{near}`?"));
+                    return Err(bad(&format!("unknown key; known: {}{hint}", KEYS.join(", "))));
                 }
             }
         }
         let held_most = machine.held + machine.moving * u64::from(machine.readers);
         if machine.limit <= held_most && has_swap {
             on_unknown = Some(
-                "programs and the kernel hold more than that: files have what swap leaves them, and how much of programs' memory is in use is not recorded",
+                "programs and the kernel hold more than this memory. The rest for files depends on swap, and \
+                 on anonymous accesses, which are not recorded",
             );
         } else if machine.limit <= held_most {
             return Err(Error::Asked(format!(
-                "--ask {text}: {} is less than the group's programs and the kernel hold, {}: it would be killed",
+                "--ask {text}: {} is less than the {} of the group's programs and the kernel: the OOM killer would end it",
                 crate::figures::bytes(machine.limit),
                 crate::figures::bytes(held_most)
             )));
@@ -114,7 +115,7 @@ impl Question {
     }
 }
 
-/// Changes that are asked for at once: `policy=mglru@6.12+memory=48MiB`. In `memory=+50%` the sign is the size's.
+/// Several changes in one question: `policy=mglru@6.12+memory=48MiB`. In `memory=+50%` the sign belongs to the size.
 fn parts(text: &str) -> Vec<&str> {
     let (mut parts, mut from) = (Vec::new(), 0);
     for (at, _) in text.match_indices('+') {
@@ -130,25 +131,29 @@ fn parts(text: &str) -> Vec<&str> {
 /// A size, or a share of `base` more or less: `-25%`, `48MiB`, `150%`.
 fn size(text: &str, base: u64) -> Result<u64, String> {
     if let Some(less) = text.strip_prefix('-') {
-        let percent: f64 =
-            less.strip_suffix('%').and_then(|number| number.parse().ok()).ok_or("a share is written -25%")?;
+        let percent: f64 = less
+            .strip_suffix('%')
+            .and_then(|number| number.parse().ok())
+            .ok_or("expected a share such as -25%")?;
         if !(0.0..100.0).contains(&percent) {
-            return Err("less by 100 % and more leaves nothing".to_string());
+            return Err("expected a reduction below 100 %".to_string());
         }
         return Ok((base as f64 * (1.0 - percent / 100.0)) as u64 / 4096 * 4096);
     }
     if let Some(more) = text.strip_prefix('+') {
-        let percent: f64 =
-            more.strip_suffix('%').and_then(|number| number.parse().ok()).ok_or("a share is written +50%")?;
+        let percent: f64 = more
+            .strip_suffix('%')
+            .and_then(|number| number.parse().ok())
+            .ok_or("expected a share such as +50%")?;
         if !(0.0..=10_000.0).contains(&percent) {
-            return Err("more by 10,000 % at most".to_string());
+            return Err("expected an increase of at most 10,000 %".to_string());
         }
         return Ok((base as f64 * (1.0 + percent / 100.0)) as u64 / 4096 * 4096);
     }
     match text.parse::<Limit>().map_err(|error| error.to_string())? {
         Limit::Size(size) => Ok(size.0),
         Limit::Percent(percent) => Ok((base as f64 * percent / 100.0) as u64 / 4096 * 4096),
-        Limit::Max => Err("a size, or a share such as -25%, +50% or 150%".to_string()),
+        Limit::Max => Err("expected a size, or a share such as -25%, +50% or 150%".to_string()),
     }
 }
 
@@ -157,13 +162,11 @@ fn zswap(recording: &Recording) -> Option<&'static str> {
     let holds_swap = recording.samples.iter().any(|sample| sample.swap_bytes > 0);
     Some(match (recording.swap_ins().unwrap_or(0) > 0 || holds_swap, recording.has_swap()) {
         (true, _) => {
-            "it hangs on which memory of programs is used, and that is not recorded: faults tell first touches and swap-ins alone"
+            "unknown: depends on anonymous accesses, of which only first touches and swap-ins are recorded"
         }
-        (false, true) => {
-            "no page of the group was swapped, so that zswap had nothing to hold: at this memory it changes nothing"
-        }
+        (false, true) => "no page of the group was swapped, so zswap has no effect at this memory",
         (false, false) => {
-            "there was no swap, so that no page went where zswap could hold it; with swap it hangs on which memory of programs is used, which is not recorded"
+            "without swap zswap has no pages; with swap it depends on anonymous accesses, which are not recorded"
         }
     })
 }
@@ -175,24 +178,22 @@ pub fn answerable(recording: &Recording, question: &Question) -> Carried {
         return Carried::Not(why.to_string());
     }
     if recording.is_unsteady() {
-        return Carried::Not(
-            "what programs held came and went, and the recording does not tell when".to_string(),
-        );
+        return Carried::Not("the memory of programs changed at unknown times".to_string());
     }
     if recording.manifest.recording.sample > 1
         && (question.machine.read_ahead_kb.is_some() || question.machine.readers > 1)
     {
-        return Carried::Not("a sample of pages has no neighbours to read ahead, nor all that readers share: record without --sample".to_string());
+        return Carried::Not("a sample of pages lacks neighbours to read ahead and pages that readers share: record without --sample".to_string());
     }
     let knowledge = recording.knowledge();
     let less = |what: &str, more: &str| {
         Carried::Not(format!(
-            "only {what} are known, and what was hit at the memory that there was says nothing of less: {more}"
+            "only {what} are recorded, and hits at the recorded memory, which may be misses with less, are missing: {more}"
         ))
     };
     let is_other_memory = question.memory == Greater || question.machine.readers > 1;
     match (knowledge, question.memory) {
-        (Knowledge::None, _) => Carried::Not("counters alone say nothing of other machines: record accesses".to_string()),
+        (Knowledge::None, _) => Carried::Not("a recording of counters only does not cover other machines: record accesses".to_string()),
         (Knowledge::Reads, _) => Carried::Whole,
         (Knowledge::Insertions, Less) => less("insertions", "record on Linux 6.12 or later, or with less memory"),
         (Knowledge::ReadsAndWaits | Knowledge::ReadsAndFaults, Less) => {
@@ -200,7 +201,7 @@ pub fn answerable(recording: &Recording, question: &Question) -> Carried {
         }
         (_, Equal) if !is_other_memory && question.machine.profile == TwinMachine::of(recording).profile => Carried::Whole,
         (_, Equal) if !is_other_memory => Carried::Not(
-            "another policy keeps other pages, and hits on what this one kept are not known: record reads, or run the program's own list of accesses".to_string(),
+            "another policy keeps other pages, and hits on the kept pages are not recorded: record reads, or replay an access trace of the program".to_string(),
         ),
         (knowledge, _) => Carried::UpTo((knowledge.missing_at_more() * 100.0).round() as u32),
     }

@@ -24,7 +24,7 @@ const MATTERS: f64 = 0.02;
 /// Pages read ahead, and such as came back, count where they are more than this share of what came in.
 const CHANCY: f64 = 0.05;
 
-/// What the group held beside files is taken for its mean as long as it moves by no more than this share of what files have.
+/// The other memory of the group is replaced by its mean if it varies by at most this share of the files' memory.
 const UNSTEADY: f64 = 0.25;
 
 /// What is known of accesses, and so for which memory they are true.
@@ -43,9 +43,9 @@ pub enum Knowledge {
 }
 
 impl Knowledge {
-    /// By how much misses may be more than what is simulated, at more memory than there was. Measured by replaying insertions and faults of
-    /// known accesses at one and a half times and twice the memory: 1.0 to 3.7 % and 4.0 to 6.4 % too few; with hits as often as waits say at
-    /// 1.3 to 3 times the memory: 0.5 to 2.7 % too few. Rounded up.
+    /// Maximum share by which the real misses exceed the simulated ones with more memory than recorded. Measured by replaying insertions
+    /// and faults of known accesses. At 1.5 and 2 times the memory 1.0 to 3.7 % and 4.0 to 6.4 % of the misses were missing. With hits
+    /// estimated from waits, 0.5 to 2.7 % were missing at 1.3 to 3 times the memory. Rounded up.
     pub fn missing_at_more(self) -> f64 {
         match self {
             Knowledge::Reads => 0.0,
@@ -57,7 +57,7 @@ impl Knowledge {
     }
 }
 
-/// What else than files the group held, in bytes: on the mean, least and most.
+/// Memory of the group other than files, in bytes: mean, minimum and maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Held {
     /// On the mean.
@@ -66,9 +66,9 @@ pub struct Held {
     pub least: u64,
     /// The most.
     pub most: u64,
-    /// Of the mean, memory of programs.
+    /// The part of the mean that belongs to programs.
     pub programs: u64,
-    /// What of programs was in swap besides, on the mean.
+    /// Mean memory of programs in swap, in addition.
     pub swapped: u64,
     /// Samples that this is from.
     pub samples: usize,
@@ -119,14 +119,14 @@ impl Recording {
         let manifest = Manifest::read(folder).map_err(asked)?;
         if manifest.has_losses() && !allow_loss {
             return Err(Error::Asked(format!(
-                "{}: {} events were lost while it was recorded, so accesses are missing; record less at a time, or say --allow-loss",
+                "{}: the recording lost {} events, so accesses are missing\nhelp: record less at a time, or use --allow-loss",
                 folder.display(),
                 manifest.source.lost_events
             )));
         }
         if manifest.recording.page_size != 4096 {
             return Err(Error::Asked(format!(
-                "{}: it is of a machine with pages of {}, and the twin has pages of 4 KiB",
+                "{}: found pages of {}, expected 4 KiB",
                 folder.display(),
                 crate::figures::bytes(manifest.recording.page_size)
             )));
@@ -135,13 +135,13 @@ impl Recording {
         let header = |name: &str| -> Result<TraceHeader, Error> {
             let path = folder.join(name);
             let header = trace::header(&path, &ReadOptions::default())
-                .map_err(|error| Error::Asked(format!("{error}; the recording is not whole")))?;
-            header.ok_or_else(|| Error::Asked(format!("{}: it is no .pgt", path.display())))
+                .map_err(|error| Error::Asked(format!("{error}; the recording is not complete")))?;
+            header.ok_or_else(|| Error::Asked(format!("{}: not a .pgt file", path.display())))
         };
         let (accesses, before) = (header(ACCESSES)?, header(BEFORE)?);
         if accesses.accesses != manifest.recording.accesses {
             return Err(Error::Asked(format!(
-                "{}: recording.toml counts {} accesses and {ACCESSES} has {}: they are not of one recording",
+                "{}: recording.toml has {} accesses, but {ACCESSES} has {}: they belong to different recordings",
                 folder.display(),
                 manifest.recording.accesses,
                 accesses.accesses
@@ -155,7 +155,7 @@ impl Recording {
             let objects = accesses.objects.len();
             if let Some(call) = placed.iter().find(|call| call.object as usize >= objects) {
                 return Err(Error::Asked(format!(
-                    "{}: `{}`: there is no object {} of the trace, which has {objects}",
+                    "{}: `{}`: unknown object {}, the trace has {objects}",
                     calls.display(),
                     call.line(),
                     call.object
@@ -191,12 +191,12 @@ impl Recording {
         Ok(self.unseen()?.count())
     }
 
-    /// What the group held beside files, as it came and went; none if that is not known.
+    /// Memory of the group other than files over time; none if unknown.
     pub(super) fn beside(&self) -> Option<&Beside> {
         self.beside.get_or_init(|| Beside::of(self)).as_ref()
     }
 
-    /// Pages that came, and went, beside files in its twin.
+    /// Pages other than files that the twin adds and removes.
     pub(super) fn moved(&self) -> u64 {
         self.beside().map_or(0, Beside::count)
     }
@@ -235,7 +235,7 @@ impl Recording {
         let full = self.limit() as f64 * FULL;
         let is_full = |sample: &&Sample| sample.usage_bytes as f64 >= full;
         let was_full = self.samples.iter().any(|sample| is_full(&sample));
-        // The first and the last sample are of before and after.
+        // The first and the last sample are outside of the recording.
         let within = match self.samples.len() {
             0..=2 => &self.samples[..],
             all => &self.samples[1..all - 1],
@@ -273,24 +273,24 @@ impl Recording {
         }
     }
 
-    /// Whether what comes in hangs on a few pages more or less: read ahead is a part of it that matters, and pages were evicted that came back.
+    /// Whether insertions depend on a few pages more or less: readahead is a relevant part of them, and evicted pages returned.
     fn is_chancy(&self) -> bool {
         let sums = &self.manifest.sums;
         let matters = |pages: u64| pages as f64 > CHANCY * sums.insertions as f64;
         matters(sums.read_ahead) && matters(sums.insertions.saturating_sub(sums.insertions_first))
     }
 
-    /// Of programs' memory, what is there all the time, on the mean.
+    /// The constant part of the mean memory of programs.
     pub(super) fn constant_programs(&self) -> u64 {
         let accesses = self.manifest.recording.accesses;
         let moving = self.beside().map_or(0, |beside| beside.mean(accesses) * 4096);
         self.held().programs.saturating_sub(moving)
     }
 
-    /// Whether what the group held beside files came and went so much that its mean says little of what files had, and when is not known.
+    /// Whether the other memory of the group varied so much at unknown times that its mean does not show the memory of files.
     pub fn is_unsteady(&self) -> bool {
         let held = self.held();
-        // Where nothing was reclaimed it does not matter, and that is known where events tell it.
+        // Without reclaim this does not matter, if events show that nothing was reclaimed.
         let tells = |event: &str| self.manifest.source.events.iter().any(|name| name.ends_with(event));
         if self.manifest.sums.reclaim_calls == 0 && tells("mm_vmscan_memcg_reclaim_begin") {
             return false;
@@ -336,14 +336,14 @@ impl Recording {
         objects.into_iter().map(|(_, at, channel)| (at, channel)).collect()
     }
 
-    /// Whether pages that were in memory before were paid for by another group, as libraries that everybody uses.
+    /// Whether another group was charged for pages that were in memory before, for example shared libraries.
     pub(super) fn before_is_elsewhere(&self) -> bool {
         let held = self.samples.first().map_or(0, |sample| sample.file_bytes);
         held < self.before * self.manifest.recording.page_size / 2
     }
 
-    /// Pages of files that left the group's memory, and no event tells who took them; fewer than zero if others brought in pages that it
-    /// pays for. None if it is not known what came and left.
+    /// Pages of files that left the group's memory without an event, or a negative number if others brought in pages that the group is
+    /// charged for. None if insertions or removals are unknown.
     pub fn vanished(&self) -> Option<i64> {
         let sums = &self.manifest.sums;
         let source = &self.manifest.source;
@@ -356,7 +356,7 @@ impl Recording {
         })
     }
 
-    /// Pages of files that came in, by counters: they have been evicted, or are there.
+    /// Inserted pages of files, by counters: they have been evicted or are still in memory.
     pub(super) fn came_by_counters(&self) -> u64 {
         let of = |name: &str| self.rose(name).unwrap_or(0);
         let evicted = self.rose("pgsteal").unwrap_or_else(|| of("pgsteal_kswapd") + of("pgsteal_direct"));

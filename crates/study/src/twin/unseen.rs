@@ -1,18 +1,18 @@
-//! Hits on mapped pages, which no event tells: as many as let a page be in use as its faults say.
+//! Hits on mapped pages, which have no events: as many as needed to keep a page in use as long as its faults show.
 //!
-//! A fault tells since when its page was missed. Who uses a page at random, as `MADV_RANDOM` says, uses it as often while it is there. So the
-//! time from its eviction to its fault is a measure of the time from any moment to its next use:
+//! A fault shows since when its page was missed. A task with random accesses, as `MADV_RANDOM` declares, accesses the page equally often
+//! while the page is in memory. The time from its eviction to its fault is therefore a measure of the time from any moment to the next use:
 //!
 //! ```text
 //!     fault           4    2  1                       1  2    4      evicted      fault
 //!   ────┼─────────────┴────┴──┴─── ...  the middle ... ┴──┴────┴──────────┼───wait───┼───▶ accesses
 //! ```
-//! Accesses are put in at distances of one, two, four ... waits from both ends. They tell a twin that evicts a little earlier that the page would
-//! have come back, and one that evicts later that it is still in use. With faults alone each small difference loses a miss: what the twin still
-//! has when the machine missed it is a hit, and what the twin lacks when the machine had it is not asked for.
+//! Accesses are added at distances of one, two, four ... waits from both ends. A twin that evicts a little earlier thus sees the page
+//! return, and one that evicts later sees it still in use. With faults alone each small difference loses a miss. A page that the twin still
+//! has when the machine missed it is a hit. A page that the twin lacks while the machine had it has no access.
 //!
-//! Mappings without that advice are left alone: there each access marks the page as used, and the machine has told by the eviction that there
-//! was none for a while.
+//! Mappings without this advice are left alone: each of their accesses marks the page as used, so the eviction shows that it had none for a
+//! while.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -89,7 +89,7 @@ impl Finder<'_> {
             (evicted, self.evictions) = (Some(since), rest);
         }
         let before = self.pages.get(&access.bits()).map(|page| page.fault);
-        // Who found the page in memory says nothing of how long it is missed.
+        // An access that found the page in memory does not show how long the page was missed.
         if is_random && (evicted.is_some() || before.is_none()) {
             let times = before.zip(evicted).map(|(fault, since)| ((self.at - since).max(1), since - fault));
             self.pages.insert(access.bits(), Page { fault: self.at, times });
@@ -116,7 +116,8 @@ impl Finder<'_> {
         self.unseen.extend(places.map(|place| (place, access)));
     }
 
-    /// Which pages are still there at the end is not told: those that would be, had they stayed as long as before.
+    /// The recording does not show the pages in memory at the end. They are taken as those that would remain if they stayed as long as
+    /// before.
     fn finish(mut self) -> Unseen {
         for (bits, page) in std::mem::take(&mut self.pages) {
             let Some((wait, stay)) = page.times else { continue };

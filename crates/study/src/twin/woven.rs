@@ -6,8 +6,9 @@ use std::path::Path;
 use pageout_workload::trace::{self, Loaded, PlacedCall};
 use pageout_workload::{Access, AccessStream, ReadOptions, TraceError};
 
-/// The accesses of the trace with `more` among them, in memory, and the calls on files with their places there. In `more` is how many of the trace are
-/// before, in order. Of each object that many pages are known, if they are: who reads on at a file's end asks for pages that there are not.
+/// The accesses of the trace with `more` inserted, in memory, and the calls on files with their new places. Each entry of `more` has the
+/// number of trace accesses before it, in order. For each object the number of its pages is used, if known: a reader at the end of a file
+/// asks for pages beyond it.
 pub(super) fn woven(
     accesses: &Path,
     more: &[(u64, Access)],
@@ -40,7 +41,7 @@ struct Woven<'a> {
 impl AccessStream for Woven<'_> {
     fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
         let before = out.len();
-        // Of a piece all may be behind the ends of files.
+        // All pages of a piece can be beyond the ends of files.
         while out.len() == before {
             self.chunk.clear();
             if self.inner.fill(&mut self.chunk, max)? == 0 {

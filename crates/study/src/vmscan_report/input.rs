@@ -51,7 +51,7 @@ impl<'a> Input<'a> {
             let cannot_read = || format!("cannot read {name}");
             let file = File::open(path).during(cannot_read)?;
             let is_directory = file.metadata().during(cannot_read)?.is_dir();
-            ensure!(!is_directory, "{name} is a directory; expected: a file with the text of a trace");
+            ensure!(!is_directory, "{name}: found a directory, expected a file with the text of a trace");
             counted(file)
         };
         let mut start = Vec::new();
@@ -59,20 +59,20 @@ impl<'a> Input<'a> {
         if start.starts_with(TRACE_DAT) {
             ensure!(
                 !is_stdin,
-                "standard input is a trace.dat, which has to be a file: give its name, or pipe the output of `trace-cmd \
-                 report`"
+                "standard input: found a trace.dat, expected text\nhelp: give the name of the file, or pipe the output of `trace-cmd report`"
             );
             let (text, converter) = converted(path)?;
             return Ok(Input { name, text, converter: Some(converter) });
         }
         if start.starts_with(PERF_DATA) {
             bail!(
-                "{name} is a perf.data, which `perf script` turns into text that is read here: perf script -i {name} | pageout \
-                 vmscan-report -"
+                "{name}: found a perf.data file, expected text\nhelp: perf script -i {name} | pageout vmscan-report -"
             );
         }
         if let Some((_, kind, program)) = COMPRESSED.iter().find(|(magic, ..)| start.starts_with(magic)) {
-            bail!("{name} is compressed with {kind}: {program} {name} | pageout vmscan-report -");
+            bail!(
+                "{name}: found a file compressed with {kind}, expected text\nhelp: {program} {name} | pageout vmscan-report -"
+            );
         }
         let is_zstd = start.starts_with(ZSTD);
         let whole = Cursor::new(start).chain(bytes);
@@ -92,15 +92,12 @@ impl<'a> Input<'a> {
         let Some(Converter { mut child, mut messages }) = converter else { return Ok(()) };
         let status = child.wait().during(|| format!("trace-cmd report -i {name}"))?;
         if status.success() {
-            // It says nothing of a file that ends in its head.
-            ensure!(
-                bytes > 0,
-                "trace-cmd report -i {name} printed nothing: it is cut, or nothing was recorded"
-            );
+            // It does not report a file that ends in its header.
+            ensure!(bytes > 0, "trace-cmd report -i {name} printed nothing: the file is truncated or empty");
             return Ok(());
         }
         let mut told = String::new();
-        io::Seek::rewind(&mut messages).during(|| "the messages of trace-cmd".to_string())?;
+        io::Seek::rewind(&mut messages).during(|| "cannot read the messages of trace-cmd".to_string())?;
         messages.take(2000).read_to_string(&mut told).unwrap_or_default();
         bail!("trace-cmd report -i {name} failed, {status}: {}", told.trim());
     }
@@ -108,18 +105,21 @@ impl<'a> Input<'a> {
 
 /// The text that `trace-cmd report` makes of a trace.dat.
 fn converted(path: &Path) -> Result<(Box<dyn Read>, Converter), Error> {
-    let messages =
-        tempfile::tempfile().during(|| "a temporary file for the messages of trace-cmd".to_string())?;
+    let messages = tempfile::tempfile()
+        .during(|| "cannot create a temporary file for the messages of trace-cmd".to_string())?;
     let mut command = Command::new("trace-cmd");
     command.arg("report").arg("-i").arg(path).stdin(Stdio::null()).stdout(Stdio::piped());
     command.stderr(
-        messages.try_clone().during(|| "a temporary file for the messages of trace-cmd".to_string())?,
+        messages
+            .try_clone()
+            .during(|| "cannot create a temporary file for the messages of trace-cmd".to_string())?,
     );
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
-            "{0} is a trace.dat, which `trace-cmd` turns into text, and there is no `trace-cmd` here: install it (`apt-get install \
-             trace-cmd`, `dnf install trace-cmd`), or convert it where it was recorded: trace-cmd report -i {0} > trace.txt",
+            "{0}: found a trace.dat file, but `trace-cmd`, which converts it to text, is missing\nhelp: \
+             install it (`apt-get install trace-cmd`, `dnf install trace-cmd`), or convert the file on \
+             another machine: trace-cmd report -i {0} > trace.txt",
             path.display()
         ),
         Err(error) => bail!("cannot run trace-cmd: {error}"),

@@ -109,7 +109,7 @@ fn by_order(counts: &ByOrder) -> Value {
     counts.iter().map(|(order, count)| (order.to_string(), json!(count))).collect::<Map<_, _>>().into()
 }
 
-/// Null where no event tells of work.
+/// Null if no event shows work.
 fn work_json(sums: &Sums, work: &Work) -> Value {
     if !sums.has_work_events {
         return Value::Null;
@@ -203,7 +203,7 @@ fn absence_json(stall: &Stall) -> Value {
     }
 }
 
-/// Null where no event tells.
+/// Null without events.
 fn refaults_json(refaults: &Refaults) -> Value {
     if !refaults.is_known() {
         return json!({ "told_by_events_of_that_name": Some(refaults.refault_events).filter(|&told| told > 0) });

@@ -13,7 +13,7 @@ use crate::figures;
 /// Kinds of calls in which tasks wait; a soft limit's are within others.
 const STALLS: [CallKind; 3] = [CallKind::Direct, CallKind::Memcg, CallKind::Node];
 
-/// Who was stalled, when, and why: what a reader in a hurry takes along.
+/// The stalled tasks, the times and the reasons: a summary for a quick reader.
 pub fn story(reading: &Reading) -> Vec<String> {
     let mut says = Vec::new();
     let sums = &reading.sums;
@@ -31,11 +31,9 @@ pub fn story(reading: &Reading) -> Vec<String> {
         match names.len() {
             0 => {}
             count if count == STALLS.len() => {
-                says.push("No task was stalled in reclaim, as far as this trace shows.".to_string());
+                says.push("The trace shows no task stalled in reclaim.".to_string());
             }
-            _ => {
-                says.push(format!("No task was stalled {}, as far as this trace shows.", names.join(" or ")))
-            }
+            _ => says.push(format!("The trace shows no task stalled {}.", names.join(" or "))),
         }
         says.extend(untold(&told));
         says.extend(again(reading, CallKind::Direct));
@@ -44,21 +42,21 @@ pub fn story(reading: &Reading) -> Vec<String> {
     };
     let kind = STALLS.into_iter().max_by_key(|kind| stalled(worst, *kind)).expect("there are some");
     let since = match kind {
-        CallKind::Memcg => "since its cgroup was at its limit",
-        CallKind::Node => "since its node was short of memory",
-        _ => "since the whole machine was short of memory",
+        CallKind::Memcg => "because its cgroup was at its limit",
+        CallKind::Node => "because its node was short of memory",
+        _ => "because the machine was short of memory",
     };
     let calls = worst.calls(kind);
     let share = figures::percent(ratio(all(worst) as f64, reading.elapsed_ns()));
     let others = sums.processes.iter().filter(|process| all(process) > 0).count() - 1;
     let others = match others {
         0 if known.len() < STALLS.len() => {
-            "No other task was, in the kinds of calls that the trace has.".to_string()
+            "No other task was stalled in the recorded kinds of calls.".to_string()
         }
         0 => "No other task was stalled.".to_string(),
-        1 => format!("One other task was, too; both together {}.", figures::time(total)),
+        1 => format!("One other task was stalled too; total of both: {}.", figures::time(total)),
         more => format!(
-            "{} other tasks were, too; all together {}.",
+            "{} other tasks were stalled too; total of all: {}.",
             figures::count(more as u64),
             figures::time(total)
         ),
@@ -73,7 +71,7 @@ pub fn story(reading: &Reading) -> Vec<String> {
     if let Some(longest) = sums.stalls.first() {
         let lasted = figures::time(longest.lasted_ns);
         let half = half_of_the_stalls(reading).map_or(String::new(), |(from, to)| {
-            format!(" Half of the time stalled fell between {from:.2} and {to:.2} s.")
+            format!(" Half of the stall time is between {from:.2} and {to:.2} s.")
         });
         says.push(format!(
             "When: the longest call lasted {}{lasted}, from {} s ({}): {}. Half of all calls took less than {}.{half}",
@@ -106,12 +104,12 @@ fn untold(told: &[Verdict<CallKind>]) -> Option<String> {
     let unknown: Vec<String> = unknown
         .filter_map(|(kind, told)| {
             let unknown = told.as_ref().err()?;
-            Some(format!("whether and how long tasks were stalled {} is {unknown}", what(*kind)))
+            Some(format!("the stall time of tasks {} is {unknown}", what(*kind)))
         })
         .collect();
     let mut letters = unknown.join("; ");
     (!letters.is_empty()).then(|| {
-        letters.replace_range(..1, "W");
+        letters.replace_range(..1, "T");
         letters + "."
     })
 }
@@ -150,9 +148,9 @@ fn causes(sums: &Sums, kind: CallKind) -> String {
         let unknown = verdict(sums, [EventKind::Scans], |_| ())
             .map_or_else(|unknown| unknown.to_string(), |()| "unknown".to_string());
         return format!(
-            "what calls spent their time on is {unknown}{}.",
+            "the reasons for the stall time are {unknown}{}.",
             sums.off_cpu(class).map_or(String::new(), |off| format!(
-                "; they were off the CPU for {} of it",
+                "; tasks were off the CPU for {} of this time",
                 figures::time(off.total_ns())
             ))
         );
@@ -163,7 +161,7 @@ fn causes(sums: &Sums, kind: CallKind) -> String {
     let throttled_ns = work.throttled_us.saturating_mul(1000);
     if throttled_ns > 0 {
         says.push(format!(
-            "tasks were told to wait for {} ({} of the time stalled)",
+            "reclaim throttled tasks for {} ({} of the stall time)",
             figures::time(throttled_ns),
             share_of(throttled_ns)
         ));
@@ -171,12 +169,12 @@ fn causes(sums: &Sums, kind: CallKind) -> String {
     if work.written() > 0 {
         let anon = work.written_async.anon + work.written_sync.anon;
         let what = if anon == work.written() { "to swap" } else { "to disk" };
-        says.push(format!("they wrote {} {what} themselves", figures::counted(work.written(), "page")));
+        says.push(format!("the tasks themselves wrote {} {what}", figures::counted(work.written(), "page")));
     }
     if let Some(off) = sums.off_cpu(class) {
         let (asleep, waiting) = (figures::time(off.asleep_ns), figures::time(off.waiting_ns));
         says.push(format!(
-            "they were off the CPU for {} of the time stalled ({asleep} asleep, {waiting} waiting for a CPU)",
+            "the tasks were off the CPU for {} of the stall time ({asleep} asleep, {waiting} waiting for a CPU)",
             share_of(off.total_ns())
         ));
     } else {
@@ -197,14 +195,12 @@ fn causes(sums: &Sums, kind: CallKind) -> String {
         let most = most.map_or(String::new(), |(pages, what)| format!("; {} {what}", figures::count(pages)));
         let scanned_text = figures::counted(scanned, "page");
         says.push(match freed.saturating_mul(10) >= scanned.saturating_mul(9) {
-            true => format!(
-                "finding pages was easy: {share} of the {scanned_text} they looked at could be freed{most}"
-            ),
-            false => format!("of {scanned_text} they looked at, {share} could be freed{most}"),
+            true => format!("pages were easy to find: {share} of {scanned_text} scanned were freed{most}"),
+            false => format!("{share} of {scanned_text} scanned were freed{most}"),
         });
     }
     if says.is_empty() {
-        return "the events do not tell what calls spent their time on.".to_string();
+        return "the events do not show the reasons for the stall time.".to_string();
     }
     let mut text = says.join(", and ");
     text.push('.');
@@ -225,10 +221,10 @@ fn probable_absence(sums: &Sums, class: Reclaimer) -> Option<String> {
     match absent.len() {
         0 => None,
         1 => Some(format!(
-            "one of the longest did too little for its time, and was probably off the CPU for {ns}"
+            "one of the longest calls did little work for its time and was probably off the CPU for {ns}"
         )),
         more => Some(format!(
-            "{more} of the longest did too little for their time, and were probably off the CPU for {ns}"
+            "{more} of the longest calls did little work for their time and were probably off the CPU for {ns}"
         )),
     }
 }
@@ -238,7 +234,7 @@ fn probable_absence(sums: &Sums, class: Reclaimer) -> Option<String> {
 const NEEDED: f64 = 0.25;
 const NOT_NEEDED: f64 = 0.05;
 
-/// Whether what was freed was needed again, if the events tell it.
+/// Whether freed pages were needed again, if the events show it.
 fn again(reading: &Reading, kind: CallKind) -> Option<String> {
     let refaults = &reading.sums.refaults;
     let what = match kind {
@@ -251,20 +247,22 @@ fn again(reading: &Reading, kind: CallKind) -> Option<String> {
         let forgotten = match refaults.forgotten {
             0 => String::new(),
             pages => {
-                format!(" (at least: the first {} to leave were forgotten meanwhile)", figures::count(pages))
+                format!(
+                    " (at least: the first {} evicted pages were no longer tracked)",
+                    figures::count(pages)
+                )
             }
         };
         let away = refaults.away.summary().p50_ns;
         let verdict = if share >= NEEDED {
-            format!("What reclaim frees is needed again: {what} is too small for what is in use.")
+            format!("Freed pages are needed again: {what} is too small for the pages in use.")
         } else if share < NOT_NEEDED {
             format!(
-                "Hardly anything that was freed was needed again, so {what} is large enough for what is in use, and what hurts is that \
-                 tasks have to free it themselves."
+                "Few of the freed pages were needed again: {what} is large enough for the pages in use. The cost is that tasks reclaim themselves."
             )
         } else {
             format!(
-                "Some of what reclaim frees is needed again: a larger {what} would save that much.",
+                "Some of the freed pages are needed again: a larger {what} would avoid these reads.",
                 what = &what[4..]
             )
         };
@@ -275,8 +273,8 @@ fn again(reading: &Reading, kind: CallKind) -> Option<String> {
         };
         let of_all = figures::percent(figures::share(refaults.refaulted, refaults.added));
         return Some(format!(
-            "Again: of {} that reclaim removed from the page cache, {} ({}) came back while the trace ran{after}{forgotten}. They \
-             are {of_all} of all pages that entered it. {verdict}",
+            "Again: reclaim removed {} from the page cache, and {} ({}) of them returned during the \
+             trace{after}{forgotten}. They are {of_all} of all insertions. {verdict}",
             figures::counted(refaults.reclaimed, "page"),
             figures::count(refaults.refaulted),
             figures::percent(share),
@@ -289,18 +287,18 @@ fn again(reading: &Reading, kind: CallKind) -> Option<String> {
         let says = verdict(&reading.sums, [EventKind::Batches], |_| {
             let share = figures::share(refaults.refault_events, freed);
             let verdict = if share >= NEEDED {
-                format!(" What reclaim frees is needed again: {what} is too small for what is in use.")
+                format!(" Freed pages are needed again: {what} is too small for the pages in use.")
             } else {
                 String::new()
             };
             format!(
-                "Again: {refaulted} were told while {} were freed ({}).{verdict}",
+                "Again: the trace has {refaulted}, compared with {} freed ({}).{verdict}",
                 figures::counted(freed, "page"),
                 figures::percent(share)
             )
         });
         return Some(says.unwrap_or_else(|unknown| {
-            format!("Again: {refaulted} were told; of how many pages freed is {unknown}.")
+            format!("Again: the trace has {refaulted}; the number of freed pages is {unknown}.")
         }));
     }
     None
@@ -328,27 +326,27 @@ pub(super) fn lacking(reading: &Reading) -> Vec<Lack> {
         }
     };
     let calls = [edges(CallKind::Direct), edges(CallKind::Memcg)].concat();
-    ask(&calls, "whether and how long tasks were stalled");
-    ask(&KSWAPD_EDGES, "when kswapd was awake");
-    ask(&[EventKind::WakeRequests], "how often tasks asked for kswapd");
+    ask(&calls, "the stall time of tasks");
+    ask(&KSWAPD_EDGES, "the times when kswapd was awake");
+    ask(&[EventKind::WakeRequests], "the number of kswapd wake-up requests");
     match is_early {
-        true => ask(&[EventKind::Scans], "what calls looked at"),
-        false => ask(&[EventKind::Scans, EventKind::Batches], "what calls looked at and freed"),
+        true => ask(&[EventKind::Scans], "the pages that calls scanned"),
+        false => ask(&[EventKind::Scans, EventKind::Batches], "the pages that calls scanned and freed"),
     }
-    ask(&[EventKind::Writes], "what calls wrote");
+    ask(&[EventKind::Writes], "the pages that calls wrote");
     if is_early {
         return lacks;
     }
-    ask(&[EventKind::Throttles], "what calls waited for");
+    ask(&[EventKind::Throttles], "the throttling of calls");
     if !sums.refaults.is_known() && sums.refaults.refault_events == 0 {
         lacks.push(Lack {
             events: vec!["filemap:mm_filemap_add_to_page_cache", "filemap:mm_filemap_delete_from_page_cache"],
-            tells: "whether what was freed was needed again, so that memory or a limit is too small",
+            tells: "the freed pages that are needed again, a sign that memory or a limit is too small",
         });
     }
     if has_calls && Reclaimer::ALL.iter().all(|class| sums.off_cpu(*class).is_none()) {
         let events = vec!["sched:sched_switch", "sched:sched_wakeup"];
-        lacks.push(Lack { events, tells: "how long calls were off the CPU" });
+        lacks.push(Lack { events, tells: "the time that calls were off the CPU" });
     }
     lacks
 }
@@ -362,7 +360,7 @@ pub fn next(reading: &Reading) -> Option<String> {
     let says = lacking.iter().map(|lack| {
         let names: Vec<&str> =
             lack.events.iter().map(|event| event.rsplit(':').next().unwrap_or(event)).collect();
-        format!("{} would tell {}", names.join(" and "), lack.tells)
+        format!("{} would show {}", names.join(" and "), lack.tells)
     });
     let says = says.collect::<Vec<_>>().join("; ");
     Some(format!("Next: {says}. Recorded with {}", record_with_trace_cmd(&lacking)))
@@ -374,7 +372,7 @@ pub fn how_to_record(reading: &Reading) -> String {
     if lacking.is_empty() {
         return String::new();
     }
-    let mut text = "To know more, record these events, too\n".to_string();
+    let mut text = "Record these events too for more details\n".to_string();
     for lack in &lacking {
         text += &format!("{}: {}\n", lack.events.join(", "), lack.tells);
     }
@@ -423,12 +421,12 @@ fn kswapd_story(reading: &Reading) -> Option<String> {
     };
     let awake = verdict(sums, KSWAPD_EDGES, |_| {
         format!(
-            "kswapd, for which nobody waits, was awake {share} of the time (woken {}, {} times more while awake)",
+            "kswapd, for which no task waits, was awake {share} of the time (woken {}, {} times more while awake)",
             times(kswapd.wakes),
             figures::count(kswapd.rewakes)
         )
     });
-    let mut text = awake.unwrap_or_else(|unknown| format!("How long kswapd was awake is {unknown}"));
+    let mut text = awake.unwrap_or_else(|unknown| format!("The time that kswapd was awake is {unknown}"));
     let needs = [EventKind::Batches, EventKind::Begins(CallKind::Direct), EventKind::Begins(CallKind::Memcg)];
     let freed = verdict(sums, needs, |_| {
         let by_tasks: u64 =

@@ -139,7 +139,7 @@ pub enum Value {
     Seconds(f64),
     /// A part of 1.
     Share(f64),
-    /// No event tells it.
+    /// No event shows it.
     Unknown,
 }
 

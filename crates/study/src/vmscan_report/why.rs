@@ -19,7 +19,7 @@ pub fn why(stall: &Stall) -> String {
             }
         }
         if reasons.is_empty() {
-            reasons.push("for a reason that is not known here");
+            reasons.push("for an unknown reason");
         }
         parts.push(format!(
             "throttled {} ({})",
@@ -51,7 +51,7 @@ pub fn why(stall: &Stall) -> String {
         parts.push(format!("freed {}", pages(stall.reclaimed)));
     }
     if scanned == 0 && (parts.is_empty() || !stall.has_work_events) {
-        parts.push("no event tells what it did".to_string());
+        parts.push("no event shows its work".to_string());
     }
     if scanned > 0 {
         let kept = [

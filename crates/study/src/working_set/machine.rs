@@ -72,8 +72,8 @@ impl Input {
     }
 }
 
-/// Reads all dumps, of machines that keep so many generations at most. Errors: one is given twice or has no machine; unless bad
-/// ones are to be skipped, one can't be read or is no dump; none is left.
+/// Reads all dumps, of machines that keep at most N generations. Errors: a duplicate file, or one without a machine; an unreadable file or
+/// one that is not a dump, unless bad ones are skipped; no file is left.
 pub(super) fn read(
     files: &[PathBuf],
     generations_max: usize,
@@ -121,7 +121,7 @@ pub(super) fn read(
     if !problems.is_empty() && (!skip_bad || machines.is_empty()) {
         return Err(Error::Scenario(Diagnostics(problems)));
     }
-    ensure!(!machines.is_empty(), "no file could be read: {}", skipped[0].problem);
+    ensure!(!machines.is_empty(), "cannot read any file: {}", skipped[0].problem);
     Ok((machines, skipped))
 }
 
@@ -140,11 +140,11 @@ fn inputs_of(path: &Path) -> Result<Vec<Input>, Error> {
         if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
             continue;
         }
-        ensure!(!path.is_dir(), "{} is a directory; expected: dumps of lru_gen", path.display());
+        ensure!(!path.is_dir(), "{}: found a directory, expected dumps of lru_gen", path.display());
         inputs.push(Input { machine: machine_of(&path)?, path });
     }
-    ensure!(!inputs.is_empty(), "{} is empty; expected: dumps of lru_gen", path.display());
-    // What has the same natural order comes in some fixed one.
+    ensure!(!inputs.is_empty(), "{}: found an empty directory, expected dumps of lru_gen", path.display());
+    // Files with the same natural order have a fixed order.
     inputs.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(inputs)
 }
@@ -153,7 +153,7 @@ fn inputs_of(path: &Path) -> Result<Vec<Input>, Error> {
 fn machine_of(path: &Path) -> Result<String, Error> {
     let name = lossy(path.file_name().unwrap_or_default());
     if let Some((machine, _)) = name.split_once('@') {
-        ensure!(!machine.is_empty(), "{} names no machine before the @", path.display());
+        ensure!(!machine.is_empty(), "{}: missing name of the machine before the @", path.display());
         return Ok(machine.to_string());
     }
     let endings = [".lru_gen", ".lru_gen_full", ".txt"];
@@ -163,7 +163,7 @@ fn machine_of(path: &Path) -> Result<String, Error> {
             path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new(".")),
         );
     }
-    ensure!(!stem.is_empty(), "{} names no machine", path.display());
+    ensure!(!stem.is_empty(), "{}: missing name of the machine", path.display());
     Ok(stem.to_string())
 }
 
@@ -196,7 +196,7 @@ fn directory_name(path: &Path) -> Result<String, Error> {
     let whole = path.canonicalize().during(|| format!("cannot read {}", path.display()))?;
     match whole.file_name() {
         Some(name) => Ok(lossy(name)),
-        None => bail!("{} names no machine", path.display()),
+        None => bail!("{}: missing name of the machine", path.display()),
     }
 }
 
@@ -219,11 +219,15 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
     };
     read.during(|| format!("cannot read {}", path.display()))?;
     let is_dump = bytes.len() as u64 <= LENGTH_MAX;
-    ensure!(is_dump, "{} is larger than any dump of lru_gen: more than {LENGTH_MAX} bytes", path.display());
+    ensure!(
+        is_dump,
+        "{}: too large for a dump of lru_gen: found more than {LENGTH_MAX} bytes",
+        path.display()
+    );
     Ok(bytes)
 }
 
-/// The fault with its place; a line that is no text for people is not shown.
+/// The error with its place; a binary line is not shown.
 fn diagnostic(file: &str, text: &str, fault: ParseError) -> Diagnostic {
     let ParseError { message, span, help } = fault;
     let before = &text[..span.start];
@@ -237,7 +241,7 @@ fn diagnostic(file: &str, text: &str, fault: ParseError) -> Diagnostic {
         Origin::File(Excerpt::new(file, text, span))
     };
     let message = if message.len() > LINE_MAX || message.contains('\u{fffd}') {
-        "this is no text of lru_gen".to_string()
+        "not the text of lru_gen".to_string()
     } else {
         message
     };
@@ -281,7 +285,7 @@ mod tests {
         }
         for bad in ["@10:00.lru_gen", ".lru_gen"] {
             assert!(
-                machine_of(Path::new(bad)).unwrap_err().to_string().contains("names no machine"),
+                machine_of(Path::new(bad)).unwrap_err().to_string().contains("missing name of the machine"),
                 "{bad}"
             );
         }

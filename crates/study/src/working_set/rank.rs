@@ -1,13 +1,13 @@
-//! Where a new job of a known size pushes out the least that is in use.
+//! The machine on which a new job of a known size evicts the smallest amount of memory in use.
 //!
 //! ```text
 //!   memory  ├─ reserved ─┼─ free ──────┼─ idle ────────┼─ in use ───────────────┤
 //!   job                  ├─ no cost ───┼─ evicted ─────┼─ pushed out ──▶
 //!                                                      headroom: what is left of free and idle
 //! ```
-//! A dump knows the two parts on the right. The size of the memory must be told. All memory in no generation counts as free: the
-//! kernel's own, mlocked and huge pages too, unless they are reserved. Without swap anonymous pages can't leave, so idle ones
-//! make no room.
+//! A dump has the two parts on the right. The user must give the memory size. All memory outside of generations counts as free, including
+//! the kernel's own, mlocked and huge pages, unless they are reserved. Without swap anonymous pages cannot be evicted, so idle ones do not
+//! count as space.
 
 use std::cmp::Reverse;
 
@@ -27,12 +27,12 @@ pub struct Job {
 pub struct Room {
     /// All of it.
     pub memory: u64,
-    /// Pages of the machine that are nobody's.
+    /// Free pages of the machine.
     pub reserved: u64,
 }
 
 impl Room {
-    /// Pages beside those `listed` in generations; below 0 where these reach into what is reserved.
+    /// Pages other than those `listed` in generations; below 0 if these reach into the reserved part.
     fn left(&self, listed: u64) -> i64 {
         to_signed(self.memory) - to_signed(self.reserved) - to_signed(listed)
     }
@@ -67,7 +67,7 @@ pub struct Landing {
 }
 
 impl Landing {
-    /// The job on a machine with so much memory.
+    /// The job on a machine with this amount of memory.
     pub fn of(machine: &str, estimate: &Estimate, room: Room, job: Job) -> Landing {
         let total = estimate.total();
         let evictable = if job.has_swap { total } else { estimate.file };
@@ -91,7 +91,7 @@ impl Landing {
         }
     }
 
-    /// Whether the job finds room, with all that can leave evicted.
+    /// Whether the job fits, with all evictable memory evicted.
     pub fn fits(&self) -> bool {
         self.lacking == 0
     }

@@ -1,7 +1,7 @@
 //! The trend of a machine's working set, from several dumps of it: does it grow?
 //!
-//! The dumps tell no time, so a trend is from the first to the latest and not by the hour. It is a difference of two brackets.
-//! When they overlap, nothing is said about its direction.
+//! The dumps have no times, so a trend is from the first to the latest dump and not per hour. It is a difference of two brackets. If they
+//! overlap, the direction is unknown.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,9 @@ pub struct History {
 /// How the working set changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trend {
-    /// By so many pages more.
+    /// Number of pages more.
     Up(Bracket),
-    /// By so many pages fewer.
+    /// Number of pages fewer.
     Down(Bracket),
     /// The brackets overlap.
     Unclear,

@@ -1,4 +1,4 @@
-//! Figures of memory tiering beside the recorded ones.
+//! Figures of memory tiering compared with the recorded ones.
 //!
 //! Two runs of the same machine differ by how hot a page had to be when they began, and by when in their periods that was. Simulations
 //! span both. The recorded figure must lie in what they span, widened by the class's fraction, and their median in what the recorded
@@ -42,7 +42,7 @@ const IDENTITIES: &[Identity] = &[
 ];
 
 impl Comparison<'_> {
-    /// The median simulation of each figure beside the recorded one.
+    /// The median simulation of each figure compared with the recorded one.
     pub(super) fn balancing(&self, limits: &Tiering) -> Vec<Row> {
         let mut rows = Vec::new();
         for (names, fraction) in

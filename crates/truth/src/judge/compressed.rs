@@ -1,9 +1,8 @@
 //! Figures of a run whose pages are compressed on their way to swap.
 //!
-//! How long its disk takes for a write was not recorded, so it is simulated several times. The median simulation is judged like a
-//! single one, but what lies between two repeats of the kernel passes in any case: they scan up to 1.8 % more or less than each
-//! other. Some sums of counters are equal whatever the machine did. They are asked of every simulation, and exactly.
-//! [tiering-zswap-6.12 1.7, 4]
+//! The duration of writes to its disk was not recorded, so the run is simulated several times. The median simulation is judged like a
+//! single one, but a value between two repeats of the kernel always passes: their scan counts differ by up to 1.8 %. Some sums of counters
+//! are equal whatever the machine did. They must hold exactly in every simulation. [tiering-zswap-6.12 1.7, 4]
 
 use super::super::class::Single;
 use super::median::{Identity, equal, identity};

@@ -1,9 +1,9 @@
-//! Figures of a run that writes to files: misses, refaults and stolen pages, and what becomes of its dirty pages.
+//! Figures of a run that writes to files: misses, refaults, stolen pages and dirty pages.
 //!
-//! When the statistics worker ran was not recorded, and whether a writer has to wait depends on it: a group's limits of dirty pages
-//! are judged by statistics as of their last flush. So the run is simulated several times, and the median of each figure is judged. One
-//! flush before a threshold rather than behind it is a second of writing, so a single simulation says little of how many dirty pages
-//! reclaim met. What lies between two repeats of the kernel passes in any case. [machine 5.2; reclaim 5]
+//! The times of the statistics worker were not recorded, but they decide whether a writer must wait: a group's limits of dirty pages use
+//! statistics as of their last flush. The run is therefore simulated several times, and the median of each figure is judged. One flush
+//! before a threshold instead of after it is one second of writing, so a single simulation does not show how many dirty pages reclaim met.
+//! A value between two repeats of the kernel always passes. [machine 5.2; reclaim 5]
 
 use super::super::class::Single;
 use super::median::{Identity, equal, middle};

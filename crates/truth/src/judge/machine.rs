@@ -1,8 +1,8 @@
-//! Figures of a whole machine beside the recorded ones.
+//! Figures of a complete machine compared with the recorded ones.
 //!
-//! Two runs of the same machine differ by who reclaims when. So shares and counts are asked to be within a factor of the recorded
-//! ones, and what lies between two repeats passes in any case. Misses are closer to each other. Where waiting tells more of the
-//! recording host than of the kernel, only the share of full stalls among all is judged; totals are shown.
+//! Two runs of the same machine differ by the times of reclaimers. Shares and counts must therefore be within a factor of the recorded
+//! ones, and a value between two repeats always passes. Misses are closer to each other. Waits can depend more on the recording host than
+//! on the kernel. In this case only the share of full stalls among all is judged, and totals are shown.
 
 use super::super::answers::{Answer, Answers, Stalls};
 use super::super::class::MachineLimits;
@@ -81,7 +81,7 @@ fn stalls(count: &dyn Fn(&str) -> f64) -> f64 {
 }
 
 impl Comparison<'_> {
-    /// The median simulation of each figure beside the recorded one.
+    /// The median simulation of each figure compared with the recorded one.
     pub(super) fn machine(&self, limits: &MachineLimits) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         let misses = limits.misses.map(|fraction| 1.0 + fraction);
@@ -152,7 +152,7 @@ impl Comparison<'_> {
             });
             for (what, (name, of)) in names.iter().zip(figures).enumerate() {
                 let repeats = self.repeats(|answer, _| Some(of(Answers::pressure(answer)?[at])))?;
-                // Nobody who waits for a CPU finds all of them idle.
+                // A task that waits for a CPU means that at least one CPU is busy.
                 let is_judged = what == 0 && real[at].full > 0.0;
                 let limit = limit.filter(|_| is_judged);
                 let row = self.near(name, simulated.clone().map(of), of(real[at]), repeats, limit);

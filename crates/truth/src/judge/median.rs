@@ -14,7 +14,7 @@ pub(super) struct Identity {
     name: &'static str,
     left: &'static [&'static str],
     right: &'static [&'static str],
-    /// Only where this counter has stayed as it was.
+    /// Only if this counter is unchanged.
     unless: Option<&'static str>,
 }
 

@@ -1,13 +1,13 @@
 //! A run whose outcome was recorded, played to the engine.
 //!
-//! - **Clock.** Nothing is known of single accesses. On the recording machine some 2,500 accesses missed a second, and hits cost
-//!   little beside that: a miss takes 400 us, a hit no time. If a run's duration is known, it is spread over its accesses. A
-//!   traced run is slower: its clock follows the pages that its calls of reclaim freed.
+//! - **Clock.** The times of single accesses are unknown. On the recording machine about 2,500 accesses per second missed, and the cost of
+//!   hits was small compared with that: a miss takes 400 us, a hit no time. If a run's duration is known, it is distributed over its
+//!   accesses. A traced run is slower: its clock follows the pages that its reclaim calls freed.
 //! - **Statistics.** The worker's phase is not recorded, so it is different in each simulation. The program reads its group's
 //!   `memory.stat` 20 times; someone else may read it more often.
 //! - **Base pages.** None: the group holds no page of a file.
-//! - **Stores.** A store loads first, but for a page's first touch (`validate/script.rs` says how that is known).
-//! - **Swap.** Transfers end at once, as the disk is a file in memory beside an emulated CPU.
+//! - **Stores.** A store loads first, except for a page's first touch (`validate/script.rs` describes how it is known).
+//! - **Swap.** Transfers end immediately, because the disk is a file in memory next to an emulated CPU.
 //! - **Linux 6.1** is `classic` with 6.1's rule of when to flush. Its MGLRU is assumed to be that of 6.12.
 
 use anyhow::bail;
@@ -20,7 +20,7 @@ use pageout_workload as workload;
 use super::super::object::{Kind, Object};
 use super::super::rig::transfer_of;
 
-/// What a miss takes where the run doesn't tell.
+/// The duration of a miss, if the run does not have it.
 pub(super) const MISS: Nanos = Nanos(400_000);
 
 const HZ: u32 = 250;
@@ -30,7 +30,7 @@ const SWAP_PAGES: u64 = 131_072;
 const OWN_READS: usize = 20;
 const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
 
-/// Nobody reads statistics more often.
+/// The minimum period of reading statistics.
 const READER_LEAST: Nanos = Nanos(1_000_000);
 
 /// When accesses happen.
@@ -47,7 +47,7 @@ pub(super) struct Setting<'a> {
     pub(super) objects: &'a [String],
     pub(super) limit_pages: u64,
     pub(super) swap: &'a str,
-    /// How often somebody else reads the group's statistics.
+    /// How often another process reads the group's statistics.
     pub(super) stat_reader: Option<Nanos>,
     pub(super) clock: Clock,
     pub(super) sequence: Vec<workload::Access>,
@@ -75,7 +75,7 @@ pub(super) enum Ending {
     },
 }
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Debug)]
 pub(super) struct Played {
     pub(super) ending: Ending,
@@ -100,10 +100,10 @@ impl Play {
             other => bail!("swap `{other}` is not modelled"),
         };
         if let Some(period) = setting.stat_reader.filter(|&period| period < READER_LEAST) {
-            bail!("`stat_reader_s` is {period}, and must be {READER_LEAST} or more");
+            bail!("`stat_reader_s`: found {period}, expected {READER_LEAST} or more");
         }
         let [object] = setting.objects else {
-            bail!("{} objects, and one is asked for", setting.objects.len())
+            bail!("found {} objects, expected one", setting.objects.len())
         };
         let object = Object::parse(object)?;
         if object.kind != Kind::Anon {
@@ -112,7 +112,11 @@ impl Play {
         if let Some(access) =
             setting.sequence.iter().find(|access| access.object() != 0 || access.page() >= object.pages)
         {
-            bail!("an access is to page {} of object {}", access.page(), access.object());
+            bail!(
+                "found an access to page {} of object {}, which is outside of the object",
+                access.page(),
+                access.object()
+            );
         }
         Ok(Play {
             config: Config {

@@ -41,7 +41,7 @@ impl Trace {
                 (_, None) => {}
             }
         }
-        ensure!(calls.len() > 1, "it holds {} calls of reclaim for a group", calls.len());
+        ensure!(calls.len() > 1, "found {} reclaim calls of the group, expected 2 or more", calls.len());
         Ok(Trace { calls })
     }
 
@@ -57,7 +57,7 @@ impl Trace {
         Nanos(last.0.saturating_sub(first.0) / reclaimed.max(1))
     }
 
-    /// How many of the last calls looked at nothing, one after the other. What follows them is of the dying task.
+    /// The number of the last consecutive calls that scanned nothing. Later calls belong to the dying task.
     pub(super) fn blind_calls(&self) -> u64 {
         let is_blind = |call: &&Call| call.events == 0 && call.reclaimed == 0;
         let before_the_end = self.calls.iter().rev().skip_while(|call| !is_blind(call));
@@ -65,7 +65,7 @@ impl Trace {
     }
 }
 
-/// Pages that a call has freed. Linux 7.3 says of whom after it: `nr_reclaimed=32 pid=57 memcg_id=41`.
+/// Pages that a call has freed. Linux 7.3 adds the caller: `nr_reclaimed=32 pid=57 memcg_id=41`.
 fn reclaimed_of(fields: &[u8]) -> Option<u64> {
     let mut words = str::from_utf8(fields).ok()?.split_whitespace();
     words.find_map(|word| word.strip_prefix("nr_reclaimed="))?.parse().ok()
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_trace_that_is_none_is_refused_with_its_line() {
         let told = |text: &str| Trace::read(text).err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(told("").contains("0 calls"));
+        assert!(told("").contains("found 0 reclaim calls"));
         assert!(told("# x\nhello\n").contains("line 2: `hello`"));
         let end = line(1.0, "mm_vmscan_memcg_reclaim_end: nr_reclaimed=1");
         assert!(told(&end).contains("out of turn"));

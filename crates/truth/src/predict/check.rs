@@ -1,6 +1,6 @@
 //! The commands by which someone with a kernel finds out whether a prediction is right.
 //!
-//! They set up what the scenario says of the machine, and make the accesses. What they can't do is said in their place.
+//! Commands that set up the scenario's machine and make the accesses. Comments replace the commands that are not possible.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -26,14 +26,14 @@ pub(super) fn text(columns: &[Column], accesses: Option<&Path>, written: &[Strin
             true => write!(text, "\nFor `{}` the same.\n", other.variant.label),
             false => write!(
                 text,
-                "\nFor `{}` these in their places:\n\n```sh\n{}\n```\n",
+                "\nFor `{}` replace the differing commands by:\n\n```sh\n{}\n```\n",
                 other.variant.label,
                 own.join("\n")
             ),
         };
     }
     if written.is_empty() {
-        text += "\n`pageout predict FILE --accesses DIR` writes the files of accesses that these commands name.\n";
+        text += "\n`pageout predict FILE --accesses DIR` writes the access files that these commands use.\n";
     }
     text
 }
@@ -51,7 +51,7 @@ fn commands(scenario: &Scenario, accesses: Option<&Path>) -> Vec<String> {
     }
     if !scenario.event.is_empty() {
         lines.push(format!(
-            "# the scenario's events ({}) are to be made meanwhile, each at its time",
+            "# make the scenario's events ({}) during the run, each at its time",
             scenario.event.len()
         ));
     }
@@ -87,9 +87,8 @@ fn kernel(scenario: &Scenario, lines: &mut Vec<String>) {
     }
     for (key, value) in scenario.kernel.switches.iter() {
         if !["memcg.kmem", "transparent_hugepage", "fault_around_bytes"].contains(&key) {
-            lines.push(format!(
-                "# kernel.{key} = {value}: no setting of a kernel's, its source has to say so"
-            ));
+            lines
+                .push(format!("# kernel.{key} = {value}: not a kernel setting, so change the kernel source"));
         }
     }
     for (key, value) in scenario.sysctl.iter() {
@@ -118,7 +117,7 @@ fn memory(scenario: &Scenario, lines: &mut Vec<String>) {
             _ => {
                 let file = format!("/mnt/swap{at}");
                 format!(
-                    "fallocate -l {bytes} {file} && chmod 600 {file} && mkswap {file} && swapon {file}    # or a disk of so many bytes"
+                    "fallocate -l {bytes} {file} && chmod 600 {file} && mkswap {file} && swapon {file}    # or a disk of this size"
                 )
             }
         });
@@ -162,7 +161,7 @@ fn run(scenario: &Scenario, task: &Task, directory: &str, lines: &mut Vec<String
             )
         });
         lines.push(format!(
-            "# {}: a program of your own in {} makes the accesses of {accesses}; objects: {}",
+            "# {}: a custom program in {} makes the accesses of {accesses}; objects: {}",
             task.name,
             task.memcg,
             sizes.collect::<Vec<_>>().join(", ")
@@ -210,7 +209,7 @@ fn shown(value: &Scalar) -> String {
     value.to_string().trim_matches('"').to_string()
 }
 
-/// A size as the kernel takes it; other values as they are.
+/// A size in the kernel's form; other values unchanged.
 fn in_bytes(value: &str) -> String {
     let is_size = value.chars().any(char::is_alphabetic);
     value

@@ -1,5 +1,5 @@
-//! A run of memory tiering by NUMA balancing: a fast node with the CPUs, a slow one, and a program whose memory is on the slow one when it
-//! makes its first access. [tiering-zswap-6.12 3.8, 3.10]
+//! A run of memory tiering by NUMA balancing. The machine has a fast node with the CPUs, and a slow one. The program's memory is on the
+//! slow node at its first access. [tiering-zswap-6.12 3.8, 3.10]
 //!
 //! - **Memory.** Two nodes, the second of 256 MiB. So much is free that nothing is reclaimed.
 //! - **Clock.** Each window lasts as long as it was recorded. Faults and scans take what they take on an emulated processor, and the rest of
@@ -7,9 +7,9 @@
 //!   The program is the only one that runs, so its CPU time passes with the clock.
 //! - **Mappings.** The object lies between the program's own: data, bss and heap below, stack and vdso above. Scans pass these by until
 //!   their turn comes, and the object waits for that. A buffer whose protection changes all the time is new to each scan and left out.
-//! - **Left open:** when in its periods of CPU time the program made its first access; how hot a page had to be then, as the threshold
-//!   rises by a step a minute as long as the machine runs, and the recorded runs followed each other; and how much of a window faults took.
-//!   All are spread over the simulations.
+//! - **Left open:** the phase of the first access in the program's periods of CPU time; the hot threshold at that time, which rises by one
+//!   step per minute of uptime, and the recorded runs followed each other; and the part of a window that faults took. All of them vary over
+//!   the simulations.
 
 use std::sync::Arc;
 
@@ -50,17 +50,21 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
     Ok(round(playable, unrecorded, held_up)?.0)
 }
 
-/// Plays the run, in whose windows faults and scans take so long; returns how long they took.
+/// Simulates the run, with these durations of faults and scans in its windows. Returns their measured durations.
 fn round(
     playable: &Playable,
     unrecorded: Unrecorded,
     held_up: Vec<u64>,
 ) -> Result<(Played, Vec<u64>), Unplayable> {
     let Playable { run, objects, sequence, .. } = playable;
-    let [object] = &objects[..] else { return Err(anyhow!("a run of balancing has one object").into()) };
+    let [object] = &objects[..] else {
+        return Err(
+            anyhow!("found another number of objects, expected one for a run of NUMA balancing").into()
+        );
+    };
     if object.kind != Kind::Anon {
         return Err(
-            anyhow!("object {}: only anonymous memory can be filled on the slow node", object.text).into()
+            anyhow!("object {}: only anonymous memory can start on the slow node", object.text).into()
         );
     }
     let mut stage = Stage {
@@ -152,7 +156,7 @@ impl Stage {
         Ok((task, id))
     }
 
-    /// Somebody's memory, so that what is allocated after it is on the slow node.
+    /// Foreign memory, so that later allocations use the slow node.
     fn fill_fast_node(&mut self) -> Result<MmId, Unplayable> {
         let mm = self.engine.process_create(MemcgId::ROOT);
         let task = self.engine.task_create(mm, CpuId(0));
@@ -228,7 +232,7 @@ impl Stage {
         Ok(())
     }
 
-    /// An access that is no hit; returns how long it takes.
+    /// Simulates an access that is not a hit. Returns its duration.
     fn fault(&mut self, task: TaskId, access: Access) -> Result<u64, Unplayable> {
         let begun = self.costs.price(self.engine.work());
         let step = self.engine.start(task, access);
@@ -262,7 +266,7 @@ struct Clock {
     expected: Vec<u64>,
     /// How long it was.
     held_up: Vec<u64>,
-    /// The window under way.
+    /// The current window.
     window: usize,
 }
 
@@ -284,12 +288,11 @@ impl Clock {
         self.held_up[self.window] += span;
     }
 
-    /// The window under way: its first access and when that is, how many there are, and how long they take together but for what
-    /// holds them up.
+    /// The current window: its first access and start time, the number of its accesses, and their total duration without delays.
     fn line(&self) -> (u64, u64, u128, u128) {
         let [(op, time), (end, end_time)] = [self.points[self.window], self.points[self.window + 1]];
         let span = (end_time - time).saturating_sub(self.expected[self.window]).max(1);
-        // What faults did not take in the first round they take of nobody.
+        // In the first round faults of a window may take no time: then there is no delay either.
         let held_up = if self.expected[self.window] > 0 { self.held_up[self.window] } else { 0 };
         (op, time + held_up, u128::from((end - op).max(1)), u128::from(span))
     }
@@ -299,7 +302,7 @@ impl Clock {
         Nanos(self.start.0 + time + (span * u128::from(access - first) / accesses) as u64)
     }
 
-    /// How many accesses begin before a time, none of them beyond the window under way.
+    /// The number of accesses that begin before a time, none of them beyond the current window.
     fn accesses_before(&self, when: Nanos) -> u64 {
         let (first, time, accesses, span) = self.line();
         let since = u128::from(when.0.saturating_sub(self.start.0).saturating_sub(time));

@@ -1,12 +1,11 @@
 //! Base pages: the pages that a recorded memcg holds besides its objects.
 //!
-//! A handful of foreign pages is charged to the group. The page-cache streams tell what they are, because each
-//! takes up room until it is evicted. A mapped page of data, touched once, gets a second round. A page of program text, touched
-//! once, is executable: it is activated and leaves one round later. For files there is a busy block-device page, marked twice
-//! while it was read: it is active from the start and activated again each time reclaim meets it. Where the objects are mapped,
-//! the data page is not young when reclaim first comes. Runs with anonymous memory have one such page more than the object, by
-//! the group's last `memory.stat`: a page of the program's flags (`script`). Where the program marks each access in the kernel's
-//! trace, the block-device page is the only one.
+//! A handful of foreign pages is charged to the group. The page-cache streams identify them, because each takes memory until it is evicted.
+//! A mapped page of data, touched once, gets a second round. A page of program text, touched once, is executable: it is activated and
+//! leaves one round later. For files there is a busy block-device page, marked twice while it was read. It is active from the start and
+//! activated again each time reclaim meets it. If the objects are mapped, the data page is not young at the first reclaim. Runs with
+//! anonymous memory have one such page more than the object, by the group's last `memory.stat`: a page of the program's flags (`script`).
+//! If the program marks each access in the kernel's trace, the block-device page is the only one.
 
 use anyhow::anyhow;
 use pageout_engine::{Access, Advice, FileKind, ObjectId};
@@ -34,17 +33,17 @@ pub(super) fn of(
         let page =
             page.unwrap_or_else(|| (first..).find(is_free).expect("there are more numbers than pages"));
         if !is_free(&page) {
-            return Err(anyhow!("the group holds {kind:?} page {page} twice").into());
+            return Err(anyhow!("`base_pages`: duplicate {kind:?} page {page}").into());
         }
         if kind == BaseKind::Flags && page > 0 {
-            return Err(anyhow!("the group holds several pages of `flags`, and the program has one").into());
+            return Err(anyhow!("`base_pages`: found several pages of `flags`, expected one").into());
         }
         taken.push((kind, page));
     }
     Ok(taken)
 }
 
-/// What runs hold that say nothing of it.
+/// The default for runs that do not list their pages.
 fn by_kind(run: &Run, objects: &[Object]) -> Vec<BasePage> {
     use BaseKind::{Data, Device, Flags, Text};
     let has = |kinds: &[Kind]| objects.iter().any(|object| kinds.contains(&object.kind));
@@ -84,7 +83,7 @@ impl Stage {
                 let pages = anon.map(|object| object.pages).sum();
                 if pages == 0 {
                     return Err(anyhow!(
-                        "`base_pages` has flags of first touches, but no object is anonymous"
+                        "`base_pages` has `flags` of first touches, but no object is anonymous"
                     )
                     .into());
                 }
@@ -175,7 +174,7 @@ mod tests {
         );
         assert!(pages(&[]).unwrap().is_empty());
         let refused = |texts| pages(texts).unwrap_err().to_string();
-        assert!(refused(&["text:1", "text", "text:2"]).contains("Text page 2 twice"));
+        assert!(refused(&["text:1", "text", "text:2"]).contains("duplicate Text page 2"));
         assert!(refused(&["flags", "flags"]).contains("several pages of `flags`"));
         for text in ["txt", "text:", "text:x", "flags:1", "device:-1"] {
             let error = BasePage::try_from(text.to_string()).unwrap_err();

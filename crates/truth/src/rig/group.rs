@@ -7,14 +7,15 @@
 //! - **Races with the disk.** When a plug is full in the middle of a batch, the disk may write it before the emulated CPU is through
 //!   with the batch. How often it wins varies from none to all over the simulations of an envelope: the recorded repeats differ by
 //!   a factor of four.
-//! - **Interruptions.** MGLRU passes by an address space that has not had the CPU since its last walk. Two agings within one
-//!   reclaim call show that, unless another thread ran in between. Where swap is synchronous, compression gives the scheduler
-//!   time for it, and the recorded repeats did both. In an envelope a hash decides on each would-be skip, from the number of the
-//!   simulation and of the skip. Where swap is a disk, and in a single simulation, nothing else ever runs.
-//! - **zswap.** A page that is written back waits on no list until its write ends or its batch is drained. How long the disk took for
-//!   it was not recorded. This input is fitted: the disk writes a page while six to nine more are begun, spread over the simulations.
-//!   It was chosen to meet one recorded figure, the rotations under the classic LRU (3788 of 15940 writebacks), so that figure
-//!   is no evidence. All three recorded runs pass with that range; how far it can be widened is not known. Pages come to 2213 bytes each, the mean of the recorded pools.
+//! - **Interruptions.** MGLRU skips an address space that has not had the CPU since its last walk. Two agings within one reclaim call show
+//!   that, unless another thread ran in between. If swap is synchronous, compression gives the scheduler time for it, and the recorded
+//!   repeats did both. In an envelope a hash of the numbers of the simulation and of the skip decides on each possible skip. With swap on a
+//!   disk, and in a single simulation, no other thread ever runs.
+//! - **zswap.** A page that is written back is on no list until its write ends or its batch is drained. The duration of its write was not
+//!   recorded. This input is fitted: the disk writes a page while six to nine more are begun, spread over the simulations. It was chosen to
+//!   meet one recorded figure, the rotations under the classic LRU (3788 of 15940 writebacks). This figure is therefore not evidence. All
+//!   three recorded runs pass with that range; a wider range was not tested. Pages compress to 2213 bytes each, the mean of the recorded
+//!   pools.
 //! - **The end.** `lru_gen` was read when the process had ended: its mappings are gone, and so are the pages of its program. On
 //!   its way out it took a few pages more. Runs that end 1, 9 or 11 pages below their limit show one more batch of reclaim than the
 //!   last `memory.stat`; those that end 13 or 24 below show none. Thirteen pages do that, as do twelve.
@@ -168,7 +169,7 @@ impl Observer for Watcher<'_> {
     }
 }
 
-/// One that is done at once.
+/// A request that ends immediately.
 pub(super) fn instant_disk() -> DeviceSpec {
     DeviceSpec {
         name: "disk".to_string(),

@@ -1,15 +1,15 @@
-//! A run of a whole machine: no group has a limit, and memory runs short for all. kswapd and those who allocate reclaim at the same
-//! time, on CPUs of their own, so time matters.
+//! A run of a complete machine: no group has a limit, and memory runs short for all. kswapd and allocating tasks reclaim at the same time,
+//! on separate CPUs, so time matters.
 //!
-//! - **Memory.** The machine has the recorded pages and marks, and at the first access as many free ones as the recording says. What
-//!   is not free then was anonymous memory of others, by the README of the recordings, and the rest the kernel's own.
+//! - **Memory.** The machine has the recorded pages and watermarks, and the recorded number of free pages at the first access. According to
+//!   the README of the recordings, the other pages were anonymous memory of other programs and kernel memory.
 //! - **Clock.** An access happens at the time interpolated between the recorded windows, or later if reclaim has held its task up.
 //! - **Prices.** Those of an emulated processor and its disk, a file in memory. How fast the emulator was differed from run to run
 //!   by a factor of four, with the load of its host. What a run's accesses took in the mean says how fast, for all work alike.
 //! - **The recorder** brings statistics up to date at each window, which trims the pages that CPUs hold, and reads `/proc/vmstat`. What the
 //!   kernel takes for that can't be moved. It raises the marks where all free pages lie among movable ones.
 //! - **Pageblocks.** How the kernel's own memory lay among them is in a snapshot (`found.rs`), or was not recorded. Then it lies dense here.
-//! - **Not there:** shrinkers of inodes and dentries; what the recorder touches of its buffers later.
+//! - **Not modelled:** shrinkers of inodes and dentries; later accesses of the recorder to its buffers.
 
 use std::sync::Arc;
 
@@ -38,9 +38,9 @@ const MIN_PAGES: u64 = 331;
 const FREE_PAGES: u64 = 22_100;
 /// Anonymous pages of others: init, the shell, what they run from (a file system in memory), and the recorder's buffers.
 const OTHERS_PAGES: u64 = 2805;
-/// Where pressure and zones were noted, by the anonymous pages that each kind of run began with: those of others, with one program and
-/// with two; then a program's buffers, which it fills with zeroes and leaves. To these come a word of the sequence and a byte of the
-/// results for each access.
+/// Foreign memory, if pressure and zones were recorded, by the number of anonymous pages at the start of each kind of run. It has pages of
+/// other processes, with one program and with two, and a program's buffers, which it fills with zeroes and leaves. In addition each access
+/// needs a word of the sequence and a byte of the results.
 const OTHERS_PAGES_NOTED: [u64; 2] = [920, 1295];
 const BUFFER_PAGES: u64 = 2017;
 /// What the kernel held itself then: 3696 to 3970 pages, and more where it traced. A program that begins later than the other has not all
@@ -74,7 +74,7 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// What it has beside its objects: pages of its sequence, and pages of zeroes.
+    /// Its memory other than its objects: pages of its sequence, and pages of zeroes.
     fn own_pages(&self) -> [u64; 2] {
         let accesses = self.sequence.len() as u64;
         [(accesses * 4).div_ceil(PAGE_SIZE), BUFFER_PAGES + accesses.div_ceil(PAGE_SIZE)]
@@ -84,7 +84,8 @@ impl Program<'_> {
 /// What is seen of the machine while it runs.
 #[derive(Default)]
 struct Watcher {
-    /// By program, and access of its script. One who reads ahead misses where it has a page read, for whom ever.
+    /// Misses by program and access of its script. A program that reads ahead misses when it has a page read, even if another program needs
+    /// the page.
     missed: Vec<Vec<bool>>,
     /// The file that each program reads ahead, and whether pages have come into it since its last access.
     reads_ahead: Vec<Option<FileId>>,
@@ -152,7 +153,7 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
         }
         other => {
             return Err(
-                anyhow::anyhow!("swap is `{other}`, and must be none or zram on a whole machine").into()
+                anyhow::anyhow!("found swap `{other}`, expected none or zram on a complete machine").into()
             );
         }
     }
@@ -223,7 +224,7 @@ pub(super) fn perform(playable: &Playable, unrecorded: Unrecorded) -> Result<Pla
         points.extend(clock);
         points.dedup_by_key(|&mut (index, _)| index);
         spec.pace = Pace::Timetable(points);
-        // What is noted after the last access is noted before it: then the first program is over, and so is the run.
+        // Figures after the last access are recorded before it: then the first program has ended, and so has the run.
         let last = script.len() as u64 - 1;
         let notes = program.windows.iter().map(|window| script.start_of(window.op).min(last));
         spec.stat_reads_at = notes.map(|at| (at, REFRESH.to_string())).collect();
@@ -336,7 +337,7 @@ fn foreign_to_come(run: &Run, programs: &[Program], spare: u64) -> u64 {
     }
 }
 
-/// Memory of others, and of the programs beside their objects: how much, and what it comes to.
+/// Memory of other processes, and of the programs other than their objects, in pages, and the total.
 fn foreign(run: &Run, programs: &[Program]) -> Vec<(u64, Compressibility)> {
     if state_at_start(run).is_none() {
         return vec![(OTHERS_PAGES, Compressibility::default())];
@@ -345,13 +346,13 @@ fn foreign(run: &Run, programs: &[Program]) -> Vec<(u64, Compressibility)> {
     [others].into_iter().chain(programs.iter().flat_map(own_memory)).collect()
 }
 
-/// What a program has beside its objects, and what that comes to.
+/// Memory of a program other than its objects, and the total.
 fn own_memory(program: &Program) -> [(u64, Compressibility); 2] {
     let [words, empty] = program.own_pages();
     [(words, INCOMPRESSIBLE), (empty, SAME_FILLED)]
 }
 
-/// Nobody uses foreign memory any more.
+/// Foreign memory is not accessed again.
 fn add_foreign(engine: &mut Engine, run: &Run, task: TaskId, programs: &[Program]) -> Result<(), Unplayable> {
     for (pages, compressibility) in foreign(run, programs) {
         let memory = engine.map_anon(task, pages, Advice::Normal)?;

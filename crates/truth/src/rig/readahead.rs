@@ -1,7 +1,7 @@
 //! A run with readahead, played call by call: the next begins when the reads of the one before are over, at its recorded time.
 //!
-//! What the kernel did where rules alone don't say is told to the engine before each call: which agings walk, and which pages a
-//! fault maps. Pages that a fault maps here before their turn, because no read takes time, are mapped at the end of the call.
+//! If rules alone do not determine what the kernel did, the engine gets it before each call: the agings that walk page tables, and the
+//! pages that a fault maps. Reads take no time here, so a fault can find a page too early. Such pages are mapped at the end of the call.
 
 use anyhow::anyhow;
 use pageout_engine::{Access, FileId, Nanos, NodeId, ObjectId, Op};
@@ -15,7 +15,7 @@ use super::snapshot::Snapshot;
 use super::stage::Stage;
 use super::{Playable, Played, Told, Unplayable, Unrecorded};
 
-/// Where the blocks of a file are in two pieces, the first page of the second one: no request goes across.
+/// If the blocks of a file are in two pieces, the first page of the second piece: no request crosses it.
 const BREAK: (&str, u64) = ("/mnt/f", 26_303);
 
 impl Stage {
@@ -152,8 +152,8 @@ impl Flushes {
         self.to_come.pop_if(|flush| flush.before <= access).is_some()
     }
 
-    /// Those that come within an access, which begins when so many pages have entered and left the page cache: how many do in it by then. They
-    /// are taken.
+    /// Removes the flushes within an access that begins after N pages have entered and left the page cache. Returns, for each flush, the
+    /// number of pages that enter and leave in the access before it.
     fn within(&mut self, access: u64, entries: u64) -> Vec<u64> {
         let is_within = |flush: &mut Flush| flush.before == access + 1 && flush.entries.is_some();
         let taken = std::iter::from_fn(|| self.to_come.pop_if(is_within));

@@ -36,14 +36,14 @@ pub(super) struct Stage {
     /// The program's own file.
     pub(super) program: FileId,
     pub(super) program_pages: u64,
-    /// The mapping of its text, once it is there.
+    /// The mapping of its text, after its creation.
     pub(super) text: Option<ObjectId>,
     pub(super) swap: Option<pageout_engine::SwapId>,
     pub(super) hole: Option<u32>,
     pub(super) flags: Option<Flags>,
     /// By object of the run, the flag of its first page, if it is anonymous.
     pub(super) first_flags: Vec<Option<u64>>,
-    /// Some object is read ahead, with windows of so many pages.
+    /// Some object is read ahead, with windows of N pages.
     pub(super) is_read_ahead: bool,
     pub(super) ra_pages: u32,
     /// Files that several objects may have in common, by their paths.
@@ -92,7 +92,7 @@ impl Stage {
             "none" => None,
             "disk" => Some(swap_on(SwapKind::Device)?),
             "zram" => Some(swap_on(SwapKind::Synchronous)?),
-            other => return Err(anyhow!("swap is `{other}`, and must be none, disk or zram").into()),
+            other => return Err(anyhow!("found swap `{other}`, expected none, disk or zram").into()),
         };
         if let Some(swap) = swap.filter(|_| run.zswap != 0) {
             let lengths = Lengths::Even { least: COMPRESSED_BYTES, most: COMPRESSED_BYTES };
@@ -238,8 +238,8 @@ pub(super) fn has_kmem(run: &Run) -> bool {
     !run.cmdline.contains("cgroup.memory=nokmem")
 }
 
-/// The program was started by a shell and joined the group afterwards: it has its stack and its upper page tables, and the group
-/// doesn't pay for them. (`kernel_stack` of the recorded groups is 0, and `pagetables` is a page for 2 MiB of the object.)
+/// The program was started by a shell and joined the group afterwards. Its stack and upper page tables already exist, and are not charged
+/// to the group. (`kernel_stack` of the recorded groups is 0, and `pagetables` is one page per 2 MiB of the object.)
 fn live_elsewhere(engine: &mut Engine, task: TaskId) -> Result<(), Unplayable> {
     let object = engine.map_anon(task, 1, Advice::Normal)?;
     serve(engine, task, Access::new(object, 0, true))

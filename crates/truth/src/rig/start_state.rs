@@ -1,8 +1,8 @@
 //! A whole machine as a snapshot found it: memory of others on the recorded frames and lists, and the recorded rest free.
 //!
-//! Others' pages are brought in one by one, in the order of their lists, from frames laid ready for them. Then the lists become the recorded
-//! ones, what waits in add batches comes, and the free memory is what was recorded; what is in nobody's hands then is the kernel's. What
-//! pages hold follows from how many there are: those that a program fills before it begins came last.
+//! Pages of other processes are brought in one by one, in the order of their lists, from prepared frames. Then the lists become the
+//! recorded ones, the add batches are filled, and the free memory becomes the recorded one. The rest is kernel memory. The owner of pages
+//! follows from their number: pages that a program fills at its start came last.
 
 use anyhow::anyhow;
 use pageout_engine::{
@@ -20,7 +20,7 @@ const NODE: NodeId = NodeId(0);
 const KERNEL_FRAMES: [(MigrateType, usize); 2] =
     [(MigrateType::Unmovable, 128), (MigrateType::Reclaimable, 32)];
 
-/// `own`: what each program has beside its objects, in pages, and what that comes to.
+/// `own`: memory of each program other than its objects, in pages, and the total.
 pub(super) fn restore(
     engine: &mut Engine,
     found: &StartState,
@@ -75,7 +75,7 @@ fn lay_ready(engine: &mut Engine, zone: ZoneType, found: &StartState) -> Result<
     Ok(())
 }
 
-/// Who else has memory: nobody uses it any more.
+/// The owner of other memory, which is not accessed again.
 struct Others {
     task: TaskId,
     /// Mappings to be filled one after the other.
@@ -183,7 +183,7 @@ impl Others {
             Holds::Shmem(reached) => (self.task, self.shmem.next(reached, true)),
         };
         if cpu >= engine.figures().cpus() {
-            return Err(anyhow!("the snapshot has a CPU {cpu}, which the machine has not").into());
+            return Err(anyhow!("the snapshot has CPU {cpu}, but the machine does not").into());
         }
         engine.set_cpu(task, CpuId(cpu));
         touch(engine, task, access, folio.pfn)
@@ -194,8 +194,6 @@ impl Others {
 fn touch(engine: &mut Engine, task: TaskId, access: Access, wanted: Pfn) -> Result<(), Unplayable> {
     match serve_to(engine, task, access)? {
         Served::Minor(Touched::Frame(pfn)) | Served::Major(Touched::Frame(pfn)) if pfn == wanted => Ok(()),
-        other => {
-            Err(anyhow!("a page that was found in frame {} is brought in as {other:?}", wanted.0).into())
-        }
+        other => Err(anyhow!("cannot place a page in frame {}: found {other:?}", wanted.0).into()),
     }
 }

@@ -1,11 +1,11 @@
 //! A run that writes to files of one group: its pages are dirty until the flusher has written them, and who dirties too many waits.
 //!
-//! - **Clock.** How long the program waited until pages were written is what the simulation is to find, and the recorded clock contains it.
-//!   So no window begins before it was recorded, but within one the program goes at a pace of its own. It is that of the window in
-//!   which the program was fastest, as nothing held it up then.
-//! - **The flusher** had the same CPU, an emulated one, and took most of the time that a write took: 61 us a page in the median where
-//!   the same workload was traced (32 to 160 us over 24 turns of 100 pages or more). The disk, a file in memory, had written a page
-//!   before the next one was there: `nr_writeback` was 3 at most whenever it was read.
+//! - **Clock.** The simulation computes how long the program waited until pages were written, but the recorded clock contains this wait. A
+//!   window therefore begins no earlier than recorded, but within a window the program has its own pace. It is that of the fastest window,
+//!   in which nothing delayed the program.
+//! - **The flusher** had the same CPU, an emulated one, and took most of the time of a write. A traced run of the same workload took 61 us
+//!   per page (median; 32 to 160 us over 24 turns of 100 pages or more). The disk, a file in memory, had written each page before the next
+//!   one came: `nr_writeback` was at most 3 in every reading.
 //! - **Writes** are of whole pages by write(2), so that nothing is read for them, or stores to a mapping.
 
 use pageout_engine::Nanos;
@@ -20,7 +20,7 @@ pub(super) fn costs() -> Costs {
     Costs { write_page: WRITE_PAGE, ..Costs::free() }
 }
 
-/// What an access takes where nothing holds the program up.
+/// The duration of an access without delays.
 pub(super) fn pace(run: &Run) -> Nanos {
     let mut before = (0, 0.0);
     let mut fastest = f64::INFINITY;

@@ -52,7 +52,7 @@ impl StartState {
         free.iter().for_each(|&pfn| self.give(pfn, 0));
     }
 
-    /// What CPUs hold is in the free lists, and none has learnt yet how much it needs.
+    /// Pages held by CPUs are in the free lists, and the CPUs start with their initial limits.
     fn give_back_of_cpus(&mut self) {
         let cpus = self.free.cpus.len();
         let cpus = std::mem::replace(&mut self.free.cpus, vec![FreeOfCpu::default(); cpus]);
@@ -85,7 +85,7 @@ impl StartState {
         }
     }
 
-    /// What waits in add batches is on its list, or in the youngest generation, behind all that was there.
+    /// Pages in add batches are on their list, or in the youngest generation, after all others.
     fn place_batches(&mut self) {
         let youngest = self.lruvec.generations.as_ref().map(|generations| generations.max_seq % SLOTS);
         let place = youngest.map_or(Place::TwoLists, Place::Generation);

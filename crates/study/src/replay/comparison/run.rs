@@ -75,20 +75,20 @@ pub(in crate::replay) fn check_options(
             .find(|policy| policy.textbook().is_some())
             .map_or("a policy".to_string(), Policy::name);
         return Err(Error::asked(format!(
-            "--print-scenario: {name} needs no machine, so there is no scenario; give one trace and one policy of the machine, such as \
-             classic@6.12 or lru@machine"
+            "--print-scenario: {name} runs without the full simulator, so it has no scenario\nhelp: give one \
+             trace and one policy such as classic@6.12 or lru@machine"
         )));
     }
     if let Some(policy) = of_machine {
         let name = policy.name();
         if ask.sample.is_some() {
             return Err(Error::asked(format!(
-                "--sample estimates textbook policies, and {name} runs in the machine: leave one of them out"
+                "--sample works with textbook policies, but {name} runs in the full simulator: remove one of them"
             )));
         }
         if ask.warm_up.is_some() {
             return Err(Error::asked(format!(
-                "--warm-up is for textbook policies, and {name} runs in the machine, whose counters begin at its start: leave one of them out"
+                "--warm-up works with textbook policies, but {name} runs in the full simulator, which counts from its start: remove one of them"
             )));
         }
         return Ok(());
@@ -97,10 +97,10 @@ pub(in crate::replay) fn check_options(
     if !idle.is_empty() {
         let also = policies.iter().map(Policy::name).find(|name| Listed::by_name(name).is_some());
         let before = also.map_or(String::new(), |name| {
-            format!("; `{name}` as a list of the machine, which replay called so before, is `{name}@machine`")
+            format!("; `{name}` of the full simulator, the earlier meaning of this name, is `{name}@machine`")
         });
         watcher.remark(&format!(
-            "note: {} says nothing to textbook policies, which know no device and no time{before}",
+            "note: {} has no effect on textbook policies, which have no device and no time{before}",
             idle.join(", ")
         ));
     }
@@ -148,7 +148,7 @@ impl<'a> Study<'a> {
             },
         };
         if trace.accesses == 0 {
-            return Err(Error::asked(format!("{} has no accesses to replay", path.display())));
+            return Err(Error::asked(format!("{}: the trace has no accesses", path.display())));
         }
         reading::remark_later(path, &interpretation, trace.requests.as_ref(), watcher);
         let warm_up = reading::warm_up(ask, path, trace.accesses)?;

@@ -34,11 +34,15 @@ impl Files {
         let objects = &loaded.footprint.objects;
         if ask.live.len() != objects.len() {
             return Err(Error::asked(format!(
-                "{} has {}, and --live names {}: say --live once for each, in their order{}",
+                "{} has {}, but --live names {}\nhelp: repeat --live for each object, in their order{}",
                 trace.display(),
                 figures::counted(objects.len() as u64, "object"),
                 figures::counted(ask.live.len() as u64, "file"),
-                if ask.live.len() < objects.len() { "; --read csv.object=[] makes one of them" } else { "" }
+                if ask.live.len() < objects.len() {
+                    "; --read csv.object=[] joins all objects into one"
+                } else {
+                    ""
+                }
             )));
         }
         let mut files = Files { all: Vec::new(), are_kept: Cell::new(false) };
@@ -47,7 +51,7 @@ impl Files {
             let name = path.display();
             let is_made = ask.make && std::fs::symlink_metadata(path).is_err();
             if is_made {
-                let cannot = |what: &str, error| Error::asked(format!("{name} can't be made{what}: {error}"));
+                let cannot = |what: &str, error| Error::asked(format!("cannot create {name}{what}: {error}"));
                 let file = File::create_new(path).map_err(|error| cannot("", error))?;
                 files.all.push(OnFile { path: path.clone(), bytes: needed, is_made });
                 let long = format!(" {} long", figures::bytes(needed));
@@ -55,17 +59,15 @@ impl Files {
                 continue;
             }
             let metadata = std::fs::metadata(path).map_err(|error| match ask.make {
-                false => Error::asked(format!("{name}; --make makes a file that is not there: {error}")),
+                false => Error::asked(format!("{name}: {error}\nhelp: --make creates missing files")),
                 true => Error::asked(format!("{name}: {error}")),
             })?;
             if !metadata.is_file() {
-                return Err(Error::asked(format!(
-                    "{name} is no regular file: only such a file is read here"
-                )));
+                return Err(Error::asked(format!("{name}: not a regular file")));
             }
             if metadata.len().div_ceil(PAGE_SIZE) < object.pages {
                 return Err(Error::asked(format!(
-                    "{} reaches to page {} of object {at}, which takes {}, and {name} has {}",
+                    "{} reads page {} of object {at}, which needs a file of {}, but {name} has {}",
                     trace.display(),
                     figures::count(object.pages.saturating_sub(1)),
                     figures::bytes(needed),

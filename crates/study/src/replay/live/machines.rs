@@ -33,7 +33,7 @@ pub(super) struct Replay<'a> {
     pub(super) watcher: &'a dyn Watcher,
 }
 
-/// What one of the two machines has come to.
+/// The result of one of the two machines.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     /// Name and value, in the order of the kernel's files.
@@ -74,12 +74,12 @@ impl Replay<'_> {
         let too_little = available.map(|kib| kib << 10).filter(|available| budget - limit > *available);
         if let Some(available) = too_little {
             return Err(Error::asked(format!(
-                "--memory: {} for pages, with records of all pages of the files, are more than the {} that this machine has available",
+                "--memory: {} of pages and the records of all file pages need more than the {} that this machine has available",
                 figures::bytes(limit),
                 figures::bytes(available)
             )));
         }
-        // Whoever waits for a page reads it: who else would, would come at another time each time.
+        // The thread that waits for a page reads it: another thread would read at a different time in each run.
         let read_ahead = u64::from(self.ask.window_kb(self.loaded.has_neighbours)) << 10;
         let builder = Memory::builder().budget(budget).files(bytes).policy(self.profile);
         let built = builder.io_threads(0).read_ahead(read_ahead).build();
@@ -101,7 +101,7 @@ impl Replay<'_> {
             match memory.open(&file.path, how.clone()) {
                 Err(pageout_live::Error::DirectRefused { .. }) => {
                     remark = Some(format!(
-                        "{} is read through the kernel's page cache, as its file system does not read past it (O_DIRECT)",
+                        "{} is read through the kernel's page cache because its file system does not support O_DIRECT",
                         file.path.display()
                     ));
                     memory.open(&file.path, how.buffered(true))
@@ -184,10 +184,10 @@ impl AccessStream for Reads {
     }
 }
 
-/// Tells how far the simulated machine is, and ends it when a signal comes.
+/// Reports the progress of the simulated machine, and ends it when a signal comes.
 struct Watching<'a> {
     watcher: &'a dyn Watcher,
-    /// Accesses that the watcher was told of.
+    /// Accesses reported to the watcher.
     told: u64,
 }
 
@@ -199,7 +199,8 @@ impl Observer for Watching<'_> {
     }
 }
 
-/// What both machines have to say: all of the group's `memory.stat`, what `/proc/vmstat` has of reclaim and files, and pages by generation.
+/// The counters of both machines: all of the group's `memory.stat`, the counters of reclaim and files in `/proc/vmstat`, and pages by
+/// generation.
 fn counters(mut read: impl FnMut(&str) -> Result<String, Error>) -> Result<Vec<(String, u64)>, Error> {
     const OF_MACHINE: [&str; 11] = [
         "pgscan",

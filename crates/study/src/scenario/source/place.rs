@@ -44,7 +44,7 @@ pub(super) fn index_step(path: &str) -> Option<(usize, &str)> {
     Some((index.parse().ok()?, rest.strip_prefix('.').unwrap_or(rest)))
 }
 
-/// Where `path` is below `item`; if it is not there, where it would be.
+/// The place of `path` below `item`; if it is missing, the place where it would be.
 pub(super) fn find(item: &Item, path: &str) -> Place {
     let start = Place { key: None, value: item.span(), is_exact: path.is_empty() };
     if path.is_empty() {

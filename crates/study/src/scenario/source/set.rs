@@ -10,8 +10,7 @@
 //!   task.reader.object.0.workload.alpha=0.8  and further down
 //! ```
 //!
-//! The value is read as TOML (`0.8`, `true`, `"text"`, `[1, 2]`), or as a text if it is no TOML. So sizes and durations need no
-//! quotes.
+//! The value is read as TOML (`0.8`, `true`, `"text"`, `[1, 2]`), or as a text if it is not TOML. So sizes and durations need no quotes.
 
 use pageout_sim::scenario::keys::{Accepts, Key};
 use pageout_sim::scenario::{DEFAULT_DEVICE, Scalar};
@@ -56,13 +55,13 @@ impl std::str::FromStr for Setting {
 
     fn from_str(text: &str) -> Result<Setting, String> {
         let (key, value) = text.split_once('=').ok_or_else(|| {
-            format!("`{text}` has no `=`; write KEY=VALUE, for example sysctl.vm.swappiness=10")
+            format!("found `{text}`, expected KEY=VALUE, for example sysctl.vm.swappiness=10")
         })?;
         // Blanks around a value are nothing, but a value of nothing else is a blank, as a delimiter may be.
         let (key, whole) = (key.trim(), value);
         let value = if whole.trim().is_empty() { whole } else { whole.trim() };
         if key.is_empty() || value.is_empty() {
-            return Err(format!("`{text}` lacks a key or a value; write KEY=VALUE"));
+            return Err(format!("found `{text}` without a key or a value, expected KEY=VALUE"));
         }
         Ok(Setting { key: unquoted(key), value: value.to_string(), option: "--set", written_at: None })
     }
@@ -103,12 +102,12 @@ pub struct BadSetting {
     pub help: Vec<String>,
 }
 
-/// Changes `root`; returns the keys changed as the checks name them (`memcg[0].memory.max`). Errors: what the setting names is not there.
+/// Changes `root`; returns the keys changed as the checks name them (`memcg[0].memory.max`). Errors: the setting names a missing element.
 pub fn apply(root: &mut Table, setting: &Setting) -> Result<Vec<String>, BadSetting> {
     let text = setting.value.as_str();
     let value = read(text);
     if value.is_str() && is_number_too_large(text) {
-        let message = format!("{text} is past {}, the largest whole number of a scenario", i64::MAX);
+        let message = format!("found {text}, expected at most {}", i64::MAX);
         return Err(BadSetting { message, help: Vec::new() });
     }
     let mut changed = Vec::new();
@@ -116,7 +115,7 @@ pub fn apply(root: &mut Table, setting: &Setting) -> Result<Vec<String>, BadSett
     Ok(changed)
 }
 
-/// TOML, or a text if it is no TOML.
+/// TOML, or a text if it is not TOML.
 fn read(text: &str) -> Value {
     let value = text.parse().ok().filter(|value| !matches!(value, Value::Datetime(_)));
     value.unwrap_or_else(|| Value::from(text))
@@ -195,7 +194,7 @@ fn in_table(
     insert(table, rest, path, value, changed)
 }
 
-/// A key that is not there yet. A list can't grow this way: which element would it be?
+/// A missing key. A list cannot grow this way: the element would be ambiguous.
 fn insert(
     table: &mut dyn TableLike,
     rest: &str,
@@ -221,7 +220,7 @@ fn insert(
     if path.is_empty() && LISTS.contains(&first) {
         return Err(BadSetting {
             message: format!("this scenario has no [[{first}]]"),
-            help: vec!["add one to the file; a setting can only change what is there".to_string()],
+            help: vec!["add one to the file; a setting changes only existing elements".to_string()],
         });
     }
     changed.push(join(path, rest));
@@ -238,7 +237,7 @@ fn insert(
             });
             let Some(below) = below.as_table_like_mut() else {
                 return Err(BadSetting {
-                    message: format!("`{}` is a value and has no keys of its own", join(path, first)),
+                    message: format!("`{}` is a value without keys", join(path, first)),
                     help: Vec::new(),
                 });
             };
@@ -262,7 +261,7 @@ fn has_tables(values: &Array) -> bool {
     !values.is_empty() && values.iter().all(Value::is_inline_table)
 }
 
-/// What an element of a list is called: its `name`, or a cgroup's `path`.
+/// The name of an element of a list: its `name`, or a cgroup's `path`.
 fn name_of(table: &dyn TableLike) -> Option<String> {
     ["name", "path"].iter().find_map(|key| table.get(key)?.as_str()).map(str::to_string)
 }
@@ -286,7 +285,7 @@ fn elements(names: &[Option<String>], rest: &str, path: &str) -> Result<Vec<(usi
         let deeper = rest.strip_prefix(name.as_deref()?)?.strip_prefix('.')?;
         Some((index, deeper.to_string()))
     });
-    // Of `/web` and `/web.slice` the longer one is meant: what is left to read is shorter.
+    // If both `/web` and `/web.slice` match, the longer one is meant: it leaves the shorter rest.
     if let Some(found) = by_name.min_by_key(|(_, deeper)| deeper.len()) {
         return Ok(vec![found]);
     }
@@ -296,7 +295,7 @@ fn elements(names: &[Option<String>], rest: &str, path: &str) -> Result<Vec<(usi
         || names.iter().flatten().any(|name| name == rest);
     if is_element {
         return Err(BadSetting {
-            message: format!("`{path}.{rest}` is an element of a list, and no key"),
+            message: format!("`{path}.{rest}` is an element of a list, not a key"),
             help: vec![format!(
                 "a setting changes one key of an element: {path}.{rest}.KEY=VALUE; `pageout keys` lists the keys"
             )],
@@ -313,11 +312,11 @@ fn elements(names: &[Option<String>], rest: &str, path: &str) -> Result<Vec<(usi
         help.push(format!("did you mean `{path}.{nearest}`?"));
     }
     help.push(format!(
-        "say which one: {}",
+        "choose one: {}",
         known.iter().map(|name| format!("{path}.{name}")).collect::<Vec<_>>().join(", ")
     ));
-    help.push(format!("or all of them: {path}.*"));
-    Err(BadSetting { message: format!("`{path}` is a list and has no element `{given}`"), help })
+    help.push(format!("or choose all: {path}.*"));
+    Err(BadSetting { message: format!("`{path}` is a list without an element `{given}`"), help })
 }
 
 #[cfg(test)]
