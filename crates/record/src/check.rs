@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cgroup::Cgroup;
-use crate::error::read_if_there;
+use crate::error::{Error, read_if_there};
 use crate::event::KNOWN;
 use crate::tracefs;
 
@@ -34,7 +34,7 @@ pub fn check() -> Vec<Availability> {
             true,
             format!("{}", tracefs::root().unwrap_or_default().display()),
         ),
-        Err(error) => tell("tracefs instance", "every event", false, error.to_string()),
+        Err(error) => tell("tracefs instance", "every event", false, in_a_line(error)),
     }
     let release = read_if_there("/proc/sys/kernel/osrelease").unwrap_or_default();
     for known in KNOWN {
@@ -45,10 +45,10 @@ pub fn check() -> Vec<Availability> {
             Ok(instance) => match instance.format(known.name) {
                 Ok(Some(text)) => match known.reader(&text) {
                     Ok(_) => (true, String::new()),
-                    Err(error) => (false, error.to_string()),
+                    Err(error) => (false, in_a_line(&error)),
                 },
                 Ok(None) => (false, format!("missing in {release}; {without}")),
-                Err(error) => (false, error.to_string()),
+                Err(error) => (false, in_a_line(&error)),
             },
         };
         // A kernel has the events of the file systems that it knows, and needs no others.
@@ -66,7 +66,7 @@ pub fn check() -> Vec<Availability> {
                 if pressure { "" } else { "missing in cgroup v1; only the machine's file is recorded" };
             tell("memory.pressure", "stalls of a group", pressure, remark.to_string());
         }
-        Err(error) => tell("memory.stat", "refaults and memory of a group", false, error.to_string()),
+        Err(error) => tell("memory.stat", "refaults and memory of a group", false, in_a_line(&error)),
     }
     let there = |path: &str| Path::new(path).exists();
     let pressure = there("/proc/pressure/memory");
@@ -91,6 +91,11 @@ pub fn check() -> Vec<Availability> {
             .to_string(),
     );
     found
+}
+
+/// Returns the text of an error without line breaks, for a row of a table.
+fn in_a_line(error: &Error) -> String {
+    error.to_string().replace("\nhelp: ", "; ")
 }
 
 /// The data of an event, and the consequence without it. Nothing is lost if the event of another file system replaces it.
