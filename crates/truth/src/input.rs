@@ -1,6 +1,6 @@
 //! Recorded inputs that can be left out, by the names of their fields.
 
-/// Declares the inputs: what each is and what is in its place where it is left out, and the name of its field.
+/// Declares the inputs: the description and substitute of each, and the name of its field.
 macro_rules! inputs {
     ($($(#[doc = $told:literal])+ $input:ident = $field:literal,)+) => {
         /// An input of a recorded run that can be left out, by the name of its field. Accesses, limits and settings can't be.
@@ -20,7 +20,7 @@ macro_rules! inputs {
                 }
             }
 
-            /// What it is, and what is in its place where it is left out.
+            /// Returns a description of the input, and of its substitute if it is left out.
             pub fn told(self) -> &'static str {
                 match self {
                     $(Input::$input => concat!($($told),+).trim_ascii_start(),)+
@@ -31,43 +31,41 @@ macro_rules! inputs {
 }
 
 inputs! {
-    /// What the group held before the first access; `base_pages` are in its place
+    /// Pages of the group before the first access; substitute: `base_pages`
     GroupAtStart = "group_at_start",
-    /// The same as far as kinds of pages say it; what such runs mostly hold is in its place
+    /// Kinds of the group's pages before the first access; substitute: the usual pages of such runs
     BasePages = "base_pages",
-    /// When statistics were flushed; every two seconds in their place
+    /// Flushes of statistics; substitute: one every two seconds
     Flushes = "flushes",
-    /// Which pages each fault mapped; all that are cached around it, and in no transfer, in their place
+    /// Pages that each fault mapped; substitute: all cached pages around it without a transfer
     MappedFile = "mapped_file",
-    /// Which agings walked the address space; nothing else ran within a call of reclaim in their place
+    /// Agings that walked the address space; substitute: no other thread ran within a reclaim call
     Agings = "agings",
-    /// When each access began; the ends of windows, evenly divided, in their place
+    /// Start times of accesses; substitute: an even division of the windows
     AccessTimes = "access_times",
-    /// What of a whole machine was free, and what was on its lists; kernel memory that lies dense, and memory of others by its amount alone, in
-    /// its place
+    /// Free memory and lists of a complete machine; substitute: compact kernel memory, and other memory by its amount only
     StartState = "start_state",
-    /// Part of `start_state`: the places of free memory and the pages held by CPUs. Substitute: compact kernel memory, and the same amount
-    /// of free memory
+    /// Places of free memory and pages held by CPUs, a part of `start_state`; substitute: compact kernel memory and the same amount of free memory
     FreeMemory = "free_memory",
-    /// Part of `start_state`: the free memory that each CPU holds, and its limit. Substitute: nothing, and the initial limit
+    /// Free memory that each CPU holds, and its limit, a part of `start_state`; substitute: nothing, and the initial limit
     PerCpuLists = "per_cpu_lists",
-    /// Part of `start_state`: the lists or generations of pages, with `costs` and `tiers`. Substitute: the places of a first touch
+    /// Lists or generations of pages, with `costs` and `tiers`, a part of `start_state`; substitute: the places of a first touch
     LruLists = "lru_lists",
-    /// Part of `start_state`: the add batches of CPUs. Substitute: their pages are on their list, or in the youngest generation
+    /// Add batches of CPUs, a part of `start_state`; substitute: their pages are on their list, or in the youngest generation
     AddBatches = "add_batches",
-    /// Part of `start_state`: the refault statistics of each MGLRU tier. Substitute: none
+    /// Refault statistics of each MGLRU tier, a part of `start_state`; substitute: none
     Tiers = "tiers",
-    /// Part of `start_state`: the recent cost of reclaiming each type. Substitute: none
+    /// Recent cost of reclaiming each type, a part of `start_state`; substitute: none
     Costs = "costs",
-    /// Part of `start_state`: list lengths in the statistics, and whether refaults have activated pages of files since the last reclaim
-    /// call. Substitute: the real lengths, and no activation
+    /// List lengths in the statistics, and whether refaults have activated file pages since the last reclaim call, a part of `start_state`;
+    /// substitute: the real lengths, and no activation
     Statistics = "statistics",
-    /// Part of `start_state`: the next run of the statistics worker. Substitute: another time in each simulation
+    /// Next run of the statistics worker, a part of `start_state`; substitute: another time in each simulation
     StatisticsDue = "statistics_due",
-    /// How long kswapd took to run each time that it was woken, by the trace of a whole machine; the same each time in its place
+    /// Duration of each run of kswapd, by the trace of a complete machine; substitute: the same for all runs
     KswapdWakes = "kswapd_wakes",
-    /// Allocations and frees of the kernel itself, by the trace of a complete machine whose `start_state` is simulated. Substitute: those
-    /// that the engine models, which are nodes of indexes, page tables and buffers of readers
+    /// Allocations and frees of the kernel itself, by the trace of a complete machine with a `start_state`; substitute: those that the engine
+    /// models (nodes of indexes, page tables and buffers of readers)
     KernelAllocations = "kernel_allocations",
 }
 
@@ -119,6 +117,6 @@ mod tests {
             assert!(!told.starts_with(' ') && !told.contains("  ") && !told.contains('\n'), "{told}");
         }
         assert_eq!(Input::by_name("accesses"), None);
-        assert!(Input::Costs.told().starts_with("Of `start_state`, what reclaiming"));
+        assert!(Input::Costs.told().starts_with("Recent cost of reclaiming each type"));
     }
 }

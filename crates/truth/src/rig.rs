@@ -376,14 +376,14 @@ fn kernel_of(run: &Run) -> anyhow::Result<(Policy, Vec<(&'static str, &'static s
     let known = known.join(", ");
     let Some(kernel) = &run.kernel else {
         bail!(
-            "missing `kernel`, the version of `{}`\nhelp: add it, or use a profile as `policy`: {known}",
+            "missing `kernel`, the version of `{}`; add it, or use a profile as `policy`: {known}",
             run.policy
         );
     };
     let era: Vec<&str> = kernel.split('.').take(2).collect();
     let name = format!("{}@{}", run.policy, era.join("."));
     by_name(&format!("{}@{kernel}", run.policy)).or_else(|| by_name(&name)).ok_or_else(|| {
-        anyhow!("unknown profile `{name}`\nhelp: set `policy` to the profile to compare with: {known}")
+        anyhow!("unknown profile `{name}`; set `policy` to the profile to compare with: {known}")
     })
 }
 

@@ -118,7 +118,7 @@ fn the_kernels_version_says_whose_rules_are_compared() {
     let folder = Folder::new();
     let parts = [
         "unknown profile `mglru@5.15`",
-        "help: set `policy` to the profile",
+        "set `policy` to the profile",
         "mglru@v4-2021, mglru@6.12, mglru@6.16, mglru@7.1, mglru@2026",
     ];
     for (kernel, parts) in [
