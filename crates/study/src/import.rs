@@ -107,7 +107,7 @@ pub fn ask(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answ
             }
             None => String::new(),
         };
-        let other = other_text(&ask.from).map_or(String::new(), |other| format!("\n  {other}"));
+        let other = other_text(&ask.from).map_or(String::new(), |other| format!("\n{other}"));
         bail!("{}: {}{hint}{other}", ask.from.display(), source.nothing());
     }
     let header = writer.finish(&source.names(), None, records).map_err(Error::Write)?;

@@ -134,11 +134,9 @@ impl Source {
     pub(super) fn nothing(&self) -> &'static str {
         match self {
             #[cfg(target_os = "linux")]
-            Source::Events { .. } => {
-                "found no event of the page cache\nhelp: record filemap:mm_filemap_get_pages"
-            }
+            Source::Events { .. } => "found no event of the page cache; record filemap:mm_filemap_get_pages",
             Source::Blkparse(_) => "found no line of blkparse that queues a request (action Q)",
-            Source::Lackey { .. } => "found no access\nhelp: run valgrind with --tool=lackey --trace-mem=yes",
+            Source::Lackey { .. } => "found no access; run valgrind with --tool=lackey --trace-mem=yes",
             Source::Lines { .. } => "no line matches --pattern",
         }
     }

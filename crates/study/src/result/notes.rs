@@ -155,7 +155,7 @@ fn why_no_access(scenario: &Scenario, report: &Report, task: &TaskReport) -> Str
     let end = figures::time(report.end.0);
     let Some(of) = scenario.task.iter().find(|of| of.name == task.name) else { return String::new() };
     match &of.after {
-        _ if task.is_finished => "its objects have none to make".to_string(),
+        _ if task.is_finished => "its objects have no accesses".to_string(),
         Some(before) if task.started >= report.end => {
             format!("it waits for the end of {before}, but the run ended first, after {end}")
         }

@@ -130,7 +130,7 @@ impl TwinMachine {
             crate::figures::bytes(self.limit),
             crate::figures::bytes(self.held),
         );
-        let _ = writeln!(text, "question = \"What do the recorded accesses come to?\"");
+        let _ = writeln!(text, "question = \"Which misses do the recorded accesses cause?\"");
         let sample = manifest.recording.sample.max(1);
         let limit = self.for_files(self.limit) / sample / 4096 * 4096;
         let before = recording.before * 4096;

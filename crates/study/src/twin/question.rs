@@ -162,7 +162,7 @@ fn zswap(recording: &Recording) -> Option<&'static str> {
     let holds_swap = recording.samples.iter().any(|sample| sample.swap_bytes > 0);
     Some(match (recording.swap_ins().unwrap_or(0) > 0 || holds_swap, recording.has_swap()) {
         (true, _) => {
-            "unknown: depends on anonymous accesses, of which only first touches and swap-ins are recorded"
+            "it depends on anonymous accesses, of which only first touches and swap-ins are recorded"
         }
         (false, true) => "no page of the group was swapped, so zswap has no effect at this memory",
         (false, false) => {
