@@ -1,32 +1,42 @@
-//! The commands for programs: the words of a command line go in, and what it would print as JSON comes out. So both say the same.
+//! The commands for programs: a call accepts the words of a command line, and returns what the command prints with `--json`.
 //!
-//! A call takes nothing of the process but a thread: no signal, no standard output. What there is to remark is handed back, and whoever calls says by a flag
-//! that it is to end.
+//! A call uses a thread of the process, but no signal and no standard output. It returns the remarks. The caller sets a flag to end it.
 
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::CommandFactory;
-
-use crate::commands::command_line::Cli;
+use crate::commands::command_line::{self, Cli};
 use crate::context::Context;
 use crate::own;
 use crate::print::Output;
 use crate::program::Program;
 
-/// What a command came to.
+/// The outcome of a command.
 #[derive(Debug, Default)]
 pub struct Called {
-    /// What it would print with `--json`: there may be some of it where it has failed.
+    /// The output of `--json`. A failed command may have a part of it.
     pub result: Option<String>,
-    /// What it would remark on standard error.
+    /// The lines of standard error.
     pub remarks: Vec<String>,
-    /// Why it has failed, with the exit code.
+    /// The exit code and the error of a failed command.
     pub failure: Option<(u8, String)>,
 }
 
-/// Does what the words of a command line ask for, of which the first is the program's name. It ends soon once `stop` is set. It starts
+/// The help of a command.
+#[derive(Debug)]
+pub struct Help {
+    /// The words before `--help`, for example `pageout trace info`.
+    pub command: String,
+    /// The line of the command in the help of its parent.
+    pub summary: String,
+    /// The output of `-h`; `pageout help output` has none.
+    pub short: Option<String>,
+    /// The output of `--help`.
+    pub complete: String,
+}
+
+/// Runs the words of a command line, of which the first is the program's name. The command ends soon after `stop` is set. It starts
 /// `program` for runs in separate processes.
 pub fn call(words: &[OsString], program: Program, stop: &Arc<AtomicBool>) -> Called {
     let (cli, matches) = match Cli::parse_with_matches(words) {
@@ -50,7 +60,54 @@ pub fn call(words: &[OsString], program: Program, stop: &Arc<AtomicBool>) -> Cal
     called
 }
 
-/// The definition of the command line: names, options and help.
+/// Returns the definition of the command line: names, options and the help of `-h`.
 pub fn command_line() -> clap::Command {
-    Cli::command()
+    command_line::definition()
+}
+
+/// Returns the help of the program, of each command, and of `pageout help output`, for a terminal of `columns`.
+pub fn helps(columns: usize) -> Vec<Help> {
+    let built = |mut command: clap::Command| {
+        command.build();
+        command
+    };
+    let short = built(command_line::definition().term_width(columns));
+    let mut helps = Vec::new();
+    add_helps(
+        "pageout",
+        &short,
+        &built(command_line::with_complete_help().term_width(columns)),
+        columns,
+        &mut helps,
+    );
+    let shared = command_line::shared_options().term_width(columns);
+    helps.push(Help {
+        command: shared.get_name().to_string(),
+        summary: shared.get_about().map(ToString::to_string).unwrap_or_default(),
+        short: None,
+        complete: shared.clone().render_long_help().to_string(),
+    });
+    helps
+}
+
+/// Adds the help of a command and of those below it, from both definitions.
+fn add_helps(
+    name: &str,
+    short: &clap::Command,
+    complete: &clap::Command,
+    columns: usize,
+    helps: &mut Vec<Help>,
+) {
+    let render = |command: &clap::Command| command.clone().term_width(columns).render_help().to_string();
+    helps.push(Help {
+        command: name.to_string(),
+        summary: short.get_about().map(ToString::to_string).unwrap_or_default(),
+        short: Some(render(short)),
+        complete: render(complete),
+    });
+    for (short, complete) in short.get_subcommands().zip(complete.get_subcommands()) {
+        if short.get_name() != "help" {
+            add_helps(&format!("{name} {}", short.get_name()), short, complete, columns, helps);
+        }
+    }
 }

@@ -22,6 +22,7 @@ use pageout_sim::scenario::TimeSpan;
 use pageout_study::sweep::content_hash;
 use serde_json::json;
 
+use crate::cli::options::POLICY_HEADING;
 use crate::print::{Output, figures};
 use crate::signals;
 
@@ -37,30 +38,31 @@ pub(crate) const CALL_LIMIT: TimeSpan = TimeSpan(10_000_000_000);
 /// Between two looks at whether a call has returned.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What concerns policies of the user's own, with any command.
+/// Options of custom policies, which all commands accept. `pageout help output` describes them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OwnOptions {
-    /// Let policies that are shared libraries run (`--policy ./mine.so`): they have your rights
+    /// Allow policies from shared libraries (`--policy ./mine.so`), which run with your rights
     ///
-    /// A name with a slash, or that ends in .so, .dylib or .dll, is a library: a textbook policy so, in the machine with @machine, in scenarios as `kernel.profile` and a
-    /// cgroup's `policy`. `pageout new-policy NAME --c` writes one.
-    #[arg(long, global = true, hide_short_help = true, help_heading = "Own policies")]
+    /// A name that contains a slash, or ends in .so, .dylib or .dll, is a library. It is a textbook policy; with @machine it runs in the
+    /// simulated machine. Scenarios use the name in `kernel.profile` and in a cgroup's `policy`. `pageout new-policy NAME --c` writes a library.
+    #[arg(long, global = true, hide_short_help = true, hide_long_help = true, help_heading = POLICY_HEADING)]
     pub(crate) allow_plugins: bool,
 
-    /// Where an own policy nominates nothing, a slot twice, or one that is not there, let the page that came first go, and count it
+    /// Evict the oldest page if a custom policy returns no victim, a duplicate, or an empty slot
     ///
-    /// Without this the run ends with the call and the slot.
-    #[arg(long, global = true, hide_short_help = true, help_heading = "Own policies")]
+    /// These evictions are counted. Without this option the run ends, and the error names the call and the slot.
+    #[arg(long, global = true, hide_short_help = true, hide_long_help = true, help_heading = POLICY_HEADING)]
     pub(crate) fallback: bool,
 
-    /// A call of an own policy that takes longer ends the run
+    /// Maximum time of one call of a custom policy; a longer call ends the run
     #[arg(
         long,
         value_name = "DURATION",
         default_value_t = CALL_LIMIT,
         global = true,
         hide_short_help = true,
-        help_heading = "Own policies"
+        hide_long_help = true,
+        help_heading = POLICY_HEADING
     )]
     pub(crate) call_limit: TimeSpan,
 }

@@ -1,4 +1,4 @@
-//! Options that commands share: how a scenario is changed, how a trace is read, where results go.
+//! Options that several commands share: changes of a scenario, reading of traces, number of runs, reports.
 
 use std::path::PathBuf;
 
@@ -10,26 +10,32 @@ use pageout_study::scenario::load::{self, Changes};
 use pageout_study::scenario::own_variants;
 use pageout_study::scenario::source::{Setting, Source};
 use pageout_study::{Error, Watcher};
-use pageout_workload::trace::Format;
 
 pub(crate) use crate::print::options::OutputOptions;
 
-/// Options of everything that runs scenarios.
+/// The heading of the options that read traces.
+const TRACE_HEADING: &str = "Trace format";
+
+/// The heading of the options of custom policies.
+pub(crate) const POLICY_HEADING: &str = "Custom policies";
+
+/// Options of commands that run scenarios.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// Change one key of the scenario; may be given several times
+    /// Change a key of the scenario; repeatable
     ///
-    /// Elements of lists are named by their name, a cgroup's path, their number from 0, or * for all:
-    /// memcg./web.memory.max=64MiB, task.reader.think_time=1us, task.*.copies=2, swap.0.size=1GiB. The value is read as
-    /// TOML, or as a text if it is no TOML. So sizes and durations need no quotes.
+    /// A name, a cgroup's path, an index from 0 or * selects elements of a list: memcg./web.memory.max=64MiB,
+    /// task.*.copies=2, swap.0.size=1GiB. The value is TOML, or else text, so sizes and durations need no quotes
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub(crate) settings: Vec<Setting>,
 
-    /// The kernel's version, 2.6.35 to 7.3: 6.12.117, or 6.12 for the newest of a series. The same as --set kernel.version=...
+    /// Kernel version, from 2.6.35 to 7.3
+    ///
+    /// 6.12 is the newest of its series. The same as --set kernel.version=VERSION
     #[arg(long, value_name = "VERSION", value_parser = parse_kernel)]
     pub(crate) kernel: Option<Setting>,
 
-    /// Seed of every random choice, instead of the scenario's
+    /// Seed of all random choices, instead of the scenario's
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
 
@@ -37,23 +43,23 @@ pub(crate) struct RunOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// How many runs go on at a time.
+/// The number of parallel runs.
 #[derive(Debug, Args)]
 pub(crate) struct ParallelOptions {
-    /// Runs at the same time; 0 is one for each CPU
+    /// Number of parallel runs; 0 is one per CPU
     #[arg(long, short, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) jobs: usize,
 }
 
-/// Unless another number is asked for, everything runs with one seed.
+/// The default is one seed.
 pub(crate) const ONE_SEED: bool = false;
-/// Unless another number is asked for, everything runs with five seeds: small effects are told from noise.
+/// The default is five seeds, which distinguish small effects from noise.
 pub(crate) const FIVE_SEEDS: bool = true;
 
-/// With how many seeds everything runs: [`ONE_SEED`] or [`FIVE_SEEDS`].
+/// The number of seeds, with the default [`ONE_SEED`] or [`FIVE_SEEDS`].
 #[derive(Debug, Args)]
 pub(crate) struct RepeatOptions<const HAS_FIVE: bool> {
-    /// Run everything with so many seeds, counted up from the scenario's
+    /// Number of seeds, starting at the scenario's seed
     #[arg(long, value_name = "N", default_value = if HAS_FIVE { "5" } else { "1" }, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
 
@@ -61,60 +67,65 @@ pub(crate) struct RepeatOptions<const HAS_FIVE: bool> {
     pub(crate) parallel: ParallelOptions,
 }
 
-/// The variant of a scenario that is meant.
+/// The selected variant of a scenario.
 #[derive(Debug, Args)]
 pub(crate) struct VariantOption {
-    /// Take this variant of the scenario, one of its `[[variant]]`
+    /// Variant of the scenario, a `[[variant]]`
     #[arg(long = "variant", value_name = "NAME")]
     pub(crate) name: Option<String>,
 }
 
-/// The page that a result may be written to as well.
+/// The report that a command writes in addition to its result.
 #[derive(Debug, Args)]
 pub(crate) struct PageOptions {
-    /// Write the result as a page with pictures, too: one HTML file that needs no network. FILE.svg has its curves and bars alone, for a paper. A file
-    /// of that name is replaced
-    #[arg(long, value_name = "FILE.html|.svg", value_hint = ValueHint::FilePath)]
+    /// Write an HTML report; FILE.svg has only its charts
+    ///
+    /// The HTML needs no network. An existing file is replaced
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 }
 
-/// How a trace is to be read.
+/// Options that define how a trace is read.
 #[derive(Debug, Args)]
+#[command(next_help_heading = TRACE_HEADING)]
 pub(crate) struct ReadingOptions {
-    /// The trace's format, when neither content nor name tell it
-    #[arg(long, value_name = "FORMAT", long_help = format!("The trace's format, when neither content nor name tell it\n\n{}", Format::LIST))]
+    /// Trace format, if neither content nor name shows it
+    ///
+    /// `pageout keys read.format` lists the formats; .zst is always read
+    #[arg(long, value_name = "FORMAT", hide_short_help = true)]
     pub(crate) trace_format: Option<String>,
 
-    /// One id is one page, whatever its size, as cache simulators often have it
-    #[arg(long)]
+    /// Make one page of each id, of any size
+    ///
+    /// Many cache simulators do this
+    #[arg(long, hide_short_help = true)]
     pub(crate) ignore_size: bool,
 
-    /// More options of the trace reader, as in a scenario's `read` table: csv.offset=lba, csv.offset_unit=512, csv.delimiter=tab
+    /// Set an option of the trace reader; repeatable
     ///
-    /// csv.object=["host","disk"] names the columns that keep pages apart, csv.object=[] none. csv.op_read, csv.op_write, csv.op_delete and csv.op_skip
-    /// name operations by their values, csv.skip_unknown_ops=true skips the others; csv.count is a column that multiplies. `pageout keys read.` lists all.
-    #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting)]
+    /// The keys are those of a scenario's `read` table: csv.offset=lba, csv.offset_unit=512, csv.object=["host","disk"].
+    /// `pageout keys read.` lists all
+    #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting, hide_short_help = true)]
     pub(crate) read: Vec<Setting>,
 }
 
-/// A version of the kernel.
+/// Parses a kernel version.
 pub(crate) fn parse_version(text: &str) -> Result<Version, String> {
-    Version::parse(text)
-        .ok_or_else(|| format!("`{text}` is no version of the kernel known here; {}", Version::KNOWN))
+    Version::parse(text).ok_or_else(|| format!("unknown kernel version; {}", Version::KNOWN))
 }
 
-/// The word for a kind of lists.
+/// Parses the name of an LRU implementation.
 pub(crate) fn parse_lists(text: &str) -> Result<Lists, String> {
-    Lists::by_name(text).ok_or_else(|| format!("`{text}` is neither `classic` nor `mglru`"))
+    Lists::by_name(text).ok_or_else(|| "expected `classic` or `mglru`".to_string())
 }
 
-/// `--kernel` as the setting that it stands for.
+/// Parses `--kernel` as a setting of `kernel.version`.
 fn parse_kernel(text: &str) -> Result<Setting, String> {
     let (key, value) = ("kernel.version".to_string(), parse_version(text)?.to_string());
     Ok(Setting { key, value, option: "--kernel", written_at: None })
 }
 
-/// The scenario of a file with all options applied, ready to be built.
+/// Loads a scenario, with all options applied.
 pub(crate) fn load(
     source: &Source,
     options: &RunOptions,
@@ -125,7 +136,7 @@ pub(crate) fn load(
 }
 
 impl VariantOption {
-    /// The variant of a scenario, with `more` settings on top of its own; the scenario as it is where none is asked for.
+    /// Returns the selected variant of a scenario, with the settings `more` on top. Without a selection it returns the scenario unchanged.
     pub(crate) fn of(
         &self,
         source: &Source,
@@ -140,12 +151,12 @@ impl VariantOption {
 }
 
 impl RunOptions {
-    /// What they change in a scenario.
+    /// The changes of a scenario.
     pub(crate) fn changes(&self) -> Changes {
         Changes { settings: self.all_settings().cloned().collect(), seed: self.seed }
     }
 
-    /// All settings, in the order in which they are made: the kernel first.
+    /// All settings in the order in which they are applied: `--kernel` first.
     pub(crate) fn all_settings(&self) -> impl Iterator<Item = &Setting> {
         self.kernel.iter().chain(&self.settings)
     }

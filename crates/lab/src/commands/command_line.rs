@@ -1,39 +1,50 @@
-//! The command line of `pageout`, and the help that teaches it.
+//! The command line of `pageout` and its help.
+//!
+//! ```text
+//!   pageout run -h           one screen: the common options               the definition itself
+//!   pageout run --help       all options, description and examples        `with_complete_help`
+//!   pageout help run         the same
+//!   pageout help output      the options that all commands share          `shared_options`
+//! ```
+//! Both kinds of help have one row per option, so that the long one is two screens at most. `crates/lab/tests/examples` checks these limits.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use clap::builder::Resettable;
+use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser};
 
-use super::Command;
+use super::{Command, ROWS};
 use crate::own::OwnOptions;
+use crate::print::options::OutputOptions;
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done, and the result is complete
-  1  the simulated workload failed: out of memory, an I/O error, a page beyond the file
-  2  the input is no good: the command line, a scenario, a trace, a dump, a recording, a policy of one's own
-  3  the result could not be written: disk full, no permission, no such directory
-  4  the result is not what the scenario expects, or not what the real kernel did (validate)
-  130, 143  interrupted (SIGINT, SIGTERM): simulations under way have ended, and what there is so far is printed
-Of several runs that fail, one that was interrupted makes it 130 or 143, or else one with bad input 2.
-A reader that goes away early (`pageout ... | head`) is no error.
+  1  the simulated workload failed: out of memory, an I/O error, a page beyond
+     the end of its file
+  2  invalid input: command line, scenario, trace, dump, recording, custom policy
+  3  the result could not be written: disk full, no permission, no directory
+  4  the result differs from the scenario's expectations or the real kernel
+  130, 143  interrupted by SIGINT or SIGTERM; the complete part is printed
+If several runs fail, an interruption has precedence, then code 2. A reader that
+closes the pipe early (`pageout ... | head`) is not an error.
 
-With --json the first key of the result, or of each object of a list, is `format_version`: 1. It rises when a key goes or
-means something else; keys that are added change nothing.";
+Options of all commands: `pageout help output`
+Documentation: docs/reference/commands.md";
 
 const START: &str = "\
 Start with:
+  # a scenario
   pageout run scenarios/zipf-under-limit.toml
-  # five publications, their tables beside ours
+  # five publications, their tables compared with simulated ones
   pageout tour --report tour.html
-  pageout replay mytrace.csv --memory 10%,30%,50%
+  # the miss-ratio curve of a trace
   pageout replay mytrace.csv --memory 1%..100%/50log --policy lru,s3-fifo,opt
-  # what a scenario may contain
-  pageout keys
 
-More, with examples: `pageout help COMMAND`";
+All options and examples of a command: `pageout help COMMAND`
+Options of all commands: `pageout help output`";
 
-/// Which program this is: figures of speed mean nothing without its profile, nor bug reports without its commit.
+/// The version with profile and commit: speed depends on the profile, and a bug report needs the commit.
 const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (profile ",
@@ -43,10 +54,16 @@ const VERSION: &str = concat!(
     ")"
 );
 
-/// Linux page reclaim, out of the kernel.
+/// The layout of complete help: the summary first, then the description.
+const LAYOUT: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+/// The topic of [`shared_options`]: `pageout help output`.
+const TOPIC: &str = "output";
+
+/// Simulate Linux page reclaim and memory tiering
 ///
-/// Plays the kernel's reclaim rules (the LRU lists, direct reclaim, refaults, cgroup limits, swap) on a simulated machine
-/// of any shape: deterministic, observable, in seconds. Results carry the kernel's own counter names.
+/// Replays the kernel's reclaim rules (LRU lists, direct reclaim, refaults, cgroup limits, swap) on a simulated machine of any shape. Runs
+/// are deterministic and take seconds. Results have the kernel's counter names.
 #[derive(Debug, Parser)]
 #[command(
     name = "pageout",
@@ -55,10 +72,7 @@ const VERSION: &str = concat!(
     subcommand_required = true,
     arg_required_else_help = true
 )]
-#[command(
-    after_help = START
-)]
-#[command(after_long_help = EXIT_CODES)]
+#[command(after_help = START, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -70,9 +84,111 @@ pub(crate) struct Cli {
 impl Cli {
     /// Parses the words of a command line, of which the first is the program's name.
     pub(crate) fn parse_with_matches(words: &[OsString]) -> clap::error::Result<(Cli, ArgMatches)> {
-        let matches = Cli::command().try_get_matches_from(words)?;
+        let is_named = |name: &str| words.iter().skip(1).any(|word| word == name);
+        // Both definitions parse alike.
+        let command =
+            if is_named("--help") || is_named("help") { with_complete_help() } else { definition() };
+        let matches = match words {
+            [_, help, topic] if help == "help" && topic == TOPIC => {
+                shared_options().try_get_matches_from([TOPIC, "--help"])?
+            }
+            [program, help, of @ ..] if help == "help" => {
+                let of = of.iter().filter(|word| *word != "help").map(OsString::as_os_str);
+                let words = [program.as_os_str()].into_iter().chain(of).chain([OsStr::new("--help")]);
+                command.try_get_matches_from(words)?
+            }
+            _ => command.try_get_matches_from(words)?,
+        };
         Ok((Cli::from_arg_matches(&matches)?, matches))
     }
+}
+
+/// Returns the definition of the command line. Its help is that of `-h`.
+pub(crate) fn definition() -> clap::Command {
+    each_command(Cli::command(), |command, path, _| {
+        let mut end = format!("All options and examples: `pageout help {path}`");
+        if has_result(&command) {
+            end += &format!("\nOptions of all commands (--json, --out FILE ...): `pageout help {TOPIC}`");
+        }
+        command.after_help(end)
+    })
+}
+
+/// Returns the same definition with the help of `--help`.
+pub(crate) fn with_complete_help() -> clap::Command {
+    let root = each_command(Cli::command(), |command, _, chapter| {
+        let mut end = command.get_after_long_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
+        if has_result(&command) {
+            end += &format!("Options of all commands (--json, --out FILE ...): `pageout help {TOPIC}`\n");
+        }
+        end += &format!("Documentation: docs/reference/commands.md#{}", anchor(chapter));
+        complete(command).after_help(end)
+    });
+    complete(root).after_help(EXIT_CODES)
+}
+
+/// Returns the options that all commands share, as a command of its own whose `--help` describes them.
+pub(crate) fn shared_options() -> clap::Command {
+    let command = clap::Command::new("pageout help output")
+        .about("Options of all commands")
+        .override_usage("pageout COMMAND [OPTIONS]")
+        .max_term_width(100)
+        .disable_help_flag(true)
+        .arg(Arg::new("help").long("help").action(ArgAction::HelpLong).hide(true));
+    let command = OwnOptions::augment_args(OutputOptions::augment_args(command));
+    command.mut_args(|arg| arg.hide_short_help(false).hide_long_help(false))
+}
+
+/// Whether `pageout help output` describes this option.
+pub(crate) fn is_shared(arg: &Arg) -> bool {
+    arg.is_hide_long_help_set()
+}
+
+/// Whether a command prints a result, in any form.
+fn has_result(command: &clap::Command) -> bool {
+    command.get_arguments().any(|arg| arg.get_id() == "out")
+}
+
+/// Changes each command, given its path (`trace info`) and the heading of its chapter.
+fn each_command(
+    mut root: clap::Command,
+    change: impl Fn(clap::Command, &str, &str) -> clap::Command,
+) -> clap::Command {
+    for row in ROWS {
+        let name = row.module.replace('_', "-");
+        root = root.mut_subcommand(&name, |mut command| {
+            let below: Vec<String> = command.get_subcommands().map(|of| of.get_name().to_string()).collect();
+            for of in below {
+                command = command
+                    .mut_subcommand(&of, |command| change(command, &format!("{name} {of}"), row.chapter));
+            }
+            change(command, &name, row.chapter)
+        });
+    }
+    root
+}
+
+/// Shows all options and the description of a command in its help, with one row per option: clap's own long help takes at least three lines for each.
+fn complete(command: clap::Command) -> clap::Command {
+    let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+    let description = long.split_once("\n\n").map(|(_, description)| description.to_string());
+    command
+        .mut_args(|arg| {
+            let help = arg.get_long_help().or(arg.get_help()).cloned();
+            let is_hidden = is_shared(&arg);
+            arg.help(help.unwrap_or_default()).long_help(Resettable::Reset).hide_short_help(is_hidden)
+        })
+        .long_about(Resettable::Reset)
+        .after_long_help(Resettable::Reset)
+        .before_help(description.map_or(Resettable::Reset, |text| Resettable::Value(text.into())))
+        .help_template(LAYOUT)
+        .disable_help_flag(true)
+        .arg(Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).help("Print help"))
+}
+
+/// The anchor of a heading.
+fn anchor(heading: &str) -> String {
+    heading.replace(' ', "-").replace(',', "")
 }
 
 #[cfg(test)]
@@ -80,7 +196,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+    fn definitions_pass_the_checks_of_clap() {
+        definition().debug_assert();
+        with_complete_help().debug_assert();
+        shared_options().debug_assert();
+    }
+
+    #[test]
+    fn help_of_a_command_equals_its_long_option() {
+        let help = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            Cli::parse_with_matches(&words).expect_err("help ends the parser").to_string()
+        };
+        assert_eq!(
+            help(&["pageout", "help", "trace", "info"]),
+            help(&["pageout", "trace", "info", "--help"])
+        );
+        assert_eq!(help(&["pageout", "help"]), help(&["pageout", "--help"]));
+        assert!(
+            help(&["pageout", "run", "-h"]).lines().count()
+                < help(&["pageout", "run", "--help"]).lines().count()
+        );
+    }
+
+    #[test]
+    fn help_output_describes_each_shared_option() {
+        let words: Vec<OsString> = ["pageout", "help", TOPIC].iter().map(OsString::from).collect();
+        let help = Cli::parse_with_matches(&words).expect_err("help ends the parser").to_string();
+        let command = definition();
+        let run = command.find_subcommand("run").expect("it is a row");
+        let shared: Vec<&str> =
+            run.get_arguments().filter(|arg| is_shared(arg)).filter_map(|arg| arg.get_long()).collect();
+        assert!(shared.contains(&"json") && shared.contains(&"out"), "{shared:?}");
+        for option in shared {
+            assert!(help.contains(&format!("--{option}")), "--{option} is missing in:\n{help}");
+        }
     }
 }

@@ -41,12 +41,12 @@ impl Form {
     fn doc(self) -> &'static str {
         match self {
             Form::Table => "Text and tables that fit the terminal",
-            Form::Plain => "The same, as wide as it is",
-            Form::Csv => "A row a cell, with stable names of columns that have their units",
-            Form::Markdown => "Text, and tables as Markdown has them",
-            Form::Json => "Everything, as --json",
+            Form::Plain => "Text and tables of any width",
+            Form::Csv => "One row per cell; column names are stable and contain the unit",
+            Form::Markdown => "Text with Markdown tables",
+            Form::Json => "The complete result, as --json",
             Form::Parquet => {
-                "The rows of the CSV in a file of typed columns, with --out; in a build with the feature `parquet`"
+                "The rows of the CSV in typed columns; needs --out and a build with the feature `parquet`"
             }
         }
     }

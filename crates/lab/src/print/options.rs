@@ -1,4 +1,4 @@
-//! Options of everything that prints results: their form, and where they go.
+//! The options of all commands that print results: form and target. `pageout help output` describes them once for all commands.
 
 use std::path::PathBuf;
 
@@ -9,37 +9,47 @@ use pageout_workload::trace;
 
 use super::form::Form;
 
-/// Options of everything that prints results.
+/// The options of all commands that print results.
 #[derive(Debug, Args)]
 pub(crate) struct OutputOptions {
-    /// Print the result as JSON, with everything in it; if the workload fails, with `complete` false and the `error`
-    #[arg(long, conflicts_with = "format")]
+    /// Print the complete result as JSON
+    ///
+    /// If the workload fails, `complete` is false and `error` has the reason.
+    #[arg(long, conflicts_with = "format", hide_short_help = true, hide_long_help = true)]
     json: bool,
 
-    /// The form of the result; --out FILE tells it by the file's name
-    #[arg(long, value_name = "FORM", value_parser = FormParser)]
+    /// Form of the result; the default is the suffix of --out, or else `table`
+    #[arg(long, value_name = "FORM", value_parser = FormParser, hide_short_help = true, hide_long_help = true)]
     pub(crate) format: Option<Form>,
 
-    /// Write the result to this file instead, when it is whole: .csv, .md, .json, .txt, or any with --format. A file of that name is replaced
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Write the result to FILE (created only when complete)
+    ///
+    /// The suffix selects the form: .csv, .md, .json, .txt or .parquet. With --format any name is accepted. An existing file is replaced.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, hide_long_help = true)]
     pub(crate) out: Option<PathBuf>,
 
-    /// Only these figures, in this order, a column each: --figure policy,memory_bytes,miss_ratio
+    /// Print only these figures, in this order, one column each
     ///
-    /// They have the names of --format csv, in every form. A table of them has a line a row of the CSV.
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    /// The names are those of --format csv in every form: --figure policy,memory_bytes,miss_ratio. A table has one line per row of the CSV.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        hide_short_help = true,
+        hide_long_help = true
+    )]
     pub(crate) figure: Vec<String>,
 
-    /// What --figure was called before
+    /// The former name of --figure
     #[arg(long, hide = true, value_parser = refuse_columns)]
     columns: Option<String>,
 
-    /// Show no progress; without a terminal on stderr none is shown anyway
-    #[arg(long, short)]
+    /// Show no progress; it is shown only if standard error is a terminal
+    #[arg(long, short, hide_short_help = true, hide_long_help = true)]
     pub(crate) quiet: bool,
 }
 
-/// Reads a form, and tells who names a format of traces what that option is called.
+/// Parses a form. If the value is a format of traces, the error suggests `--trace-format`.
 #[derive(Clone)]
 struct FormParser;
 
@@ -57,7 +67,7 @@ impl TypedValueParser for FormParser {
         parsed.map_err(|mut error| {
             if is_of_trace {
                 let name = value.to_string_lossy();
-                let hint = format!("it is a format of traces, which is said by '--trace-format {name}'");
+                let hint = format!("this is a trace format: use '--trace-format {name}'");
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
             }
             error
@@ -70,5 +80,5 @@ impl TypedValueParser for FormParser {
 }
 
 fn refuse_columns(names: &str) -> Result<String, String> {
-    Err(format!("this option is called --figure: --figure {names}"))
+    Err(format!("the option is renamed: use `--figure {names}`"))
 }

@@ -209,7 +209,7 @@ fn the_examples_in_the_help_name_keys_that_there_are() {
     let directory = with_scenario(&format!("{GOOD}{swap}"));
     let mut tried = 0;
     for command in ["run", "compare", "ablate", "crossover"] {
-        let help = check_success(&pageout(directory.path(), &[command, "--help"]));
+        let help = check_success(&pageout(directory.path(), &[command, "--help"])).replace("\\\n", " ");
         for line in help.lines().filter(|line| line.trim_start().starts_with("pageout ")) {
             let words: Vec<&str> = line.split_whitespace().collect();
             for pair in words.windows(2).filter(|pair| ["--set", "--vary"].contains(&pair[0])) {

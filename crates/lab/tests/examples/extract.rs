@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use clap::Command;
 use pageout_sim::scenario::keys::{KEYS, WORKLOAD_KEYS};
 
 /// A command line, and where it stands.
@@ -36,23 +35,15 @@ pub(crate) fn names() -> Vec<String> {
     pageout_lab::api::command_line().get_subcommands().map(|command| command.get_name().to_string()).collect()
 }
 
-/// The help of each command, as wide as it gets, by its name.
+/// The help of each command, as wide as it gets, by its name. The short help of the program has examples of its own.
 pub(crate) fn helps() -> Vec<(String, String)> {
-    fn visit(command: &mut Command, name: &str, helps: &mut Vec<(String, String)>) {
-        helps.push((name.to_string(), command.render_long_help().to_string()));
-        let subcommands: Vec<String> =
-            command.get_subcommands().map(|command| command.get_name().to_string()).collect();
-        for subcommand in subcommands.iter().filter(|name| *name != "help") {
-            let found = command.find_subcommand_mut(subcommand).expect("it was just named");
-            visit(found, &format!("{name} {subcommand}"), helps);
-        }
-    }
     let mut helps = Vec::new();
-    let mut command = pageout_lab::api::command_line().term_width(100);
-    command.build();
-    visit(&mut command, "pageout", &mut helps);
-    // The short help of the program has examples of its own.
-    helps.push(("pageout -h".to_string(), command.render_help().to_string()));
+    for help in pageout_lab::api::helps(100) {
+        if help.command == "pageout" {
+            helps.push(("pageout -h".to_string(), help.short.expect("only a topic has none")));
+        }
+        helps.push((help.command, help.complete));
+    }
     helps
 }
 
@@ -151,7 +142,7 @@ impl Found {
 }
 
 /// Whether a command line goes on in the next one.
-fn is_open(text: &str) -> bool {
+pub(crate) fn is_open(text: &str) -> bool {
     text.ends_with('\\') || text.matches('\'').count() % 2 == 1
 }
 

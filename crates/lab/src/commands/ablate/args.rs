@@ -10,31 +10,31 @@ use crate::cli::options::{FIVE_SEEDS, PageOptions, RepeatOptions, RunOptions, Va
 
 const EXAMPLES: &str = "\
 Examples:
-  # all switches of the scenario's profile
-  pageout ablate web.toml
+  # all switches of MGLRU
   pageout ablate web.toml --set kernel.profile=mglru@6.12
+  # one switch, and all switches of a group
   pageout ablate web.toml --switch harvest.bloom_filter --switch balance
+  # several values of a switch
   pageout ablate web.toml --switch lru.generations=2,3,8,16 --repeat 20
-  pageout ablate scenarios/zipf-under-limit.toml --switch balance --switch lru.tiers --repeat 3 \\
+  # does the effect keep its sign at other limits?
+  pageout ablate scenarios/zipf-under-limit.toml --switch lru.tiers --repeat 3 \\
       --set kernel.profile=mglru@6.12 --over memcg./web.memory.max=10%,25%,50%
-  pageout ablate scenarios/shifting-hot-set.toml --variant default --switch pghot --switch numa
+  # the switches of memory tiers, in a variant of the scenario
+  pageout ablate scenarios/shifting-hot-set.toml --variant default \\
+      --switch pghot --switch numa
+  # one effect of each switch
   pageout ablate web.toml --json | jq '.variants[]
-      | {switch, value, e: .effects.throughput.difference_percent}'
-  # what the switches of a seam do
-  pageout keys kernel.lru
-Runs are compared seed by seed. An effect is marked `~` if the 95 % confidence interval of its mean contains 0: it may be
-noise. More seeds (--repeat) narrow it. A value with which the scenario fails is shown as failed, and the exit code is 1.";
+      | {switch, value, e: .effects.throughput.difference_percent}'";
 
-/// Turn every mechanism of the reclaim policy alone, and say what that changes.
+/// Measure the effect of each mechanism of the reclaim policy
 ///
-/// A policy is a set of switches in four seams: harvest (how accessed bits are found), lru (which lists, who is next),
-/// workingset (what a refault means), balance (anonymous against file memory). The scenario runs as it is, and once more
-/// for every other value of every switch, each with several seeds. The table has a line for each value. A mechanism that
-/// can be turned off without harm has not earned its place in this scenario. It may in another, or in this one with more
-/// memory: --over shows for which values of a key an effect keeps its sign.
+/// A policy is a set of switches in four groups: harvest (how accessed bits are found), lru (which lists, what is evicted next), workingset
+/// (what a refault means), balance (anonymous vs file memory). The scenario runs unchanged, and once for each other value of each switch,
+/// with several seeds. The table has one row per value. A mechanism without an effect here may have one with more memory: see --over.
 ///
-/// "Looked at" counts every page that reclaim takes into its hands or sorts. pgscan counts fewer: it leaves out active
-/// pages, and under generations pages that are only sorted.
+/// An effect is marked `~` if the 95 % confidence interval of its mean contains 0, because it may be noise. More seeds narrow the interval.
+/// If the scenario fails with a value, the row shows it, and the exit code is 1. Scanned pages include active pages, and pages that MGLRU
+/// only sorts; pgscan excludes both.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct AblateArgs {
@@ -42,20 +42,20 @@ pub(crate) struct AblateArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 
-    /// Turn only this switch, or those of this seam; may be given several times
+    /// Change only this switch or group; repeatable
     ///
-    /// harvest.bloom_filter turns it the other way, lru.generations=2,8 tries these values, balance is a whole seam.
-    /// `pageout keys kernel.` lists all switches. Those of memory tiers (numa, pghot, and the sysctls that turn them on) are
-    /// turned unasked where the machine has tiers.
-    #[arg(long = "switch", value_name = "NAME[=VALUE,..]")]
+    /// NAME=A,B selects values. `pageout keys kernel.` lists the switches. Those of memory tiers (numa, pghot) are included by default if
+    /// the machine has tiers
+    #[arg(long = "switch", value_name = "NAME[=A,B]")]
     pub(crate) switches: Vec<Wanted>,
 
     #[command(flatten)]
     pub(crate) variant: VariantOption,
 
-    /// A key and its values, separated by commas: all is done at each of them, and shown is which way each effect points
-    /// there; may be given several times, and then at all combinations
-    #[arg(long, value_name = "KEY=A,B[,C]")]
+    /// Repeat the study at each value of a key
+    ///
+    /// The table shows the direction of each effect. Repeat the option for all combinations
+    #[arg(long, value_name = "KEY=A,B")]
     pub(crate) over: Vec<Variation>,
 
     #[command(flatten)]

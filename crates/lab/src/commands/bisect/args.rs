@@ -11,20 +11,22 @@ use crate::cli::options::{
 
 const EXAMPLES: &str = "\
 Examples:
-  pageout bisect web.toml --from 6.1 --to 6.12
-  pageout bisect web.toml --from 6.12 --to 6.18 --lists mglru --judge-by refaults_file
+  # which rule causes the OOM kills of 6.12?
   pageout bisect scenarios/regressions/premature-oom.toml --from 6.1 --to 6.12
+  # MGLRU in both versions, judged by file refaults
+  pageout bisect web.toml --from 6.12 --to 6.18 --lists mglru \\
+      --judge-by refaults_file
+  # between two stable releases
   pageout bisect web.toml --from 6.12.0 --to 6.12.117 --json | jq '.verdict'
-  # what held in a version, and how it is known
-  pageout keys kernel --at 6.8
-Runs are compared seed by seed. What a rule brings alone, and what is gone without it, are shares of the whole change.";
+  # the rules of a version, with their sources
+  pageout keys kernel --at 6.8";
 
-/// Which rule changed the result between two versions of the kernel.
+/// Find the rule that changed a result between two kernel versions
 ///
-/// The scenario runs in both versions. Rules that differ between them are then turned one by one: each alone in the older version, and all but
-/// it in the newer one, each with several seeds. A rule that brings the change alone, and without which it is gone, did it. Where no
-/// single rule does, sets of rules are tried, smaller and smaller ones (delta debugging), until none of a set can be left out.
-/// What is not known of a version is said with the rule.
+/// The scenario runs in both versions. Then each rule that differs is tested twice, with several seeds: alone in the older version, and
+/// reverted in the newer one. A rule is the cause if it brings the change alone, and if the change is gone without it. Both are shares of
+/// the whole change. If no single rule is the cause, a minimal set is searched (delta debugging). Unknown facts about a version are printed
+/// with the rule. Runs are compared seed by seed.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct BisectArgs {
@@ -32,20 +34,24 @@ pub(crate) struct BisectArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 
-    /// The version to begin with: 6.12.117, or 6.12 for the newest of a series
+    /// Older version, for example 6.12 (newest of its series)
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     pub(crate) from: Version,
 
-    /// The version whose result is another
+    /// Newer version
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     pub(crate) to: Version,
 
-    /// Lists of both versions, instead of those of the scenario's profile: classic (active and inactive) or mglru (generations)
+    /// LRU of both versions: `classic` or `mglru`
+    ///
+    /// The default is that of the scenario's profile
     #[arg(long, value_name = "LISTS", value_parser = parse_lists)]
     pub(crate) lists: Option<Lists>,
 
-    /// The figure that is another, by its name in JSON; `fails` is whether the scenario fails. Without it: `fails` where the two versions differ in
-    /// that, else the figure of what comes of reclaim that differs most beyond noise
+    /// Figure to explain, by its name in JSON
+    ///
+    /// `fails` is whether the scenario fails. The default is `fails` if the versions differ in it, or else the result of reclaim that
+    /// differs most beyond noise
     #[arg(long, value_name = "NAME")]
     pub(crate) judge_by: Option<String>,
 

@@ -8,19 +8,20 @@ const EXAMPLES: &str = "\
 Examples:
   # a shared library, which runs with your rights
   pageout check-policy ./libmine.so --allow-plugins
-  # of a program that `pageout new-policy` has written
+  # the program that `pageout new-policy` wrote
   mine check-policy mine
+  # a built-in policy
   pageout check-policy sieve";
 
-/// Check that a policy of your own keeps the contract, and say with call and slot what is wrong.
+/// Check that a policy keeps the contract
 ///
-/// Random traces with pages that go, stay, and cool down, in memories of one page, of two, and of all of them, which are resized. In each the policy must
-/// nominate what is there, once; do the same in two runs, with uses told one by one or 256 at once; find nothing wrong with itself; and miss no less
-/// often than who knows the future.
+/// The check replays random traces with several sizes of memory, which change during the run. The policy must return a resident page, once;
+/// decide the same in two runs, with uses reported one by one or 256 at a time; pass its own check; and miss at least as often as OPT. The
+/// error names the call and the slot.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CheckPolicyArgs {
-    /// A shared library, or the name of a policy that this program knows
+    /// A shared library, or the name of a built-in policy
     #[arg(value_name = "FILE|NAME")]
     pub(crate) policy: String,
 

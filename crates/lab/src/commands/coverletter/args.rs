@@ -12,54 +12,62 @@ use crate::cli::options::{ParallelOptions, RunOptions};
 
 const EXAMPLES: &str = "\
 Examples:
-  # a first look, in five minutes
+  # a first result in five minutes
   pageout coverletter --switch kernel.memcg.stat_flush=live --fast
-  # until each interval is under 1 %
+  # add seeds until each interval is below 1 %
   pageout coverletter --switch kernel.memcg.stat_flush=live --repeat auto
+  # a switch of MGLRU
   pageout coverletter --switch lru.tiers=false --set kernel.profile=mglru@6.12
+  # two kernel versions, into a file
   pageout coverletter --switch kernel.version=6.18 --kernel 6.12 --out letter.txt
-  # two builds, the same scenarios
+  # two builds
   pageout coverletter --against ../before/target/release/pageout
-  pageout coverletter --switch kernel.memcg.stat_flush=live scenarios/regressions mine.toml
-  pageout coverletter --switch kernel.memcg.stat_flush=live --format csv --out letter.csv
-A row helps or hurts if the 95 % interval of its mean difference, over pairs of runs with the same seed, leaves out 0 and the change is 1 % or
-more. How many rows would get there by chance is said, and rows that remain when that is corrected for (Holm) have a *.
-Exit code 1: a run failed that its scenario does not expect to fail, such as a task killed for want of memory; 2: a scenario can't be read.
-Both have a row, and all others are compared.";
+  # a folder and a file of scenarios
+  pageout coverletter --switch kernel.memcg.stat_flush=live \\
+      scenarios/regressions mine.toml";
 
-/// The most seeds where their number is found out, unless another is given.
+/// The default maximum of `--repeat auto`.
 const SEEDS_MOST: u32 = 40;
 
-/// What a change helps, what it hurts and what is noise, over all scenarios, as the cover letter of a patch has it.
+/// Write a cover letter: what a change helps and hurts
 ///
-/// The change is a rule at another value (--switch), or another build of this program (--against). Every scenario that the program brings along, or
-/// each that is named, runs without it and with it, with the same seeds. The letter has 72 columns: base, patched, the change in percent with its
-/// 95 % interval, a section for each group of scenarios with its geometric means, and how noise was judged. What could not be compared is named.
+/// The change is a rule with another value (--switch), or another build of this program (--against). All bundled scenarios, or those that
+/// you name, run without it and with it, with the same seeds. The letter has 72 columns: base, patched, the change in percent with its 95 %
+/// interval, a section with geometric means per group of scenarios, and the judgement of noise. It lists scenarios that are not comparable.
+///
+/// A row helps or hurts if the change is at least 1 %, and the 95 % interval of the mean difference over pairs of equal seeds excludes 0.
+/// The letter states how many rows to expect by chance. A * marks rows that remain after correction (Holm). Exit code 1: a run failed that
+/// its scenario expects to pass. Exit code 2: a scenario is invalid. Both are rows of the letter.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CoverletterArgs {
-    /// Scenario files, or folders of them; all that the program brings along if there are none
+    /// Scenario files or folders [default: the bundled ones]
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// The change: a rule and its new value, as `ablate` and `keys kernel.` name it, or any key of a scenario; several are one change
+    /// Change: a switch or key, with its value; repeatable
+    ///
+    /// `pageout keys kernel.` lists the switches. Several are one change
     #[arg(long = "switch", value_name = "NAME=VALUE", value_parser = parse_switch, required_unless_present = "against")]
     pub(crate) switches: Vec<Setting>,
 
-    /// Take another build of this program as the base, and run the same scenarios by it
+    /// Base: another build of this program
     #[arg(long, value_name = "BINARY", value_hint = ValueHint::ExecutablePath)]
     pub(crate) against: Option<PathBuf>,
 
-    /// Run everything with so many seeds, 2 at least; or `auto`: 5, and more of each scenario until the interval of each of its rows is under 1 %,
-    /// up to 40 (auto:N up to N). 5 unless --fast, which takes 3
-    #[arg(long, value_name = "N|auto[:N]", value_parser = parse_repeat)]
+    /// Number of seeds, 2 or more [default: 5; 3 with --fast]
+    ///
+    /// `auto` starts with 5, and adds seeds until each interval of a scenario is below 1 %, up to 40 (auto:N: up to N)
+    #[arg(long, value_name = "N|auto", value_parser = parse_repeat)]
     pub(crate) repeat: Option<Repeat>,
 
-    /// Take only as many scenarios, the shortest first, as run within some five minutes on two CPUs; what is left out is named
+    /// Run the shortest scenarios, for about five minutes
+    ///
+    /// This is the time on two CPUs. The letter lists the others
     #[arg(long)]
     pub(crate) fast: bool,
 
-    /// Show rows that are noise, too
+    /// Print rows that are noise, too
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -71,13 +79,13 @@ pub(crate) struct CoverletterArgs {
 }
 
 impl CoverletterArgs {
-    /// With how many seeds each scenario runs.
+    /// The number of seeds of each scenario.
     pub(crate) fn repeat(&self) -> Repeat {
         self.repeat.unwrap_or(Repeat::Fixed(if self.fast { 3 } else { 5 }))
     }
 }
 
-/// A switch by its name, or any key by its path.
+/// Parses a switch by its name, or a key by its path.
 fn parse_switch(text: &str) -> Result<Setting, String> {
     const OPTION: &str = "--switch";
     let is_key = || {
@@ -92,7 +100,7 @@ fn parse_switch(text: &str) -> Result<Setting, String> {
     match text.parse::<Turn>() {
         Ok(turn) => Ok(Setting { key: turn.key(), value: turn.value, option: OPTION, written_at: None }),
         Err(why) if is_rule() && Knob::called(name).is_none() && !is_any_key() => Err(why),
-        // The scenario's reader says what is wrong with a key.
+        // The scenario's reader reports errors of a key.
         Err(_) if is_key() => Ok(Setting { option: OPTION, ..text.parse()? }),
         Err(why) => Err(why),
     }
@@ -106,6 +114,6 @@ fn parse_repeat(text: &str) -> Result<Repeat, String> {
         _ => number(text).map(Repeat::Fixed),
     };
     repeat.ok_or(format!(
-        "`{text}` is neither a number from 2 to 1000 nor auto or auto:N; one seed says nothing of noise"
+        "expected 2 to 1000, `auto` or `auto:N`, found `{text}`; one seed does not show noise"
     ))
 }

@@ -9,23 +9,29 @@ use crate::cli::options::{FIVE_SEEDS, RepeatOptions, RunOptions};
 
 const EXAMPLES: &str = "\
 Examples:
+  # all 32 combinations
   pageout crossover web.toml
-  pageout crossover web.toml --set kernel.lru.executable_protection=false --repeat 10
-  # all figures, also those that reclaim costs
+  # with another rule, and ten seeds
+  pageout crossover web.toml --set kernel.lru.executable_protection=false \\
+      --repeat 10
+  # all figures, including the cost of reclaim
   pageout crossover web.toml --all
+  # at three limits of the cgroup
   pageout crossover scenarios/zipf-under-limit.toml --repeat 3 \\
       --over memcg./web.memory.max=10%,25%,50%
+  # pages read by each mixed combination
   pageout crossover web.toml --json | jq '.cells[] | select(.corner == null)
-      | .against_classic.pages_read'
-Two lists have no oldest generation. There `oldest_generation` means that refaults are only counted.";
+      | .against_classic.pages_read'";
 
-/// Exchange the mechanisms of classic reclaim and MGLRU in all 32 combinations.
+/// Combine the mechanisms of classic LRU and MGLRU in all 32 ways
 ///
-/// Two lists or generations; accessed bits by the reverse map alone, by page-table walks, with a Bloom filter, with
-/// look-around; refaults by distance or by the oldest generation; types balanced by cost or by feedback. Each cell is
-/// compared with both natural corners. Below that is what one step at one seam does alone: as the first step away from
-/// classic, and as the last step to MGLRU. Last comes the interaction: what the four do together beyond the sum of each
-/// alone.
+/// The mechanisms are: two lists or generations; accessed bits by reverse map, page-table walks, Bloom filter, or look-around; refaults by
+/// distance or by oldest generation; types balanced by cost or by feedback.
+///
+/// Each combination is compared with classic LRU and with MGLRU. A second table shows each mechanism alone: as the first step away from
+/// classic, and as the last step to MGLRU. The last one shows the interaction: the effect of all four minus the sum of the single effects.
+///
+/// Classic LRU has no oldest generation. With two lists, `oldest_generation` means that refaults are only counted.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CrossoverArgs {
@@ -33,13 +39,14 @@ pub(crate) struct CrossoverArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 
-    /// Print every figure, not only those that tell the story
+    /// Print all figures
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// A key and its values, separated by commas: all is done at each of them, and shown is which way each effect points
-    /// there; may be given several times, and then at all combinations
-    #[arg(long, value_name = "KEY=A,B[,C]")]
+    /// Repeat the study at each value of a key
+    ///
+    /// The table shows the direction of each effect. Repeat the option for all combinations
+    #[arg(long, value_name = "KEY=A,B")]
     pub(crate) over: Vec<Variation>,
 
     #[command(flatten)]

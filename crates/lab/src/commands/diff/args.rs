@@ -8,19 +8,22 @@ use crate::cli::options::OutputOptions;
 
 const EXAMPLES: &str = "\
 Examples:
+  # take two snapshots; excerpts (grep pgscan) are accepted
   cat /proc/vmstat > before; sleep 60; cat /proc/vmstat > after
+  # compare them, with rates
   pageout diff before after --interval 60s
+  # the sentences only
   pageout diff before after --by-mtime --json | jq '.means[].says'
+  # take a snapshot of a cgroup
   cat /sys/fs/cgroup/web/memory.stat > web.before
-  grep -E 'pgscan|pgsteal' /proc/vmstat > before
-  pageout diff /proc/pressure/memory
-Exit code 2 with a report: counters went back, so the figures are not all there is.";
+  # pressure since boot
+  pageout diff /proc/pressure/memory";
 
-/// What happened between two snapshots of /proc/vmstat, or of a cgroup's memory.stat, and what that means.
+/// Compare two snapshots of /proc/vmstat or memory.stat
 ///
-/// Counters (what happened) and gauges (what there is) are told apart, counters with rates if the time is known. Sentences say
-/// what they mean: how hard reclaim works, who waits for it, how much of what it frees is needed again, swapping, huge pages,
-/// compaction, tiers; each with the figures that it rests on. Counters that went back and names that are not known are named.
+/// Prints the change of each counter, with a rate if the time is known, and the values of gauges. Sentences explain what the counters mean:
+/// how hard reclaim works, which tasks wait, how much is needed again, swap, huge pages, compaction, tiers. Each sentence has its figures.
+/// Counters that decreased and unknown names are listed. Exit code 2 with a report: counters decreased, so the figures are not complete.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DiffArgs {
@@ -28,23 +31,23 @@ pub(crate) struct DiffArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) before: PathBuf,
 
-    /// The later one, of the same file of the same machine. A file of /proc/pressure alone is compared with the boot
+    /// The later one; a /proc/pressure file needs none
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) after: Option<PathBuf>,
 
-    /// The time between the two, such as 60s; a number alone is seconds. Without it there are no rates
+    /// Time between the snapshots, for rates (number: seconds)
     #[arg(long, alias = "seconds", value_name = "DURATION")]
     pub(crate) interval: Option<String>,
 
-    /// The time between the two is that between the files' times of modification, which copies lose
+    /// Take the interval from the files' modification times
     #[arg(long, conflicts_with = "interval")]
     pub(crate) by_mtime: bool,
 
-    /// The size of the machine's pages: 16KiB or 64KiB on some arm64
+    /// Page size: 16KiB or 64KiB on some arm64
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     pub(crate) page_size: String,
 
-    /// Show what has not changed, too
+    /// Print counters that did not change, too
     #[arg(long)]
     pub(crate) all: bool,
 

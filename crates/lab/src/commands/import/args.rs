@@ -8,20 +8,27 @@ use crate::cli::options::OutputOptions;
 
 const EXAMPLES: &str = "\
 Examples:
-  # text of ftrace, of `trace-cmd report` or of `perf script`
+  # text of ftrace, `trace-cmd report` or `perf script`
   pageout import trace.txt -o reads.pgt
-  blkparse -i sda | tee blk.txt; pageout import blk.txt --source blkparse -o blk.pgt
+  # requests of a disk
+  blkparse -i sda | tee blk.txt; \\
+      pageout import blk.txt --source blkparse -o blk.pgt
+  # record the memory accesses of a program
   valgrind --tool=lackey --trace-mem=yes --log-file=mem.txt ls
+  # import them
   pageout import mem.txt --source lackey -o mem.pgt
-  pageout import bpf.txt --source lines --pattern '{pid} {op} {file} {offset} {bytes}' -o bpf.pgt
-  pageout replay reads.pgt --memory 20%,50%
-For text of the kernel record `filemap:mm_filemap_get_pages` (Linux 6.12), and `filemap:mm_filemap_add_to_page_cache` with it.
-Formats that `replay` reads by itself (pageout help replay) need no import.
-Exit code 2 with a trace: the text says that events were lost, so accesses are missing in it.";
+  # lines of bpftrace
+  pageout import bpf.txt --source lines -o bpf.pgt \\
+      --pattern '{pid} {op} {file} {offset} {bytes}'";
 
-/// Turn what other tools recorded into a trace to replay: text of ftrace and perf, blkparse, lackey, lines of bpftrace.
+/// Convert recordings of other tools to a trace
 ///
-/// What the source does not tell (hits, writes) is said with the result. Lines that can't be read are counted, with the first of them.
+/// The result lists what a source lacks (hits, writes). Lines that cannot be read are counted, and the first one is printed. For events, record
+/// filemap:mm_filemap_get_pages (Linux 6.12) and filemap:mm_filemap_add_to_page_cache. The formats that `replay` reads need no import.
+///
+/// Sources: `events` is text of ftrace, `trace-cmd report` or `perf script`; `blkparse` has queued requests, below the page cache and
+/// without its hits; `lackey` is Valgrind's, with all memory accesses; `lines` follow --pattern. Exit code 2 with a trace: the text reports
+/// lost events, so accesses are missing.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ImportArgs {
@@ -29,19 +36,21 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) from: PathBuf,
 
-    /// The .pgt file to write; must not exist unless --force
+    /// New .pgt file
     #[arg(long, short, value_name = "FILE.pgt", value_hint = ValueHint::FilePath)]
     pub(crate) output_file: PathBuf,
 
-    /// What the file is
-    #[arg(long, value_enum, default_value_t = ImportFormat::Events)]
+    /// Source of the file
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = ImportFormat::Events)]
     pub(crate) source: ImportFormat,
 
-    /// How a line is made, for --source lines: text as it stands, and {file}, {page} or {offset}, {bytes}, {op}, {pid}, {time}
+    /// Format of `lines`: text and fields in braces
+    ///
+    /// The fields are {file}, {page} or {offset}, {bytes}, {op}, {pid}, {time}
     #[arg(long, value_name = "PATTERN")]
     pub(crate) pattern: Option<String>,
 
-    /// Replace a file of that name
+    /// Replace an existing file
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -52,12 +61,12 @@ pub(crate) struct ImportArgs {
 /// Formats of `import`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImportFormat {
-    /// Events of the kernel as text: ftrace, `trace-cmd report`, `perf script`
+    /// Kernel events as text: ftrace, `trace-cmd report`, `perf script`
     Events,
-    /// `blkparse`: requests as they were queued, so below the page cache, without its hits
+    /// `blkparse`: queued requests, below the page cache and without its hits
     Blkparse,
-    /// Valgrind's lackey: every access of a program's memory
+    /// Valgrind's lackey: all memory accesses of a program
     Lackey,
-    /// Lines of a pattern of your own, as bpftrace prints them
+    /// Lines with a custom pattern, for example of bpftrace
     Lines,
 }

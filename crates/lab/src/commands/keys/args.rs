@@ -7,29 +7,33 @@ use pageout_engine::{Lists, Version};
 
 const EXAMPLES: &str = "\
 Examples:
+  # all keys
   pageout keys
-  # those whose name contains this
+  # keys whose path contains a text
   pageout keys memory.high
-  # one rule, by the name that ablate and bisect print
+  # a rule, by the name that ablate and bisect print
   pageout keys lru.tiers
-  # textbook policies for replay, with their parameters and sources
+  # textbook policies of replay
   pageout keys policy
-  # what held in that version, and how it is known
+  # the rules of a kernel version, with their sources
   pageout keys kernel --at 6.8
+  # as data
   pageout keys device --json";
 
-/// The reference of all keys a scenario may contain, and of textbook policies: meaning, unit, range, default, and why that default.
+/// Print the keys of a scenario and the textbook policies
+///
+/// Each key has its meaning, unit, range and default, and the reason for the default. A policy has its parameters and source.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct KeysArgs {
-    /// Only keys whose path contains this; `policy`, or the name of one, for textbook policies
+    /// Part of a path; or `policy`, or a policy's name
     pub(crate) filter: Option<String>,
 
-    /// What held in this version of the kernel, rule by rule, and how it is known: 6.12.117, or 6.12 for the newest of a series
+    /// Print the rules of this kernel version, with their sources
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     pub(crate) at: Option<Version>,
 
-    /// Lists of that version: classic (active and inactive) or mglru (generations)
+    /// LRU of that version: `classic` or `mglru`
     #[arg(long, value_name = "LISTS", requires = "at", value_parser = parse_lists)]
     pub(crate) lists: Option<Lists>,
 

@@ -6,35 +6,36 @@ use clap::{Args, ValueHint};
 
 const EXAMPLES: &str = "\
 Examples:
-  # in Rust; then: cd mine && cargo run --release -- replay TRACE --policy mine,s3-fifo
+  # Rust; run: cargo run --release -- replay TRACE --policy mine,s3-fifo
   pageout new-policy mine
-  # where pageout's sources are, if not where this program was built
+  # Rust, with another folder of pageout's sources
   pageout new-policy mine --pageout ~/src/pageout
-  # in C; then: cd mine && make check
+  # C; run: make check
   pageout new-policy mine --c
-  # in Python; then: cd mine && python mine.py
+  # Python; run: python mine.py
   pageout new-policy mine --python";
 
-/// Write a project for a policy of your own, which runs without a fork: beside the others in replay and sweep, and in the machine.
+/// Write a project for a custom policy
 ///
-/// It has a first-in-first-out policy to change, a test of the contract, and a README. In Rust it is a program of its own that has every command of
-/// pageout; in C a shared library for this one; in Python a class for the package `pageout`.
+/// The project has a FIFO policy to change, a test of the contract, and a README. In Rust it is a program with all commands of pageout, in C
+/// a shared library for this program, in Python a class for the package `pageout`. The policy runs in replay, in sweep and in the simulated
+/// machine, next to the others.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct NewPolicyArgs {
-    /// The policy's name, and that of the folder: lower-case letters, digits, - and _, a letter first
+    /// Name of policy and folder: a-z, 0-9, - and _, a letter first
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// A shared library in C, which this program loads
+    /// Write a shared library in C
     #[arg(long, conflicts_with = "python")]
     pub(crate) c: bool,
 
-    /// A class in Python, for the package `pageout`
+    /// Write a class in Python
     #[arg(long)]
     pub(crate) python: bool,
 
-    /// The folder of pageout's sources that a project in Rust is built with; without it the one that this program was built from
+    /// Sources of pageout [default: those of this program]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["c", "python"])]
     pub(crate) pageout: Option<PathBuf>,
 }

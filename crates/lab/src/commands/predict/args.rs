@@ -9,21 +9,24 @@ use crate::cli::options::{FIVE_SEEDS, RepeatOptions, RunOptions};
 
 const EXAMPLES: &str = "\
 Examples:
+  # the variants of a scenario, into a file
   pageout predict scenarios/predictions/02-loop-limit.toml --out loop.md
+  # two policies, at a limit that is not exactly known
   pageout predict web.toml --vary kernel.lists=classic,mglru \\
       --unknown memcg./web.memory.max=63MiB,64MiB
-  pageout predict loop.toml --unknown 'file.text.size=1 pages,2 pages,3 pages' \\
-      --accesses loop-accesses
---unknown is for what the one who will check knows, or nobody: how many pages of its own text a program has in its group, when statistics
-are flushed (kernel.memcg.stat_flush_phase), how fast the disk is. Each of its values is run with each seed.";
+  # an unknown number of pages, and the accesses as files for fio
+  pageout predict loop.toml --accesses loop-accesses \\
+      --unknown 'file.text.size=1 pages,2 pages,3 pages'";
 
-/// Write down what a kernel will do before it does: a page with ranges, time and commit, and the commands to check it.
+/// Predict what a kernel will do, with ranges and a check
 ///
-/// The scenario's variants, or combinations of --vary, are the columns. Each is run with several seeds and with all values of --unknown, which are
-/// of what nobody knows beforehand. A figure is the middle one of these runs, with the least and the most of them: a kernel outside of that
-/// range refutes it. What the scenario expects is a claim, with the share of runs in which it comes true.
+/// The output is Markdown: time, commit, figures, and the commands that set up a kernel, make the accesses, and record the result. The
+/// columns are the scenario's variants, or the combinations of --vary. Each runs with several seeds and with all values of --unknown. A
+/// figure is median (min-max) of these runs; a kernel outside of the range refutes it. An expectation of the scenario is a claim, with the
+/// share of runs that meet it.
 ///
-/// The page is Markdown. It ends with commands that set a kernel up as the scenario says and make the accesses, and with a table for what came of it.
+/// Unknown inputs are, for example, the pages of a program's text in its group, the time of statistics flushes
+/// (kernel.memcg.stat_flush_phase), or the speed of the disk.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
@@ -31,25 +34,24 @@ pub(crate) struct PredictArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: PathBuf,
 
-    /// What is chosen: a key and its values, a column each. May be given several times, and then all combinations are. Without it the scenario's
-    /// own variants are the columns, or the scenario as it is
-    #[arg(long, value_name = "KEY=A,B[,C]")]
+    /// Key and values, one column each; repeatable
+    #[arg(long, value_name = "KEY=A,B")]
     pub(crate) vary: Vec<Variation>,
 
-    /// What is not known: a key and values that it may have, over which the figures range. May be given several times, and then all combinations
-    /// are run
-    #[arg(long, value_name = "KEY=A,B[,C]")]
+    /// Unknown key and its possible values; repeatable
+    #[arg(long, value_name = "KEY=A,B")]
     pub(crate) unknown: Vec<Variation>,
 
     #[command(flatten)]
     pub(crate) runs: RepeatOptions<FIVE_SEEDS>,
 
-    /// Write the accesses of each task into this folder, for fio or a program of one's own to make them on a kernel. Files of these names are
-    /// replaced
+    /// Folder for the accesses of each task, for fio
+    ///
+    /// Existing files are replaced
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) accesses: Option<PathBuf>,
 
-    /// Predict every counter, not only those that tell a story, and times
+    /// Predict all counters, and times
     #[arg(long)]
     pub(crate) all: bool,
 

@@ -8,27 +8,29 @@ use crate::cli::options::{OutputOptions, PageOptions, ParallelOptions};
 
 const EXAMPLES: &str = "\
 Examples:
-  # all five stops, and a page to show
+  # all five stops, with a report
   pageout tour --report tour.html
-  # some of them
+  # two of them
   pageout tour --only mglru,zswap-lru
-  pageout tour --json | jq '.stops[] | {name, held, not_held, not_decided}'
-Rows that do not hold are no error. The exit code is 1 if a run failed; the other stops are printed then, too.";
+  # the verdicts
+  pageout tour --json | jq '.stops[] | {name, held, not_held, not_decided}'";
 
-/// Five publications on page reclaim and memory tiers, each with its table beside ours, in three minutes.
+/// Reproduce five publications in three minutes
 ///
-/// A stop is an experiment of a chapter of `reproduce` at a size that fits: what was claimed, on which machine, the published rows beside ours,
-/// which of them hold, and the command for more. A row whose interval is too wide for a verdict is not decided at this size, and does not count as
-/// held. Nothing but the program is needed. Each stop is printed when it is done; a signal ends the tour with the stops that are.
+/// A stop is an experiment of a chapter of `reproduce` at a small size: the claim, its machine, published and simulated rows, the verdicts,
+/// and the command for more. A row is not decided if its interval is too wide at this size; it does not count as held. Each stop is printed
+/// when it is complete. If you interrupt the tour, the complete stops remain.
+///
+/// Rows that are not held are not an error. The exit code is 1 if a run failed; the other stops are printed.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TourArgs {
-    /// A tour of your own, FILE.toml, instead of the program's; start from scenarios/chapters/tour.toml
+    /// Custom tour; start from scenarios/chapters/tour.toml
     #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 
-    /// Only these stops: mglru, page-cache-promotion, pghot, no-writeback, zswap-lru
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    /// Run only these stops: mglru, page-cache-promotion, pghot, no-writeback, zswap-lru
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
 
     #[command(flatten)]

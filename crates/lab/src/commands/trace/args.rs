@@ -8,47 +8,48 @@ use crate::cli::options::{OutputOptions, ReadingOptions};
 
 const INFO_EXAMPLES: &str = "\
 Examples:
+  # a trace whose format is detected
   pageout trace info w92.oracleGeneral.zst
-  pageout trace info blocks.csv --read csv.offset=lba --read csv.offset_unit=512 --json
+  # a CSV with block numbers
+  pageout trace info blocks.csv --read csv.offset=lba --read csv.offset_unit=512
+  # a CSV without a header
   pageout trace info io_traces.csv --trace-format alibaba";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
+  # a trace whose format is detected
   pageout trace convert w92.oracleGeneral.zst w92.pgt
-  pageout trace convert blocks.csv blocks.pgt --read csv.id=key --read csv.size=bytes
-The output appears under its name only when it is whole. Into a pipe or device it goes as it comes,
-and what is said about it to standard error.";
+  # a CSV with other column names
+  pageout trace convert blocks.csv blocks.pgt --read csv.id=key \\
+      --read csv.size=bytes";
 
 const COMPRESSIBILITY_EXAMPLES: &str = "\
 Examples:
+  # a file
   pageout trace compressibility dump.rdb
-  # what a process has in memory, here the shell
+  # the memory of a process, here the shell
   pageout trace compressibility $$
-  pageout trace compressibility $$ --compressor zstd --json
-Of a process what can be swapped out is read, by kind of mapping: heap, stack, other anonymous memory, private pages of files, shared
-memory; pages that it never touched are left out. It takes the right to trace the process (its owner's, or root). A file that is
-called by a number is ./4711.
-lzo-rle, which zram takes where nothing else is set, is not among them: no library that could be linked here writes what the kernel does. Beside
-zram of Linux 6.18, on C source and the heap of a Python program, lz4 here comes to the same within 0.4 %, and lzo-rle to 4 % and 10 % less
-than that, so lz4 is the one to take for it.
-What is printed last goes into a [[task.object]], or a [[swap]] of kind zram.";
+  # scenario keys for zstd
+  pageout trace compressibility $$ --compressor zstd";
 
-/// Look into traces, and convert them.
+/// Inspect and convert traces
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
     #[command(subcommand)]
     pub(crate) command: TraceCommand,
 }
 
-/// What to do with traces.
+/// The commands of `pageout trace`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Read a trace to its end and say what is in it.
+    /// Print the content of a trace
+    ///
+    /// The trace is read to its end.
     #[command(
         after_long_help = INFO_EXAMPLES
     )]
     Info {
-        /// The trace files
+        /// Trace files
         #[arg(required = true, value_hint = ValueHint::FilePath)]
         trace: Vec<PathBuf>,
 
@@ -59,20 +60,23 @@ pub(crate) enum TraceCommand {
         output: OutputOptions,
     },
 
-    /// Convert a trace to .pgt, which is compact, checked block by block, and replayed without hashing.
+    /// Convert a trace to .pgt
+    ///
+    /// A .pgt file is compact, has checksums per block, and replays without hashing. It gets its name when it is complete. A pipe or device
+    /// receives it as it is written, and the result goes to standard error.
     #[command(
         after_long_help = CONVERT_EXAMPLES
     )]
     Convert {
-        /// The trace file
+        /// Trace file
         #[arg(value_hint = ValueHint::FilePath)]
         from: PathBuf,
 
-        /// The file to write; must not exist unless --force
+        /// New .pgt file
         #[arg(value_hint = ValueHint::FilePath)]
         to: PathBuf,
 
-        /// Overwrite the output; never the trace itself
+        /// Replace an existing file, but never the trace itself
         #[arg(long, short)]
         force: bool,
 
@@ -83,20 +87,27 @@ pub(crate) enum TraceCommand {
         output: OutputOptions,
     },
 
-    /// Measure what the pages of files and processes compress to, and print the keys of a scenario that say so.
+    /// Measure the compressed size of pages
+    ///
+    /// The last lines are keys for a [[task.object]], or for a [[swap]] of kind zram. Of a process, pages that can be swapped out are read:
+    /// heap, stack, other anonymous memory, private file pages, shared memory. This needs the right to trace the process. A file whose name
+    /// is a number is ./4711.
+    ///
+    /// zram's default lzo-rle is missing, because no library has the kernel's algorithm. Use lz4 for it: compared with zram of Linux 6.18,
+    /// on C source and the heap of a Python program, lz4 here differs by up to 0.4 %, and lzo-rle is 4 % and 10 % below that.
     #[command(
         after_long_help = COMPRESSIBILITY_EXAMPLES
     )]
     Compressibility {
-        /// Files, or numbers of processes
+        /// Files or process ids
         #[arg(required = true, value_name = "FILE|PID", value_hint = ValueHint::FilePath)]
         what: Vec<PathBuf>,
 
-        /// By which compressor the keys of a scenario are; the table has all
-        #[arg(long, value_enum, default_value_t = Compressor::Lz4)]
+        /// Compressor of the scenario keys; the table has all
+        #[arg(long, value_name = "NAME", value_enum, default_value_t = Compressor::Lz4)]
         compressor: Compressor,
 
-        /// Pages of a region that are compressed at most, evenly spread over it
+        /// Maximum number of pages per region, evenly spread
         #[arg(long, value_name = "PAGES", default_value_t = 65_536, value_parser = clap::value_parser!(u64).range(1..))]
         sample: u64,
 
@@ -105,10 +116,10 @@ pub(crate) enum TraceCommand {
     },
 }
 
-/// What compresses.
+/// A compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compressor {
     Lz4,
-    /// At level 3, as the kernel's zstd does unless told otherwise.
+    /// At level 3, the kernel's default.
     Zstd,
 }

@@ -8,47 +8,50 @@ use crate::cli::options::{OutputOptions, PageOptions, ParallelOptions};
 
 const EXAMPLES: &str = "\
 Examples:
-  # is the twin like the machine?
+  # compare the simulation with the recording
   pageout twin rec
-  # beside what repeats of the recording span
+  # the same, with the variation of repeated recordings
   pageout twin rec rec-2 rec-3
+  # three changes
   pageout twin rec --ask memory=-25%,memory=+50%,policy=mglru@6.12
-  pageout twin rec --ask memory.high=-10%,readahead=0,device=nvme,readers=2
+  # two changes at the same time, with a report
   pageout twin rec --ask policy=mglru@6.12+memory=-25% --report twin.html
+  # a scenario to run and change
   pageout twin rec --scenario twin.toml && pageout explain twin.toml --evictions 5
-Questions, each a row; + joins changes of one:
-  memory=-25% | +50% | 48MiB    the group's limit; programs and the kernel hold as much of it as before
-  memory.high=-10% | SIZE | max
-  policy=PROFILE                a kernel's lists and version, as classic@6.8, mglru@6.12 (`pageout keys kernel.profile`)
-  device=CLASS                  hdd, sata-ssd, nvme, pmem or virtio instead of the recorded disk
-  readahead=KIB                 of all files that are read ahead
-  readers=N                     so many do at the same time what was recorded, on the same files, each with memory of its own: in step on one CPU;
-                                the range is from CPUs of their own to starts far apart
-  swap=on|off                   whether memory of programs may go to swap: a range, from none of it there to all of it
-  zswap=on|off                  told where nothing was swapped; else it hangs on which memory of programs is used, which is not recorded";
 
-/// A recorded machine, simulated: its counters beside the recorded ones, and what if it had less memory, another policy, another disk.
+Changes (--ask), one row each; a + combines changes:
+  memory=-25%|+50%|48MiB     limit; programs and kernel hold the same amount
+  memory.high=-10%|SIZE|max
+  policy=PROFILE             classic@6.8, mglru@6.12 (`pageout keys kernel.profile`)
+  device=CLASS               hdd, sata-ssd, nvme, pmem or virtio
+  readahead=KIB              of all files that are read ahead
+  readers=N                  N readers of the same files, each with its own memory,
+                             in step on one CPU; the range is from a CPU for each
+                             to starts far apart
+  swap=on|off                swap of programs' memory: the range is none to all
+  zswap=on|off               unknown if the recording has swap";
+
+/// Simulate a recorded machine, unchanged or with changes
 ///
-/// Plays what `pageout record` has recorded on a machine with its limit, settings and disk. Each counter stands beside the recorded one, with the
-/// difference; what could not be modelled is named. What is not known (what else the group holds from moment to moment, when statistics are flushed) is
-/// varied, and figures have the interval that it makes. With --ask the same accesses meet another machine. Which answers the recording can't carry
-/// is said with the reason.
+/// Replays a recording of `pageout record` on a simulated machine with its limit, settings and disk. Each counter is compared with the
+/// recorded one; parts that are not modelled are listed. Unknown conditions are varied (memory of the group at each time, statistics
+/// flushes), so figures have ranges. If the recording cannot answer a change, the reason is printed.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TwinArgs {
-    /// The folder of a recording; further ones are repeats of it, which say how much the machine differs from itself
+    /// Folder of a recording, and of repetitions of it
     #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) recordings: Vec<PathBuf>,
 
-    /// What if
+    /// Changes to simulate, for example memory=-25%
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) ask: Vec<String>,
 
-    /// Take a recording from which events are missing
+    /// Accept a recording that lost events
     #[arg(long)]
     pub(crate) allow_loss: bool,
 
-    /// Write the twin as a scenario, to read, run and change; - for standard output. Nothing is simulated
+    /// Write the twin as a scenario (-: standard output), run nothing
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["report", "ask"])]
     pub(crate) scenario: Option<PathBuf>,
 

@@ -8,38 +8,52 @@ use pageout_truth::input::Input;
 
 use crate::cli::options::{OutputOptions, ParallelOptions};
 
-/// Check the simulator against counters recorded on a real kernel.
+const EXAMPLES: &str = "\
+Examples:
+  # all runs of a folder
+  pageout validate ground-truth
+  # runs by pattern, with all figures
+  pageout validate ground-truth 'fr-*.classic.*' --verbose
+  # where simulation and kernel differ first
+  pageout validate ground-truth/misses loop-4002.mglru.1 --first-difference";
+
+/// Compare the simulator with counters of a real kernel
+///
+/// The folder has recorded runs, with their inputs, counters and tolerances. Each run is simulated, and each counter is compared. If an
+/// input was not recorded, the run is simulated with several values of it, and the counter must be in their range.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ValidateArgs {
-    /// The directory with the recorded runs
+    /// Folder of the recorded runs
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 
-    /// Only these runs, by id or pattern (`fr-*.classic.*`); all of them without any
+    /// Runs by id or pattern [default: all]
     pub(crate) run: Vec<String>,
 
-    /// A run known to fall short: it is shown, but is no failure. If it passes, that is one, so no list grows stale
+    /// Run that is expected to fail; repeatable
+    ///
+    /// If it passes, the exit code is 4
     #[arg(long, value_name = "RUN")]
     pub(crate) expect_short: Vec<String>,
 
-    /// How close is close enough; the directory's tolerances.toml if absent
+    /// Tolerances [default: tolerances.toml of the folder]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) tolerances: Option<PathBuf>,
 
-    /// Leave these recorded inputs out, as if nobody had recorded them, so that the figures show what each is worth
-    #[arg(long, value_name = "INPUT", value_delimiter = ',')]
+    /// Recorded inputs to ignore, to measure their worth
+    #[arg(long, value_name = "INPUT", value_delimiter = ',', hide_short_help = true)]
     pub(crate) without: Vec<InputArg>,
 
-    /// How often to simulate a run where something was not recorded, each time with another value of it, spread evenly; as often as its class says
-    /// if absent
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(2..))]
+    /// Number of values of an input that was not recorded [default: that of the class]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(2..), hide_short_help = true)]
     pub(crate) simulations: Option<u16>,
 
-    /// Name the first access at which simulation and kernel part, and tell what the simulator did with a page that it is about
+    /// Print the first access that differs, and explain its page
     #[arg(long)]
     pub(crate) first_difference: bool,
 
-    /// Show every figure of the runs that pass, too
+    /// Print all figures of the runs that pass, too
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
@@ -50,11 +64,11 @@ pub(crate) struct ValidateArgs {
     pub(crate) output: OutputOptions,
 }
 
-/// An input by its name on the command line: the name of its field.
+/// An input, named by its field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputArg(pub(crate) Input);
 
-/// Every input, as the command line wants them.
+/// All inputs, as values of `--without`.
 const INPUTS: [InputArg; Input::ALL.len()] = {
     let mut inputs = [InputArg(Input::ALL[0]); Input::ALL.len()];
     let mut at = 0;
