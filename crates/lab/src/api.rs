@@ -8,9 +8,9 @@ use std::sync::atomic::AtomicBool;
 
 use crate::commands::command_line::{self, Cli};
 use crate::context::Context;
-use crate::own;
 use crate::print::Output;
 use crate::program::Program;
+use crate::user_policy;
 
 /// The outcome of a command.
 #[derive(Debug, Default)]
@@ -46,14 +46,14 @@ pub fn call(words: &[OsString], program: Program, stop: &Arc<AtomicBool>) -> Cal
             return Called { failure, ..Called::default() };
         }
     };
-    let cx = Context::new(Arc::new(Output::of_a_call(&matches, stop)), cli.own, program);
+    let cx = Context::new(Arc::new(Output::of_a_call(&matches, stop)), cli.user_policies, program);
     let done = cli.command.run(&cx);
-    own::fallbacks().iter().for_each(|told| cx.output.remark(told));
+    user_policy::fallbacks().iter().for_each(|told| cx.output.remark(told));
     let kept = cx.output.take_kept();
     let mut called = Called { result: kept.result, remarks: kept.remarks, failure: None };
     if let Err(failure) = done {
         let mut told = failure.to_string();
-        called.remarks.extend(cx.own.unsaid(&told));
+        called.remarks.extend(cx.user_policies.unsaid(&told));
         told.truncate(told.trim_end().len());
         called.failure = Some((failure.code(), told));
     }

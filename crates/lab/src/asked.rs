@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::own::{CALL_LIMIT, OwnOptions, Watchdog};
 use crate::print::csv::{self, Cells};
 use crate::print::output::to_json;
+use crate::user_policy::{CALL_LIMIT, UserPolicyArgs, Watchdog};
 
 /// A study that programs may ask.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ pub type Rows = (Vec<String>, Vec<Vec<Value>>);
 /// What policies of the user's own may do.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct OwnPolicies {
+pub struct UserPolicyOptions {
     /// Policies that are shared libraries run. Default false: they have the user's rights.
     pub allow_plugins: bool,
     /// A wrong answer counts, and the page that came first goes in its place. Default false: it ends the run.
@@ -49,7 +49,7 @@ pub struct OwnPolicies {
     pub call_limit: Option<TimeSpan>,
 }
 
-impl OwnPolicies {
+impl UserPolicyOptions {
     /// Looks for calls of these policies that begin from now on and do not return.
     pub fn watchdog(&self) -> Watchdog {
         Watchdog::new(self.call_limit.unwrap_or(CALL_LIMIT))
@@ -132,10 +132,10 @@ pub(crate) fn default<A: Default + Serialize>() -> Value {
     serde_json::to_value(A::default()).expect("questions hold nothing that JSON can't")
 }
 
-impl From<OwnPolicies> for OwnOptions {
-    fn from(own: OwnPolicies) -> OwnOptions {
-        let OwnPolicies { allow_plugins, fallback, call_limit } = own;
-        OwnOptions { allow_plugins, fallback, call_limit: call_limit.unwrap_or(CALL_LIMIT) }
+impl From<UserPolicyOptions> for UserPolicyArgs {
+    fn from(options: UserPolicyOptions) -> UserPolicyArgs {
+        let UserPolicyOptions { allow_plugins, fallback, call_limit } = options;
+        UserPolicyArgs { allow_plugins, fallback, call_limit: call_limit.unwrap_or(CALL_LIMIT) }
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn study_that_nobody_knows_is_an_error() {
-        let asked = crate::answer("runn", json!({}), OwnPolicies::default(), Program::default(), &());
+        let asked = crate::answer("runn", json!({}), UserPolicyOptions::default(), Program::default(), &());
         let (code, why) = asked.failure.unwrap();
         assert_eq!(code, 2);
         assert!(why.starts_with("`runn` is no study, expected one of run, compare, ablate"), "{why}");

@@ -37,11 +37,11 @@ use clap::Subcommand;
 use pageout_study::Watcher;
 use serde_json::Value;
 
-use crate::asked::{self, Asked, OwnPolicies, Question};
+use crate::asked::{self, Asked, Question, UserPolicyOptions};
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::own;
 use crate::program::Program;
+use crate::user_policy;
 
 /// What is said of a command where it is not its own module that says it.
 #[derive(Clone, Copy)]
@@ -140,20 +140,20 @@ pub fn questions() -> impl Iterator<Item = Question> {
 pub fn answer(
     python: &str,
     question: Value,
-    own: OwnPolicies,
+    user_policies: UserPolicyOptions,
     program: Program,
     watcher: &dyn Watcher,
 ) -> Asked {
     let Some(found) = questions().find(|question| question.python == python) else {
         let known: Vec<&str> = questions().map(|question| question.python).collect();
         let why = format!("`{python}` is no study, expected one of {}", known.join(", "));
-        return Asked { failure: Some((own::EXIT_CODE, why)), ..Asked::default() };
+        return Asked { failure: Some((user_policy::EXIT_CODE, why)), ..Asked::default() };
     };
-    let cx = Context::new(Arc::default(), own.into(), program);
+    let cx = Context::new(Arc::default(), user_policies.into(), program);
     let mut asked = (found.ask)(&cx, question, watcher);
-    own::fallbacks().iter().for_each(|told| watcher.remark(told));
+    user_policy::fallbacks().iter().for_each(|told| watcher.remark(told));
     if let Some((_, told)) = &mut asked.failure {
-        cx.own.unsaid(told).iter().for_each(|why| watcher.remark(why));
+        cx.user_policies.unsaid(told).iter().for_each(|why| watcher.remark(why));
     }
     asked
 }

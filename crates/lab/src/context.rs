@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use crate::baselines::Open;
-use crate::own::{CustomPolicies, OwnOptions};
 use crate::print::{Layout, Output};
 use crate::program::Program;
+use crate::user_policy::{UserPolicies, UserPolicyArgs};
 
 /// The inputs of a command besides its arguments.
 pub(crate) struct Context {
     /// Prints its result and remarks.
     pub(crate) output: Arc<Output>,
     /// Options and state of custom policies.
-    pub(crate) own: Arc<CustomPolicies>,
+    pub(crate) user_policies: Arc<UserPolicies>,
     /// Starts the program again, for runs in separate processes.
     pub(crate) program: Program,
     /// Third-party caches of `bench`, by name.
@@ -23,8 +23,8 @@ pub(crate) struct Context {
 
 impl Context {
     /// Makes a context without third-party caches, and registers its custom policies.
-    pub(crate) fn new(output: Arc<Output>, own: OwnOptions, program: Program) -> Context {
-        Context { output, own: CustomPolicies::look_after(own), program, baselines: Vec::new() }
+    pub(crate) fn new(output: Arc<Output>, user_policies: UserPolicyArgs, program: Program) -> Context {
+        Context { output, user_policies: UserPolicies::new(user_policies), program, baselines: Vec::new() }
     }
 
     /// The layout of its text.

@@ -13,7 +13,7 @@ mod program; // how it is started
 mod print; // results as people read them
 mod report; // a result as a page to look at
 mod tracing; // what happened in a run, in the forms of real traces
-mod own; // policies of the user's own
+mod user_policy; // custom policies in this process
 mod cli; // options that commands share
 mod context; // inputs of a command besides its arguments
 pub mod baselines; // caches of others, to measure beside the live one
@@ -35,10 +35,10 @@ use failure::Failure;
 use print::output::Output;
 use print::visible;
 
-pub use asked::{Asked, OwnPolicies, Question, Rows};
+pub use asked::{Asked, Question, Rows, UserPolicyOptions};
 pub use commands::{answer, questions};
-pub use own::{MakePolicy, Watchdog, end_with_fault};
 pub use program::Program;
+pub use user_policy::{MakePolicy, Watchdog, end_with_fault};
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {
@@ -62,9 +62,9 @@ pub fn bench_with(others: &[(&'static str, baselines::Open)]) -> ExitCode {
 /// Runs the words of a command line, of which the first is the program's name, and returns the exit code. The process has to end after it: this function handles
 /// signals and panics of the process, and treats what a loaded library does from now on as its unloading.
 pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)], program: Program) -> u8 {
-    match own::bring(policies) {
+    match user_policy::register(policies) {
         Ok(()) => run_with(words, program, &[]),
-        Err(why) => own::bad_input(&why),
+        Err(why) => user_policy::bad_input(&why),
     }
 }
 
@@ -78,13 +78,13 @@ fn run_with(words: &[OsString], program: Program, baselines: &[(&'static str, ba
         Err(error) => (Arc::default(), Err(Failure::from(error))),
     };
     signals::take_over();
-    let cx = Context { baselines: baselines.to_vec(), ..Context::new(output, cli.own, program) };
-    if cx.own.are_there() {
-        cx.own.guard(&cx.output);
+    let cx = Context { baselines: baselines.to_vec(), ..Context::new(output, cli.user_policies, program) };
+    if cx.user_policies.are_there() {
+        cx.user_policies.guard(&cx.output);
     }
     let done = done.and_then(|()| {
         let done = cli.command.run(&cx);
-        own::fallbacks().iter().for_each(|told| cx.output.remark(told));
+        user_policy::fallbacks().iter().for_each(|told| cx.output.remark(told));
         // What there is of a result is written even so; what failed first is told.
         let written = cx.output.finish();
         done.and(written)
@@ -94,9 +94,9 @@ fn run_with(words: &[OsString], program: Program, baselines: &[(&'static str, ba
     {
         let told = failure.to_string();
         cx.output.remark(&format!("error: {told}"));
-        cx.own.unsaid(&told).iter().for_each(|why| cx.output.remark(&format!("note: {why}")));
+        cx.user_policies.unsaid(&told).iter().for_each(|why| cx.output.remark(&format!("note: {why}")));
     }
-    cx.own.before_the_end();
+    cx.user_policies.before_the_end();
     done.map_or_else(|failure| failure.code(), |()| 0)
 }
 

@@ -17,7 +17,7 @@ mod bars; // differences with their intervals, as a picture that needs no script
 mod chart; // lines over an axis, and spans of time: data for page.js
 mod escape; // text that stays text
 mod heat; // accesses by address and time
-mod letters; // publications, and how much of each holds
+mod cover_letter; // publications and their reproduced rows
 mod svg; // its curves and bars as a picture for papers
 mod file; // whole or not at all
 mod page; // parts in order, as HTML
@@ -25,8 +25,8 @@ mod scenario; // what was run
 
 pub(crate) use bars::{Bar, Bars};
 pub(crate) use chart::{Axis, Band, Chart, Colour, Lanes, Line, Shape, Span, Unit};
+pub(crate) use cover_letter::{Badge, Letter};
 pub(crate) use file::{Picture, check_name};
 pub(crate) use heat::Heat;
-pub(crate) use letters::{Badge, Letter};
 pub(crate) use page::{Page, Part, Table};
 pub(crate) use scenario::scenario;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use pageout_lab::{Asked, OwnPolicies, Program, Watchdog, answer};
+use pageout_lab::{Asked, UserPolicyOptions, Program, Watchdog, answer};
 use pageout_study::Watcher;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -133,7 +133,7 @@ pub(crate) fn ask(
     let no_json = |error: serde_json::Error| PyTypeError::new_err(format!("{name}: {error}"));
     let question = serde_json::from_str(question).map_err(no_json)?;
     let own = serde_json::from_str::<serde_json::Value>(own).map_err(no_json)?;
-    let own = match OwnPolicies::deserialize(own) {
+    let own = match UserPolicyOptions::deserialize(own) {
         Ok(own) => own,
         // Python has checked their types: of these, a text alone can be wrong.
         Err(error) => return Ok((None, None, Vec::new(), Some((2, format!("call_limit: {error}"))))),

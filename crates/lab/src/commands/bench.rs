@@ -2,7 +2,7 @@
 
 pub(crate) mod args; // what can be asked
 #[cfg(target_os = "linux")]
-mod told; // what was measured, as a table
+mod text; // the result as a table
 
 use crate::context::Context;
 use crate::failure::Outcome;
@@ -31,7 +31,7 @@ mod linux {
     use serde_json::Value;
 
     use super::args::BenchArgs;
-    use super::told;
+    use super::text;
     use crate::commands::trace::{read_options, read_table};
     use crate::context::Context;
     use crate::failure::Outcome;
@@ -55,9 +55,9 @@ mod linux {
         match ended {
             Some(failure) if answer.rounds == 0 => cx.output.no_result(failure, Value::Null),
             Some(failure) if cx.output.is_data() => cx.output.no_result(failure, answer.json()),
-            Some(failure) => cx.output.print_text(&told::text(&answer, cx.layout())).and(Err(failure)),
+            Some(failure) => cx.output.print_text(&text::text(&answer, cx.layout())).and(Err(failure)),
             None if cx.output.is_data() => cx.output.print_json(&answer),
-            None => cx.output.print_text(&told::text(&answer, cx.layout())),
+            None => cx.output.print_text(&text::text(&answer, cx.layout())),
         }
     }
 

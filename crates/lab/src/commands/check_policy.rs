@@ -46,7 +46,7 @@ pub(crate) fn ask(ask: &Ask, cx: &Context, _: &dyn Watcher) -> Result<Answer, Fa
     let listed = match Listed::by_name(name) {
         Some(listed) => listed,
         None if pageout_policy::is_file(name) || Path::new(name).is_file() => {
-            cx.own.named_library(name).map_err(anyhow::Error::msg)?
+            cx.user_policies.named_library(name).map_err(anyhow::Error::msg)?
         }
         None => return Err(Failure::Input(unknown(name))),
     };
@@ -63,7 +63,7 @@ pub(crate) fn ask(ask: &Ask, cx: &Context, _: &dyn Watcher) -> Result<Answer, Fa
 /// Checks a policy, and says what it does wrong.
 pub(crate) fn run(args: &CheckPolicyArgs, cx: &Context) -> Outcome {
     if !cx.output.is_of_a_call() {
-        cx.own.guard(&cx.output);
+        cx.user_policies.guard(&cx.output);
     }
     let name = args.policy.as_str();
     let mut answer = ask(&Ask { policy: name.to_string() }, cx, &())?;

@@ -14,8 +14,8 @@ use clap::builder::Resettable;
 use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser};
 
 use super::{Command, ROWS};
-use crate::own::OwnOptions;
 use crate::print::options::OutputOptions;
+use crate::user_policy::UserPolicyArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -78,7 +78,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 
     #[command(flatten)]
-    pub(crate) own: OwnOptions,
+    pub(crate) user_policies: UserPolicyArgs,
 }
 
 impl Cli {
@@ -129,14 +129,15 @@ pub(crate) fn with_complete_help() -> clap::Command {
 
 /// Returns the options that all commands share, as a command of its own whose `--help` describes them.
 pub(crate) fn shared_options() -> clap::Command {
-    let command = clap::Command::new("pageout help output")
+    let command = clap::Command::new("pageout help output");
+    UserPolicyArgs::augment_args(OutputOptions::augment_args(command))
         .about("Options of all commands")
+        .long_about(Resettable::Reset)
         .override_usage("pageout COMMAND [OPTIONS]")
         .max_term_width(100)
         .disable_help_flag(true)
-        .arg(Arg::new("help").long("help").action(ArgAction::HelpLong).hide(true));
-    let command = OwnOptions::augment_args(OutputOptions::augment_args(command));
-    command.mut_args(|arg| arg.hide_short_help(false).hide_long_help(false))
+        .arg(Arg::new("help").long("help").action(ArgAction::HelpLong).hide(true))
+        .mut_args(|arg| arg.hide_short_help(false).hide_long_help(false))
 }
 
 /// Whether `pageout help output` describes this option.
@@ -174,7 +175,9 @@ fn complete(command: clap::Command) -> clap::Command {
     let description = long.split_once("\n\n").map(|(_, description)| description.to_string());
     command
         .mut_args(|arg| {
-            let help = arg.get_long_help().or(arg.get_help()).cloned();
+            // A summary has no period.
+            let help =
+                arg.get_long_help().or(arg.get_help()).map(|help| help.to_string().replace("\n\n", ". "));
             let is_hidden = is_shared(&arg);
             arg.help(help.unwrap_or_default()).long_help(Resettable::Reset).hide_short_help(is_hidden)
         })

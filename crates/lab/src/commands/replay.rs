@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ReplayArgs, cx: &Context) -> Outcome {
         }
     }
     let ask = asked(args)?;
-    cx.own.policies(ask.policies())?;
+    cx.user_policies.policies(ask.policies())?;
     let terminal = Terminal::new(&cx.output);
     let answer = match replay::ask(&ask, &terminal) {
         Err(error @ Error::Interrupted(_)) => {

@@ -54,21 +54,21 @@ pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
 
 /// Does the task of a sweep, with cells of own policies in processes of their own.
 pub(crate) fn ask(ask: &Ask, cx: &Context, watcher: &dyn Watcher) -> Result<Answer, Failure> {
-    cx.own.start_from(ask.plan.parent().unwrap_or(Path::new("")));
+    cx.user_policies.start_from(ask.plan.parent().unwrap_or(Path::new("")));
     let ask = &Ask { build: BUILD.to_string(), ..ask.clone() };
     let elsewhere: &sweep::Elsewhere =
         &|plan, cells, jobs, take| guarded::cells(Work { cx, ask, plan, watcher }, cells, jobs, take);
-    let own = Own::Elsewhere { are_there: cx.own.are_there(), run: elsewhere };
+    let own = Own::Elsewhere { are_there: cx.user_policies.are_there(), run: elsewhere };
     match sweep::ask(ask, own, watcher) {
-        Err(error) if error.is_input() => Ok(cx.own.policies(Err(error))?),
+        Err(error) if error.is_input() => Ok(cx.user_policies.policies(Err(error))?),
         answer => Ok(answer?),
     }
 }
 
 /// Runs the cells that are asked for by their keys, for another process.
 fn own_cells(args: &SweepArgs, path: &Path, cx: &Context) -> Outcome {
-    cx.own.start_from(path.parent().unwrap_or(Path::new("")));
-    let plan = cx.own.policies(Plan::read(path, BUILD))?;
+    cx.user_policies.start_from(path.parent().unwrap_or(Path::new("")));
+    let plan = cx.user_policies.policies(Plan::read(path, BUILD))?;
     let at_work = Arc::new(AtWork::default());
     let keys = guarded::keys(args.policy_time, args.policy_memory, &at_work, &cx.output)?;
     let terminal = Terminal::new(&cx.output);

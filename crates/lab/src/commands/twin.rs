@@ -2,7 +2,7 @@
 
 pub(crate) mod args; // what can be asked
 mod page; // recorded and simulated as pictures
-mod told; // what the recording is of and counts, in sentences
+mod text; // the result as sentences
 
 use std::path::Path;
 
@@ -201,7 +201,7 @@ fn notes(found: &Answer) -> Vec<String> {
 }
 
 fn to_text(found: &Answer, layout: Layout) -> String {
-    let mut text = told::heading(&found.recording);
+    let mut text = text::heading(&found.recording);
     if let Some(warning) = found.extent.as_ref().and_then(Extent::warning) {
         text += &format!("{warning}\n");
     }
@@ -210,7 +210,7 @@ fn to_text(found: &Answer, layout: Layout) -> String {
     for line in unknown(found) {
         text += &format!("\n{line}");
     }
-    for line in told::counters(&found.counted, &found.recording) {
+    for line in text::counters(&found.counted, &found.recording) {
         text += &format!("\n{line}");
     }
     if !found.asked.is_empty() {

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::bars::Bars;
 use super::chart::{Band, Chart, Lanes};
+use super::cover_letter::{self, Letter};
 use super::escape::{html, json};
 use super::heat::Heat;
-use super::letters::{self, Letter};
 
 const CSS: &str = include_str!("assets/page.css");
 const JS: &str = include_str!("assets/page.js");
@@ -129,7 +129,7 @@ impl Part {
                 _ = writeln!(
                     body,
                     "<section id=\"{id}\"><h2>{title}</h2>{}</section>",
-                    letters::head(letter)
+                    cover_letter::head(letter)
                 );
                 return;
             }
@@ -179,7 +179,7 @@ impl Part {
             Part::Bars(bars) => *body += &bars.to_html(),
             Part::Heat(heat) => *body += &heat.to_html(),
             Part::Table(table) => *body += &table.to_html(),
-            Part::Letters { letters, .. } => *body += &letters::list(letters),
+            Part::Letters { letters, .. } => *body += &cover_letter::list(letters),
             Part::Letter(_) | Part::Prose { .. } | Part::Text { .. } => unreachable!("done above"),
         }
         *body += "</section>\n";

@@ -20,8 +20,8 @@ use pageout_study::sweep::{Ask, Cell, Plan, Row, Take, failed};
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::own;
 use crate::print::Output;
+use crate::user_policy;
 
 /// Between two looks at whether a signal has come, or a cell takes too long.
 const LOOK: Duration = Duration::from_millis(100);
@@ -99,7 +99,7 @@ fn process(work: Work, cells: &[&Cell], send: &Sender<Row>) -> io::Result<Ended>
     command.args(&program[1..]).arg("sweep").arg(&ask.plan).args(["--own-cells", "--quiet", "--jobs", "1"]);
     command.args(["--policy-time", &ask.policy_time.to_string()]);
     command.args(["--policy-memory", &ask.policy_memory.to_string()]);
-    command.args(cx.own.arguments());
+    command.args(cx.user_policies.arguments());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = Guard(command.spawn()?);
     let mut keys = child.0.stdin.take().expect("it is piped");
@@ -212,7 +212,7 @@ pub(super) fn keys(
     }
     let (at_work, output) = (Arc::clone(at_work), Arc::clone(output));
     thread::spawn(move || {
-        own::stay_awake();
+        user_policy::stay_awake();
         loop {
             thread::sleep(LOOK);
             at_work.end_if_late(time, &output);
@@ -246,7 +246,7 @@ impl AtWork {
             let whose = doing.unwrap_or_default();
             output.remark(&format!("error: {whose}the cell took longer than {limit} (--policy-time)"));
             // Whoever does not return may have what is to be done at an exit wait for it.
-            pageout_plugin::end_at_once(own::EXIT_CODE.into());
+            pageout_plugin::end_at_once(user_policy::EXIT_CODE.into());
         }
     }
 }

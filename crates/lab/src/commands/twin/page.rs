@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use pageout_study::result::better::Better;
 use pageout_study::twin::{Answer, Figures, Interval, Played, TwinMachine, limits};
 
-use super::{asked_rows, difference, notes, rows, told, unknown};
+use super::{asked_rows, difference, notes, rows, text, unknown};
 use crate::report::{Axis, Band, Bar, Bars, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(super) fn page(found: &Answer) -> Page {
-    let mut story = told::counters(&found.counted, &found.recording);
+    let mut story = text::counters(&found.counted, &found.recording);
     story.extend(unknown(found));
     story.extend(notes(found));
     let mut page = Page {
         title: "A machine and its twin".to_string(),
-        of: told::heading(&found.recording).trim_end().to_string(),
+        of: text::heading(&found.recording).trim_end().to_string(),
         story,
         parts: Vec::new(),
     };

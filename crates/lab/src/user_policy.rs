@@ -40,7 +40,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Options of custom policies, which all commands accept. `pageout help output` describes them.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct OwnOptions {
+pub(crate) struct UserPolicyArgs {
     /// Allow policies from shared libraries (`--policy ./mine.so`), which run with your rights
     ///
     /// A name that contains a slash, or ends in .so, .dylib or .dll, is a library. It is a textbook policy; with @machine it runs in the
@@ -68,12 +68,12 @@ pub(crate) struct OwnOptions {
 }
 
 /// Makes policies known that the program was built with. Errors: a name is taken, or can't be one.
-pub(crate) fn bring(own: &[(&str, MakePolicy)]) -> Result<(), String> {
-    if own.is_empty() {
+pub(crate) fn register(policies: &[(&str, MakePolicy)]) -> Result<(), String> {
+    if policies.is_empty() {
         return Ok(());
     }
     let hash = std::env::current_exe().ok().and_then(|program| content_hash(&program));
-    for &(name, make) in own {
+    for &(name, make) in policies {
         let is_taken = POLICIES.iter().any(|row| row.name == name)
             || PROFILES.iter().any(|profile| profile.name == name)
             || Listed::brought().iter().any(|listed| listed.name == name);
@@ -87,32 +87,32 @@ pub(crate) fn bring(own: &[(&str, MakePolicy)]) -> Result<(), String> {
 
 /// Options and state of custom policies in one command.
 #[derive(Debug)]
-pub(crate) struct CustomPolicies {
-    options: OwnOptions,
+pub(crate) struct UserPolicies {
+    options: UserPolicyArgs,
     /// The folder of the plan that libraries' names start from.
     folder: Mutex<Option<PathBuf>>,
     /// Why files that were named are no policies, for the message of whoever does not know the name.
     refused: Mutex<BTreeMap<String, String>>,
     /// Libraries that were loaded.
     loaded: Mutex<Vec<String>>,
-    /// [`CustomPolicies::guard`] acts once.
+    /// [`UserPolicies::guard`] acts once.
     guarded: Once,
 }
 
-impl CustomPolicies {
+impl UserPolicies {
     /// Applies the options to policies that are made from now on, and looks for unknown names as files.
-    pub(crate) fn look_after(options: OwnOptions) -> Arc<CustomPolicies> {
+    pub(crate) fn new(options: UserPolicyArgs) -> Arc<UserPolicies> {
         pageout_policy::fall_back(options.fallback);
-        let own = Arc::new(CustomPolicies {
+        let policies = Arc::new(UserPolicies {
             options,
             folder: Mutex::default(),
             refused: Mutex::default(),
             loaded: Mutex::default(),
             guarded: Once::new(),
         });
-        let finder = Arc::clone(&own);
+        let finder = Arc::clone(&policies);
         pageout_policy::find_with(move |name| finder.find(name));
-        own
+        policies
     }
 
     /// Whether a policy may be the user's own.
@@ -122,7 +122,7 @@ impl CustomPolicies {
 
     /// What a process that is to do the same has to be told.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let OwnOptions { allow_plugins, fallback, call_limit } = self.options;
+        let UserPolicyArgs { allow_plugins, fallback, call_limit } = self.options;
         let mut arguments = vec!["--call-limit".to_string(), call_limit.to_string()];
         arguments.extend(allow_plugins.then(|| "--allow-plugins".to_string()));
         arguments.extend(fallback.then(|| "--fallback".to_string()));
@@ -193,10 +193,10 @@ impl CustomPolicies {
     /// The same, but the library is loaded when the first policy of it is made.
     fn bring_library_later(self: &Arc<Self>, name: &str, path: &Path) -> Result<&'static Listed, String> {
         let hash = content_hash(path).ok_or_else(|| format!("{}: it can't be read", path.display()))?;
-        let own = Arc::clone(self);
+        let policies = Arc::clone(self);
         let (named, path, library) = (name.to_string(), path.to_path_buf(), OnceLock::new());
         Listed::bring(name, Some(hash), move |seed| {
-            let load = || own.load(&named, &path).unwrap_or_else(|why| panic!("{why}"));
+            let load = || policies.load(&named, &path).unwrap_or_else(|why| panic!("{why}"));
             library.get_or_init(load).make(seed)
         })
     }
