@@ -2,4 +2,4 @@
 
 pub(crate) mod options; // how a scenario is changed, how a trace is read, how many runs there are
 
-pub(crate) use options::{ReadingOptions, load};
+pub(crate) use options::ReadingOptions;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use pageout_lab::{Asked, UserPolicyOptions, Program, Watchdog, answer};
+use pageout_lab::{Asked, Program, UserPolicyOptions, Watchdog, answer};
 use pageout_study::Watcher;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;

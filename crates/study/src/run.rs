@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
+use pageout_sim::scenario::Scenario;
+use pageout_sim::{Machine, Observer};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
 use crate::error::Error;
 use crate::json::merged;
+use crate::result::notes::{self, Note};
 use crate::result::run_result::{RunResult, TaskResult};
-use crate::result::simulate::{Stopped, simulate};
+use crate::result::simulate::{Stopped, accesses, simulate_on};
 use crate::scenario::diagnostic::Diagnostics;
 use crate::scenario::interpretation;
 use crate::scenario::load::{Changes, load};
@@ -37,35 +40,89 @@ pub struct Answer {
     pub failed: Option<Error>,
 }
 
+/// A scenario that is loaded and ready to run. Its traces can be opened.
+#[derive(Debug)]
+pub struct Ready {
+    /// The file.
+    pub source: Source,
+    /// The scenario, with the changes and the variant of the [`Ask`].
+    pub scenario: Scenario,
+    name: String,
+}
+
 /// Runs a scenario. A run that fails is an answer, with its figures up to then. Errors: the scenario makes no sense, or has no such variant.
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
-    let source = Source::read(&ask.scenario)?;
-    let mut scenario = load(&source, &ask.changes, &[], watcher)?;
-    for object in scenario.task.iter().flat_map(|task| &task.object) {
-        let Some(trace) = &object.trace else { continue };
-        let read = object.read_options().map_err(|error| Error::asked(error.to_string()))?;
-        interpretation::remark(&trace.path, &read, watcher)
-            .map_err(|error| Error::asked(error.to_string()))?;
-    }
+    ready(ask, watcher)?.ask_with(watcher, |_| Ok(Vec::new()))
+}
+
+/// Checks a scenario with all its variants, and returns the notes about its keys. It runs nothing. Errors: as [`ask`].
+pub fn check(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Note>, Error> {
+    let (source, scenario) = read(ask, watcher)?;
+    own_variants::all(&source, &ask.changes, &scenario, watcher)?;
+    Ok(notes::of_scenario(&scenario))
+}
+
+/// Loads a scenario. Errors: as [`ask`].
+pub fn ready(ask: &Ask, watcher: &dyn Watcher) -> Result<Ready, Error> {
+    let (source, mut scenario) = read(ask, watcher)?;
     if let Some(name) = &ask.variant {
         scenario = own_variants::one(&source, &ask.changes, &scenario, name, &[], watcher)?;
     }
-    watcher.begin(&Stage::Running { name: &name_of(&ask.scenario), runs: 1, accesses: None });
-    let done = simulate(&scenario, watcher);
-    watcher.end();
-    let answer = match done {
-        Ok(result) => Answer { result, failed: None },
-        Err(Stopped::NotBuilt(problem)) => {
-            return Err(Error::Scenario(Diagnostics(vec![source.locate(problem)])));
-        }
-        Err(Stopped::Failed(error, partial)) => Answer { result: *partial, failed: Some(Error::Run(error)) },
-        Err(Stopped::Interrupted(by, partial)) => {
-            let told = format!("interrupted by {by}");
-            Answer { result: *partial, failed: Some(Error::Interrupted(told)) }
-        }
-    };
-    debug_assert_eq!(answer.check(), Ok(()));
-    Ok(answer)
+    Ok(Ready { source, scenario, name: name_of(&ask.scenario) })
+}
+
+fn read(ask: &Ask, watcher: &dyn Watcher) -> Result<(Source, Scenario), Error> {
+    let source = Source::read(&ask.scenario)?;
+    let scenario = load(&source, &ask.changes, &[], watcher)?;
+    for object in scenario.task.iter().flat_map(|task| &task.object) {
+        let Some(trace) = &object.trace else { continue };
+        let read = object.read_options().map_err(|error| Error::asked(error.to_string()))?;
+        interpretation::remark(&trace.path, &read, watcher)?;
+    }
+    Ok((source, scenario))
+}
+
+impl Ready {
+    /// Runs the scenario with observers. `observe` receives the machine before the run: it requests samples or tracepoints, and returns the
+    /// observers. Errors: those of `observe`, or the machine cannot be built.
+    pub fn ask_with<'a, E: From<Error>>(
+        &self,
+        watcher: &dyn Watcher,
+        observe: impl FnOnce(&mut Machine) -> Result<Vec<&'a mut dyn Observer>, E>,
+    ) -> Result<Answer, E> {
+        let accesses = watcher.is_seen().then(|| accesses(&self.scenario)).flatten();
+        watcher.begin(&Stage::Running { name: &self.name, runs: 1, accesses });
+        let done = self.run(watcher, observe);
+        watcher.end();
+        let answer = match done? {
+            Ok(result) => Answer { result, failed: None },
+            Err(Stopped::NotBuilt(problem)) => {
+                return Err(Error::Scenario(Diagnostics(vec![self.source.locate(problem)])).into());
+            }
+            Err(Stopped::Failed(error, partial)) => {
+                Answer { result: *partial, failed: Some(Error::Run(error)) }
+            }
+            Err(Stopped::Interrupted(by, partial)) => {
+                let told = format!("interrupted by {by}");
+                Answer { result: *partial, failed: Some(Error::Interrupted(told)) }
+            }
+        };
+        debug_assert_eq!(answer.check(), Ok(()));
+        Ok(answer)
+    }
+
+    fn run<'a, E>(
+        &self,
+        watcher: &dyn Watcher,
+        observe: impl FnOnce(&mut Machine) -> Result<Vec<&'a mut dyn Observer>, E>,
+    ) -> Result<Result<RunResult, Stopped>, E> {
+        let mut machine = match self.scenario.build() {
+            Ok(machine) => machine,
+            Err(problem) => return Ok(Err(Stopped::NotBuilt(problem))),
+        };
+        let mut observers = observe(&mut machine)?;
+        Ok(simulate_on(machine, &self.scenario, watcher, &mut observers))
+    }
 }
 
 impl Answer {

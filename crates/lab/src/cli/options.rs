@@ -5,11 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_engine::{Lists, Version};
 use pageout_sim::scenario::SEED_MAX;
-use pageout_sim::scenario::Scenario;
-use pageout_study::scenario::load::{self, Changes};
-use pageout_study::scenario::own_variants;
-use pageout_study::scenario::source::{Setting, Source};
-use pageout_study::{Error, Watcher};
+use pageout_study::scenario::load::Changes;
+use pageout_study::scenario::source::Setting;
 
 pub(crate) use crate::print::options::OutputOptions;
 
@@ -24,8 +21,7 @@ pub(crate) const POLICY_HEADING: &str = "Custom policies";
 pub(crate) struct RunOptions {
     /// Change a key of the scenario; repeatable
     ///
-    /// A name, a cgroup's path, an index from 0 or * selects elements of a list: memcg./web.memory.max=64MiB,
-    /// task.*.copies=2, swap.0.size=1GiB. The value is TOML, or else text, so sizes and durations need no quotes
+    /// A name, path, index or * selects elements of a list: memcg./web.memory.max=64MiB, task.*.copies=2, swap.0.size=1GiB
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub(crate) settings: Vec<Setting>,
 
@@ -35,7 +31,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "VERSION", value_parser = parse_kernel)]
     pub(crate) kernel: Option<Setting>,
 
-    /// Seed of all random choices, instead of the scenario's
+    /// Seed of all random choices [default: the scenario's]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
 
@@ -46,7 +42,7 @@ pub(crate) struct RunOptions {
 /// The number of parallel runs.
 #[derive(Debug, Args)]
 pub(crate) struct ParallelOptions {
-    /// Number of parallel runs; 0 is one per CPU
+    /// Parallel runs; 0 is one per CPU
     #[arg(long, short, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) jobs: usize,
 }
@@ -80,32 +76,28 @@ pub(crate) struct VariantOption {
 pub(crate) struct PageOptions {
     /// Write an HTML report; FILE.svg has only its charts
     ///
-    /// The HTML needs no network. An existing file is replaced
+    /// An existing file is replaced
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 }
 
 /// Options that define how a trace is read.
 #[derive(Debug, Args)]
-#[command(next_help_heading = TRACE_HEADING)]
 pub(crate) struct ReadingOptions {
     /// Trace format, if neither content nor name shows it
     ///
-    /// `pageout keys read.format` lists the formats; .zst is always read
-    #[arg(long, value_name = "FORMAT", hide_short_help = true)]
+    /// See `pageout keys read.format`
+    #[arg(long, value_name = "FORMAT", hide_short_help = true, help_heading = TRACE_HEADING)]
     pub(crate) trace_format: Option<String>,
 
-    /// Make one page of each id, of any size
-    ///
-    /// Many cache simulators do this
-    #[arg(long, hide_short_help = true)]
+    /// Make one page of each id, as many cache simulators do
+    #[arg(long, hide_short_help = true, help_heading = TRACE_HEADING)]
     pub(crate) ignore_size: bool,
 
     /// Set an option of the trace reader; repeatable
     ///
-    /// The keys are those of a scenario's `read` table: csv.offset=lba, csv.offset_unit=512, csv.object=["host","disk"].
-    /// `pageout keys read.` lists all
-    #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting, hide_short_help = true)]
+    /// For example csv.offset=lba or csv.object=["host","disk"]; see `pageout keys read.`
+    #[arg(long = "read", value_name = "KEY=VALUE", value_parser = parse_setting, hide_short_help = true, help_heading = TRACE_HEADING)]
     pub(crate) read: Vec<Setting>,
 }
 
@@ -123,31 +115,6 @@ pub(crate) fn parse_lists(text: &str) -> Result<Lists, String> {
 fn parse_kernel(text: &str) -> Result<Setting, String> {
     let (key, value) = ("kernel.version".to_string(), parse_version(text)?.to_string());
     Ok(Setting { key, value, option: "--kernel", written_at: None })
-}
-
-/// Loads a scenario, with all options applied.
-pub(crate) fn load(
-    source: &Source,
-    options: &RunOptions,
-    more: &[Setting],
-    watcher: &dyn Watcher,
-) -> Result<Scenario, Error> {
-    load::load(source, &options.changes(), more, watcher)
-}
-
-impl VariantOption {
-    /// Returns the selected variant of a scenario, with the settings `more` on top. Without a selection it returns the scenario unchanged.
-    pub(crate) fn of(
-        &self,
-        source: &Source,
-        options: &RunOptions,
-        scenario: Scenario,
-        more: &[Setting],
-        watcher: &dyn Watcher,
-    ) -> Result<Scenario, Error> {
-        let Some(name) = &self.name else { return Ok(scenario) };
-        own_variants::one(source, &options.changes(), &scenario, name, more, watcher)
-    }
 }
 
 impl RunOptions {

@@ -11,6 +11,7 @@ use std::fmt::Write;
 
 use pageout_engine::{Config, Values};
 use pageout_sim::scenario::Scenario;
+use pageout_study::Answered;
 use pageout_study::ablate::{self, Ablation, Answer, Ask, Refused, Row};
 use pageout_study::result::effect::{self, Figure, figures_of};
 use pageout_study::scenario::grid::Point;
@@ -39,12 +40,11 @@ pub(crate) fn run(args: &AblateArgs, cx: &Context) -> Outcome {
         repeat: args.runs.repeat,
         jobs: args.runs.parallel.jobs,
     };
-    let found = ablate::ask(&ask, &Terminal::new(&cx.output))?;
-    if found.is_nothing() {
-        let failures = found.points.iter().flat_map(|point| point.base.failures.clone()).collect::<Vec<_>>();
-        let failure = found.extent.nothing("the scenario fails as it is", &failures);
-        return cx.output.no_result(failure.into(), Value::Null);
-    }
+    let mut found = ablate::ask(&ask, &Terminal::new(&cx.output))?;
+    let failure = match found.failure() {
+        Some(failure) if found.is_nothing() => return cx.output.no_result(failure.into(), Value::Null),
+        failure => failure,
+    };
     if cx.output.is_data() {
         cx.output.print_json(&found)?;
     } else {
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &AblateArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         page::page(args, &found).write(path, &cx.output)?;
     }
-    Ok(found.extent.verdict(&found.failures())?)
+    Ok(failure.map_or(Ok(()), Err)?)
 }
 
 /// What was found out at the only point.

@@ -6,6 +6,7 @@ mod page; // differences as bars
 use std::fmt::Write;
 
 use pageout_sim::scenario::{Channel, Percentage};
+use pageout_study::Answered;
 use pageout_study::compare::{self, Answer, Ask, Cell, Column};
 use pageout_study::result::effect;
 use pageout_study::result::metrics::{Metric, Unit};
@@ -38,12 +39,11 @@ pub(crate) fn run(args: &CompareArgs, cx: &Context) -> Outcome {
         jobs: args.runs.parallel.jobs,
         all: args.all,
     };
-    let answer = compare::ask(&ask, &Terminal::new(&cx.output))?;
-    let failures = answer.failures();
-    if answer.is_nothing() {
-        let failure = answer.extent.nothing("every variant failed", &failures);
-        return cx.output.no_result(failure.into(), Value::Null);
-    }
+    let mut answer = compare::ask(&ask, &Terminal::new(&cx.output))?;
+    let failure = match answer.failure() {
+        Some(failure) if answer.is_nothing() => return cx.output.no_result(failure.into(), Value::Null),
+        failure => failure,
+    };
     if cx.output.is_data() {
         cx.output.print_json_or_rows(&answer.json(), || answer.rows())?;
     } else {
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &CompareArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         page::page(&answer).write(path, &cx.output)?;
     }
-    answer.extent.verdict(&failures)?;
+    failure.map_or(Ok(()), Err)?;
     outcome(&answer.checked)
 }
 

@@ -5,6 +5,7 @@ mod over; // at every point of a grid
 
 use std::fmt::Write;
 
+use pageout_study::Answered;
 use pageout_study::ablate::crossover::{
     self, Answer, Ask, CLASSIC, Combination, Crossover, SEAMS, Step, combinations, mglru, names,
 };
@@ -29,19 +30,18 @@ pub(crate) fn run(args: &CrossoverArgs, cx: &Context) -> Outcome {
         repeat: args.runs.repeat,
         jobs: args.runs.parallel.jobs,
     };
-    let answer = crossover::ask(&ask, &Terminal::new(&cx.output))?;
-    let failures = answer.failures();
-    if answer.is_nothing() {
-        let failure = answer.extent.nothing("every combination failed", &failures);
-        return cx.output.no_result(failure.into(), Value::Null);
-    }
+    let mut answer = crossover::ask(&ask, &Terminal::new(&cx.output))?;
+    let failure = match answer.failure() {
+        Some(failure) if answer.is_nothing() => return cx.output.no_result(failure.into(), Value::Null),
+        failure => failure,
+    };
     if cx.output.is_data() {
         cx.output.print_json(&answer)?;
     } else {
         let report = Report { answer: &answer, all: args.all, layout: cx.layout() };
         cx.output.print_text(&if args.over.is_empty() { report.to_text() } else { report.over() })?;
     }
-    Ok(answer.extent.verdict(&failures)?)
+    Ok(failure.map_or(Ok(()), Err)?)
 }
 
 /// All that is to be printed.

@@ -62,7 +62,7 @@ impl Parts {
         // The name is a hash of the contents: other writers use other names, unless they have the same rows.
         let name = format!("{PREFIX}{}{SUFFIX}", &blake3::hash(text.as_bytes()).to_hex()[..32]);
         let (meanwhile, mut file) = self.begin(&name)?;
-        let mut write = || {
+        let write = || {
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&meanwhile, self.directory.join(name))
