@@ -4,8 +4,9 @@
 //!   each page stands for 1,024    loss at each ratio ──┐
 //!   each page stands for   512    loss at each ratio ──┴─ difference, and how much of it is explained
 //! ```
-//! A machine with twice the pages and twice the accesses, each with half the scale factor, is the same machine (`Scenario::halved`). Two
-//! causes explain a part of a difference: the noise of seeds, if there are several, and costs per call. These are five costs that
+//! A machine with twice the pages and twice the accesses, each with half the scale factor, is the same machine (`Scenario::halved`).
+//!
+//! Two causes explain a part of a difference: the noise of seeds, if there are several, and costs per call. These are five costs that
 //! `page_stands_for` does not multiply (reclaim call, batch drain, statistics flush, wake-up, context switch). With twice the pages there
 //! are at most twice the calls, so at half the scale factor up to half of their time is new. If they take a share `d` of a run, its time
 //! differs by at most `d / 2`. A loss of `L` percent then differs by at most `(100 + L) * d / 2` points, with the larger `d` of the two
