@@ -205,7 +205,7 @@ mod tests {
         let error = engine.write_file(task, "/sys/fs/cgroup/job/memory.high", "64Q").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "/sys/fs/cgroup/job/memory.high: invalid value `64Q` (EINVAL): expected bytes, as `268435456` or `256M`, or `max`"
+            "/sys/fs/cgroup/job/memory.high: invalid value `64Q` (EINVAL): expected bytes, such as `268435456` or `256M`, or `max`"
         );
         assert!(engine.write_file(task, "/proc/sys/vm/swappiness", "201").is_err());
         assert!(engine.write_file(task, "/sys/fs/cgroup/job/memory.reclaim", "1M swappiness=900").is_err());

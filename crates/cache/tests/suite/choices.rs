@@ -66,7 +66,7 @@ fn a_wrong_parameter_names_what_there_is_and_its_range() {
             "s3-fifo:promote=1.5",
             "s3-fifo:promote=1.5: promote must be a whole number from 1 to 3 (default 2)",
         ),
-        ("clock:bits=8", "clock:bits=8: bits is a whole number from 1 to 7 (default 1)"),
+        ("clock:bits=8", "clock:bits=8: bits must be a whole number from 1 to 7 (default 1)"),
     ] {
         assert_eq!(wrong(text), told);
     }

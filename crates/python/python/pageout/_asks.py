@@ -4,7 +4,7 @@ from ._ask import ask as _ask, changes as _changes, varied as _varied
 
 
 def run(scenario, *, variant=None, set=None, seed=None, kernel=None, **own):
-    """Run a scenario and summarise what happened.
+    """Run a scenario and print a summary.
 
     Keywords are explained by ``pageout help run``.
     """
@@ -13,7 +13,7 @@ def run(scenario, *, variant=None, set=None, seed=None, kernel=None, **own):
 
 
 def compare(scenario, *, vary=(), repeat=1, jobs=0, all=False, set=None, seed=None, kernel=None, **own):
-    """Run variants of a scenario side by side.
+    """Run variants of a scenario and compare them.
 
     Keywords are explained by ``pageout help compare``.
     """
@@ -22,7 +22,7 @@ def compare(scenario, *, vary=(), repeat=1, jobs=0, all=False, set=None, seed=No
 
 
 def ablate(scenario, *, variant=None, over=(), switch=(), repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
-    """Turn every mechanism of the reclaim policy alone, and say what that changes.
+    """Measure the effect of each mechanism of the reclaim policy.
 
     Keywords are explained by ``pageout help ablate``.
     """
@@ -31,7 +31,7 @@ def ablate(scenario, *, variant=None, over=(), switch=(), repeat=5, jobs=0, set=
 
 
 def bisect(scenario, *, variant=None, from_="", to="", lists=None, judge_by=None, repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
-    """Which rule changed the result between two versions of the kernel.
+    """Find the rule that changed a result between two kernel versions.
 
     Keywords are explained by ``pageout help bisect``.
     """
@@ -40,7 +40,7 @@ def bisect(scenario, *, variant=None, from_="", to="", lists=None, judge_by=None
 
 
 def crossover(scenario, *, over=(), repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
-    """Exchange the mechanisms of classic reclaim and MGLRU in all 32 combinations.
+    """Combine the mechanisms of classic LRU and MGLRU in all 32 ways.
 
     Keywords are explained by ``pageout help crossover``.
     """
@@ -49,7 +49,7 @@ def crossover(scenario, *, over=(), repeat=5, jobs=0, set=None, seed=None, kerne
 
 
 def advise_tier(scenario, *, memory=None, device=("cxl-1.1", "cxl-2.0-switch",), ratio=("2:1", "1:1", "1:2", "1:4",), loss=5.0, price=None, warm_up="20%", check_scale=False, repeat=1, jobs=0, set=None, seed=None, kernel=None, **own):
-    """How much of a workload's memory may be slower, what has to find its hot pages there, and which knobs matter.
+    """Find how much of a workload's memory may be slower.
 
     Keywords are explained by ``pageout help advise-tier``.
     """
@@ -58,7 +58,7 @@ def advise_tier(scenario, *, memory=None, device=("cxl-1.1", "cxl-2.0-switch",),
 
 
 def replay(traces, *, memory=("30%",), policy=("classic@6.12",), channel="file", writes=False, by=None, timed=None, warm_up=None, sample=None, exact=False, live=(), make=False, device="nvme", read_ahead_kb=None, swap=None, think_time="0s", read=None, seed=1, trace_memory="1GiB", jobs=0, print_scenario=False, **own):
-    """Replay traces against memory of one or several sizes under one or several policies, without a scenario file.
+    """Replay traces with several memory sizes and policies.
 
     Keywords are explained by ``pageout help replay``.
     """
@@ -67,7 +67,7 @@ def replay(traces, *, memory=("30%",), policy=("classic@6.12",), channel="file",
 
 
 def sweep(task, *, plan="", folder=None, shard=(0, 1,), part_every="60s", jobs=0, policy_time="600s", policy_memory="4GiB", **own):
-    """Run traces or scenarios times policies times sizes times seeds into a folder, on one machine or on many.
+    """Run many traces, policies, sizes and seeds into a folder.
 
     Keywords are explained by ``pageout help sweep``.
     """
@@ -76,7 +76,7 @@ def sweep(task, *, plan="", folder=None, shard=(0, 1,), part_every="60s", jobs=0
 
 
 def check_policy(policy, **own):
-    """Check that a policy of your own keeps the contract, and say with call and slot what is wrong.
+    """Check that a policy keeps the contract.
 
     Keywords are explained by ``pageout help check-policy``.
     """
@@ -85,7 +85,7 @@ def check_policy(policy, **own):
 
 
 def explain(scenario, *, about=None, steps=12, set=None, seed=None, kernel=None, **own):
-    """Why a page is where it is: step by step, with the rule that decided and the numbers it compared.
+    """Explain why a page was kept or evicted.
 
     Keywords are explained by ``pageout help explain``.
     """
@@ -94,7 +94,7 @@ def explain(scenario, *, about=None, steps=12, set=None, seed=None, kernel=None,
 
 
 def validate(dir, *, runs=(), expect_short=(), tolerances=None, without=(), simulations=None, first_difference=False, jobs=0, **own):
-    """Check the simulator against counters recorded on a real kernel.
+    """Compare the simulator with counters of a real kernel.
 
     Keywords are explained by ``pageout help validate``.
     """
@@ -103,7 +103,7 @@ def validate(dir, *, runs=(), expect_short=(), tolerances=None, without=(), simu
 
 
 def twin(recordings, *, ask=(), allow_loss=False, curve=False, jobs=0, **own):
-    """A recorded machine, simulated: its counters beside the recorded ones, and what if it had less memory, another policy, another disk.
+    """Simulate a recorded machine, unchanged or with changes.
 
     Keywords are explained by ``pageout help twin``.
     """
