@@ -1,6 +1,6 @@
-//! Lists the scenarios that programs bring along: all files of `scenarios/`, with their texts.
+//! Lists the bundled scenarios: all files of `scenarios/`, with their texts.
 
-// What Cargo compiles is written here.
+// A build script writes files for Cargo.
 #![allow(clippy::disallowed_methods)]
 
 use std::fmt::Write;

@@ -1,9 +1,9 @@
-//! What tasks access, as files by which the same accesses can be made on a kernel.
+//! The accesses of tasks as files, to repeat them on a kernel.
 //!
 //! | a task with | becomes | made by |
 //! |---|---|---|
 //! | files alone | `TASK.iolog`, version 2 of fio's I/O log | `fio --read_iolog` |
-//! | anonymous memory, too | `TASK.u32`, words as in recordings: bit 31 writes, 30 to 28 object, 27 to 0 page | a program of one's own |
+//! | anonymous memory, too | `TASK.u32`, words as in recordings: bit 31 writes, 30 to 28 object, 27 to 0 page | a custom program |
 //!
 //! They are the accesses of the first loop of a task's first copy.
 

@@ -285,7 +285,7 @@ fn elements(names: &[Option<String>], rest: &str, path: &str) -> Result<Vec<(usi
         let deeper = rest.strip_prefix(name.as_deref()?)?.strip_prefix('.')?;
         Some((index, deeper.to_string()))
     });
-    // If both `/web` and `/web.slice` match, the longer one is meant: it leaves the shorter rest.
+    // If both `/web` and `/web.slice` match, the longer one is meant: it leaves less text to parse.
     if let Some(found) = by_name.min_by_key(|(_, deeper)| deeper.len()) {
         return Ok(vec![found]);
     }
