@@ -467,7 +467,7 @@ fn what_has_no_half_of_its_scale_is_refused_by_its_key_before_anything_is_run() 
     check_failure(
         &output,
         2,
-        &["trace = \"db.csv\"", "what was recorded", "describe the accesses by a `workload`"],
+        &["trace = \"db.csv\"", "a recording has", "describe the accesses by a `workload`"],
     );
 }
 

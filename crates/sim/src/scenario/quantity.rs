@@ -366,7 +366,7 @@ mod tests {
         );
         assert!(fault("lots").contains("does not start with a number"));
         assert!(fault("-1MiB").contains("does not start with a number"));
-        assert!(fault("0.3B").contains("no whole number"));
+        assert!(fault("0.3B").contains("not a multiple"));
         assert!(fault("99999999999999999999TiB").contains("out of range"));
         assert!("5".parse::<TimeSpan>().unwrap_err().to_string().contains("the unit is missing"));
         assert!("3GB".parse::<Bandwidth>().unwrap_err().to_string().contains("the unit is missing"));

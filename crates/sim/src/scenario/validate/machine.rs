@@ -368,7 +368,7 @@ impl Check<'_> {
             && size.pages_floor() < LIMIT_PAGES_MIN
         {
             let least = Size::from_pages(LIMIT_PAGES_MIN);
-            let problem = Problem::new(key, format!("`{name}`: {size} is below the need of a single fault"));
+            let problem = Problem::new(key, format!("`{name}`: {size} is below what one fault needs"));
             self.report(
                 problem.help(format!("allowed: from {least}, which is one reclaim batch, or \"max\"")),
             );
