@@ -61,7 +61,7 @@ mod tests {
         let read = |text: &str| one_or_more::<_, Variation>(&mut serde_json::Deserializer::from_str(text));
         assert_eq!(read(r#""a=1,2""#).unwrap(), read(r#"["a=1,2"]"#).unwrap());
         for (text, told) in [
-            (r#""a=1,1""#, "names the value `1` twice"),
+            (r#""a=1,1""#, "duplicate value `1`"),
             (r#"["a=1,2", "a=1"]"#, "fewer than two values"),
             ("5", "integer `5`, expected a string"),
             ("[null]", "null, expected a string"),

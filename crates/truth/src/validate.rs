@@ -377,7 +377,7 @@ mod tests {
         assert_eq!((ask.runs, ask.expect_short), (vec!["a".to_string()], vec!["a".to_string()]));
         assert_eq!(ask.without, [Input::Flushes]);
         let error = serde_json::from_str::<Ask>(r#"{ "without": "x" }"#).unwrap_err().to_string();
-        assert!(error.contains("`x` is no input"), "{error}");
+        assert!(error.contains("unknown input `x`"), "{error}");
     }
 
     #[test]

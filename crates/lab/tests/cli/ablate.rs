@@ -243,9 +243,9 @@ fn an_unknown_switch_is_refused_with_the_nearest() {
 fn a_bad_value_of_a_switch_is_refused_with_what_it_takes() {
     let directory = with_scenario(GOOD);
     for (switch, parts) in [
-        ("balance.rule=costs", ["can't be `costs`", "did you mean `cost`?"]),
-        ("lru.generations=1", ["can't be `1`", "2 to 64"]),
-        ("harvest.rmap=perhaps", ["can't be `perhaps`", "true, false"]),
+        ("balance.rule=costs", ["invalid value `costs`", "did you mean `cost`?"]),
+        ("lru.generations=1", ["invalid value `1`", "2 to 64"]),
+        ("harvest.rmap=perhaps", ["invalid value `perhaps`", "true, false"]),
         ("harvest.rmap=true", ["`harvest.rmap` is `true`", "already"]),
     ] {
         let output = pageout(directory.path(), &["ablate", "scenario.toml", "--switch", switch]);
@@ -493,7 +493,7 @@ fn a_grid_that_makes_no_sense_is_refused() {
         ),
         (
             "crossover scenario.toml --over memcg./app.memory.max=1MiB,2MiB --over memcg.0.memory.max=1MiB,3MiB",
-            &["varied twice", "give all its values to one --over"],
+            &["varied twice", "give all values to one --over"],
         ),
         (
             "crossover scenario.toml --over kernel.lru.lists=two_lists,generations",

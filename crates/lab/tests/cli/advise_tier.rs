@@ -425,7 +425,7 @@ fn a_verdict_that_depends_on_the_scale_says_which_to_believe() {
     let loss = |of: &str| row[of]["loss_percent"].as_f64().unwrap();
     let between = (loss("best") + loss("best_at_half")) / 2.0;
     let text = advise(&between.to_string(), &[]).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("pmem: the verdict depends on the scale:"), "{text}");
+    assert!(text.contains("pmem: the verdict depends on the scale factor:"), "{text}");
     let is_explained =
         row["difference_points"].as_f64().unwrap().abs() <= row["explained_points"].as_f64().unwrap();
     let says = if is_explained {

@@ -82,11 +82,15 @@ fn sizes_and_durations_that_are_none_are_refused() {
 #[test]
 fn zero_and_impossible_sizes_are_refused() {
     check_failure(&run_with("\"4MiB\"", "0", &[]), 2, &["0B is too small", "scenario.toml:13:8"]);
-    check_failure(&run_with("\"1MiB\"", "\"8KiB\"", &[]), 2, &["below what one fault needs", "from 128KiB"]);
+    check_failure(
+        &run_with("\"1MiB\"", "\"8KiB\"", &[]),
+        2,
+        &["below the need of a single fault", "from 128KiB"],
+    );
     check_failure(
         &run_with("\"1MiB\"", "\"1%\"", &[]),
         2,
-        &["below what one fault needs", "scenario.toml:5:14"],
+        &["below the need of a single fault", "scenario.toml:5:14"],
     );
     check_failure(&run_with("\"1MiB\"", "\"0%\"", &[]), 2, &["`0%` is not a percentage above 0"]);
     let output = run_with("[[memcg]]", "[machine]\ncpus = 0\nmemory = 0\n\n[[memcg]]", &[]);
@@ -222,8 +226,14 @@ fn a_fault_of_a_variant_is_shown_at_its_line() {
             ["unknown key `profle`", "scenario.toml:18:", "did you mean `profile`?"],
         ),
         ("kernel.profile = \"lur\"", ["`lur`", "scenario.toml:18:", "did you mean `lru`?"]),
-        ("\"memcg./wbe.memory.max\" = \"1MiB\"", ["no element `/wbe`", "scenario.toml:18:", "`memcg./web`"]),
-        ("\"memcg./web.memory.max\" = \"1KiB\"", ["below what one fault", "scenario.toml:18:", "128KiB"]),
+        (
+            "\"memcg./wbe.memory.max\" = \"1MiB\"",
+            ["without an element `/wbe`", "scenario.toml:18:", "`memcg./web`"],
+        ),
+        (
+            "\"memcg./web.memory.max\" = \"1KiB\"",
+            ["below the need of a single fault", "scenario.toml:18:", "128KiB"],
+        ),
     ] {
         let directory = with_scenario(&format!("{GOOD}\n[[variant]]\nname = \"a\"\nset = {{ {set} }}\n"));
         for command in ["run scenario.toml --check", "run scenario.toml --variant a", "compare scenario.toml"]
@@ -266,7 +276,7 @@ fn the_command_line_itself_is_checked() {
     let run = |arguments: &[&str]| pageout(directory.path(), arguments);
     check_failure(&run(&["run"]), 2, &["required", "<SCENARIO>"]);
     check_failure(&run(&["rnu"]), 2, &["unrecognized subcommand"]);
-    check_failure(&run(&["run", "scenario.toml", "--set", "x"]), 2, &["`x` has no `=`", "KEY=VALUE"]);
+    check_failure(&run(&["run", "scenario.toml", "--set", "x"]), 2, &["found `x`, expected KEY=VALUE"]);
     check_failure(&run(&["compare", "scenario.toml", "--vary", "seed=1"]), 2, &["fewer than two values"]);
     check_failure(&run(&["compare", "scenario.toml"]), 2, &["--vary"]);
     check_failure(&run(&["keys", "swapiness"]), 2, &["did you mean `sysctl.vm.swappiness`?"]);
@@ -279,12 +289,12 @@ fn settings_are_told_apart_from_the_file() {
     check_failure(
         &run("memcg./web.memory.max=1KiB"),
         2,
-        &["--> --set memcg./web.memory.max=1KiB", "below what one fault"],
+        &["--> --set memcg./web.memory.max=1KiB", "below the need of a single fault"],
     );
     check_failure(
         &run("memcg./wbe.memory.max=1MiB"),
         2,
-        &["no element `/wbe`", "did you mean `memcg./web`?"],
+        &["without an element `/wbe`", "did you mean `memcg./web`?"],
     );
     check_failure(&run("machine.cpsu=2"), 2, &["--> --set machine.cpsu=2", "did you mean `cpus`?"]);
     check_failure(&run("swap.0.size=1GiB"), 2, &["this scenario has no [[swap]]"]);
@@ -508,7 +518,7 @@ fn threads_depth_and_lifetime_that_exclude_each_other_are_refused() {
     check_failure(
         &with("threads = 1000\ndepth = 1000"),
         2,
-        &["copies, threads and depth make 1000000 of task `reader`", "100000 in all"],
+        &["copies, threads and depth make 1000000 of task `reader`", "100000 in total"],
     );
     check_failure(&with("lifetime = \"lop\""), 2, &["`lop`", "did you mean `loop`?"]);
     let mapped = GOOD.replace("channel = \"file\"", "channel = \"mapped\"");

@@ -143,7 +143,7 @@ fn bound_stands_beside_a_policy_that_reads_ahead() {
     for (plan, rows, below) in [("plan.toml", 2, true), ("off.toml", 1, false)] {
         check_success(&pageout(at, &["sweep", plan, "--into", plan.trim_end_matches(".toml")]));
         let collected = pageout(at, &["sweep", "--collect", plan.trim_end_matches(".toml"), "--json"]);
-        assert_eq!(text(&collected.stderr).contains("these read ahead"), below);
+        assert_eq!(text(&collected.stderr).contains("these policies read ahead"), below);
         let found: Value = serde_json::from_str(&check_success(&collected)).unwrap();
         assert_eq!(found.as_array().unwrap().len(), rows, "{found}");
         assert_eq!(found[0]["is_below_bound"], if below { Value::Bool(true) } else { Value::Null });

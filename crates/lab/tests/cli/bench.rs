@@ -176,9 +176,11 @@ fn what_warms_up_does_not_count() {
     }
     let half = misses(&[&trace, "--memory", "50%", "--policy", "lru,opt", "--warm-up", "1000"]);
     assert_eq!(half, [3_000, 1_500]);
-    for (warm_up, why) in
-        [("4000", "none is left to count"), ("100%", "from 0 to below 100"), ("much", "neither")]
-    {
+    for (warm_up, why) in [
+        ("4000", "none is left to count"),
+        ("100%", "from 0 to below 100"),
+        ("much", "found `much`, expected a number or a percentage"),
+    ] {
         let output = replay(&[&trace, "--policy", "lru", "--warm-up", warm_up]);
         check_failure(&output, 2, &["--warm-up", why]);
     }
@@ -204,7 +206,7 @@ fn an_estimate_is_marked_and_has_its_spread() {
     let refused = replay(&[&zipfscan, "--policy", "lru", "--sample", "0.001"]);
     check_failure(&refused, 2, &["--sample 0.001", "pages is too small (minimum 1000): sample 0.02"]);
     let machine = replay(&[&zipfscan, "--policy", "lru,classic@6.12", "--sample", "0.1"]);
-    check_failure(&machine, 2, &["classic@6.12 runs in the machine"]);
+    check_failure(&machine, 2, &["classic@6.12 runs in the full simulator"]);
 }
 
 #[test]
@@ -225,7 +227,7 @@ fn who_called_a_policy_of_the_machine_by_its_bare_name_is_told_what_it_is_called
     let output = replay(&[&shift, "--policy", "sieve", "--read-ahead-kb", "0"]);
     let said = text(&output.stderr);
     assert!(
-        said.contains("--read-ahead-kb says nothing to textbook policies")
+        said.contains("--read-ahead-kb has no effect on textbook policies")
             && said.contains("`sieve@machine`"),
         "{said}"
     );

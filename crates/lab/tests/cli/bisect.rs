@@ -133,7 +133,7 @@ fn bisect_refuses_what_makes_no_sense() {
         ("bisect scenario.toml --from 6.12 --to 6.12", &["the same version"]),
         (
             "bisect scenario.toml --from 6.21 --to 7.1",
-            &["--from: unknown kernel version `6.21`", "2.6.35 to 7.3"],
+            &["invalid value '6.21' for '--from <VERSION>'", "2.6.35 to 7.3"],
         ),
         ("bisect scenario.toml --from 5.15 --to 6.1 --lists mglru", &["mglru@5.15 is none", "6.1"]),
         ("bisect scenario.toml --from 6.1 --to 6.12 --judge-by pages_raed", &["did you mean `pages_read`?"]),
@@ -178,7 +178,7 @@ fn a_version_that_is_none_is_refused_with_what_there_is() {
     failed(
         TURNS_OVER,
         "run scenario.toml --set kernel.version=6.8 --set kernel.profile=sieve",
-        &["`sieve` (kernel.profile) is no version"],
+        &["`sieve` (kernel.profile) is not a kernel version"],
     );
     failed(
         TURNS_OVER,

@@ -153,11 +153,7 @@ fn switches_are_what_ablate_calls_them_and_have_one_value() {
     check_failure(&pageout(directory.path(), &["coverletter", "scenario.toml"]), 2, &["--switch"]);
     check_failure(&letter(directory.path(), &["none.toml"]), 2, &["none.toml"]);
     let one = ["coverletter", "--switch", MORE, "--repeat", "1", "scenario.toml"];
-    check_failure(
-        &pageout(directory.path(), &one),
-        2,
-        &["--repeat", "auto", "one seed says nothing of noise"],
-    );
+    check_failure(&pageout(directory.path(), &one), 2, &["--repeat", "auto", "one seed does not show noise"]);
 }
 
 #[test]

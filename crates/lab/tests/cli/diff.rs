@@ -334,7 +334,7 @@ fn pressure_is_read_as_two_snapshots_or_one() {
     let said = check_success(&two);
     assert!(said.contains("For 6.00 s (10.00% of the time) at least one task waited"), "{said}");
     let said = said.replace('\n', " ");
-    assert!(said.contains("for 1.00 s (1.67% of the time) of it all tasks"), "{said}");
+    assert!(said.contains("for 1.00 s (1.67% of the time) of this time all non-idle tasks"), "{said}");
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("memory.pressure"), pressure(1_086_220, 197_216)).unwrap();
     let said = check_success(&pageout(directory.path(), &["diff", "memory.pressure"]));

@@ -202,7 +202,7 @@ fn a_page_that_nobody_needed_says_so() {
     let text = check_success(&pageout(directory.path(), &arguments));
     assert!(text.contains("no task has needed it"), "{text}");
     let arguments = ["explain", "scenario.toml", "--evictions", "3"];
-    check_failure(&pageout(directory.path(), &arguments), 2, &["no page was evicted in the whole run"]);
+    check_failure(&pageout(directory.path(), &arguments), 2, &["no page was evicted during the run"]);
 }
 
 #[test]

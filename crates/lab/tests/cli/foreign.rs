@@ -160,7 +160,7 @@ fn a_field_that_is_missing_is_named_by_file_and_line() {
     let told = text(&folder.with("memcg_delta", None).stderr);
     assert!(told.contains("loop.mglru.1: `memcg_delta` is empty"), "{told}");
     let told = text(&folder.with("misses_file", None).stderr);
-    assert!(told.contains("loop.mglru.1: neither `misses_file` nor `page_cache_stream`"), "{told}");
+    assert!(told.contains("loop.mglru.1: no `misses_file` and no `page_cache_stream`"), "{told}");
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn an_input_that_holds_nothing_or_not_all_is_told_with_the_result() {
     // A file without a byte holds not even nothing.
     let mut run = mapping(&folder, "mglru");
     for (name, why) in [
-        ("zero.zst", "zero.zst: is empty: it was cut off"),
+        ("zero.zst", "zero.zst: empty file: truncated or never written"),
         ("cut.zst", "cut.zst:2: the last line does not end"),
     ] {
         folder.compress("cut.zst", b"0 0 0 7\n1180 0 21 2");

@@ -84,7 +84,7 @@ fn reading_from_a_swap_disk_says_that_nothing_is_read_ahead() {
 #[test]
 fn a_limit_beyond_the_machine_is_told_by_check_and_run() {
     let beyond = GOOD.replace("memory.max = \"1MiB\"", "memory.max = \"1MiB\"\nmemory.high = \"8GiB\"");
-    let told = "it never binds: memory.high of /web (8 GiB of 1 GiB)";
+    let told = "so never reached: memory.high of /web (8 GiB of 1 GiB)";
     for more in [&["--check"][..], &[]] {
         let printed = check(&beyond, &[&["run", "scenario.toml"], more].concat());
         let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -417,7 +417,7 @@ fn what_can_make_no_difference_is_told() {
     );
     let outside = GOOD.replace("memcg = \"/web\"\n", "");
     let [(_, told)] = &notes(&outside)[..] else { panic!("{:?}", notes(&outside)) };
-    assert!(told.starts_with("No task is in /web, so what is set there binds nobody"), "{told}");
+    assert!(told.starts_with("No task is in /web, so its settings have no effect"), "{told}");
     let below = GOOD
         .replace("path = \"/web\"", "path = \"/web\"\nmemory.high = \"max\"\n[[memcg]]\npath = \"/web/a\"");
     assert!(about(&below.replace("memcg = \"/web\"", "memcg = \"/web/a\"")).is_empty());

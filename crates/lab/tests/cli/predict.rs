@@ -79,7 +79,7 @@ fn a_prediction_has_ranges_over_what_is_not_known_its_time_and_the_commands_to_c
         "cgroup.memory=nokmem",
         "echo 7 > /sys/kernel/mm/lru_gen/enabled",
         "echo 1634304 > /sys/fs/cgroup/g/memory.max",
-        "For `wide` these in their places:",
+        "For `wide` replace the differing commands by:",
         "echo 2048000 > /sys/fs/cgroup/g/memory.max",
         "fio --name=reader --ioengine=psync --fadvise_hint=0",
         "Nothing above this line is changed afterwards.",

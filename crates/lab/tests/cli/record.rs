@@ -169,7 +169,7 @@ fn a_recording_ends_at_its_size_and_its_time() {
     {
         let arguments = ["record", "--into", name, option, value, "--", "sh", "-c", script];
         let output = check_success(&pageout(directory.path(), &arguments));
-        assert!(output.contains(&format!("the {told} asked for")), "{output}");
+        assert!(output.contains(&format!("the requested {told} is reached")), "{output}");
     }
 }
 
@@ -193,6 +193,6 @@ fn a_full_disk_is_named_and_leaves_no_half_recording() {
     let left = std::fs::read_dir(&full).unwrap().count();
     let unmounted = Command::new("umount").arg(&full).status().unwrap();
     assert!(unmounted.success());
-    check_failure(&output, 3, &["No space left", "not a recording"]);
+    check_failure(&output, 3, &["No space left", "there is no recording in small/rec"]);
     assert_eq!(left, 0, "what could not be finished is removed");
 }

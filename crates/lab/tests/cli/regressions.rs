@@ -123,7 +123,11 @@ fn a_mistake_in_an_expectation_is_shown_where_it_is() {
     let relation = compare_with("small > 1.1 *", "small > 1.1");
     check_failure(&relation, 2, &["is not a relation", "scenario.toml:25:", "\"old > 2 * new\""]);
     let setting = compare_with("memcg./web", "memcg./wbe");
-    check_failure(&setting, 2, &["no element `/wbe`", "scenario.toml:21:9", "did you mean `memcg./web`?"]);
+    check_failure(
+        &setting,
+        2,
+        &["without an element `/wbe`", "scenario.toml:21:9", "did you mean `memcg./web`?"],
+    );
     let name = compare_with("name = \"small\"", "name = \"6.12\"");
     check_failure(
         &name,

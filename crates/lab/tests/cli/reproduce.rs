@@ -180,7 +180,7 @@ fn a_row_may_say_what_is_to_hold_and_what_was_published_of_each_side() {
     assert_eq!(rows[5]["levels"], serde_json::json!([4000.0]));
     for (from, to, part) in [
         ("levels = [4000]", "levels = [1, 2, 3]", "3 levels"),
-        ("large < small", "larger < small", "no side called `larger`"),
+        ("large < small", "larger < small", "unknown side `larger`"),
         ("large < small", "large smaller", "holds"),
     ] {
         assert!(RELATIONS.contains(from));
@@ -223,7 +223,7 @@ fn what_is_not_there_is_an_error_that_names_what_is() {
     check_failure(
         &run(&["chapter.toml", "--experiment", "writer"]),
         2,
-        &["no experiment called `writer`", "reader"],
+        &["no experiment `writer`", "reader"],
     );
     check_failure(&run(&["chapter.toml", "--set", "a.b=1"]), 2, &["unknown key `a`", "--set a.b=1"]);
     check_failure(

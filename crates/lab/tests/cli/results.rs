@@ -541,7 +541,7 @@ fn a_trace_of_several_objects_runs_over_as_many_objects() {
     assert_eq!(json(directory.path(), &["run", "two.toml"])["accesses"], 6000);
     std::fs::write(directory.path().join("one.toml"), task).unwrap();
     let output = pageout(directory.path(), &["run", "one.toml"]);
-    check_failure(&output, 2, &["accesses 2 objects", "the task has 1", "add a [[task.object]]"]);
+    check_failure(&output, 2, &["the trace has 2 objects", "the task has 1", "add a [[task.object]]"]);
 }
 
 #[test]
@@ -554,7 +554,7 @@ fn columns_with_usual_names_are_found_as_the_reference_says() {
         key.unwrap_or_else(|| panic!("{name} is not in {keys}"))
     });
     for key in columns {
-        assert!(key["default"].as_str().unwrap().starts_with("by its usual names"), "{key}");
+        assert!(key["default"].as_str().unwrap().contains("usual names"), "{key}");
     }
     let text = "timestamp,volume,offset,length,rw\n1,a,0,8192,w\n3,b,0,4096,r\n";
     std::fs::write(directory.path().join("a.csv"), text).unwrap();

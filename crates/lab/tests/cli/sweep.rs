@@ -139,7 +139,7 @@ fn a_cell_that_fails_is_a_row_with_its_error_and_takes_nothing_from_the_others()
     let output = sweep(at, &["plan.toml", "--into", "rows"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(
-        text(&output.stderr).contains("9 cells failed, each a row with its error"),
+        text(&output.stderr).contains("9 cells failed; each has a row with its error"),
         "{}",
         text(&output.stderr)
     );

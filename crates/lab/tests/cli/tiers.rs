@@ -439,7 +439,7 @@ fn a_run_says_how_many_accesses_one_of_its_own_stands_for() {
     let page = std::fs::read_to_string(directory.path().join("page.html")).unwrap();
     for text in [&told, &page] {
         assert!(text.contains("1,000 accesses with a scale factor of 8, in "), "{text}");
-        assert!(text.contains("Accesses have a scale factor: 8 of reader."), "{text}");
+        assert!(text.contains("Accesses have a scale factor: reader of 8."), "{text}");
     }
     let json = |arguments: &[&str]| -> serde_json::Value {
         serde_json::from_str(&run(&[arguments, &["--json"]].concat())).unwrap()

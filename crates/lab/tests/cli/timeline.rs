@@ -111,7 +111,7 @@ fn what_cannot_be_sampled_is_refused_before_the_run() {
     refused(&["t.txt"], &["--timeline t.txt", "FILE.csv or FILE.jsonl"]);
     let unwritten = run_with("[[memcg]]", "[[memcg]]", &["--timeline", "nowhere/t.csv"]);
     check_failure(&unwritten, 3, &["--timeline nowhere/t.csv", "there is no directory nowhere"]);
-    refused(&["t.csv", "--timeline-every", "0ms"], &["--timeline-every 0"]);
+    refused(&["t.csv", "--timeline-every", "0ms"], &["--timeline-every", "expected at least 1us"]);
     refused(&["t.csv", "--timeline-every", "1ns"], &["--timeline-every 1ns", "1us at least"]);
     refused(&["-", "--json"], &["both want standard output"]);
     let column = |name: &str, parts: &[&str]| refused(&["t.csv", "--timeline-columns", name], parts);

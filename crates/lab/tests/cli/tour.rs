@@ -239,9 +239,9 @@ fn what_is_not_there_is_an_error_before_anything_runs() {
     for (from, to, parts) in [
         ("seeds = 3", "seeds = 0", &["stop `first`", "1 to 1000"][..]),
         ("seeds = 3", "seed = 3", &["tour.toml: invalid tour", "unknown field `seed`"]),
-        ("name = \"second\"", "name = \"first\"", &["two [[stop]] are called `first`"]),
-        ("\"large\"]", "\"larger\"]", &["stop `first`", "no side called `larger`", "small, large"]),
-        ("\"reader\"", "\"writer\"", &["no experiment called `writer`"]),
+        ("name = \"second\"", "name = \"first\"", &["duplicate [[stop]] `first`"]),
+        ("\"large\"]", "\"larger\"]", &["stop `first`", "unknown side `larger`", "small, large"]),
+        ("\"reader\"", "\"writer\"", &["no experiment `writer`"]),
         ("chapter = \"chapter.toml\"", "chapter = \"mglro\"", &["stop `first`", "did you mean `mglru`?"]),
         ("chapter = \"chapter.toml\"", "chapter = \"no.toml\"", &["cannot read chapter no.toml"]),
     ] {

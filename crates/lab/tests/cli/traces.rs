@@ -280,7 +280,7 @@ fn a_replay_says_in_json_what_it_guessed_and_what_it_does_not_know() {
         (&unknown["accesses"], &unknown["writes_replayed_as_reads"]),
         (&400.into(), &serde_json::Value::Null)
     );
-    assert!(unknown["doubts"][0].as_str().unwrap().contains("sectors of 512 bytes"), "{unknown}");
+    assert!(unknown["doubts"][0].as_str().unwrap().contains("with 512 bytes per sector"), "{unknown}");
     assert_eq!(replay("writes.csv", &[])["writes_replayed_as_reads"], 400);
     assert_eq!(replay("writes.csv", &["--writes"])["writes_replayed_as_reads"], 0);
     let info = check_success(&pageout(directory.path(), &["trace", "info", "reads.csv"]));

@@ -453,9 +453,9 @@ fn a_tolerance_that_is_no_number_from_0_is_named() {
         fs::write(&path, tolerances.replacen(from, to, 1)).unwrap();
         validate(copy.path(), &["fr-loop.mglru.1"])
     };
-    let parts = ["tolerances.toml", "class `traced`", "`activity` is -0.1"];
+    let parts = ["tolerances.toml", "class `traced`", "`activity`: found -0.1"];
     check_failure(&spoil("activity = 0.005", "activity = -0.1"), 2, &parts);
-    let parts = ["tolerances.toml", "class `exact`", "`counters` is inf"];
+    let parts = ["tolerances.toml", "class `exact`", "`counters`: found inf"];
     check_failure(&spoil("counters = 0.0", "counters = inf"), 2, &parts);
     check_failure(&spoil("floor = 2", "floor = nan"), 2, &["tolerances.toml: `floor`: found NaN"]);
 }

@@ -523,7 +523,7 @@ fn a_trace_dat_goes_through_trace_cmd_or_says_how_to_get_it() {
     check_failure(
         &with_trace_cmd("exit 0", DAT),
         2,
-        &["trace-cmd report -i trace.dat printed nothing: it is cut"],
+        &["trace-cmd report -i trace.dat printed nothing: the file is truncated"],
     );
 }
 
@@ -705,7 +705,7 @@ fn a_call_that_did_too_little_for_its_time_was_off_the_cpu() {
     );
     assert_eq!((&stall["off_cpu"]["sure"], &stall["off_cpu"]["ns"]), (&true.into(), &35_000_000.into()));
     assert!(
-        read["story"].to_string().contains("off the CPU for 92.11% of the time stalled"),
+        read["story"].to_string().contains("off the CPU for 92.11% of the stall time"),
         "{}",
         read["story"]
     );
@@ -822,7 +822,7 @@ fn begins_without_ends_have_no_durations() {
     assert_eq!(read["longest_calls"], serde_json::json!([]));
     let story = story_of(&trace);
     assert!(
-        story.contains("stalled at a cgroup's limit is unknown: no end events (mm_vmscan_memcg_reclaim_end)"),
+        story.contains("The stall time of tasks at a cgroup's limit is unknown: no end events (mm_vmscan_memcg_reclaim_end)"),
         "{story}"
     );
     let said = check_success(&report(trace.as_bytes(), &[]));
@@ -843,10 +843,7 @@ fn ends_without_begins_are_counted_with_what_they_freed() {
 fn kinds_of_calls_that_were_not_recorded_are_unknown() {
     let trace = lines(&[(0, 1_000, "dd-7", BEGIN), (0, 2_000, "dd-7", END)]);
     let story = story_of(&trace);
-    assert!(
-        story.contains("hether and how long tasks were stalled at a cgroup's limit is unknown"),
-        "{story}"
-    );
+    assert!(story.contains("he stall time of tasks at a cgroup's limit is unknown"), "{story}");
     assert!(!story.contains("No other task was stalled."), "{story}");
     // With what vmscan:* has, an event that is missing did not happen.
     let whole = lines(&[

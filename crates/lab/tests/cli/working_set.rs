@@ -317,7 +317,7 @@ fn one_bad_dump_is_an_error_for_all_with_its_line() {
         ("enabled.lru_gen", &["enabled.lru_gen:1:1", "not a dump of lru_gen", "/sys/kernel/debug/lru_gen"]),
         ("binary.lru_gen", &["binary.lru_gen:1", "not a dump of lru_gen"]),
         ("twice.lru_gen", &["twice.lru_gen:13:1", "duplicate memcg 1"]),
-        ("empty_machine", &["empty_machine is empty"]),
+        ("empty_machine", &["empty_machine: found an empty directory"]),
     ] {
         let output = working_set(directory.path(), &["good.lru_gen", bad]);
         check_failure(&output, 2, parts);

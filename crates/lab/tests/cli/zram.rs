@@ -71,13 +71,9 @@ fn keys_of_compression_that_do_not_go_together_are_refused() {
             &["`compressed_min` is for zram", "kind = \"zram\""][..],
         ),
         ("kind = \"disk\"\nmemory_limit = \"1MiB\"", "", &["`memory_limit` is for zram"]),
-        (
-            "kind = \"zram\"\ncompressed_min = 0.9\ncompressed_max = 0.5",
-            "",
-            &["90% at best and 50% at worst"],
-        ),
+        ("kind = \"zram\"\ncompressed_min = 0.9\ncompressed_max = 0.5", "", &["range from 90% to 50%"]),
         ("kind = \"zram\"\ncompressed_max = 1.5", "", &["compressed_max"]),
-        ("kind = \"zram\"", "compressed_min = 0.8\ncompressed_max = 0.2", &["80% at best and 20% at worst"]),
+        ("kind = \"zram\"", "compressed_min = 0.8\ncompressed_max = 0.2", &["range from 80% to 20%"]),
     ] {
         let directory = with_scenario(&heap(swap, object, ""));
         let output = pageout(directory.path(), &["run", "scenario.toml"]);

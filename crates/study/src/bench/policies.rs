@@ -172,7 +172,7 @@ mod tests {
         assert!(wrong("lru,opt,lru").contains("names lru twice"));
         assert!(wrong("lru,,opt").contains("empty name"));
         assert!(wrong("arc@machine").contains("sieve@machine"), "{}", wrong("arc@machine"));
-        assert!(wrong("s3-fifo:small=2").contains("small is a number from 0 to 1 (default 0.1)"));
+        assert!(wrong("s3-fifo:small=2").contains("small must be a number from 0 to 1 (default 0.1)"));
         assert!(wrong("lru,promote=2").contains("unknown policy `promote=2`"), "{}", wrong("lru,promote=2"));
     }
 }

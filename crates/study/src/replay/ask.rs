@@ -257,7 +257,7 @@ mod tests {
         for (text, told) in [
             (r#"{ "timed": "2x" }"#, "expected a speed such as 2, or true"),
             (r#"{ "warm_up": -1 }"#, "expected a number of accesses, or a text"),
-            (r#"{ "warm_up": "x" }"#, "`x` is neither"),
+            (r#"{ "warm_up": "x" }"#, "found `x`, expected a number or a percentage"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");

@@ -430,7 +430,7 @@ fn columns_of_sectors_are_known_by_name_and_told_as_a_guess() {
         assert_eq!(columns, format!("{name}:offset*512 size:size*1"));
         assert!(
             doubts.len() == 1
-                && doubts[0].contains("sectors of 512 bytes")
+                && doubts[0].contains("512 bytes per sector")
                 && doubts[0].contains("csv.offset_unit"),
             "{doubts:?}"
         );
