@@ -39,7 +39,7 @@ fn a_letter_says_what_helps_and_what_is_the_same_and_what_was_not_run_in_72_colu
         "would leave out 0 by chance",
         "base patched scenario accesses a second",
         "the same in every run: small",
-        "Not run: 2 scenarios It is so already: more The change makes no sense there:",
+        "Not run: 2 scenarios It already has the new value: more The change has no effect:",
         "2 scenarios compared; 1 not run.",
     ] {
         assert!(words.contains(said), "{said} in:\n{printed}");
