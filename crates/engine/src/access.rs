@@ -22,6 +22,7 @@ mod memstall; // what of it is owed to a shortage of memory
 mod write; // writes to files: who waits, fsync and sync
 mod truncate; // pages of a file that are to go
 pub(crate) mod advice; // mlock, munmap, madvise, fadvise
+mod anon; // anonymous mappings that change
 mod start_state; // a machine as it was found
 mod recorded; // what a player of recordings says of an access
 mod dying; // how a killed task ends

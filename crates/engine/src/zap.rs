@@ -7,10 +7,12 @@
 
 use crate::core::Core;
 use crate::memory::file::FileMapping;
-use crate::memory::mm::Backing;
+use crate::memory::folio::FolioFlags;
+use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{Entry, LEAF_PAGES, Word};
 use crate::state::State;
 use crate::units::MmId;
+use pageout_rules::accessed::Recency;
 use std::ops::Range;
 
 /// How far the entries of an address space have been taken away.
@@ -74,47 +76,98 @@ impl Core {
         false
     }
 
+    /// Takes pages of an anonymous mapping away, up to the first that somebody looks at ([`crate::FrameGate`]), which is returned. What is
+    /// being read or written goes when that has ended.
+    pub(crate) fn zap_pages(&mut self, mm: MmId, vma: usize, pages: Range<u64>) -> Option<u64> {
+        let space = self.mm.memory.mm(mm);
+        let (vma, recency) = (space.vmas[vma].clone(), self.mm.memcgs[space.memcg].policy.harvest.recency);
+        let mut next = pages.start;
+        while let Some(table) = self.mm.next_table(mm, next..pages.end) {
+            next = table.end;
+            for page in table {
+                if !self.zap_freeze(mm, page) {
+                    return Some(page);
+                }
+                self.zap_entry(mm, &vma, recency, page);
+            }
+        }
+        None
+    }
+
+    /// Takes a page that is to be zapped from all who could look at it; false where somebody does, and it stays as it is.
+    fn zap_freeze(&mut self, mm: MmId, page: u64) -> bool {
+        if !self.split_huge_at(mm, page) {
+            return false;
+        }
+        let word = self.mm.memory.mm(mm).table.word(page);
+        match word.decode() {
+            Entry::Present(pfn) if !word.is_zero_page() => self.gate_close(pfn),
+            // Nobody has seen yet what is being read.
+            Entry::Swap(entry) => match self.mm.memory.swap.cached(entry) {
+                Some(pfn) if !self.mm.memory.folios[pfn].has(FolioFlags::LOCKED) => self.gate_close(pfn),
+                _ => true,
+            },
+            _ => true,
+        }
+    }
+
+    /// Whether nothing is known of any of these pages.
+    pub(crate) fn are_empty(&self, mm: MmId, pages: Range<u64>) -> bool {
+        let mut next = pages.start;
+        while let Some(table) = self.mm.next_table(mm, next..pages.end) {
+            next = table.end;
+            if self.mm.memory.mm(mm).table.words(table).any(|word| word != Word::EMPTY) {
+                return false;
+            }
+        }
+        true
+    }
+
     #[doc(alias = "zap_pte_range")]
     fn zap_table(&mut self, mm: MmId, vma: usize, pages: Range<u64>) {
         let space = self.mm.memory.mm(mm);
         let (vma, recency) = (space.vmas[vma].clone(), self.mm.memcgs[space.memcg].policy.harvest.recency);
         for page in pages {
-            let word = self.mm.memory.mm(mm).table.word(page);
-            match word.decode() {
-                Entry::Empty | Entry::Shadow(_) => {}
-                Entry::Present(_) if word.is_zero_page() => {
-                    self.mm.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
-                    self.out.count.zapped(1);
+            self.zap_entry(mm, &vma, recency, page);
+        }
+    }
+
+    fn zap_entry(&mut self, mm: MmId, vma: &Vma, recency: Recency, page: u64) {
+        let word = self.mm.memory.mm(mm).table.word(page);
+        match word.decode() {
+            Entry::Empty | Entry::Shadow(_) => {}
+            Entry::Present(_) if word.is_zero_page() => {
+                self.mm.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
+                self.out.count.zapped(1);
+            }
+            Entry::Present(pfn) if word.is_huge() => {
+                self.out.count.zapped(1);
+                self.unmap_huge(mm, page);
+                if vma.locked {
+                    self.munlock_folio(pfn);
                 }
-                Entry::Present(pfn) if word.is_huge() => {
-                    self.out.count.zapped(1);
-                    self.unmap_huge(mm, page);
-                    if vma.locked {
-                        self.munlock_folio(pfn);
-                    }
-                    self.mm.assert_locked_by_mapping(pfn);
-                    self.release_if_unused(pfn);
+                self.mm.assert_locked_by_mapping(pfn);
+                self.release_if_unused(pfn);
+            }
+            Entry::Present(pfn) => {
+                if word.is_young()
+                    && vma.counts_use(&self.mm.memory.open_files, recency)
+                    && vma.backing != Backing::Anon
+                {
+                    self.mark_accessed(pfn);
                 }
-                Entry::Present(pfn) => {
-                    if word.is_young()
-                        && vma.counts_use(&self.mm.memory.open_files, recency)
-                        && vma.backing != Backing::Anon
-                    {
-                        self.mark_accessed(pfn);
-                    }
-                    self.out.count.zapped(1);
-                    self.unmap_one(mm, page, Word::EMPTY);
-                    if vma.locked {
-                        self.munlock_folio(pfn);
-                    }
-                    self.mm.assert_locked_by_mapping(pfn);
-                    self.release_if_unused(pfn);
+                self.out.count.zapped(1);
+                self.unmap_one(mm, page, Word::EMPTY);
+                if vma.locked {
+                    self.munlock_folio(pfn);
                 }
-                Entry::Swap(entry) => {
-                    self.mm.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
-                    self.out.count.zapped(1);
-                    self.give_up_swapped(entry);
-                }
+                self.mm.assert_locked_by_mapping(pfn);
+                self.release_if_unused(pfn);
+            }
+            Entry::Swap(entry) => {
+                self.mm.memory.mm_mut(mm).table.replace(page, Word::EMPTY);
+                self.out.count.zapped(1);
+                self.give_up_swapped(entry);
             }
         }
     }

@@ -111,6 +111,12 @@ impl Attempt {
         self.readahead = readahead;
     }
 
+    /// Begins advice on swapped pages.
+    pub(super) fn begin_swap_advice(&mut self, object: ObjectId, pages: SwapReadahead) {
+        self.begin(Access::new(object, NO_PAGE, false));
+        self.swap_readahead = Some(pages);
+    }
+
     /// Pages that its call still wants, this one included.
     pub(super) fn pages_wanted(&self) -> u64 {
         u64::from(self.wanted).div_ceil(PAGE_SIZE)
@@ -299,6 +305,11 @@ impl Current<'_> {
         let access = Access::new(attempt.object, 0, false);
         if attempt.readahead.is_some()
             && let Err(Stop::Pause(pause)) = self.go_on_reading_ahead()
+        {
+            return self.suspend(pause);
+        }
+        if self.task.attempt.swap_readahead.is_some()
+            && let Err(Stop::Pause(pause)) = self.swap_ahead()
         {
             return self.suspend(pause);
         }

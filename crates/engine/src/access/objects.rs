@@ -152,7 +152,7 @@ impl Engine {
         let memory = &mut self.core.mm.memory;
         match self.tasks[task.index()].objects[object.index()] {
             Object::File { file, .. } => memory.file_mut(file).index.reader(0),
-            Object::Mapping { mm, start, .. } => memory.mm_mut(mm).table.reader(start),
+            Object::Mapping { mm, start, .. } => memory.mm_mut(mm).table.entry_reader(start),
         }
     }
 

@@ -133,7 +133,9 @@ impl Current<'_> {
             self.task.attempt.progress.started_read = true;
         } else {
             self.core.mm.memory.folios[pfn].refs -= 1;
-            self.core.mm.swap_read_ahead(pfn);
+            if !batch.is_advised() {
+                self.core.mm.swap_read_ahead(pfn);
+            }
         }
         batch.go_on();
         Ok(())

@@ -51,6 +51,8 @@ pub(crate) struct Means {
     pub(crate) may_unmap: bool,
     /// Laptop mode: it does not write as yet.
     pub(crate) spares_disk: bool,
+    /// Accessed bits do not count: the owner of the pages has given them up.
+    pub(crate) ignores_use: bool,
 }
 
 /// What a call goes to beside a lower priority, one thing after the other ([`ScanControl::try_harder`]), and what it has left alone so far.
@@ -120,7 +122,13 @@ impl ScanControl {
             by,
             nr_to_reclaim,
             is_interrupted: false,
-            means: Means { may_swap: true, may_write: true, may_unmap: true, spares_disk: false },
+            means: Means {
+                may_swap: true,
+                may_write: true,
+                may_unmap: true,
+                spares_disk: false,
+                ignores_use: false,
+            },
             priority: PRIORITY_DEFAULT,
             effort: Effort::default(),
             plan: Plan::default(),

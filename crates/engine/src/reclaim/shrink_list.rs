@@ -174,6 +174,7 @@ impl Core {
             return self.judge_writeback(pfn, sc, stat);
         }
         let references = match sc.hands.lumpy {
+            _ if sc.means.ignores_use => FolioReferences::Reclaim,
             Lumpy::Off => self.folio_check_references(pfn, sc),
             // What its neighbours are worth without it is nothing, so that its own use doesn't count.
             Lumpy::Async | Lumpy::Sync => FolioReferences::Reclaim,

@@ -21,6 +21,7 @@ use crate::memory::table::{Entry, LEAF_PAGES, SwapEntry};
 use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{MemcgId, MmId, Pfn, SwapId, TaskId};
+use std::ops::Range;
 
 /// Swapped pages that are to be read as one batch, as far as it has got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,8 +31,8 @@ pub(crate) struct SwapReadahead {
     next: u64,
     /// The one behind the last.
     end: u64,
-    /// What the fault is for.
-    wanted: SwapEntry,
+    /// What the fault is for; none: nobody waits for any of them.
+    wanted: Option<SwapEntry>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +42,16 @@ enum Neighbours {
 }
 
 impl SwapReadahead {
+    /// Pages of an address space for which nobody waits.
+    pub(crate) fn of_pages(mm: MmId, pages: Range<u64>) -> SwapReadahead {
+        SwapReadahead { of: Neighbours::Pages(mm), next: pages.start, end: pages.end, wanted: None }
+    }
+
+    /// Whether they were asked for by advice, and not by a fault on one of them.
+    pub(crate) fn is_advised(&self) -> bool {
+        self.wanted.is_none()
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.next >= self.end
     }
@@ -50,7 +61,7 @@ impl SwapReadahead {
     }
 
     pub(crate) fn is_wanted(&self, entry: SwapEntry) -> bool {
-        self.wanted == entry
+        self.wanted == Some(entry)
     }
 }
 
@@ -116,7 +127,7 @@ impl State {
         let range = vma.range();
         let start = page.saturating_sub(before).max(range.start).max(table);
         let end = (page + size - before).min(range.end).min(table + LEAF_PAGES);
-        let batch = SwapReadahead { of: Neighbours::Pages(mm), next: start, end, wanted };
+        let batch = SwapReadahead { of: Neighbours::Pages(mm), next: start, end, wanted: Some(wanted) };
         (size > 1).then_some(batch)
     }
 
@@ -130,7 +141,8 @@ impl State {
         let size = self.memory.swap.window.around_slot(slot, most);
         let start = slot / size * size;
         let end = (start + size).min(self.memory.swap.slots(wanted.swap).into());
-        let batch = SwapReadahead { of: Neighbours::Slots(wanted.swap), next: start, end, wanted };
+        let batch =
+            SwapReadahead { of: Neighbours::Slots(wanted.swap), next: start, end, wanted: Some(wanted) };
         (size > 1).then_some(batch)
     }
 

@@ -173,9 +173,9 @@ impl MappedWords<'_> {
     #[inline(always)]
     pub fn touch(&mut self, page: u64, write: bool) -> bool {
         let (bits, looked_at) = if write {
-            (Word::YOUNG | Word::DIRTY, Word::PRESENT | Word::ZERO | Word::PROT_NONE)
+            (Word::ACCESSED | Word::DIRTY, Word::PRESENT | Word::ZERO | Word::PROT_NONE)
         } else {
-            (Word::YOUNG, Word::PRESENT | Word::PROT_NONE)
+            (Word::ACCESSED, Word::PRESENT | Word::PROT_NONE)
         };
         self.touch_if(page, looked_at, Word::PRESENT, bits)
     }
@@ -206,7 +206,7 @@ impl MappedWords<'_> {
         } else {
             (Word::PRESENT | Word::PROT_NONE, Word::PRESENT)
         };
-        self.touch_if(page, looked_at, wanted, Word::YOUNG)
+        self.touch_if(page, looked_at, wanted, Word::ACCESSED)
     }
 
     /// Accesses a page through a cache of translations, `start` being the page at which the mapping begins. If the translation is cached, no bit is
@@ -261,6 +261,26 @@ impl Table {
         self.words.grow(pages);
         self.leaves = grown(&self.leaves, pages.div_ceil(LEAF_PAGES) as usize);
         self.nodes = grown(&self.nodes, pages.div_ceil(NODE_SLOTS) as usize);
+    }
+
+    /// Takes words away at the end, all of which are empty, until there are so many.
+    ///
+    /// # Panics
+    /// Panics where one of them is not empty, or the rest does not end with a leaf.
+    pub fn shrink(&mut self, pages: u64) {
+        assert!(
+            pages <= self.pages() && pages.is_multiple_of(LEAF_PAGES),
+            "a table of {} pages shrinks to {pages}",
+            self.pages()
+        );
+        let nodes = (pages / NODE_SLOTS) as usize;
+        assert!(
+            self.nodes[nodes..].iter().all(|node| node.is_empty()),
+            "a table shrinks that has words behind {pages}"
+        );
+        self.words.shrink(pages);
+        self.leaves.truncate((pages / LEAF_PAGES) as usize);
+        self.nodes.truncate(nodes);
     }
 
     /// Asks the processor for a page's word, which is soon to be looked at. Nothing happens where there is no such page.
@@ -533,9 +553,12 @@ impl Table {
         leaf.set(Leaf::YOUNG, leaf.intersects(Leaf::YOUNG | Leaf::EXISTS));
     }
 
-    /// Clears the young bit above a leaf.
+    /// Clears the young bit above a leaf. Readers without the engine hear of that by the words: the next access to each page has that bit to set.
     pub fn clear_leaf_young(&mut self, leaf: u64) {
         self.leaves[leaf as usize].remove(Leaf::YOUNG);
+        if self.words.has_readers() {
+            self.words.unsettle(leaf);
+        }
     }
 
     /// Returns whether the entry that maps a page has its accessed bit set. That of a huge page is the young bit of its leaf.

@@ -148,8 +148,11 @@ impl Word {
     pub(super) const MARK_TOGETHER: u64 = 5 << 8;
     /// A read into the frame is in flight.
     pub(super) const BUSY: u64 = 1 << 11;
-    /// A further access through a file descriptor changes nothing.
+    /// A further access through a file descriptor changes nothing. Of a page-table entry: a further load changes nothing, as the accessed bit is set, and so
+    /// is the young bit above.
     pub(super) const SETTLED: u64 = 1 << 13;
+    /// What an access sets in a page-table entry, beside the young bit above.
+    pub(super) const ACCESSED: u64 = Word::YOUNG | Word::SETTLED;
     /// Maps the shared page of zeroes, which a write must replace.
     pub(super) const ZERO: u64 = 1 << 12;
     /// The mark of readahead (PG_readahead): where a reader meets the page, the next pages are to be read.
@@ -166,12 +169,12 @@ impl Word {
     /// The word of a page of which nothing is known.
     pub const EMPTY: Word = Word(0);
     /// The entry that maps the shared page of zeroes.
-    pub const ZERO_PAGE: Word = Word(Self::PRESENT | Self::ZERO | Self::YOUNG);
+    pub const ZERO_PAGE: Word = Word(Self::PRESENT | Self::ZERO | Self::YOUNG | Self::SETTLED);
 
     /// A page-table entry that was just made by an access.
     pub fn mapping(pfn: Pfn, dirty: bool) -> Word {
         let dirty = if dirty { Self::DIRTY } else { 0 };
-        Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::PRESENT | Self::YOUNG | dirty)
+        Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::PRESENT | Self::YOUNG | Self::SETTLED | dirty)
     }
 
     /// A page of the huge page whose folio is `head`.
@@ -294,7 +297,8 @@ impl Word {
     /// The word of page `page` once its huge page is single pages: as young as all of it was, and dirty, as its entry was.
     pub fn of_split(self, page: u64, is_young: bool) -> Word {
         debug_assert!(self.is_huge(), "page {page} becomes single and is part of no huge page");
-        let mut single = Word(self.0 & !(Self::HUGE | Self::YOUNG) | Self::DIRTY).with_pfn(self.frame(page));
+        let mut single = Word(self.0 & !(Self::HUGE | Self::YOUNG | Self::SETTLED) | Self::DIRTY)
+            .with_pfn(self.frame(page));
         if is_young {
             single.set_young();
         }
@@ -364,9 +368,14 @@ impl Word {
         self.0 |= Self::YOUNG;
     }
 
-    /// Clears the accessed bit.
+    /// Clears the accessed bit: the next access has something to set.
     pub fn clear_young(&mut self) {
-        self.0 &= !Self::YOUNG;
+        self.0 &= !(Self::YOUNG | Self::SETTLED);
+    }
+
+    /// Clears the note that a further access changes nothing.
+    pub(super) fn clear_settled(&mut self) {
+        self.0 &= !Self::SETTLED;
     }
 
     /// How hot the page is.
@@ -398,7 +407,13 @@ impl Word {
         self.is_plain() && self.is_dirty() && !is_told
     }
 
-    /// Returns whether a further read(2) changes nothing of the word.
+    /// Returns whether a page-table entry names the frame of its page and no access faults: a load needs only the word.
+    #[inline]
+    pub fn is_mapped_plainly(self) -> bool {
+        self.0 & (Self::PRESENT | Self::ZERO | Self::PROT_NONE | Self::HUGE) == Self::PRESENT
+    }
+
+    /// Returns whether a further read(2) changes nothing of the word, or a further load nothing of the entry.
     #[inline]
     pub fn is_settled(self) -> bool {
         self.0 & Self::SETTLED != 0

@@ -153,6 +153,35 @@ impl Words {
         self.move_to(pages);
     }
 
+    /// Drops all words from a page on, which begins a leaf. They are empty.
+    pub(super) fn shrink(&mut self, pages: u64) {
+        let leaves = (pages / LEAF_PAGES) as usize;
+        let taken = self.is_taken[leaves..].iter().filter(|&&is_taken| is_taken).count() as u64;
+        (self.taken, self.empty) = (self.taken - taken, self.empty - taken);
+        self.is_taken.truncate(leaves);
+        self.is_taken.shrink_to_fit();
+        self.move_to(pages);
+    }
+
+    /// Returns whether other threads read the words.
+    #[inline]
+    pub(super) fn has_readers(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// Makes the next access to each page of a leaf of a page table set its bits there.
+    #[inline(never)]
+    pub(super) fn unsettle(&self, leaf: u64) {
+        let pages = leaf * LEAF_PAGES..((leaf + 1) * LEAF_PAGES).min(self.len());
+        for slot in pages.map(|page| self.slot(page)) {
+            let mut word = slot.get();
+            if word.is_settled() && word.is_present() {
+                word.clear_settled();
+                slot.set(word);
+            }
+        }
+    }
+
     /// Moves all words to fresh memory, for this number of pages.
     #[inline(never)]
     fn move_to(&mut self, pages: u64) {
@@ -269,6 +298,15 @@ impl Table {
     pub fn reader(&mut self, first: u64) -> WordReader {
         self.words.reader(first)
     }
+
+    /// The same of page-table entries: each of them tells whether an access has anything to set ([`Word::is_settled`]).
+    pub fn entry_reader(&mut self, first: u64) -> WordReader {
+        if !self.words.has_readers() {
+            // A young bit above may have been cleared, and the words have not noted that.
+            self.words.taken_leaves().for_each(|leaf| self.words.unsettle(leaf));
+        }
+        self.words.reader(first)
+    }
 }
 
 #[cfg(test)]
@@ -383,6 +421,61 @@ mod tests {
         assert_eq!(reader.get(9 * LEAF_PAGES), cached(11), "it looks where the words are now");
         assert_eq!(before.strong_count(), 0, "nobody has the memory any more");
         table.check_invariants();
+    }
+
+    #[test]
+    fn entry_is_settled_until_a_young_bit_goes() {
+        let mut table = Table::new(2 * LEAF_PAGES);
+        let pages = [3, LEAF_PAGES + 3];
+        pages.iter().for_each(|&page| _ = table.replace(page, Word::mapping(Pfn(page as u32), false)));
+        table.replace(4, Word::ZERO_PAGE);
+        table.clear_leaf_young(0);
+        let mut reader = table.entry_reader(0);
+        let settled =
+            |reader: &mut WordReader| [3, 4, LEAF_PAGES + 3].map(|page| reader.get(page).is_settled());
+        assert_eq!(
+            settled(&mut reader),
+            [false; 3],
+            "what was cleared before there was a reader is not known"
+        );
+        for page in [3, 4, LEAF_PAGES + 3] {
+            assert!(table.mapped_words(0, 2 * LEAF_PAGES).touch(page, false));
+        }
+        assert_eq!(settled(&mut reader), [true; 3]);
+        assert!(table.is_leaf_young(0));
+        table.clear_leaf_young(0);
+        assert_eq!(settled(&mut reader), [false, false, true], "the next access sets the bit above");
+        assert!(reader.get(3).is_young());
+        table.clear_entry_young(LEAF_PAGES + 3);
+        assert!(!reader.get(LEAF_PAGES + 3).is_settled());
+        assert!(table.mapped_words(0, 2 * LEAF_PAGES).touch(LEAF_PAGES + 3, true));
+        assert!(reader.get(LEAF_PAGES + 3).is_settled() && reader.get(LEAF_PAGES + 3).is_dirty());
+        table.check_invariants();
+    }
+
+    #[test]
+    fn table_shrinks_under_its_readers_and_grows_again() {
+        let mut table = Table::new(100 * LEAF_PAGES);
+        let mut reader = table.reader(0);
+        (0..100).for_each(|leaf| _ = table.replace(leaf * LEAF_PAGES + 9, cached(leaf as u32)));
+        let full = table.bytes();
+        (1..100).for_each(|leaf| _ = table.replace(leaf * LEAF_PAGES + 9, Word::EMPTY));
+        table.shrink(LEAF_PAGES);
+        table.check_invariants();
+        assert!(table.pages() == LEAF_PAGES && 50 * table.bytes() < full);
+        assert_eq!([9, LEAF_PAGES + 9].map(|page| reader.get(page)), [cached(0), Word::EMPTY]);
+        table.grow(LEAF_PAGES);
+        table.replace(LEAF_PAGES + 9, cached(7));
+        assert_eq!(reader.get(LEAF_PAGES + 9), cached(7));
+        table.check_invariants();
+    }
+
+    #[test]
+    #[should_panic(expected = "has words behind")]
+    fn table_with_words_at_its_end_does_not_shrink() {
+        let mut table = Table::new(2 * LEAF_PAGES);
+        table.replace(LEAF_PAGES, cached(1));
+        table.shrink(LEAF_PAGES);
     }
 
     #[test]

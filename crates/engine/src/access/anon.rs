@@ -1,0 +1,158 @@
+//! Anonymous mappings, as who has them changes them: another length, and pages that are given up, swapped out or read at his word.
+//!
+//! ```text
+//!   resize_anon        the last mapping of its address space gets longer, or shorter by pages that are empty
+//!   madvise_dontneed   pages and slots go, and read as zeroes; not those that somebody looks at
+//!   madvise_pageout    pages go to swap now, used or not
+//!   madvise_willneed   swapped pages are read, and nobody waits for them
+//! ```
+//! A machine that lends out anonymous memory calls these for ranges of a few hundred pages, between which others have their turn: so no call
+//! takes long, however large a mapping is. [machine 6]
+
+use crate::access::engine::{Engine, TABLE_PAGES_MAX};
+use crate::access::hits::Object;
+use crate::config::{ConfigError, check_range};
+use crate::machine::step::Step;
+use crate::memory::mm::{Backing, Mm};
+use crate::memory::nodes::{NodeKind, Nodes};
+use crate::memory::room::check_room;
+use crate::memory::table::{Entry, LEAF_PAGES, Table};
+use crate::swap::readahead::SwapReadahead;
+use crate::units::{MmId, ObjectId, Pfn, TaskId};
+use std::ops::Range;
+
+impl Engine {
+    /// Gives an anonymous mapping another length: mremap(2). It must be the last one of its address space, and the pages that it loses must be
+    /// empty ([`Engine::madvise_dontneed`]). None of its threads may be in the middle of an access to it.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: it is no such mapping, or can't have so many pages. Nothing has changed.
+    pub fn resize_anon(&mut self, task: TaskId, object: ObjectId, pages: u64) -> Result<(), ConfigError> {
+        self.enter(task);
+        let (mm_id, vma_at) = self.anon_mapping(task, object)?;
+        check_range("pages of a mapping", pages, 1, TABLE_PAGES_MAX)?;
+        let mm = self.core.mm.memory.mm(mm_id);
+        if vma_at + 1 < mm.vmas.len() {
+            return Err(ConfigError::Unknown(format!(
+                "mapping {} at the end of its address space",
+                object.0
+            )));
+        }
+        let (old, end) = (mm.vmas[vma_at].range(), mm.vmas[vma_at].start + pages);
+        check_range("pages of an address space", end, 1, TABLE_PAGES_MAX)?;
+        if end < old.end && !self.core.are_empty(mm_id, end..old.end) {
+            return Err(ConfigError::Unknown(format!("empty pages from {pages} on in mapping {}", object.0)));
+        }
+        let grown = end.saturating_sub(mm.table.pages());
+        if grown > 0 {
+            let nodes = Nodes::bytes_for(NodeKind::PageTable, end);
+            check_room("an address space", end, Table::bytes_for(end) + nodes)?;
+        }
+        let Mm { table, nodes, vmas, .. } = self.core.mm.memory.mm_mut(mm_id);
+        if grown > 0 {
+            table.grow(grown);
+            nodes.grow(end);
+        } else if end.next_multiple_of(LEAF_PAGES) < table.pages() {
+            table.shrink(end.next_multiple_of(LEAF_PAGES));
+        }
+        vmas[vma_at].pages = pages;
+        for object in self.tasks.iter_mut().flat_map(|task| &mut task.objects) {
+            if let Object::Mapping { mm, vma, pages: of, .. } = object
+                && (*mm, *vma) == (mm_id, vma_at)
+                && *of > 0
+            {
+                *of = pages;
+            }
+        }
+        Ok(())
+    }
+
+    /// `madvise(MADV_DONTNEED)` on pages of an anonymous mapping: they go, with their slots, and read as zeroes from now on. Ends at the first page
+    /// that somebody looks at of whom the engine knows nothing ([`crate::FrameGate`]), and returns it: those before it are gone.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the mapping has no such pages.
+    pub fn madvise_dontneed(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        pages: Range<u64>,
+    ) -> Result<Option<u64>, ConfigError> {
+        let (mm, vma, at) = self.anon_pages(task, object, pages)?;
+        let start = self.core.mm.memory.mm(mm).vmas[vma].start;
+        Ok(self.core.zap_pages(mm, vma, at).map(|page| page - start))
+    }
+
+    /// `madvise(MADV_PAGEOUT)` on pages of an anonymous mapping: they are taken as reclaim takes pages that nobody uses. What has to be written is
+    /// free when the pages are reclaimed after that.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the mapping has no such pages.
+    pub fn madvise_pageout(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        pages: Range<u64>,
+    ) -> Result<(), ConfigError> {
+        let (mm, _, at) = self.anon_pages(task, object, pages)?;
+        let mut folios: Vec<Pfn> = Vec::new();
+        for page in at {
+            if !self.core.mm.memory.mm(mm).table.leaf_exists(page / LEAF_PAGES)
+                || !self.core.split_huge_at(mm, page)
+            {
+                continue;
+            }
+            let word = self.core.mm.memory.mm(mm).table.word(page);
+            match word.decode() {
+                Entry::Present(pfn) if !word.is_zero_page() => folios.push(pfn),
+                _ => {}
+            }
+        }
+        let memcg = self.core.mm.memory.mm(mm).memcg;
+        self.core.reclaim_pages(memcg, folios);
+        Ok(())
+    }
+
+    /// `madvise(MADV_WILLNEED)` on pages of an anonymous mapping: those that are swapped out are read into the swap cache. The task waits for none of
+    /// them, but for memory it may. The first [`Step::Done`] says [`crate::Served::Advised`].
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the mapping has no such pages.
+    pub fn madvise_willneed(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        pages: Range<u64>,
+    ) -> Result<Step, ConfigError> {
+        self.assert_idle(task);
+        let (mm, _, at) = self.anon_pages(task, object, pages)?;
+        self.tasks[task.index()].attempt.begin_swap_advice(object, SwapReadahead::of_pages(mm, at));
+        Ok(self.current(task).attempt())
+    }
+
+    /// Where pages of an anonymous mapping are in its address space.
+    fn anon_pages(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        pages: Range<u64>,
+    ) -> Result<(MmId, usize, Range<u64>), ConfigError> {
+        self.enter(task);
+        let (mm, vma) = self.anon_mapping(task, object)?;
+        let of = &self.core.mm.memory.mm(mm).vmas[vma];
+        if pages.is_empty() || pages.end > of.pages {
+            return Err(ConfigError::Unknown(format!("pages {pages:?} in a mapping of {} pages", of.pages)));
+        }
+        Ok((mm, vma, of.start + pages.start..of.start + pages.end))
+    }
+
+    fn anon_mapping(&self, task: TaskId, object: ObjectId) -> Result<(MmId, usize), ConfigError> {
+        let (mm, vma) = self.mapping(task, object)?;
+        match self.core.mm.memory.mm(mm).vmas[vma].backing {
+            Backing::Anon => Ok((mm, vma)),
+            Backing::File(_) => {
+                Err(ConfigError::Unknown(format!("anonymous mapping {} of task {}", object.0, task.0)))
+            }
+        }
+    }
+}
