@@ -142,6 +142,24 @@ pub(crate) enum Action {
         task: usize,
         page: u64,
     },
+    /// Pages of anonymous memory are given up.
+    MadviseDontneed {
+        task: usize,
+        page: u64,
+        count: u64,
+    },
+    /// They are to leave memory now.
+    MadvisePageout {
+        task: usize,
+        page: u64,
+        count: u64,
+    },
+    /// They are read in advance.
+    MadviseWillneed {
+        task: usize,
+        page: u64,
+        count: u64,
+    },
     MadviseCold {
         task: usize,
         kind: Kind,
@@ -357,6 +375,9 @@ pub(crate) fn action() -> impl Strategy<Value = Action> {
             .prop_map(|(which, fails, early)| Action::Complete { which, fails, early }),
         3 => (task(), page()).prop_map(|(task, page)| Action::MadviseFree { task, page }),
         2 => (task(), kind(), page()).prop_map(|(task, kind, page)| Action::MadviseCold { task, kind, page }),
+        2 => (task(), page(), 1..20u64).prop_map(|(task, page, count)| Action::MadviseDontneed { task, page, count }),
+        2 => (task(), page(), 1..20u64).prop_map(|(task, page, count)| Action::MadvisePageout { task, page, count }),
+        2 => (task(), page(), 1..20u64).prop_map(|(task, page, count)| Action::MadviseWillneed { task, page, count }),
         2 => (task(), any::<bool>(), page())
             .prop_map(|(task, tmpfs, page)| Action::FadviseDontneed { task, tmpfs, page }),
         1 => (task(), kind()).prop_map(|(task, kind)| Action::Mlock { task, kind }),

@@ -50,6 +50,30 @@ impl ByteMachine {
                     self.model.may_be_forgotten(Page::Anon(task, object, page));
                 }
             }
+            Action::MadviseDontneed { task, page, count } => {
+                if let Some(task) = self.idle(task) {
+                    let object = self.object(task, Kind::Anon);
+                    let pages = page..(page + count).min(PAGES);
+                    let held = self.engine.madvise_dontneed(task, object, pages.clone()).unwrap();
+                    for page in pages.start..held.unwrap_or(pages.end) {
+                        self.model.written(Page::Anon(task, object, page), 0);
+                    }
+                }
+            }
+            Action::MadvisePageout { task, page, count } => {
+                if let Some(task) = self.idle(task) {
+                    let object = self.object(task, Kind::Anon);
+                    self.engine.madvise_pageout(task, object, page..(page + count).min(PAGES)).unwrap();
+                }
+            }
+            Action::MadviseWillneed { task, page, count } => {
+                if let Some(task) = self.idle(task) {
+                    let object = self.object(task, Kind::Anon);
+                    let pages = page..(page + count).min(PAGES);
+                    let step = self.engine.madvise_willneed(task, object, pages).unwrap();
+                    self.advanced(task, Doing::Advice, step, false);
+                }
+            }
             Action::MadviseCold { task, kind, page } => {
                 if let Some(task) = self.idle(task).filter(|_| kind.is_mapping()) {
                     self.engine.madvise_cold(task, self.object(task, kind), page).unwrap();

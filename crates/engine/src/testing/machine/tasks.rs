@@ -16,6 +16,8 @@ pub(super) enum Doing {
     Fsync,
     /// Truncation of an open file, from this page to before that one.
     Truncate(Kind, u64, u64),
+    /// Swapped pages are being read in advance.
+    Advice,
     Sync,
     Syncfs,
     /// The task was killed while it did nothing.
@@ -164,6 +166,10 @@ impl ByteMachine {
             Step::Done(served) => match doing {
                 Doing::Thread => panic!("a kernel thread has ended: {served:?}"),
                 Doing::Exit => panic!("a killed task goes on: {served:?}"),
+                Doing::Advice => {
+                    assert_eq!(served, Served::Advised);
+                    State::Idle
+                }
                 Doing::Reclaim => {
                     assert!(
                         matches!(
