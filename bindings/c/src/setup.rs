@@ -256,12 +256,18 @@ mod tests {
             (r#"[16777216]"#, "expected an object"),
             (r#"{"groups": {"a": [8388608]}}"#, "expected an object"),
             (r#"{"nodes": [[4194304, 0, 1]]}"#, "expected an object"),
-            (r#"{"nodes": [{"slow": 4194304, "delay_ns": 18446744073709551615}]}"#, "1000000000 at most"),
-            (r#"{"nodes": [{"slow": 18446744073709551615, "delay_ns": 1}]}"#, "at most 72057594037927936"),
+            (
+                r#"{"nodes": [{"slow": 4194304, "delay_ns": 18446744073709551615}]}"#,
+                "maximum per page is 1000000000",
+            ),
+            (
+                r#"{"nodes": [{"slow": 18446744073709551615, "delay_ns": 1}]}"#,
+                "the maximum is 72057594037927936",
+            ),
             (r#"{"io_threads": 100000000}"#, "in the range 0 to 1024"),
             (r#"{"budget": 16777216, "budget": 33554432}"#, "budget"),
-            (r#"{"groups": {"a": {"max": 8388608}, "a": {}}}"#, "`a` is there twice"),
-            (r#"{"sysctl": {"vm.swappiness": 1, "vm.swappiness": 2}}"#, "`vm.swappiness` is there twice"),
+            (r#"{"groups": {"a": {"max": 8388608}, "a": {}}}"#, "found two `a`"),
+            (r#"{"sysctl": {"vm.swappiness": 1, "vm.swappiness": 2}}"#, "found two `vm.swappiness`"),
         ] {
             let Err(failure) = Cache::new(json) else { panic!("{json} is taken") };
             assert!(format!("{failure:?}").contains(name), "{json}: {failure:?}");
