@@ -246,7 +246,7 @@ fn a_bad_value_of_a_switch_is_refused_with_what_it_takes() {
         ("balance.rule=costs", ["invalid value `costs`", "did you mean `cost`?"]),
         ("lru.generations=1", ["invalid value `1`", "2 to 64"]),
         ("harvest.rmap=perhaps", ["invalid value `perhaps`", "true, false"]),
-        ("harvest.rmap=true", ["`harvest.rmap` is `true`", "already"]),
+        ("harvest.rmap=true", ["nothing to compare", "`harvest.rmap` is already `true`"]),
     ] {
         let output = pageout(directory.path(), &["ablate", "scenario.toml", "--switch", switch]);
         check_failure(&output, 2, &parts);

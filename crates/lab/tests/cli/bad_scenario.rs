@@ -82,15 +82,11 @@ fn sizes_and_durations_that_are_none_are_refused() {
 #[test]
 fn zero_and_impossible_sizes_are_refused() {
     check_failure(&run_with("\"4MiB\"", "0", &[]), 2, &["0B is too small", "scenario.toml:13:8"]);
-    check_failure(
-        &run_with("\"1MiB\"", "\"8KiB\"", &[]),
-        2,
-        &["below the need of a single fault", "from 128KiB"],
-    );
+    check_failure(&run_with("\"1MiB\"", "\"8KiB\"", &[]), 2, &["below what one fault needs", "from 128KiB"]);
     check_failure(
         &run_with("\"1MiB\"", "\"1%\"", &[]),
         2,
-        &["below the need of a single fault", "scenario.toml:5:14"],
+        &["below what one fault needs", "scenario.toml:5:14"],
     );
     check_failure(&run_with("\"1MiB\"", "\"0%\"", &[]), 2, &["`0%` is not a percentage above 0"]);
     let output = run_with("[[memcg]]", "[machine]\ncpus = 0\nmemory = 0\n\n[[memcg]]", &[]);
@@ -232,7 +228,7 @@ fn a_fault_of_a_variant_is_shown_at_its_line() {
         ),
         (
             "\"memcg./web.memory.max\" = \"1KiB\"",
-            ["below the need of a single fault", "scenario.toml:18:", "128KiB"],
+            ["below what one fault needs", "scenario.toml:18:", "128KiB"],
         ),
     ] {
         let directory = with_scenario(&format!("{GOOD}\n[[variant]]\nname = \"a\"\nset = {{ {set} }}\n"));
@@ -289,7 +285,7 @@ fn settings_are_told_apart_from_the_file() {
     check_failure(
         &run("memcg./web.memory.max=1KiB"),
         2,
-        &["--> --set memcg./web.memory.max=1KiB", "below the need of a single fault"],
+        &["--> --set memcg./web.memory.max=1KiB", "below what one fault needs"],
     );
     check_failure(
         &run("memcg./wbe.memory.max=1MiB"),

@@ -232,7 +232,7 @@ fn who_called_a_policy_of_the_machine_by_its_bare_name_is_told_what_it_is_called
         "{said}"
     );
     let output = replay(&[&shift, "--policy", "lru", "--print-scenario"]);
-    check_failure(&output, 2, &["--print-scenario: lru needs no machine", "lru@machine"]);
+    check_failure(&output, 2, &["--print-scenario: lru runs without the full simulator", "lru@machine"]);
     let scenario = check_success(&replay(&[&shift, "--policy", "lru@machine", "--print-scenario"]));
     assert!(scenario.contains("profile = \"lru\""), "{scenario}");
     check_failure(&replay(&[&shift, "--policy", "arc@machine"]), 2, &["sieve@machine"]);

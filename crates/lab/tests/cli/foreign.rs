@@ -458,7 +458,7 @@ fn an_input_that_holds_nothing_or_not_all_is_told_with_the_result() {
     let mut run = mapping(&folder, "mglru");
     for (name, why) in [
         ("zero.zst", "zero.zst: empty file: truncated or never written"),
-        ("cut.zst", "cut.zst:2: the last line does not end"),
+        ("cut.zst", "cut.zst:2: the last line has no end"),
     ] {
         folder.compress("cut.zst", b"0 0 0 7\n1180 0 21 2");
         run["mapped_file"] = json!(name);

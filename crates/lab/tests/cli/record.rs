@@ -165,11 +165,12 @@ fn a_recording_ends_at_its_size_and_its_time() {
     }
     let directory = with_file(2000);
     let script = "while :; do dd if=data of=/dev/null bs=4096 2>/dev/null; done";
-    for (name, option, value, told) in [("a", "--max-size", "1KiB", "size"), ("b", "--for", "300ms", "time")]
+    for (name, option, value, told) in
+        [("a", "--max-size", "1KiB", "size is reached"), ("b", "--for", "300ms", "time is over")]
     {
         let arguments = ["record", "--into", name, option, value, "--", "sh", "-c", script];
         let output = check_success(&pageout(directory.path(), &arguments));
-        assert!(output.contains(&format!("the requested {told} is reached")), "{output}");
+        assert!(output.contains(&format!("the requested {told}")), "{output}");
     }
 }
 

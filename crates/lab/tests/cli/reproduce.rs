@@ -237,7 +237,11 @@ fn what_is_not_there_is_an_error_that_names_what_is() {
         pageout(directory.path(), &["reproduce", "chapter.toml", "--seeds", "1"])
     };
     let figure = with("task reader: misses", "task reader: mises");
-    check_failure(&figure, 2, &["row `misses`: no run has a figure", "did you mean `task reader: misses`?"]);
+    check_failure(
+        &figure,
+        2,
+        &["row `misses`: no figure `task reader: mises` in the runs", "did you mean `task reader: misses`?"],
+    );
     let side = with("memcg./web.memory.max", "memcg./web.memory.mxa");
     check_failure(&side, 2, &["unknown key `memory.mxa`", "[[side]] set"]);
     check_failure(&with("scenario.toml", "nowhere.toml"), 2, &["cannot read scenario nowhere.toml"]);

@@ -29,7 +29,7 @@ const FLOORS: &[&[&str]] = &[
     &["signals", "failure", "program"],
     &["print"],
     &["report", "tracing"],
-    &["own", "baselines", "cli"],
+    &["user_policy", "baselines", "cli"],
     &["context"],
     &["context"],
     &["asked"],

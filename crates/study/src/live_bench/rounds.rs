@@ -251,7 +251,8 @@ fn after(signal: &str, done: usize, rounds: u32) -> String {
 
 /// Returns an error in the user's terms: the user does not know the number of the file without a name.
 fn name_file(error: &str, subject: &Subject) -> String {
-    error.replace(&subject.path.display().to_string(), "it")
+    let path = subject.path.display().to_string();
+    error.replace(&format!("{path}: "), "").replace(&path, "the file")
 }
 
 /// Why a reader has no answer.

@@ -518,7 +518,7 @@ workload = { pattern = "zipf", ops = 1000 }
 
     #[test]
     fn impossible_sizes_are_refused() {
-        check("\"64MiB\"", "\"4KiB\"", &["below the need of a single fault", "from 128KiB", "a.toml:4:14"]);
+        check("\"64MiB\"", "\"4KiB\"", &["below what one fault needs", "from 128KiB", "a.toml:4:14"]);
         check("\"128MiB\"", "0", &["0B is too small", "a.toml:11:8"]);
         check(
             "[[memcg]]",
