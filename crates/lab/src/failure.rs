@@ -88,9 +88,9 @@ impl fmt::Display for Failure {
             | Failure::Unexpected(error)
             | Failure::Interrupted(_, error) => f.write_str(&told(error)),
             Failure::Output(error) => {
-                write!(f, "cannot write the result: {error}; what was written is not complete")
+                write!(f, "cannot write the result: {error}; the output is not complete")
             }
-            Failure::ReaderGone => f.write_str("the reader of the output has gone"),
+            Failure::ReaderGone => f.write_str("the reader closed the output"),
         }
     }
 }
@@ -102,7 +102,7 @@ impl From<Error> for Failure {
         }
         match (&error, signals::came()) {
             (Error::SeedsPastLargest { first, repeat }, _) => Failure::Input(anyhow::anyhow!(
-                "--repeat {repeat}: from seed {first} it counts up past the largest, {SEED_MAX}; start with a smaller seed"
+                "--repeat: seeds exceed {SEED_MAX}: found {repeat} seeds from `{first}`\nhelp: use a smaller --seed"
             )),
             // Without a signal it was a program that calls that has ended it.
             (Error::Interrupted(_), signal) => Failure::Interrupted(signal.unwrap_or(2), error.into()),

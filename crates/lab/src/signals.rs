@@ -149,7 +149,8 @@ fn wait_for_signals() -> io::Result<()> {
                 _ if pending.undisturbed > 0 => continue,
                 None if pending.listening > 0 && signal != SIGHUP => {
                     pending.came = Some((signal, Instant::now()));
-                    let told = "\nending with what there is so far; once more to end at once";
+                    let told =
+                        "\ninterrupted: printing the complete part; interrupt again to end immediately";
                     let _ = writeln!(io::stderr().lock(), "{told}");
                     continue;
                 }

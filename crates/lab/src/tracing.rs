@@ -83,9 +83,9 @@ impl Wanted {
             let pattern = glob::Pattern::new(name).with_context(|| format!("--trace-events {name}"))?;
             if !Tracepoint::names().any(|known| pattern.matches(known)) {
                 let near = nearest(name, Tracepoint::names());
-                let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+                let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
                 bail!(
-                    "--trace-events {name}: no such tracepoint{near}; there are {}",
+                    "--trace-events: unknown tracepoint `{name}`{near}\nhelp: the tracepoints are {}",
                     Tracepoint::names().collect::<Vec<_>>().join(", ")
                 );
             }

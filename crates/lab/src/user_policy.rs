@@ -78,7 +78,7 @@ pub(crate) fn register(policies: &[(&str, MakePolicy)]) -> Result<(), String> {
             || PROFILES.iter().any(|profile| profile.name == name)
             || Listed::brought().iter().any(|listed| listed.name == name);
         if is_taken {
-            return Err(format!("`{name}` is the name of a policy that is there already: choose another"));
+            return Err(format!("policy name is in use: found `{name}`, expected another name"));
         }
         Listed::bring(name, hash.clone(), make)?;
     }
@@ -192,7 +192,8 @@ impl UserPolicies {
 
     /// The same, but the library is loaded when the first policy of it is made.
     fn bring_library_later(self: &Arc<Self>, name: &str, path: &Path) -> Result<&'static Listed, String> {
-        let hash = content_hash(path).ok_or_else(|| format!("{}: it can't be read", path.display()))?;
+        let hash =
+            content_hash(path).ok_or_else(|| format!("{}: cannot read the library", path.display()))?;
         let policies = Arc::clone(self);
         let (named, path, library) = (name.to_string(), path.to_path_buf(), OnceLock::new());
         Listed::bring(name, Some(hash), move |seed| {
@@ -240,7 +241,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Why a policy that is a file is refused.
 fn not_allowed(name: &str) -> String {
-    format!("{name}: a policy that is a file runs with your rights: --allow-plugins lets it")
+    format!("{name}: a policy from a library runs with your rights: allow it with --allow-plugins")
 }
 
 /// Touches the variables of this thread that the end of the program reads. A shared library, such as the Python module, allocates them under the loader's lock.
@@ -339,9 +340,8 @@ impl Watchdog {
 pub(crate) fn fallbacks() -> Vec<String> {
     let told = pageout_policy::fallbacks().into_iter().map(|(name, times)| {
         format!(
-            "warning: policy {name} answered wrong {}, and the page that came first went in place of its answer (--fallback): its figures are in part those of \
-             fifo",
-            figures::counted(times, "time")
+            "warning: policy {name}: {}, each replaced by the oldest page (--fallback); the figures are in part those of fifo",
+            figures::counted(times, "invalid answer")
         )
     });
     told.collect()

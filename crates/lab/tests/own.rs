@@ -189,7 +189,7 @@ fn equal_misses() {
     assert_eq!(cells[0]["policy_hash"], Value::Null);
     let text = program(folder.path(), &["replay", "a.u32", "--policy", "mine,lru", "--memory", "5%,20%"]);
     let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.contains("mine was brought: BLAKE3 "), "{text}");
+    assert!(text.contains("mine is a custom policy: BLAKE3 "), "{text}");
 }
 
 fn in_the_machine() {
@@ -265,7 +265,7 @@ fn fallback() {
 
 fn fallback_in_the_machine() {
     let folder = folder();
-    let warning = "warning: policy silent answered wrong ";
+    let warning = "warning: policy silent: ";
     let whole = |words: &[&str]| {
         let output = program(folder.path(), words);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();

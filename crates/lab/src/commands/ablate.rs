@@ -81,7 +81,7 @@ fn to_text(args: &AblateArgs, found: &Answer, layout: Layout) -> String {
     text += &layout.caveats(&found.caveats());
     text += &percentages(&scenario.percentages());
     text += &untouched(scenario);
-    for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
+    for (title, is_outcome) in [("Results", true), ("Work of reclaim", false)] {
         let figures: Vec<&Figure> =
             figures_of(base).filter(|figure| figure.is_outcome == is_outcome).collect();
         let rows = effects(&found.points[0], &figures);

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &BenchArgs, cx: &Context) -> Outcome {
 /// There is nothing to measure where there is no Linux.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_: &BenchArgs, _: &Context) -> Outcome {
-    Err(crate::failure::Failure::Input(anyhow::anyhow!("the live page cache is for Linux")))
+    Err(crate::failure::Failure::Input(anyhow::anyhow!("the live page cache needs Linux")))
 }
 
 #[cfg(target_os = "linux")]
@@ -62,7 +62,7 @@ mod linux {
     }
 
     fn asked(args: &BenchArgs, cx: &Context) -> anyhow::Result<Ask> {
-        let mut reader = cx.program.words().context("this program can't be found")?;
+        let mut reader = cx.program.words().context("cannot find the executable of this program")?;
         reader.extend(["bench", "--reader"].map(Into::into));
         Ok(Ask {
             file: args.file.clone(),

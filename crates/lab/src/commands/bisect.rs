@@ -34,8 +34,9 @@ pub(crate) fn run(args: &BisectArgs, cx: &Context) -> Outcome {
     if let ([name], None) = (&args.options.output.figure[..], &args.judge_by)
         && Measure::called(name).is_ok()
     {
-        let message =
-            format!("--figure chooses columns of the result; the figure to judge by is --judge-by {name}");
+        let message = format!(
+            "--figure selects the columns of the result\nhelp: select the figure to explain with --judge-by {name}"
+        );
         return Err(Failure::Input(anyhow::anyhow!(message)));
     }
     let found = bisect::ask(&ask, &Terminal::new(&cx.output))?;

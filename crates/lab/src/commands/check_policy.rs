@@ -76,7 +76,7 @@ pub(crate) fn run(args: &CheckPolicyArgs, cx: &Context) -> Outcome {
     }
     let hash = answer.policy_hash.map(|hash| format!("; BLAKE3 {hash}")).unwrap_or_default();
     cx.output.print_text(&format!(
-        "{name} keeps the contract: on 24 random traces, in memories of 1, 2, 7 and all pages, with uses told one by one and 256 at once{hash}\n"
+        "{name} keeps the contract: 24 random traces, memories of 1, 2, 7 and all pages, uses reported one by one and 256 at a time{hash}\n"
     ))
 }
 
@@ -86,7 +86,7 @@ fn unknown(name: &str) -> anyhow::Error {
     let hint = nearest(name, known.iter().copied());
     let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
     anyhow::anyhow!(
-        "{name} is no file, and no policy over slots is called so{hint} This program knows {}",
+        "unknown policy: found `{name}`, expected a library or a built-in policy{hint}\nhelp: the built-in policies are {}",
         known.join(", ")
     )
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &DiffArgs, cx: &Context) -> Outcome {
     }
     let names: Vec<&str> = fell.iter().map(|counter| counter.name.as_str()).collect();
     Err(Failure::Input(anyhow!(
-        "counters that only grow are lower in {} than in {}, and what they counted is not known: {}",
+        "counters decreased: lower in {} than in {}, so their changes are unknown: {}",
         answer.after.name,
         answer.before.name,
         names.join(", ")

@@ -34,6 +34,6 @@ pub(crate) fn outcome(checked: &[Checked]) -> Outcome {
         return Ok(());
     }
     let all = checked.len();
-    let message = format!("{failed} of {all} expectations of the scenario do not hold");
+    let message = format!("{failed} of {all} expectations of the scenario failed");
     Err(Failure::Unexpected(anyhow::anyhow!(message)))
 }

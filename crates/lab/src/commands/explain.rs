@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ExplainArgs, cx: &Context) -> Outcome {
         None => cx.output.print_text(&text(&answer)),
         Some(error) => {
             let told = text(&answer);
-            cx.output.remark(&format!("The run is not complete. Up to where it failed:\n{told}"));
+            cx.output.remark(&format!("The run failed. Before the failure:\n{told}"));
             cx.output.no_result(Error::Run(error).into(), answer.json())
         }
     }

@@ -19,13 +19,13 @@ use args::{ImportArgs, ImportFormat};
 pub(crate) fn run(args: &ImportArgs, cx: &Context) -> Outcome {
     let to = &args.output_file;
     if to.exists() && !args.force {
-        return Err(Failure::Input(anyhow!("{} exists; --force replaces it", to.display())));
-    }
-    if to.extension().is_none_or(|extension| extension != "pgt") {
         return Err(Failure::Input(anyhow!(
-            "{}: what is written is a .pgt, and its name has to say so",
+            "{}: the file exists\nhelp: replace it with --force",
             to.display()
         )));
+    }
+    if to.extension().is_none_or(|extension| extension != "pgt") {
+        return Err(Failure::Input(anyhow!("{}: wrong suffix: expected .pgt", to.display())));
     }
     let format = match args.source {
         ImportFormat::Events => Format::Events,
@@ -79,7 +79,7 @@ fn verdict(args: &ImportArgs, losses: &Losses) -> Outcome {
     });
     let lost: Vec<String> = counted.into_iter().chain(uncounted).collect();
     Err(Failure::Input(anyhow!(
-        "{}: LOST: {}; {} has what is left, and accesses are missing in it: record with larger buffers, or less at a time",
+        "{}: LOST: {}; accesses are missing in {}\nhelp: record with larger buffers, or less at a time",
         args.from.display(),
         lost.join(", and "),
         args.output_file.display()

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &KeysArgs, cx: &Context) -> Outcome {
         });
         let meant = nearest(wanted, ends).and_then(|end| all().find(|path| path.ends_with(end)));
         let hint = meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-        return Err(Failure::Input(anyhow::anyhow!("no key of a scenario contains `{wanted}`{hint}")));
+        return Err(Failure::Input(anyhow::anyhow!("no scenario key contains `{wanted}`{hint}")));
     }
     if cx.output.is_data() {
         let list = policies.iter().map(|row| policy::json(row)).chain(keys.iter().map(|key| json_of(key)));

@@ -31,12 +31,12 @@ pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
     let is_taken = pageout_cache::POLICIES.iter().any(|row| row.name == name);
     if !is_name || name.len() > 40 {
         return Err(Failure::Input(anyhow::anyhow!(
-            "`{name}` can't be the name of a project: lower-case letters, digits, - and _, a letter first, 40 at most"
+            "NAME: invalid name: found `{name}`, expected up to 40 of a-z, 0-9, - and _, a letter first"
         )));
     }
     if is_taken || ["test", "pageout", "policy"].contains(&name) {
         return Err(Failure::Input(anyhow::anyhow!(
-            "`{name}` is the name of something else: choose another"
+            "NAME: name is in use: found `{name}`, expected another name"
         )));
     }
     let sources = match args.c || args.python {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
     let folder = Path::new(name);
     if folder.exists() {
         return Err(Failure::Input(anyhow::anyhow!(
-            "{name} is there already, and nothing is written over it"
+            "{name}: the folder exists\nhelp: choose another name, or remove the folder"
         )));
     }
     let files = if args.c {
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
         }
     };
     cx.output.print_text(&format!(
-        "{name} is written; README.md there says what is what. Next:\n  cd {name} && {next}\n"
+        "{name} is written; its README.md explains the files. Next:\n  cd {name} && {next}\n"
     ))
 }
 
@@ -102,11 +102,14 @@ fn sources(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     let folder = asked.unwrap_or(built_from);
     let whole = fs::canonicalize(folder).with_context(|| match asked {
         Some(_) => format!("--pageout {}", folder.display()),
-        None => "the sources that this program was built from are gone: say with --pageout DIR where a checkout of pageout is".to_string(),
+        None => {
+            "the sources of this program are missing\nhelp: give a checkout of pageout with --pageout DIR"
+                .to_string()
+        }
     })?;
     anyhow::ensure!(
         is_there(&whole),
-        "{} is no checkout of pageout: it has no crates/policy; say with --pageout DIR where one is",
+        "{}: not a checkout of pageout: crates/policy is missing\nhelp: give a checkout with --pageout DIR",
         folder.display()
     );
     Ok(whole)

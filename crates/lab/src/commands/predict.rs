@@ -68,7 +68,7 @@ fn text(answer: &Answer, directory: Option<&Path>, written: &[String], layout: L
     let first = &answer.columns[0].variant.scenario;
     let file = answer.ask.scenario.display();
     let title = match first.question.is_empty() {
-        true => format!("What comes of {file}"),
+        true => format!("Prediction for {file}"),
         false => first.question.split_whitespace().collect::<Vec<_>>().join(" "),
     };
     let mut text = format!("# {title}\n\n");

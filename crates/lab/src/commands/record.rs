@@ -14,7 +14,7 @@ pub(crate) fn run(args: &RecordArgs, cx: &Context) -> Outcome {
 /// There is nothing to record where there is no Linux.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_: &RecordArgs, _: &Context) -> Outcome {
-    let message = "only Linux can be recorded; recordings are read anywhere";
+    let message = "recording needs Linux; recordings can be read on any system";
     Err(Failure::Input(anyhow::anyhow!(message)))
 }
 
@@ -37,7 +37,7 @@ mod linux {
         }
         let options = options(args)?;
         if let Some(signal) = cx.output.to_end() {
-            return Err(Failure::Interrupted(signal, anyhow!("interrupted before anything was recorded")));
+            return Err(Failure::Interrupted(signal, anyhow!("interrupted before the recording began")));
         }
         let listening = signals::listen_until_done();
         let bar = progress::bar(&cx.output, None, "recording");
@@ -98,19 +98,22 @@ mod linux {
             (true, None, true) => Target::Machine,
         };
         let duration = args.duration.as_deref().map(|text| span("--for", text)).transpose()?;
-        ensure!(duration != Some(Duration::ZERO), "--for 0: there is nothing to record in no time");
+        ensure!(duration != Some(Duration::ZERO), "--for must be greater than 0");
         let max: Size =
             args.max_size.parse().map_err(|error| anyhow!("--max-size {}: {error}", args.max_size))?;
         let stat_every = span("--stat-every", &args.stat_every)?;
         ensure!(
             stat_every >= Duration::from_millis(10),
-            "--stat-every {}: 10ms is the least",
+            "--stat-every: too short: found `{}`, expected at least 10ms",
             args.stat_every
         );
         let sample = args.sample.strip_prefix("1/").and_then(|number| number.parse::<u64>().ok());
         let sample = sample.filter(|number| number.is_power_of_two() && *number <= 1 << 20);
         let sample = sample.with_context(|| {
-            format!("--sample {}: the kernel can choose one page of a power of two only, as 1/8", args.sample)
+            format!(
+                "--sample: invalid share: found `{}`, expected 1/N with a power of two, for example 1/8",
+                args.sample
+            )
         })?;
         Ok(Options {
             into: args.into.clone().expect("needed unless --check"),
@@ -137,7 +140,9 @@ mod linux {
                 "insertions" => kinds.insertions = true,
                 "writes" => kinds.writes = true,
                 other => {
-                    bail!("--events {other}: known are reads, faults, insertions, writes, or none alone")
+                    bail!(
+                        "--events: unknown kind: found `{other}`, expected reads, faults, insertions, writes, or none alone"
+                    )
                 }
             }
         }
@@ -184,36 +189,39 @@ mod linux {
         let mut remarks = source.remarks.clone();
         if manifest.has_losses() {
             remarks.push(format!(
-                "{} lost, as the buffers could not hold them: record less (--events, --file, --sample); `twin` refuses it unless --allow-loss",
+                "{} lost because the buffers were full: record less (--events, --file, --sample); `twin` needs --allow-loss",
                 figures::counted(source.lost_events, "event")
             ));
         }
         match source.accesses.as_str() {
             "insertions" => remarks.push(
-                "this kernel does not tell reads (6.12 and later do): accesses are what came in, which says nothing about less memory".to_string(),
+                "this kernel does not report reads (6.12 and later do): accesses are insertions, so less memory cannot be simulated".to_string(),
             ),
-            "none" => remarks.push("counters alone: no access is known".to_string()),
+            "none" => remarks.push("counters only: no access is recorded".to_string()),
             _ => {}
         }
         if !source.missing.is_empty() {
             remarks.push(format!("this kernel lacks {}", source.missing.join(", ")));
         }
         if manifest.recording.sample > 1 {
-            remarks.push(format!("one page of {}; figures are of these", manifest.recording.sample));
+            remarks.push(format!(
+                "one page of {} was recorded; the figures are of these pages",
+                manifest.recording.sample
+            ));
         }
         if manifest.group.limit_bytes.is_none() {
             remarks.push("the group has no limit: its twin has the machine's memory".to_string());
         }
         if source.clock_went_back > 0 {
             remarks.push(format!(
-                "the clock of a CPU went back {}: order is that of each CPU",
+                "the clock of a CPU went back {}: events are in order per CPU only",
                 figures::counted(source.clock_went_back, "time")
             ));
         }
         let unnamed = manifest.file.iter().filter(|file| file.name.starts_with("inode ")).count() as u64;
         if unnamed > 0 {
             remarks.push(format!(
-                "{} could not be named: open too shortly, or on a file system that shows other numbers",
+                "{} without a name: open for a short time, or on a file system with other inode numbers",
                 figures::counted(unnamed, "file")
             ));
         }
@@ -233,8 +241,7 @@ mod linux {
             let there = if source.is_there { "yes" } else { "no" };
             vec![source.source, there.to_string(), source.tells.to_string(), source.remark]
         }));
-        let notes =
-            "\n\nNever told: hits on mapped pages, accesses of anonymous memory, reads with O_DIRECT.\n";
+        let notes = "\n\nNot recorded: hits on mapped pages, anonymous accesses, reads with O_DIRECT.\n";
         cx.output.print_text(&(cx.layout().table(&rows, 4).trim_end().to_string() + notes))
     }
 }

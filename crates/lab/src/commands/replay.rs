@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ReplayArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
         if !args.live.is_empty() {
-            let message = "--report can't be with --live: there is a table only";
+            let message = "--report: not available with --live, which has a table only";
             return Err(Failure::Input(anyhow::anyhow!(message)));
         }
     }

@@ -95,7 +95,7 @@ fn count(number: usize) -> String {
 
 fn ran_text(ran: &Ran) -> String {
     format!(
-        "{} of {} cells run, {} were there; {} failed; in {}\n",
+        "{} of {} cells run, {} found, {} failed; in {}\n",
         count(ran.cells_run),
         count(ran.cells),
         count(ran.cells_there_before),
@@ -110,7 +110,7 @@ fn counted_text(counted: &Counted, layout: Layout) -> String {
     table.extend(counted.inputs.iter().map(|input| {
         let name = match input.hash {
             Some(_) => input.name.clone(),
-            None => format!("{} (can't be read: its cells will fail)", input.name),
+            None => format!("{} (cannot be read: its cells will fail)", input.name),
         };
         vec![name, count(input.cells), count(input.cells_left)]
     }));

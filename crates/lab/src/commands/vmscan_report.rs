@@ -32,9 +32,7 @@ struct Report<'a> {
 pub(crate) fn run(args: &VmscanReportArgs, cx: &Context) -> Outcome {
     let is_script = args.layout == ReportLayout::Script;
     if is_script && (args.traces.len() > 1 || cx.output.is_data()) {
-        return Err(Failure::Input(anyhow!(
-            "--layout script is the text of one trace: no second trace, and no --json"
-        )));
+        return Err(Failure::Input(anyhow!("--layout script: expected one trace, and no --json")));
     }
     if let Some(path) = &args.page.report {
         check_name(path, Picture::None)?;
@@ -67,7 +65,7 @@ pub(crate) fn run(args: &VmscanReportArgs, cx: &Context) -> Outcome {
     for reading in &answer.readings {
         if reading.sums.items_left_out > 0 {
             cx.output.remark(&format!(
-                "{}: the list of latencies has the first {}; {} more are in the sums alone",
+                "{}: the list of latencies has the first {} calls; the sums have {} more",
                 reading.name,
                 figures::count(ITEMS_MAX as u64),
                 figures::count(reading.sums.items_left_out)
@@ -88,7 +86,7 @@ pub(crate) fn run(args: &VmscanReportArgs, cx: &Context) -> Outcome {
         return Ok(());
     }
     Err(Failure::Input(anyhow!(
-        "the report is of what could be read, and that is not all (--skip-bad makes this no error):\n  {told}"
+        "the report is not complete: lines were skipped:\n  {told}\nhelp: accept them with --skip-bad"
     )))
 }
 

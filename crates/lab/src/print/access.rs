@@ -51,7 +51,7 @@ fn of_many(scenario: &Scenario) -> String {
         );
     }
     if scenario.task.iter().any(|task| task.stands_for > 1) {
-        text += " One that stands for several accesses is told as one of them.";
+        text += " An access with a scale factor counts as one.";
     }
     text
 }

@@ -104,9 +104,9 @@ impl Asked {
             (None, _) if is_set(command, "json") => Form::Json,
             (None, Some(path)) => Form::of_file(path).ok_or_else(|| {
                 let is_page = path.extension().is_some_and(|suffix| suffix == "html" || suffix == "svg");
-                let page = if is_page { "; a page with pictures, and a picture, is --report" } else { "" };
+                let page = if is_page { "; --report writes reports and charts" } else { "" };
                 anyhow::anyhow!(
-                    "--out {}: its name is none of .csv, .md, .json, .txt, .parquet, so --format has to say what it is to be{page}",
+                    "--out: unknown suffix: found `{}`, expected .csv, .md, .json, .txt or .parquet\nhelp: select the form with --format{page}",
                     path.display()
                 )
             })?,
@@ -115,9 +115,9 @@ impl Asked {
         if form == Form::Parquet {
             anyhow::ensure!(
                 cfg!(feature = "parquet"),
-                "Parquet is a feature of the program that this build is without: cargo build --release --features parquet, or --out FILE.csv"
+                "--format parquet: this build lacks the feature `parquet`\nhelp: cargo build --release --features parquet, or --out FILE.csv"
             );
-            anyhow::ensure!(file.is_some(), "--format parquet makes a file: give --out FILE.parquet");
+            anyhow::ensure!(file.is_some(), "--format parquet: no output file\nhelp: add --out FILE.parquet");
         }
         file.as_deref().map_or(Ok(()), check_file)?;
         Ok(Asked { form, file, ..Asked::by_a_caller(matches) })
@@ -147,6 +147,6 @@ fn check_file(path: &Path) -> anyhow::Result<()> {
     let inputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).filter(|input| *input != path).collect();
     outputs::check(&[("--out", path)], &inputs)?;
-    anyhow::ensure!(!path.is_dir(), "--out {}: this is a directory: name a file in it", path.display());
+    anyhow::ensure!(!path.is_dir(), "--out: expected a file, found the directory `{}`", path.display());
     Ok(())
 }

@@ -163,9 +163,9 @@ impl Output {
         let value = serde_json::to_value(value).expect("results hold nothing that JSON can't");
         let cells = csv::cells(&value, &self.figures).map_err(|(unknown, known)| {
             let hint = nearest(&unknown, known.iter().map(String::as_str));
-            let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or(".".to_string());
+            let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
             Failure::Input(anyhow::anyhow!(
-                "--figure {unknown}: no figure of this result is called so{hint} There are {}",
+                "--figure: unknown figure `{unknown}`{hint}\nhelp: the figures of this result are {}",
                 known.join(", ")
             ))
         })?;
@@ -228,7 +228,7 @@ impl Output {
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("--out {}: {error}", path.display()));
         written.map_err(named).map_err(Failure::Output)?;
-        self.remark(&format!("the result is in {}", path.display()));
+        self.remark(&format!("result written to {}", path.display()));
         Ok(())
     }
 }

@@ -8,14 +8,14 @@ use anyhow::bail;
 pub(crate) fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> anyhow::Result<()> {
     for (at, &(option, path)) in outputs.iter().enumerate() {
         if let Some(input) = inputs.iter().find(|input| is_same_file(input, path)) {
-            let read = if *input == path { String::new() } else { format!(", as {}", input.display()) };
+            let read = if *input == path { String::new() } else { format!(" (as {})", input.display()) };
             bail!(
-                "{option} {}: this file is read{read}, and would be lost: write to another",
+                "{option} {}: this file is an input{read}, and would be lost\nhelp: write to another file",
                 path.display()
             );
         }
         if let Some((other, _)) = outputs[..at].iter().find(|(_, other)| will_be_same_file(other, path)) {
-            bail!("{option} {}: {other} goes there, too: give each a file of its own", path.display());
+            bail!("{option} {}: {other} writes to the same file\nhelp: use two files", path.display());
         }
     }
     Ok(())

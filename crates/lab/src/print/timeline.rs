@@ -87,8 +87,7 @@ fn form_of(path: &Path) -> anyhow::Result<Form> {
         Some("csv") => Ok(Form::Csv),
         Some("jsonl") => Ok(Form::JsonLines),
         _ => bail!(
-            "--timeline {}: the name says neither table nor lines of JSON; call it FILE.csv or FILE.jsonl, or `-` for \
-             a table on standard output",
+            "--timeline: unknown suffix: found `{}`, expected .csv, .jsonl, or `-` for standard output",
             path.display()
         ),
     }

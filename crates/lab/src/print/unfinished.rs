@@ -32,7 +32,7 @@ impl Unfinished {
     /// Creates it in `directory`. Others may read it once it has its name, as far as the umask lets them.
     pub(crate) fn new_in(directory: &Path) -> io::Result<Unfinished> {
         if !directory.is_dir() {
-            let reason = format!("there is no directory {}", directory.display());
+            let reason = format!("no such directory: `{}`", directory.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, reason));
         }
         let mut builder = tempfile::Builder::new();

@@ -27,19 +27,19 @@ pub(crate) fn check_name(path: &Path, picture: Picture) -> anyhow::Result<()> {
         return Ok(());
     }
     if is_svg(path) && picture == Picture::None {
-        bail!(
-            "--report {}: this command's pictures are pages: write a name that ends in .html",
-            path.display()
-        );
+        bail!("--report: no charts to write: found `{}`, expected a name that ends in .html", path.display());
     }
-    let names =
-        if picture == Picture::None { ".html" } else { ".html, or .svg for its curves and bars alone" };
-    ensure!(is_html || is_svg(path), "--report {}: write a name that ends in {names}", path.display());
+    let names = if picture == Picture::None { ".html" } else { ".html (report) or .svg (charts)" };
+    ensure!(
+        is_html || is_svg(path),
+        "--report: unknown suffix: found `{}`, expected {names}",
+        path.display()
+    );
     let directory = directory(path);
     if !directory.is_dir() {
         let missing = std::io::Error::new(
             std::io::ErrorKind::NotFound,
-            format!("--report {}: there is no directory {}", path.display(), directory.display()),
+            format!("--report {}: no such directory: `{}`", path.display(), directory.display()),
         );
         return Err(unwritten(missing));
     }
@@ -66,7 +66,7 @@ impl Page {
             std::io::Error::new(error.kind(), format!("--report {}: {error}", path.display()))
         };
         written.map_err(named).map_err(Failure::Output)?;
-        let what = if is_svg(path) { "picture" } else { "page" };
+        let what = if is_svg(path) { "chart" } else { "report" };
         output.remark(&format!("the {what} is in {}", path.display()));
         Ok(())
     }

@@ -166,7 +166,7 @@ impl Part {
             let label = html(&format!("{title}. {says} The tables have the figures."));
             _ = write!(
                 body,
-                "<div class=\"chart\" data-chart=\"{}\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><noscript>This picture \
+                "<div class=\"chart\" data-chart=\"{}\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><noscript>This chart \
                  needs scripts; the tables have its figures.</noscript></div>",
                 charts.len()
             );

@@ -89,7 +89,7 @@ fn an_ablation_has_a_line_for_every_value_below_its_seam() {
         &text,
         &[
             "seeds 1 to 2",
-            "What comes of it",
+            "Results",
             "pages read",
             "mglru@6.12",
             "\nharvest",
@@ -105,7 +105,7 @@ fn an_ablation_has_a_line_for_every_value_below_its_seam() {
             "\n    count_only",
             "\nbalance",
             "\n  rule (feedback)",
-            "What reclaim does for it",
+            "Work of reclaim",
             "scanned per",
             "rmap",
             "PTEs",
@@ -417,10 +417,10 @@ fn a_grid_of_ablations_prints_its_points_signs_sizes_and_what_turns() {
             "at 4 points; seeds 1 to 2",
             "\n   1  memcg./app.memory.max=768KiB  task.app.object.2.workload.ops=1000",
             "\n   4  memcg./app.memory.max=1MiB  task.app.object.2.workload.ops=3000",
-            "What comes of it: signs",
+            "Results: signs",
             "\nharvest",
             "\n  rmap=false",
-            "What reclaim does for it: signs",
+            "Work of reclaim: signs",
             "Pages read from devices",
             "768KiB",
             "mglru@6.12",
@@ -517,7 +517,7 @@ fn a_point_where_the_scenario_fails_is_missing_and_the_others_are_shown() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     check_order(
         &stdout,
-        &["What comes of it: signs", "    lru", "x", "\nFailed", "the unchanged scenario at 1MiB: seed 1"],
+        &["Results: signs", "    lru", "x", "\nFailed", "the unchanged scenario at 1MiB: seed 1"],
     );
     assert!(stderr.contains("out of memory"), "{stderr}");
     let output = pageout(directory.path(), &[&arguments[..], &["--json"]].concat());

@@ -146,7 +146,7 @@ fn a_machine_has_no_figure_below_its_least_size_and_a_textbook_has() {
         "--policy",
         "lru,classic@6.12",
     ]));
-    assert!(printed.contains("- below 64 pages, the least that the machine can have\n"), "{printed}");
+    assert!(printed.contains("- below 64 pages, the minimum of the simulated machine\n"), "{printed}");
     let machine = printed.lines().find(|line| line.starts_with("classic@6.12  ")).unwrap();
     assert_eq!(machine.split_whitespace().nth(3), Some("-"), "{printed}");
 }
@@ -218,7 +218,10 @@ fn a_trace_that_is_not_kept_in_memory_has_the_same_misses() {
     assert_eq!(misses(&[&[shift.as_str(), "--jobs", "1"], &asked[..]].concat()), kept);
     let bound = replay(&[&shift, "--policy", "lru,opt", "--trace-memory", "64KiB"]);
     let printed = check_success(&bound);
-    assert!(printed.contains("give --trace-memory more") && printed.contains("no room"), "{printed}");
+    assert!(
+        printed.contains("increase --trace-memory") && printed.contains("exceeds the limit"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -342,7 +345,7 @@ fn what_takes_long_is_told_and_estimated_first_and_a_signal_leaves_what_there_is
     let parts = words.windows(3).filter(|words| is_part(words)).count();
     assert!(parts <= 1, "{printed}");
     assert_eq!(
-        printed.contains("A figure `of` a share is of the first so many accesses."),
+        printed.contains("A figure `of` a share refers to that share of the accesses, from the first."),
         parts == 1,
         "{printed}"
     );

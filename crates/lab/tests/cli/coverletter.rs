@@ -36,7 +36,7 @@ fn a_letter_says_what_helps_and_what_is_the_same_and_what_was_not_run_in_72_colu
         "memcg./web.memory.max=2MiB, over 2 scenarios",
         "patched the same with memcg./web.memory.max=2MiB",
         "3 of each, seeds from 1 on, in pairs of the same seed; 12 runs in all",
-        "would leave out 0 by chance",
+        "would exclude 0 by chance",
         "base patched scenario accesses a second",
         "the same in every run: small",
         "Not run: 2 scenarios It already has the new value: more The change has no effect:",

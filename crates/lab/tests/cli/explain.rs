@@ -256,7 +256,11 @@ fn a_page_that_came_back_after_an_eviction_is_said_to_have_even_if_it_left_again
 fn a_run_that_fails_tells_up_to_there_on_standard_error() {
     let directory = with_scenario(&GOOD.replace("\"file\"", "\"anonymous\""));
     let arguments = ["explain", "scenario.toml", "--page", "reader/0:1"];
-    check_failure(&pageout(directory.path(), &arguments), 1, &["The run is not complete", "reader/0:1"]);
+    check_failure(
+        &pageout(directory.path(), &arguments),
+        1,
+        &["The run failed. Before the failure:", "reader/0:1"],
+    );
 }
 
 /// A heap of huge pages, used once. Another task goes on for longer.
@@ -507,7 +511,7 @@ workload = { pattern = "uniform", ops = 20_000 }
         &reads,
         "data:100",
         &[
-            "set aside by its reader, to be promoted to node 0",
+            "isolated by its reader, for promotion to node 0",
             "migrated from node 1 to node 0: promoted by its reader",
         ],
     );
@@ -523,7 +527,7 @@ fn a_demoted_page_tells_where_it_went() {
         .replace("pattern = \"uniform\", ops = 15_000_000", "pattern = \"sequential\"");
     let way = [
         "first touched, by reader",
-        "chosen for demotion: there is slower memory for what nobody uses",
+        "chosen for demotion: there is slower memory for unused pages",
         "migrated from node 0 to node 1: demoted by reclaim",
         "added at the head of the inactive anon list",
         "So: it is in the inactive anon list of node 1",

@@ -103,7 +103,7 @@ fn another_kernels_recordings_are_judged_as_the_projects_are() {
     let printed = check_success(&folder.validate(&[]));
     assert!(printed.contains("loop.mglru.1    close  ok"), "{printed}");
     assert!(printed.contains("loop.classic.1  range  ok"), "{printed}");
-    assert!(printed.contains("2 of 2 runs pass"), "{printed}");
+    assert!(printed.contains("2 of 2 runs passed"), "{printed}");
     // Another answer is another verdict.
     let mut wrong = runs.clone();
     wrong[0]["vmstat_delta"]["pgsteal_file"] = 1.into();

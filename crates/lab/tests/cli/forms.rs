@@ -110,7 +110,7 @@ fn a_file_has_the_form_that_its_name_says_and_is_whole_or_not_there() {
         let output = replay(directory.path(), &["--out", name]);
         assert_eq!(check_success(&output), "", "{name}");
         assert!(
-            text(&output.stderr).contains(&format!("the result is in {name}")),
+            text(&output.stderr).contains(&format!("result written to {name}")),
             "{}",
             text(&output.stderr)
         );

@@ -95,7 +95,7 @@ fn lines_that_report_losses_are_losses_and_no_unread_lines() {
     let output = import(&[]);
     assert_eq!(output.status.code(), Some(2));
     let (told, error) = (super::text(&output.stdout), super::text(&output.stderr));
-    assert!(error.contains("LOST: 240,002 events") && error.contains("out.pgt has what is left"), "{error}");
+    assert!(error.contains("LOST: 240,002 events") && error.contains("accesses are missing in"), "{error}");
     assert!(told.contains("2 records") && told.contains("1 line could not be read"), "{told}");
     let json: serde_json::Value = serde_json::from_str(&super::text(&import(&["--json"]).stdout)).unwrap();
     assert_eq!(

@@ -131,12 +131,15 @@ fn a_result_never_takes_the_place_of_what_was_read_or_of_another() {
     let run = |more: &[&str]| pageout(directory.path(), &[&["run", "scenario.toml"], more].concat());
     check_success(&run(&[]));
     for (more, says) in [
-        (&["--trace", "scenario.toml"][..], "this file is read, and would be lost"),
-        (&["--trace", "./scenario.toml"], "this file is read, as scenario.toml"),
-        (&["--trace", "another-name.json"], "this file is read, as scenario.toml"),
-        (&["--timeline", "pages.csv"], "this file is read"),
-        (&["--timeline", "x.csv", "--trace", "./x.csv"], "--trace ./x.csv: --timeline goes there, too"),
-        (&["--report", "x.html", "--trace", "x.html"], "--trace goes there, too"),
+        (&["--trace", "scenario.toml"][..], "this file is an input, and would be lost"),
+        (&["--trace", "./scenario.toml"], "this file is an input (as scenario.toml)"),
+        (&["--trace", "another-name.json"], "this file is an input (as scenario.toml)"),
+        (&["--timeline", "pages.csv"], "this file is an input"),
+        (
+            &["--timeline", "x.csv", "--trace", "./x.csv"],
+            "--trace ./x.csv: --timeline writes to the same file",
+        ),
+        (&["--report", "x.html", "--trace", "x.html"], "--trace writes to the same file"),
     ] {
         let output = run(more);
         assert_eq!(output.status.code(), Some(2), "{more:?}: {}", text(&output.stderr));
@@ -160,7 +163,7 @@ fn a_directory_that_is_not_there_is_named() {
         &["trace", "convert", "a.u32", "nowhere/a.pgt"],
         &["run", "scenario.toml", "--out", "nowhere/x.json"],
     ] {
-        check_failure(&pageout(directory.path(), arguments), 3, &["there is no directory nowhere"]);
+        check_failure(&pageout(directory.path(), arguments), 3, &["no such directory: `nowhere`"]);
     }
 }
 
@@ -168,9 +171,11 @@ fn a_directory_that_is_not_there_is_named() {
 fn a_conversion_is_not_called_what_it_is_not() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a.u32"), [0; 4000]).unwrap();
-    for (name, says) in
-        [("a.csv", "this name says csv"), ("b.u32", "says words"), ("a.pgt.zst", "leave .zst off")]
-    {
+    for (name, says) in [
+        ("a.csv", "found that of csv"),
+        ("b.u32", "that of words"),
+        ("a.pgt.zst", "found .zst, expected .pgt"),
+    ] {
         let output = pageout(directory.path(), &["trace", "convert", "a.u32", name]);
         check_failure(&output, 2, &[name, says]);
         assert!(!directory.path().join(name).exists());

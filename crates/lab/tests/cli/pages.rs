@@ -12,7 +12,7 @@ fn page(directory: &Path, arguments: &[&str]) -> String {
     let output = pageout(directory, &arguments);
     let printed = check_success(&output);
     assert!(!printed.is_empty(), "the page is made beside what is printed");
-    assert!(text(&output.stderr).contains("the page is in page.html"));
+    assert!(text(&output.stderr).contains("report written to page.html"));
     let page = fs::read_to_string(directory.join("page.html")).unwrap();
     check_page(&page);
     page
@@ -78,7 +78,7 @@ fn every_command_with_a_page_writes_one_that_stands_by_itself() {
     let of_compare = page(directory.path(), &vary);
     assert!(of_compare.contains("2MiB against 1MiB") && of_compare.matches("class=\"bars\"").count() == 2);
     let of_ablate = page(directory.path(), &ABLATE);
-    assert!(of_ablate.contains("What each mechanism of classic@6.12 is worth"));
+    assert!(of_ablate.contains("Effects of the mechanisms of classic@6.12"));
     let trace: Vec<u8> = (0..20_000u32).flat_map(|at| (at * 7919 % 900).to_le_bytes()).collect();
     fs::write(directory.path().join("a.u32"), trace).unwrap();
     let of_replay = page(directory.path(), &["replay", "a.u32", "--memory", "10%,50%,90%"]);
@@ -141,8 +141,12 @@ fn a_name_in_a_trace_stays_a_name() {
 fn a_page_that_cannot_be_written_is_told_before_or_after_the_work() {
     let directory = with_scenario(MIXED);
     let report = |name: &str| pageout(directory.path(), &["run", "scenario.toml", "--report", name]);
-    check_failure(&report("scenario.toml"), 2, &["--report scenario.toml: write a name that ends in .html"]);
-    check_failure(&report("nowhere/page.html"), 3, &["there is no directory nowhere"]);
+    check_failure(
+        &report("scenario.toml"),
+        2,
+        &["--report: unknown suffix: found `scenario.toml`, expected .html"],
+    );
+    check_failure(&report("nowhere/page.html"), 3, &["no such directory: `nowhere`"]);
     let before = fs::read_to_string(directory.path().join("scenario.toml")).unwrap();
     assert_eq!(before, MIXED);
     #[cfg(target_os = "linux")]
@@ -230,9 +234,9 @@ fn the_page_of_a_run_shows_who_waited_when_and_why_on_one_axis_of_time() {
         "Who waited, and when",
         "What happened to memory, and when",
         "kswapd woken",
-        "Free memory and its marks",
+        "Free memory and watermarks",
         "Dirty pages",
-        "Pages freed a second, by whom",
+        "Pages freed per second, by task",
         "on request (memory.reclaim)",
         "Memory pressure",
         "I/O pressure",
@@ -244,7 +248,7 @@ fn the_page_of_a_run_shows_who_waited_when_and_why_on_one_axis_of_time() {
     }
     let data = page.split_once("id=\"charts\">").unwrap().1.split_once("</script>").unwrap().0;
     let charts: Vec<serde_json::Value> = serde_json::from_str(data).unwrap();
-    let marks = charts.iter().find(|chart| chart["title"] == "Free memory and its marks").unwrap();
+    let marks = charts.iter().find(|chart| chart["title"] == "Free memory and watermarks").unwrap();
     let names: Vec<&str> =
         marks["lines"].as_array().unwrap().iter().map(|line| line["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["free", "high", "low", "min"]);
@@ -440,7 +444,7 @@ fn a_comparison_is_bars_with_their_intervals_as_a_picture_and_a_run_has_none() {
         assert!(svg.contains(said), "{said}");
     }
     let run = ["run", "scenario.toml", "--report", "run.svg"];
-    check_failure(&pageout(directory.path(), &run), 2, &["ends in .html"]);
+    check_failure(&pageout(directory.path(), &run), 2, &["a name that ends in .html"]);
     let other = [&vary[..], &["--report", "bars.png"]].concat();
-    check_failure(&pageout(directory.path(), &other), 2, &[".html, or .svg"]);
+    check_failure(&pageout(directory.path(), &other), 2, &["expected .html (report) or .svg"]);
 }

@@ -42,14 +42,18 @@ mod with_it {
         let directory = tempfile::tempdir().unwrap();
         let output = replay(directory.path(), &["--out", "all.parquet"]);
         assert_eq!(check_success(&output), "");
-        assert!(text(&output.stderr).contains("the result is in all.parquet"));
+        assert!(text(&output.stderr).contains("result written to all.parquet"));
         let rows = rows(&directory.path().join("all.parquet"));
         let misses: Vec<Field> = rows.iter().map(|row| field(row, "misses")).collect();
         assert_eq!(misses, [6, 5, 5, 4].map(Field::Long));
         assert_eq!(field(&rows[2], "policy"), Field::Str("opt".into()));
         assert_eq!(field(&rows[2], "is_bound"), Field::Bool(true));
         assert_eq!(field(&rows[0], "miss_ratio"), Field::Double(1.0));
-        check_failure(&replay(directory.path(), &["--format", "parquet"]), 2, &["give --out FILE.parquet"]);
+        check_failure(
+            &replay(directory.path(), &["--format", "parquet"]),
+            2,
+            &["help: add --out FILE.parquet"],
+        );
     }
 
     #[test]

@@ -318,10 +318,10 @@ fn a_project_is_written_once_and_under_a_name_of_its_own() {
         "with the versions that pageout was tried with"
     );
     for (words, why) in [
-        (vec!["new-policy", "my-own"], "my-own is there already"),
-        (vec!["new-policy", "lru"], "is the name of something else"),
-        (vec!["new-policy", "My Own"], "lower-case letters"),
-        (vec!["new-policy", "other", "--pageout", "."], "is no checkout of pageout"),
+        (vec!["new-policy", "my-own"], "my-own: the folder exists"),
+        (vec!["new-policy", "lru"], "name is in use: found `lru`"),
+        (vec!["new-policy", "My Own"], "invalid name: found `My Own`, expected up to 40 of a-z"),
+        (vec!["new-policy", "other", "--pageout", "."], "not a checkout of pageout"),
     ] {
         let told = refused(folder.path(), &words);
         assert!(told.contains(why), "{told}");

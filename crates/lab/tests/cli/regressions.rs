@@ -79,7 +79,7 @@ fn an_expectation_that_does_not_hold_is_shown_with_its_reason_and_an_exit_code_o
         assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
     }
     let stderr = text(&output.stderr);
-    assert!(stderr.contains("1 of 1 expectations of the scenario do not hold"), "{stderr}");
+    assert!(stderr.contains("1 of 1 expectations of the scenario failed"), "{stderr}");
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_run_that_is_interrupted_prints_what_it_has_so_far() {
         run.stderr.take().unwrap().read_to_string(&mut told).unwrap();
         assert_eq!(run.wait().unwrap().code(), Some(code), "{told}");
         more.join().unwrap();
-        for said in ["once more to end at once", "until it was interrupted", "interrupted by SIG"] {
+        for said in ["interrupt again to end immediately", "until it was interrupted", "interrupted by SIG"] {
             assert!(told.contains(said), "{said}: {told}");
         }
     }

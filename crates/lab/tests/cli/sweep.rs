@@ -135,7 +135,7 @@ fn a_cell_that_fails_is_a_row_with_its_error_and_takes_nothing_from_the_others()
     let at = folder.path();
     std::fs::write(at.join("cut.pgt"), "PGT1").unwrap();
     let dry = check_success(&sweep(at, &["plan.toml", "--dry-run"]));
-    assert!(dry.contains("none.u32 (can't be read: its cells will fail)"), "{dry}");
+    assert!(dry.contains("none.u32 (cannot be read: its cells will fail)"), "{dry}");
     let output = sweep(at, &["plan.toml", "--into", "rows"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(

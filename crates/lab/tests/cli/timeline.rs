@@ -108,12 +108,12 @@ fn what_cannot_be_sampled_is_refused_before_the_run() {
     let refused = |more: &[&str], parts: &[&str]| {
         check_failure(&run_with("[[memcg]]", "[[memcg]]", &[&["--timeline"], more].concat()), 2, parts);
     };
-    refused(&["t.txt"], &["--timeline t.txt", "FILE.csv or FILE.jsonl"]);
+    refused(&["t.txt"], &["--timeline: unknown suffix: found `t.txt`", ".csv, .jsonl"]);
     let unwritten = run_with("[[memcg]]", "[[memcg]]", &["--timeline", "nowhere/t.csv"]);
-    check_failure(&unwritten, 3, &["--timeline nowhere/t.csv", "there is no directory nowhere"]);
-    refused(&["t.csv", "--timeline-every", "0ms"], &["--timeline-every", "expected at least 1us"]);
-    refused(&["t.csv", "--timeline-every", "1ns"], &["--timeline-every", "found `1ns`", "1us at least"]);
-    refused(&["-", "--json"], &["both want standard output"]);
+    check_failure(&unwritten, 3, &["--timeline nowhere/t.csv", "no such directory: `nowhere`"]);
+    refused(&["t.csv", "--timeline-every", "0ms"], &["--timeline-every: too short: found `0"]);
+    refused(&["t.csv", "--timeline-every", "1ns"], &["found `1ns`, expected at least 1us"]);
+    refused(&["-", "--json"], &["only one of them can use standard output"]);
     let column = |name: &str, parts: &[&str]| refused(&["t.csv", "--timeline-columns", name], parts);
     column("nr_fre_pages", &["unknown figure `nr_fre_pages` (did you mean `nr_free_pages`?)"]);
     column("/wbe:memory.current", &["unknown cgroup `/wbe` (did you mean `/web`?)"]);

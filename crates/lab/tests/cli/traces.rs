@@ -187,7 +187,7 @@ fn a_trace_is_never_converted_onto_itself() {
     fs::hard_link(path.join("trace.csv"), path.join("hard.pgt")).unwrap();
     for to in ["trace.csv", "./trace.csv", "link.pgt", "hard.pgt"] {
         let output = run(path, &format!("trace convert trace.csv {to} --force"));
-        check_failure(&output, 2, &[to, "same file as trace.csv"]);
+        check_failure(&output, 2, &[to, "this file is the input trace.csv"]);
         assert_eq!(fs::read_to_string(path.join("trace.csv")).unwrap(), trace);
     }
     assert_eq!(fs::read_dir(path).unwrap().count(), 3, "nothing is left behind");

@@ -530,7 +530,7 @@ fn a_suffix_compresses_and_a_dash_is_standard_output() {
     assert!(events(&check_success(&output)) == expected);
     assert!(text(&output.stderr).contains("accesses"), "{}", text(&output.stderr));
     let output = pageout(directory.path(), &["run", "scenario.toml", "--trace", "-", "--json"]);
-    check_failure(&output, 2, &["--trace - and --json"]);
+    check_failure(&output, 2, &["--trace - and --json: only one of them can use standard output"]);
 }
 
 #[cfg(target_os = "linux")]
@@ -546,7 +546,7 @@ fn a_trace_that_can_not_be_written_is_told() {
     check_failure(
         &pageout(directory.path(), &["run", "scenario.toml", "--trace", "."]),
         2,
-        &["this is a directory"],
+        &["expected a file, found the directory `.`"],
     );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
 }

@@ -503,7 +503,8 @@ fn the_page_has_the_twin_beside_the_machine_and_the_curve() {
     let arguments = ["twin", reads.to_str().unwrap(), "--ask", "memory=+50%", "--report", "twin.html"];
     check_success(&pageout(directory.path(), &arguments));
     let page = std::fs::read_to_string(directory.path().join("twin.html")).unwrap();
-    for part in ["The twin beside the machine", "you are here", "What if", "\"asked\"", "\"bands\":["] {
+    for part in ["The twin compared with the machine", "you are here", "What if", "\"asked\"", "\"bands\":["]
+    {
         assert!(page.contains(part), "{part:?} is not on the page");
     }
 }

@@ -84,7 +84,7 @@ fn recorded_runs_are_reproduced_within_their_tolerances() {
     ];
     let output = validate(&ground_truth(), &of_each_class);
     let text = check_success(&output);
-    assert!(text.contains("fr-loop.classic.t") && text.contains("0 fall short, 0 can't be played"), "{text}");
+    assert!(text.contains("fr-loop.classic.t") && text.contains("0 failed, 0 not simulated"), "{text}");
 }
 
 /// Every simulated figure by run and name.
@@ -318,13 +318,13 @@ fn a_run_that_can_not_be_played_is_named_with_the_reason_and_fails() {
     assert_eq!(output.status.code(), Some(2));
     let printed = text(&output.stdout);
     assert!(printed.contains("NOT PLAYED  found swap `tape`, expected none, disk or zram"), "{printed}");
-    assert!(printed.contains("0 fall short, 1 can't be played"), "{printed}");
+    assert!(printed.contains("0 failed, 1 not simulated"), "{printed}");
 }
 
 #[test]
 fn recorded_readahead_is_reproduced_page_by_page() {
     let printed = check_success(&validate(&ground_truth().join("readahead"), &["--verbose"]));
-    assert!(printed.contains("4 of 4 runs pass, 0 fall short, 0 can't be played"), "{printed}");
+    assert!(printed.contains("4 of 4 runs passed, 0 failed, 0 not simulated"), "{printed}");
     assert_eq!(printed.matches("accesses with other insertions").count(), 4, "{printed}");
 }
 
@@ -357,10 +357,7 @@ fn a_run_that_needs_what_is_not_modelled_is_skipped_by_name() {
     let several = "fr-loop.classic.2            skipped  not modelled: the program's option `-S`, \
                    the program's option `-l 12`, the program's option `-f 8`\n";
     assert!(printed.contains(several), "{printed}");
-    assert!(
-        printed.contains("2 of 4 runs pass, 0 fall short, 0 can't be played, 2 are skipped"),
-        "{printed}"
-    );
+    assert!(printed.contains("2 of 4 runs passed, 0 failed, 0 not simulated, 2 skipped"), "{printed}");
     // Alone, nothing is left that could have passed, and what is skipped can't be expected to fall short.
     check_failure_of(&validate(strange.path(), &["fr-loop.classic.1"]), 2, &["no run was simulated"]);
     let short = ["fr-loop.classic.*", "--expect-short", "fr-loop.classic.1"];
@@ -536,7 +533,7 @@ fn other_tolerances_can_be_named() {
 #[test]
 fn a_run_named_twice_is_judged_once() {
     let output = validate(&ground_truth(), &["fr-loop.mglru.1", "fr-loop.mglru.1", "fr-l*.mglru.1"]);
-    assert!(check_success(&output).contains("1 of 1 runs pass"), "{}", text(&output.stdout));
+    assert!(check_success(&output).contains("1 of 1 runs passed"), "{}", text(&output.stdout));
 }
 
 #[test]
@@ -571,7 +568,7 @@ fn a_truncated_sequence_is_named() {
 fn the_limit_at_which_a_loop_stops_hitting_is_the_kernels_to_the_page() {
     let folder = ground_truth().join("predictions");
     let loops = validate(&folder, &["loop-400[0-4].mglru.*", "loop-400[12].classic.i1"]);
-    assert!(check_success(&loops).contains("9 of 9 runs pass"));
+    assert!(check_success(&loops).contains("9 of 9 runs passed"));
     // The pages of the program's text decide: a page less, and the loop of 4,002 fits.
     let copy = copy_of(&folder);
     change_runs(copy.path(), |run| run["group_at_start"] = serde_json::json!(["text", "device"]));

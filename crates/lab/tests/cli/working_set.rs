@@ -187,7 +187,10 @@ fn a_bad_dump_is_left_out_and_named_if_that_is_wanted() {
     assert!(told.contains("left out: ") && told.contains("web2.lru_gen:12:"), "{told}");
     let printed = check_success(&output);
     assert!(printed.contains("machine web1, "), "{printed}");
-    assert!(printed.contains("Left out, as they are no whole dumps: fleet/web2.lru_gen."), "{printed}");
+    assert!(
+        printed.contains("Ignored because they are not complete dumps: fleet/web2.lru_gen."),
+        "{printed}"
+    );
     let result = json(directory.path(), &["fleet", "--skip-bad"]);
     assert_eq!(result["complete"], false);
     assert_eq!(result["skipped"][0]["file"], "fleet/web2.lru_gen");

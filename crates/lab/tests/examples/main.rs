@@ -239,7 +239,8 @@ fn command_lines_of_help_keys_hints_docs_and_scenarios_run() {
     let others =
         found.inline.iter().chain(&found.hints).filter(|line| !is_name(&line.text) && !is_pattern(line));
     let others: Vec<Line> = others.map(|line| Line { text: filled(&line.text), ..line.clone() }).collect();
-    each(found.examples.iter().chain(&others).chain(&found.scenarios), check);
+    let scenarios = found.scenarios.iter().filter(|line| !is_name(&line.text));
+    each(found.examples.iter().chain(&others).chain(scenarios), check);
 }
 
 /// A line of help by a shell, to its end. What this machine lacks for it is told on standard error.

@@ -41,7 +41,7 @@ pub(super) fn to_text(args: &AblateArgs, found: &Answer, layout: Layout) -> Stri
     let (made, missing): (Vec<&Turned>, Vec<&Turned>) = all.iter().partition(|turned| turned.was_made());
     let (idle, shown): (Vec<&Turned>, Vec<&Turned>) =
         made.into_iter().partition(|turned| turned.changes_nothing());
-    let titles = [("What comes of it: signs", true), ("What reclaim does for it: signs", false)];
+    let titles = [("Results: signs", true), ("Work of reclaim: signs", false)];
     for (title, is_outcome) in titles.into_iter().filter(|_| !shown.is_empty()) {
         let figures: Vec<&Figure> =
             figures_of(base).filter(|figure| figure.is_outcome == is_outcome).collect();

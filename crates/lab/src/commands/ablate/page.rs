@@ -16,7 +16,7 @@ pub(super) fn page(args: &AblateArgs, found: &Answer) -> Page {
     let scenario = &points[0].point.scenario;
     let name = args.scenario.display();
     let mut page = Page {
-        title: format!("What each mechanism of {} is worth", scenario.kernel.name()),
+        title: format!("Effects of the mechanisms of {}", scenario.kernel.name()),
         of: format!("{name}, {}. {}", extent.seeds_from(scenario.seed), scenario.question),
         story: extent.warning().into_iter().chain(found.caveats()).collect(),
         parts: Vec::new(),
@@ -29,7 +29,7 @@ pub(super) fn page(args: &AblateArgs, found: &Answer) -> Page {
         page.story.extend(strongest(point).map(|says| format!("{at}{says}")));
         let outcomes = figures_of(&point.base).filter(|figure| figure.is_outcome);
         page.parts.extend(outcomes.filter_map(|figure| bars(point, figure, &at)).map(Part::Bars));
-        for (title, is_outcome) in [("What comes of it", true), ("What reclaim does for it", false)] {
+        for (title, is_outcome) in [("Results", true), ("Work of reclaim", false)] {
             let figures: Vec<&Figure> =
                 figures_of(&point.base).filter(|figure| figure.is_outcome == is_outcome).collect();
             page.parts.push(Part::Table(Table {
@@ -60,11 +60,8 @@ fn strongest(point: &Ablation) -> Option<String> {
     let effects = point.rows.iter().filter_map(|row| Some((row, certain(point, row, figure)?)));
     let strongest = effects.max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
     let (whole, all) = (point.rows.iter().filter(|row| row.runs.is_whole()).count(), point.rows.len());
-    let of = if whole == all {
-        String::new()
-    } else {
-        format!(" of the {whole} values of {all} that have figures")
-    };
+    let of =
+        if whole == all { String::new() } else { format!(" of the values with figures ({whole} of {all})") };
     Some(match strongest {
         _ if whole == 0 => return None,
         Some((row, percent)) => {

@@ -36,8 +36,8 @@ pub(super) fn text(found: &Answer, layout: Layout) -> String {
         let _ = writeln!(text, "{OURS}: {is}");
     }
     let _ = writeln!(text, "\n{}", speed(found, layout));
-    text += "x: times as many reads a second, or as much CPU time, of pageout as of the one in the row; in parentheses least and most of the rounds.\n";
-    let _ = writeln!(text, "\nhow long a call took, in a round of its own\n{}", latencies(found, layout));
+    text += "x: reads per second, or CPU time, of pageout divided by those of the row; median (min to max) of the rounds.\n";
+    let _ = writeln!(text, "\ntime of a call, from a separate round\n{}", latencies(found, layout));
     if let Some(histogram) = histogram(found, layout) {
         let _ = writeln!(text, "{histogram}");
     }

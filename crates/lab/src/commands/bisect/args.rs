@@ -21,7 +21,7 @@ Examples:
   # the rules of a version, with their sources
   pageout keys kernel --at 6.8";
 
-/// Find the rule that changed a result between two kernel versions
+/// Find the rule that changed a result between two versions
 ///
 /// The scenario runs in both versions. Then each rule that differs is tested twice, with several seeds: alone in the older version, and
 /// reverted in the newer one. A rule is the cause if it brings the change alone, and if the change is gone without it. Both are shares of

@@ -17,7 +17,8 @@ Examples:
   pageout compare web.toml --vary sysctl.vm.swappiness=0,60,200 \\
       --vary swap.0.kind=disk,zram
   # five seeds, so that noise is marked
-  pageout compare web.toml --vary kernel.memcg.stat_flush=periodic,live --repeat 5
+  pageout compare web.toml --repeat 5 \\
+      --vary kernel.memcg.stat_flush=periodic,live
   # the scenario's variants and expectations
   pageout compare scenarios/regressions/m12-idle-memory-out-of-reach.toml";
 

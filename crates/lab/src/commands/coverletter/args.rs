@@ -19,7 +19,8 @@ Examples:
   # a switch of MGLRU
   pageout coverletter --switch lru.tiers=false --set kernel.profile=mglru@6.12
   # two kernel versions, into a file
-  pageout coverletter --switch kernel.version=6.18 --kernel 6.12 --out letter.txt
+  pageout coverletter --switch kernel.version=6.18 --kernel 6.12 \\
+      --out letter.txt
   # two builds
   pageout coverletter --against ../before/target/release/pageout
   # a folder and a file of scenarios
@@ -113,7 +114,5 @@ fn parse_repeat(text: &str) -> Result<Repeat, String> {
         Some(("auto", most)) => number(most).map(Repeat::Auto),
         _ => number(text).map(Repeat::Fixed),
     };
-    repeat.ok_or(format!(
-        "expected 2 to 1000, `auto` or `auto:N`, found `{text}`; one seed does not show noise"
-    ))
+    repeat.ok_or(format!("expected 2 to 1000, `auto` or `auto:N`: one seed does not show noise"))
 }

@@ -50,7 +50,7 @@ fn head(letter: &Answer, args: &CoverletterArgs) -> String {
     let settings: Vec<String> = args.options.all_settings().map(ToString::to_string).collect();
     let base = match &letter.base_build {
         Some(version) => format!("each scenario by another build, {version}"),
-        None => format!("each scenario as it is, by {own}"),
+        None => format!("each scenario unchanged, by {own}"),
     };
     let base = match settings.is_empty() {
         true => base,
@@ -131,8 +131,8 @@ fn summary(letter: &Answer) -> String {
         let vary = if drawn == 1 { "1 row varies".to_string() } else { format!("{} vary", rows(drawn)) };
         let _ = write!(
             says,
-            " {vary} by the seeds; if nothing had changed, about {by_chance} of them would leave out 0 by chance. * marks rows that remain when \
-             that is corrected for (Holm's method, 5 % for all rows together), and rows that no seed changes (± 0.0)."
+            " {vary} by the seeds; without any change, about {by_chance} of them would exclude 0 by chance. * marks rows that remain after \
+             correction (Holm's method, 5 % for all rows together), and rows that no seed changes (± 0.0)."
         );
     }
     let mut text = format!("\n{}\n", wrap(&says, ""));
@@ -260,7 +260,7 @@ impl Lines {
         if base + patched > 0 {
             let (base_told, patched_told) = (base.to_string(), patched.to_string());
             self.push("processes killed", base_told, patched_told, String::new(), "", kill);
-            let why = "who is killed does less, so its other figures are not compared";
+            let why = "a killed process does less work, so its other figures are not compared";
             self.rows.push(vec![self.scenario.clone(), why.to_string()]);
         }
     }

@@ -68,7 +68,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
             format!("its write has ended, but it does not go to the cold end: {why}")
         }
         PageEvent::OutOfReach { to } => {
-            format!("its zone is no use to who reclaims here: put off to generation {to}")
+            format!("the reclaiming task cannot use its zone: moved to generation {to}")
         }
         PageEvent::Truncated { dirty: true } => {
             "its file has it no longer (truncated): dropped, and what was dirty is never written".to_string()
@@ -106,7 +106,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
         PageEvent::Drained { .. } => "the batch is drained".to_string(),
         PageEvent::Placed { arrival, rule } => placed(*arrival, *rule, state),
         PageEvent::Nominated { why } => format!("the policy would have it go: {why}"),
-        PageEvent::UseTold => "accessed: the policy is told".to_string(),
+        PageEvent::UseTold => "accessed: the policy is notified".to_string(),
         PageEvent::FoundYoung { by: FoundBy::Walk } => {
             "a walk of page tables finds its accessed bit set".to_string()
         }
@@ -152,7 +152,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
             reported(*source, *by, *accesses, *is_ready)
         }
         PageEvent::SetAside { to } => {
-            format!("set aside by its reader, to be promoted to node {} when its call is over", to.0)
+            format!("isolated by its reader, for promotion to node {} at the end of the call", to.0)
         }
         PageEvent::Migrated { from, to, why } => migrated(from.0, to.0, *why),
         PageEvent::NotMigrated { to, why } => not_migrated(to.0, *why),
@@ -258,7 +258,7 @@ fn not_migrated(to: u8, why: MigrateRefusal) -> String {
     let why = match why {
         MigrateRefusal::SharedCode => "several processes run this code, and no node is the right one",
         MigrateRefusal::DirtyFile => "it differs from its file, and would be written in the middle of it",
-        MigrateRefusal::NoRoom => "that would be below its high mark then; kswapd is asked for room",
+        MigrateRefusal::NoRoom => "the node would be below its high watermark; kswapd is woken",
         MigrateRefusal::NoFrame => "no frame is free there",
         MigrateRefusal::NotOnList => "it is on no list: someone else has it",
         MigrateRefusal::RateLimit => "enough were promoted this second",
@@ -308,10 +308,10 @@ fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8
         }
         RefaultRule::CountOnly => "refault: counted, without consequence under this policy".to_string(),
         RefaultRule::OtherGroup => {
-            "refault: evicted from another group, whose generations say nothing here".to_string()
+            "refault: evicted from another group, whose generations do not apply here".to_string()
         }
         RefaultRule::RemovedGroup => {
-            "refault: evicted for a group that is removed, whose clock says nothing any more".to_string()
+            "refault: evicted from a group that was removed, so its age is unknown".to_string()
         }
     }
 }
@@ -330,9 +330,9 @@ fn placed(arrival: Arrival, rule: PlaceRule, state: &PageState) -> String {
             format!("rotated to the tail of {to}, to be taken next: its write has ended")
         }
         (PlaceRule::Oldest, Arrival::PutBack) => format!("put back in {to}"),
-        (PlaceRule::Oldest, _) => format!("added to {to}: nobody has mapped it"),
+        (PlaceRule::Oldest, _) => format!("added to {to}: not mapped"),
         (PlaceRule::WindowFull, _) => {
-            format!("added to {to}: nobody has mapped it, and the window of generations is full")
+            format!("added to {to}: not mapped, and the window of generations is full")
         }
         (PlaceRule::WasInUse, _) => format!("added to {to}: it was in use when it was evicted"),
         (PlaceRule::Accessed, Arrival::PutBack) => format!("put back in {to}: it was accessed"),
@@ -406,7 +406,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
             "zswap has not taken it, and memory.zswap.writeback keeps its group from the device".to_string()
         }
         Because::WrittenSince => "it was to be forgotten, but has been written since".to_string(),
-        Because::StillMapped => "somebody still maps it".to_string(),
+        Because::StillMapped => "it is still mapped".to_string(),
         Because::Pinned => "a device or a buffer holds on to it".to_string(),
         Because::NotWorthAWrite => "read once before, and it would have to be written".to_string(),
         Because::MayNotEnterFileSystem => {
@@ -415,7 +415,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
         Because::MayDoNoIo => "it must be written, and this reclaimer may start no I/O".to_string(),
         Because::Held { references } => {
             format!(
-                "somebody holds it ({}): a batch, or an access",
+                "it has references ({}): a batch, or an access",
                 counted(u64::from(references), "reference")
             )
         }
@@ -425,13 +425,13 @@ fn judged(verdict: Verdict, because: Because) -> String {
         }
         Because::MayNotWrite => "it would have to be written, and this reclaimer writes nothing itself".to_string(),
         Because::QueueCongested => {
-            "it would have to be written, and its device has so much to do that whoever submits more may have to sleep".to_string()
+            "it would have to be written, and the queue of its device is so long that the task might have to wait".to_string()
         }
         Because::Redirtied => {
             "its file system was to write it, and marked it dirty again: it leaves what reclaim hands it to the flusher".to_string()
         }
         Because::WriteBegun => "its write has begun, and it can go when that has ended".to_string(),
-        Because::SlowerMemory => "there is slower memory for what nobody uses".to_string(),
+        Because::SlowerMemory => "there is slower memory for unused pages".to_string(),
         Because::Forgettable => "its owner said that it may be forgotten".to_string(),
     };
     match verdict {

@@ -15,9 +15,9 @@ use crate::print::figures::{count, counted, time};
 use crate::print::layout::wrap;
 
 /// What the columns mean.
-const LEGEND: &str = "Time in seconds. R referenced, A active, W workingset, +n read n times more; y: a page table's accessed \
-                      bit is set; t its tier. gen 1 of 0..3: 0 is the oldest, 3 the youngest. [what its lists went through \
-                      meanwhile: the last decision of each kind, and how often it was taken.]";
+const LEGEND: &str = "Time in seconds. R: referenced, A: active, W: workingset, +n: read n times more. y: the accessed bit of a \
+                      page table is set; t: tier. gen 1 of 0..3: 0 is the oldest, 3 the youngest. [Decisions about its lists \
+                      meanwhile: the last one of each kind, and their number.]";
 
 /// All stories, one after the other.
 pub(super) fn stories(run: &Run, reports: &[PageReport], evictions: Option<u64>, width: usize) -> String {
@@ -176,7 +176,7 @@ pub(super) fn whereabouts(state: &PageState) -> String {
 
 fn balance(balance: &ScanBalance, priority: u8, targets: &[u64; 4]) -> String {
     let how = match balance {
-        ScanBalance::NoSwap => "file only, for want of swap".to_string(),
+        ScanBalance::NoSwap => "file only: there is no swap".to_string(),
         ScanBalance::SwappinessZero => "file only, as swappiness is 0".to_string(),
         ScanBalance::AnonOnly => "anon only, as was asked for".to_string(),
         ScanBalance::Nothing => "nothing: anon only was asked for, and there is no swap".to_string(),
@@ -184,7 +184,7 @@ fn balance(balance: &ScanBalance, priority: u8, targets: &[u64; 4]) -> String {
         ScanBalance::FileIsTiny => {
             "anon only: with all its file pages the machine would be short of memory".to_string()
         }
-        ScanBalance::CacheTrim => "file only: there is enough of it that nobody has used again".to_string(),
+        ScanBalance::CacheTrim => "file only: enough file pages were not used again".to_string(),
         ScanBalance::Fraction { weights: [anon, file], cost: [anon_cost, file_cost] } => format!(
             "anon and file {anon}:{file}, by swappiness and costs of {} and {}",
             count(*anon_cost),

@@ -13,7 +13,9 @@ pub(super) fn print(version: Version, lists: Option<Lists>, wanted: &str, cx: &C
     let kernel = Kernel { version, lists: lists.unwrap_or(Lists::Classic) };
     if !kernel.exists() {
         let since = GENERATIONS_SINCE.series();
-        return Err(Failure::Input(anyhow::anyhow!("{version} has no generations: they came with {since}")));
+        return Err(Failure::Input(anyhow::anyhow!(
+            "--lists mglru: not in `{version}`: expected {since} or later"
+        )));
     }
     let mut rows = rows(kernel);
     rows.retain(|row| row.key().contains(wanted));
@@ -21,7 +23,7 @@ pub(super) fn print(version: Version, lists: Option<Lists>, wanted: &str, cx: &C
     unmodelled.retain(|row| format!("kernel.{}", row.name()).contains(wanted));
     if rows.is_empty() && unmodelled.is_empty() {
         let meant = Knob::meant(wanted).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-        return Err(Failure::Input(anyhow::anyhow!("no rule of the kernel contains `{wanted}`{meant}")));
+        return Err(Failure::Input(anyhow::anyhow!("no kernel rule contains `{wanted}`{meant}")));
     }
     if cx.output.is_data() {
         let rules: Vec<Value> = rows.iter().map(|row| row.json(version)).collect();

@@ -22,7 +22,7 @@ pub(super) fn text(bench: &Comparison, has_page: bool, layout: Layout) -> String
     let mut text = String::new();
     if let Some(interrupted) = &bench.interrupted {
         let part = match bench.cells().any(|cell| cell.partial_accesses.is_some()) {
-            true => " A figure `of` a share is of the first so many accesses.",
+            true => " A figure `of` a share refers to that share of the accesses, from the first.",
             false => "",
         };
         let says = format!("Not complete: {interrupted}; what was not run is marked so.{part}");
@@ -103,7 +103,7 @@ pub(super) fn heading(bench: &Comparison, of: &OfTrace) -> String {
             };
             let _ = writeln!(
                 text,
-                "it takes all accesses in memory, and there is no room for them, {why}: give --trace-memory more"
+                "it needs all accesses in memory, which exceeds the limit, {why}: increase --trace-memory"
             );
         }
     }
@@ -111,13 +111,13 @@ pub(super) fn heading(bench: &Comparison, of: &OfTrace) -> String {
         if let Some(hash) = policy.hash() {
             let _ = writeln!(
                 text,
-                "{} was brought: BLAKE3 {hash} of the file that its code is in",
+                "{} is a custom policy: BLAKE3 {hash} of the file with its code",
                 policy.name()
             );
         }
     }
     if !machines.is_empty() && has_book && of.sizes.iter().any(|(_, pages)| *pages < PAGES_MIN) {
-        let _ = writeln!(text, "- below {PAGES_MIN} pages, the least that the machine can have");
+        let _ = writeln!(text, "- below {PAGES_MIN} pages, the minimum of the simulated machine");
     }
     text
 }

@@ -15,10 +15,10 @@ pub(super) fn verdict(answer: &Live) -> Outcome {
     match answer.differing() {
         0 => Ok(()),
         differing => Err(Failure::Unexpected(anyhow!(
-            "{} live than simulated",
+            "--live: {} from the simulation",
             match differing {
-                1 => "1 counter is another".to_string(),
-                differing => format!("{differing} counters are others"),
+                1 => "1 counter differs".to_string(),
+                differing => format!("{differing} counters differ"),
             }
         ))),
     }

@@ -145,7 +145,7 @@ fn verdict(shares: &Shares) -> String {
     };
     let unused = match unused_pages {
         0 => String::new(),
-        unused => format!("; {} of it would earn nobody anything", figures::bytes(unused * 4096)),
+        unused => format!("; {} of it would not reduce misses", figures::bytes(unused * 4096)),
     };
     format!("the best split, in steps of 1/{parts} of the memory, {differs} the shared memory{unused}\n")
 }
@@ -174,7 +174,7 @@ pub(super) fn page(found: &Tenants) -> Page {
             });
             page.parts.push(Part::Chart(Chart {
                 title: format!("Miss ratio of each tenant alone, {name}, {}", label(cell)),
-                says: "Where a tenant's line falls steeply, memory earns most.".to_string(),
+                says: "More memory helps most if a tenant's line falls steeply.".to_string(),
                 x: Axis::linear("memory", Unit::Bytes),
                 y: Axis::linear("miss ratio", Unit::Number),
                 xs: shares.sizes.iter().map(|&pages| f64::from(pages) * 4096.0).collect(),

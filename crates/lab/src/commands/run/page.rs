@@ -236,7 +236,7 @@ fn tiers(tiers: &TiersResult) -> Vec<Part> {
     };
     let heat = Heat {
         title: "Accesses by address".to_string(),
-        says: "Darker where more, one row for so many pages, in order of address. Dots: pages that came from slower memory to the top tier."
+        says: "Darker: more accesses. One row per range of pages, in order of address. Dots: pages promoted to the top tier."
             .to_string(),
         span_ns: tiers.heat.span.0,
         row_pages: tiers.heat.row_pages,
@@ -363,9 +363,9 @@ impl OverTime<'_> {
         let is_near = free.iter().any(|free| *free < top);
         let free = free.into_iter().map(|free| free.min(top)).collect();
         let marks = self.chart(
-            "Free memory and its marks",
-            "Below the low mark kswapd is woken, and frees pages up to the high mark; below the minimum tasks have to free some \
-             themselves. Three times the high mark stands for any more than that; of joined steps the lowest is shown.",
+            "Free memory and watermarks",
+            "Below the low watermark kswapd is woken, and frees pages up to the high watermark. Below the minimum, tasks reclaim \
+             themselves. The axis ends at three times the high watermark; joined steps show the lowest value.",
             Unit::Bytes,
             Shape::Lowest,
             vec![
@@ -448,7 +448,7 @@ impl OverTime<'_> {
             .filter(|_| top > 0.0),
             self.chart(
                 "Pages stored in zswap and loaded a second",
-                "What is written back goes to the swap device, to make room.",
+                "Pages that are written back go to the swap device, to free memory.",
                 Unit::Count,
                 Shape::Stacked,
                 vec![
@@ -500,14 +500,10 @@ impl OverTime<'_> {
                 "The share of time in which some task, or every one that had work, waited for a device.",
                 Resource::Io,
             ),
-            pressure(
-                "CPU pressure",
-                "The share of time in which some task waited for a CPU.",
-                Resource::Cpu,
-            ),
+            pressure("CPU pressure", "The share of time in which some task waited for a CPU.", Resource::Cpu),
             self.chart(
                 "Devices at work",
-                "The share of time in which a device had something to do; at 1 whoever needs it waits in line.",
+                "Share of time in which a device is busy. At 1, tasks that need it wait in its queue.",
                 Unit::Number,
                 Shape::Levels,
                 busy,

@@ -64,7 +64,9 @@ fn all(work: Work, mut cells: Vec<&Cell>, send: &Sender<Row>) {
         let ended = process(work, &cells, send);
         let (done, under_way, why) = match ended {
             Ok(ended) => (ended.done, ended.under_way, ended.why),
-            Err(error) => (BTreeSet::new(), None, Some(format!("no process can be started for it: {error}"))),
+            Err(error) => {
+                (BTreeSet::new(), None, Some(format!("cannot start a process for the cell: {error}")))
+            }
         };
         cells.retain(|cell| !done.contains(&cell.key));
         let Some(why) = why else { return };
@@ -142,7 +144,7 @@ fn process(work: Work, cells: &[&Cell], send: &Sender<Row>) -> io::Result<Ended>
                         }
                     }
                     // What a policy itself prints is no row.
-                    _ => watcher.remark(&format!("note: an own policy prints: {line}")),
+                    _ => watcher.remark(&format!("note: output of a custom policy: {line}")),
                 }
             }
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
@@ -167,13 +169,13 @@ fn process(work: Work, cells: &[&Cell], send: &Sender<Row>) -> io::Result<Ended>
         let said: Vec<&str> = said.collect();
         let mut why = match said.is_empty() {
             true => match last_words.lines().last() {
-                Some(last) => format!("its process has ended ({status}): {last}"),
-                None => format!("its process has ended without a word ({status})"),
+                Some(last) => format!("the process of the cell ended ({status}): {last}"),
+                None => format!("the process of the cell ended without a message ({status})"),
             },
             false => said.join("; "),
         };
         if is_late {
-            why = format!("it took longer than {} (--policy-time); {why}", ask.policy_time);
+            why = format!("the cell took longer than {} (--policy-time); {why}", ask.policy_time);
         }
         if why.contains("memory allocation") {
             why += &format!(" (--policy-memory {})", ask.policy_memory);

@@ -92,18 +92,18 @@ fn picture(of: &Done) -> Option<Part> {
         let line = |name: &str, at: usize, ys| Line { name: name.to_string(), colour: Colour::nth(at), ys };
         return Some(Part::Chart(Chart {
             title: picture.title.clone(),
-            says: "The published figures and ours.".to_string(),
+            says: "Published and simulated figures.".to_string(),
             x: Axis::linear(&picture.x, Unit::Number),
             y: Axis::linear("", unit),
             xs: (1..=picture.rows.len()).map(|at| at as f64).collect(),
-            lines: vec![line("published", 0, published), line("ours", 1, ours)],
+            lines: vec![line("published", 0, published), line("simulated", 1, ours)],
             shape: Shape::Points,
         }));
     }
     let bars: Vec<Bar> = of.told.iter().flat_map(bars).collect();
     (!bars.is_empty()).then(|| {
         Part::Bars(Bars {
-            title: format!("{}: changes as published, and ours", of.stop.name),
+            title: format!("{}: published and simulated changes", of.stop.name),
             says: "Lines are 95 % intervals, hollow bars may be noise.".to_string(),
             bars,
         })

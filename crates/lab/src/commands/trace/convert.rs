@@ -30,7 +30,10 @@ pub(crate) fn convert(
 ) -> Outcome {
     let read = read_options(reading)?;
     if to.exists() && !force {
-        return Err(Failure::Input(anyhow::anyhow!("{} exists; --force overwrites it", to.display())));
+        return Err(Failure::Input(anyhow::anyhow!(
+            "{}: the file exists\nhelp: replace it with --force",
+            to.display()
+        )));
     }
     // Of a link it is what it leads to that is written: /dev/stdout is one.
     let place = to.canonicalize();
@@ -40,7 +43,7 @@ pub(crate) fn convert(
     if is_same_file(from, to) {
         let (from, to) = (from.display(), to.display());
         return Err(Failure::Input(anyhow::anyhow!(
-            "{to} is the same file as {from}, which would be lost: write to another"
+            "{to}: this file is the input {from}, and would be lost\nhelp: write to another file"
         )));
     }
     if from.is_file() {
@@ -72,7 +75,7 @@ pub(crate) fn convert(
         cx.output.print(text)
     };
     for says in header.requests.iter().flat_map(|of| requests::says(of, false)) {
-        cx.output.remark(&format!("note: {}: {says}; a .pgt does not keep that", from.display()));
+        cx.output.remark(&format!("note: {}: {says}; a .pgt does not keep this", from.display()));
     }
     if cx.output.is_data() {
         let json = serde_json::json!({
@@ -102,12 +105,12 @@ fn check_name(to: &Path) -> anyhow::Result<()> {
     let name = to.display();
     let says = Format::of_name(to).filter(|&format| format != Format::Pgt);
     if let Some(format) = says {
-        bail!("{name}: a conversion writes .pgt, and this name says {format}: end it in .pgt");
+        bail!("{name}: wrong suffix: found that of {format}, expected .pgt");
     }
     let is_compressed = to.extension().is_some_and(|suffix| suffix == "zst");
     ensure!(
         !is_compressed,
-        "{name}: a .pgt is compact already and is not compressed further: leave .zst off"
+        "{name}: wrong suffix: found .zst, expected .pgt, which is not compressed further"
     );
     Ok(())
 }

@@ -37,5 +37,5 @@ fn describe(error: &TableError) -> anyhow::Error {
         [] => String::new(),
         names => format!(" (allowed: {})", names.join(", ")),
     };
-    anyhow::anyhow!("options of the trace reader: {}{hint}{allowed}", error.message)
+    anyhow::anyhow!("--read: {}{hint}{allowed}", error.message)
 }

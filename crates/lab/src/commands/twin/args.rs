@@ -17,7 +17,8 @@ Examples:
   # two changes at the same time, with a report
   pageout twin rec --ask policy=mglru@6.12+memory=-25% --report twin.html
   # a scenario to run and change
-  pageout twin rec --scenario twin.toml && pageout explain twin.toml --evictions 5
+  pageout twin rec --scenario twin.toml && \\
+      pageout explain twin.toml --evictions 5
 
 Changes (--ask), one row each; a + combines changes:
   memory=-25%|+50%|48MiB     limit; programs and kernel hold the same amount

@@ -63,7 +63,7 @@ fn beside(found: &Answer) -> Option<Bars> {
     let bars: Vec<Bar> = bars.collect();
     let says =
         "How far each of the twin's counters is from the recorded one; lines are over what is not known.";
-    let title = "The twin beside the machine".to_string();
+    let title = "The twin compared with the machine".to_string();
     (!bars.is_empty()).then(|| Bars { title, says: says.to_string(), bars })
 }
 
@@ -124,7 +124,8 @@ fn curve(found: &Answer) -> Option<Part> {
     }
     let chart = Chart {
         title: "Pages brought in over memory".to_string(),
-        says: "What no memory can save is the floor. Bands are from the least to the most of the runs that differ in what is not known.".to_string(),
+        says: "The floor is what no amount of memory avoids. Bands are min to max over unknown conditions."
+            .to_string(),
         x: Axis::linear("limit of the group", Unit::Bytes),
         y: Axis::linear("pages brought in", Unit::Count),
         xs: points.iter().map(|&limit| limit as f64).collect(),
@@ -149,6 +150,6 @@ fn asked(found: &Answer) -> Option<Bars> {
         Some(bar(&question.text, interval, twin.figures.insertions, Better::Less))
     });
     let bars: Vec<Bar> = bars.collect();
-    let says = "Pages brought in, beside the twin as it was recorded.".to_string();
+    let says = "Pages brought in, compared with the unchanged twin.".to_string();
     (!bars.is_empty()).then(|| Bars { title: "What if".to_string(), says, bars })
 }

@@ -24,8 +24,8 @@ pub(crate) fn text(judged: &[Judged], verbose: bool, layout: Layout) -> String {
     let skipped = judged.iter().filter(|run| run.skipped.is_some()).count();
     let short = judged.iter().filter(|run| run.falls_short()).count();
     let all = judged.len();
-    text += &format!("\n{passed} of {all} runs pass, {short} fall short, {not_played} can't be played");
-    text += &if skipped > 0 { format!(", {skipped} are skipped\n") } else { "\n".to_string() };
+    text += &format!("\n{passed} of {all} runs passed, {short} failed, {not_played} not simulated");
+    text += &if skipped > 0 { format!(", {skipped} skipped\n") } else { "\n".to_string() };
     text
 }
 

@@ -70,21 +70,21 @@ pub(super) fn pictures(reading: &Reading, of: &str) -> Vec<Part> {
     ));
     parts.extend(over_time.chart(
         of,
-        "Pages looked at a second, by whom",
-        "High while few are freed: reclaim works hard for little.",
+        "Pages scanned per second, by task",
+        "High while few pages are freed: reclaim is inefficient.",
         &all,
         |slice, step_s| slice.scanned as f64 / step_s,
     ));
     parts.extend(over_time.chart(
         of,
-        "Pages freed a second, by whom",
-        "What kswapd frees, no task waits for.",
+        "Pages freed per second, by task",
+        "No task waits for pages that kswapd frees.",
         &all,
         |slice, step_s| slice.reclaimed as f64 / step_s,
     ));
     parts.extend(over_time.chart(
         of,
-        "Pages written by reclaim a second, by whom",
+        "Pages written by reclaim per second, by task",
         "A task that writes pages itself waits for a disk.",
         &all,
         |slice, step_s| slice.written as f64 / step_s,
@@ -153,8 +153,8 @@ fn lanes(reading: &Reading, of: &str) -> Option<Lanes> {
     });
     Some(Lanes {
         title: format!("{of}Who waited, and when"),
-        says: "Each bar is a call of reclaim, from its begin to its end; of kswapd, a time that it was awake. Point at one to \
-               see what took the time. Of very many, the 200 longest are here."
+        says: "Each bar is a call of reclaim; for kswapd, a time that it was awake. Point at a bar to see its phases. At most \
+               the 200 longest are shown."
             .to_string(),
         x: (first as f64 / 1e9, last as f64 / 1e9),
         spans: spans.collect(),

@@ -209,7 +209,7 @@ impl Report<'_> {
             && let Err(unknown) = verdict(sums, [EventKind::Scans, EventKind::Batches], |_| ())
             && !sums.has_work_events
         {
-            remarks.push(format!("{name}: what was looked at, freed and written is {unknown}."));
+            remarks.push(format!("{name}: the pages scanned, freed and written are {unknown}."));
         }
         if sums.coverage.scans_by_batches() {
             remarks.push(format!(
@@ -228,8 +228,7 @@ impl Report<'_> {
                 lost => counted(lost, "event"),
             };
             remarks.push(format!(
-                "{name}: the kernel had no room for {counted}{uncounted}. Calls and pages among them are missing; a larger \
-                 buffer_size_kb loses fewer."
+                "{name}: the kernel lost {counted}{uncounted}. Their calls and pages are missing; use a larger buffer_size_kb."
             ));
         }
         if !totals.unknown.is_empty() {
@@ -335,7 +334,7 @@ pub(super) fn heading(reading: &Reading) -> String {
         seconds(first),
         seconds(last),
         match totals.cpus {
-            0 => "CPUs that are not told".to_string(),
+            0 => "an unknown number of CPUs".to_string(),
             1 => "1 CPU".to_string(),
             cpus => format!("{cpus} CPUs"),
         },

@@ -48,7 +48,7 @@ impl Report<'_> {
     fn ranking(&self, landings: &Landings) -> String {
         let job = self.bytes(landings.job.pages);
         let mut text = format!(
-            "Where a job of {job} pushes out the least that was in use within {}\n\n",
+            "Machines for a job of {job}, ordered by the memory in use within {} that it would evict\n\n",
             self.answer.window
         );
         let mut rows =
@@ -191,8 +191,8 @@ impl Report<'_> {
             let (name, dumps) = (&history.machine.name, &history.machine.dumps);
             if history.since > 0 {
                 remarks.push(format!(
-                    "Machine {name}: generations have smaller numbers in {} than in {} before it, so either it was \
-                     started anew in between, or the files are not named in the order of time. The trend begins there.",
+                    "Machine {name}: generations have smaller numbers in {} than in {}. It was restarted in between, or the \
+                     names are not in the order of time. The trend begins there.",
                     dumps[history.since].file,
                     dumps[history.since - 1].file
                 ));
@@ -221,7 +221,7 @@ impl Report<'_> {
         }
         if !self.answer.skipped.is_empty() {
             let files: Vec<&str> = self.answer.skipped.iter().map(|skipped| skipped.file.as_str()).collect();
-            remarks.push(format!("Left out, as they are no whole dumps: {}.", files.join(", ")));
+            remarks.push(format!("Ignored because they are not complete dumps: {}.", files.join(", ")));
         }
         remarks
     }

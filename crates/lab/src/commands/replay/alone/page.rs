@@ -48,7 +48,7 @@ pub(in crate::commands::replay) fn page(answer: &Alone) -> anyhow::Result<Page> 
         page.parts = vec![
             chart(
                 "Miss ratio over memory",
-                "Where it stops falling, more memory earns nothing.",
+                "If the line is flat, more memory does not help.",
                 Axis::linear("miss ratio", Unit::Number),
                 |of| of.miss_ratio,
             ),

@@ -72,7 +72,7 @@ fn chart(bench: &Comparison, of: &OfTrace, name: &str) -> Part {
     let chart = Chart {
         title: format!("Miss ratio over memory, {name}{}", if bands.is_empty() { "" } else { ", estimated" }),
         says: format!(
-            "Where a line stops falling, more memory earns nothing; a bound is what no policy that reads only what is asked for can pass.{}",
+            "If a line is flat, more memory does not help. OPT is a lower bound for policies that read only requested pages.{}",
             sampled.map(|told| format!(" {told}.")).unwrap_or_default()
         ),
         x: memory("memory", Unit::Bytes),
