@@ -1,8 +1,8 @@
-//! What `pageout --version` says of the build: its profile, and of a profile that is built to be measured the commit.
+//! The build data of `pageout --version`: the profile, and the commit of a profile for measurements.
 //!
-//! A build for development doesn't ask for the commit: it would be another program after every commit, and built anew.
+//! A development build does not read the commit, because each commit would rebuild the program.
 
-// What Cargo compiles is written here.
+// Cargo's output folder.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 fn main() {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    // Of its own profiles Cargo tells only which of the two they come from; the directory has the name.
+    // For its built-in profiles Cargo reports only the base profile; the folder has the name.
     let directory = variable("OUT_DIR");
     let name = Path::new(&directory).ancestors().nth(3).and_then(Path::file_name);
     let profile = match name.map(|name| name.to_string_lossy().into_owned()) {
@@ -23,8 +23,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
 }
 
-/// The commit that is checked out, with a mark if the sources differ from it. Without git, or outside of a repository that this
-/// file belongs to, nobody knows it.
+/// The commit of the working tree, with a mark if the sources differ from it. It is unknown without git, or outside of a repository with this file.
 fn commit() -> Option<String> {
     const SOURCES: [&str; 10] = [
         "src",

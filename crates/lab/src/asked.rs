@@ -30,20 +30,20 @@ pub struct Asked {
     pub json: Option<String>,
     /// Its rows, with the names of their columns.
     pub rows: Rows,
-    /// Why not all is there, with the exit code of the command.
+    /// The reason why the result is not complete, with the exit code of the command.
     pub failure: Option<(u8, String)>,
 }
 
 /// Names of columns, and rows of as many values.
 pub type Rows = (Vec<String>, Vec<Vec<Value>>);
 
-/// What policies of the user's own may do.
+/// Options of custom policies.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserPolicyOptions {
     /// Policies that are shared libraries run. Default false: they have the user's rights.
     pub allow_plugins: bool,
-    /// A wrong answer counts, and the page that came first goes in its place. Default false: it ends the run.
+    /// Replaces an invalid answer by the oldest page, and counts it. Default false: an invalid answer ends the run.
     pub fallback: bool,
     /// A call that takes longer ends the run. Default 10 s.
     pub call_limit: Option<TimeSpan>,

@@ -43,7 +43,7 @@ use crate::failure::Outcome;
 use crate::program::Program;
 use crate::user_policy;
 
-/// What is said of a command where it is not its own module that says it.
+/// The properties of a command that other modules need.
 #[derive(Clone, Copy)]
 pub struct Row {
     /// The command's module, which has its name with `_` for `-`.
@@ -135,8 +135,8 @@ pub fn questions() -> impl Iterator<Item = Question> {
     ROWS.iter().filter_map(|row| row.question)
 }
 
-/// Answers the question of a function of the Python package. What there is to remark goes to `watcher`, and whoever is behind it says that the
-/// answer is to end early. It starts `program` for runs in separate processes.
+/// Answers the question of a function of the Python package. `watcher` receives the remarks, and can end the study early. Runs in separate processes
+/// start `program`.
 pub fn answer(
     python: &str,
     question: Value,

@@ -1,4 +1,4 @@
-//! How a command can fail, and the exit code that says so.
+//! Failures of a command, and their exit codes.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use pageout_study::{Error, Failed};
 
 use crate::signals;
 
-/// A failure sorted by whose business it is; the exit codes are part of the documented interface.
+/// A failure, by its cause. The exit codes are part of the documented interface.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The simulated workload failed.
     Workload(anyhow::Error),
-    /// The input is no good.
+    /// The input is invalid.
     Input(anyhow::Error),
     /// The result could not be written.
     Output(std::io::Error),
-    /// Whoever read our output has gone: nothing to complain about.
+    /// The reader closed the pipe. This is not an error.
     ReaderGone,
-    /// The result is not what was expected of it: by the scenario, or by those who recorded a real kernel.
+    /// The result differs from the expectations of the scenario, or from a recorded kernel.
     Unexpected(anyhow::Error),
-    /// A signal, of this number, has ended what was to be done.
+    /// A signal with this number ended the command.
     Interrupted(i32, anyhow::Error),
 }
 
@@ -33,7 +33,7 @@ impl Failure {
             Failure::Input(_) => 2,
             Failure::Output(_) => 3,
             Failure::Unexpected(_) => 4,
-            // As shells have it.
+            // The convention of shells.
             Failure::Interrupted(signal, _) => 128 + u8::try_from(signal).unwrap_or(0),
         }
     }
@@ -48,12 +48,12 @@ impl Failure {
     }
 }
 
-/// An error with its causes, each told once.
+/// Returns an error with its causes, without repetitions.
 pub(crate) fn told(error: &anyhow::Error) -> String {
     pageout_study::told(error.as_ref())
 }
 
-/// A file of results that can't be made or written, among errors that are otherwise the input's.
+/// A result that cannot be created or written, among errors of the input.
 #[derive(Debug)]
 struct Unwritten(std::io::Error);
 
@@ -65,13 +65,13 @@ impl fmt::Display for Unwritten {
 
 impl std::error::Error for Unwritten {}
 
-/// An error of making or writing a file of results: whoever adds context to it, the exit code is that of a result that can't be written.
+/// Makes an error of creating or writing a result. It keeps its exit code if context is added.
 pub(crate) fn unwritten(error: std::io::Error) -> anyhow::Error {
     anyhow::Error::new(Unwritten(error))
 }
 
 impl From<anyhow::Error> for Failure {
-    /// What is not said to be anything else is a fault of the input: everything a command reads comes before it runs.
+    /// An error without another type is an input error: a command reads all inputs before it runs.
     fn from(error: anyhow::Error) -> Failure {
         match error.downcast_ref::<Unwritten>() {
             Some(Unwritten(source)) => Failure::Output(std::io::Error::new(source.kind(), told(&error))),
@@ -123,7 +123,7 @@ impl From<pageout_truth::Error> for Failure {
 }
 
 impl From<Failed> for Failure {
-    /// A run's failure where it is that of the command.
+    /// Converts the failure of a run into that of the command.
     fn from(failed: Failed) -> Failure {
         let error = anyhow::anyhow!(failed.message);
         if failed.is_input { Failure::Input(error) } else { Failure::Workload(error) }

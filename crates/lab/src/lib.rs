@@ -40,17 +40,17 @@ pub use commands::{answer, questions};
 pub use program::Program;
 pub use user_policy::{MakePolicy, Watchdog, end_with_fault};
 
-/// Does what the command line asks for.
+/// Runs the command line.
 pub fn main() -> ExitCode {
     main_with(&[])
 }
 
-/// The same with policies of one's own, by their names: `pageout new-policy NAME` writes a program that does so.
+/// Runs the command line with custom policies, by name. `pageout new-policy NAME` writes a program that does this.
 pub fn main_with(policies: &[(&str, MakePolicy)]) -> ExitCode {
     ExitCode::from(run(&std::env::args_os().collect::<Vec<_>>(), policies, Program::default()))
 }
 
-/// Does what the command line asks of `pageout bench`, with caches of others beside its own, by their names.
+/// Runs the command line of `pageout bench` with additional third-party caches, by name.
 pub fn bench_with(others: &[(&'static str, baselines::Open)]) -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_none_or(|word| word != "bench") {
@@ -85,7 +85,7 @@ fn run_with(words: &[OsString], program: Program, baselines: &[(&'static str, ba
     let done = done.and_then(|()| {
         let done = cli.command.run(&cx);
         user_policy::fallbacks().iter().for_each(|told| cx.output.remark(told));
-        // What there is of a result is written even so; what failed first is told.
+        // The complete part of a result is written in any case. The first failure is reported.
         let written = cx.output.finish();
         done.and(written)
     });
@@ -100,7 +100,7 @@ fn run_with(words: &[OsString], program: Program, baselines: &[(&'static str, ba
     done.map_or_else(|failure| failure.code(), |()| 0)
 }
 
-/// What clap has to say. Help is a result and goes to standard output; everything else is a fault of the command line.
+/// Prints help or an error of clap. Help is a result and goes to standard output; an error goes to standard error.
 fn usage(error: &clap::Error) -> u8 {
     let output = Output::default();
     let is_help = matches!(
@@ -110,7 +110,7 @@ fn usage(error: &clap::Error) -> u8 {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if !is_help {
-        // It quotes arguments, which may be names of files.
+        // It quotes arguments, which may be file names.
         let plain = error.render().to_string();
         match visible::lines(&plain) {
             Cow::Borrowed(_) => _ = error.print(),

@@ -6,9 +6,8 @@
 //!                                                             │
 //!                  assets/: uPlot, page.css, page.js ─────────┘   charts are data; page.js draws them when the page opens
 //! ```
-//! The page is what the terminal says, with pictures: what happened in sentences first, then when, then every table. Charts hold
-//! figures that are aggregated already, so a page of millions of events opens at once. Without scripts the sentences, bars, tables
-//! and texts are still there.
+//! The page has the content of the terminal output, with charts: first sentences, then the timeline, then all tables. Charts have aggregated figures,
+//! so a page of millions of events opens immediately. Sentences, bars, tables and texts need no scripts.
 //!
 //! Names come from traces and scenarios: all text goes through [`escape`], and data through [`escape::json`]. The page's own policy
 //! forbids it to load anything. Same result, same bytes.

@@ -1,4 +1,4 @@
-//! Handling of SIGINT and SIGTERM: the program stops its runs and tells of them, or removes unfinished files, before it ends.
+//! Handling of SIGINT and SIGTERM: the program stops its runs and prints their results, or removes unfinished files, before it ends.
 //!
 //! ```text
 //!   the first SIGINT or SIGTERM, while runs listen ─▶ each ends when it looks next, and what it has so far is printed
@@ -7,8 +7,8 @@
 //! timeout(1) sends its signal to the program and then to its group, so to the program twice. What comes that soon after the first one is
 //! not the second.
 //!
-//! One thread waits for signals. It begins when somebody first asks for it, and goes on to the program's end: nothing else would obey a
-//! signal that has been asked for. Whoever starts the program may have it ignore a signal, as nohup does. Such a signal stays ignored.
+//! One thread waits for signals. It starts with the first request and runs to the end of the program, because nothing else handles a requested
+//! signal. A signal that the parent process ignores, as nohup does, stays ignored.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,19 +16,19 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempPath;
 
-/// Nobody asks twice within so long.
+/// A second signal within this time is a repetition of the first one.
 const SAME: Duration = Duration::from_millis(100);
 
-/// What there is to do before a signal ends the program.
+/// The work to do before a signal ends the program.
 struct Pending {
     /// This program handles the signals of the process. If another program calls commands, that program handles them.
     are_ours: bool,
     is_waited_for: bool,
     /// Files that are not finished.
     files: Vec<Arc<Mutex<Option<TempPath>>>>,
-    /// Runs under way that end by themselves when a signal has come.
+    /// The number of runs that end by themselves after a signal.
     listening: usize,
-    /// Of these, ones that have to come to their end: no signal ends the program before.
+    /// The number of these that must finish: no signal ends the program before.
     undisturbed: usize,
     /// The signal that has asked them to, and when it came.
     came: Option<(i32, Instant)>,
@@ -53,7 +53,7 @@ pub(crate) fn take_over() {
     pending().are_ours = true;
 }
 
-/// A run under way that looks at [`came`] from time to time.
+/// A run that checks [`came`] from time to time.
 pub(crate) struct Listening {
     is_undisturbed: bool,
 }
@@ -63,8 +63,7 @@ pub(crate) fn listen() -> Listening {
     begin(false, wait_for_signals)
 }
 
-/// As [`listen`], but what listens has things to put right that nobody else would, and ends soon after the first signal: further ones, and
-/// SIGHUP, don't end the program before.
+/// As [`listen`], but the run must clean up, and ends soon after the first signal: further signals, and SIGHUP, do not end the program before.
 pub(crate) fn listen_until_done() -> Listening {
     begin(true, wait_for_signals)
 }
@@ -171,8 +170,7 @@ fn wait_for_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Signals that whoever started the program had it ignore, as nohup does, a bit each from the first on. Where there is no
-/// way to know, none.
+/// The signals that the parent process ignores, as nohup does, one bit each from the first. Returns 0 if they cannot be read.
 #[cfg(unix)]
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

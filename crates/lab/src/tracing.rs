@@ -4,8 +4,8 @@
 //!   machine ─▶ records in the order of time ─filter─▶ ftrace.rs: text as /sys/kernel/tracing/trace_pipe has it, in one of two dialects
 //!                                                 └─▶ perfetto.rs: JSON for ui.perfetto.dev, with counters from samples of the run
 //! ```
-//! What is written is gone: memory does not grow with the run. The file's name says what it is to be: `.json` is for Perfetto, and anything else is
-//! text; `.zst` behind it compresses it.
+//! Written records are freed, so memory does not grow with the run. The suffix selects the form: `.json` is for Perfetto, anything else is text; a
+//! further `.zst` compresses it.
 
 mod fields; // what each tracepoint tells, by name
 mod ftrace; // a line a tracepoint
@@ -30,7 +30,7 @@ use perfetto::Perfetto;
 /// Bytes of lines that are written together.
 const LINES: usize = 1 << 16;
 
-/// Level of zstd's compression that costs little beside the text itself.
+/// A zstd level that is cheap compared with the text.
 const LEVEL: i32 = 1;
 
 /// A file of tracepoints, growing.
@@ -58,7 +58,7 @@ enum Form {
 /// The tracepoints that are written.
 struct Wanted(Option<Vec<glob::Pattern>>);
 
-/// What the kernel calls those who run.
+/// Names and ids of tasks, as the kernel has them.
 #[derive(Default)]
 pub(crate) struct Tasks(Vec<Option<Task>>);
 
@@ -103,9 +103,9 @@ impl Wanted {
 }
 
 impl Tasks {
-    /// Who ran; nobody is the idle task of a CPU.
+    /// The running task; `None` is the idle task of a CPU.
     pub(crate) fn get(&mut self, task: Option<TaskId>, machine: &Machine) -> &Task {
-        // The first place is nobody's.
+        // The first entry is the idle task.
         let place = task.map_or(0, |task| task.index() + 1);
         if self.0.len() <= place {
             self.0.resize_with(place + 1, || None);
@@ -167,7 +167,7 @@ impl Tracing {
         }
     }
 
-    /// Whether its form has room for what the machine is like at times.
+    /// Whether its form contains samples of the machine.
     pub(crate) fn wants_samples(&self) -> bool {
         matches!(self.form, Form::Perfetto(_))
     }
@@ -229,7 +229,7 @@ impl Observer for Tracing {
         self.write_many();
     }
 
-    /// Adds what the machine is like now, where the form has room for that.
+    /// Adds a sample of the machine, if the form contains samples.
     fn sample(&mut self, at: Nanos, machine: &Machine) {
         if let Form::Perfetto(perfetto) = &mut self.form
             && self.failed.is_none()

@@ -1,4 +1,4 @@
-//! Policies of the user's own in this process: made known by name, looked after while they run, and told when one of them ends the program.
+//! Custom policies in this process: registration by name, checks while they run, and errors that name the policy that ends the program.
 //!
 //! ```text
 //!   main_with(&[("mine", make)]) ─▶ known as `mine`            --allow-plugins ─▶ `./mine.so` is looked for as a file when it is named
@@ -26,16 +26,16 @@ use crate::cli::options::POLICY_HEADING;
 use crate::print::{Output, figures};
 use crate::signals;
 
-/// What makes a policy of a seed.
+/// Makes a policy from a seed.
 pub type MakePolicy = fn(u64) -> Box<dyn Policy>;
 
-/// The exit code of an own policy's fault: that of bad input.
+/// The exit code of an error in a custom policy: invalid input.
 pub(crate) const EXIT_CODE: u8 = 2;
 
-/// How long a call may take, unless it is said.
+/// The default time limit of a call.
 pub(crate) const CALL_LIMIT: TimeSpan = TimeSpan(10_000_000_000);
 
-/// Between two looks at whether a call has returned.
+/// The interval between two checks of running calls.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Options of custom policies, which all commands accept. `pageout help output` describes them.
@@ -67,7 +67,7 @@ pub(crate) struct UserPolicyArgs {
     pub(crate) call_limit: TimeSpan,
 }
 
-/// Makes policies known that the program was built with. Errors: a name is taken, or can't be one.
+/// Registers policies that are compiled into the program. Errors: a name is in use or invalid.
 pub(crate) fn register(policies: &[(&str, MakePolicy)]) -> Result<(), String> {
     if policies.is_empty() {
         return Ok(());
@@ -91,7 +91,7 @@ pub(crate) struct UserPolicies {
     options: UserPolicyArgs,
     /// The folder of the plan that libraries' names start from.
     folder: Mutex<Option<PathBuf>>,
-    /// Why files that were named are no policies, for the message of whoever does not know the name.
+    /// The reasons why named files are not policies, for the error about an unknown name.
     refused: Mutex<BTreeMap<String, String>>,
     /// Libraries that were loaded.
     loaded: Mutex<Vec<String>>,
@@ -115,12 +115,12 @@ impl UserPolicies {
         policies
     }
 
-    /// Whether a policy may be the user's own.
+    /// Whether custom policies may be in use.
     pub(crate) fn are_there(&self) -> bool {
         self.options.allow_plugins || !Listed::brought().is_empty()
     }
 
-    /// What a process that is to do the same has to be told.
+    /// The options of these policies, for another process of this program.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let UserPolicyArgs { allow_plugins, fallback, call_limit } = self.options;
         let mut arguments = vec!["--call-limit".to_string(), call_limit.to_string()];
@@ -149,8 +149,8 @@ impl UserPolicies {
         });
     }
 
-    /// Names of libraries start from this folder from now on, as those of a plan do. None is loaded before a policy of it is made: what it does then is told of
-    /// that cell.
+    /// Sets the folder that names of libraries are relative to, as those of a plan are. A library is loaded when its first policy is made, so an
+    /// error belongs to that cell.
     pub(crate) fn start_from(&self, folder: &Path) {
         *lock(&self.folder) = Some(folder.to_path_buf());
     }
@@ -173,7 +173,7 @@ impl UserPolicies {
         brought.map_err(|why| self.note_refused(name, why)).ok()
     }
 
-    /// The policy of a file that has no name of a library, if files may run. Errors: they may not, or it is no policy.
+    /// Returns the policy of a file whose name is not that of a library. Errors: libraries are not allowed, or the file is not a policy.
     pub(crate) fn named_library(&self, name: &str) -> Result<&'static Listed, String> {
         let refused = lock(&self.refused).get(name).cloned();
         match (self.options.allow_plugins, refused) {
@@ -204,7 +204,7 @@ impl UserPolicies {
 
     fn load(&self, name: &str, path: &Path) -> Result<Library, String> {
         lock(&self.loaded).push(name.to_string());
-        // Within a call that makes a policy, that call is what is told.
+        // Within a call that makes a policy, the error names that call.
         match pageout_policy::doing_here() {
             Some(_) => Library::load(path),
             None => pageout_policy::loading(name, || Library::load(path)),
@@ -212,7 +212,7 @@ impl UserPolicies {
         .map_err(|error| error.to_string())
     }
 
-    /// The program is about to end. What a library does then is looked after as a call: it may run into an error, or never come to its end.
+    /// Marks the end of the program. Unloading a library is observed like a call, because it may fail or never return.
     pub(crate) fn before_the_end(&self) {
         let loaded = lock(&self.loaded);
         if !loaded.is_empty() {
@@ -225,7 +225,7 @@ impl UserPolicies {
         lock(&self.refused).values().filter(|why| !failure.contains(*why)).cloned().collect()
     }
 
-    /// The policies of a list. Errors: as those, but why a file is no policy is all that is said then.
+    /// Returns the policies of a list. If a named file is not a policy, the error has only that reason.
     pub(crate) fn policies<T>(&self, parsed: Result<T, pageout_study::Error>) -> anyhow::Result<T> {
         let refused = || lock(&self.refused).values().cloned().collect::<Vec<_>>();
         parsed.map_err(|error| match refused() {
@@ -249,7 +249,7 @@ pub(crate) fn stay_awake() {
     let _ = pageout_policy::doing_here();
 }
 
-/// Ends the program, as what is under way can't be gone on with.
+/// Ends the program with an error.
 fn end(output: &Output, why: &str) -> ! {
     signals::remove_unfinished();
     let is_told = pageout_policy::doing_here().or(pageout_policy::doing().first().copied());
@@ -259,7 +259,7 @@ fn end(output: &Output, why: &str) -> ! {
         let _ = output.finish();
     }
     output.remark(&format!("error: {why}"));
-    // All is written. What is done at an exit would take it for the policy's.
+    // All output is written. Exit handlers of the process would be attributed to the policy.
     pageout_plugin::end_at_once(EXIT_CODE.into())
 }
 
@@ -291,7 +291,7 @@ fn hook_panics(output: Arc<Output>) {
     }));
 }
 
-/// Ends the program when a call is under way for too long.
+/// Ends the program if a call takes too long.
 fn watch(mut watchdog: Watchdog, output: &Output) {
     loop {
         std::thread::sleep(LOOK);
@@ -303,20 +303,20 @@ fn watch(mut watchdog: Watchdog, output: &Output) {
 pub struct Watchdog {
     /// The longest time of a call.
     limit: TimeSpan,
-    /// For how long each is under way.
+    /// The running calls, and the time of each.
     seen: Vec<(Doing, Duration)>,
     looked: Instant,
-    /// Of a command before, which was left alone.
+    /// Calls of a previous command, which are ignored.
     left: Vec<Doing>,
 }
 
 impl Watchdog {
-    /// For calls that begin from now on: to be made before whoever makes them.
+    /// Observes calls that begin later: create it before the threads that make them.
     pub(crate) fn new(limit: TimeSpan) -> Watchdog {
         Watchdog { limit, seen: Vec::new(), looked: Instant::now(), left: pageout_policy::doing() }
     }
 
-    /// A call that was there at an earlier look, and is under way for longer than `--call-limit`.
+    /// Returns the error of a call that has run for longer than `--call-limit`.
     pub fn late(&mut self) -> Option<String> {
         let doing = pageout_policy::doing();
         // While the program is stopped, or the machine sleeps, no call can return.
@@ -336,7 +336,7 @@ impl Watchdog {
     }
 }
 
-/// Of which policies some answers were not their own, a line each.
+/// Returns a warning per policy whose answers were replaced.
 pub(crate) fn fallbacks() -> Vec<String> {
     let told = pageout_policy::fallbacks().into_iter().map(|(name, times)| {
         format!(

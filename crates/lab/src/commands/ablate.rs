@@ -1,7 +1,6 @@
 //! `pageout ablate`: every mechanism of a policy turned alone ([`pageout_study::ablate`]), as tables, JSON and a page.
 //!
-//! `crossover.rs` tells what a mechanism would be worth with other lists or another balance, `ablate/over.rs` whether it is worth that in another
-//! scenario.
+//! `crossover.rs` shows the effect of a mechanism with other lists or another balance, `ablate/over.rs` its effect in other scenarios.
 
 pub(crate) mod args; // what can be asked
 mod over;
@@ -25,8 +24,8 @@ use crate::print::{Layout, Terminal};
 use crate::report::{Picture, check_name};
 use args::AblateArgs;
 
-/// Runs the scenario as it is and with each switch turned, and prints the effects; all that at every point of a grid, if one
-/// is asked for. Values that fail are shown as such, and the exit code says that not everything is there.
+/// Runs the scenario unchanged and with each switch turned, and prints the effects; with `--over` at each point of a grid. Values that fail are
+/// shown, and the exit code is 1.
 pub(crate) fn run(args: &AblateArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;

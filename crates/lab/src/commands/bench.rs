@@ -89,7 +89,7 @@ mod linux {
 
     /// Is the process of one that reads.
     pub(super) fn read(cx: &Context) -> Outcome {
-        // Whoever has started this may be killed.
+        // The parent process may be killed.
         let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
         let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
         let served = live_bench::serve(&mut input, &mut output, &cx.baselines);

@@ -65,7 +65,7 @@ fn rows(found: &Answer) -> Vec<Vec<String>> {
     rows
 }
 
-/// What the rules are that the table leaves out.
+/// The rules that the table omits.
 fn left_out(found: &Answer) -> Vec<String> {
     let idle: Vec<&str> = (found.rules.iter().enumerate())
         .filter(|(at, _)| found.is_idle(*at))

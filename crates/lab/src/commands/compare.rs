@@ -24,9 +24,8 @@ use crate::print::{Layout, Terminal, figures};
 use crate::report::{Picture, check_name};
 use args::CompareArgs;
 
-/// Runs all variants and prints the comparison. A variant whose workload fails has no figures; the others are printed, the
-/// failures are told on standard error, and the exit code says that not everything is there. One that fails as the scenario says
-/// is as expected.
+/// Runs all variants and prints the comparison. A variant whose workload fails has no figures. The others are printed, the failures are reported on
+/// standard error, and the exit code is 1. A failure that the scenario expects is not an error.
 pub(crate) fn run(args: &CompareArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
@@ -199,7 +198,7 @@ fn row(metric: &Metric, cells: &[Option<&Cell>]) -> Vec<String> {
     row
 }
 
-/// A percentage's change is told in points: percent of a percentage are taken for them anyway.
+/// The change of a percentage is in percentage points, because a percentage of a percentage is often misread.
 fn difference(unit: Unit, paired: &Paired) -> String {
     let mark = if paired.is_within_noise() { "~" } else { "" };
     if unit == Unit::Share {

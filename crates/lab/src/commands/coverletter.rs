@@ -13,7 +13,8 @@ use crate::print::Terminal;
 use crate::signals;
 use args::CoverletterArgs;
 
-/// Runs every scenario without the change and with it, and prints the letter. What can't be compared is named in it, and the exit code says so.
+/// Runs every scenario without the change and with it, and prints the cover letter. It lists runs that are not comparable, and the exit code
+/// reports them.
 pub(crate) fn run(args: &CoverletterArgs, cx: &Context) -> Outcome {
     let ask = Ask {
         paths: args.paths.clone(),

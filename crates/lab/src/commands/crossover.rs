@@ -47,7 +47,7 @@ pub(crate) fn run(args: &CrossoverArgs, cx: &Context) -> Outcome {
 /// All that is to be printed.
 struct Report<'a> {
     answer: &'a Answer,
-    /// Every figure, not only those that tell the story.
+    /// All figures, not only the main ones.
     all: bool,
     layout: Layout,
 }

@@ -61,5 +61,5 @@ pub(crate) fn in_words(told: &Story, layout: Layout) -> String {
     text::stories(&run, &[report], None, layout.width())
 }
 
-/// Steps of such a page that are told at each end.
+/// The number of steps that are printed at each end of a page's life.
 const STEPS: u32 = 8;

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &KeysArgs, cx: &Context) -> Outcome {
         KEYS.iter().chain(WORKLOAD_KEYS.iter()).filter(|key| key.path.contains(wanted)).collect();
     let policies = policy::called(wanted);
     if keys.is_empty() && policies.is_empty() {
-        // What was meant may be the end of a path as well as all of it.
+        // The text may be similar to the end of a path.
         let all = || KEYS.iter().chain(WORKLOAD_KEYS.iter()).map(|key| key.path.as_str());
         let ends = all().flat_map(|path| {
             let dots = path.match_indices('.').map(|(at, _)| &path[at + 1..]);
@@ -70,7 +70,7 @@ fn describe(key: &Key, layout: Layout) -> String {
 /// Name and class of a preset, and its figures: the keys that would give the same, their values and sources.
 type Described = (&'static str, &'static str, Vec<(&'static str, String, &'static str)>);
 
-/// The presets that a key chooses from, and policies that are no kernel's.
+/// The presets of a key, and policies that are not a kernel's.
 fn presets_of(key: &Key) -> Vec<Described> {
     let device = |preset: &device::Preset| {
         let figures =

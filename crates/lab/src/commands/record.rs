@@ -1,4 +1,4 @@
-//! `pageout record`: options, progress and what is said of the result. The recording itself is made in `pageout-record`.
+//! `pageout record`: options, progress and the printed result. `pageout-record` makes the recording.
 
 pub(crate) mod args; // what can be asked
 use crate::context::Context;
@@ -149,7 +149,7 @@ mod linux {
         Ok(kinds)
     }
 
-    /// What came of it, and what whoever uses it has to know.
+    /// The result, and its limits for later use.
     fn told(manifest: &Manifest, options: &Options, layout: Layout) -> String {
         let sums = &manifest.sums;
         let mut text = format!(

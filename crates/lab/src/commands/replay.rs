@@ -117,7 +117,7 @@ fn text(answer: &Answer, args: &ReplayArgs, layout: Layout) -> String {
     }
 }
 
-/// The curves as pictures, where there are some.
+/// The page with the curves, if there are any.
 fn page(answer: &Answer) -> Option<anyhow::Result<Page>> {
     match answer {
         Answer::Alone(answer) => Some(alone::page::page(answer)),
@@ -140,7 +140,7 @@ fn open_loop_cells(of: &OpenLoop) -> [String; 5] {
     ]
 }
 
-/// Figures that a policy tells of itself, with the size at which it does: a line a figure.
+/// Figures that a policy reports, with their sizes: one line per figure.
 fn own_figures<'a>(
     policy: &str,
     sizes: impl Iterator<Item = (String, &'a [(String, f64)])> + Clone,
@@ -169,7 +169,7 @@ fn touched(trace: &Path, accesses: u64, distinct_pages: u64) -> String {
     )
 }
 
-/// Lines on what the trace says that is no access.
+/// Lines about parts of the trace that are not accesses.
 fn requests_lines(requests: Option<&Requests>, are_deletes_played: bool) -> String {
     let says = requests.map(|of| requests::says(of, are_deletes_played)).unwrap_or_default();
     says.into_iter().map(|says| says + "\n").collect()

@@ -1,6 +1,6 @@
-//! `pageout reproduce`: a published table beside ours ([`pageout_study::reproduce`]), as tables, JSON and a page.
+//! `pageout reproduce`: a published table compared with simulated figures ([`pageout_study::reproduce`]), as tables, JSON and a page.
 //!
-//! A row that does not hold is a finding. So the exit code tells whether all runs ended, and nothing of the rows.
+//! A row that is not held is a finding, so the exit code depends on the runs only.
 
 pub(crate) mod args; // what can be asked
 mod page; // the table as a page
@@ -137,8 +137,8 @@ fn heading(answer: &Answer, reproduced: &Reproduced, layout: Layout) -> String {
     layout.wrap(&format!("{}: {} ({})", experiment.name, experiment.title, path.display()), "")
 }
 
-/// A claim with the base's figure, and below it a line for each other side. A claim that is a relation between sides leaves out those
-/// that it says nothing of: with a dozen sides, the two in question would be hard to find.
+/// A claim with the base's figure, and a line per other side below it. A claim about some sides omits the others, because it would be hard to find
+/// among a dozen.
 fn rows(answer: &Answer, measured: &[Measured]) -> Vec<Vec<String>> {
     let heading = ["", "published", "ours", "change", "sign right", "size", ""];
     let mut rows = vec![heading.map(str::to_string).to_vec()];

@@ -15,7 +15,7 @@ use crate::print::{Layout, Terminal, figures};
 use crate::report::{Picture, check_name};
 use args::TwinArgs;
 
-/// Plays the twin and prints it.
+/// Simulates the twin and prints it.
 pub(crate) fn run(args: &TwinArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
@@ -66,7 +66,7 @@ fn write_scenario(ask: &Ask, path: &Path, cx: &Context) -> Outcome {
     }
 }
 
-/// What stands below answers that carry a mark.
+/// The explanation of the marks, below the answers.
 fn mark(found: &Answer) -> Option<String> {
     let off: Vec<String> = found
         .off
@@ -137,7 +137,7 @@ fn unknown(found: &Answer) -> Vec<String> {
     figures.filter_map(|(figure, of)| Some(format!("{}: {}", figure.name, of.as_ref().err()?))).collect()
 }
 
-/// What was asked, one row each, below the twin as it is. A mark says that the twin misses something of what was recorded.
+/// One row per change, below the unchanged twin. A mark shows that the twin lacks a part of the recording.
 fn asked_rows(found: &Answer) -> Vec<Vec<String>> {
     let Some(twin) = found.played() else { return Vec::new() };
     let heading = ["what if", "pages brought in", "", "accesses that missed", "calls of reclaim", "time"];
@@ -164,7 +164,7 @@ fn asked_rows(found: &Answer) -> Vec<Vec<String>> {
     rows
 }
 
-/// A figure with its interval; if it hangs on how much is in swap, both ends and nothing between.
+/// A figure with its interval; if it depends on the amount of swap, both ends only.
 fn ends(played: &Played, of: fn(&Figures) -> u64, is_time: bool) -> String {
     let interval = played.interval(of);
     let show = |of: u64| value(of, is_time);
@@ -174,7 +174,7 @@ fn ends(played: &Played, of: fn(&Figures) -> u64, is_time: bool) -> String {
     }
 }
 
-/// What is said below the answers.
+/// The notes below the answers.
 fn notes(found: &Answer) -> Vec<String> {
     let mut notes = Vec::new();
     let answered =

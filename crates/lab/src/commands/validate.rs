@@ -1,4 +1,4 @@
-//! `pageout validate`: recorded runs beside simulated ones ([`pageout_truth::validate`]), as tables and JSON.
+//! `pageout validate`: recorded runs compared with simulated ones ([`pageout_truth::validate`]), as tables and JSON.
 
 pub(crate) mod args; // what can be asked
 mod outcomes; // a line for each recorded outcome
@@ -12,7 +12,7 @@ use crate::failure::Outcome;
 use crate::print::Terminal;
 use args::ValidateArgs;
 
-/// Compares the recorded runs in a directory with simulated ones; fails if any falls short or can't be played.
+/// Compares the recorded runs of a folder with simulated ones. Errors: a run fails, or cannot be simulated.
 pub(crate) fn run(args: &ValidateArgs, cx: &Context) -> Outcome {
     let ask = Ask {
         dir: args.dir.clone(),

@@ -1,5 +1,5 @@
-//! `pageout vmscan-report`: who reclaimed on a real kernel, how long tasks were stalled by it, and what it came to
-//! ([`pageout_study::vmscan_report`]), as tables, JSON, a page, and the text of the kernel's own script.
+//! `pageout vmscan-report`: reclaim on a real kernel, the stalls of tasks, and the results ([`pageout_study::vmscan_report`]), as tables, JSON, a
+//! page, and the text of the kernel's script.
 
 pub(crate) mod args; // what can be asked
 mod text; // tables to read
@@ -17,7 +17,7 @@ use crate::report::{Picture, check_name};
 use args::{ReportLayout, VmscanReportArgs};
 pub(super) use live::{Heard, Listener};
 
-/// Single calls that the script's list of latencies has room for.
+/// The maximum number of calls in the script's list of latencies.
 const ITEMS_MAX: usize = 1_000_000;
 
 /// All that is to be printed.

@@ -10,7 +10,7 @@ use crate::print::{Layout, figures};
 /// Tasks and groups in the table.
 const TOLD_MAX: usize = 8;
 
-/// What a row says of its kind.
+/// The figures of a row.
 const LEGEND: &str = "An access is a load, a store, or a call of read(2) or write(2), from when its task is ready for it until it is done, \
      hits included. Below it: what accesses lost to each cause, as far as they lost any to it, and its part of the time of all and of the \
      slowest 1%. Quantiles are up to 1% above the true value.";

@@ -7,8 +7,8 @@
 //!   0.1.0,a,lru,9
 //!   0.1.0,a,opt,7
 //! ```
-//! Keys are the columns, those of objects within joined by `_`. A list of objects within an element is gone into if it is the only one there;
-//! where the result has several, `list` says whose row it is. Lists of values are joined by `;`. What JSON has of deeper lists is left out.
+//! Keys are the columns; keys of nested objects are joined by `_`. A list of objects within an element is expanded if it is the only one. If the
+//! result has several, `list` names the list of each row. Lists of values are joined by `;`. Deeper lists of the JSON are omitted.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct Cells {
     pub(crate) rows: Vec<Vec<Value>>,
 }
 
-/// A result in rows; of its columns only these, if there are any. Errors: the first that there is none of, and all that there are.
+/// Returns a result in rows, with the selected columns only. Errors: the first unknown column, and all known ones.
 pub(crate) fn cells(result: &Value, wanted: &[String]) -> Result<Cells, (String, Vec<String>)> {
     let Cells { columns, rows } = all_cells(result);
     if wanted.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn all_cells(result: &Value) -> Cells {
     let mut front = vec![("version".to_string(), env!("CARGO_PKG_VERSION").into())];
     match result {
         Value::Array(list) => list.iter().for_each(|element| expand(element, &front, true, &mut rows)),
-        // What there is of a result that is not whole are its rows.
+        // An incomplete result has rows for its complete part.
         Value::Object(members) if members.get("so_far").is_some_and(Value::is_object) => {
             flatten(members.iter().filter(|(name, _)| *name != "so_far"), "", &mut front);
             expand(&members["so_far"], &front, true, &mut rows);

@@ -1,5 +1,5 @@
-//! Prints the result and the remarks of a command, in the form that was asked for. A result is printed whole or not at all. A reader that has gone is told apart
-//! from a disk that is full.
+//! Prints the result and the remarks of a command in the selected form. A result is printed completely or not at all. A closed pipe and a full disk
+//! are different failures.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -126,8 +126,8 @@ impl Output {
         are_asked && !self.is_of_a_call()
     }
 
-    /// Prints `text` to standard output and makes sure that it has arrived: on a full disk the last buffer is what fails. With `--out` it goes to
-    /// that file instead, when all is there.
+    /// Prints `text` to standard output and flushes it, because on a full disk the last buffer fails. With `--out` the text goes to that file when it
+    /// is complete.
     pub(crate) fn print(&self, text: &str) -> Outcome {
         match self.is_of_a_call() {
             true => self.print_json(&json!({ "text": text })),
@@ -175,22 +175,22 @@ impl Output {
             return self.write(&file);
         }
         self.print(&match self.layout.form {
-            // Without its feature nobody gets here with Parquet.
+            // Without its feature, Parquet is rejected earlier.
             Form::Csv | Form::Parquet => cells.csv(),
             Form::Json => to_json(&cells.json()),
             Form::Table | Form::Plain | Form::Markdown => cells.table(self.layout),
         })
     }
 
-    /// Prints `value` likewise; where rows are what is asked for, these in its place, with more to a row than there is to an element of it.
+    /// Prints `value` likewise; in a form of rows, prints `rows` instead, which may have more columns.
     pub(crate) fn print_json_or_rows(&self, value: &Value, rows: impl FnOnce() -> Vec<Value>) -> Outcome {
         if self.has_rows() { self.print_json(&rows()) } else { self.print_json(value) }
     }
 
-    /// Ends a command that has no result. With `--json` an object says so, for whoever reads only standard output. Figures up to the
-    /// failure are below a key of their own, where nobody takes them for a result.
+    /// Ends a command without a result. With `--json`, standard output gets an object with the error. Its key `so_far` has the figures before the
+    /// failure.
     pub(crate) fn no_result(&self, failure: Failure, so_far: Value) -> Outcome {
-        // Where nothing is there, there is nothing to choose from.
+        // Without figures, none can be selected.
         if self.is_data() && (self.figures.is_empty() || so_far.is_object()) {
             self.print_json(&json!({ "complete": false, "error": failure.to_string(), "so_far": so_far }))?;
         }

@@ -1,10 +1,10 @@
-//! Files that a command writes, beside those that it reads: a result never takes the place of its own input, nor of another result.
+//! Checks of the files that a command writes: a result never replaces an input or another result.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-/// Refuses outputs, each named by its option, that are one of the inputs or one another, by whatever names.
+/// Rejects outputs, each named by its option, that are the same file as an input or another output, by any name.
 pub(crate) fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> anyhow::Result<()> {
     for (at, &(option, path)) in outputs.iter().enumerate() {
         if let Some(input) = inputs.iter().find(|input| is_same_file(input, path)) {
@@ -45,7 +45,7 @@ fn will_be_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Where a file that is not there yet will be, if its directory is.
+/// The future path of a missing file, if its folder exists.
 fn place(path: &Path) -> Option<PathBuf> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new(".")).canonicalize().ok()?;

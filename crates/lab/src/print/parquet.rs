@@ -1,6 +1,6 @@
 //! Parquet of a result: the rows of its CSV, with a type a column. For the feature `parquet`.
 //!
-//! A column is of whole numbers, of numbers, of truth values or of text, by what all of its values are; a row that has none in it is null there.
+//! The type of a column is integer, number, boolean or text, depending on all of its values. A missing value is null.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Progress on standard error: a bar for what has a known end. Where standard error is no terminal nothing is printed, or a line now and then by
-//! commands that run for long: how far they are, and how long they still need.
+//! Progress on standard error: a bar if the end is known. If standard error is not a terminal, long commands print a line from time to time, with
+//! progress and remaining time.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -19,10 +19,10 @@ const FIRST_LINE: Duration = Duration::from_secs(2);
 /// and how long after a line the next.
 const NEXT_LINE: Duration = Duration::from_secs(5);
 
-/// A study that takes as many seconds more says so, whoever looks.
+/// A study that needs this many more seconds announces it in any case.
 const ANNOUNCED_S: f64 = 10.0;
 
-/// Whether anybody would see a bar.
+/// Whether standard error shows a bar.
 pub(crate) fn is_seen(output: &Output) -> bool {
     !output.is_quiet && std::io::stderr().is_terminal()
 }
@@ -53,7 +53,7 @@ pub(crate) fn name_of(path: &Path) -> String {
     visible::name(&path.file_name().unwrap_or_default().to_string_lossy()).into_owned()
 }
 
-/// Watches a study for whoever sits before the terminal: shows a bar for each stage, and has runs end when a signal comes.
+/// Watches a study for a user at a terminal: shows a bar per stage, and ends runs if a signal arrives.
 pub(crate) struct Terminal<'a> {
     output: &'a Output,
     stage: Mutex<Option<Shown>>,
@@ -63,16 +63,16 @@ pub(crate) struct Terminal<'a> {
     listening: Mutex<Option<Listening>>,
 }
 
-/// A stage under way.
+/// A stage in progress.
 struct Shown {
     bar: ProgressBar,
     lines: Option<Lines>,
-    /// While scenarios run, and between two runs, a signal is meant for them. Reading, it ends at once.
+    /// While scenarios run, and between two runs, a signal ends the runs. While a trace is read, it ends the program immediately.
     _listening: Option<Listening>,
 }
 
 impl Terminal<'_> {
-    /// Of a command that prints to `output`.
+    /// Makes a watcher for a command that prints to `output`.
     pub(crate) fn new(output: &Output) -> Terminal<'_> {
         Terminal { output, stage: Mutex::default(), tells: false, listening: Mutex::default() }
     }
@@ -94,7 +94,7 @@ struct Lines {
     length: Option<u64>,
     done: u64,
     began: Instant,
-    /// After so long the next line is due.
+    /// The time of the next line.
     next: Duration,
 }
 
@@ -103,7 +103,7 @@ impl Lines {
         Lines { what, length, done: 0, began: Instant::now(), next: FIRST_LINE }
     }
 
-    /// So many steps more are done after so long: a line, if one is due.
+    /// Adds steps, and returns a line if one is due.
     fn advance(&mut self, steps: u64, elapsed: Duration) -> Option<String> {
         self.done += steps;
         if elapsed < self.next {

@@ -41,7 +41,7 @@ impl Layout {
     }
 }
 
-/// The basis of estimates: samples at a rate, the smallest of which has so many pages.
+/// The basis of estimates: the rate of the samples, and the pages of the smallest one.
 pub(crate) fn sampled(rate: f64, pages: u32) -> String {
     format!(
         "~ estimated from {SALTS} samples of {}% of the pages each, {} at least; ± is half of the spread over them, and no bound",

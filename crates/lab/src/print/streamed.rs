@@ -1,4 +1,4 @@
-//! Streamed results, written while they come: to a file that has its name when it is whole, a pipe or a device, or standard output.
+//! Results that are written while they grow: to a file that gets its name when it is complete, to a pipe or a device, or to standard output.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,7 +15,7 @@ const BUFFER: usize = 1 << 16;
 /// Where it goes.
 pub(crate) enum Streamed {
     File(BufWriter<Unfinished>, PathBuf),
-    /// What is no file can't be replaced by one.
+    /// A pipe or a device, which cannot be replaced.
     Special(BufWriter<File>),
     Stdout(BufWriter<io::Stdout>),
 }
@@ -41,7 +41,7 @@ impl Streamed {
         Ok(Streamed::File(BufWriter::with_capacity(BUFFER, file), path.to_path_buf()))
     }
 
-    /// Whether what was written can be written over: not what has gone to a pipe or a device.
+    /// Whether written bytes can be overwritten: not in a pipe or a device.
     pub(crate) fn can_go_back(&self) -> bool {
         matches!(self, Streamed::File(..))
     }

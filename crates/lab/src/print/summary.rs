@@ -131,7 +131,7 @@ const LINES_MAX: usize = 24;
 pub(crate) const TRUNCATED: &str = "A runtime in parentheses: the task was not done when the run ended.\n";
 
 fn tasks(tasks: &[TaskResult], layout: Layout) -> String {
-    // Which kind of miss it was is told where there is more than one.
+    // The kind of miss is printed if there are several.
     let faults = tasks.iter().any(|task| task.minor + task.major > 0);
     let both = faults && tasks.iter().any(|task| task.read_misses > 0);
     let mut heading = vec!["task", "memcg", "accesses", "hit ratio", "misses"];
@@ -212,7 +212,7 @@ pub(crate) fn kill_told(kill: &KillResult) -> String {
     )
 }
 
-/// Who was killed, and why, a paragraph each.
+/// The killed processes and the reasons, one paragraph each.
 fn kills(kills: &[KillResult], layout: Layout) -> String {
     let mut text = String::new();
     for kill in kills.iter().take(LINES_MAX) {
@@ -228,7 +228,7 @@ fn kills(kills: &[KillResult], layout: Layout) -> String {
     text
 }
 
-/// What percentages in limits are of.
+/// The base of percentages in limits.
 pub(crate) fn percentages(percentages: &[Percentage]) -> String {
     let mut text = String::new();
     for of in percentages.iter().take(LINES_MAX) {
@@ -278,7 +278,7 @@ fn memcg_text(memcg: &MemcgResult, result: &RunResult, layout: Layout) -> String
     text
 }
 
-/// What policies of the user's own tell of themselves, a line each.
+/// The figures that custom policies report, one line each.
 fn own_policies(policies: &[OwnPolicyResult], layout: Layout) -> String {
     let mut text = String::new();
     for of in policies.iter().take(LINES_MAX) {
@@ -309,7 +309,7 @@ fn throttled_line<'a>(whose: &str, tasks: impl Iterator<Item = &'a TaskResult>) 
     format!("  {whose}, all together, were throttled: {}\n", told.join(", "))
 }
 
-/// What a file holds: an amount with its unit, and a switch as it is.
+/// The content of a file: an amount with its unit, or a switch.
 fn file_value(name: &str, value: &str) -> String {
     let is_amount =
         CgroupFile::by_name(name).is_some_and(|file| matches!(file.holds, Holds::Usage | Holds::Limit(_)));
@@ -330,7 +330,7 @@ fn is_told(name: &str, value: &str) -> bool {
 /// Counters in two columns, as many as are not zero.
 fn story(counters: &Counters, layout: Layout) -> String {
     let value = |name: &str| counter(counters, name).max(0) as u64;
-    // Where all reclaim was direct, `pgscan_direct` only repeats `pgscan`.
+    // If all reclaim was direct, `pgscan_direct` repeats `pgscan`.
     let repeats = |name: &str| name.strip_suffix("_direct").is_some_and(|total| value(total) == value(name));
     let told: Vec<(&str, u64)> = STORY
         .iter()
@@ -347,7 +347,7 @@ fn story(counters: &Counters, layout: Layout) -> String {
     text
 }
 
-/// The part of the run in which some task, and all tasks, made no headway for want of what there was too little of.
+/// The share of time in which some task, or all tasks, were stalled by a shortage (PSI).
 fn pressure_line(pressure: &PressureResult, end_ns: u64) -> String {
     let resources = [("memory", pressure.memory), ("io", pressure.io), ("cpu", pressure.cpu)];
     let stalled: Vec<String> = resources
@@ -361,7 +361,7 @@ fn pressure_line(pressure: &PressureResult, end_ns: u64) -> String {
     if stalled.is_empty() { String::new() } else { format!("  pressure: {}\n", stalled.join(", ")) }
 }
 
-/// Who wrote pages of files, and why; what reclaim wrote itself, and how often it waited.
+/// The writers of file pages with their reasons, the writes of reclaim, and its waits.
 fn writeback_lines(writeback: &WritebackResult) -> String {
     let said = |counters: &Counters| {
         let pages = counters.keys().map(|name| (name, counter(counters, name).unsigned_abs()));
@@ -391,7 +391,7 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
     if lines.is_empty() { String::new() } else { format!("\n{}", lines.concat()) }
 }
 
-/// Where reclaim or a throttle went by numbers that were no longer true, or that nobody looked.
+/// Decisions of reclaim or a throttle that used outdated statistics.
 fn outdated_lines(result: &RunResult, layout: Layout) -> String {
     if !result.stale_decisions_compared {
         return "\ndecided by statistics of the last flush: not compared with live ones (machine.access_times = false)\n".to_string();
@@ -407,7 +407,7 @@ fn outdated_lines(result: &RunResult, layout: Layout) -> String {
     )
 }
 
-/// How often tasks compacted, what came of it, and how long it took them.
+/// The number of compactions by tasks, their results and their time.
 fn compaction_line(result: &RunResult, layout: Layout) -> String {
     let of = |name| counter(&result.vmstat, name).unsigned_abs();
     let stalls = of("compact_stall");
@@ -432,7 +432,7 @@ fn compaction_line(result: &RunResult, layout: Layout) -> String {
     format!("\n{}", layout.wrap(&text, ""))
 }
 
-/// Kernel threads that are told of one by one; a machine of many nodes has several on each.
+/// The maximum number of kernel threads that are printed one by one; a machine of many nodes has several per node.
 const THREADS_MAX: usize = 12;
 
 /// What kernel threads did on CPUs, of those that did anything.
@@ -534,8 +534,8 @@ fn convergence(tiers: &TiersResult) -> String {
     text
 }
 
-/// What of readahead was of use.
-/// How far files were read ahead, and what came of it.
+/// The useful part of readahead.
+/// The readahead of files, and its result.
 fn readahead_line(scenario: &Scenario, readahead: &ReadaheadResult) -> String {
     let objects = scenario.task.iter().flat_map(|task| &task.object);
     if !objects.into_iter().any(|object| matches!(object.channel, Channel::File | Channel::Mapped)) {
@@ -730,7 +730,7 @@ fn reads(scenario: &Scenario, reads: &[ReadResult], layout: Layout) -> String {
     text
 }
 
-/// What one part of a reading says of the names.
+/// The values of the names in one part of a reading.
 struct Match<'a> {
     /// The line that begins the part, as `Node 0, zone   Normal` of zoneinfo; empty in a file without parts.
     part: &'a str,
@@ -766,7 +766,7 @@ fn matches<'a>(text: &'a str, names: &[&String]) -> Vec<Match<'a>> {
     rows
 }
 
-/// What a line says of this name. Lines of zoneinfo are indented, and those of meminfo have a colon.
+/// The value of a name in a line. Lines of zoneinfo are indented, and those of meminfo have a colon.
 fn behind<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     Some(line.trim_start().strip_prefix(name)?.strip_prefix([' ', ':'])?.trim())
 }

@@ -26,7 +26,7 @@ impl Layout {
         }
     }
 
-    /// Lays out `rows` behind one column of names; a column that is joined stays beside the one before it.
+    /// Lays out `rows` with one column of names; a joined column stays next to the one before it.
     pub(crate) fn table_joined(self, rows: &[Vec<String>], is_joined: impl Fn(usize) -> bool) -> String {
         match self.form {
             Form::Markdown => markdown(rows, |column| column > 0),
@@ -46,7 +46,7 @@ fn markdown(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> String {
         |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
     let cell = |row: &[String], column: usize| {
         let cell = row.get(column).map_or("", String::as_str);
-        // What stands below another name is to the right of it.
+        // Names below another name are indented.
         let depth = cell.len() - cell.trim_start().len();
         "&nbsp;".repeat(depth) + &visible::lines(cell.trim()).replace('|', "\\|").replace('\n', " ")
     };
@@ -61,7 +61,7 @@ fn markdown(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> String {
     text
 }
 
-/// Lays out `rows` in lines of at most `room` characters, as far as figures leave room for words.
+/// Lays out `rows` in lines of at most `room` characters, if the figures permit it.
 fn within(
     rows: &[Vec<String>],
     is_figure: &impl Fn(usize) -> bool,
@@ -77,9 +77,9 @@ fn within(
     if taken(&widths) <= room || all.is_empty() {
         return lines(&whole);
     }
-    // Where all are figures, the first one says which row it is.
+    // If all cells are figures, the first one names the row.
     let names = all.iter().take_while(|&&column| !is_figure(column)).count().max(1);
-    // Whatever else is in a line has room behind the names.
+    // Other cells get the rest of the line.
     let least = |column| if is_figure(column) { widths[column] } else { widths[column].min(WORDS_MIN) };
     let widest = (names..all.len()).map(|column| least(column) + GAP).max();
     let for_names = (room.saturating_sub(widest.unwrap_or(0)) / names).saturating_sub(GAP).max(WORDS_MIN);
@@ -142,7 +142,7 @@ fn lines(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_string() + "\n").collect()
 }
 
-/// `cell` in lines of at most `most` characters, each as far to the right as it was.
+/// Splits `cell` into lines of at most `most` characters, with equal indentation.
 fn wrapped(cell: &str, most: usize) -> String {
     let lines = cell.lines().flat_map(|line| {
         let indent: String = line.chars().take_while(|c| *c == ' ').take(most / 2).collect();

@@ -1,4 +1,4 @@
-//! The timeline of a run: chosen figures every so many milliseconds, row by row in a file, for plotting.
+//! The timeline of a run: selected figures at a fixed interval, row by row in a file, for plotting.
 
 use std::io::{self, Write};
 use std::path::Path;

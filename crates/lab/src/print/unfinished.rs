@@ -1,7 +1,6 @@
-//! A file that has no name of its own until it is whole, and leaves nothing behind if it never is.
+//! A file that gets its name when it is complete, and is removed otherwise.
 //!
-//! It grows beside its final place, under a temporary name. Errors remove it on their way out, and signals that end the program do
-//! ([`crate::signals`]).
+//! It grows next to its final place under a temporary name. It is removed by an error, and by a signal that ends the program ([`crate::signals`]).
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -42,7 +41,7 @@ impl Unfinished {
         // Held meanwhile, so that a signal either comes before there is a file or finds it.
         let mut none_yet = name.lock();
         signals::remove_if_one_comes(Arc::clone(&name.0))?;
-        // Its error names the temporary file, of which nobody has heard.
+        // The system's error names the temporary file, which the user does not know.
         let cannot = |error: io::Error| {
             let why = format!("no file can be made in {}: {}", directory.display(), error.kind());
             io::Error::new(error.kind(), why)

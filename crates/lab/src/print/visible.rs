@@ -1,4 +1,4 @@
-//! Names and paths as text that a terminal shows and doesn't obey: whoever wrote a trace chose its names.
+//! Names and paths as text without effect on a terminal: the author of a trace chose its names.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Bars on a page: differences with their intervals, to both sides of zero; and shares, to one side. Boxes of HTML, so that they are there
-//! without scripts and on paper, and fit a narrow screen: there, the bar stands below its name.
+//! Bars on a page: differences with their intervals, to both sides of zero; or shares, to one side. They are HTML boxes, so they work without scripts
+//! and on paper. On a narrow screen a bar is below its name.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::escape::html;
 /// Characters of a name that are shown.
 const NAME_MAX: usize = 52;
 
-/// How much of the room the longest bar takes: its figure on the axis has to fit.
+/// The share of the width that the longest bar uses: its figure must fit on the axis.
 const REACH: f64 = 0.92;
 
 /// One difference, or one share.
@@ -23,7 +23,7 @@ pub(crate) struct Bar {
     pub(crate) half_width: Option<f64>,
     /// Whether the difference may be noise.
     pub(crate) is_noise: bool,
-    /// What it is for whoever uses the machine: its colour.
+    /// Whether the change is good or bad for users: the colour.
     pub(crate) verdict: Verdict,
     /// As the table has it.
     pub(crate) text: String,
@@ -96,7 +96,7 @@ impl Bars {
     }
 }
 
-/// Where a percentage stands in the room of the bars.
+/// The position of a percentage, in percent of the width.
 struct Axis {
     /// The largest percentage that has a place: a round number.
     far: f64,
@@ -114,7 +114,7 @@ impl Axis {
         }
     }
 
-    /// In percent of the room.
+    /// In percent of the width.
     fn at(&self, percent: f64) -> f64 {
         let part = percent.clamp(-self.far, self.far) / self.far * REACH;
         if self.has_sides { 50.0 + part * 50.0 } else { part * 100.0 }
@@ -126,7 +126,7 @@ impl Axis {
     }
 }
 
-/// A long name without its middle: which task it is stands at its beginning and before what is told of it.
+/// A long name without its middle: beginning and end identify the task.
 fn shortened(name: &str) -> String {
     let count = name.chars().count();
     if count <= NAME_MAX {

@@ -13,7 +13,7 @@ pub(crate) enum Unit {
     Nanoseconds,
     /// Bytes, in binary units.
     Bytes,
-    /// A number as it is.
+    /// A number without a unit.
     Number,
     /// The slowest one in so many.
     OneIn,
@@ -73,7 +73,7 @@ impl Colour {
     pub(crate) const HARM: Colour = Colour(0);
     /// Tasks that wait for their cgroup's memory, and other second limits.
     pub(crate) const MEMCG: Colour = Colour(6);
-    /// kswapd, for which nobody waits.
+    /// kswapd, which does not delay tasks.
     pub(crate) const KSWAPD: Colour = Colour(2);
 
     /// The n-th of what is neither good nor bad. Eight differ; the next eight are these again, with other dashes (page.js).
@@ -127,7 +127,7 @@ pub(crate) struct Band {
     pub(crate) ends: Vec<Option<(f64, f64)>>,
 }
 
-/// Spans of time, each in the lane of whoever spent it.
+/// Spans of time, one lane per task.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {
     pub(crate) title: String,
@@ -145,7 +145,7 @@ pub(crate) struct Span {
     pub(crate) from: f64,
     pub(crate) to: f64,
     pub(crate) colour: Colour,
-    /// What is said of it.
+    /// The text of a span.
     pub(crate) says: String,
 }
 

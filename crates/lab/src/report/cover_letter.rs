@@ -10,12 +10,12 @@ pub(crate) struct Letter {
     /// What a link within the page goes to.
     pub(crate) id: String,
     pub(crate) title: String,
-    /// By whom, and when.
+    /// Author and date.
     pub(crate) author: String,
     /// The public address of the publication.
     pub(crate) address: String,
     pub(crate) claim: String,
-    /// The machine that it is of, ours, and whatever else there is to say: each behind a word.
+    /// The machines (published and simulated) and other facts, each with its heading.
     pub(crate) says: Vec<(String, String)>,
     pub(crate) badges: Vec<Badge>,
 }

@@ -1,4 +1,4 @@
-//! The file of a page, HTML or SVG: it has its name when it is whole, as all results do.
+//! The file of a page, HTML or SVG. It gets its name when it is complete, as all results do.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,14 +12,14 @@ use crate::failure::{Failure, Outcome, unwritten};
 use crate::print::Output;
 use crate::print::unfinished::Unfinished;
 
-/// Whether a page has curves or bars that make a picture for a paper.
+/// Whether a page has charts that can be written as SVG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Picture {
     Curves,
     None,
 }
 
-/// Refuses names that may be a mistake, before anything is run: the file is overwritten, and a trace or scenario must not be.
+/// Rejects names that may be mistakes before the run: the file is overwritten, and a trace or scenario must not be.
 pub(crate) fn check_name(path: &Path, picture: Picture) -> anyhow::Result<()> {
     let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
     let is_html = extension.is_some_and(|extension| extension == "html" || extension == "htm");
@@ -43,7 +43,7 @@ pub(crate) fn check_name(path: &Path, picture: Picture) -> anyhow::Result<()> {
         );
         return Err(unwritten(missing));
     }
-    // Whether a file can be made there is found out before an hour of simulation, not after it.
+    // Test now whether a file can be created there, not after an hour of simulation.
     Unfinished::new_in(directory)
         .map_err(unwritten)
         .with_context(|| format!("--report {}", path.display()))?;
@@ -51,7 +51,7 @@ pub(crate) fn check_name(path: &Path, picture: Picture) -> anyhow::Result<()> {
 }
 
 impl Page {
-    /// Writes the page, or its picture; a file of that name is replaced.
+    /// Writes the page, or its charts as SVG. An existing file is replaced.
     pub(crate) fn write(&self, path: &Path, output: &Output) -> Outcome {
         let text = if is_svg(path) { svg(self) } else { self.to_html() };
         let written = if is_special(path) {
@@ -76,7 +76,7 @@ fn is_svg(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"))
 }
 
-/// A device or a pipe is no file that could be replaced.
+/// Whether a path is a device or a pipe, which cannot be replaced.
 fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }

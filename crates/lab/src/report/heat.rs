@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::escape::html;
 use crate::print::figures;
 
-/// Pixels of all, of a row, of the addresses beside it, and of the times below.
+/// Pixels: total width, height of a row, margin of addresses, margin of times.
 const WIDTH: f64 = 900.0;
 const ROW: f64 = 9.0;
 const ADDRESSES: f64 = 110.0;

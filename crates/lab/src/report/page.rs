@@ -197,7 +197,7 @@ impl Table {
                 let cell = row.get(column).map_or("", String::as_str);
                 let is_word = column < self.words || column + self.last_words >= columns;
                 let class = if is_word { "" } else { " class=\"n\"" };
-                // Names that stand below another are indented.
+                // Names below another name are indented.
                 let depth = cell.len() - cell.trim_start().len();
                 let indent = if depth > 0 {
                     format!(" style=\"padding-left:{}ch\"", depth + 1)

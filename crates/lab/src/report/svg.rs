@@ -1,4 +1,4 @@
-//! A page's curves and bars as one picture for a paper: SVG that needs no script, font or network of its own, on white.
+//! A page's curves and bars as one SVG for a paper. It needs no script, font or network, and its background is white.
 //!
 //! ```text
 //!   ┌ title ───────────────────────────┐    charts side by side, then bars one below the other
@@ -6,7 +6,7 @@
 //!   │ bars: names ▐▐▐▌ |  figures      │    colours are those of Okabe and Ito ("Color Universal Design", https://jfly.uni-koeln.de/color/),
 //!   └ legend: one for all charts ──────┘    which people tell apart who see fewer colours
 //! ```
-//! Each line is a `<g>` with the policy's name as `<title>` and its exact figures as `<desc>`: the picture can be checked against the CSV.
+//! Each line is a `<g>` with the policy's name as `<title>` and its exact figures as `<desc>`, so the SVG can be checked against the CSV.
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ const RIGHT: f64 = 18.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 48.0;
 
-/// Pixels of the title above all, of a row of bars, of names beside them, and of figures.
+/// Pixels of the title, of a row of bars, of their names, and of figures.
 const TITLE: f64 = 34.0;
 const BAR: f64 = 18.0;
 const NAMES: f64 = 300.0;
@@ -122,7 +122,7 @@ pub(super) fn svg(page: &Page) -> String {
     )
 }
 
-/// A part that is lines over an axis, and no picture of one run over time.
+/// A part with lines over an axis that is not one run over time.
 fn of_lines(part: &Part) -> Option<(&Chart, &[Band])> {
     match part {
         Part::Chart(chart) if chart.shape == Shape::Points => Some((chart, &[])),
@@ -131,7 +131,7 @@ fn of_lines(part: &Part) -> Option<(&Chart, &[Band])> {
     }
 }
 
-/// As much of a text as has room, in letters of this size.
+/// The part of a text that fits, in letters of this size.
 fn within(text: &str, width: f64, size: f64) -> String {
     let room = (width / (size * 0.55)) as usize;
     match text.chars().count() > room {

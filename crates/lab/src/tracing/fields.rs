@@ -34,7 +34,7 @@ impl Form for Json {
 
 /// What a field may hold.
 trait Value: Part {
-    /// JSON has it in quotes. Nothing in it needs to be escaped: these are words of ours.
+    /// JSON has it in quotes. Nothing needs escaping, because pageout defines these words.
     const IS_WORD: bool;
 }
 
@@ -93,7 +93,7 @@ fn device<F: Form>(bdi: BdiId, out: &mut Vec<u8>) {
     }
 }
 
-/// Fields that are told as a sentence.
+/// Fields that are printed as a sentence.
 fn sentence<F: Form>(out: &mut Vec<u8>, tell: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(if F::IS_JSON { b",\"text\":\"" } else { b" " });
     tell(out);
@@ -461,7 +461,7 @@ fn reclaim_flags(kind: LruType) -> &'static str {
     }
 }
 
-/// The flags of whoever charges a page.
+/// The allocation flags of a task that charges a page.
 fn plain(gfp: GfpFlags) -> &'static str {
     match gfp {
         GfpFlags::None => "none",

@@ -15,10 +15,10 @@ use super::Task;
 use super::fields::{self, Text};
 use super::text::{Lasting, Left, Right, Zeros, text};
 
-/// Whose words are used.
+/// The dialect of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dialect {
-    /// The text of the first kernels with these events, as the kernel's own trace-vmscan-postprocess of then reads it
+    /// The text of the first kernels with these events, which the kernel's trace-vmscan-postprocess of that time reads
     #[value(name = "2010")]
     Early,
     /// The text of Linux 6.12
@@ -28,14 +28,14 @@ pub(crate) enum Dialect {
 /// A text of lines.
 pub(super) struct Ftrace {
     pub(super) dialect: Dialect,
-    /// Times have nine digits behind the point.
+    /// Times have nine decimals.
     pub(super) nanoseconds: bool,
     /// The head of the text will be written over with the number of its lines.
     pub(super) counts: bool,
     /// Lines so far, and how many CPUs they are of.
     pub(super) entries: u64,
     pub(super) cpus: u16,
-    /// Who runs on which CPU, and when, in the units of the text.
+    /// Task, CPU and time, in the units of the text.
     pub(super) who: Lasting<(u32, u16)>,
     pub(super) when: Lasting<u64>,
 }
@@ -85,7 +85,7 @@ impl Ftrace {
         (self.counts && self.dialect == Dialect::Modern).then_some((TRACER.len() as u64, head))
     }
 
-    /// The line that says how many follow, and an empty one, with as many blanks behind it as the first has room for digits.
+    /// The line with the number of lines, and an empty one. Blanks reserve space for the digits of the final number.
     fn put_entries(&self, out: &mut Vec<u8>) {
         let begin = out.len();
         let Ftrace { entries, cpus, .. } = *self;

@@ -1,8 +1,7 @@
 //! Tracepoints for ui.perfetto.dev: JSON of spans, instants and counters, an event a line.
 //!
-//! Reclaim calls and kswapd's waking hours are spans on the tracks of those who were in them. Any other tracepoint is an instant on the same track,
-//! with its fields. Beside them are tracks of what memory holds and for want of what tasks waited. The form is that of Chrome's trace
-//! viewer, which Perfetto reads, and so does `jq`.
+//! Reclaim calls, and times in which kswapd is awake, are spans on the tracks of their tasks. Other tracepoints are instants on the same track, with
+//! their fields. Further tracks show lists, free memory and pressure. The form is that of Chrome's trace viewer, which Perfetto and `jq` read.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +64,7 @@ impl Perfetto {
         out.extend_from_slice(b"\n]}\n");
     }
 
-    /// Begins an event. Who calls it writes the rest, to its closing brace.
+    /// Begins an event. The caller writes the rest, including its closing brace.
     fn next(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(if self.has_events { b",\n" } else { b"\n" });
         self.has_events = true;
@@ -104,7 +103,7 @@ impl Perfetto {
             text!(out, "{\"pid\":1,\"tid\":" => tid, ",\"ts\":" => Micros(begun); ",\"ph\":\"");
         });
         text!(out, "" => phase; "\"");
-        // An instant is one of its track where nothing else is said.
+        // By default an instant belongs to its track.
         match phase {
             "B" => _ = self.open.insert(tid),
             "E" => _ = self.open.remove(&tid),
@@ -151,7 +150,7 @@ impl Perfetto {
         let before = std::mem::replace(&mut self.stalled, totals);
         for ((resource, now), before) in Resource::ALL.into_iter().zip(totals).zip(before) {
             let percent = [0, 1].map(|extent: usize| {
-                // What lasts is an estimate until it is over, and may turn out shorter.
+                // The duration of an open span is an estimate, and may turn out shorter.
                 let stalled = now[extent].0.saturating_sub(before[extent].0);
                 let share = if passed == 0 { 0.0 } else { stalled as f64 / passed as f64 };
                 Hundredths((share * 10_000.0).round() as u64)

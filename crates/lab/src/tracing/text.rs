@@ -1,8 +1,8 @@
 //! Fast formatting of trace lines from words and numbers.
 //!
-//! A line of a trace has a dozen numbers, and `core::fmt` needs longer for one than the simulated machine for what the line tells of.
-//! Here a number is a few digits that are copied, most often one or two out of a table, and what lines in a row begin with is put together
-//! once. What is rare may be formatted in any other way.
+//! A line of a trace has a dozen numbers. `core::fmt` would need more time per line than the simulation of its event.
+//! Here a number is a few copied digits, mostly one or two from a table. The common start of consecutive lines is formatted once. Rare parts
+//! use `core::fmt`.
 
 /// Something that a line has.
 pub(super) trait Part {
@@ -55,7 +55,7 @@ macro_rules! numbers {
 
 numbers! { u8 u16 u32 u64 usize i64 }
 
-/// What lines in a row have in common, for as long as it stays the same.
+/// The common part of consecutive lines.
 pub(super) struct Lasting<K> {
     of: Option<K>,
     words: Vec<u8>,

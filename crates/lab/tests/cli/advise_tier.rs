@@ -166,7 +166,7 @@ fn what_advise_tier_cannot_do_is_refused() {
         ),
         (CHURN, &["--warm-up", "100%"], &["--warm-up 100%", "a share of the work below 100%"]),
         (CHURN, &["--warm-up", "20"], &["--warm-up 20", "expected a time such as 10s"]),
-        (CHURN, &["--report", "advice.txt"], &["ends in .html"]),
+        (CHURN, &["--report", "advice.txt"], &["expected .html (report)"]),
         (
             &CHURN.replace("[[swap]]", "[[swpa]]"),
             &[],

@@ -344,7 +344,11 @@ fn seeds_end_where_the_numbers_of_a_scenario_do() {
         "crossover scenario.toml",
     ] {
         let output = run(&format!("{command} --repeat 2 --seed {last}"));
-        check_failure(&output, 2, &["--repeat 2", &format!("from seed {last}"), "smaller seed"]);
+        check_failure(
+            &output,
+            2,
+            &["found 2 seeds", &format!("from `{last}`"), "help: use a smaller --seed"],
+        );
     }
 }
 

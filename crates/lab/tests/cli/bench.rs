@@ -293,7 +293,7 @@ fn a_bound_past_the_budget_of_memory_is_estimated_and_says_so() {
     let past = [&[shift.as_str(), "--trace-memory", "1MiB"], &asked[..]].concat();
     let printed = check_success(&replay(&past));
     assert!(printed.contains("~ estimated from 5 samples of 8.738% of the pages each"), "{printed}");
-    assert!(printed.contains("so it is estimated (~): give --trace-memory more"), "{printed}");
+    assert!(printed.contains("so it is estimated (~): increase --trace-memory"), "{printed}");
     let bound = printed.lines().find(|line| line.starts_with("opt (bound)")).unwrap();
     assert_eq!(bound.matches("~0.").count(), 2, "{printed}");
     let (exact, estimates) = (json(&[&[shift.as_str()], &asked[..]].concat()), json(&past));

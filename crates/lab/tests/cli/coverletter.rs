@@ -35,7 +35,7 @@ fn a_letter_says_what_helps_and_what_is_the_same_and_what_was_not_run_in_72_colu
     for said in [
         "memcg./web.memory.max=2MiB, over 2 scenarios",
         "patched the same with memcg./web.memory.max=2MiB",
-        "3 of each, seeds from 1 on, in pairs of the same seed; 12 runs in all",
+        "3 of each, seeds from 1 on, in pairs of the same seed; 12 runs",
         "would exclude 0 by chance",
         "base patched scenario accesses a second",
         "the same in every run: small",
@@ -228,8 +228,7 @@ fn runs_are_repeated_until_intervals_are_narrow_or_there_are_enough_and_wide_one
     };
     let printed = auto("scenario.toml");
     let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
-    for said in
-        ["under 1 %, 6 at most", "12 runs in all", "Not under 1 % with 6 seeds at most: scenario, 6 seeds: "]
+    for said in ["under 1 %, 6 at most", "12 runs", "Not under 1 % with 6 seeds at most: scenario, 6 seeds: "]
     {
         assert!(words.contains(said), "{said} in:\n{printed}");
     }

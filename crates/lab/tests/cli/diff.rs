@@ -147,7 +147,7 @@ fn counters_that_go_back_are_named_and_no_zero() {
     let one = AFTER.replace("pswpin 600", "pswpin 0").replace("pswpout 1000", "pswpout 0");
     let output = diff(&BEFORE.replace("pswpin 0", "pswpin 7"), &one, &["--json"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("not known: pswpin"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("changes are unknown: pswpin"), "{}", text(&output.stderr));
     let result = read(&output);
     assert_eq!(
         (&result["complete"], &result["went_back"]["pswpin"]),

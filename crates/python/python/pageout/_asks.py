@@ -31,7 +31,7 @@ def ablate(scenario, *, variant=None, over=(), switch=(), repeat=5, jobs=0, set=
 
 
 def bisect(scenario, *, variant=None, from_="", to="", lists=None, judge_by=None, repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
-    """Find the rule that changed a result between two kernel versions.
+    """Find the rule that changed a result between two versions.
 
     Keywords are explained by ``pageout help bisect``.
     """

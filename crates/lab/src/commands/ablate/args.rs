@@ -28,8 +28,8 @@ Examples:
 
 /// Measure the effect of each mechanism of the reclaim policy
 ///
-/// A policy is a set of switches in four groups: harvest (how accessed bits are found), lru (which lists, what is evicted next), workingset
-/// (what a refault means), balance (anonymous vs file memory). The scenario runs unchanged, and once for each other value of each switch,
+/// A policy is a set of switches. The groups are harvest (accessed bits), lru (lists and order of eviction), workingset (refaults) and balance
+/// (anonymous vs file memory). The scenario runs unchanged, and once for each other value of each switch,
 /// with several seeds. The table has one row per value. A mechanism without an effect here may have one with more memory: see --over.
 ///
 /// An effect is marked `~` if the 95 % confidence interval of its mean contains 0, because it may be noise. More seeds narrow the interval.

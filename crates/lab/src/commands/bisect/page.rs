@@ -1,4 +1,4 @@
-//! The HTML page of `bisect`: a bar a rule, how much of the change it brings alone.
+//! The HTML page of `bisect`: one bar per rule, with its share of the change.
 
 use super::{Answer, change_text, heading, left_out, rows};
 use crate::commands::bisect::args::BisectArgs;

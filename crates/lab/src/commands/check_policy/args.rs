@@ -15,9 +15,9 @@ Examples:
 
 /// Check that a policy keeps the contract
 ///
-/// The check replays random traces with several sizes of memory, which change during the run. The policy must return a resident page, once;
-/// decide the same in two runs, with uses reported one by one or 256 at a time; pass its own check; and miss at least as often as OPT. The
-/// error names the call and the slot.
+/// The check replays random traces with several sizes of memory, which change during the run. The policy must return a resident page, once. It
+/// must decide the same in two runs, with uses reported one by one or 256 at a time. It must pass its own check, and miss at least as often as
+/// OPT. The error names the call and the slot.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CheckPolicyArgs {

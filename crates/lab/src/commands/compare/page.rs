@@ -1,4 +1,4 @@
-//! The HTML page of `compare`: how each variant differs from the first, as bars with their intervals, beside the table.
+//! The HTML page of `compare`: the difference of each variant from the first, as bars with intervals next to the table.
 
 use pageout_study::compare::{Answer, Column};
 use pageout_study::result::better::Better;
@@ -10,7 +10,7 @@ use crate::report::{Bar, Bars, Page, Part, Table, scenario};
 /// Bars of one variant.
 const BARS: usize = 16;
 
-/// What decides whether a change is worth it, the first to be looked at.
+/// The figures that decide whether a change is worth its cost, the most important first.
 const OUTCOMES: [&str; 6] =
     ["runtime", "accesses/s", "misses", "in direct reclaim", "waiting for I/O", "pages read"];
 

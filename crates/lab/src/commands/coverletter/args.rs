@@ -33,12 +33,12 @@ const SEEDS_MOST: u32 = 40;
 /// Write a cover letter: what a change helps and hurts
 ///
 /// The change is a rule with another value (--switch), or another build of this program (--against). All bundled scenarios, or those that
-/// you name, run without it and with it, with the same seeds. The letter has 72 columns: base, patched, the change in percent with its 95 %
+/// you name, run without it and with it, with the same seeds. The cover letter has 72 columns: base, patched, the change in percent with its 95 %
 /// interval, a section with geometric means per group of scenarios, and the judgement of noise. It lists scenarios that are not comparable.
 ///
 /// A row helps or hurts if the change is at least 1 %, and the 95 % interval of the mean difference over pairs of equal seeds excludes 0.
-/// The letter states how many rows to expect by chance. A * marks rows that remain after correction (Holm). Exit code 1: a run failed that
-/// its scenario expects to pass. Exit code 2: a scenario is invalid. Both are rows of the letter.
+/// The cover letter states how many rows to expect by chance. A * marks rows that remain after correction (Holm). Exit code 1: a run failed that
+/// its scenario expects to pass. Exit code 2: a scenario is invalid. Both are rows of the cover letter.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CoverletterArgs {
@@ -64,7 +64,7 @@ pub(crate) struct CoverletterArgs {
 
     /// Run the shortest scenarios, for about five minutes
     ///
-    /// This is the time on two CPUs. The letter lists the others
+    /// This is the time on two CPUs. The cover letter lists the others
     #[arg(long)]
     pub(crate) fast: bool,
 

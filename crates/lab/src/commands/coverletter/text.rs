@@ -1,4 +1,4 @@
-//! The letter as text of 72 columns, as mailing lists have it, or as Markdown.
+//! The cover letter as text of 72 columns for mailing lists, or as Markdown.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ fn wrap(text: &str, indent: &str) -> String {
     layout::wrap(text, WIDTH, indent)
 }
 
-/// A word, and behind it what is said of it, in lines that begin below one another.
+/// A word and its text, in aligned lines.
 fn field(word: &str, says: &str) -> String {
     let lines = wrap(says, "          ");
     format!("{word:<10}{}", lines.trim_start())
@@ -74,10 +74,8 @@ fn head(letter: &Answer, args: &CoverletterArgs) -> String {
         (Some(first), Some(last)) if first == last => format!("seeds from {first} on"),
         _ => "seeds from each scenario's own on".to_string(),
     };
-    let runs = format!(
-        "{seeds}, {from}, in pairs of the same seed; {} runs in all",
-        figures::count(found.made as u64)
-    );
+    let runs =
+        format!("{seeds}, {from}, in pairs of the same seed; {} runs", figures::count(found.made as u64));
     let title = match (change.is_empty(), &letter.base_build) {
         (true, _) => format!("Two builds of pageout, over {}", scenarios(found.cases.len())),
         (false, _) => format!("{change}, over {}", scenarios(found.cases.len())),
@@ -108,7 +106,7 @@ fn scenarios(count: usize) -> String {
     figures::counted(count as u64, "scenario")
 }
 
-/// How noise is judged, and what comes of it.
+/// The judgement of noise and its results.
 fn summary(letter: &Answer) -> String {
     let cases = &letter.found.cases;
     let drawn = judge::drawn(cases);
@@ -189,7 +187,7 @@ fn section(group: &str, cases: &[&Judged], all: bool, layout: Layout) -> String 
 /// Rows below names of scenarios.
 #[derive(Default)]
 struct Lines {
-    /// Scenario, figure, base, patched, change, mark and verdict; or one text that is said of it.
+    /// A row: scenario, figure, base, patched, change, mark and verdict; or one text.
     rows: Vec<Vec<String>>,
     scenario: String,
 }
@@ -245,11 +243,11 @@ impl Lines {
         if base + patched > 0 {
             let of = |failed: usize| format!("{failed} of {}", case.seeds);
             self.push("runs that fail", of(base), of(patched), String::new(), "", fail);
-            // Where as many fail with the change, it is for the same reason.
+            // If the same number fails with the change, the reason is the same.
             let sides = if base == patched { 1 } else { 2 };
             for (side, failed) in ["base", "patched"].iter().zip(&case.failed).take(sides) {
                 if let Some(failed) = failed.first() {
-                    // What follows is for whoever looks into that run.
+                    // The rest helps to debug that run.
                     let why = failed.to_string();
                     let why = why.split([';', '\n']).next().unwrap_or_default();
                     self.rows.push(vec![self.scenario.clone(), format!("{side}: {why}")]);

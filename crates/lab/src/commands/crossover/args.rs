@@ -31,7 +31,7 @@ Examples:
 /// Each combination is compared with classic LRU and with MGLRU. A second table shows each mechanism alone: as the first step away from
 /// classic, and as the last step to MGLRU. The last one shows the interaction: the effect of all four minus the sum of the single effects.
 ///
-/// Classic LRU has no oldest generation. With two lists, `oldest_generation` means that refaults are only counted.
+/// Classic LRU has no oldest generation. There `oldest_generation` means that refaults are only counted.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CrossoverArgs {

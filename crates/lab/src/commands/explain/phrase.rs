@@ -54,7 +54,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
         PageEvent::ZswapStored { bytes } => {
             format!("compressed into zswap, {bytes} bytes: it needs no write")
         }
-        PageEvent::ZswapLoaded => "filled from zswap, which lets go of it".to_string(),
+        PageEvent::ZswapLoaded => "filled from zswap, which frees it".to_string(),
         PageEvent::ZswapWrittenBack => {
             "zswap writes it back: filled from there, it waits to be added to a list, and is being written"
                 .to_string()
@@ -283,7 +283,7 @@ fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8
             )
         }
         RefaultRule::Distance { distance, room } => format!(
-            "refault: distance {} beyond the {} pages that were active or may make room: begins anew",
+            "refault: distance {} beyond the {} pages that were active or can be evicted: starts again",
             count(distance),
             count(room)
         ),
@@ -304,7 +304,7 @@ fn refault(rule: RefaultRule, recent: bool, workingset: bool, refs: u8, tier: u8
             if recent { format!("counts against tier {tier}") } else { "too long ago to count".to_string() }
         ),
         RefaultRule::NoGenerations => {
-            "refault: judged by generations, which its lists do not keep: begins anew".to_string()
+            "refault: judged by generations, which its lists do not keep: starts again".to_string()
         }
         RefaultRule::CountOnly => "refault: counted, without consequence under this policy".to_string(),
         RefaultRule::OtherGroup => {

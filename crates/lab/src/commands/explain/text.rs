@@ -1,7 +1,7 @@
 //! A page's story as lines: `phrase.rs` has the words of each step.
 //!
-//! One line a step: when, where the page was (or came to be), the bits of its use, and the rule that decided, with the numbers it
-//! compared. Indented lines between them tell what the page's lists went through meanwhile.
+//! One line per step: time, place of the page, bits of its use, and the rule that decided, with the numbers that it compared. Indented lines between
+//! them show what happened to the page's lists meanwhile.
 
 use std::fmt::Write;
 
@@ -217,7 +217,7 @@ fn meanwhile(since: &Since, briefly: bool) -> Vec<String> {
     if !generations.is_empty() {
         lines.push(generations);
     }
-    // Two lines say enough between steps; at the end there is room for all.
+    // Two lines are enough between steps; the end shows all.
     for (times, _, event) in since.decisions.iter().take(if briefly { 2 } else { usize::MAX }) {
         let text = match event {
             ListsEvent::TypeChosen(choice) => {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::print::{Layout, figures};
 
-/// More percentages than these are not told one by one what they come to.
+/// The maximum number of percentages that are printed with their sizes.
 const PERCENTAGES_TOLD: usize = 12;
 
 /// What was replayed, on what, and what each percentage is of.

@@ -238,7 +238,7 @@ fn of_machine(bench: &Comparison, cell: &Cell) -> Vec<String> {
     cells
 }
 
-/// What only the machine can tell, where the first table has no room for it.
+/// Figures of the simulated machine that the first table does not contain.
 pub(super) fn machine_rows(bench: &Comparison, of: &OfTrace) -> Option<Vec<Vec<String>>> {
     if of.sizes.len() == 1 {
         return None;
@@ -255,7 +255,7 @@ pub(super) fn machine_rows(bench: &Comparison, of: &OfTrace) -> Option<Vec<Vec<S
     (rows.len() > 1).then_some(rows)
 }
 
-/// What policies tell of themselves.
+/// Figures that policies report.
 fn of_themselves(bench: &Comparison, of: &OfTrace) -> String {
     let of_policy = |(policy, cells): (&Policy, &Vec<Cell>)| {
         let sizes = of.sizes.iter().map(label).zip(cells.iter().map(|cell| &cell.own[..]));

@@ -62,10 +62,10 @@ pub(crate) struct RunArgs {
 
     /// Columns of --timeline, separated by commas
     ///
-    /// /proc/vmstat names, accesses, pressure.memory.some (total microseconds). Of a cgroup: /web:memory.current, memory.swap.current (bytes),
-    /// memory.events.max, pressure.io.full, nr_active_file (pages). Of a node: node.0.nr_free_pages. Of a task: task.NAME.accesses, misses,
-    /// major, cpu_ns, cpu_wait_ns, io_wait_ns, reclaim_ns. Of a device: device.NAME.reads, writes, pages_read, pages_written, busy_ns,
-    /// queue_wait_ns, errors. Of a kernel thread: thread.kswapd0.cpu_ns
+    /// /proc/vmstat names, accesses, pressure.memory.some (total microseconds). Cgroup: /web:memory.current, memory.swap.current (bytes),
+    /// memory.events.max, pressure.io.full, nr_active_file (pages). Node: node.0.nr_free_pages. Task: task.NAME.accesses, misses,
+    /// major, cpu_ns, cpu_wait_ns, io_wait_ns, reclaim_ns. Device: device.NAME.reads, writes, pages_read, pages_written, busy_ns,
+    /// queue_wait_ns, errors. Kernel thread: thread.kswapd0.cpu_ns
     #[arg(long, value_name = "A,B", default_value = DEFAULT_COLUMNS, hide_default_value = true, requires = "timeline", help_heading = OVER_TIME, hide_short_help = true)]
     pub(crate) timeline_columns: String,
 

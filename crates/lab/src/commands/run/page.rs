@@ -26,13 +26,13 @@ use crate::report::{
     Axis, Bar, Bars, Chart, Colour, Heat, Lanes, Line, Page, Part, Shape, Span, Unit, scenario,
 };
 
-/// Tasks in the picture.
+/// The maximum number of tasks in the chart.
 const TASKS: usize = 12;
 
 /// Kills in the story; all of them are among the figures.
 const KILLS: usize = 3;
 
-/// What was seen and heard of the run while it ran.
+/// The samples and the reclaim calls of a run.
 pub(super) struct Seen {
     pub(super) samples: Samples,
     pub(super) heard: Heard,
@@ -69,8 +69,7 @@ pub(super) fn page(
     }
 }
 
-/// Who was killed; who waited longest, and for what; who was stalled by reclaim or dirtied too much, when and why; then what the scenario
-/// wants to be looked at.
+/// The summary of the page: killed processes, the longest wait, stalls by reclaim, throttled writers, and `look_at` of the scenario.
 fn story(of: &Scenario, result: &RunResult, seen: &Seen) -> Vec<String> {
     let reclaim = if seen.heard.is_silent() { Vec::new() } else { seen.heard.story() };
     let look_at = (!of.look_at.is_empty()).then(|| format!("Look at: {}", of.look_at));
@@ -84,12 +83,12 @@ fn story(of: &Scenario, result: &RunResult, seen: &Seen) -> Vec<String> {
         .collect()
 }
 
-/// Who was killed for want of memory, when and why.
+/// The processes that the OOM killer ended, with time and reason.
 fn killed(result: &RunResult) -> Vec<String> {
     let mut told: Vec<String> =
         result.kills.iter().take(KILLS).map(|kill| format!("Out of memory {}.", kill_told(kill))).collect();
     if result.kills.len() > KILLS {
-        told.push(format!("{} were killed in all.", figures::count(result.kills.len() as u64)));
+        told.push(format!("{} were killed in total.", figures::count(result.kills.len() as u64)));
     }
     told
 }
@@ -110,7 +109,7 @@ fn longest_wait(result: &RunResult) -> String {
     let parts: Vec<String> = parts
         .iter()
         .enumerate()
-        // Reclaim and devices are what one asks for first, so that there was none of it is said, too.
+        // Reclaim and devices are common questions, so their absence is stated, too.
         .filter(|(at, (_, ns))| *at < 2 || *ns > 0)
         .map(|(_, (what, ns))| {
             let share = figures::percent(figures::share(*ns, worst.thread_time_ns));
@@ -128,7 +127,7 @@ fn longest_wait(result: &RunResult) -> String {
     )
 }
 
-/// Who was put to sleep since too much was dirty, when, and how much that was.
+/// The throttled writers, the times, and the amount of dirty pages.
 fn writers_slowed(result: &RunResult, samples: &Samples) -> Option<String> {
     let slept = |task: &TaskResult| task.delayed_by.dirty_pages_ns;
     let worst = result.tasks.iter().max_by_key(|task| slept(task)).filter(|task| slept(task) > 0)?;
@@ -151,7 +150,7 @@ fn writers_slowed(result: &RunResult, samples: &Samples) -> Option<String> {
     let dirty = unwritten(samples);
     let limits = samples.bytes(Sampled::Vmstat(Stat::NrDirtyThreshold));
     let most = dirty.into_iter().zip(limits).max_by(|one, other| one.0.total_cmp(&other.0));
-    // Where there is next to no room, all of it may have been written whenever a sample was taken.
+    // If almost no dirty pages are allowed, each sample may find all of them written.
     if let Some((dirty, limit)) = most.filter(|(dirty, _)| *dirty > 0.0) {
         says += &format!(
             ". When most was dirty or being written, that was {}; the machine's limit was {} then",
@@ -358,7 +357,7 @@ impl OverTime<'_> {
         let bytes = |stat: Stat| self.samples.bytes(Sampled::Vmstat(stat));
         let mark = |level: Level| self.samples.bytes(Sampled::Watermark(level));
         let (free, high) = (bytes(Stat::NrFreePages), mark(Level::High));
-        // Where all is free but what some cgroup may have, nobody comes near the marks.
+        // If only the pages of limited cgroups are in use, free memory is far above the watermarks.
         let top = high.iter().copied().fold(0.0, f64::max) * 3.0;
         let is_near = free.iter().any(|free| *free < top);
         let free = free.into_iter().map(|free| free.min(top)).collect();
@@ -397,7 +396,7 @@ impl OverTime<'_> {
     fn dirty(&self) -> Option<Part> {
         let bytes = |stat: Stat| self.samples.bytes(Sampled::Vmstat(stat));
         let unwritten = unwritten(self.samples);
-        // Beside a limit that is far away, what is dirty would be a line on the axis.
+        // Compared with a distant limit, dirty pages would be a line on the axis.
         let top = unwritten.iter().copied().fold(0.0, f64::max) * 3.0;
         let limits = [
             ("limit", Colour::HARM, Stat::NrDirtyThreshold),
@@ -411,7 +410,7 @@ impl OverTime<'_> {
         self.chart(
             "Dirty pages",
             "Reclaim can't take them before they are written. From the machine's background limit on the flusher writes; half way to the \
-             limit and beyond, those who make them are put to sleep. A cgroup has limits of its own. Three times as much as ever was \
+             limit and beyond, writers are throttled. A cgroup has limits of its own. Three times as much as ever was \
              dirty stands for any limit beyond that.",
             Unit::Bytes,
             Shape::Levels,

@@ -1,4 +1,4 @@
-//! Cells of policies of the user's own, in processes of their own: whatever such a policy does, its end is a row, and the sweep goes on.
+//! Cells of custom policies in separate processes: if such a policy ends its process, the cell is a row, and the sweep continues.
 //!
 //! ```text
 //!   sweep ──keys──▶ sweep --own-cells ──▶ { "begin": key }   the policy runs ...   { "row": { ... } }   { "begin": key } ...
@@ -23,7 +23,7 @@ use crate::context::Context;
 use crate::print::Output;
 use crate::user_policy;
 
-/// Between two looks at whether a signal has come, or a cell takes too long.
+/// The interval between two checks for signals and late cells.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The work of the processes.
@@ -35,7 +35,7 @@ pub(super) struct Work<'a> {
     pub(super) watcher: &'a dyn Watcher,
 }
 
-/// Runs cells of one input in processes of their own, so many at a time. Errors: rows could not be written.
+/// Runs cells of one input in `jobs` separate processes. Errors: rows could not be written.
 pub(super) fn cells(work: Work, cells: &[&Cell], jobs: usize, take: Take) -> io::Result<()> {
     let jobs = jobs.clamp(1, cells.len().max(1));
     let (send, rows) = channel();
@@ -108,7 +108,7 @@ fn process(work: Work, cells: &[&Cell], send: &Sender<Row>) -> io::Result<Ended>
     let stdout = child.0.stdout.take().expect("it is piped");
     let mut stderr = child.0.stderr.take().expect("it is piped");
     let text: String = cells.iter().map(|cell| format!("{}\n", cell.key)).collect();
-    // What it has to say last may be more than a pipe holds.
+    // The last output may be larger than the buffer of a pipe.
     let last_words = thread::spawn(move || {
         let mut text = Vec::new();
         let _ = stderr.read_to_end(&mut text);
@@ -119,7 +119,7 @@ fn process(work: Work, cells: &[&Cell], send: &Sender<Row>) -> io::Result<Ended>
         let lines = BufReader::new(stdout).lines().map_while(Result::ok);
         lines.map_while(|line| told.send(line).ok()).for_each(drop);
     });
-    // A process that ends at once has told why.
+    // A process that ends immediately has printed the reason.
     let _ = keys.write_all(text.as_bytes());
     drop(keys);
     let mut ended = Ended { done: BTreeSet::new(), under_way: None, why: None };
@@ -143,7 +143,7 @@ fn process(work: Work, cells: &[&Cell], send: &Sender<Row>) -> io::Result<Ended>
                             }
                         }
                     }
-                    // What a policy itself prints is no row.
+                    // Output of the policy itself is not a row.
                     _ => watcher.remark(&format!("note: output of a custom policy: {line}")),
                 }
             }
@@ -185,7 +185,7 @@ fn process(work: Work, cells: &[&Cell], send: &Sender<Row>) -> io::Result<Ended>
     Ok(ended)
 }
 
-/// A process that ends with whoever waits for it.
+/// A process that is killed when the value is dropped.
 struct Guard(Child);
 
 impl Drop for Guard {
@@ -199,7 +199,7 @@ impl Drop for Guard {
 #[derive(Default)]
 pub(super) struct AtWork(Mutex<Option<Instant>>);
 
-/// Begins to be the process of others' cells: with a limit of memory, and one of time for each cell. Returns the keys of the cells.
+/// Starts the process that runs cells, with limits of memory and of time per cell. Returns the keys of the cells.
 pub(super) fn keys(
     time: TimeSpan,
     memory: Size,
@@ -234,7 +234,7 @@ impl AtWork {
         tell(&json!({ "begin": cell.key }));
     }
 
-    /// Tells what came of cells.
+    /// Prints rows of cells.
     pub(super) fn rows(&self, rows: Vec<Row>) -> io::Result<()> {
         *self.began() = None;
         rows.into_iter().for_each(|row| tell(&json!({ "row": row })));
@@ -247,7 +247,7 @@ impl AtWork {
             let doing = pageout_policy::doing().first().map(|doing| format!("{doing}: "));
             let whose = doing.unwrap_or_default();
             output.remark(&format!("error: {whose}the cell took longer than {limit} (--policy-time)"));
-            // Whoever does not return may have what is to be done at an exit wait for it.
+            // A call that does not return may block exit handlers.
             pageout_plugin::end_at_once(user_policy::EXIT_CODE.into());
         }
     }
@@ -255,6 +255,6 @@ impl AtWork {
 
 fn tell(value: &Value) {
     let mut stdout = io::stdout().lock();
-    // Whoever listens may have gone; then the process is ended soon.
+    // The reader may be gone; then this process is killed soon.
     let _ = writeln!(stdout, "{value}").and_then(|()| stdout.flush());
 }

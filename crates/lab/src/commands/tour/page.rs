@@ -1,4 +1,4 @@
-//! The HTML page of the tour: all claims with what holds of them, then each with its picture and its table.
+//! The HTML page of the tour: a summary of all claims, then each with its chart and its table.
 
 use pageout_study::reproduce::change;
 use pageout_study::reproduce::judge::CRITERIA;
@@ -43,7 +43,7 @@ pub(super) fn page(answer: &Answer) -> Page {
     page
 }
 
-/// A row with its verdict beside its name, where a narrow screen shows it.
+/// A row with its verdict next to its name, so that a narrow screen shows it.
 fn cells(line: &Told) -> Vec<String> {
     let [name, published, ours, verdict] = line.cells();
     vec![name, verdict, published, ours]
@@ -72,7 +72,7 @@ fn letter(of: &Done) -> Letter {
     }
 }
 
-/// The published figures and ours side by side: a curve of levels where the stop has one, or else bars of the changes.
+/// Published and simulated figures: a curve if the stop has one, or bars of the changes.
 fn picture(of: &Done) -> Option<Part> {
     if let Some(picture) = &of.stop.picture {
         let levels = picture.rows.iter().map(|row| {
@@ -110,7 +110,7 @@ fn picture(of: &Done) -> Option<Part> {
     })
 }
 
-/// The published change of a line, and ours below it.
+/// The published change of a line, and the simulated one below it.
 fn bars(line: &Told) -> Vec<Bar> {
     let Some(Figures::Changes(published, ours)) = line.figures else { return Vec::new() };
     let Some(percent) = ours.percent(ours.difference) else { return Vec::new() };

@@ -14,7 +14,7 @@ fn narrow(layout: Layout) -> Layout {
     Layout { columns: Some(layout.width().min(WIDTH)), ..layout }
 }
 
-/// All that is said of one stop.
+/// The text of one stop.
 pub(super) fn stop(number: usize, count: usize, done: &Done, layout: Layout) -> String {
     let (stop, words) = (&done.stop, narrow(layout));
     let mut text = String::new();
@@ -51,7 +51,7 @@ fn rows(done: &Done, layout: Layout) -> String {
     layout.table_by(&rows, |column| column == 1 || column == 2)
 }
 
-/// What is said when all is done.
+/// The text at the end of the tour.
 pub(super) fn end(answer: &Answer, layout: Layout) -> String {
     let (mut text, words) = (String::from("\n"), narrow(layout));
     text += &answer.warning.as_ref().map_or(String::new(), |says| words.wrap(says, ""));

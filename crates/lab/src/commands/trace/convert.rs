@@ -1,4 +1,4 @@
-//! `pageout trace convert`: the output appears under its name only when it is whole.
+//! `pageout trace convert`: the output gets its name when it is complete.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -35,9 +35,9 @@ pub(crate) fn convert(
             to.display()
         )));
     }
-    // Of a link it is what it leads to that is written: /dev/stdout is one.
+    // The target of a link is written, for example of /dev/stdout.
     let place = to.canonicalize();
-    // A pipe or a device is no file that could be replaced, nor is one that has lost its name: it is written as it comes.
+    // A pipe, a device or an unlinked file cannot be replaced: it receives the trace as it is written.
     let is_special = to.metadata().is_ok_and(|metadata| !metadata.is_file() || place.is_err());
     let place = place.unwrap_or_else(|_| to.to_path_buf());
     if is_same_file(from, to) {
@@ -58,7 +58,7 @@ pub(crate) fn convert(
     let bar = progress::bar(&cx.output, file_length(from), &from.to_string_lossy());
     let converted = trace::convert(from, &read, &mut writer, &mut |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
-    // Whether reading or writing failed decides whose business it is; the noted fault tells them apart.
+    // The exit code depends on whether reading or writing failed; the noted error distinguishes them.
     let header = match (converted, writer.fault.take()) {
         (_, Some(fault)) => return Err(Failure::Output(fault)),
         (Err(error), None) => return Err(Failure::Input(error.into())),
@@ -66,7 +66,7 @@ pub(crate) fn convert(
     };
     let target = writer.inner.into_inner().map_err(|error| Failure::Output(error.into_error()))?;
     target.finish(&place).map_err(Failure::Output)?;
-    // What went to a pipe or device may be standard output itself, where a line behind the trace would spoil it.
+    // The pipe or device may be standard output, where another line would damage the trace.
     let print = |text: &str| {
         if is_special {
             cx.output.remark(text.trim_end());
@@ -117,7 +117,7 @@ fn check_name(to: &Path) -> anyhow::Result<()> {
 
 /// Where the output goes.
 enum Target {
-    /// Beside its final place, until it is whole.
+    /// A temporary file next to its final place.
     Unfinished(Unfinished),
     /// Straight to a pipe or device.
     Special(File),
@@ -140,7 +140,7 @@ impl Target {
         ))
     }
 
-    /// The output is whole.
+    /// Completes the output.
     fn finish(self, to: &Path) -> io::Result<()> {
         match self {
             Target::Unfinished(file) => file.finish(to),

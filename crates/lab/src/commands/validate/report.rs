@@ -64,7 +64,7 @@ fn figures(run: &Judged, layout: Layout) -> String {
     format!("{} (class {class}{several})\n{}{inputs}", run.run, layout.table(&rows, 1))
 }
 
-/// What of inputs can't be all that there was, by run; and of how many runs each was not recorded, so that something else stands in its place.
+/// The inputs that may be incomplete, by run; and the number of runs in which each was not recorded, so that a default replaces it.
 fn inputs(judged: &[Judged]) -> String {
     let mut text = String::new();
     for run in judged {

@@ -12,7 +12,7 @@ use super::page::pictures;
 use crate::report::Part;
 use crate::tracing::Tasks;
 
-/// Who listens to a run.
+/// An observer of a run.
 pub(in crate::commands) struct Listener {
     tally: Tally,
     tasks: Tasks,
@@ -51,7 +51,7 @@ impl Observer for Listener {
         let Some(event) = event(&record.event) else { return };
         let task = self.tasks.get(record.task, machine);
         let is_call = matches!(event, Event::Begin { .. } | Event::End { .. });
-        // Whoever asks for pages back waits for nothing: such a call is no stall.
+        // A call that only returns pages does not wait, so it is not a stall.
         if is_call && record.task.is_some_and(|task| machine.is_control_task(task)) {
             return;
         }
@@ -61,23 +61,23 @@ impl Observer for Listener {
 }
 
 impl Heard {
-    /// Whether anybody reclaimed.
+    /// Whether no task reclaimed.
     pub(in crate::commands) fn is_silent(&self) -> bool {
         self.0.sums.processes.is_empty()
     }
 
-    /// Who was stalled, when and why, in sentences.
+    /// Returns sentences about the stalled tasks, with times and reasons.
     pub(in crate::commands) fn story(&self) -> Vec<String> {
         story(&self.0)
     }
 
-    /// Who waited, what reclaim did over time and by whom, and how long calls took.
+    /// Returns charts of waits, of reclaim over time by task, and of the duration of calls.
     pub(in crate::commands) fn pictures(&self) -> Vec<Part> {
         pictures(&self.0, "")
     }
 }
 
-/// What a reader would have read of it, if it is about reclaim.
+/// The event as a reader of the text would get it, if it is about reclaim.
 fn event(told: &Tracepoint) -> Option<Event> {
     let lru = |kind: LruType| match kind {
         LruType::Anon => Lru::Anon,

@@ -12,7 +12,7 @@ use super::text::{heading, short};
 use crate::print::figures;
 use crate::report::{Axis, Chart, Colour, Lanes, Line, Page, Part, Shape, Span, Unit};
 
-/// Lanes of a picture; tasks beyond share the last.
+/// The maximum number of lanes; further tasks share the last one.
 const LANES: usize = 12;
 
 impl Report<'_> {
@@ -184,7 +184,7 @@ fn span(reading: &Reading, stall: &Stall, lane: usize) -> Span {
 /// The timeline, as charts want it.
 struct OverTime<'a> {
     reading: &'a Reading,
-    /// Where steps begin, in seconds, and where the last one ends.
+    /// The starts of the steps in seconds, and the end of the last one.
     xs: Vec<f64>,
     step_s: f64,
 }
@@ -193,7 +193,7 @@ impl OverTime<'_> {
     fn new(reading: &Reading) -> OverTime<'_> {
         let timeline = &reading.sums.timeline;
         let begin_ns = timeline.begin_ns.unwrap_or(0);
-        // Rounded, so that the page is not twice as long for digits that say nothing.
+        // Rounded, because insignificant digits would double the size of the page.
         let at = |step: usize| ((begin_ns + step as u64 * timeline.step_ns) as f64 / 1e3).round() / 1e6;
         let xs = (0..=timeline.steps.len()).map(at).collect();
         OverTime { reading, xs, step_s: timeline.step_ns as f64 / 1e9 }

@@ -1,8 +1,8 @@
 //! The text that the kernel's `trace-vmscan-postprocess` prints, column by column, for programs that read it.
 //!
-//! Calls at a cgroup's limit are unknown to that script and left out. Three of its defects are not copied: rows of newer kernels have
-//! their figures under the right titles, a comm with `/ : _` is not cut, and with --ignore-pid no call is lost. Where a table has no
-//! row, the script prints nothing for its counts, and so does this.
+//! Calls at a cgroup's limit are unknown to that script and omitted. Three of its defects are not copied. Rows of newer kernels have their figures
+//! under the right titles, a comm with `/ : _` is not cut, and with --ignore-pid no call is lost. If a table has no row, the script prints no counts
+//! for it, and neither does this module.
 
 use std::fmt::Write;
 

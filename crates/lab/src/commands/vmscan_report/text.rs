@@ -47,7 +47,7 @@ impl Report<'_> {
         parts.join("\n")
     }
 
-    /// Who did what; only what there is.
+    /// The rows per caller, without empty ones.
     pub(super) fn tables(&self, reading: &Reading) -> Vec<Table> {
         let kinds = [
             (CallKind::Direct, "Direct reclaim: tasks that the whole machine's shortage stalled"),

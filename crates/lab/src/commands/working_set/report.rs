@@ -34,7 +34,7 @@ impl Report<'_> {
         if self.answer.landings.is_none() && (self.answer.histories.len() > 1 || self.knows_memory()) {
             parts.push(self.overview());
         }
-        // A ranking is its own answer; what it rests on is there for who asks.
+        // A ranking answers the question; its basis is printed on request.
         if self.answer.landings.is_none() || self.all {
             parts.extend(self.answer.histories.iter().map(|history| self.machine(history)));
         }
@@ -235,7 +235,7 @@ impl Report<'_> {
         named.join(", ")
     }
 
-    /// The group and node with the most pages that nobody looked at within the window, and the machine.
+    /// The machine, group and node with the most pages that were not used within the window.
     fn least_looked_at(&self) -> Option<(&str, &Memcg, &Node)> {
         let pages = |node: &Node| of_node(node, self.answer.question).not_looked_at;
         let nodes = self.answer.histories.iter().flat_map(|history| {
