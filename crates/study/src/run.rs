@@ -131,10 +131,10 @@ impl Answer {
         let of_tasks: u64 = self.result.tasks.iter().map(|task| task.accesses).sum();
         if of_tasks != self.result.accesses {
             let all = self.result.accesses;
-            return Err(format!("{all} accesses, and those of the tasks are {of_tasks}"));
+            return Err(format!("the run has {all} accesses, but its tasks have {of_tasks}"));
         }
         match self.result.tasks.iter().find(|task| TaskResult::misses(task) > task.accesses) {
-            Some(task) => Err(format!("{} misses more often than it accesses", task.name)),
+            Some(task) => Err(format!("{} has more misses than accesses", task.name)),
             None => Ok(()),
         }
     }
@@ -165,8 +165,8 @@ mod tests {
         let mut answer = ask(&Ask { scenario, ..Ask::default() }, &()).unwrap();
         assert_eq!(answer.check(), Ok(()));
         answer.result.accesses += 1;
-        assert!(answer.check().unwrap_err().contains("those of the tasks"));
+        assert!(answer.check().unwrap_err().contains("but its tasks have"));
         (answer.result.accesses, answer.result.tasks[0].accesses) = (1, 1);
-        assert!(answer.check().unwrap_err().contains("more often"));
+        assert!(answer.check().unwrap_err().contains("more misses than accesses"));
     }
 }
