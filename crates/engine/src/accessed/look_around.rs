@@ -1,8 +1,9 @@
 //! Look-around: the reverse map has led to a young entry, and its neighbours are likely to be young as well.
 //!
-//! The dear part of the reverse map is the way from the page to its entry. The entries beside it are in the same cache lines. So
-//! up to 64 of them are looked at, and each page found young saves a way of its own. If that pays, the table goes into the Bloom
-//! filter and the next walk visits it: eviction tells aging where to look. [reclaim 4.8; kernels 2.3]
+//! The expensive part of the reverse map is the way from the page to its entry. The neighbouring entries are in the same cache lines. So
+//! look-around checks up to 64 of them, and each page that it finds young needs no reverse-map lookup later. If a table has enough young
+//! entries, it goes into the Bloom filter and the next walk visits it: eviction shows aging which tables to visit. [reclaim 4.8; kernels
+//! 2.3]
 
 use super::walk::ENTRIES_PER_LINE;
 use crate::core::Core;
@@ -19,8 +20,8 @@ use pageout_rules::lru::{Lru, References};
 const WINDOW: u64 = 64;
 
 impl Core {
-    /// Looks around an entry that was found young. `has_buffer`: a walk's buffer is at hand, so that neighbours can change
-    /// their generation at once instead of going through the activation batch.
+    /// Looks around an entry that was found young. `has_buffer`: a walk's buffer is available, so neighbours can change their generation
+    /// immediately instead of going through the activation batch.
     #[doc(alias = "lru_gen_look_around")]
     #[inline(never)]
     pub(super) fn look_around(&mut self, pfn: Pfn, mm: MmId, page: u64, has_buffer: bool) {
@@ -32,7 +33,8 @@ impl Core {
         let by_batch = match self.mm.memcgs[self.mm.lruvecs[lruvec].memcg].policy.harvest.neighbours {
             Neighbours::Batched => true,
             Neighbours::AtOnce => {
-                // Its own entry is one of those looked at, and it is on no list: a second sign of use, beside the entry itself.
+                // The page's own entry is one of those checked, and the page is on no list: a second sign of use, in addition to the entry
+                // itself.
                 self.mm.memory.add_use(pfn, UseBits::REFERENCED);
                 has_buffer || self.mm.lru_of(lruvec) != Lru::Generations
             }
@@ -82,8 +84,8 @@ impl Core {
 }
 
 impl State {
-    /// In the same group on the same node, and of a type that may be evicted now if the folio in hand may. Since 6.14 it has to be in a generation:
-    /// another folio of the batch keeps its accessed bit, by which it is judged itself. [reclaim 4.8]
+    /// Returns whether a page is in the same group on the same node, and of a type that may be evicted now if the target folio may. Since
+    /// 6.14 it has to be in a generation: another folio of the batch keeps its accessed bit, by which it is judged itself. [reclaim 4.8]
     fn is_neighbour(&self, lruvec: LruvecId, target: LruType, pfn: Pfn) -> bool {
         let kind = self.memory.folios[pfn].lru_type();
         let is_seen = || {

@@ -76,7 +76,7 @@ impl Core {
             if counts || harvest.recency == Recency::Sequential {
                 found.young += u32::from(counts);
                 found.executable |= counts && vma.executable;
-                // Beside the entry of a huge page there are none of single pages.
+                // Next to the entry of a huge page there are no entries of single pages.
                 let looks_around =
                     harvest.look_around && !word.is_huge() && vma.has_recency(open_files, harvest.recency);
                 mm.table.clear_entry_young(page);

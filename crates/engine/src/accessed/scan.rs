@@ -1,11 +1,13 @@
-//! A scan: the page-table walk for somebody who wants to know what is in use now, and ages nothing. [tiering 4]
+//! A scan: a page-table walk that finds the pages in use now and ages nothing. [tiering 4]
 //!
-//! It goes by the same address spaces, mappings, upper entries and filter as the walk of aging (`walk.rs`), clears the same bits, and tells
-//! the LRU of what was young: an accessed bit is there once, and whoever clears it has to pass on what it said. What a scan leaves
-//! alone is the iteration that walkers of aging share: it completes no walk and opens no generation, and it gives up when somebody else has.
+//! A scan uses the same address spaces, mappings, upper entries and filter as the walk of aging (`walk.rs`). It clears the same accessed
+//! bits. A bit can be read only once, so the scan reports each young page to the LRU.
 //!
-//! So it is as blind as that walk, and for longer: a table in which the last aging has found too little is passed by until the next
-//! one. Where nothing was ever aged there is no filter, and nothing is passed by.
+//! A scan does not change the iteration that the walkers of aging share. It completes no walk and opens no generation. It gives up if
+//! another walker has completed the iteration.
+//!
+//! So a scan misses the same pages as that walk, and for longer. It skips a table in which the last aging found too few young pages, until
+//! the next aging. If the lruvec was never aged, there is no filter, and the scan skips nothing.
 
 use super::walk::{InHand, Walk};
 use crate::core::Core;
@@ -13,14 +15,14 @@ use crate::lru::lruvec::LruvecId;
 use crate::state::State;
 use crate::units::{MmId, Pfn};
 
-/// Not the swappiness of anyone: whatever can't be evicted is looked at, too.
+/// Not the swappiness of a group: the scan also visits pages that can't be evicted.
 const BOTH_TYPES: u8 = 100;
 
-/// A scan under way.
+/// A scan in progress.
 pub(crate) struct Scan {
     lruvec: LruvecId,
     walk: Walk,
-    /// The address spaces still to be looked at, the last one first, and whether the filter has yet to hear of each.
+    /// The address spaces still to be scanned, the last one first, and whether the filter still has to be updated for each.
     mms: Vec<(MmId, bool)>,
 }
 
@@ -65,7 +67,7 @@ impl State {
         Some(Scan { lruvec, walk, mms })
     }
 
-    /// Takes the next address space that has run since somebody looked at it last.
+    /// Takes the next address space that has run since the last walk or scan of it.
     fn scan_take(&mut self, scan: &mut Scan) -> Option<InHand> {
         let memcg = self.lruvecs[scan.lruvec].memcg;
         let node = self.lruvecs[scan.lruvec].node;

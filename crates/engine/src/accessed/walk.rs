@@ -7,16 +7,16 @@
 //!                            ─ dense when last walked?          Bloom filter
 //!         512 entries        ─ young: the LRU is told, the bit cleared
 //! ```
-//! A walk costs by the number of pages that were accessed, the reverse map by the number that reclaim asks about. Pages that a
-//! walk leaves out are not lost: the reverse map sees them when reclaim has them in its hands.
+//! The cost of a walk grows with the number of accessed pages, the cost of the reverse map with the number of pages that reclaim asks
+//! about. Pages that a walk leaves out are not lost: the reverse map sees them when reclaim has isolated them.
 //!
-//! All walkers of an lruvec share one *iteration* over the address spaces. Each takes the next one. Whoever finds none left has
-//! completed the iteration, even while others still walk theirs. So on the first shortage of memory an allocator can open two
-//! generations while kswapd walks the only large address space: what kswapd has not come to counts as unused.
+//! All walkers of an lruvec share one *iteration* over the address spaces. Each takes the next one. A walker that finds none left has
+//! completed the iteration, even while others still walk theirs. So on the first shortage of memory an allocator can open two generations
+//! while kswapd walks the only large address space. Pages that kswapd has not reached yet count as unused.
 //!
-//! A walk goes on in steps of some tables, so that others age and evict meanwhile. What it finds young joins the generation that
-//! is the youngest by then, and that counts at once. A walk that was overtaken sees it with its next batch of updates, or at
-//! the end of its address space, and stops. [reclaim 4.5, 4.6; reclaim-6.12 4.5, 4.6]
+//! A walk continues in steps of some tables, so that other tasks age and evict meanwhile. A page that it finds young joins the generation
+//! that is the youngest at that time, and that counts immediately. A walk that another one has overtaken notices that at its next batch of
+//! updates, or at the end of its address space, and stops. [reclaim 4.5, 4.6; reclaim-6.12 4.5, 4.6]
 
 use crate::accessed::{TableWalkState, WalkStats};
 use crate::core::Core;
@@ -39,7 +39,7 @@ const MAX_LRU_BATCH: u64 = 4096;
 /// Entries that a step looks at, at most.
 pub(crate) const ENTRIES_PER_STEP: usize = (TABLES_PER_STEP * LEAF_PAGES) as usize;
 
-/// A walk under way.
+/// A walk in progress.
 pub(crate) struct Walk {
     pub(super) seq: u64,
     is_forced: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Walk {
     pub(super) in_hand: Option<InHand>,
     /// Folios moved to another generation since it looked whether it was overtaken.
     batched: u64,
-    /// Frames of the entries found young, where somebody wants to know them.
+    /// Frames of the entries found young, if the caller needs them.
     pub(super) found: Option<Vec<Pfn>>,
 }
 
@@ -84,8 +84,8 @@ impl Core {
             walk.batched = 0;
         }
         if !self.mm.memcgs[memcg].policy.harvest.page_table_walk {
-            // It may have been turned off in the middle of a walk. Where nothing walks, nothing is known of any address space:
-            // the first walk after that is a full one.
+            // Walks may have been turned off in the middle of this one. Without walks, the state of every address space is unknown: the
+            // first walk after that is a full one.
             let state = &mut self.mm.lruvecs[lruvec].walk;
             state.seq = state.seq.max(walk.seq);
             state.next = 0;
@@ -244,14 +244,14 @@ impl State {
         None
     }
 
-    /// An address space joins another group: that one's walks come by it from now on. One that has it in hand goes on.
+    /// An address space joins another group, whose walks visit it from now on. A walker that is in the address space now continues.
     pub(crate) fn lru_gen_migrate_mm(&mut self, mm: MmId, memcg: MemcgId) {
         self.lru_gen_del_mm(mm);
         self.memory.mm_mut(mm).memcg = memcg;
         self.memcgs[memcg].mms.push(mm);
     }
 
-    /// An address space ends: no walk comes by it again. One that has it in hand finds it empty.
+    /// An address space ends, and no walk visits it again. A walker that is in it now finds it empty.
     pub(crate) fn lru_gen_del_mm(&mut self, mm: MmId) {
         let memcg = self.memory.mm(mm).memcg;
         let position = self.memcgs[memcg].mms.iter().position(|&other| other == mm);
