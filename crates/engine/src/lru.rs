@@ -1,4 +1,4 @@
-//! Seam 2, the LRU: which lists an lruvec has, where a folio goes, and which one is looked at next. [reclaim 2, 4]
+//! Seam 2, the LRU: which lists an lruvec has, to which list a folio goes, and which list is scanned next. [reclaim 2, 4]
 //!
 //! An LRU answers six questions; everything else about reclaim is shared:
 //!
@@ -10,9 +10,9 @@
 //! | which pages may go next, and what follows from what became of them? | reclaim (`reclaim/shrink_lruvec.rs`), batch by batch |
 //! | what follows from references found by reclaim? | `lru_referenced` |
 //!
-//! Reclaim asks, and no LRU calls it back. Two families are Linux's. The classic one (`two_lists.rs`) sees one lruvec through a view and
-//! nothing else of the machine (`view.rs`). Generations look at address spaces and at the whole group, and so are methods of the core.
-//! Any other is a guest: a file and a row in the crate `pageout_policy`, and nothing here (`guest.rs`).
+//! Reclaim calls the LRU, and no LRU calls reclaim. Linux has two families. The classic LRU (`two_lists.rs`) sees one lruvec through a
+//! view and nothing else of the machine (`view.rs`). MGLRU scans address spaces and the whole group, so its functions are methods of the
+//! core. Any other LRU is a guest: a file and a row in the crate `pageout_policy`, and nothing here (`guest.rs`).
 
 pub(crate) mod batch; // per-CPU folio batches in front of the lists
 mod seam; // the questions, and who answers them
@@ -58,7 +58,7 @@ pub(crate) enum AddedFor {
     Other,
 }
 
-/// What its references say of a folio, as its LRU reads them.
+/// The verdict of an LRU on a folio, from the folio's references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FolioReferences {
     Reclaim,
@@ -81,7 +81,7 @@ pub enum PlaceRule {
     NeedsWrite,
     /// The write of it has ended: to the cold end.
     Rotated,
-    /// Nobody has mapped it: to the oldest.
+    /// No process has mapped it: to the oldest.
     Oldest,
     /// To the second oldest, because the window of generations is full.
     WindowFull,

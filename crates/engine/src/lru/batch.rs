@@ -1,9 +1,9 @@
 //! Per-CPU folio batches: what stands between an access and the LRU lists.
 //!
-//! Taking the list lock for each folio would be too dear. So folios wait in small per-CPU batches. They move when a batch is
-//! full (31 folios), or when reclaim on that CPU is about to look at the lists. A model without batches gets two things wrong. A
-//! folio in the add batch is on no list, so reclaim can't find it and it can't be activated in the usual way. And a folio in any
-//! batch has one reference too many to be freed. [reclaim 1.2; reclaim-6.12 1.2]
+//! Taking the list lock for each folio would be too expensive. So folios wait in small per-CPU batches. They move when a batch is full (31
+//! folios), or when reclaim on that CPU is about to scan the lists. A model without batches gets two things wrong. A folio in the add
+//! batch is on no list, so reclaim can't find it and it can't be activated in the usual way. And a folio in any batch has one reference
+//! too many to be freed. [reclaim 1.2; reclaim-6.12 1.2]
 //!
 //! ```text
 //!   lru_add ── add batch ──┐                         drained in this order by the CPU's own reclaim:
@@ -371,7 +371,7 @@ impl Core {
         }
     }
 
-    /// In the local add batch, newest first, as only that batch can be looked at without a lock.
+    /// Returns whether the folio is in the local add batch, newest first: only that batch can be searched without a lock.
     pub(super) fn is_in_add_batch(&self, pfn: Pfn) -> bool {
         self.mm.cpus[self.by.cpu.index()].batches.batches[Batch::Add as usize]
             .iter()
@@ -398,7 +398,7 @@ impl State {
         self.memory.has_use(pfn, UseBits::ACTIVE) || self.lru_of(self.lruvec_of(pfn)) == Lru::Generations
     }
 
-    /// A folio on no list is marked as cold: the record of its use is over. If one number counts its uses, that starts anew.
+    /// A folio on no list is marked as cold: the record of its use is over. If one number counts its uses, the count restarts at 0.
     fn forget_use(&mut self, pfn: Pfn) {
         self.memory.remove_use(pfn, UseBits::ACTIVE | UseBits::REFERENCED);
         if self.mark_of(pfn) == Mark::Count(References::Frequency) {

@@ -1,4 +1,4 @@
-//! Generations: pages of about the same age together, as many generations as are worth telling apart.
+//! Generations: each holds pages of about the same age, and there are as many as are worth distinguishing.
 //!
 //! ```text
 //!   seq      min_seq                              max_seq
@@ -7,10 +7,10 @@
 //!              ▼  └── tail of the next          young ──┘          page-table walk (aging), look-around (eviction)
 //!           evicted
 //! ```
-//! *Aging* (`aging.rs`): a walk of page tables moves what it finds young to the youngest generation, then a younger one is
-//! opened. *Eviction* (`eviction.rs`) takes from the oldest generation, and closes it when it is empty. A page found young gets
-//! its new generation in its record at once. It stays on the old list until the evictor meets it there and moves it. So a hit or
-//! a walk never touches a list, and promotion takes no lock.
+//! *Aging* (`aging.rs`): a walk of page tables moves young pages to the youngest generation, then opens a younger one. *Eviction*
+//! (`eviction.rs`) takes from the oldest generation, and closes it when it is empty. A page found young gets its new generation in its
+//! record immediately. It stays on the old list until the evictor meets it there and moves it. So a hit or a walk never touches a list,
+//! and promotion takes no lock.
 //!
 //! Both types share `max_seq`; each has its own `min_seq`. At most `lru.generations` generations exist (4 in
 //! Linux), and eviction leaves the two youngest alone: a page must have the time between two agings to be used again.

@@ -1,4 +1,4 @@
-//! A guest: a policy of crate `pageout_policy`, or of one's own, keeps the pages of an lruvec in its own way.
+//! A guest: a policy of crate `pageout_policy`, or a custom one, that keeps the pages of an lruvec in its own way.
 //!
 //! ```text
 //!   the seam's question                what the guest is told or asked (its contract: `pageout_policy`)
@@ -12,17 +12,17 @@
 //!   its write has ended, or nobody     cold
 //!   wants it (fadvise)
 //! ```
-//! *What a guest sees.* Slots of one lruvec, files and anonymous memory alike; nothing of the machine. A folio's list links hold its slot, as it is
-//! on no list. Nothing is shared with other groups, and none of its calls leads back here.
+//! *What a guest sees.* Slots of one lruvec, files and anonymous memory alike; nothing of the machine. A folio's list links hold its slot,
+//! because the folio is on no list. A guest shares nothing with other groups, and none of its calls leads back here.
 //!
-//! *What it does not decide.* Whether a page can go: dirty, locked, pinned, in use. How much is to be reclaimed, and from which group. Swappiness:
-//! both types stand in one order. What it nominates of zones that are of no use to the reclaimer is spared.
+//! *What it does not decide.* Whether a page can be evicted: dirty, locked, pinned, in use. How many pages reclaim frees, and from which
+//! group. Swappiness: both types are in one order. If a guest nominates pages of a zone that the reclaimer can't use, they are spared.
 //!
-//! *When not to use one:* to predict a Linux machine. Behind page tables each knows only whether a page was used since it was last nominated, and
-//! the fault that brings a page in looks like another use.
+//! *When not to use one:* to predict a Linux machine. Behind page tables each guest knows only whether a page was used since it was last
+//! nominated, and the fault that brings a page in looks like another use.
 //!
-//! *When it is wrong.* A guest that nominates nothing, or what is not there, is not asked again. Reclaim finds nothing, and the machine ends the run with the
-//! fault ([`Engine::guest_fault`](crate::Engine::guest_fault)), which names call and slot.
+//! *When it is wrong.* If a guest nominates nothing, or a page that it does not have, reclaim does not ask it again. Reclaim finds
+//! nothing, and the machine ends the run with the fault ([`Engine::guest_fault`](crate::Engine::guest_fault)), which names call and slot.
 
 use super::{Arrival, FolioReferences, PlaceRule};
 use crate::accessed::Referenced;
@@ -39,7 +39,7 @@ use pageout_policy::{Cause, End, Fault, Newcomer, PageId, Slot, Uses};
 use pageout_rules::lru::Lru;
 use std::fmt;
 
-/// What a guest has done wrong.
+/// An error of a guest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GuestFault {
     /// The policy.
@@ -130,7 +130,8 @@ impl Core {
         self.tell(pfn, |_| PageEvent::Placed { arrival: Arrival::Rotated, rule: PlaceRule::Rotated });
     }
 
-    /// A page was used, and its guest hears of it at once. It costs what moving a folio on a list does, unless it was this page last time, too.
+    /// Notifies the guest immediately that a page was used. This costs as much as moving a folio on a list, unless the same page was used
+    /// last time, too.
     pub(super) fn guest_used(&mut self, pfn: Pfn) {
         let folio = &self.mm.memory.folios[pfn];
         if folio.has(FolioFlags::LRU) && !folio.has(FolioFlags::UNEVICTABLE) {
@@ -200,7 +201,7 @@ impl Core {
         }
     }
 
-    /// The first fault is the one that is told: the others follow from it.
+    /// Only the first fault is reported: the others follow from it.
     #[cold]
     fn note_guest_fault(&mut self, lruvec: LruvecId, fault: Fault) {
         let Lru::Guest(listed) = self.mm.lru_of(lruvec) else { unreachable!("a guest was asked") };
@@ -222,7 +223,7 @@ impl State {
         (guest.slots.holder(slot) == Some(pfn.0)).then_some(slot)
     }
 
-    /// What the guests of a group have to hear of accesses through descriptors.
+    /// Returns which accesses through descriptors the guests of a group have to be notified of.
     pub(super) fn guest_mark(&self, memcg: MemcgId) -> Mark {
         let mut lruvecs = self.lruvecs.nodes().map(|node| &self.lruvecs[self.lruvecs.id(memcg, node)]);
         match lruvecs.find_map(|lruvec| lruvec.guest.as_ref()).map(|guest| guest.slots.uses()) {
@@ -231,7 +232,7 @@ impl State {
         }
     }
 
-    /// Tells a guest of each page that there is room for in memory, as its group's limits have it.
+    /// Notifies the guests of a group and of its descendants of the number of pages that the groups' limits allow.
     pub(crate) fn resize_guests(&mut self, memcg: MemcgId) {
         for memcg in self.memcgs.subtree(memcg) {
             let limits = self.memcgs.ancestors(memcg).map(|id| self.memcgs[id].max.min(self.memcgs[id].high));
@@ -264,7 +265,8 @@ impl State {
         }
     }
 
-    /// A nominated folio is in reclaim's hands: one that was used stays, and the guest hears of it, unless uses are nothing to it.
+    /// Reclaim has isolated a nominated folio. A folio that was used stays, and the guest is notified of it, unless the guest ignores
+    /// uses.
     pub(super) fn guest_referenced(&mut self, pfn: Pfn, referenced: Referenced) -> FolioReferences {
         let was_used = self.memory.has_use(pfn, UseBits::REFERENCED) || referenced.young > 0;
         self.memory.remove_use(pfn, UseBits::REFERENCED);
@@ -291,7 +293,7 @@ impl State {
         (guest.nominated, guest.names, guest.files) = (slots, names, files);
     }
 
-    /// Panics unless what a guest knows is what says that it is there, and all of it fits together by its own account.
+    /// Panics if a folio that a guest holds does not name its slot, if a slot is still nominated, or if the guest's own check fails.
     pub(crate) fn check_guest(&self, lruvec: LruvecId) {
         let Some(guest) = &self.lruvecs[lruvec].guest else { return };
         for (slot, holder) in guest.slots.iter() {

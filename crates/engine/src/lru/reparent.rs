@@ -8,12 +8,13 @@
 //!                   ⋮      [parent's ► group's]                window is full; then slot by slot
 //!                oldest    [parent's ► group's]
 //! ```
-//! So a removed group has no pages left that only its own reclaim finds, and goes as soon as its last slot of swap does. The price is
-//! order. What the group used last is now behind what the parent used last. And a generation of the group joins the one that has
-//! the same slot, which may be older or younger: nothing says which of the two windows moved faster. [mglru-2026 2.14]
+//! So a removed group has no pages left that only its own reclaim finds, and the kernel frees it as soon as its last swap slot is free.
+//! The cost is order. The pages that the group used last are now behind those that the parent used last. And a generation of the group
+//! joins the one that has the same slot, which may be older or younger: nothing records which of the two windows moved faster. [mglru-2026
+//! 2.14]
 //!
-//! *Where no source says more:* folios on no list (in a batch, in someone's hands, locked into memory) are the parent's, too, as
-//! the charge is. If the parent has other lists, each folio goes where its state puts it. Slots of swap stay the group's.
+//! *If no source specifies more:* folios on no list (in a batch, isolated by a reclaimer, locked into memory) are the parent's, too, as
+//! the charge is. If the parent has other lists, each folio goes to the list for its state. Swap slots stay the group's.
 
 use super::Arrival;
 use crate::core::Core;
@@ -99,7 +100,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether what is on one's lists may be put on the other's as it is.
+    /// Returns whether the folios of one lruvec's lists may be put on the other's lists unchanged.
     fn have_lists_alike(&self, from: LruvecId, to: LruvecId) -> bool {
         let is_switching = self.lruvecs[from].is_switching || self.lruvecs[to].is_switching;
         let is_same = self.lru_of(from) == self.lru_of(to);

@@ -1,17 +1,16 @@
-//! Switching groups between generations and two lists while they run (`/sys/kernel/mm/lru_gen/enabled`).
+//! Switching groups between MGLRU and the classic LRU while they run (`/sys/kernel/mm/lru_gen/enabled`).
 //!
 //! ```text
 //!   written ──► new policy ──► 4096 folios ──► 4096 folios ──► ... ──► done           a step each; others run in between
 //!               │              moved, coldest first, to where their state puts them
 //!               └─ from here on what is added, put back or accessed goes by the new policy
 //! ```
-//! The policy changes at once and for all groups; their folios follow list by list. In between, most of a group is still on
-//! the lists of its old policy. A reclaimer that looks only at the new lists finds nothing. If the group is at its limit, it is
-//! killed, although its memory is full of idle pages. So while a group is *switching*, reclaim walks the old lists as well, and
-//! first, because folios only go from old lists to new ones. The switch `lru.switching` brings the older rule back, and with it
-//! the bug. [reclaim 4.12; bugs M5]
+//! The policy changes immediately and for all groups; their folios follow list by list. In between, most of a group is still on the lists
+//! of its old policy. A reclaimer that scans only the new lists finds nothing. If the group is at its limit, it is killed, although its
+//! memory is full of idle pages. So while a group is *switching*, reclaim also walks the old lists, and walks them first, because folios
+//! only go from old lists to new ones. The switch `lru.switching` restores the older rule, and with it the bug. [reclaim 4.12; bugs M5]
 //!
-//! The task that writes `enabled` moves the folios; two writers move them together, to whatever was written last.
+//! The task that writes `enabled` moves the folios. Two writers move them together, to the lists of the policy that was written last.
 
 use super::Arrival;
 use crate::core::Core;
@@ -77,8 +76,8 @@ impl State {
         self.remark_indexes();
     }
 
-    /// What an access through a file descriptor does is in the words of the indexes, so that a hit needn't look further: they
-    /// follow their groups' policies at once.
+    /// The words of the indexes hold the effect of an access through a file descriptor, so that a hit reads nothing else. They follow
+    /// their groups' policies immediately.
     fn remark_indexes(&mut self) {
         for file in 0..self.memory.files.len() {
             for page in self.memory.files[file].index.present() {
@@ -108,7 +107,7 @@ impl State {
         Some(if self.lru_of(lruvec) == Lru::Generations { Lru::TwoLists } else { Lru::Generations })
     }
 
-    /// Panics if folios are on lists that their group's policy doesn't speak of, and nobody is about to move them.
+    /// Panics if folios are on lists that their group's policy doesn't use, and no task is about to move them.
     pub(crate) fn check_switching(&self) {
         for memcg in self.memcgs.ids() {
             for node in self.lruvecs.nodes() {

@@ -6,22 +6,21 @@
 //!        deactivate │      ▼
 //!   active list aged ◄─ tail [ active ] head              active pages age only while the inactive list is too short
 //! ```
-//! A pass over an lruvec takes from each list what the balance says, 32 folios of each list a round, so that the types
-//! are drained side by side rather than one after the other. Rotation is the second chance: reclaim never compares two
-//! pages, it only asks of each whether it was referenced since it last looked. [reclaim 2.2 to 2.8; reclaim-6.12 2.3, 2.4, 2.6, 2.7]
+//! A pass over an lruvec takes from each list the number of pages that the balance sets. It takes 32 folios of each list per round, so
+//! that the types are drained side by side rather than one after the other. Rotation is the second chance: reclaim never compares two
+//! pages. It only checks whether each page was referenced since its last check. [reclaim 2.2 to 2.8; reclaim-6.12 2.3, 2.4, 2.6, 2.7]
 //!
-//! **A guest of reclaim.** What is here sees one lruvec, through a view, and calls nobody. It says how much of each list is to be judged
-//! or aged next ([`Ask`]), and what a reference means. Reclaim (`reclaim/shrink_lruvec.rs`) takes the batch, finds the references,
-//! frees what it can, and says what became of it.
+//! **A guest of reclaim.** The code here sees one lruvec, through a view, and calls no other part. It returns how many pages of each list
+//! reclaim judges or ages next ([`Ask`]), and the meaning of a reference. Reclaim (`reclaim/shrink_lruvec.rs`) takes the batch, finds the
+//! references, frees the pages that it can, and reports the result.
 //!
-//! **With a page-table walk**, which Linux does not do here: once the inactive lists have turned over since the last walk, the
-//! next pass begins with a walk. So each page is walked by once while it is inactive. A walk touches no list. What it or a
-//! look-around finds young counts as a use, kept with the folio until reclaim asks. One use earns the round that the accessed
-//! bit would have earned, two earn the active list.
+//! **With a page-table walk**, which Linux does not do here: once the inactive lists have turned over since the last walk, the next pass
+//! begins with a walk. So a walk visits each page once while the page is inactive. A walk touches no list. If it or a look-around finds a
+//! page young, that counts as a use, kept with the folio until reclaim asks. One use gives the page the same extra round as the accessed
+//! bit would, two uses a place on the active list.
 //!
-//! Neighbours: `balance` (how much of each type), `harvest` (was it referenced), `reclaim/shrink_list.rs` (the verdict on
-//! each inactive folio). *When not to use it:* where a working set is a little larger than memory and read in a loop, it
-//! keeps nothing of it.
+//! Neighbours: `balance` (how much of each type), `harvest` (was it referenced), `reclaim/shrink_list.rs` (the verdict on each inactive
+//! folio). *When not to use it:* if a working set is a little larger than memory and read in a loop, it keeps nothing of it.
 
 use super::view::{LruvecView, LruvecViewMut};
 use super::{Arrival, FolioReferences, PlaceRule};
@@ -65,7 +64,7 @@ impl Deactivation {
         Deactivation::new(forced, refaults, sizes)
     }
 
-    /// The same by numbers as they are: inactive and active pages of the type, and activations by refaults.
+    /// The same from unchanged numbers: inactive and active pages of the type, and activations by refaults.
     pub(crate) fn live(view: LruvecView, kind: LruType, forced: bool, numbers: [u64; 3]) -> Deactivation {
         let [inactive, active, refaults] = numbers;
         let before = view.lruvec().refaults_live[kind as usize];
@@ -98,8 +97,8 @@ pub(crate) struct AgingPlan {
 }
 
 impl AgingPlan {
-    /// Decides by the target's lruvec: active pages may be aged if the inactive list is short, or if refaults since the last cycle show
-    /// that some inactive pages deserve the place of some active ones.
+    /// Decides by the target's lruvec whether active pages may be aged. They may if the inactive list is short, or if refaults since the
+    /// last cycle show that some inactive pages should replace some active ones.
     pub(crate) fn decide(&mut self, target: LruvecView) {
         for kind in LruType::BOTH {
             let why = Deactivation::of(target, kind, self.is_forced);
@@ -128,7 +127,7 @@ pub(crate) struct Wanted {
     pub(crate) is_interrupted: bool,
 }
 
-/// What a pass has the core do next.
+/// The next work of the core for a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
     /// Judge up to `n` pages from the cold end of an inactive list, free what it can, and say how many ([`TwoListsPass::judged`]).
@@ -148,17 +147,17 @@ pub(crate) struct TwoListsPass {
     /// Still to scan.
     remaining: [u64; 4],
     reclaimed: u64,
-    /// The list whose turn it is in the round under way.
+    /// The list whose turn it is in the present round.
     turn: usize,
 }
 
 impl TwoListsPass {
-    /// A pass that is to scan so many pages of each list.
+    /// Returns a pass that scans `targets` pages of each list.
     pub(crate) fn new(targets: [u64; 4]) -> TwoListsPass {
         TwoListsPass { targets, remaining: targets, reclaimed: 0, turn: 0 }
     }
 
-    /// What this pass has reclaimed.
+    /// Returns the number of pages that this pass has reclaimed.
     pub(crate) fn reclaimed(&self) -> u64 {
         self.reclaimed
     }
@@ -192,12 +191,12 @@ impl TwoListsPass {
         if wanted.is_interrupted || has_enough && !self.trim_to_proportion() { Ask::End } else { Ask::Rest }
     }
 
-    /// What was asked of an inactive list is done: so many pages were reclaimed.
+    /// The request for an inactive list is done: `reclaimed` pages were reclaimed.
     pub(crate) fn judged(&mut self, reclaimed: u64) {
         self.reclaimed += reclaimed;
     }
 
-    /// The reclaimer has to wait with what it has in hand: the next round begins with the first list.
+    /// The reclaimer has to wait with the folios that it has isolated: the next round begins with the first list.
     pub(crate) fn break_round(&mut self) {
         self.turn = 0;
     }
@@ -222,8 +221,8 @@ impl TwoListsPass {
         plan.is_forced
     }
 
-    /// The target is reached. Goes on only with the type that has more left, and only as far as keeps the proportion in
-    /// which the two were to be scanned; false when nothing is left to do.
+    /// The target is reached. The pass continues only with the type that has more left, and only as far as this keeps the proportion in
+    /// which the two types were to be scanned. Returns false when nothing is left to do.
     fn trim_to_proportion(&mut self) -> bool {
         let left = |kind: LruType| {
             self.remaining[LruList::inactive(kind) as usize] + self.remaining[LruList::active(kind) as usize]
@@ -254,7 +253,7 @@ impl TwoListsPass {
     }
 }
 
-/// Whether a pass is to begin with a walk of page tables: the inactive lists have been turned over since the last one.
+/// Returns whether a pass must begin with a walk of page tables: the inactive lists have been turned over since the last one.
 pub(crate) fn wants_walk(view: LruvecView) -> bool {
     let lruvec = view.lruvec();
     let inactive = || LruType::BOTH.iter().map(|&kind| lruvec.size(LruList::inactive(kind))).sum::<u64>();
@@ -333,8 +332,8 @@ pub(crate) fn take_use_seen(view: &mut LruvecViewMut, pfn: Pfn) -> bool {
     view.change_use_bits(pfn, |use_bits| use_bits.with_counter(0)).counter() > 0
 }
 
-/// One access through a mapping earns another round, two (two rounds running, or two mappings) the active list:
-/// a page that is mapped once and touched once is no better than one read once. Executable file pages need only one.
+/// One access through a mapping gives a page another round. Two accesses (two rounds running, or two mappings) give it a place on the
+/// active list. A page that is mapped once and touched once is not better than one read once. Executable file pages need only one access.
 pub(crate) fn referenced(view: &mut LruvecViewMut, pfn: Pfn, referenced: Referenced) -> FolioReferences {
     let folio = view.folio(pfn);
     let (kind, use_bits) = (folio.lru_type(), view.use_bits_of(&folio));

@@ -1,13 +1,13 @@
-//! The view of one lruvec: all that a family of lists sees of a machine.
+//! The view of one lruvec: all of the machine that a family of lists sees.
 //!
 //! ```text
 //!   sees       its lruvec (lists, sizes, what walks remember), its group's rules, folios' records and use bits, counters as of the last flush
 //!   does       moves folios between its lists, sets use bits, counts, tells
 //!   can't      see another lruvec, a task, a device; reclaim, map, migrate or write a page
 //! ```
-//! The machine behind a view is private to this file, so a family that is written over views can't call reclaim, and reclaim can't be
-//! called back: the compiler keeps it. A view is made for a question and gone with the answer; it costs no more than the reference to
-//! the machine that it is.
+//! The machine behind a view is private to this file. So a family that is written over views can't call reclaim, and reclaim can't be
+//! called back: the compiler ensures it. A view is made for one question and lives until the answer; it costs no more than the reference
+//! to the machine inside it.
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
@@ -90,7 +90,7 @@ impl LruvecViewMut<'_> {
         self.core.mm.memory.change_use_bits(pfn, change)
     }
 
-    /// Puts a folio of so many pages at the hot end of a list, which counts them.
+    /// Puts a folio of `pages` pages at the hot end of a list, which counts them.
     #[inline(always)]
     pub(crate) fn push_head(&mut self, list: LruList, pfn: Pfn, pages: u64) {
         let State { lruvecs, memory, .. } = &mut self.core.mm;
@@ -149,7 +149,7 @@ impl LruvecViewMut<'_> {
         self.core.count(self.lruvec, stat, pages as i64);
     }
 
-    /// Tells of a page, if it is followed.
+    /// Reports an event of a page, if the page is followed.
     #[inline]
     pub(crate) fn tell(&mut self, pfn: Pfn, event: impl FnOnce() -> PageEvent) {
         self.core.tell(pfn, |_| event());

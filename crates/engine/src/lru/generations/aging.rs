@@ -1,9 +1,8 @@
-//! Aging: a walk moves what was used lately to the youngest generation, then a younger one is opened.
+//! Aging: a walk moves recently used pages to the youngest generation, then opens a younger one.
 //!
-//! Eviction asks for it when old pages run low: by sizes in 6.12, from 6.16 on whenever the window has room. No timer asks:
-//! the age of pages matters only to someone who has to choose among them. The walk of page tables comes first
-//! (`accessed/walk.rs`). It runs in steps, so that other tasks get their turn. Whoever ends it opens the generation.
-//! [reclaim 4.4; reclaim-6.12 4.4]
+//! Eviction asks for it when old pages run low: by sizes in 6.12, from 6.16 on whenever the window is not full. No timer asks: the age of
+//! pages matters only to a reclaimer that has to choose among them. The walk of page tables comes first (`accessed/walk.rs`). It runs in
+//! steps, so that other tasks get their turn. The walker that completes it opens the generation. [reclaim 4.4; reclaim-6.12 4.4]
 
 use crate::accessed::{Walk, Walked};
 use crate::balance::keep_in_step;
@@ -18,7 +17,7 @@ use crate::units::{LruType, Pfn};
 use pageout_rules::lru::AgingRule;
 use pageout_rules::lru::{AgeAtDefault, OfflineAging, References, ScanBudget};
 
-/// An aging under way.
+/// An aging in progress.
 pub(crate) struct Aging {
     walk: Walk,
     seq: u64,
@@ -35,7 +34,7 @@ fn aging_is_due(rule: AgingRule, youngest: u64, youngest_evictable: u64, total: 
 }
 
 impl Core {
-    /// Takes an aging on by a batch; at its end tells whether it opened a generation.
+    /// Advances an aging by a batch; at its end returns whether it opened a generation.
     pub(crate) fn aging_step(&mut self, lruvec: LruvecId, aging: &mut Aging) -> Option<bool> {
         let begun = self.out.begin();
         let step = match self.walk_step(lruvec, &mut aging.walk) {
@@ -171,7 +170,7 @@ impl Core {
 impl State {
     /// How much a pass may scan at this priority.
     ///
-    /// What a removed group has left is all to go: nobody uses it. [reclaim-6.12 4.4; mglru-2026 2.1, 2.12]
+    /// All remaining pages of a removed group may go: no task uses them. [reclaim-6.12 4.4; mglru-2026 2.1, 2.12]
     #[doc(alias = "get_nr_to_scan")]
     pub(super) fn generations_budget(&self, lruvec: LruvecId, swappiness: u8, sc: &mut ScanControl) -> u64 {
         let rules = self.generation_rules(lruvec);
@@ -214,7 +213,7 @@ impl State {
             return false;
         }
         let total: u64 = types.iter().map(|&kind| generations.total(kind)).sum();
-        // What a removed group has left needs no aging: nobody uses it.
+        // The remaining pages of a removed group need no aging: no task uses them.
         let is_online = self.memcgs[self.lruvecs[lruvec].memcg].is_online;
         if total > 0 && !is_online && rules.pass.offline_aging == OfflineAging::LastResort {
             return false;

@@ -52,7 +52,7 @@ pub(crate) struct GenerationsPass {
 }
 
 impl GenerationsPass {
-    /// Whether the group is to come last the next time.
+    /// Returns whether the group comes last the next time.
     pub(crate) fn rotates(&self) -> bool {
         self.rotates
     }
@@ -84,7 +84,7 @@ impl GenerationsPass {
     }
 }
 
-/// What a pass over generations has the core do next.
+/// The next work of the core for a pass over generations.
 pub(crate) enum GenerationsNext {
     /// Evict a batch by looking at up to `most` pages, of the `budget` that the pass may scan.
     Evict { swappiness: u8, most: u64, budget: u64 },
@@ -164,8 +164,8 @@ impl Core {
         GenerationsNext::Evict { swappiness, most, budget }
     }
 
-    /// Takes a batch by looking at up to so many pages. Returns its type, and how many pages count as scanned: 0 where there is nothing to gain
-    /// from going on.
+    /// Takes a batch by scanning up to `most` pages. Returns its type, and how many pages count as scanned: 0 if a further call would gain
+    /// nothing.
     pub(crate) fn take_oldest(
         &mut self,
         lruvec: LruvecId,
@@ -260,7 +260,7 @@ impl Core {
                 let pfn = Pfn(item);
                 let pages = self.mm.memory.folios[pfn].pages();
                 scanned += pages;
-                // Since 7.2 a large folio counts once against what may be looked at.
+                // Since 7.2 a large folio counts once against the scan limit.
                 looked_at += if rules.pass.round == RoundSize::Most64 { 1 } else { pages };
                 if self.sort_folio(lruvec, pfn, limit, rank < first_rank) || self.sort_dirty(lruvec, pfn, sc)
                 {

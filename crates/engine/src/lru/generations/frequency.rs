@@ -7,11 +7,14 @@
 //!                second to the next      the next, count 3
 //!   mapped       to the next; with the second, or as a program's code, to the youngest; count 3 at most
 //! ```
-//! Up to 7.3 a page that is mapped gets to the youngest generation when it is found used, and one that is read gets one generation further
-//! if the controller says so: of pages read a hundred times none is ever young. Here a page that is read gets there by itself, one
-//! generation for so many reads, and the same count makes tiers, says what a refault brings back, and which pages are active. A page's
-//! place on a list follows late, as ever: eviction moves it when it meets it. So an access moves no list, but a read of a page that
-//! was read before has to look at its generation, which its word does not hold. [mglru-2026 3]
+//! Up to 7.3 the two channels of use differ. A mapped page gets to the youngest generation when it is found used. A page that is read
+//! moves up one generation if the controller decides so: even a page that was read a hundred times is never young.
+//!
+//! Here a page that is read moves up by itself, one generation per fixed number of reads. The same count makes tiers, decides to which
+//! generation a refault returns, and defines which pages are active.
+//!
+//! As before, a page's place on a list follows late: eviction moves the page when it meets it. So an access moves no list. But a read of a
+//! page that was read before has to look up its generation, which its word does not hold. [mglru-2026 3]
 //!
 //! *When it misleads:* reads of parts of a page count one each, so a page that is read through once in small pieces looks hot.
 

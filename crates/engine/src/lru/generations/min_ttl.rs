@@ -1,7 +1,7 @@
 //! `min_ttl_ms`: a process is killed once no memcg has an oldest generation that is older than that many milliseconds.
 //!
-//! kswapd looks at all groups before each of its passes. As long as one of them has enough pages in an oldest generation that is
-//! older than that, reclaim goes on as ever. If none has, whatever it took would be wanted again soon, so somebody has to go. Nothing
+//! kswapd checks all groups before each of its passes. As long as one of them has enough pages in an oldest generation that is older than
+//! that, reclaim continues as usual. If none has, any page that it took would be needed again soon, so a process has to be killed. Nothing
 //! else keeps young generations: the protection is the kill. [reclaim 4.10; reclaim-6.12 4.10]
 
 use crate::core::Core;
@@ -22,7 +22,7 @@ impl Core {
         let min_ttl = Nanos(min_ttl_ms.saturating_mul(1_000_000));
         let mut groups = self.mm.memcgs.subtree(MemcgId::ROOT).into_iter();
         if !groups.any(|memcg| self.is_old_enough(memcg, node, priority, min_ttl)) {
-            // Where nobody may be killed there is nothing else to be done, and memory is not short yet.
+            // If no process may be killed, nothing else can be done, and memory is not short yet.
             let _ = self.out_of_memory(MemcgId::ROOT, |_| OomCause::WorkingSet { min_ttl_ms });
         }
     }

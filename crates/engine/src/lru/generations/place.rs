@@ -88,8 +88,8 @@ impl Core {
         self.mm.assert_generations_counted(lruvec, kind);
     }
 
-    /// Takes a folio out of its generation. Not for reclaim: whoever takes a young page away on the page's behalf wants to
-    /// find it young again.
+    /// Takes a folio out of its generation. Not for reclaim: a caller that takes a young page away on the page's behalf needs to find it
+    /// young again.
     pub(in crate::lru) fn generations_unlink(&mut self, lruvec: LruvecId, pfn: Pfn) {
         let slot = usize::from(self.mm.memory.places[pfn].generation - 1);
         if self.mm.generations(lruvec).is_active(slot) {
@@ -124,8 +124,8 @@ impl Core {
         true
     }
 
-    /// A page-table entry that maps this folio was found young, in a walk or with a walk's buffer at hand. Returns whether the
-    /// folio has moved to another generation.
+    /// A page-table entry that maps this folio was found young, in a walk or with a walk's buffer available. Returns whether the folio has
+    /// moved to another generation.
     pub(in crate::lru) fn generations_young(&mut self, pfn: Pfn, executable: bool) -> bool {
         let lruvec = self.mm.lruvec_of(pfn);
         let references = self.mm.generation_rules(lruvec).references;
@@ -331,7 +331,7 @@ impl State {
         if is_strict || self.can_reclaim_anon(lruvec, sc) { sc.by.swappiness } else { 0 }
     }
 
-    /// Whether swap has room for a batch, or there is slower memory.
+    /// Returns whether swap has space for a batch, or there is slower memory.
     pub(super) fn can_reclaim_anon(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
         let has_room = || self.has_swap_for_a_batch(lruvec) || self.can_demote_from(lruvec);
         sc.means.may_swap && has_room()

@@ -4,9 +4,9 @@
 //!   + memcg node max_gen     walk page tables, then open a generation after max_gen      what is in use, and since when?
 //!   - memcg node min_gen     evict generations up to min_gen                             what is idle, given back
 //! ```
-//! The text of these commands is `kernfs/lru_gen.rs`. Both run with a walk's buffer, and are the aging and the eviction of reclaim, without its
-//! priorities: `+` ages although no page is needed, `-` takes all of a generation. In the counters an eviction is direct reclaim in all eras.
-//! [reclaim 4.12, 4.8; reclaim-6.12 4.12, 4.8]
+//! The text of these commands is `kernfs/lru_gen.rs`. Both run with a walk's buffer. They are the aging and the eviction of reclaim,
+//! without its priorities: `+` ages although no page is needed, `-` takes all of a generation. In the counters an eviction is direct
+//! reclaim in all eras. [reclaim 4.12, 4.8; reclaim-6.12 4.12, 4.8]
 //!
 //! A given swappiness counts unchanged, so that memory that can't be swapped now can still be aged. A missing one is the system's, or 0 while there
 //! is no swap for a batch.
@@ -83,8 +83,8 @@ pub(crate) enum WorkStep {
 }
 
 impl Core {
-    /// Returns the generations of a group on a node, oldest first, as `lru_gen` shows them; none if the group's policy is not one of Linux's, or the
-    /// group or node does not exist. Under the classic LRU, they exist and are empty.
+    /// Returns the generations of a group on a node, oldest first, as `lru_gen` shows them. Returns none if the group's policy is not one
+    /// of Linux's, or if the group or node does not exist. Under the classic LRU, they exist and are empty.
     pub(crate) fn lru_gen(&self, memcg: MemcgId, node: NodeId) -> Vec<GenerationInfo> {
         if !self.mm.has_lruvec(memcg, node) {
             return Vec::new();
