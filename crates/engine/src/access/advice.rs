@@ -143,8 +143,8 @@ impl Engine {
         Ok(Step::Done(Served::Truncated))
     }
 
-    /// Memory takes the inode of an open or mapped file back, as a shrinker of slabs does, and the file keeps its name: the shadows of its evicted
-    /// pages are dropped. An inode with pages stays, and nothing happens. The task only names the place.
+    /// Memory reclaims the inode of an open or mapped file, as a slab shrinker does: the shadows of its evicted pages are dropped. The
+    /// file keeps its name. An inode with pages stays, and nothing happens. The task only identifies the object.
     ///
     /// The task must not be in the middle of an access.
     pub fn inode_reclaim(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
@@ -157,8 +157,8 @@ impl Engine {
         Ok(Step::Done(Served::Truncated))
     }
 
-    /// Clears the accessed bit of a page of a mapping, as idle page tracking does for a user who measures the working set: reclaim does not see
-    /// accesses before this one. A huge page has one such bit for all of its pages.
+    /// Clears the accessed bit of a page of a mapping, as idle page tracking does for a user who measures the working set. Reclaim does
+    /// not see accesses before this call. A huge page has one such bit for all of its pages.
     pub fn mark_idle(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
         let (mm, page) = self.address(task, object, page)?;
         if self.core.mm.memory.mm(mm).table.word(page).is_present() {

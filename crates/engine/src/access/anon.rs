@@ -1,4 +1,4 @@
-//! Anonymous mappings, as who has them changes them: another length, and pages that are given up, swapped out or read at his word.
+//! Anonymous mappings that their owner changes: another length, and pages that the owner frees, swaps out or has read.
 //!
 //! ```text
 //!   resize_anon        the last mapping of its address space gets longer, or shorter by pages that are empty
@@ -6,8 +6,8 @@
 //!   madvise_pageout    pages go to swap now, used or not
 //!   madvise_willneed   swapped pages are read, and nobody waits for them
 //! ```
-//! A machine that lends out anonymous memory calls these for ranges of a few hundred pages, between which others have their turn: so no call
-//! takes long, however large a mapping is. [machine 6]
+//! A host that lends out anonymous memory calls these functions for ranges of a few hundred pages. Other tasks have their turn between the
+//! calls, so no call takes long, however large a mapping is. [machine 6]
 
 use crate::access::engine::{Engine, TABLE_PAGES_MAX};
 use crate::access::hits::Object;
@@ -26,7 +26,8 @@ impl Engine {
     /// empty ([`Engine::madvise_dontneed`]). None of its threads may be in the middle of an access to it.
     ///
     /// # Errors
-    /// [`ConfigError`]: it is no such mapping, or can't have so many pages. Nothing has changed.
+    /// [`ConfigError`]: the object is not the last anonymous mapping of its address space, or can't have `pages` pages. Nothing has
+    /// changed.
     pub fn resize_anon(&mut self, task: TaskId, object: ObjectId, pages: u64) -> Result<(), ConfigError> {
         self.enter(task);
         let (mm_id, vma_at) = self.anon_mapping(task, object)?;
@@ -67,8 +68,9 @@ impl Engine {
         Ok(())
     }
 
-    /// `madvise(MADV_DONTNEED)` on pages of an anonymous mapping: they go, with their slots, and read as zeroes from now on. Ends at the first page
-    /// that somebody looks at of whom the engine knows nothing ([`crate::FrameGate`]), and returns it: those before it are gone.
+    /// `madvise(MADV_DONTNEED)` on pages of an anonymous mapping: the pages and their slots are freed, and read as zeroes from now on. The
+    /// call ends at the first page that a reader unknown to the engine has in use ([`crate::FrameGate`]), and returns it. The pages before
+    /// it are freed.
     ///
     /// # Errors
     /// [`ConfigError`]: the mapping has no such pages.
@@ -83,8 +85,8 @@ impl Engine {
         Ok(self.core.zap_pages(mm, vma, at).map(|page| page - start))
     }
 
-    /// `madvise(MADV_PAGEOUT)` on pages of an anonymous mapping: they are taken as reclaim takes pages that nobody uses. What has to be written is
-    /// free when the pages are reclaimed after that.
+    /// `madvise(MADV_PAGEOUT)` on pages of an anonymous mapping: they are reclaimed like unused pages. Pages that have to be written first
+    /// are freed when they are reclaimed again after that.
     ///
     /// # Errors
     /// [`ConfigError`]: the mapping has no such pages.
@@ -113,8 +115,8 @@ impl Engine {
         Ok(())
     }
 
-    /// `madvise(MADV_WILLNEED)` on pages of an anonymous mapping: those that are swapped out are read into the swap cache. The task waits for none of
-    /// them, but for memory it may. The first [`Step::Done`] says [`crate::Served::Advised`].
+    /// `madvise(MADV_WILLNEED)` on pages of an anonymous mapping: those that are swapped out are read into the swap cache. The task does
+    /// not wait for these reads, but it may wait for memory. The first [`Step::Done`] has [`crate::Served::Advised`].
     ///
     /// # Errors
     /// [`ConfigError`]: the mapping has no such pages.

@@ -5,9 +5,9 @@
 //!   in a reclaim call ─▶ which ends early ─▶ no page: given up, or the page that it got ─▶ exit
 //!   a kernel file that it writes, fsync, sync, truncation ▶ to its end ────────────────▶ exit
 //! ```
-//! The signal ends all waits of an access: for a page that is being read, for kswapd, for other reclaimers, for dirty pages to be written, and the
-//! delay of `memory.high`. The read continues, and its pages stay in the page cache. A reclaim call has isolated folios, so it comes to its end, but
-//! stops at its current result.
+//! The signal ends all waits of an access: for a page that is being read, for kswapd, for other reclaimers, for dirty pages to be written.
+//! It also ends the delay of `memory.high`. The read continues, and its pages stay in the page cache. A reclaim call has isolated folios,
+//! so it runs to its end, but stops at its current result.
 //!
 //! The machine learns of a kill by [`Engine::take_oom_kills`] and resumes each of the tasks, idle ones too.
 
@@ -72,8 +72,8 @@ impl Engine {
         self.core.mm.memory.mm_mut(mm).oom_score_adj = adj;
     }
 
-    /// Says of a process that I/O may wait for it: reclaim for its memory starts none, and enters no file system. As
-    /// `prctl(PR_SET_IO_FLUSHER)`, which user space calls that serves a block device or a file system.
+    /// Marks a process as an I/O flusher, for which other tasks' I/O may wait: reclaim for its memory starts no I/O, and enters no file
+    /// system. This is `prctl(PR_SET_IO_FLUSHER)`, for user-space processes that serve a block device or a file system.
     pub fn set_io_flusher(&mut self, mm: MmId, is_io_flusher: bool) {
         self.core.mm.memory.mm_mut(mm).is_io_flusher = is_io_flusher;
     }
@@ -129,7 +129,7 @@ impl Current<'_> {
         self.exit()
     }
 
-    /// Lets go of all that an access has got so far. It is in no reclaim call.
+    /// Drops all that an access has got so far. The access is in no reclaim call.
     pub(super) fn abandon_access(&mut self) {
         self.give_back();
         let attempt = &mut self.task.attempt;

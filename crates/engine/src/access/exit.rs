@@ -32,8 +32,8 @@ impl Engine {
         self.current(task).exit()
     }
 
-    /// The task executes its program anew (execve): it continues in a new address space, with the mappings of the old one, none of which is in
-    /// memory, and with its files open at their start. The rest is as for [`Engine::task_exit`].
+    /// The task executes its program again from the start (execve). It continues in a new address space with the mappings of the old one,
+    /// none of which is in memory. Its files are open at their start. The rest is as for [`Engine::task_exit`].
     pub fn task_exec(&mut self, task: TaskId) -> Step {
         self.enter(task);
         self.assert_idle(task);

@@ -177,8 +177,8 @@ impl<'a> Figures<'a> {
         self.core.out.work_for()
     }
 
-    /// Returns the bytes of metadata: folio records of the sections in use, additions of MGLRU to them, and the words of page tables, page-cache
-    /// indexes and swap caches with the data of their nodes.
+    /// Returns the bytes of metadata: the folio records of the sections in use and MGLRU's additions to them. The words of page tables,
+    /// page-cache indexes and swap caches are included, with the data of their nodes.
     pub fn metadata_bytes(self) -> usize {
         let files = self.core.mm.memory.files.iter().map(|file| &file.index);
         let tables = files

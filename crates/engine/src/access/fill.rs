@@ -66,7 +66,7 @@ impl Current<'_> {
         self.task.attempt.write && matches!(self.task.accessed(), Object::File { .. })
     }
 
-    /// Brings a swapped page back. Its folio stands in the swap cache while it is read, so that nobody reads it twice.
+    /// Brings a swapped page back. Its folio is in the swap cache while it is read, so that no other task reads it too.
     #[doc(alias = "do_swap_page")]
     fn swap_in(&mut self, pfn: Pfn, entry: SwapEntry, added_for: AddedFor) {
         self.name_swapped_owner(pfn);
@@ -82,9 +82,11 @@ impl Current<'_> {
         mutant!(self.core, SlotFreedBeforeRead => self.core.out.push(Op::FreeSlot { swap: entry.swap, slot: entry.slot }));
     }
 
-    /// From a synchronous device an anonymous page comes back without the swap cache, and its slot is freed at once: the
-    /// compressed copy would only be a second one in memory. Since 7.0 it stands in the swap cache until it is mapped, so that a
-    /// batch of new folios that fills with it puts it where pages of the swap cache go. [reclaim-6.12 M9; mglru-2026 4.1]
+    /// From a synchronous device an anonymous page comes back without the swap cache. Its slot is freed immediately: the compressed copy
+    /// would only be a second one in memory.
+    ///
+    /// Since 7.0 the page is in the swap cache until it is mapped. So if it fills a batch of new folios, the batch puts it on the list for
+    /// pages of the swap cache. [reclaim-6.12 M9; mglru-2026 4.1]
     fn swap_in_now(&mut self, pfn: Pfn, entry: SwapEntry, shadow: Word, added_for: AddedFor) {
         let is_anon = self.core.mm.memory.folios[pfn].has(FolioFlags::ANON);
         let memcg = self.core.mm.memory.folios[pfn].memcg;

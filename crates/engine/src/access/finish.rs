@@ -78,12 +78,12 @@ impl Current<'_> {
         };
         let served = match started_read {
             true => Served::Major(touched),
-            // More than its word was written, but to whoever writes it was there.
+            // More than the page's word was written, but the writing task found the page present.
             false if was_there && held.is_none() => Served::Hit(touched),
             false => Served::Minor(touched),
         };
         if is_new_file_page {
-            // Its contents come with the access. Nobody shall find the page without them, so what is owed is paid next time.
+            // Its contents come with the access. No other task may find the page without them, so the task pays what it owes next time.
             return Step::Done(served);
         }
         self.return_to_user(access, served)
@@ -126,7 +126,7 @@ impl Current<'_> {
         self.keep(pfn);
     }
 
-    /// A reader holds the page that he waits for, whoever has it read.
+    /// A reader holds the page that it waits for, whichever task reads it in.
     pub(super) fn hold_awaited(&mut self, pfn: Pfn) {
         let is_regular = matches!(self.task.accessed(), Object::File { is_tmpfs: false, .. });
         if is_regular && self.task.attempt.held != Some(pfn) {
@@ -135,7 +135,7 @@ impl Current<'_> {
         }
     }
 
-    /// Whoever has found a page with the mark holds it while the next ones are read: reclaim for these can't take it.
+    /// A task that has found a page with the mark holds it while the next ones are read: reclaim for these can't take it.
     pub(super) fn hold_marked(&mut self, pfn: Pfn) {
         self.core.mm.memory.folios[pfn].refs += 1;
         self.keep(pfn);

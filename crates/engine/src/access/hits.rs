@@ -1,11 +1,11 @@
 //! Hits: which bits an access to a resident page sets, and where.
 //!
-//! An access through a mapping sets the accessed bit (and the dirty bit) in the page-table word, as hardware does. Nobody is
-//! told: reclaim has to come and look. An access through a file descriptor marks the page at once, in the word of the page-cache
-//! index. The two channels stay apart, because reclaim learns different things from them. [reclaim-6.12 M; reclaim 9 rows 1 to 5]
+//! An access through a mapping sets the accessed bit (and the dirty bit) in the page-table word, as hardware does. No software is
+//! notified: reclaim has to read the bit. An access through a file descriptor marks the page immediately, in the word of the page-cache
+//! index. The two channels stay separate, because reclaim learns different things from them. [reclaim-6.12 M; reclaim 9 rows 1 to 5]
 //!
-//! A run of hits touches one word each: no list, no hash, no allocation. Where the policy itself demands more (the classic
-//! LRU queues a page for activation at its second access), the slow path does it and the run goes on.
+//! A run of hits touches one word per access: no list, no hash, no allocation. If the policy itself needs more (the classic LRU queues a
+//! page for activation at its second access), the slow path does it and the run continues.
 
 use crate::access::engine::Engine;
 use crate::access::task::{Current, Task};
@@ -97,7 +97,8 @@ impl Object {
     }
 }
 
-/// So many accesses before one comes its word is asked for: time enough for what no cache of the processor holds.
+/// The number of accesses by which a prefetch is ahead: the word of a later access is fetched early enough even if no cache of the
+/// processor has it.
 const AHEAD: usize = 12;
 
 /// Why a run of hits on one object ended.
@@ -107,14 +108,14 @@ enum Stopped {
     RunOver,
     /// The next access isn't a hit.
     NoHit,
-    /// The last access was one, but its page's LRU has to be told. The page that was read before is this one.
+    /// The last access was a hit, but it must be reported to its page's LRU. The number is the page that was read before.
     Mark(Pfn, u64),
     /// The last access was one, to a page of slow memory.
     Slow {
         pfn: Pfn,
         /// The page had been in use already.
         is_in_use: bool,
-        /// The page's LRU has to be told, too: this page was read before.
+        /// The access must be reported to the page's LRU, too: this page was read before.
         marks: Option<u64>,
     },
 }
@@ -122,13 +123,13 @@ enum Stopped {
 /// What reads look for where pages of slow memory are promoted by them, or reported.
 struct Watch<'a> {
     lower_tiers: &'a LowerTierFrames,
-    /// Pages that are in use already are set aside, as far as there is room.
+    /// Pages that are in use already are isolated for promotion, up to the limit.
     sets_aside: bool,
     /// Whether each page is reported to hot-page tracking.
     reports: bool,
     /// Some pages say how soon they are used.
     asks: bool,
-    /// A task with something set aside has to be asked at the end of its call.
+    /// The task has isolated pages for promotion, so the end of its call must be handled.
     has_aside: bool,
     /// The run ends before an access after which there is something to do.
     stops_at_call_end: bool,
@@ -144,7 +145,7 @@ impl Watch<'_> {
             && (self.has_aside || self.is_slow(access.page, found).is_some())
     }
 
-    /// The page that is to be looked at closely after its access.
+    /// Returns the page if it must be checked closely after its access.
     fn is_slow(&self, page: u64, found: Option<(Pfn, bool)>) -> Option<(Pfn, bool)> {
         let (pfn, is_in_use) = found?;
         let is_wanted =
@@ -300,7 +301,7 @@ fn mapped_hits<A: Copy>(
 /// Reading the same page twice in a row marks it once, as in Linux: the second read is most likely the rest of the same request
 /// and no second use. On tmpfs it marks twice. [reclaim-6.12 M2, M3]
 ///
-/// `WATCHED`: somebody wants to know of pages of slow memory. Compiled without it, a hit pays nothing for that.
+/// `WATCHED`: the engine reports or promotes pages of slow memory. A hit that is compiled without it has no cost for that.
 ///
 /// Never inlined, and so compiled with all registers to itself.
 #[doc(alias = "filemap_read")]
@@ -390,7 +391,7 @@ impl Engine {
         self.tasks[task.index()].touched(&self.core, access)
     }
 
-    /// Which reads a thread has to tell of that makes them without the engine, although the page's word has nothing to gain
+    /// Returns which reads a thread has to report that it makes without the engine, although they change nothing in the page's word
     /// ([`Engine::words_of`]).
     pub fn watched_reads(&self) -> WatchedReads {
         WatchedReads::of(&self.core.mm.lower_tiers)
@@ -419,7 +420,8 @@ impl Engine {
 }
 
 impl Current<'_> {
-    /// Whether an access is sure to be no hit, as its page is not there. One look at the word; a run of hits begins with more.
+    /// Returns whether an access is sure to miss, as its page is not in memory. This reads the word once; a run of hits begins with more
+    /// work.
     #[inline]
     pub(super) fn is_sure_to_miss(&self, access: Access) -> bool {
         let word = match self.task.objects[access.object.index()] {
@@ -467,7 +469,7 @@ impl Task {
                 match word.decode() {
                     _ if !is_tmpfs && access.write && !word.is_dirty() => Touched::Gone,
                     Entry::Present(pfn) if word.is_plain() => Touched::Frame(pfn),
-                    // What was written here was truncated before the writer was back.
+                    // The written page was truncated before the writer was back.
                     Entry::Empty | Entry::Shadow(_) if is_tmpfs && !access.write => Touched::Zeroes,
                     _ => Touched::Gone,
                 }

@@ -1,13 +1,13 @@
-//! Huge pages at a fault: 2 MiB at once where nobody has used any of them yet, or else a single page. [machine 2.6]
+//! Huge pages at a fault: a page of 2 MiB if none of its small pages is in use yet, or else a single page. [machine 2.6]
 //!
 //! ```text
 //!   a first write ─▶ may it be huge? ─▶ a block of 512 frames ─▶ charge of 512 pages ─▶ zeroes, one entry, one place on the lists
 //!                      no │                no │ none                no │ no room
 //!                         └───────────────────┴───── fallback ─────────┴─▶ a single page, and so is all that follows in these 2 MiB
 //! ```
-//! How much such a page is worth says `defrag`. By the kernel's default, `madvise`, a mapping that was said to be worth it
-//! (`madvise(MADV_HUGEPAGE)`) reclaims and compacts for it as any large request does, others take what is there. Only `defer` and
-//! `defer+madvise` wake kswapd and kcompactd for it.
+//! The setting `defrag` decides how much work such a page is worth. By the kernel's default, `madvise`, a mapping with the hint
+//! `madvise(MADV_HUGEPAGE)` reclaims and compacts for it as any large request does; other mappings take a free block or none. Only `defer`
+//! and `defer+madvise` wake kswapd and kcompactd for it.
 
 use crate::access::engine::Engine;
 use crate::access::hits::Object;
@@ -28,13 +28,13 @@ use crate::units::{ObjectId, Pfn, TaskId};
 pub(crate) enum HugeFault {
     #[default]
     Untried,
-    /// What it needs is being got, whatever becomes of the page meanwhile.
+    /// The task is getting what a huge page needs, whatever happens to the page meanwhile.
     UnderWay,
     /// The fault has a huge page, or does without.
     Over,
 }
 
-/// What a fault may do for a huge page, in a mapping that was said to be worth it or in another.
+/// Returns the allocation flags for a huge page at a fault, by the `defrag` setting and the mapping's hint.
 #[doc(alias = "vma_thp_gfp_mask")]
 fn huge_gfp(defrag: HugepageDefrag, is_advised: bool) -> Gfp {
     match defrag {
@@ -47,8 +47,8 @@ fn huge_gfp(defrag: HugepageDefrag, is_advised: bool) -> Gfp {
 }
 
 impl Engine {
-    /// Says whether a mapping of anonymous memory is worth huge pages (`madvise(MADV_HUGEPAGE)` and its opposite). Pages that are there stay
-    /// as they are.
+    /// Sets whether a mapping of anonymous memory is worth huge pages (`madvise(MADV_HUGEPAGE)` and its opposite). Pages that are in
+    /// memory stay unchanged.
     pub fn madvise_hugepage(
         &mut self,
         task: TaskId,

@@ -1,9 +1,9 @@
 //! Kernel memory that an access can't do without: the task's stack, the page tables that lead to its page, and nodes of a file's
 //! index.
 //!
-//! A fault makes sure of the stack and the page tables before it looks for the page. A page of a file is charged first, and the
-//! nodes after it. Each may reclaim at a limit, so each is a place where the access pauses and goes on from the start. Frames and
-//! charges that it has got by then stay in its hands. [machine 7]
+//! A fault allocates the stack and the page tables before it looks for the page. A page of a file is charged first, and the nodes after
+//! it. Each allocation may reclaim at a limit, so at each the access may pause and then continue from the start. It keeps the frames and
+//! charges that it has got until then. [machine 7]
 
 use crate::access::engine::Engine;
 use crate::access::hits::Object;
@@ -45,14 +45,14 @@ impl Source {
 }
 
 impl Engine {
-    /// Takes pages of the machine for good: what a kernel holds from its start on beside what the engine follows one by one. They can't be
-    /// moved, and nobody is charged for them.
+    /// Takes pages of the machine permanently: memory that a kernel holds from its start, in addition to the memory that the engine tracks
+    /// piece by piece. The pages can't be moved, and they are charged to no group.
     pub fn hold_kernel_memory(&mut self, pages: u64) -> Result<(), ConfigError> {
         self.core.hold_kernel_memory(pages)
     }
 
-    /// Moves a process to another group, as a write to `cgroup.procs` does. What it has been charged for stays where it is. None
-    /// of its tasks may be in the middle of anything.
+    /// Moves a process to another group, as a write to `cgroup.procs` does. Its existing charges stay with the old group. None of its
+    /// tasks may be in the middle of anything.
     pub fn process_move(&mut self, mm: MmId, memcg: MemcgId) {
         assert!(self.core.mm.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
         assert!(self.core.mm.memcgs[memcg].is_online, "memcg {} was removed", memcg.0);
@@ -94,7 +94,7 @@ impl Current<'_> {
         let memcg = self.memcg();
         let payer = self.core.mm.kmem_payer(memcg);
         let (purpose, count) = self.purpose();
-        // Stack and page tables are there before the access looks for its page, and nobody takes them away during an access.
+        // Stack and page tables are present before the access looks for its page, and no other task frees them during an access.
         debug_assert!(self.task.attempt.readahead.is_none(), "a batch is begun on a stack");
         while self.task.attempt.kernel_pages.len() < count {
             let request = Request::kernel(MigrateType::Unmovable, Gfp::KERNEL, self.core.current_node());
@@ -182,7 +182,7 @@ impl Current<'_> {
         source: Option<Source>,
         gfp: Gfp,
     ) -> Result<bool, Stop> {
-        // A charge that is under way is for these: the page has been paid for.
+        // A charge in progress is for these nodes: the page has been paid for.
         let is_charging = self.task.attempt.charge.is_some();
         let indexed = source.and_then(Source::indexed);
         match indexed {

@@ -1,10 +1,12 @@
 //! Memstall sections of pressure stall information: which work and which waits of a task count as stalled on memory. [machine 4.2]
 //!
-//! Reclaim on a task's own behalf is one from its first batch to the end of what it reclaims for, waits included, and so is what
-//! `memory.high` makes it do. Waiting for a page that is being read is one if the page would still be there with a little more
-//! memory: WORKINGSET is set as it comes back. So is submitting a read in which there is such a page. That takes time where the
-//! device has no room for it, and where it is all there is to the read, because the page is decompressed. A first read is plain I/O.
-//! Reclaim that a user asked for (`memory.reclaim`, `lru_gen`, a lowered limit) holds nobody up who wanted memory.
+//! Reclaim on a task's own behalf is a memstall section from its first batch to the end of its purpose, waits included. The reclaim that
+//! `memory.high` makes a task do is one, too.
+//!
+//! Waiting for a page that is being read is a section if the page would still be in memory with a little more memory. WORKINGSET is set as the page comes back. Submitting a read that contains such a page is a section, too. Submission takes time in two cases: the device's queue is
+//! full, or submission is the complete read, because the page is decompressed. A first read is plain I/O.
+//!
+//! Reclaim that a user asked for (`memory.reclaim`, `lru_gen`, a lowered limit) is not a section: it delays no task that needs memory.
 
 use crate::access::engine::Engine;
 use crate::access::miss::Found;
@@ -27,7 +29,7 @@ impl Engine {
             Stage::ResizePool(resize) => resize.is_stalled(),
             Stage::Thread(thread) => thread.in_reclaim(),
             Stage::OpenProc(opening) => opening.in_reclaim(),
-            // It has made its access, and a device may have no room yet for what was to be read ahead with it.
+            // The task has made its access. The device's queue may still be full for the pages that are read ahead with it.
             Stage::Idle => return attempt.progress.submits_refault.then_some(Memstall::Refault),
             Stage::UserReclaim(_)
             | Stage::Compact(_)
@@ -44,8 +46,8 @@ impl Engine {
         reclaims.then_some(Memstall::Reclaim)
     }
 
-    /// Whether a page that has just been read was in the working set: submitting its read was a memstall section, and that is all
-    /// of the read where no device is waited for.
+    /// Returns whether a page that has just been read was in the working set. If it was, submitting its read was a memstall section. If no
+    /// device is waited for, that is the complete read.
     #[inline]
     pub fn is_refault(&self, pfn: Pfn) -> bool {
         self.core.mm.memory.has_use(pfn, UseBits::WORKINGSET)

@@ -7,9 +7,9 @@
 //!    │  └──► Absent ── allocate ── charge (reclaims at a limit) ── fill: cache, refault, add batch, start reading
 //!    └───────────────────────────────────────────┴───────────────────────┘
 //! ```
-//! After every wait the task looks for the page again from the start: while it slept, another task may have read the page in,
-//! or reclaim may have taken it away. A task that reads a page in holds a reference until it has used the page. So nobody takes
-//! its own page from under it. [reclaim-6.12 M]
+//! After every wait the task looks for the page again from the start. While it slept, another task may have read the page in, or reclaim
+//! may have evicted it. A task that reads a page in holds a reference until it has used the page. So no other task evicts the page before
+//! that. [reclaim-6.12 M]
 
 use crate::access::hits::Object;
 use crate::access::huge::HugeFault;
@@ -31,7 +31,7 @@ use crate::story::{Filled, PageEvent};
 use crate::swap::readahead::SwapReadahead;
 use crate::units::{FileId, MemcgId, MmId, ObjectId, PAGE_SIZE, Pfn};
 
-/// An access under way.
+/// An access in progress.
 #[derive(Default)]
 pub(crate) struct Attempt {
     pub(super) object: ObjectId,
@@ -43,7 +43,7 @@ pub(crate) struct Attempt {
     pub(super) charge: Option<Box<Charge>>,
     /// The allocation of a frame, likewise.
     pub(super) allocation: Option<Box<Allocation>>,
-    /// A frame for the page, until something is in it. It is charged before all that the page needs beside it is there.
+    /// A frame for the page, until the page has contents. It is charged before everything else that the page needs is present.
     pub(super) frame: Option<Pfn>,
     pub(super) charged: ChargeOutcome,
     /// Frames of the kernel's own, until there are as many as the access needs.
@@ -66,13 +66,13 @@ pub(crate) struct Progress {
     pub(super) has_seen_mark: bool,
     /// The page is held while those that its mark announces are read.
     pub(super) holds_marked: bool,
-    /// What is cached around the page has been mapped.
+    /// The cached pages around the page have been mapped.
     pub(super) has_faulted_around: bool,
-    /// Whether all of the 2 MiB around its page are to come at once.
+    /// The state of a huge-page fault: whether the 2 MiB around the page are brought in together.
     pub(super) huge: HugeFault,
     /// The attempt is to dirty a page of a file, and its task may have dirtied too many.
     pub(super) is_throttled: bool,
-    /// What was submitted for it has refaulted, and would not have had to be read with a little more memory.
+    /// A read submitted for the access has refaulted pages, which would still be in memory with a little more memory.
     pub(super) submits_refault: bool,
     pub(super) started_read: bool,
     /// This very write has created the page, so the write counts as its first use.
@@ -156,12 +156,12 @@ pub(super) enum Found {
     Ready(Pfn),
     /// The page of zeroes serves a first read.
     Zeroes,
-    /// In the hands of a device.
+    /// In a device's queue: its read or write is in flight.
     InFlight(Pfn),
     Absent(Source),
 }
 
-/// What an absent page is filled from.
+/// The source of an absent page's contents.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     /// A block of a regular file.
@@ -183,11 +183,11 @@ pub(super) enum Pause {
     Wait(Wait),
 }
 
-/// Why a page can't be brought in at once.
+/// Why a page can't be brought in immediately.
 pub(super) enum Stop {
     Pause(Pause),
     Oom(Box<OomReport>),
-    /// There is no room for a page that is not needed at once.
+    /// There is no free memory for a page that is not needed immediately.
     NoRoom,
     /// The task was killed, and needs no page any more.
     Dying,
@@ -353,8 +353,8 @@ impl Current<'_> {
         }
     }
 
-    /// Gets what a page needs: a frame, the charge of it, and nodes of the index that it belongs into. `None` if others have used these
-    /// up meanwhile. Without a source, what is under way is taken to its end.
+    /// Gets what a page needs: a frame, its charge, and nodes of the index that will hold it. Returns `None` if other tasks have used
+    /// these up meanwhile. Without a source, it completes the work in progress.
     #[inline(always)]
     pub(super) fn prepare(
         &mut self,
@@ -377,7 +377,8 @@ impl Current<'_> {
         }
         let pfn = self.allocate(memcg, &request)?;
         if !self.core.mm.memory.folios[pfn].has(FolioFlags::CHARGED) {
-            // Who pays is settled when the charge begins: while it goes on, a slot that is read ahead may get another owner.
+            // The group to charge is decided when the charge begins: while the charge continues, a slot that is read ahead may get another
+            // owner.
             if self.task.attempt.charge.is_none() {
                 self.core.mm.memory.folios[pfn].memcg = memcg;
             }
@@ -463,7 +464,7 @@ impl Current<'_> {
                     return Err(Stop::NoRoom);
                 }
                 Allocated::Nothing => {
-                    // There is no other way: it has to be had, whatever reclaim has to enter for it.
+                    // There is no alternative: the task needs the memory, whatever reclaim has to enter for it.
                     allocation.insist();
                     continue;
                 }
@@ -507,7 +508,7 @@ impl Current<'_> {
         }
     }
 
-    /// What an access has got so far is given back if it ends here.
+    /// Gives back all that an access has got so far, if it ends here.
     pub(super) fn give_up(&mut self, stop: Stop) -> Stop {
         if matches!(stop, Stop::Oom(_) | Stop::NoRoom | Stop::Dying) {
             self.give_back();
@@ -592,7 +593,7 @@ impl Current<'_> {
 }
 
 impl Task {
-    /// Looks for the page that the access under way is to.
+    /// Looks for the page of the access in progress.
     #[inline(always)]
     pub(super) fn find(&self, core: &Core) -> Found {
         let Attempt { page, write, .. } = self.attempt;

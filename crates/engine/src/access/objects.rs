@@ -1,7 +1,7 @@
 //! Objects: the open files and mappings that a task accesses, and how they are made.
 //!
-//! Each `open` and each `map_file` opens the file anew: it has a position and a readahead window of its own. Objects that are made
-//! from another one share its open file, as those do that a program makes of one descriptor.
+//! Each `open` and each `map_file` opens the file again: it has its own position and readahead window. Objects that are made from another
+//! one share its open file, like the copies that a program makes of one descriptor.
 
 use crate::access::engine::{Engine, TABLE_PAGES_MAX};
 use crate::access::hits::Object;
@@ -26,7 +26,8 @@ impl Engine {
         Ok(self.add_open(task, open))
     }
 
-    /// Opens the file of an object anew, for this task alone: another thread keeps the position and the readahead window that they shared.
+    /// Opens the file of an object again, for this task alone: another thread keeps the position and the readahead window that they
+    /// shared.
     ///
     /// # Panics
     /// Panics where the object is not an open file.

@@ -1,6 +1,6 @@
-//! What a machine collects: operations, counts of work, tasks whose wait is over, and what was told.
+//! The output of a machine: operations, counts of work, tasks whose wait is over, and traced events.
 //!
-//! Mechanisms push, count and tell; they can't read any of it, since only this folder may. So nothing is decided by what went out before.
+//! Mechanisms push, count and trace; they can't read any of it, since only this folder may. So no decision depends on earlier output.
 
 use crate::lru::batch::{Rotations, Unrotated};
 use crate::machine::op::Op;
@@ -20,7 +20,7 @@ pub(crate) struct Out {
     work_for: WorkFor,
     rotations: Rotations,
     pub(super) page_cache_events: Option<Vec<PageCacheEvent>>,
-    /// Whoever listens to what becomes of pages; what a story holds only its folder knows.
+    /// The consumer of page events. Only its own folder knows what a story contains.
     pub(crate) story: Option<Box<Story>>,
 }
 
@@ -91,12 +91,12 @@ impl Out {
         Begun(self.count.work)
     }
 
-    /// What was begun has moved pages in use to younger lists.
+    /// The work since `begun` has moved pages in use to younger lists.
     pub(crate) fn end_marking(&mut self, begun: Begun) {
         self.work_for.marking += self.count.work - begun.0;
     }
 
-    /// What was begun has aged lists.
+    /// The work since `begun` has aged lists.
     pub(crate) fn end_aging(&mut self, begun: Begun) {
         self.work_for.aging += self.count.work - begun.0;
     }
@@ -120,7 +120,7 @@ impl Out {
         }
     }
 
-    /// A page enters or leaves a page cache; somebody may have asked for it.
+    /// A page enters or leaves a page cache: records the event if a consumer has asked for such events.
     #[inline(always)]
     pub(crate) fn page_cache_changed(&mut self, event: impl FnOnce() -> PageCacheEvent) {
         if let Some(events) = &mut self.page_cache_events {

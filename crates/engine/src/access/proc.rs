@@ -1,11 +1,12 @@
-//! Kernel memory that a task has taken for itself: buffers of an open file of `/proc`, and blocks that a player of recordings knows of.
+//! Kernel memory that a task has taken for itself: buffers of an open file of `/proc`, and blocks that a replay of a recording names.
 //!
-//! Buffers of a page come from a slab of eight, which the reader finds in one piece or else does without; the other two pages are asked for
-//! one by one, and their reader reclaims for them if need be. It is not much. But it is memory that can't be moved, and where all
-//! free pages lie among movable ones, taking it raises the marks: whoever looks after a machine that is short of memory makes
-//! it a little shorter. [machine 8.1]
+//! Buffers of a page come from a slab of eight, which the reader either finds in one piece or does without. The reader asks for the other
+//! two pages one by one, and reclaims for them if necessary.
 //!
-//! Whoever has a kernel's trace knows each block that it took and gave back. Nodes of indexes, page tables and stacks are among
+//! That is not much memory, but it can't be moved. If all free pages are among movable ones, taking it raises the watermarks: a process
+//! that monitors a machine short of memory makes memory a little shorter. [machine 8.1]
+//!
+//! A replay of a kernel's trace has each block that the kernel took and gave back. Nodes of indexes, page tables and stacks are among
 //! them, and then come from frames that the allocator never had.
 
 use crate::access::engine::Engine;
@@ -15,7 +16,7 @@ use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::page_alloc::slow_path::{Allocated, Allocation};
 use crate::units::{MemcgId, Pfn, TaskId};
 
-/// Pages that a read of a file takes beside the slab.
+/// Pages that a read of a file takes in addition to the slab.
 const PAGES: usize = 2;
 
 /// A task that is getting blocks for the kernel.
@@ -23,11 +24,11 @@ pub(crate) struct Opening {
     request: Request,
     allocation: Option<Allocation>,
     left: usize,
-    /// Of a block that is given back by its number; others go when the file is closed.
+    /// The number of a block that is given back by number; other blocks are freed when the file is closed.
     number: Option<u64>,
 }
 
-/// A block of pages that the kernel takes for itself, as its trace tells.
+/// A block of pages that the kernel takes for itself, as its trace records it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelBlock {
     /// It has 2^order pages.
@@ -38,7 +39,7 @@ pub struct KernelBlock {
     pub effort: BlockEffort,
 }
 
-/// What is done for a block where memory is short. In no case anybody is killed for it.
+/// The work done for a block if memory is short. No process is ever killed for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockEffort {
     /// Nothing.
@@ -99,7 +100,7 @@ impl Engine {
         self.current(task).open_proc_file_step(Box::new(opening))
     }
 
-    /// It gives a block back, on a task's CPU. One that it did without is not there.
+    /// The kernel gives a block back, on a task's CPU. A block that it did not get is ignored.
     pub fn give_kernel_block(&mut self, task: TaskId, number: u64) {
         self.enter(task);
         if let Some(pfn) = self.core.mm.kmem.blocks.remove(&number) {
@@ -129,7 +130,7 @@ impl Current<'_> {
                     opening.left -= 1;
                     continue;
                 }
-                // Then it tells with fewer of them.
+                // Then the task continues with fewer of them.
                 Allocated::Nothing | Allocated::Dying | Allocated::Oom(_) => break,
                 Allocated::Again => None,
                 Allocated::Wait(wait) => Some(wait),

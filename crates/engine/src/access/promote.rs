@@ -1,4 +1,5 @@
-//! Promotion of page cache by its reader: a task moves the folios that it has set aside before it returns to user space. [tiering 7]
+//! Promotion of page cache by its reader: a task moves the folios that it has isolated for promotion before it returns to user space.
+//! [tiering 7]
 
 use crate::access::engine::Engine;
 use crate::access::task::{Current, Stage};
@@ -9,7 +10,7 @@ use crate::stat::ISOLATED;
 use crate::units::{NodeId, Pfn, TaskId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The folios that a task promotes, and its access, which is complete but for that.
+/// The folios that a task promotes, and its access, which is complete except for that.
 pub(crate) struct PromotionWork {
     access: Access,
     served: Served,
@@ -17,7 +18,7 @@ pub(crate) struct PromotionWork {
 }
 
 impl Engine {
-    /// The folios that tasks have in their hands, to be promoted when their calls are over.
+    /// The folios that tasks have isolated, to be promoted when their calls are over.
     fn set_aside(&self) -> impl Iterator<Item = Pfn> {
         self.tasks.iter().flat_map(|task| {
             let promoting = match &task.stage {
@@ -28,14 +29,15 @@ impl Engine {
         })
     }
 
-    /// A call goes on in another task: what it has set aside is that one's. For a machine that has accesses of one call served by several.
+    /// A call continues in another task, which gets the folios that the call has isolated for promotion. For a host that has several tasks
+    /// serve the accesses of one call.
     pub fn pass_call(&mut self, from: TaskId, to: TaskId) {
         self.assert_idle(from);
         let aside = std::mem::take(&mut self.tasks[from.index()].aside);
         self.tasks[to.index()].aside.append(aside);
     }
 
-    /// How many pages of each node and type those are. Panics unless they are in nobody else's hands.
+    /// Returns the number of these pages of each node and type. Panics unless the tasks alone hold them.
     pub(crate) fn pages_set_aside(&self) -> BTreeMap<(NodeId, usize), i64> {
         let (mut seen, mut pages) = (BTreeSet::new(), BTreeMap::new());
         for pfn in self.set_aside() {
@@ -48,7 +50,7 @@ impl Engine {
         pages
     }
 
-    /// Panics unless what tasks have set aside counts as isolated.
+    /// Panics unless the folios that tasks hold for promotion count as isolated.
     pub(super) fn check_set_aside(&self) {
         for ((node, kind), held) in self.pages_set_aside() {
             let (name, counted) = (ISOLATED[kind].name(), self.core.mm.node_stat(node, ISOLATED[kind]));
@@ -58,7 +60,7 @@ impl Engine {
 }
 
 impl Current<'_> {
-    /// This access ends its call, and pages were set aside in the call.
+    /// This access ends its call, and the call has isolated pages for promotion.
     #[doc(alias = "task_numa_promotion_work")]
     #[cold]
     pub(super) fn begin_promotion_work(&mut self, access: Access, served: Served) -> Step {
@@ -78,7 +80,7 @@ impl Current<'_> {
         self.pay_what_is_owed(work.access, served)
     }
 
-    /// A page of a lower tier was read again: it is set aside if it may be promoted, and reported as used.
+    /// A page of a lower memory tier was read again: it is isolated if it may be promoted, and reported as used.
     #[cold]
     pub(super) fn read_slow_page(&mut self, pfn: Pfn, is_in_use: bool) {
         self.core.report_read(pfn);
@@ -91,7 +93,7 @@ impl Current<'_> {
         }
     }
 
-    /// A task ends in the middle of a call: what it has set aside stays where it is.
+    /// A task ends in the middle of a call: the folios that it has isolated for promotion go back to their lists.
     pub(super) fn drop_promotion_work(&mut self) {
         let aside = std::mem::take(&mut self.task.aside);
         self.core.put_back_set_aside(aside);

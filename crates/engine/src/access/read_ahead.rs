@@ -6,10 +6,11 @@
 //!                                                 │  each page: allocate, charge (may reclaim, in steps), insert, gather
 //!                                                 └▶ submit what was gathered at each page that is there already, and at the end
 //! ```
-//! A page that can't be had ends the batch: nobody has asked for it. If the accessed page is still absent then, it is read by
-//! itself, with more effort. The pages are locked until their read is over, so whoever comes for one of them waits for it.
-//! If the read fails, they leave the cache, and whoever waits reads the one he wants by itself. (The kernel leaves them there, not
-//! up to date; the next reader reads them by itself too.) [machine 1.2, 1.6, 1.9]
+//! If a page can't be allocated, the batch ends, because no task has asked for that page. If the accessed page is still absent then, it is
+//! read by itself, with more effort. The pages are locked until their read is over, so a task that needs one of them waits for it.
+//!
+//! If the read fails, the pages leave the cache, and each waiting task reads its own page by itself. (The kernel leaves them there, not up
+//! to date; the next reader reads them by itself too.) [machine 1.2, 1.6, 1.9]
 
 use crate::access::hits::Object;
 use crate::access::miss::{Attempt, Pause, Source, Stop};
@@ -31,7 +32,7 @@ impl Current<'_> {
         }
         let (page, wanted, write) = (attempt.page, attempt.pages_wanted(), attempt.write);
         match *current.accessed() {
-            // What is written says nothing of what will be read.
+            // Writes do not predict reads.
             Object::File { .. } if write => None,
             Object::File { open, .. } => self.core.mm.sync_readahead(open, page, wanted),
             Object::Mapping { open: None, .. } => None,
@@ -81,7 +82,7 @@ impl Current<'_> {
             }
             return false;
         }
-        // Of a page that is dirty or being written the same bit is reclaim's.
+        // On a dirty page or one under writeback, the same bit belongs to reclaim.
         let is_marked = folio.has(FolioFlags::RECLAIM)
             && !folio.flags().intersects(FolioFlags::WRITEBACK | FolioFlags::DIRTY);
         let attempt = &self.task.attempt;

@@ -8,16 +8,17 @@ use crate::core::Core;
 use crate::units::{FileId, MmId, ObjectId, TaskId};
 
 impl Engine {
-    /// The agings of the next access walk the address space that they come to, or pass by it. What was said of an access before is
-    /// forgotten.
+    /// Sets, for the agings of the next access, whether each walks or skips the address space that it visits. The values for an earlier
+    /// access are dropped.
     pub fn play_walks(&mut self, walks: impl IntoIterator<Item = bool>) {
         let recorded = &mut self.core.mm.recorded.walks;
         recorded.clear();
         recorded.extend(walks);
     }
 
-    /// Statistics are flushed in the next access, once so many pages of files have come and gone in it: when the next one would, or when
-    /// reclaim goes by statistics, whichever is first. A refault is judged before.
+    /// Sets when the next access flushes statistics: each time that a given number of file pages have entered or left the page cache in
+    /// it. The engine flushes when the next page would enter or leave, or when reclaim uses statistics, whichever is first. A refault is
+    /// judged before the flush.
     pub fn play_flushes(&mut self, after: impl IntoIterator<Item = u64>) {
         let recorded = &mut self.core.mm.recorded;
         recorded.changes = 0;
@@ -32,14 +33,14 @@ impl Engine {
         }
     }
 
-    /// Faults of the next accesses map these pages of their mapping and no others, but for the accessed page.
+    /// Faults of the next accesses map these pages of their mapping and no others, except the accessed page.
     pub fn play_mapped(&mut self, pages: impl IntoIterator<Item = Range<u64>>) {
         let mapped = self.core.mm.recorded.mapped.get_or_insert_default();
         mapped.clear();
         mapped.extend(pages);
     }
 
-    /// The access is over: what of its pages no fault could map yet, as it was being read, is mapped now if it is there.
+    /// The access is over: maps those of its pages that no fault could map before, because they were being read, if they are present now.
     pub fn play_mapped_late(&mut self, task: TaskId, object: ObjectId) {
         let Object::Mapping { open: Some(open), mm, start, .. } =
             self.tasks[task.index()].objects[object.index()]

@@ -1,4 +1,4 @@
-//! A machine as it was found, before anybody goes on with it: for players of recordings, which are told by a snapshot.
+//! A machine in the state of a snapshot, before any task continues: for replays of recordings.
 
 use crate::access::engine::Engine;
 use crate::config::ConfigError;
@@ -9,8 +9,8 @@ use crate::units::{MemcgId, NodeId, Pfn, ZoneType};
 use pageout_mm::page_alloc::free_memory::FreeMemory;
 
 impl Engine {
-    /// Makes this the free memory of a zone: blocks in the order of their lists, the types of pageblocks, what CPUs hold, and how many frames nobody
-    /// manages. What is free now, and is not among it, is the kernel's for good.
+    /// Makes this the free memory of a zone: blocks in the order of their lists, the types of pageblocks, the pages that CPUs hold, and
+    /// the number of unmanaged frames. Memory that is free now and not part of it belongs to the kernel permanently.
     pub fn set_free_memory(
         &mut self,
         node: NodeId,
@@ -43,8 +43,9 @@ impl Engine {
         self.core.set_lists(lruvec, found).map_err(ConfigError::NotAsFound)
     }
 
-    /// Nodes of indexes, page tables and stacks take these frames, which are the kernel's, and none of the allocator's: what the kernel takes of it
-    /// is told block by block ([`Engine::take_kernel_block`]). Once they are used up, the allocator's are taken.
+    /// Nodes of indexes, page tables and stacks take these frames, which belong to the kernel and not to the allocator. The allocator's
+    /// blocks that the kernel takes are reported one by one ([`Engine::take_kernel_block`]). When these frames are used up, the
+    /// allocator's are taken.
     pub fn take_kernel_memory_aside(&mut self, frames: Vec<Pfn>) {
         for &pfn in &frames {
             assert!(

@@ -4,10 +4,9 @@
 //!   swapped page is absent ─▶ begin_swap_readahead ─▶ which pages: `swap/readahead.rs`
 //!                             swap_ahead ─▶ each: allocate, charge (may reclaim, in steps), swap cache, read     ─▶ find again
 //! ```
-//! The wanted page is one of them, in its place. All reads of a batch are submitted together where nothing has to wait in between,
-//! so neighbouring slots are one request. A page that can't be had with one round of reclaim ends the batch: nobody has asked for
-//! it. (No source says with how much effort it is asked for.) If the wanted one is still absent then, it is read by
-//! itself. [machine 1.11]
+//! The wanted page is one of them, in its place. If no page has to wait, all reads of a batch are submitted together, so neighbouring
+//! slots are one request. If one round of reclaim can't free memory for a page, the batch ends, because no task has asked for that page.
+//! (No source specifies how much effort the kernel makes.) If the wanted page is still absent then, it is read by itself. [machine 1.11]
 
 use crate::access::hits::Object;
 use crate::access::miss::{Source, Stop};
@@ -21,7 +20,7 @@ use crate::swap::Owner;
 use crate::swap::readahead::SwapReadahead;
 use crate::units::{FileId, MmId, Pfn};
 
-/// What the neighbours of a wanted page are asked for with.
+/// The allocation flags for the neighbours of a wanted page.
 const NEIGHBOUR: Gfp = Gfp::KERNEL.union(Gfp::NORETRY).union(Gfp::NOWARN);
 
 impl Current<'_> {
@@ -85,7 +84,7 @@ impl Current<'_> {
         self.task.attempt.swap_readahead = None;
         self.give_back();
         if self.core.mm.memcgs[self.memcg()].policy.reclaim.swap_ahead_drain {
-            // What was read shall be found on its list at once.
+            // The pages that were read must be on their list immediately.
             self.core.lru_add_drain();
         }
         Ok(())

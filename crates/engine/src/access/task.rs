@@ -51,8 +51,8 @@ pub(super) struct Task {
     /// The task was killed, and is to end where it can.
     pub(crate) is_killed: bool,
     pub(super) stage: Stage,
-    /// The access under way, or the last one. It is not part of the stage, so that it need not move: each miss writes it field by
-    /// field, and moving it as a whole soon after would wait for all these stores.
+    /// The access in progress, or the last one. It is not part of the stage, so that it need not move. Each miss writes it field by field,
+    /// and moving it as a whole soon after would wait for all these stores.
     pub(crate) attempt: Attempt,
 }
 
@@ -80,7 +80,7 @@ pub(crate) enum Stage {
     Sync(Box<SyncCall>),
     /// A write to `lru_gen/enabled`: folios are being moved.
     Switch,
-    /// An access is complete; what was set aside in its call is being promoted.
+    /// An access is complete; the pages that its call has isolated are being promoted.
     Promote(Box<PromotionWork>),
     /// An access is complete; what it owes for `memory.high` is being paid.
     High(Box<HighDebt>),
@@ -91,7 +91,7 @@ pub(crate) enum Stage {
     Thread(Box<dyn KernelThread>),
 }
 
-/// What is owed for `memory.high`, and the access that is complete but for that.
+/// The debt for `memory.high`, and the access that is complete except for that.
 pub(crate) struct HighDebt {
     access: Access,
     served: Served,
@@ -106,7 +106,7 @@ impl HighDebt {
 }
 
 impl Task {
-    /// A task that runs in an address space with so many others.
+    /// Returns a task that runs in an address space with `others` other tasks.
     pub(crate) fn new(mm: MmId, others: u32, cpu: CpuId) -> Task {
         Task { scan: ThreadScan::beside(others), ..Task::at(Stage::Idle, Some(mm), cpu) }
     }
@@ -136,7 +136,7 @@ impl Task {
         }
     }
 
-    /// What the access under way is to.
+    /// Returns the object of the access in progress.
     #[inline]
     pub(crate) fn accessed(&self) -> &Object {
         &self.objects[self.attempt.object().index()]
@@ -146,7 +146,7 @@ impl Task {
         self.stage = Stage::Access;
     }
 
-    /// Whether an access is under way that may bring in pages of a file from this one on.
+    /// Returns whether an access is in progress that may bring in pages of a file from this one on.
     pub(super) fn may_bring_in_behind(&self, file: FileId, end: u64, memory: &Memory) -> bool {
         matches!(self.stage, Stage::Access)
             && (self.attempt.page >= end || self.attempt.readahead.is_some())
@@ -203,8 +203,8 @@ impl Engine {
         current
     }
 
-    /// Says of a task that it is scheduled in real time: it may use half of the reserve of free memory, and dirty more than others before
-    /// it is held up. That it runs before others is the machine's business.
+    /// Sets whether a task is scheduled in real time: it may use half of the reserve of free memory, and dirty more pages than others
+    /// before it is throttled. The host decides that it runs before others.
     #[doc(alias = "rt_task")]
     pub fn set_real_time(&mut self, task: TaskId, is_real_time: bool) {
         self.tasks[task.index()].dirty.is_real_time = is_real_time;
@@ -220,15 +220,15 @@ impl Engine {
         if let Err(error) = current.task.check_access(access) {
             return Step::Done(Served::Failed(error));
         }
-        // What the fast path could have served is a hit here too.
+        // A hit that the fast path could have served is a hit here too.
         match self.hit(task, access) {
             Some(step) => step,
             None => self.current(task).begin(access, is_spared),
         }
     }
 
-    /// Begins an access that was made already, by a thread that reads without the engine, and at whose end its task may have something to do: the one
-    /// before which [`Engine::run_hits`] has stopped. Nothing where it is no hit any more: the page has gone meanwhile.
+    /// Begins an access that a thread has made already, reading without the engine: the access before which [`Engine::run_hits`] has
+    /// stopped. At its end the task may have work to do. Returns `None` if it is not a hit any more: the page has gone meanwhile.
     pub fn start_hit(&mut self, task: TaskId, access: Access) -> Option<Step> {
         let current = self.enter(task);
         current.assert_idle();
@@ -369,11 +369,11 @@ impl Current<'_> {
         assert!(matches!(stage, Stage::Idle), "task {} is in the middle of something", self.id.0);
     }
 
-    /// Begins an access that is no hit.
+    /// Begins an access that is not a hit.
     #[inline]
     fn begin(&mut self, access: Access, is_spared: bool) -> Step {
         self.task.attempt.begin(access);
-        // The processor has marked the way to the entry before the kernel hears of a fault.
+        // The processor has marked the way to the entry before the kernel is notified of a fault.
         if let &Object::Mapping { mm, start, .. } = self.task.accessed() {
             self.core.mm.memory.mm_mut(mm).table.pass_through(start + access.page);
         }
@@ -395,7 +395,7 @@ impl Current<'_> {
         }
     }
 
-    /// A task waits. Whoever may wake it finds it among the sleepers.
+    /// A task waits. A task or device that may wake it finds it among the sleepers.
     pub(crate) fn wait(&mut self, wait: Wait) -> Step {
         if wait.is_for_wake() {
             self.core.sleepers.add(self.id);
@@ -457,8 +457,8 @@ impl Current<'_> {
         }
     }
 
-    /// The last thing before an access is complete: promotes what was set aside, if its call is over, and pays what it owes for
-    /// `memory.high`.
+    /// The last step before an access is complete: promotes the pages that its call has isolated, if the call is over, and pays the debt
+    /// for `memory.high`.
     ///
     /// Always inlined: `served` comes in and mostly goes straight out again. A call would pass it through memory, which costs
     /// more than all else that is done here.

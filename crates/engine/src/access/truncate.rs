@@ -11,10 +11,10 @@ use crate::units::{FileId, ObjectId, TaskId};
 use std::ops::Range;
 
 impl Engine {
-    /// Takes pages out of an open or mapped file: `fallocate(FALLOC_FL_PUNCH_HOLE)`, or what ftruncate(2) does behind the new end.
-    /// The pages read as zeroes when the call is over, which [`Served::Truncated`] says. Dirty ones are not written. The task waits for
-    /// reads and writes of these pages. Where somebody looks at one of whom the engine knows nothing ([`crate::FrameGate`]), it ends with
-    /// [`AccessError::Held`]: others may be gone by then, and the call is to be made again.
+    /// Takes pages out of an open or mapped file: `fallocate(FALLOC_FL_PUNCH_HOLE)`, or the part of ftruncate(2) behind the new end. The
+    /// pages read as zeroes when the call is over, with the result [`Served::Truncated`]. Dirty pages are not written. The task waits for
+    /// reads and writes of these pages. If a reader unknown to the engine has one of them in use ([`crate::FrameGate`]), the call ends
+    /// with [`AccessError::Held`]. Others may be freed by then, and the caller has to repeat the call.
     ///
     /// The task must not be in the middle of an access.
     pub fn truncate(
@@ -31,8 +31,8 @@ impl Engine {
         Ok(self.current(task).truncate_on(Box::new(Truncation::new(file, pages))))
     }
 
-    /// Deletes a file that a task has open or mapped, as unlink(2) and the last close(2) do, and makes an empty one in its place, as long
-    /// as the former: all that have the former have this one. Answers and waits as [`Engine::truncate`].
+    /// Deletes a file that a task has open or mapped, as unlink(2) and the last close(2) do. It makes an empty file of the same length in
+    /// its place, and all objects of the old file now have the new one. Returns and waits as [`Engine::truncate`].
     pub fn unlink(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
         let file = self.file_to_truncate(task, object)?;
         let pages = self.core.mm.memory.file(file).index.pages();

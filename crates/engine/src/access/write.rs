@@ -1,5 +1,5 @@
-//! Writes of a task to regular files: it may have to sleep before it dirties a page (`balance_dirty_pages`), and it may wait until the
-//! device has what it wrote (fsync), or what any task wrote (sync, syncfs). [machine 5.1, 5.4, 5.7]
+//! Writes of a task to regular files. The task may have to sleep before it dirties a page (`balance_dirty_pages`). It may wait until the
+//! device has the data that it wrote (fsync), or that any task wrote (sync, syncfs). [machine 5.1, 5.4, 5.7]
 
 use crate::access::engine::Engine;
 use crate::access::hits::Object;
@@ -13,7 +13,7 @@ use crate::units::{FileId, ObjectId, OpenFileId, Pfn, TaskId};
 use crate::writeback::{Fsync, FsyncStep, SyncCall, SyncStep, ThrottleStep};
 
 impl Engine {
-    /// fsync(2) of an open or mapped file. A tmpfs file has nowhere to go, and is done at once.
+    /// fsync(2) of an open or mapped file. A tmpfs file has no device, so the call is done immediately.
     ///
     /// The task must not be in the middle of an access.
     pub fn fsync(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
@@ -24,9 +24,9 @@ impl Engine {
         })
     }
 
-    /// Ends an fsync(2) that has not come to its end: the machine can't begin the write that the task waits for, and the caller shall not wait.
-    /// The task is idle afterwards, and the end of that write does not wake it. Writes that the call has begun go on, and it has
-    /// told nobody of any error. Returns false, and does nothing, if the task is in no fsync.
+    /// Ends an fsync(2) that has not come to its end: the machine can't begin the write that the task waits for, and the caller must not
+    /// wait. The task is idle afterwards, and the end of that write does not wake it. Writes that the call has begun continue, and the
+    /// call has reported no error. Returns false, and does nothing, if the task is in no fsync.
     pub fn give_up_fsync(&mut self, task: TaskId) -> bool {
         let of = &mut self.tasks[task.index()];
         if !matches!(of.stage, Stage::Fsync(_)) {
@@ -41,8 +41,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// sync(2): the task waits until all files are on their devices that differ from them now. Writes that fail are told to who asks for
-    /// them, by fsync or syncfs.
+    /// sync(2): the task waits until the devices have all files that differ from them now. A failed write is reported to a later fsync or
+    /// syncfs.
     ///
     /// The task must not be in the middle of an access.
     pub fn sync(&mut self, task: TaskId) -> Step {
@@ -51,8 +51,8 @@ impl Engine {
         self.current(task).sync_on(Box::new(call))
     }
 
-    /// syncfs(2): the same of the file system that an open or mapped file is on, with an error if a write of any of its files has failed
-    /// since the open file was last told of one. tmpfs has nowhere to go, and is done at once.
+    /// syncfs(2): the same for the file system of an open or mapped file. It ends with an error if a write of any of its files has failed
+    /// since the last error reported to the open file. tmpfs has no device, so the call is done immediately.
     ///
     /// The task must not be in the middle of an access.
     pub fn syncfs(&mut self, task: TaskId, object: ObjectId) -> Result<Step, ConfigError> {
@@ -66,9 +66,10 @@ impl Engine {
         })
     }
 
-    /// The next access that the task starts ([`Engine::start`]) waits for no dirty limit, and gets no [`AccessError::Writeback`], whatever the task has
-    /// dirtied. What it dirties counts, so a later access waits for it. For a call that must not wait, as truncation, which writes zeroes into the rest of
-    /// the file's last page. It holds for one access, even if that is a hit or fails; an access that is made anew has to be spared anew.
+    /// The next access that the task starts ([`Engine::start`]) waits for no dirty limit, and gets no [`AccessError::Writeback`], whatever
+    /// the task has dirtied. The pages that it dirties count, so a later access waits for them. This is for a call that must not wait,
+    /// such as truncation, which writes zeroes into the rest of the file's last page. It is valid for one access, even if that is a hit or
+    /// fails. An access that is repeated has to be spared again.
     pub fn spare_next_throttle(&mut self, task: TaskId) {
         self.tasks[task.index()].dirty.is_spared = true;
     }
@@ -91,8 +92,8 @@ impl Engine {
 }
 
 impl Current<'_> {
-    /// A write changes its file's times. Then whoever has dirtied some pages of files is looked at before the next one, unless this access
-    /// is spared ([`Engine::spare_next_throttle`]).
+    /// A write changes its file's times. A task that has dirtied some pages of files may be throttled before its next write, unless this
+    /// access is spared ([`Engine::spare_next_throttle`]).
     #[cold]
     pub(super) fn begin_write(&mut self, is_spared: bool) {
         let Some(file) = self.written_file() else { return };
@@ -142,7 +143,7 @@ impl Current<'_> {
         }
     }
 
-    /// The regular file that the access under way is to.
+    /// Returns the regular file of the access in progress.
     fn written_file(&self) -> Option<FileId> {
         self.task.accessed().regular_file(&self.core.mm.memory)
     }
