@@ -3,8 +3,9 @@
 //! Reclaim on a task's own behalf is a memstall section from its first batch to the end of its purpose, waits included. The reclaim that
 //! `memory.high` makes a task do is one, too.
 //!
-//! Waiting for a page that is being read is a section if the page would still be in memory with a little more memory. WORKINGSET is set as the page comes back. Submitting a read that contains such a page is a section, too. Submission takes time in two cases: the device's queue is
-//! full, or submission is the complete read, because the page is decompressed. A first read is plain I/O.
+//! Waiting for a page that is being read is a section if the page would still be in memory with a little more memory. WORKINGSET is set as
+//! the page comes back. Submitting a read that contains such a page is a section, too. Submission takes time in two cases: the device's
+//! queue is full, or submission is the complete read, because the page is decompressed. A first read is plain I/O.
 //!
 //! Reclaim that a user asked for (`memory.reclaim`, `lru_gen`, a lowered limit) is not a section: it delays no task that needs memory.
 
