@@ -214,7 +214,7 @@ impl State {
         };
         let (near, all) = (within(preferred), within(allowed));
         match rule {
-            // The nearest are all that is looked at; where they are excluded there is no demotion.
+            // Only the nearest nodes are candidates; if they are excluded there is no demotion.
             DemotionMems::NearestOnly if near.is_empty() => (Cow::Owned(Vec::new()), Cow::Owned(Vec::new())),
             _ if near.is_empty() => (all.iter().copied().take(1).collect(), all.into()),
             _ => (near.into(), all.into()),

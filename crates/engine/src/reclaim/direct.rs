@@ -12,7 +12,7 @@ use crate::stat::ALLOCSTALL;
 use crate::state::State;
 use crate::units::MemcgId;
 
-/// Direct reclaim under way.
+/// Direct reclaim in progress.
 pub(crate) enum DirectReclaim {
     /// The task is about to begin.
     AtGate,
@@ -22,7 +22,7 @@ pub(crate) enum DirectReclaim {
 }
 
 impl DirectReclaim {
-    /// Whether a reclaim call is under way.
+    /// Returns whether a reclaim call is in progress.
     pub(crate) fn in_reclaim(&self) -> bool {
         matches!(self, DirectReclaim::Reclaiming(_))
     }

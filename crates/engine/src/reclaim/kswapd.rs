@@ -1,4 +1,4 @@
-//! kswapd: one thread a node that reclaims in advance, so that tasks that allocate need not.
+//! kswapd: one thread per node that reclaims in advance, so that tasks that allocate need not.
 //!
 //! ```text
 //!             woken: no zone passes the low mark           some zone of the class is above its high mark
@@ -8,13 +8,13 @@
 //!     │                                        └── failed 16 times: hopeless                 │
 //!     └─ nobody came, still balanced ─────────────── woken, or no longer balanced: again ◀────┘
 //! ```
-//! A run makes passes over its node, each twice as hard as the one before, until one zone is above its high mark. Then it naps for a
-//! tenth of a second before it sleeps: a node that has just run low mostly does so again soon, and a wake out of a nap is cheaper
-//! than the stall of a task that was not served in time.
+//! A run makes passes over its node, each twice as hard as the one before, until one zone is above its high watermark. Then it naps for a
+//! tenth of a second before it sleeps. A node that has just run low mostly does so again soon. A wake out of a nap is cheaper than the
+//! stall of a task that was not served in time.
 //!
-//! A boost is memory asked for beyond the high mark, because kinds of memory were about to mix. Where much is free already, a run
-//! frees that much more, gently: it neither writes nor swaps. Where memory is short, it is an ordinary run to marks that stand
-//! higher. Either way the boost ends with the run. [machine 3.1 to 3.3; reclaim 2.12; reclaim-6.12 2.12]
+//! A boost is memory requested beyond the high watermark, because kinds of memory were about to mix. If much is free already, a run frees
+//! that much more, gently: it neither writes nor swaps. If memory is short, it is an ordinary run to higher watermarks. Either way the
+//! boost ends with the run. [machine 3.1 to 3.3; reclaim 2.12; reclaim-6.12 2.12]
 
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
@@ -33,7 +33,7 @@ use pageout_rules::reclaim::{KswapdReset, ProtectionRule};
 
 /// Runs in a row without a page freed after which a node is hopeless, until someone frees one.
 const FAILURES_MAX: u32 = 16;
-/// How often the lists of a node are looked at for nothing before they count as hopeless. 2010.
+/// How often reclaim scans the lists of a node without freeing a page before they count as hopeless. 2010.
 const UNRECLAIMABLE_SCANS: u64 = 6;
 /// The least priority of a run for a boost: beyond it, it would do more harm than the mixing that it is to prevent.
 const PRIORITY_OF_BOOST: u8 = PRIORITY_DEFAULT - 2;
@@ -49,18 +49,18 @@ pub(crate) struct Kswapd {
     pub(crate) failures: u32,
     /// Tasks that wait for it, or for other reclaimers of the node.
     pub(crate) throttled: Throttled,
-    /// What was looked at on the node since a page was freed there.
+    /// The pages scanned on the node since a page was freed there.
     in_vain: LookedAtInVain,
-    /// What the kswapd has done so far.
+    /// The work that this kswapd has done so far.
     activity: KswapdActivity,
-    /// When it was woken from sleep, while it is awake. A nap is no sleep.
+    /// When it was woken from sleep, while it is awake. A nap does not count as sleep.
     awake_since: Option<Nanos>,
 }
 
-/// Pages scanned on a node since one was last freed there, as kernels of 2010 judge a node. Brought up to date by whoever asks.
+/// Pages scanned on a node since one was last freed there, the criterion of kernels of 2010. Each check updates it.
 #[derive(Clone, Copy, Default)]
 struct LookedAtInVain {
-    /// Pages that had been freed, and pages that had been looked at by then.
+    /// The pages freed and the pages scanned on the node at that time.
     freed: i64,
     scanned: i64,
 }
@@ -82,12 +82,12 @@ impl Kswapd {
         self.failures >= FAILURES_MAX
     }
 
-    /// Whether it has been woken and has not gone to sleep since. A nap is no sleep.
+    /// Returns whether it has been woken and has not gone to sleep since. A nap does not count as sleep.
     pub(crate) fn is_awake(&self) -> bool {
         self.awake_since.is_some()
     }
 
-    /// What the kswapd has done up to now.
+    /// Returns the work that this kswapd has done up to now.
     pub(crate) fn activity(&self, now: Nanos) -> KswapdActivity {
         let since = self.awake_since.map_or(0, |since| now.0.saturating_sub(since.0));
         KswapdActivity { awake: Nanos(self.activity.awake.0 + since), ..self.activity }
@@ -103,7 +103,7 @@ impl Kswapd {
 #[doc(alias = "kswapd")]
 pub(crate) struct KswapdThread {
     node: NodeId,
-    /// What the run in hand is for, or the last one was.
+    /// The block that the present or the last run is for.
     order: u8,
     class: ZoneType,
     /// The order that the last run has made room for.
@@ -117,7 +117,7 @@ enum Doing {
     Balancing(Box<Balance>),
 }
 
-/// A run under way.
+/// A run in progress.
 struct Balance {
     sc: ScanControl,
     pass: Option<NodePass>,
@@ -150,7 +150,7 @@ impl KswapdThread {
         KswapdThread { node, order: 0, class: ZoneType::Dma, reached: 0, doing: Doing::Asleep }
     }
 
-    /// Naps if all is well, and otherwise goes on at once.
+    /// Naps if the node is balanced, and otherwise begins the next run immediately.
     fn look_around(&mut self, core: &mut Core) -> Option<Wait> {
         if core.may_kswapd_sleep(self.node, self.reached, self.class) {
             // It has freed what a block needs. That the pages lie apart is compaction's business.
@@ -167,7 +167,7 @@ impl KswapdThread {
     #[doc(alias = "kswapd_try_to_sleep")]
     fn wake_from_nap(&mut self, core: &mut Core, woken: bool) -> Option<Wait> {
         if woken {
-            // What it was to do before it napped may not be done.
+            // The request from before the nap may not be served yet.
             core.kswapds[self.node.index()].ask(self.reached, self.class);
             core.mm.count_node(self.node, Stat::KswapdLowWmarkHitQuickly, 1);
         } else if core.may_kswapd_sleep(self.node, self.reached, self.class) {
@@ -257,7 +257,7 @@ impl KernelThread for KswapdThread {
 }
 
 impl Core {
-    /// No zone that a request may use passes the low mark: asks the kswapds of all their nodes for more.
+    /// No zone that a request may use passes the low watermark: asks the kswapds of all their nodes for more.
     pub(crate) fn wake_kswapds(&mut self, request: &Request) {
         let mut nodes: Vec<NodeId> = self
             .mm
@@ -298,7 +298,7 @@ impl Core {
         has_work
     }
 
-    /// Whether there is nothing to be had on a node: so much was looked at for nothing. [reclaim 5.5; machine 9.3]
+    /// Returns whether nothing can be reclaimed on a node: too many pages were scanned without freeing one. [reclaim 5.5; machine 9.3]
     pub(crate) fn is_unreclaimable(&mut self, node: NodeId) -> bool {
         let freed = self.mm.node_stat(node, Stat::Pgfree);
         let scanned = self.mm.looked_at_on(node);
@@ -310,7 +310,7 @@ impl Core {
         (scanned - in_vain.scanned) as u64 >= UNRECLAIMABLE_SCANS * reclaimable
     }
 
-    /// Whether kswapd may rest. Who waits for it waits in vain from now on.
+    /// Returns whether kswapd may rest. It serves no waiting task from now on, so this wakes the waiting tasks.
     fn may_kswapd_sleep(&mut self, node: NodeId, order: u8, class: ZoneType) -> bool {
         self.open_gate(node);
         let may_sleep =
@@ -362,7 +362,7 @@ impl Core {
             return false;
         }
         if !is_balanced && run.boost_left > 0 {
-            // Memory is short: an ordinary run, to marks that include the boost.
+            // Memory is short: an ordinary run, to watermarks that include the boost.
             run.boost_left = 0;
             run.sc.priority = PRIORITY_DEFAULT;
         }
@@ -461,7 +461,7 @@ impl Core {
             self.mm.memory.zones.lower_boost(node, zone, boost);
         }
         if run.boosts.iter().any(|&(_, boost)| boost > 0) {
-            // Kinds of memory were about to mix for want of a pageblock.
+            // Kinds of memory were about to mix because there was no free pageblock.
             self.wake_kcompactd(node, PAGEBLOCK_ORDER, run.sc.by.class);
         }
         self.mm.memory.zones.set_reclaim_active(node, run.sc.by.class, false);

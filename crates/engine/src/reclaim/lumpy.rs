@@ -7,22 +7,21 @@
 //!              ▲                              a tenth of a second for the device, and once more,
 //!              └──────────────────────────────  waiting for each page that is being written
 //! ```
-//! A block is of use only as a whole. So the age of a page counts for nothing here but for the tag's, and one page that stays behind has
-//! cost all of its neighbours for nothing. That is why the second pass waits: it is slow, and it is what a process that needs a large
-//! block felt of memory that was full of dirty pages. Compaction moves pages instead of dropping them, and has replaced this in 2012.
+//! A block is of use only as a whole. So no page's age counts here except the tag's, and one page that stays behind has cost all of its
+//! neighbours for nothing. That is why the second pass waits. It is slow, and a process that needed a large block noticed it when memory
+//! was full of dirty pages. Compaction, which moves pages instead of dropping them, replaced lumpy reclaim in 2012.
 //!
-//! Lumpy reclaim is on for blocks above order 3, and for smaller ones once a call is in earnest. The walk over a block ends at the first
-//! page that can't be had: the rest of the block would be of no use.
+//! Lumpy reclaim is on for blocks above order 3, and for smaller ones once a call has reached a low priority. The walk over a block ends
+//! at the first page that can't be isolated: the rest of the block would be of no use.
 //!
-//! **A reclaimer that may not write** (`FileWriteback::NotDirect`) has flushers write the batch's dirty pages, waits, and looks at them
+//! **A reclaimer that may not write** (`FileWriteback::NotDirect`) has flushers write the batch's dirty pages, waits, and judges them
 //! again, 50 times at most. Pages of anonymous memory are among them in the series of 2010, although no flusher writes those.
 //!
-//! What a reclaimer holds while it waits is on no list, and has a reference more, so that it outlives its owner.
+//! The folios that a reclaimer holds while it waits are on no list. Each has an additional reference, so that it outlives its owner.
 //!
-//! **A large request goes on** as long as reclaim for it has freed something, and fewer pages than the block holds. kswapd
-//! goes on for a block until a whole run has freed less than a batch, or there is such a block and eight times the high mark is free; then
-//! single pages are enough.
-//! [reclaim 5.5, 5.6; machine 9.3, 9.4]
+//! **A large request continues** as long as reclaim for it has freed something, and fewer pages than the block holds. kswapd continues for
+//! a block until a whole run has freed less than a batch, or until there is such a block and eight times the high watermark is free. Then
+//! single pages are enough. [reclaim 5.5, 5.6; machine 9.3, 9.4]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
@@ -43,9 +42,9 @@ use pageout_rules::lru::Lru;
 
 /// How often the flushers are asked for what a reclaimer may not write itself. [machine 9.4]
 const CLEAN_WAITS: u32 = 50;
-/// How often a folio is waited for in one run: for a write that is under way, and for one of its own.
+/// How often one run waits for a folio: for a write in flight, and for a write that the run begins.
 const WAITS_FOR_A_FOLIO: u32 = 2;
-/// A zone that meets so many times its high mark, for the block that is wanted, is left alone.
+/// A zone that meets this multiple of its high watermark, for the block that is wanted, is left alone.
 const PLENTY: u64 = 8;
 
 /// Whether a batch is of whole blocks.
@@ -60,13 +59,13 @@ pub(crate) enum Lumpy {
     Sync,
 }
 
-/// What is left of blocks after a first look, in the hands of a reclaimer that waits. Each folio has a reference for that.
+/// The pages of blocks that are left after a first pass, held by a reclaimer that waits. Each folio has a reference for that.
 #[derive(Debug)]
 pub(crate) struct HeldBlocks {
     lruvec: LruvecId,
     /// Waits for a device before it goes on.
     waits: u32,
-    /// To be looked at again, the next one last, and how often that one was waited for.
+    /// Folios to be judged again, the next one last, and how often the reclaimer has waited for that one.
     todo: Vec<Pfn>,
     waited_for_next: u32,
     /// Dirty pages that the reclaimer may not write, and how often it has asked the flushers to.
@@ -77,8 +76,8 @@ pub(crate) struct HeldBlocks {
 }
 
 impl Core {
-    /// Takes blocks around up to `n` pages from the cold end of a list, and reclaims what it can. Holds on to the rest where it is to
-    /// be looked at again; returns the pages reclaimed.
+    /// Takes blocks around up to `n` pages from the cold end of a list, and reclaims the pages that it can. Holds the rest if they must be
+    /// judged again; returns the pages reclaimed.
     pub(crate) fn shrink_blocks(
         &mut self,
         lruvec: LruvecId,
@@ -124,7 +123,7 @@ impl Core {
         reclaimed
     }
 
-    /// Takes the blocks around pages from the tail of a list until so many pages are taken.
+    /// Takes the blocks around pages from the tail of a list until `n` pages are taken.
     fn isolate_blocks(&mut self, lruvec: LruvecId, list: LruList, n: u64, sc: &ScanControl) -> Vec<Pfn> {
         let (mut folios, mut contig, mut taken) = (Vec::new(), Contig::default(), 0);
         while taken < n {
@@ -218,7 +217,7 @@ impl Core {
             let pages = self.mm.memory.folios[pfn].pages();
             let mut stat = ReclaimStat::default();
             let is_free = self.shrink_folio(held.lruvec, pfn, sc, &mut stat);
-            // Of one that was huge this is the first page.
+            // If the folio was huge, this is its first page.
             let pages = if sc.hands.split.is_empty() { pages } else { 1 };
             for single in sc.hands.split.drain(..) {
                 self.mm.memory.folios[single].refs += 1;
@@ -248,7 +247,7 @@ impl Core {
             kept.push(pfn);
         }
         sc.hands.lumpy = Lumpy::Off;
-        // Who is to die has nothing to wait for.
+        // A task that is killed has nothing to wait for.
         if !held.refused.is_empty() && held.asked < CLEAN_WAITS && sc.nr_to_reclaim > 0 {
             held.asked += 1;
             held.todo = std::mem::take(&mut held.refused);
@@ -303,7 +302,7 @@ impl State {
             || self.memory.swap.free_pages() > 0
     }
 
-    /// A reclaimer waits with folios in its hands.
+    /// A reclaimer waits while it holds isolated folios.
     fn hold_on(&mut self, held: Box<HeldBlocks>, stall: Stall, sc: &mut ScanControl) -> u64 {
         for &pfn in held.todo.iter().chain(&held.done).chain(&held.refused) {
             let folio = &self.memory.folios[pfn];

@@ -1,9 +1,11 @@
 //! Prefetch: while reclaim judges a batch of folios, the processor's caches load the records of the next one.
 //!
-//! Reclaim meets folios that were not used for long, so no cache of the processor has their records. A walk down a list learns of a folio
-//! only from the links of the one before it, and so would wait for memory again and again. Here each folio that is judged takes a walk
-//! down the list one further, and each step prefetches what the next one needs: a folio's links, then its record, then its page words.
-//! The walk decides and changes nothing: where the next batch turns out to be another one, the prefetch was in vain.
+//! Reclaim meets folios that were not used for long, so no cache of the processor has their records. A walk down a list reads the address
+//! of a folio only from the links of the one before it, and so would wait for memory again and again.
+//!
+//! Here each folio that is judged advances a walk down the list by one. Each step prefetches what the next one needs: a folio's links,
+//! then its record, then its page words. The walk decides and changes nothing. If the next batch turns out to be another one, the prefetch
+//! was useless.
 
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;

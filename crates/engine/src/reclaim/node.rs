@@ -29,13 +29,13 @@ use crate::zswap::{ZswapShrink, ZswapShrinkStep};
 use pageout_rules::lru::{AbortScope, Lru};
 use pageout_rules::reclaim::{CompactGap, InitialPriority, KswapdReset, ProtectionRule, TreeWalk};
 
-/// How often a walk of the memcg LRU begins anew without having freed a page. Nothing in the source bounds it. Where nothing can be freed and each
-/// group is aged again, it would go on for ever.
+/// How often a walk of the memcg LRU restarts without having freed a page. Nothing in the source bounds it. If nothing can be freed and
+/// each group is aged again, the walk would go on forever.
 const RESTARTS_IN_VAIN: u32 = 16;
-/// Free pages beyond the high mark at which reclaim by kswapd stops within a pass over generations.
+/// Free pages beyond the high watermark at which reclaim by kswapd stops within a pass over generations.
 const ENOUGH_BEYOND_HIGH: u64 = crate::lru::MIN_LRU_BATCH;
 
-/// A pass under way.
+/// A pass in progress.
 pub(crate) struct NodePass {
     id: NodeId,
     /// Soft-limit reclaim, which comes before the walk of groups.
@@ -43,7 +43,7 @@ pub(crate) struct NodePass {
     walk: GroupWalk,
     /// What the call had reclaimed when it began.
     reclaimed_before: u64,
-    /// What it had reclaimed when the walk last began anew, and how often that was with nothing since.
+    /// The pages that it had reclaimed at the last restart of the walk, and the number of restarts that freed nothing since.
     reclaimed_at_restart: u64,
     restarts_in_vain: u32,
     /// The pass over a group's lists.
@@ -93,7 +93,7 @@ impl Core {
         sc.tally = Tally::default();
         self.prepare_scan_control(target, sc);
         let walk = if keeps_generations && !(sc.may_write_now() && sc.means.may_unmap) {
-            // Pages that may not be written, or not be unmapped, would be looked at in vain.
+            // A pass over pages that may not be written or not be unmapped would be useless.
             GroupWalk::Over
         } else if by_age {
             GroupWalk::ByAge(self.mm.memcgs.lrus[id.index()].walk())
@@ -155,7 +155,7 @@ impl Core {
                 }
                 if sc.waits.must_wait {
                     self.mm.release_isolated(sc);
-                    // Those for whom it waits may wait for what it has begun.
+                    // The reclaimers that this one waits for may themselves wait for writes that it has begun.
                     self.unplug(&mut sc.hands.plug);
                     return NodeStep::Wait(self.isolated_wait(self.mm.lruvecs[lruvec].node, sc));
                 }
@@ -171,7 +171,7 @@ impl Core {
                 continue;
             }
             let Some(memcg) = self.mm.next_group(node, sc) else {
-                // Whatever it may wait for now, nothing is in its hands.
+                // Whatever it may wait for now, it holds no isolated pages.
                 self.mm.release_isolated(sc);
                 let target = self.mm.lruvecs.id(sc.by.target, node.id);
                 if !std::mem::replace(&mut node.is_noted, true)
@@ -239,8 +239,8 @@ impl Core {
         node.pass = Some((memcg, pass));
     }
 
-    /// Has the anonymous lists of all groups aged where the machine's are short of inactive pages: those who don't swap now would
-    /// otherwise meet a list in order of allocation when they begin to.
+    /// Ages the anonymous lists of all groups if the machine's are short of inactive pages. A group that does not swap now would otherwise
+    /// meet a list in order of allocation when it begins to swap.
     pub(crate) fn age_active_anon(&mut self, node: NodeId, sc: &mut ScanControl) {
         if self.mm.memory.swap.devices() == 0
             || !self.mm.is_inactive_anon_low(self.mm.lruvecs.id(MemcgId::ROOT, node))
@@ -270,8 +270,8 @@ impl State {
         }
     }
 
-    /// Whether a pass for a block is to be followed by another at once: it has freed something, compaction has still too little to work
-    /// with, and there is enough to take.
+    /// Returns whether another pass for a block must follow immediately. It must if this one has freed something, compaction still has too
+    /// little to work with, and there are enough pages to take.
     fn should_continue_reclaim(&self, node: &NodePass, sc: &ScanControl) -> bool {
         if !sc.by.is_for_machine()
             || !sc.is_in_earnest_for_block()
@@ -354,10 +354,10 @@ impl State {
                     node.walk = GroupWalk::Over;
                 }
             }
-            // Reclaimers share the walk and stop when they have what they need: visiting every group of a large tree for a few
+            // Reclaimers share the walk and stop when they have the pages that they need. Visiting every group of a large tree for a few
             // pages would cost more than the unfairness that this leaves to the next.
             GroupWalk::Shared(_) if sc.is_satisfied() => node.walk = GroupWalk::Over,
-            // A walk of all groups goes on to the last, unless nobody waits for its end any more.
+            // A walk of all groups visits every group, unless no task waits for its end any more.
             GroupWalk::Full(_) if sc.is_interrupted => node.walk = GroupWalk::Over,
             GroupWalk::Full(_) | GroupWalk::Shared(_) | GroupWalk::Over => {}
         }
@@ -374,8 +374,8 @@ impl State {
         of(LruType::File) + if is_anon_evictable { of(LruType::Anon) } else { 0 }
     }
 
-    /// Whether reclaim may stop in the middle of a pass over generations: what it was asked for is there, or kswapd finds that others
-    /// have freed enough. Up to 7.0 that was so of reclaim for the machine only. A signal that ends the call ends the pass, too.
+    /// Returns whether reclaim may stop in the middle of a pass over generations: the requested pages are free, or kswapd finds that
+    /// others have freed enough. Up to 7.0 that was so of reclaim for the machine only. A signal that ends the call ends the pass, too.
     /// [mglru-2026 2.5]
     pub(crate) fn is_enough(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
         if sc.is_interrupted {

@@ -6,27 +6,29 @@
 //!     none, but the node is near, and has enough that may go ─► reclaim of it, from priority 4 ─► once more ─► a page
 //!     else: the next node; after the last one the slow path, as without
 //! ```
-//! Without it memory of another node is used before anything is reclaimed, as reading from there costs a little each time and reading from a
-//! disk costs a thousand times as much. It is for machines whose work is cut up so that each part fits into its node. Elsewhere it is
-//! known for one complaint: a server keeps only as much of its files in memory as one node holds, while another is half empty.
+//! Without it, an allocation uses memory of another node before anything is reclaimed. Reading from there costs a little each time, while
+//! reading from a disk costs a thousand times as much.
 //!
-//! Bits of the mode: 1 has it on, 2 lets it write what is dirty, 4 lets it unmap and swap. With 1 alone only clean pages of files
-//! go that nobody maps, and only where there are more of them than `vm.min_unmapped_ratio` of the node: the rest is what a task reads
-//! and writes anyway, and to take that from itself each time would not bring an end.
-//! The kernel's documentation of `/proc/sys/vm` has the knobs. [machine 2.6, 4.2; reclaim 2.1, 7, 8.1]
+//! Node reclaim is for machines whose work is divided so that each part fits into its node. Elsewhere it is known for one complaint: a
+//! server keeps only as much of its files in memory as one node holds, while another is half empty.
 //!
-//! The sources have how much it wants (2^order pages, a batch at least), the priority at which it begins, its counters and its tracepoints.
-//! What follows is a guess:
+//! Bits of the mode: 1 turns it on, 2 lets it write dirty pages, 4 lets it unmap and swap. With 1 alone only clean, unmapped file pages
+//! are evicted, and only if there are more of them than `vm.min_unmapped_ratio` of the node. A task reads and writes the rest anyway, and
+//! a task that took those pages from itself each time would never finish. The kernel's documentation of `/proc/sys/vm` has the knobs.
+//! [machine 2.6, 4.2; reclaim 2.1, 7, 8.1]
 //!
-//! - Near is up to a distance of 30 (`RECLAIM_DISTANCE`), from the node that the request wants.
-//! - A node with processors is left to tasks that run there: others would take what those use.
-//! - It goes on to priority 0 if need be, and gives up then. It waits for nothing but what any reclaimer waits for.
-//! - It has succeeded if it has freed as many pages as are wanted, whether the request then gets them or not.
+//! The sources specify how much it reclaims (2^order pages, a batch at least), the priority at which it begins, its counters and its
+//! tracepoints. The following rules are a guess:
+//!
+//! - Near is up to a distance of 30 (`RECLAIM_DISTANCE`), from the node of the request.
+//! - A node with processors is left to tasks that run there: other tasks would take the pages that those use.
+//! - It continues to priority 0 if necessary, and gives up then. It waits only as any reclaimer waits.
+//! - It has succeeded if it has freed as many pages as were requested, whether the request then gets them or not.
 //! - Only requests that may reclaim for themselves do so, and not in the middle of reclaim.
-//! - Generations give nothing to who may not write or not unmap, as in all such passes [machine 3.3]; so it always fails
-//!   there with any mode but 7.
+//! - MGLRU frees nothing for a reclaimer that may not write or not unmap, as in all such passes [machine 3.3]; so with any mode except 7
+//!   it always fails there.
 //!
-//! Left out: `vm.min_slab_ratio`, as nothing that the kernel caches for itself is asked for alone here; that one task at a time reclaims a node.
+//! Left out: `vm.min_slab_ratio`, because no kernel cache is reclaimed alone here; the rule that one task at a time reclaims a node.
 
 use std::collections::VecDeque;
 
@@ -64,7 +66,7 @@ pub(crate) enum NearStep {
     Again,
     /// The call has to wait for others.
     Wait(Wait),
-    /// No node has a page above its low mark.
+    /// No node has a page above its low watermark.
     Over,
 }
 
@@ -113,7 +115,7 @@ impl Core {
         NearStep::Over
     }
 
-    /// A page of a node above its low mark; one that will be written, where the node is below its dirty limit.
+    /// Allocates a page of a node above its low watermark; a page that will be written, only if the node is below its dirty limit.
     fn alloc_on(&mut self, node: NodeId, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         let will_be_written = request.gfp.contains(Gfp::WRITE) && self.mm.keeps_node_limits();
         if will_be_written && self.mm.is_over_dirty_limit(node) {

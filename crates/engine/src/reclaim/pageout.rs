@@ -1,4 +1,4 @@
-//! Dirty pages of files, and pages under writeback, when reclaim meets them: does it write, pass them by, or wait?
+//! Dirty pages of files, and pages under writeback, when reclaim meets them: does it write, skip them, or wait?
 //!
 //! ```text
 //!   being written   kswapd meets it again where all are being written ─► passed by, and kswapd waits
@@ -14,10 +14,9 @@
 //! The rule names no kind of page. Pages of swap are still written here: the check of a file page uses the queue of its file system's device, and
 //! swap does not belong to a file system. [reclaim 5.1, 5.2, 5.5; machine 9.4]
 //!
-//! The cover letter of June 2010 (<https://lore.kernel.org/lkml/1277811288-5195-1-git-send-email-mel@csn.ul.ie/>) says of XFS and btrfs
-//! that they ignore what reclaim hands them, until the last two patches of its series.
-//! Reclaim counts and traces a write when the call has returned without an error. So it counts one that a file system has declined in
-//! this way, too. [reclaim 5.1]
+//! The cover letter of June 2010 (<https://lore.kernel.org/lkml/1277811288-5195-1-git-send-email-mel@csn.ul.ie/>) states that XFS and
+//! btrfs ignore the pages that reclaim hands them, until the last two patches of its series. Reclaim counts and traces a write when the
+//! call has returned without an error. So it also counts a write that a file system has declined in this way. [reclaim 5.1]
 
 use crate::core::Core;
 use crate::lru::FolioReferences;

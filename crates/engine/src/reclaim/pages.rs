@@ -1,8 +1,8 @@
 //! Reclaim of pages that their owner has chosen: `madvise(MADV_PAGEOUT)`.
 //!
-//! The owner says that he won't use them soon, so that their accessed bits don't count. All else is as for any page that reclaim takes off a list: swap
-//! must have a slot, and what somebody holds stays. They are not demoted, as the owner has asked for them to leave memory. What is left goes back to the
-//! lists by way of a batch. [reclaim 2.8]
+//! With this hint the owner declares that it won't use the pages soon, so their accessed bits don't count. All else is as for any page
+//! that reclaim takes off a list: swap must have a slot, and pages in use by another holder stay. The pages are not demoted, because the
+//! owner has asked for them to leave memory. The remaining pages go back to the lists by way of a batch. [reclaim 2.8]
 
 use crate::core::Core;
 use crate::lru::AddedFor;
@@ -12,7 +12,8 @@ use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::units::{MemcgId, Pfn};
 
 impl Core {
-    /// Evicts these folios, or begins to write them, on behalf of a group. Those that are on no list, or locked into memory, stay as they are.
+    /// Evicts these folios, or begins to write them, on behalf of a group. Those that are on no list, or locked into memory, stay
+    /// unchanged.
     pub(crate) fn reclaim_pages(&mut self, memcg: MemcgId, mut folios: Vec<Pfn>) {
         if folios.is_empty() {
             return;

@@ -73,7 +73,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a node would be below its high marks if all of its file pages were free.
+    /// Returns whether a node would be below its high watermarks if all of its file pages were free.
     fn is_file_tiny(&self, node: NodeId) -> bool {
         let zones = self.memory.zones.of_node(node);
         let free: u64 = zones.iter().map(Zone::free_pages).sum();

@@ -21,7 +21,7 @@ pub(crate) enum Why {
     Direct,
     /// No zone of a near node has a page for a task, which reclaims that before it uses a far one.
     Node,
-    /// kswapd keeps the free pages of its node above the high mark.
+    /// kswapd keeps the free pages of its node above the high watermark.
     Kswapd,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Reclaimer {
     /// The caller may do I/O through a file system. Reclaim from inside a file read may not: the file system might be
     /// waiting for the caller. Swap devices need no file system.
     pub(crate) may_enter_fs: bool,
-    /// The caller may start I/O at all. Who serves a device may not: the device would wait for him.
+    /// The caller may start I/O at all. A task that serves a device may not: the device would wait for that task.
     pub(crate) may_do_io: bool,
     /// The caller is in the middle of writing to a file.
     pub(crate) writes_file: bool,
@@ -97,7 +97,7 @@ impl Reclaimer {
         Wanted { order: self.order, migrate_type: MigrateType::Movable, class: self.class }
     }
 
-    /// Nobody who writes waits for the caller.
+    /// Returns whether the caller may wait for writeout: no writer waits for the caller.
     pub(crate) fn may_wait_for_writeout(&self) -> bool {
         self.may_enter_fs && self.may_do_io
     }
@@ -106,8 +106,8 @@ impl Reclaimer {
         self.why == Why::Kswapd
     }
 
-    /// A walk's buffer is at hand: for whatever a user asked for, and kswapd has one of its own, but not for a task that needs
-    /// a page, where the stack is deep already. [reclaim-6.12 4.8]
+    /// Returns whether a walk's buffer is available. A request of a user has one, and so has kswapd. A task that needs a page has none,
+    /// because its stack is deep already. [reclaim-6.12 4.8]
     pub(crate) fn has_table_walk_buffer(&self) -> bool {
         matches!(self.why, Why::Requested | Why::Generations | Why::Kswapd)
     }

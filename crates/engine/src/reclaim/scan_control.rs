@@ -22,7 +22,7 @@ pub(crate) struct ScanControl {
     /// The reclaimer: why it reclaims, and what it may do.
     pub(crate) by: Reclaimer,
     pub(crate) nr_to_reclaim: u64,
-    /// A signal ends it: it is to let go of what it has in its hands, and be over.
+    /// A signal ends the call: it must drop its isolated folios and end.
     pub(crate) is_interrupted: bool,
     pub(crate) means: Means,
     /// Lists are scanned by size >> priority; falls from 12 to 0 as long as the target isn't reached.
@@ -36,7 +36,7 @@ pub(crate) struct ScanControl {
     pub(crate) scanned_before: u64,
     /// Enough is free for compaction to make the block that is wanted.
     pub(crate) compaction_ready: bool,
-    /// What the pass over a pool has met so far.
+    /// The pages that the pass over a pool has met so far.
     pub(crate) tally: Tally,
     pub(crate) hands: InHand,
     pub(crate) waits: Waits,
@@ -55,7 +55,8 @@ pub(crate) struct Means {
     pub(crate) ignores_use: bool,
 }
 
-/// What a call goes to beside a lower priority, one thing after the other ([`ScanControl::try_harder`]), and what it has left alone so far.
+/// The measures that a call takes in addition to a lower priority, one after the other ([`ScanControl::try_harder`]), and the groups and
+/// pages that it has left alone so far.
 #[derive(Debug, Default)]
 pub(crate) struct Effort {
     /// Visit every group rather than stopping when the target is reached.
@@ -82,7 +83,7 @@ pub(crate) struct Plan {
     pub(crate) cost: [u64; 2],
 }
 
-/// What a reclaimer has in its hands between two steps of a call, or for as long as its last batch takes.
+/// The folios and writes that a reclaimer holds between two steps of a call, or for as long as its last batch takes.
 #[derive(Debug, Default)]
 pub(crate) struct InHand {
     /// By type: pages taken from lists.
@@ -94,9 +95,9 @@ pub(crate) struct InHand {
     pub(crate) held_blocks: Option<Box<HeldBlocks>>,
     /// Single pages that huge ones of its batch have become, and that it has yet to judge.
     pub(crate) split: Vec<Pfn>,
-    /// Swap writes that the pass under way has begun.
+    /// Swap writes that the present pass has begun.
     pub(crate) plug: Plug,
-    /// The pass under way has walked page tables and goes on, so that a walk's buffer is at hand.
+    /// The present pass has walked page tables and continues, so a walk's buffer is available.
     pub(crate) has_walked: bool,
 }
 
@@ -109,7 +110,7 @@ pub(crate) struct Waits {
     pub(crate) has_waited: bool,
     /// With others of this node, until it goes on.
     pub(crate) throttled_on: Option<NodeId>,
-    /// What is told of that wait: when it began, how long it may last, and for what it is.
+    /// The traced fields of that wait: when it began, how long it may last, and its reason.
     pub(crate) throttled: Option<(Nanos, Nanos, ThrottleReason)>,
     /// For what the last batch has left, and whether it has waited for such.
     pub(crate) stall: Option<Stall>,
@@ -142,7 +143,7 @@ impl ScanControl {
         }
     }
 
-    /// What is dirty may be written now.
+    /// Returns whether dirty pages may be written now.
     pub(crate) fn may_write_now(&self) -> bool {
         self.means.may_write && !self.means.spares_disk
     }
@@ -156,7 +157,7 @@ impl ScanControl {
         self.by.order > COSTLY_ORDER || self.priority < PRIORITY_FOR_BLOCKS
     }
 
-    /// A write has begun, or was under way: a pass that waits for each is to wait for it.
+    /// A write has begun, or was in flight: a pass that waits for each write must wait for it.
     pub(crate) fn wait_if_sync(&mut self, pfn: Pfn) {
         if self.hands.lumpy == Lumpy::Sync {
             self.waits.stall = Some(Stall::Folio(pfn));

@@ -43,7 +43,7 @@ impl Core {
     ) -> ReclaimStat {
         let mut stat = self.judge_batch(lru, lruvec, kind, batch, looked_at, sc);
         if lru == Lru::Generations {
-            // Written or unlocked while it was isolated, so that nobody could rotate it: one more look.
+            // The folio was written or unlocked while it was isolated, so it could not be rotated: it is judged once more.
             let mut again = Vec::new();
             for pfn in batch.drain(..) {
                 if self.mm.may_have_become_free(pfn) {

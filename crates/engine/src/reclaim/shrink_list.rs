@@ -1,10 +1,10 @@
 //! The verdict on each isolated folio: free it, start writing it, keep it, or activate it.
 //!
-//! The tests go from cheap to dear, and each has a reason to stand where it does. `judge` takes them in the order of
-//! [reclaim 2.8, 2.9, 5.1, 5.2; reclaim-6.12 2.9, 5]. Whatever the verdict, a folio leaves here either freed or in the caller's
-//! batch. The caller puts the batch back on the lists, each folio by its state.
+//! The tests go from cheap to expensive, and each has a reason for its place. `judge` makes them in the order of [reclaim 2.8, 2.9, 5.1,
+//! 5.2; reclaim-6.12 2.9, 5]. Whatever the verdict, a folio leaves here either freed or in the caller's batch. The caller puts the batch
+//! back on the lists, each folio by its state.
 //!
-//! What becomes of a dirty page of a file, and of one that is being written, is `pageout.rs`.
+//! `pageout.rs` handles dirty pages of files, and pages under writeback.
 
 use crate::audit::{Paid, Transition};
 use crate::config::SwapKind;
@@ -29,7 +29,7 @@ use crate::units::{FileId, LruType, MemcgId, PAGE_SIZE, Pfn};
 enum Pageout {
     Keep,
     Activate,
-    /// The write is under way; the folio can be freed when it is done.
+    /// The write is in flight; the folio can be freed when it is done.
     Started,
     /// The write is done already.
     Clean,
@@ -106,8 +106,8 @@ impl Core {
             return;
         }
         self.demote_folios(lruvec, &mut to_demote, sc, stat);
-        // What found no room there leaves memory like any other, so that pressure makes progress. A user who asks for pages back
-        // wants no more swapped than that takes.
+        // Folios for which slower memory had no free page leave memory like any other, so that pressure makes progress. In a user's
+        // request they stay: it must not swap more than it needs.
         if sc.by.why != Why::Requested {
             to_demote.retain(|&pfn| !self.shrink_folio(lruvec, pfn, sc, stat));
         }
@@ -144,7 +144,7 @@ impl Core {
                 let pages = self.mm.memory.folios[pfn].pages();
                 self.free_folio(pfn);
                 stat.reclaimed += pages;
-                // What is demoted is not removed, remembered and freed: its move has a price of its own.
+                // A demoted page is not removed, remembered and freed: its move has a cost of its own.
                 self.out.count.reclaimed(pages);
                 return true;
             }
@@ -176,7 +176,7 @@ impl Core {
         let references = match sc.hands.lumpy {
             _ if sc.means.ignores_use => FolioReferences::Reclaim,
             Lumpy::Off => self.folio_check_references(pfn, sc),
-            // What its neighbours are worth without it is nothing, so that its own use doesn't count.
+            // Without this page its neighbours are worth nothing, so its own use doesn't count.
             Lumpy::Async | Lumpy::Sync => FolioReferences::Reclaim,
         };
         match references {
@@ -303,7 +303,8 @@ impl Core {
         }
     }
 
-    /// Makes single pages of a huge one that is to be swapped out. The first stays in hand, the others are judged after the batch.
+    /// Splits a huge page that must be swapped out into single pages. The caller continues with the first; the others are judged after the
+    /// batch.
     #[cold]
     fn split_for_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> bool {
         let folio = self.mm.memory.folios[pfn];
@@ -360,7 +361,7 @@ impl Core {
         entry
     }
 
-    /// Writes a frozen folio to its swap slot, or begins to; and lets go of it.
+    /// Writes a frozen folio to its swap slot, or begins to, and unfreezes it.
     #[inline(never)]
     fn pageout(&mut self, pfn: Pfn, sc: &mut ScanControl) -> Pageout {
         let written = self.write_to_swap(pfn, sc);
@@ -506,7 +507,7 @@ impl Core {
 }
 
 impl State {
-    /// Pages of a batch, for assertions: none is counted where nobody asks.
+    /// Returns the pages of a batch, for assertions: 0 in builds without them.
     fn pages_in_hand(&self, folios: &[Pfn]) -> u64 {
         match cfg!(debug_assertions) {
             true => folios.iter().map(|&pfn| self.memory.folios[pfn].pages()).sum(),

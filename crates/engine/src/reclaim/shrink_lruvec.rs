@@ -188,7 +188,7 @@ impl Core {
         stat.reclaimed
     }
 
-    /// Takes up to `n` pages from the cold end of an active list. The LRU says of each, by its references, on which list it goes back.
+    /// Takes up to `n` pages from the cold end of an active list. The LRU decides for each, by its references, to which list it goes back.
     #[doc(alias = "shrink_active_list")]
     fn shrink_active(
         &mut self,
@@ -250,8 +250,8 @@ impl Core {
         if is_over { Round::Last } else { Round::More }
     }
 
-    /// Looks at up to so many pages and evicts a batch of them. Returns its type, and how many it looked at: 0 where there is nothing to gain from
-    /// going on.
+    /// Scans up to `most` pages and evicts a batch of them. Returns its type, and the number of pages scanned: 0 if a further call would
+    /// gain nothing.
     #[doc(alias = "evict_folios")]
     pub(crate) fn evict(
         &mut self,

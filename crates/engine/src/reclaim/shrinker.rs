@@ -1,20 +1,20 @@
 //! Slab shrinkers: how many objects a call scans, by its priority and by what earlier calls have left undone (`do_shrink_slab`).
 //!
-//! After each pass over a group's lists the kernel offers its caches the same pressure, by *shrinkers*. Each says how much it could
-//! free, F. A call owes 2 (F >> priority), beside what earlier calls have left undone, and works it off in chunks of 128, as soon as
-//! there is a whole one (or F). What is left is owed by later calls, up to 2 F. So a small cache is touched only where reclaim has
-//! come to low priorities: two lists do, generations hardly ever. [tiering-zswap-6.12 1.4]
+//! After each pass over a group's lists the kernel offers its caches the same pressure, by *shrinkers*. Each reports how much it could
+//! free, F. A call owes 2 (F >> priority), plus the work that earlier calls have left undone. It works that off in chunks of 128, as soon
+//! as there is a full chunk (or F). Later calls owe the rest, up to 2 F. So reclaim touches a small cache only at low priorities: the
+//! classic LRU gets there, MGLRU hardly ever. [tiering-zswap-6.12 1.4]
 //!
 //! Objects that cost nothing to make again (`seeks` is 0) are offered half of F at every priority. [reclaim 3.3]
 
 use crate::story::{GfpFlags, Shrinker, Tracepoint};
 
-/// Objects that are looked at together (SHRINK_BATCH).
+/// Objects that are scanned together (SHRINK_BATCH).
 const CHUNK: u64 = 128;
 /// For each part of the lists that is scanned, 4 / seeks times as much of what shrinkers hold.
 const SCANNED_PER_SHARE: u64 = 2;
 
-/// A call of a shrinker under way.
+/// A call of a shrinker in progress.
 #[doc(alias = "do_shrink_slab")]
 #[derive(Debug)]
 pub(crate) struct ShrinkerCall {

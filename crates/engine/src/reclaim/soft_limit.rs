@@ -5,22 +5,25 @@
 //!     while it wants more: the group that is farthest above its soft limit ─► a call of its own: a batch, from all that it has
 //!     then the walk of groups, as without soft limits
 //! ```
-//! Limits by which each group gets what it is promised leave memory idle while some of them don't use theirs. A soft limit lets a group have
-//! as much as there is, and takes it back where memory is short. It is no promise to the others: at other times nobody looks at it.
+//! Limits by which each group gets what it is promised leave memory idle while some groups don't use theirs. A soft limit lets a group
+//! have all free memory, and takes it back if memory is short. It does not promise anything to the other groups: at other times reclaim
+//! ignores it.
 //!
-//! The sources have that it comes before the walk, the tracepoints, and that in the series of 2010 it writes nothing [machine 9.3, 9.4;
-//! reclaim 8.1]; the documentation of cgroup v1 has that groups are pushed back to their soft limits where there is contention. What
-//! follows is a guess, made from that purpose:
+//! The sources specify that soft-limit reclaim comes before the walk, its tracepoints, and that it writes nothing in the series of 2010
+//! [machine 9.3, 9.4; reclaim 8.1]. The documentation of cgroup v1 states that groups are pushed back to their soft limits under
+//! contention. The following rules are a guess from that purpose:
 //!
-//! - The farthest above goes first, by pages, descendants included: so the excess is evened out rather than taken from whoever comes first.
+//! - The group farthest above its soft limit goes first, by pages, descendants included. So the excess is evened out rather than taken
+//!   from the first group.
 //! - A call takes a batch, and no more than the group is above. Then the next group is chosen, which may be the same. A call that
 //!   takes nothing is the last for its group in this pass.
 //! - It looks at lists as a whole (priority 0). A 4096th of a small group is nothing, and it shall give however small it is. As it
 //!   ends with the batch, a large one does not give more.
 //! - It goes on until the reclaimer has what its pass is for. So while groups are above their soft limits, others give only what the walk that
 //!   follows takes gently from everyone.
-//! - It is reclaim of a group: `memory.low` and what else holds at a limit hold here. What it takes counts as that of who called it.
-//! - Generations are left out: there groups come by their age.
+//! - It is reclaim of a group: `memory.low` and the other rules of reclaim at a limit apply. The counters attribute its pages to the
+//!   caller.
+//! - MGLRU is left out: it visits groups by their age.
 
 use crate::core::Core;
 use crate::reclaim::{NodePass, NodeStep, Reclaimer, ScanControl};

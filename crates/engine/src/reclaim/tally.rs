@@ -1,5 +1,5 @@
-//! Tallies of the dirty and writeback pages that reclaim has met, by batch and by pass, and what follows: flushers are asked to write,
-//! and reclaimers wait.
+//! Tallies of the dirty and writeback pages that reclaim has met, by batch and by pass. Their effect: reclaim asks flushers to write, and
+//! reclaimers wait.
 //!
 //! ```text
 //!   batch   nothing but dirty pages            flushers write all there is          cgroup v1: and the reclaimer waits
@@ -8,15 +8,15 @@
 //!           all dirty ones were met before          the group, or the node, is congested: who reclaims there waits a tick
 //!   kswapd can rest: nothing is marked any more
 //! ```
-//! Reclaim goes round its lists faster than any device writes. Without these waits it would call what is being written
-//! unreclaimable, and kill. A wait for writes ends early when as many pages are written as would feed all who wait. [reclaim 5.2 to
-//! 5.4; mglru-2026 2.7]
+//! Reclaim cycles through its lists faster than any device writes. Without these waits it would count pages under writeback as
+//! unreclaimable, and the OOM killer would end a task. A wait for writes ends early when enough pages for all waiting reclaimers are
+//! written. [reclaim 5.2 to 5.4; mglru-2026 2.7]
 //!
 //! In 2010 all waits were one: a tenth of a second, or until a queue of requests is no longer congested. The requests of all devices count
 //! together here. A pass over a node ends with such waits while a tenth more is being written than may be dirty. [machine 9.3]
 //!
-//! Sums are of two lists, and of generations since 7.2, where both go by batches. Generations are taken for the machine without
-//! any of these waits.
+//! The sums are those of the classic LRU, and since 7.2 also of MGLRU; there both work by batches. Reclaim of MGLRU for the machine has
+//! none of these waits.
 
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
@@ -38,7 +38,7 @@ pub(crate) struct Tally {
     pub(crate) file_taken: u64,
     /// Pages of files that are dirty or being written.
     pub(crate) dirty: u64,
-    /// Dirty pages that nobody writes yet.
+    /// Dirty pages without a write in flight.
     pub(crate) unqueued_dirty: u64,
     /// Pages under writeback that were met before.
     pub(crate) congested: u64,
@@ -70,7 +70,7 @@ pub(crate) enum Stall {
     Writeback(NodeId),
     /// Until this folio is written.
     Folio(Pfn),
-    /// A device to have room for requests.
+    /// Until a device can accept requests.
     Congestion,
 }
 
@@ -135,7 +135,7 @@ impl Core {
     pub(crate) fn note_node(&mut self, target: LruvecId, sc: &mut ScanControl) -> Option<Wait> {
         let tally = sc.tally;
         let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
-        // What a group above its soft limit has says nothing of the node.
+        // The pages of a group above its soft limit do not represent the node.
         if self.mm.keeps_generations(sc) || rules.stalls != Stalls::Throttle || sc.by.is_for_soft_limit() {
             return None;
         }
@@ -144,7 +144,7 @@ impl Core {
         if sc.by.is_kswapd() {
             let writes = &mut self.writes_of[node.index()];
             writes.is_writeback |= tally.writeback > 0 && tally.writeback == tally.taken;
-            // Where none was taken, none was clean either.
+            // If no page was taken, none was clean either.
             writes.is_dirty |= tally.unqueued_dirty == tally.file_taken;
             if tally.immediate > 0 {
                 sc.waits.has_stalled = true;
@@ -176,7 +176,7 @@ impl Core {
     pub(crate) fn take_stall(&mut self, sc: &mut ScanControl) -> Option<Wait> {
         let stall = sc.waits.stall.take()?;
         sc.waits.has_stalled = true;
-        // Who sleeps hands over what it has begun.
+        // A reclaimer that sleeps first submits the writes that it has begun.
         self.unplug(&mut sc.hands.plug);
         Some(match stall {
             Stall::Writeback(node) => self.wait_for_writes(node, sc),
@@ -199,7 +199,7 @@ impl Core {
         self.throttle(node, sc, self.mm.tenth_of_a_second(), ThrottleReason::Writeback)
     }
 
-    /// A reclaimer goes on. If it has waited for writes, nobody need wake it any more.
+    /// A reclaimer continues. If it has waited for writes, no task need wake it any more.
     pub(crate) fn leave_stall(&mut self, sc: &mut ScanControl) {
         if !std::mem::take(&mut sc.waits.has_stalled) {
             return;
@@ -248,8 +248,8 @@ impl Core {
         }
     }
 
-    /// All nodes have been shrunk at a priority, in 2010: asks for writes if much was looked at in vain, and waits where that was
-    /// in earnest.
+    /// All nodes have been shrunk at a priority, in 2010: asks for writes if many pages were scanned in vain, and waits if the priority is
+    /// low already.
     pub(crate) fn stall_of_2010(&mut self, sc: &mut ScanControl) -> Option<Wait> {
         let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
         if rules.flusher_wake == FlusherWake::Scanned
@@ -267,8 +267,8 @@ impl Core {
 }
 
 impl Core {
-    /// In 2010: whether so much is being written that whoever takes pages waits for some of it first, as more would be written otherwise
-    /// than devices bear.
+    /// In 2010: returns whether so much is under writeback that a reclaimer first waits for some of it. Otherwise more would be written
+    /// than devices can handle.
     pub(crate) fn is_too_much_written(&self, sc: &ScanControl) -> bool {
         self.mm.memcgs[sc.by.target].policy.reclaim.stalls == Stalls::CongestionWait
             && self.is_writeback_over_threshold()

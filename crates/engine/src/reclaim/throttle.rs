@@ -222,10 +222,10 @@ impl Core {
 }
 
 impl State {
-    /// A batch is in a reclaimer's hands for as long as it takes, which is over when the reclaimer goes on.
+    /// A batch is isolated for as long as its step takes, which is over when the reclaimer continues.
     ///
-    /// By then its pages are on lists again, where others find them: many reclaimers that are between two steps, as 1,600 tasks of one CPU are, count
-    /// the same pages. A page is isolated only once, so no more count than the node has.
+    /// By then its pages are on lists again, where other reclaimers find them. Many reclaimers that are between two steps, such as 1,600
+    /// tasks of one CPU, would count the same pages. A page is isolated only once, so this counts no more pages than the node has.
     pub(crate) fn note_isolated(&mut self, node: NodeId, kind: LruType, pages: u64, sc: &mut ScanControl) {
         let managed: u64 = self.memory.zones.of_node(node).iter().map(|zone| zone.managed).sum();
         let isolated: i64 = ISOLATED.iter().map(|&stat| self.node_stat(node, stat)).sum();

@@ -1,13 +1,13 @@
 //! Reclaim that a user asks for: `memory.reclaim`, and limits set below what is in use.
 //!
-//! A single call with a large target would overshoot, because each of its passes aims at the whole of it. So a request is
-//! served in parts, since 6.9 each a quarter of what is left but no less than a batch: large steps at first, small ones near the end.
-//! Pages being written become free only later, so a part that frees nothing need not be the last.
+//! A single call with a large target would overshoot, because each of its passes has the complete target. So a request is served in parts.
+//! Since 6.9 each part is a quarter of the rest but no less than a batch: large steps at first, small ones near the end. Pages under
+//! writeback become free only later, so a part that frees nothing need not be the last.
 //!
-//! **Signals.** Who has asked may lose interest: its timer goes off, or it is stopped. Up to 7.0 the request went on all the same, for as
-//! long as it took, with its task in the kernel. Since then it ends: the part under way is over after its batch, there is no other, and
-//! what was reclaimed stays reclaimed. A wait that it is in comes to its end first. Limits that are set below what is in use
-//! go on in all eras, as far as we know. [mglru-2026 2.5]
+//! **Signals.** A task may lose interest in its request: its timer goes off, or it is stopped. Up to 7.0 the request continued all the
+//! same, for as long as it took, with its task in the kernel. Since then it ends. The part in progress is over after its batch, there is
+//! no other, and the reclaimed pages stay reclaimed. If it is in a wait, the wait comes to its end first. Limits that are set below the
+//! present use continue in all eras, as far as we know. [mglru-2026 2.5]
 
 use super::{Reclaim, ReclaimStep, Reclaimer, ScanControl, Why};
 use crate::core::Core;
@@ -16,7 +16,7 @@ use crate::memcg::charge::RETRIES;
 use crate::state::State;
 use pageout_rules::reclaim::{OnSignal, RequestPart};
 
-/// A request under way.
+/// A request in progress.
 pub(crate) struct UserReclaim {
     by: Reclaimer,
     left: u64,
@@ -36,9 +36,9 @@ pub(crate) enum UserReclaimStep {
     Wait(Wait),
     /// There was nothing to free but what is being written; go on when a write has ended.
     WaitForWriteback,
-    /// So many pages were reclaimed.
+    /// The number of pages reclaimed.
     Done(u64),
-    /// So many, and a signal has ended it before it had what it wanted.
+    /// The number of pages reclaimed before a signal ended the request, short of its target.
     Interrupted(u64),
 }
 
@@ -47,7 +47,7 @@ impl UserReclaim {
         UserReclaim { by, left: pages, reclaimed: 0, part: None, retries: RETRIES, is_interrupted: false }
     }
 
-    /// The task that asked is to die: the part under way is the last.
+    /// The task that asked is killed: the part in progress is the last.
     pub(crate) fn cut_short(&mut self) {
         self.left = self.left.min(1);
         self.retries = 0;
@@ -58,7 +58,7 @@ impl UserReclaim {
 }
 
 impl Core {
-    /// Takes a request up to the end of a round that did something; at its end tells how many pages it has reclaimed.
+    /// Advances a request to the end of a round that did something; at its end returns how many pages it has reclaimed.
     #[doc(alias = "memory_reclaim")]
     pub(crate) fn user_reclaim_step(&mut self, request: &mut UserReclaim) -> UserReclaimStep {
         while request.left > 0 {
@@ -105,7 +105,7 @@ impl State {
             return;
         }
         request.is_interrupted = true;
-        // What is under way goes on to its end.
+        // The part in progress continues to its end.
         if let Some(part) = request.part.as_mut().filter(|_| rule == OnSignal::Ends) {
             part.interrupt();
         }
