@@ -68,6 +68,23 @@ pub enum Error {
         /// Bytes of the file.
         bytes: u64,
     },
+    /// The regions would be larger than memory, and there is no swap file for the rest ([`crate::Builder::swap_file`]).
+    NoSwap {
+        /// Total size of all regions in bytes, with the new one.
+        bytes: u64,
+        /// Limit in bytes: the size of all frames.
+        most: u64,
+    },
+    /// A page of a region is in swap and can't be read there. Each access to it reads again, and fails unless that read succeeds, until the page is
+    /// written completely or discarded.
+    SwapIo {
+        /// The name of the region.
+        region: PathBuf,
+        /// The page.
+        page: u64,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// No memory for a page, and none can be reclaimed. An access waits first. It waits as long as pages of its group are being read, 66 ms for pages
     /// that others hold, and a tenth of a second for writes that can't begin while a guard holds their page.
     OutOfMemory(Box<OomReport>),
@@ -128,7 +145,7 @@ pub enum Error {
         /// The nodes that have memory, as the system lists them.
         nodes: String,
     },
-    /// More bytes of files are open than announced ([`crate::Builder::files`]).
+    /// More bytes of files and regions are open than announced ([`crate::Builder::files`]).
     TooManyFiles {
         /// Bytes that would be open.
         bytes: u64,
@@ -202,6 +219,17 @@ impl fmt::Display for Error {
                 write!(f, "byte {end} of {} is beyond its end: the file has {bytes} bytes", path.display())
             }
             Error::OutOfMemory(report) => report.fmt(f),
+            Error::NoSwap { bytes, most } => write!(
+                f,
+                "regions would have {} MiB, and memory has {} MiB; help: give the cache a swap file with `swap_file(folder, bytes)`, or a larger budget",
+                mib(*bytes),
+                mib(*most)
+            ),
+            Error::SwapIo { region, page, source } => write!(
+                f,
+                "page {page} of {} can't be read from swap: {source}; help: write all of the page, or discard it with `RegionAdvice::DontNeed`",
+                region.display()
+            ),
             Error::Pinned { path, page: Some(page), .. } => {
                 write!(f, "page {page} of {} is held by a guard; help: drop the guard first", path.display())
             }
@@ -247,7 +275,7 @@ impl fmt::Display for Error {
             ),
             Error::TooManyFiles { bytes, most } => write!(
                 f,
-                "{} MiB of files would be open, but the limit is {} MiB; help: call `files({bytes})` when the cache is built, or forget some files",
+                "{} MiB of files and regions would be open, but the limit is {} MiB; help: call `files({bytes})` when the cache is built, or forget some files",
                 mib(*bytes),
                 mib(*most)
             ),
@@ -269,9 +297,10 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Io { source, .. } | Error::Sync { source, .. } | Error::UringRefused { source } => {
-                Some(source)
-            }
+            Error::Io { source, .. }
+            | Error::Sync { source, .. }
+            | Error::SwapIo { source, .. }
+            | Error::UringRefused { source } => Some(source),
             Error::Config(error) => Some(error),
             Error::File(error) => Some(error),
             _ => None,

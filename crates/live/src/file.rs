@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::guard::PageRef;
 use crate::length::Length;
 use crate::local;
-use crate::machine::{Opened, Unwritten, Want};
+use crate::machine::{Accessed, Brought, Opened, Unwritten, Want};
 use crate::memory::{Group, Shared};
-use crate::pending::{Flight, Pending, TOGETHER_MAX};
+use crate::pending::{Pending, Reader, TOGETHER_MAX};
 use crate::ring::Read;
 use crate::stat::Identity;
 use crate::storage::{self, Storage};
@@ -296,12 +296,12 @@ impl File {
         let file = &*self.0;
         let mut len = file.bytes_of_page(page)?;
         if let Some((pin, pins)) = file.try_pin(page, len) {
-            return PageRef::new(file, pin, len as usize, pins);
+            return PageRef::new((&*file.memory.machine, file.path()), pin, len as usize, pins);
         }
         loop {
             let pin = file.bring_in(Want { page, bytes: len })?;
             if file.length.reaches(page * PAGE_SIZE + len) {
-                return PageRef::counted(file, pin, len as usize);
+                return PageRef::counted((&*file.memory.machine, file.path()), pin, len as usize);
             }
             drop(pin);
             len = file.bytes_of_page(page)?;
@@ -327,9 +327,9 @@ impl File {
         for missing in missing.chunks(TOGETHER_MAX) {
             let brought = file.memory.guarded(|machine| {
                 let wants = missing.iter().map(|(_, piece)| piece.want);
-                machine.bring_in_all(file, file.group, wants, |at, pin| {
+                machine.bring_in_all(file.accessed(), wants, |at, page| {
                     let (read, piece) = &missing[at];
-                    file.show(piece, pin, reads[*read].buf)
+                    file.show(piece, page, reads[*read].buf)
                 })
             });
             // A small group may not have enough memory for all of them together. Then they are read one after the other, or return the error.
@@ -357,7 +357,7 @@ impl File {
     pub fn submit<'a>(&self, mut reads: Vec<ReadAt<'a>>) -> Result<Pending<'a>, Error> {
         let cuts = self.0.length.cuts();
         let missing = self.0.copy_what_is_there(&mut reads)?;
-        Pending::new(self.clone(), reads, missing, cuts)
+        Pending::new(Reader::File(self.clone()), reads, missing, cuts)
     }
 
     /// Starts reading bytes of the file that are needed soon, as far as memory is free, and does not wait for them.
@@ -441,11 +441,6 @@ impl std::fmt::Debug for File {
 }
 
 impl Inner {
-    #[inline(always)]
-    pub(crate) fn number(&self) -> usize {
-        self.object.0 as usize
-    }
-
     #[cold]
     pub(crate) fn forgotten(&self) -> Error {
         Error::Forgotten { path: self.path.clone() }
@@ -561,20 +556,8 @@ impl Inner {
         self.memory.guarded(|machine| machine.read_ahead(self, self.group, pages, at_once))
     }
 
-    /// Starts bringing pages in for pending reads.
-    pub(crate) fn begin_all(
-        &self,
-        wants: impl Iterator<Item = (usize, Want)>,
-        is_alone: bool,
-        flight: &Arc<Flight>,
-    ) -> Result<(), Error> {
-        self.memory.guarded(|machine| machine.begin_all(self, self.group, wants, is_alone, flight))
-    }
-
-    /// Nothing can be read any more.
-    pub(crate) fn is_poisoned(&self) -> bool {
-        let machine = &self.memory.machine;
-        machine.is_poisoned() || !machine.arena.is_of_this_process()
+    pub(crate) fn accessed(&self) -> Accessed<'_> {
+        Accessed::File(self, self.group)
     }
 
     /// Copies those parts of several reads that are in memory. Returns the others: the read, and the part of it.
@@ -608,7 +591,7 @@ impl Inner {
                 Err(Error::BeyondEnd { .. }) => return Err(self.beyond_end(piece.end())),
                 brought => brought?,
             };
-            match self.show(piece, &pin, buf) {
+            match self.show(piece, pin.bytes(), buf) {
                 Err(Error::CutMeanwhile { .. }) if piece.end() <= self.bytes() => {}
                 Err(Error::CutMeanwhile { .. }) => return Err(self.beyond_end(piece.end())),
                 shown => return shown,
@@ -618,11 +601,11 @@ impl Inner {
 
     /// Copies from a pinned page, if the file still extends to it.
     #[inline]
-    fn show(&self, piece: &Piece, pin: &Pin<'_>, buf: &mut [u8]) -> Result<(), Error> {
+    fn show(&self, piece: &Piece, page: &[u8], buf: &mut [u8]) -> Result<(), Error> {
         if !self.length.reaches(piece.end()) {
             return Err(Error::CutMeanwhile { path: self.path.clone() });
         }
-        piece.copy(pin.bytes(), buf);
+        piece.copy(page, buf);
         Ok(())
     }
 
@@ -755,7 +738,10 @@ impl Inner {
     /// Brings a page in and pins it.
     #[cold]
     fn bring_in(&self, want: Want) -> Result<Pin<'_>, Error> {
-        self.memory.guarded(|machine| machine.bring_in(self, self.group, want))
+        match self.memory.guarded(|machine| machine.bring_in(self.accessed(), want))? {
+            Brought::Page(pin) => Ok(pin),
+            Brought::Zeroes => unreachable!("each page of a file is in a frame"),
+        }
     }
 }
 

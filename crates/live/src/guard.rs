@@ -1,31 +1,49 @@
 //! [`PageRef`]: a page that is read in place, and [`PageMut`]: one that is written there.
 
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
+
+use pageout_engine::PAGE_SIZE;
 
 use crate::arena::{Pin, Writing};
 use crate::error::Error;
-use crate::file::Inner as File;
 use crate::local;
+use crate::machine::LiveMachine;
 
 /// Further pins that a thread counts before it checks the number of all threads.
 const COUNTED_AT_ONCE: i64 = 16;
 
 /// Too many pages that can't be evicted would leave no memory for others.
 #[cold]
-fn check_pins(file: &File) -> Result<(), Error> {
-    let machine = &file.memory.machine;
+fn check_pins(machine: &LiveMachine, path: &Path) -> Result<(), Error> {
     let (pinned, most) = (machine.lock()?.pinned(), machine.pins_max);
     if pinned <= most {
         Ok(())
     } else {
-        Err(Error::Pinned { path: file.path().to_owned(), page: None, pinned, most })
+        Err(Error::Pinned { path: path.to_owned(), page: None, pinned, most })
     }
 }
 
-/// A page of a file, held in memory: [`crate::File::page`].
+/// What a page reads as that was never written.
+pub(crate) static ZEROES: Zeroes = Zeroes([0; PAGE_SIZE as usize]);
+
+/// Aligned as a frame is, for who reads values there.
+#[repr(align(4096))]
+pub(crate) struct Zeroes([u8; PAGE_SIZE as usize]);
+
+impl Deref for Zeroes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A page of a file or a region, held in memory: [`crate::File::page`], [`crate::Region::page`].
 pub struct PageRef<'a> {
-    file: &'a File,
-    pin: Pin<'a>,
+    machine: &'a LiveMachine,
+    /// None: the page is nowhere, and reads as zeroes.
+    pin: Option<Pin<'a>>,
     len: usize,
 }
 
@@ -35,26 +53,40 @@ impl<'a> PageRef<'a> {
 
     /// Takes over a pin of a frame that holds this many bytes of a page, the last of this many pins of this thread.
     #[inline(always)]
-    pub(crate) fn new(file: &'a File, pin: Pin<'a>, len: usize, pins: i64) -> Result<PageRef<'a>, Error> {
+    pub(crate) fn new(
+        (machine, path): (&'a LiveMachine, &Path),
+        pin: Pin<'a>,
+        len: usize,
+        pins: i64,
+    ) -> Result<PageRef<'a>, Error> {
+        let pin = Some(pin);
         if pins % COUNTED_AT_ONCE == 0
-            && let Err(error) = check_pins(file)
+            && let Err(error) = check_pins(machine, path)
         {
-            drop(PageRef { file, pin, len });
+            drop(PageRef { machine, pin, len });
             return Err(error);
         }
         // Made in its final place: one that is moved is written in words and read in pairs of them, for which the processor waits.
-        Ok(PageRef { file, pin, len })
+        Ok(PageRef { machine, pin, len })
+    }
+
+    /// A page of this many zeroes, which no frame holds.
+    pub(crate) fn zeroes(machine: &'a LiveMachine, len: usize) -> PageRef<'a> {
+        PageRef { machine, pin: None, len }
     }
 
     /// The same for a pin that is not counted yet.
-    pub(crate) fn counted(file: &'a File, pin: Pin<'a>, len: usize) -> Result<PageRef<'a>, Error> {
-        let machine = &file.memory.machine;
+    pub(crate) fn counted(
+        (machine, path): (&'a LiveMachine, &Path),
+        pin: Pin<'a>,
+        len: usize,
+    ) -> Result<PageRef<'a>, Error> {
         machine.guards.taken(pin.pfn());
         let pins = local::count_pins(machine, 1).unwrap_or_else(|| {
             machine.count_pins(1);
             0
         });
-        PageRef::new(file, pin, len, pins)
+        PageRef::new((machine, path), pin, len, pins)
     }
 }
 
@@ -63,43 +95,45 @@ impl Deref for PageRef<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.pin.bytes()[..self.len]
+        let bytes = self.pin.as_ref().map_or(&ZEROES[..], |pin| pin.bytes());
+        &bytes[..self.len]
     }
 }
 
 impl Drop for PageRef<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.pin.is_hold() {
-            return;
-        }
-        let machine = &self.file.memory.machine;
-        machine.let_go_of_guard(self.pin.pfn());
+        let Some(pin) = self.pin.as_ref().filter(|pin| !pin.is_hold()) else { return };
+        let machine = self.machine;
+        machine.let_go_of_guard(pin.pfn());
         if local::count_pins(machine, -1).is_none() {
             machine.count_pins(-1);
         }
     }
 }
 
-/// A page of a file, held in memory for writing: [`crate::File::page_mut`].
+/// A page of a file or a region, held in memory for writing: [`crate::File::page_mut`], [`crate::Region::page_mut`].
 pub struct PageMut<'a> {
-    file: &'a File,
+    machine: &'a LiveMachine,
     writing: Writing<'a>,
     len: usize,
 }
 
 impl<'a> PageMut<'a> {
     /// Takes over a frame that holds this many bytes of a page, which is dirty.
-    pub(crate) fn new(file: &'a File, writing: Writing<'a>, len: usize) -> Result<PageMut<'a>, Error> {
-        let machine = &file.memory.machine;
+    pub(crate) fn new(
+        (machine, path): (&'a LiveMachine, &Path),
+        writing: Writing<'a>,
+        len: usize,
+    ) -> Result<PageMut<'a>, Error> {
         machine.guards.taken(writing.pfn());
         let pins = local::count_pins(machine, 1).unwrap_or_else(|| {
             machine.count_pins(1);
             0
         });
-        let page = PageMut { file, writing, len };
+        let page = PageMut { machine, writing, len };
         if pins % COUNTED_AT_ONCE == 0 {
-            check_pins(file)?;
+            check_pins(machine, path)?;
         }
         Ok(page)
     }
@@ -123,7 +157,7 @@ impl DerefMut for PageMut<'_> {
 
 impl Drop for PageMut<'_> {
     fn drop(&mut self) {
-        let machine = &self.file.memory.machine;
+        let machine = self.machine;
         machine.let_go_of_guard(self.writing.pfn());
         if local::count_pins(machine, -1).is_none() {
             machine.count_pins(-1);

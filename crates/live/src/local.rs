@@ -9,6 +9,7 @@ use pageout_engine::WordReader;
 use crate::file::Inner as File;
 use crate::holds::ThreadNumber;
 use crate::machine::{LiveMachine, Locked};
+use crate::region::Inner as Region;
 use crate::ring::{Read, Ring};
 use crate::sync::thread_local;
 
@@ -18,11 +19,70 @@ pub(crate) struct Local {
     ring: Arc<Ring>,
     /// By number of the handle.
     files: Vec<Option<LocalFile>>,
+    /// By number of the region.
+    regions: Vec<Option<LocalFile>>,
     /// Number of closed handles whose cached data it has freed.
     closed: u64,
 }
 
-/// A file as this thread reads it.
+/// What a thread reads without the engine: a file through a handle, or a region.
+pub(crate) trait Readable {
+    fn number(&self) -> usize;
+
+    /// Tells it from all others that have its number before or after.
+    fn serial(&self) -> u64;
+
+    /// Which of the two has what a thread keeps of it: that of files, or that of regions.
+    fn of<T>(files: T, regions: T) -> T;
+
+    /// Its words; nothing where it can't be read.
+    fn words(&self, locked: &mut Locked<'_>) -> Option<WordReader>;
+}
+
+impl Readable for File {
+    #[inline(always)]
+    fn number(&self) -> usize {
+        self.object.0 as usize
+    }
+
+    #[inline(always)]
+    fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    #[inline(always)]
+    fn of<T>(files: T, _: T) -> T {
+        files
+    }
+
+    fn words(&self, locked: &mut Locked<'_>) -> Option<WordReader> {
+        let owner = locked.files.owner;
+        locked.is_reachable(self).then(|| locked.engine.words_of(owner, self.object))
+    }
+}
+
+impl Readable for Region {
+    #[inline(always)]
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    #[inline(always)]
+    fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    #[inline(always)]
+    fn of<T>(_: T, regions: T) -> T {
+        regions
+    }
+
+    fn words(&self, locked: &mut Locked<'_>) -> Option<WordReader> {
+        locked.words_of_region(self.number)
+    }
+}
+
+/// A file or a region as this thread reads it.
 pub(crate) struct LocalFile {
     /// Which one it is: numbers are used again.
     serial: u64,
@@ -64,35 +124,32 @@ thread_local! {
 
 impl Locals {
     #[inline(always)]
-    fn knows(&self, machine: &LiveMachine, file: &File) -> bool {
+    fn knows<R: Readable>(&self, machine: &LiveMachine, read: &R) -> bool {
         self.caches.get(self.last).is_some_and(|local| {
-            let is_known = |of: &Option<LocalFile>| of.as_ref().is_some_and(|of| of.serial == file.serial);
-            local.machine == machine.id && local.files.get(file.number()).is_some_and(is_known)
+            let is_known = |of: &Option<LocalFile>| of.as_ref().is_some_and(|of| of.serial == read.serial());
+            local.machine == machine.id && R::of(&local.files, &local.regions).get(read.number()).is_some_and(is_known)
         })
     }
 
     /// The thread has read another cache or file before, or not this one yet; nothing where it can't.
     #[cold]
-    fn meet(&mut self, machine: &LiveMachine, file: &File) -> Option<()> {
+    fn meet<R: Readable>(&mut self, machine: &LiveMachine, read: &R) -> Option<()> {
         self.last = match self.caches.iter().position(|local| local.machine == machine.id) {
             Some(at) => at,
             None => self.join(machine)?,
         };
-        if self.knows(machine, file) {
+        if self.knows(machine, read) {
             return Some(());
         }
         let mut locked = machine.lock().ok()?;
-        if !locked.is_reachable(file) {
-            return None;
-        }
-        let (number, owner) = (file.number(), locked.files.owner);
-        let words = locked.engine.words_of(owner, file.object);
+        let words = read.words(&mut locked)?;
         let local = &mut self.caches[self.last];
         local.give_back(&locked);
-        if local.files.len() <= number {
-            local.files.resize_with(number + 1, || None);
+        let (kept, number) = (R::of(&mut local.files, &mut local.regions), read.number());
+        if kept.len() <= number {
+            kept.resize_with(number + 1, || None);
         }
-        local.files[number] = Some(LocalFile { serial: file.serial, words, last: None, is_watched: false });
+        kept[number] = Some(LocalFile { serial: read.serial(), words, last: None, is_watched: false });
         Some(())
     }
 
@@ -103,8 +160,8 @@ impl Locals {
         let mut locked = machine.lock().ok()?;
         let ring = Arc::new(Ring::new(machine.arena.holds.take_line(thread_number())));
         locked.hits.rings.push(Arc::clone(&ring));
-        let (files, closed) = (Vec::new(), locked.files.closed);
-        self.caches.push(Local { machine: machine.id, ring, files, closed });
+        let (files, regions, closed) = (Vec::new(), Vec::new(), locked.files.closed);
+        self.caches.push(Local { machine: machine.id, ring, files, regions, closed });
         Some(self.caches.len() - 1)
     }
 }
@@ -114,25 +171,27 @@ impl Local {
     fn give_back(&mut self, locked: &Locked<'_>) {
         if std::mem::replace(&mut self.closed, locked.files.closed) != locked.files.closed {
             let is_gone = |of: &LocalFile| !locked.is_open(of.serial);
-            self.files.iter_mut().for_each(|of| _ = of.take_if(|of| is_gone(of)));
+            let kept = self.files.iter_mut().chain(&mut self.regions);
+            kept.for_each(|of| _ = of.take_if(|of| is_gone(of)));
         }
     }
 }
 
 /// Data that this thread keeps of a file. Nothing if the file can't be read: the next call of the engine returns the reason.
 #[inline(always)]
-pub(crate) fn with<T>(
+pub(crate) fn with<T, R: Readable>(
     machine: &LiveMachine,
-    file: &File,
+    read: &R,
     use_it: impl FnOnce(&Ring, &mut LocalFile) -> Option<T>,
 ) -> Option<T> {
     let used = LOCALS.try_with(|locals| {
         let locals = &mut *locals.borrow_mut();
-        if !locals.knows(machine, file) {
-            locals.meet(machine, file)?;
+        if !locals.knows(machine, read) {
+            locals.meet(machine, read)?;
         }
         let local = &mut locals.caches[locals.last];
-        use_it(&local.ring, local.files[file.number()].as_mut()?)
+        let Local { ring, files, regions, .. } = local;
+        use_it(ring, R::of(files, regions)[read.number()].as_mut()?)
     });
     used.ok().flatten()
 }
@@ -165,6 +224,6 @@ pub(crate) fn kept(machine: &LiveMachine) -> usize {
     LOCALS.with(|locals| {
         let locals = locals.borrow();
         let of_it = locals.caches.iter().filter(|local| local.machine == machine.id);
-        of_it.flat_map(|local| &local.files).flatten().count()
+        of_it.flat_map(|local| local.files.iter().chain(&local.regions)).flatten().count()
     })
 }

@@ -13,6 +13,7 @@ mod moves; // copies that are made without it
 mod inner; // what is under the lock, in parts
 mod locked; // what is done under the lock
 mod files; // which files there are, and how one is forgotten
+mod regions; // anonymous memory, its address spaces, and how it goes
 mod open_file; // a file: its handles, its lengths, and what of it could not be written
 mod lengths; // how long files are: set, cut, reloaded
 mod readers; // who reads what no thread makes for itself
@@ -26,6 +27,7 @@ mod writes; // dirty pages, their way to the device, and sync
 mod contract; // what lasts, over a device that fails
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -35,9 +37,12 @@ use pageout_engine::{Engine, FileId, FrameGate, PAGE_SIZE, Pfn, Served, Step, Ta
 use crate::arena::{Arena, Pin};
 use crate::error::Error;
 use crate::file::Inner as File;
+use crate::region::Inner as Region;
+use crate::guard::ZEROES;
 use crate::guards::{GuardWait, Guards};
 use crate::local;
 use crate::stats::Histogram;
+use crate::storage::Storage;
 use crate::sync::{Condvar, Instant, Mutex, thread};
 
 pub(crate) use files::{FileLimits, Opened, Unwritten};
@@ -49,6 +54,7 @@ use open_file::OpenFile;
 pub use readers::Backend;
 use readers::Readers;
 use turns::Turns;
+pub(crate) use regions::Purpose;
 pub(crate) use writes::{BYTES_MAX, Begun, Part, Writable};
 
 /// State that all handles share.
@@ -105,20 +111,73 @@ pub(crate) struct Want {
     pub(crate) bytes: u64,
 }
 
+/// What is accessed: a file through a handle on behalf of a group, or a region.
+#[derive(Clone, Copy)]
+pub(crate) enum Accessed<'a> {
+    File(&'a File, usize),
+    Region(&'a Region),
+}
+
+impl Accessed<'_> {
+    pub(crate) fn owner(self) -> PageOwner {
+        match self {
+            Accessed::File(file, _) => PageOwner::File(file.id),
+            Accessed::Region(region) => PageOwner::Region(region.number),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Accessed::File(file, _) => file.path(),
+            Accessed::Region(region) => region.path(),
+        }
+    }
+}
+
+/// Whose page it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PageOwner {
+    File(FileId),
+    /// By number.
+    Region(usize),
+}
+
+impl From<FileId> for PageOwner {
+    fn from(file: FileId) -> PageOwner {
+        PageOwner::File(file)
+    }
+}
+
+/// A page that was brought in to be read.
+pub(crate) enum Brought<'a> {
+    Page(Pin<'a>),
+    /// A page of a region that was never written.
+    Zeroes,
+}
+
+impl Brought<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Brought::Page(pin) => pin.bytes(),
+            Brought::Zeroes => &ZEROES,
+        }
+    }
+}
+
 /// The outcome of a miss.
 enum Found<'a> {
     /// Its page, or why there is none.
-    Pin(Result<Pin<'a>, Error>),
+    Page(Result<Brought<'a>, Error>),
     /// Its page is being written in place.
     Taken(Pfn),
 }
 
 impl<'a> Found<'a> {
     /// The page for a caller that does not wait for its writer, but retries later.
-    fn at_once(self, file: &File) -> Result<Pin<'a>, Error> {
+    fn at_once(self, of: Accessed<'_>) -> Result<Brought<'a>, Error> {
         match self {
-            Found::Pin(found) => found,
-            Found::Taken(_) => Err(Error::CutMeanwhile { path: file.path().to_owned() }),
+            Found::Page(found) => found,
+            Found::Taken(_) => Err(Error::CutMeanwhile { path: of.path().to_owned() }),
         }
     }
 }
@@ -151,11 +210,12 @@ impl LiveMachine {
         limits: FileLimits,
         (pins_max, guard_wait): (u64, Duration),
         holds_by_cpu: bool,
+        swap: Option<Arc<dyn Storage>>,
     ) -> Result<LiveMachine, Error> {
         Ok(LiveMachine {
             watched_reads: engine.watched_reads(),
             arena,
-            inner: Mutex::new(Inner::new(engine)),
+            inner: Mutex::new(Inner::new(engine, swap)),
             turns: Turns::default(),
             service: Condvar::new(),
             readers: Readers::new(backend, io_threads)?,
@@ -305,7 +365,7 @@ impl LiveMachine {
     }
 
     /// Makes all reads that were asked for, in flight together as far as that can be, or has others make them.
-    fn read_together<'a>(&'a self, mut locked: Locked<'a>, file: FileId) -> Result<Locked<'a>, Error> {
+    fn read_together<'a>(&'a self, mut locked: Locked<'a>, of: PageOwner) -> Result<Locked<'a>, Error> {
         if locked.transfers.reads.len() > 1
             && let Some(ring) = self.readers.lend()
         {
@@ -325,8 +385,11 @@ impl LiveMachine {
             return Ok(locked);
         }
         locked = self.read(locked, 1)?;
-        // This thread reads, too, as long as the file's device has reads that are not begun.
-        let device = locked.device_of(file);
+        // This thread reads, too, as long as the same device has reads that are not begun.
+        let device = match of {
+            PageOwner::File(file) => locked.device_of(file),
+            PageOwner::Region(_) => locked.swap_device(),
+        };
         while let Some(mut read) = locked.take_read(|_, read| Some(read.device as usize) == device) {
             drop(locked);
             let result = read.perform(&self.arena);
@@ -336,43 +399,43 @@ impl LiveMachine {
         Ok(locked)
     }
 
-    /// Brings a page of a file in, on behalf of a group, and pins its frame. Waits until the page has no writer in place.
-    pub(crate) fn bring_in(&self, file: &File, group: usize, want: Want) -> Result<Pin<'_>, Error> {
+    /// Brings a page in, and pins its frame. Waits until the page has no writer in place.
+    pub(crate) fn bring_in(&self, of: Accessed<'_>, want: Want) -> Result<Brought<'_>, Error> {
         let mut wait = self.guard_wait();
         loop {
             let mut locked = self.drain(self.lock()?)?;
             local::give_back(self, &locked);
-            locked = self.await_change(locked, file)?;
-            let mut miss = locked.begin(file, group, want)?;
+            locked = self.await_change_of(locked, of)?;
+            let mut miss = locked.begin(of, want)?;
             locked.start(&mut miss);
             let found;
-            (locked, found) = self.finish(locked, file, miss)?;
+            (locked, found) = self.finish(locked, miss)?;
             drop(self.read(locked, 0)?);
             match found {
-                Found::Pin(found) => return found,
+                Found::Page(found) => return found,
                 Found::Taken(pfn) => {
-                    self.await_guard(&mut wait, file, want.page, pfn, || !self.arena.gate(pfn).is_written())?
+                    let is_free = || !self.arena.gate(pfn).is_written();
+                    self.await_guard(&mut wait, of.owner(), want.page, pfn, is_free)?
                 }
             }
         }
     }
 
-    /// Brings pages of a file in, whose reads are in flight together, and shows each in its frame. All have come to an end when this
+    /// Brings pages in, whose reads are in flight together, and shows each in its frame. All have come to an end when this
     /// returns, even where one has failed.
     pub(crate) fn bring_in_all(
         &self,
-        file: &File,
-        group: usize,
+        of: Accessed<'_>,
         wants: impl Iterator<Item = Want>,
-        mut show: impl FnMut(usize, &Pin<'_>) -> Result<(), Error>,
+        mut show: impl FnMut(usize, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut locked = self.drain(self.lock()?)?;
         local::give_back(self, &locked);
-        locked = self.await_change(locked, file)?;
+        locked = self.await_change_of(locked, of)?;
         let (mut misses, mut outcome) = (Vec::new(), Ok(()));
         for (at, want) in wants.enumerate() {
             // The lock was free between two steps of another one: the file may be forgotten.
-            let mut miss = match locked.begin(file, group, want) {
+            let mut miss = match locked.begin(of, want) {
                 Ok(miss) => miss,
                 Err(error) => {
                     outcome = Err(error);
@@ -390,17 +453,17 @@ impl LiveMachine {
             if matches!(miss.step, Step::Done(_)) {
                 if miss.lacks_memory() {
                     // There may be free memory for it once those before it have been shown.
-                    locked = self.finish_all(locked, file, &mut misses, &mut show, &mut outcome)?;
+                    locked = self.finish_all(locked, of, &mut misses, &mut show, &mut outcome)?;
                 }
                 // It has nothing to wait for, and its page can go as soon as the lock is free.
                 let found;
-                (locked, found) = self.finish(locked, file, miss)?;
-                outcome = outcome.and(found.at_once(file).and_then(|pin| show(at, &pin)));
+                (locked, found) = self.finish(locked, miss)?;
+                outcome = outcome.and(found.at_once(of).and_then(|page| show(at, page.bytes())));
                 continue;
             }
             misses.push((at, miss));
         }
-        locked = self.finish_all(locked, file, &mut misses, &mut show, &mut outcome)?;
+        locked = self.finish_all(locked, of, &mut misses, &mut show, &mut outcome)?;
         drop(self.read(locked, 0)?);
         outcome
     }
@@ -409,16 +472,16 @@ impl LiveMachine {
     fn finish_all<'a>(
         &'a self,
         mut locked: Locked<'a>,
-        file: &File,
+        of: Accessed<'_>,
         misses: &mut Vec<(usize, Miss)>,
-        show: &mut impl FnMut(usize, &Pin<'_>) -> Result<(), Error>,
+        show: &mut impl FnMut(usize, &[u8]) -> Result<(), Error>,
         outcome: &mut Result<(), Error>,
     ) -> Result<Locked<'a>, Error> {
-        locked = self.read_together(locked, file.id)?;
+        locked = self.read_together(locked, of.owner())?;
         for (at, miss) in misses.drain(..) {
             let found;
-            (locked, found) = self.finish(locked, file, miss)?;
-            let shown = found.at_once(file).and_then(|pin| show(at, &pin));
+            (locked, found) = self.finish(locked, miss)?;
+            let shown = found.at_once(of).and_then(|page| show(at, page.bytes()));
             if outcome.is_ok() {
                 *outcome = shown;
             }
@@ -443,7 +506,7 @@ impl LiveMachine {
             if page >= end {
                 return Ok(());
             }
-            let miss = locked.begin(file, group, Want { page, bytes: PAGE_SIZE })?;
+            let miss = locked.begin(Accessed::File(file, group), Want { page, bytes: PAGE_SIZE })?;
             let (task, access) = (miss.hired.task, miss.access);
             let begun = locked.engine.readahead(task, access.object, page, at_once.min(end - page));
             let refused = match begun {
@@ -488,7 +551,6 @@ impl LiveMachine {
     fn finish<'a>(
         &'a self,
         mut locked: Locked<'a>,
-        file: &File,
         mut miss: Miss,
     ) -> Result<(Locked<'a>, Found<'a>), Error> {
         loop {
@@ -500,12 +562,12 @@ impl LiveMachine {
                 locked.start(&mut miss);
                 continue;
             }
-            let found = match locked.outcome(file.id, miss.access.page, served) {
+            let found = match locked.outcome(miss.owner(), miss.access.page, served) {
                 Outcome::Found(found) => {
                     // With its page held: otherwise that might take it, again and again while others of the group are in use.
                     let step = locked.engine.pay(task, miss.access);
                     (locked, _) = self.see_through(locked, task, step)?;
-                    Found::Pin(found)
+                    Found::Page(found)
                 }
                 // The access ends here: who forgets the file, and may have the page, waits for accesses.
                 Outcome::Taken(pfn) => Found::Taken(pfn),

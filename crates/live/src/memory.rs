@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Bdi, Config, ConfigError, Engine, FailedWrite, Layout, MemcgId, MemoryType, NodeId,
-    PAGE_SIZE, PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, Switch, TaskId,
+    PAGE_SIZE, PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, SwapKind, SwapSpec, Switch, TaskId,
 };
 
 use crate::error::Error;
 use crate::file::{File, Open};
 use crate::machine::{Backend, Doors, FileLimits, LiveMachine, Locked};
 use crate::node::{Node, Nodes, Place};
+use crate::region::{Region, RegionOptions};
 use crate::ring::Read;
 use crate::stats::Stats;
+use crate::storage::{self, Storage};
+use crate::swap::SwapFile;
 use crate::sync::thread::JoinHandle;
 use crate::sync::{Mutex, thread};
 
@@ -27,6 +30,8 @@ const FIXED_BYTES: u64 = 3 << 19;
 const FRAME_BYTES: u64 = 72;
 /// Memory per page of a file, cached or not: its word, and a share of the data about its neighbours. While words move, they exist twice for a moment.
 const FILE_PAGE_BYTES: u64 = 9;
+/// Bytes per slot of the swap file: for the page that it holds, and for what is known of the slot.
+const SLOT_BYTES: u64 = 20;
 /// Accessing a page takes less time.
 const GUARD_WAIT: Duration = Duration::from_secs(10);
 /// Part of a budget for each closed file: its name, its tables, and the data about its pages.
@@ -55,7 +60,10 @@ pub struct Builder {
     holds_by_cpu: bool,
     guard_wait: Duration,
     read_ahead: Option<u64>,
+    swap: Option<SwapFile>,
     pub(crate) handles_max: u32,
+    #[cfg(test)]
+    swap_faults: Option<Arc<dyn storage::failing::Faults>>,
 }
 
 /// Limits and protection of a group, in bytes; `None`: the kernel's default, which is unlimited or unprotected.
@@ -110,7 +118,10 @@ impl Default for Builder {
             holds_by_cpu: false,
             guard_wait: GUARD_WAIT,
             read_ahead: None,
+            swap: None,
             handles_max: Read::HANDLES_MAX,
+            #[cfg(test)]
+            swap_faults: None,
         }
     }
 }
@@ -122,8 +133,8 @@ impl Builder {
         self
     }
 
-    /// Sets the total size of files that can be open at the same time, in bytes. 9 bytes of the budget are reserved for each 4 KiB of them. Default:
-    /// 16 times the budget.
+    /// Sets the total size of files and regions that can be open at the same time, in bytes. 9 bytes of the budget are reserved for each 4 KiB of
+    /// them. Default: 16 times the budget.
     pub fn files(mut self, bytes: u64) -> Builder {
         self.files = Some(bytes);
         self
@@ -208,17 +219,57 @@ impl Builder {
         self
     }
 
-    /// Returns the minimum budget for these files in addition to this many frames of slow memory.
-    fn least(files: u64, slow: u64) -> u64 {
+    /// Sets the swap file, which holds pages of regions ([`Memory::region`]) that are evicted. It is a file without a name in this folder, has at most
+    /// this many bytes, and takes space on the device as it is used. 20 bytes of the budget are reserved for each 4 KiB of it. Default: no swap file,
+    /// so regions stay in memory.
+    ///
+    /// Reads and writes bypass the system's page cache. `vm.swappiness` and `memory.swap.max` are as in the kernel.
+    pub fn swap_file(mut self, folder: impl AsRef<Path>, bytes: u64) -> Builder {
+        let is_buffered = self.swap.as_ref().is_some_and(|swap| swap.is_buffered);
+        self.swap = Some(SwapFile { folder: folder.as_ref().to_owned(), bytes, is_buffered });
+        self
+    }
+
+    /// Reads and writes the swap file through the system's page cache, for file systems without direct I/O. The budget does not include what the system
+    /// caches of it. Call it after [`Builder::swap_file`]. Default: no.
+    pub fn swap_buffered(mut self, is_buffered: bool) -> Builder {
+        if let Some(swap) = &mut self.swap {
+            swap.is_buffered = is_buffered;
+        }
+        self
+    }
+
+    /// Sets the faults of the swap file's device.
+    #[cfg(test)]
+    pub(crate) fn swap_faults(mut self, faults: Arc<dyn storage::failing::Faults>) -> Builder {
+        self.swap_faults = Some(faults);
+        self
+    }
+
+    /// Creates the swap file, if one is set.
+    fn swap_storage(&self) -> Result<Option<Arc<dyn Storage>>, Error> {
+        let Some(swap) = &self.swap else { return Ok(None) };
+        let file = Arc::new(swap.open()?);
+        #[cfg(test)]
+        if let Some(faults) = &self.swap_faults {
+            let real = storage::Real::new(file);
+            return Ok(Some(Arc::new(storage::failing::Failing::new(real, Arc::clone(faults)))));
+        }
+        storage::of(file, &swap.folder.join("pageout-swap")).map(Some)
+    }
+
+    /// Returns the minimum budget for these files and slots in addition to this many frames of slow memory.
+    fn least((files, slots): (u64, u64), slow: u64) -> u64 {
         let frames = FRAMES_MIN.saturating_add(slow).saturating_mul(PAGE_SIZE + FRAME_BYTES);
-        frames.saturating_add(FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES)
+        frames.saturating_add(FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES + slots * SLOT_BYTES)
     }
 
     /// Builds the cache.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`]; [`Error::UringRefused`] if io_uring is required; [`Error::Nodes`] and [`Error::NoSuchNode`] for unavailable memory;
-    /// [`Error::Config`] and [`Error::File`] for settings that the engine does not know; [`Error::Io`] if the system gives no memory or no threads.
+    /// [`Error::BudgetTooSmall`]; [`Error::Io`] and [`Error::DirectRefused`] if the swap file can't be created; [`Error::UringRefused`] if io_uring is
+    /// required; [`Error::Nodes`] and [`Error::NoSuchNode`] for unavailable memory; [`Error::Config`] and [`Error::File`] for settings that the engine
+    /// does not know; [`Error::Io`] if the system gives no memory or no threads.
     pub fn build(self) -> Result<Memory, Error> {
         if self.io_threads > IO_THREADS_MAX {
             let (value, max) = (self.io_threads as u64, IO_THREADS_MAX as u64);
@@ -230,14 +281,15 @@ impl Builder {
         }
         let nodes = Nodes::of(&self.nodes)?;
         let files_max = self.files.unwrap_or(self.budget.saturating_mul(16));
-        let set_aside = FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES;
+        let slots = self.swap.as_ref().map_or(0, |swap| swap.bytes / PAGE_SIZE);
+        let set_aside = (FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES).saturating_add(slots.saturating_mul(SLOT_BYTES));
         let frames = self.budget.saturating_sub(set_aside) / (PAGE_SIZE + FRAME_BYTES);
         let slow = nodes.slow.map_or(0, |(bytes, _)| bytes / PAGE_SIZE);
         if nodes.slow.is_some() && slow < FRAMES_MIN {
             return Err(Error::Nodes("the minimum of slow memory is 4 MiB"));
         }
         if frames < FRAMES_MIN.saturating_add(slow) {
-            return Err(Error::BudgetTooSmall { least: Builder::least(files_max, slow) });
+            return Err(Error::BudgetTooSmall { least: Builder::least((files_max, slots), slow) });
         }
         let mut policy = Policy::by_name(&self.policy).ok_or_else(|| {
             ConfigError::Unknown(format!(
@@ -264,6 +316,9 @@ impl Builder {
         // All files use it, whatever their devices: one thread writes them back.
         builder.bdi_register("0")?;
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
+        if self.swap.is_some() {
+            builder.swap_on(SwapSpec { pages: slots, kind: SwapKind::Device })?;
+        }
         let io = (self.backend, self.io_threads);
         let pages = |bytes: u64| (bytes / PAGE_SIZE).try_into().unwrap_or(u32::MAX);
         let limits = FileLimits {
@@ -281,6 +336,7 @@ impl Builder {
             limits,
             (frames / 4, self.guard_wait),
             self.holds_by_cpu,
+            self.swap_storage()?,
         )?;
         let shared = Shared {
             machine: Arc::new(machine),
@@ -312,6 +368,8 @@ fn config() -> Config {
         compaction_proactiveness: 0,
         watermark_boost_factor: 0,
         page_cluster: 0,
+        // What a page holds, the engine does not know.
+        zero_map: false,
         step_busy_pages: 256,
         ..Config::default()
     }
@@ -361,6 +419,30 @@ impl Memory {
     /// to another cache.
     pub fn open(&self, path: impl AsRef<Path>, how: Open) -> Result<File, Error> {
         self.0.guarded(|_| File::open(&self.0, path.as_ref(), &how))
+    }
+
+    /// Creates a region: anonymous memory of this many bytes, which is reserved, not resident, and reads as zeroes until it is written. It may be larger
+    /// than the budget if there is a swap file ([`Builder::swap_file`]).
+    ///
+    /// # Errors
+    /// [`Error::NoSwap`] if all regions together are larger than memory and there is no swap file; [`Error::TooManyFiles`] if files and regions would
+    /// exceed [`Builder::files`]; [`Error::TooLong`]; [`Error::Nodes`] if the cache has slow memory, which serves files only; [`Error::Config`] if
+    /// the group is another cache's.
+    ///
+    /// ```no_run
+    /// use pageout::{Memory, RegionOptions};
+    ///
+    /// let memory = Memory::builder().budget(256 << 20).swap_file("/var/tmp", 4 << 30).build()?;
+    /// let region = memory.region(2 << 30, RegionOptions::new())?;
+    /// region.write_at(b"spilled", 1 << 30)?;
+    /// assert_eq!(&region.page((1 << 30) / 4096)?[..7], b"spilled");
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    pub fn region(&self, bytes: u64, options: RegionOptions) -> Result<Region, Error> {
+        if self.0.slow.is_some() {
+            return Err(Error::Nodes("slow memory serves files only; help: make regions in a cache without slow memory"));
+        }
+        Region::make(&self.0, bytes, &options)
     }
 
     /// Creates a group. It lasts as long as the cache. Groups are not part of the budget: each takes some 5 KB.
@@ -436,7 +518,10 @@ impl Memory {
             dirty: vmstat(Stat::NrDirty),
             writeback: vmstat(Stat::NrWriteback),
             refaults: vmstat(Stat::WorkingsetRefaultFile),
-            resident: vmstat(Stat::NrFilePages),
+            resident: vmstat(Stat::NrFilePages) - vmstat(Stat::NrSwapcached),
+            anon: vmstat(Stat::NrAnonPages),
+            swapped: figures.swap_used(),
+            refaults_anon: vmstat(Stat::WorkingsetRefaultAnon),
             frames: self.0.frames,
             slow_frames,
             slow_resident,
@@ -526,6 +611,11 @@ impl std::fmt::Debug for Group {
 }
 
 impl Shared {
+    /// Frames of memory, fast and slow.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
+    }
+
     fn start_threads(&self) -> Result<(), Error> {
         /// Deep enough for a step of reclaim; only a small part is ever touched.
         const STACK_BYTES: usize = 512 << 10;

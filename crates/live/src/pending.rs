@@ -19,6 +19,11 @@ use pageout_engine::Pfn;
 use crate::arena::OwnedPin;
 use crate::error::Error;
 use crate::file::{File, Inner, Piece, ReadAt};
+use crate::guard::ZEROES;
+use crate::length::Length;
+use crate::machine::Accessed;
+use crate::memory::Shared;
+use crate::region::Region;
 use crate::sync::thread::{self, Thread};
 
 /// More would hold more frames, and keep no device busier.
@@ -29,6 +34,8 @@ pub(crate) enum Held {
     Pin(OwnedPin),
     /// Of a file that is written: its writers do not wait for a thread that may poll at any time.
     Copy(Box<[u8]>),
+    /// Of a region, and never written.
+    Zeroes,
 }
 
 impl Held {
@@ -36,6 +43,7 @@ impl Held {
         match self {
             Held::Pin(pin) => pin.bytes(),
             Held::Copy(bytes) => bytes,
+            Held::Zeroes => &ZEROES,
         }
     }
 }
@@ -99,14 +107,63 @@ impl Flight {
     }
 }
 
-/// Reads of a file in flight ([`File::submit`]). As a future it is ready when all of them have ended; [`Pending::wait`] waits for that. If it is
-/// dropped before, its buffers are unchanged or partly filled.
+/// The file or region of pending reads.
+pub(crate) enum Reader {
+    File(File),
+    Region(Region),
+}
+
+impl Reader {
+    fn accessed(&self) -> Accessed<'_> {
+        match self {
+            Reader::File(file) => file.0.accessed(),
+            Reader::Region(region) => Accessed::Region(&region.0),
+        }
+    }
+
+    fn memory(&self) -> &Arc<Shared> {
+        match self {
+            Reader::File(file) => &file.0.memory,
+            Reader::Region(region) => &region.0.memory,
+        }
+    }
+
+    fn length(&self) -> &Length {
+        match self {
+            Reader::File(file) => &file.0.length,
+            Reader::Region(region) => &region.0.length,
+        }
+    }
+
+    fn written_frame(&self, page: u64) -> Option<Pfn> {
+        match self {
+            Reader::File(file) => file.0.written_frame(page),
+            Reader::Region(region) => region.0.written_frame(page),
+        }
+    }
+
+    fn copy_what_is_there(&self, reads: &mut [ReadAt<'_>]) -> Result<Vec<(usize, Piece)>, Error> {
+        match self {
+            Reader::File(file) => file.0.copy_what_is_there(reads),
+            Reader::Region(region) => region.0.copy_what_is_there(reads),
+        }
+    }
+
+    /// Nothing can be read any more.
+    fn is_poisoned(&self) -> bool {
+        let machine = &self.memory().machine;
+        machine.is_poisoned() || !machine.arena.is_of_this_process()
+    }
+}
+
+/// Reads of a file or a region in flight ([`File::submit`], [`Region::submit`]). As a future it is ready when all of them have ended; [`Pending::wait`]
+/// waits for that. If it is dropped before, its buffers are unchanged or partly filled.
 ///
 /// A waker may be called by a thread of the cache itself. While it runs, that thread does nothing else. A waker may read and write files of the cache, and drop
 /// its handles. It must not wait for pending reads or forget a file: these wait for that thread, and would wait without end.
 #[must_use = "reads that nobody waits for leave their buffers as they are"]
 pub struct Pending<'a> {
-    file: File,
+    of: Reader,
     reads: Vec<ReadAt<'a>>,
     /// What was not in memory: which read, and the part of it.
     missing: Vec<(usize, Piece)>,
@@ -128,7 +185,7 @@ const TRIES: u32 = 16;
 
 impl<'a> Pending<'a> {
     pub(crate) fn new(
-        file: File,
+        of: Reader,
         reads: Vec<ReadAt<'a>>,
         missing: Vec<(usize, Piece)>,
         cuts: u64,
@@ -136,7 +193,7 @@ impl<'a> Pending<'a> {
         let rest = (0..missing.len()).collect();
         let (again, flight, error) = (Vec::new(), Arc::default(), None);
         let mut pending =
-            Pending { file, reads, missing, rest, again, is_alone: false, flight, error, cuts, tries: TRIES };
+            Pending { of, reads, missing, rest, again, is_alone: false, flight, error, cuts, tries: TRIES };
         pending.begin_next()?;
         Ok(pending)
     }
@@ -154,7 +211,8 @@ impl<'a> Pending<'a> {
             return Ok(());
         }
         let wants = next.iter().map(|&at| (at, self.missing[at].1.want));
-        self.file.0.begin_all(wants, self.is_alone, &self.flight)
+        let (of, is_alone, flight) = (self.of.accessed(), self.is_alone, &self.flight);
+        self.of.memory().guarded(|machine| machine.begin_all(of, wants, is_alone, flight))
     }
 
     /// Whether all possible reads have ended, so that [`Pending::wait`] does not wait. Copies present pages. The task that has polled last is still
@@ -186,7 +244,7 @@ impl<'a> Pending<'a> {
             }
         }
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let memory = Arc::clone(&self.file.0.memory);
+        let memory = Arc::clone(self.of.memory());
         let machine = &*memory.machine;
         let mut guard_wait = machine.guard_wait();
         loop {
@@ -200,7 +258,7 @@ impl<'a> Pending<'a> {
                     thread::park_timeout(LOOK_AGAIN);
                 }
                 Some((_, pfn)) if guard_wait.may_go_on(pfn) => thread::park_timeout(LOOK_FOR_GUARDS),
-                Some((page, _)) => return Err(machine.lock()?.pinned_page(self.file.0.id, page)),
+                Some((page, _)) => return Err(machine.lock()?.pinned_page(self.of.accessed().owner(), page)),
             }
         }
     }
@@ -208,13 +266,13 @@ impl<'a> Pending<'a> {
     /// A page that must be read, and that is being written to.
     fn written_page(&self) -> Option<(u64, Pfn)> {
         let page = |(_, piece): &(usize, Piece)| piece.want.page;
-        self.missing.iter().map(page).find_map(|page| Some((page, self.file.0.written_frame(page)?)))
+        self.missing.iter().map(page).find_map(|page| Some((page, self.of.written_frame(page)?)))
     }
 
     /// Takes present pages, and begins the next ones. Without a waker, that of the last poll stays.
     fn poll_all(&mut self, waker: Option<&Waker>) -> Poll<Result<(), Error>> {
         loop {
-            if self.file.0.is_poisoned() {
+            if self.of.is_poisoned() {
                 return Poll::Ready(Err(Error::Poisoned));
             }
             // Without the lock: a waker's clone is its executor's code.
@@ -243,8 +301,8 @@ impl<'a> Pending<'a> {
                 },
                 Some(error) => return Poll::Ready(Err(error)),
                 // Pages of one read may be of different moments.
-                None if is_over && !self.file.0.length.is_uncut_since(self.cuts) && self.has_several() => {
-                    self.error = Some(Error::CutMeanwhile { path: self.file.0.path().to_owned() });
+                None if is_over && !self.of.length().is_uncut_since(self.cuts) && self.has_several() => {
+                    self.error = Some(Error::CutMeanwhile { path: self.of.accessed().path().to_owned() });
                     continue;
                 }
                 None if is_over => return Poll::Ready(Ok(())),
@@ -263,8 +321,8 @@ impl<'a> Pending<'a> {
     /// Begins again: bytes of the file were taken away meanwhile.
     fn begin_anew(&mut self) -> Result<(), Error> {
         self.tries -= 1;
-        self.cuts = self.file.0.length.cuts();
-        self.missing = self.file.0.copy_what_is_there(&mut self.reads)?;
+        self.cuts = self.of.length().cuts();
+        self.missing = self.of.copy_what_is_there(&mut self.reads)?;
         self.rest = (0..self.missing.len()).collect();
         (self.again, self.is_alone) = (Vec::new(), false);
         self.begin_next()
@@ -292,7 +350,7 @@ impl Future for Pending<'_> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         // In the child of a fork, the thread that would unlock what a thread of the parent had locked may not exist.
-        if self.file.0.memory.machine.arena.is_of_this_process() {
+        if self.of.memory().machine.arena.is_of_this_process() {
             self.flight.give_up();
         }
     }

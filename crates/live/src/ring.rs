@@ -25,8 +25,8 @@ const WANTED_BITS: u32 = 13;
 pub(crate) struct Read(u64);
 
 impl Read {
-    /// Handles that have a number: of more, a read would not fit into a word.
-    pub(crate) const HANDLES_MAX: u32 = 1 << (64 - PAGE_BITS - WANTED_BITS);
+    /// Handles of files that have a number, and regions: of more, a read would not fit into a word.
+    pub(crate) const HANDLES_MAX: u32 = 1 << (64 - PAGE_BITS - WANTED_BITS - 1);
 
     /// `wanted`: bytes that the call still wants from the beginning of the page on. That there are more pages is all that matters where
     /// it does not end there.
@@ -34,6 +34,17 @@ impl Read {
     pub(crate) fn new(object: ObjectId, page: u64, wanted: u64) -> Read {
         let wanted = wanted.min(PAGE_SIZE + 1);
         Read(u64::from(object.0) << (PAGE_BITS + WANTED_BITS) | page << WANTED_BITS | wanted)
+    }
+
+    /// An access to a page of a region, by the number of that.
+    #[inline(always)]
+    pub(crate) fn of_region(region: usize, page: u64) -> Read {
+        Read::new(ObjectId(Read::HANDLES_MAX | region as u32), page, PAGE_SIZE)
+    }
+
+    /// The region of which it is, if it is of one.
+    pub(crate) fn region(self) -> Option<usize> {
+        self.object().0.checked_sub(Read::HANDLES_MAX).map(|region| region as usize)
     }
 
     pub(crate) fn object(self) -> ObjectId {
@@ -173,6 +184,11 @@ mod tests {
             );
         }
         assert_eq!(Read::new(ObjectId(1), 2, 1 << 40).wanted(), 4097, "more than this page");
+        for (region, page) in [(0, 0), (Read::HANDLES_MAX as usize - 1, (1 << 30) - 1)] {
+            let read = Read::of_region(region, page);
+            assert_eq!((read.region(), read.page()), (Some(region), page));
+        }
+        assert_eq!(Read::new(ObjectId(Read::HANDLES_MAX - 1), 2, 1).region(), None);
     }
 
     #[test]

@@ -30,6 +30,12 @@ pub struct Stats {
     pub refaults: u64,
     /// Pages of files in memory.
     pub resident: u64,
+    /// Pages of regions in memory, except those that reclaim is evicting (`nr_anon_pages`).
+    pub anon: u64,
+    /// Slots of the swap file that hold a page. Some of these pages are in memory as well.
+    pub swapped: u64,
+    /// Evicted pages of regions that were accessed again soon (`workingset_refault_anon`).
+    pub refaults_anon: u64,
     /// Frames in the budget, of fast memory and of slow.
     pub frames: u64,
     /// Frames of slow memory among them, and the pages in these.

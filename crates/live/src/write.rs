@@ -148,7 +148,7 @@ impl Inner {
                 // The task that holds the page may be about to shorten the file.
                 let cuts = self.length.cuts();
                 drop(span);
-                machine.await_guard(&mut wait, self, piece.want.page, held, || {
+                machine.await_guard(&mut wait, self.id, piece.want.page, held, || {
                     machine.arena.is_free_to_write(held)
                 })?;
                 span = Span::up_to(self, end)?;
@@ -233,7 +233,7 @@ impl Inner {
         loop {
             let len = self.bytes_of_page(page)?;
             if let Some(writing) = self.try_overwrite(page, page * PAGE_SIZE + len) {
-                return PageMut::new(self, writing, len as usize).map(Some);
+                return PageMut::new((machine, self.path()), writing, len as usize).map(Some);
             }
             // No byte is taken away before the page is held, and a call that does so afterwards sees that.
             let span = Span::up_to(self, 0)?;
@@ -249,13 +249,13 @@ impl Inner {
                     if let Some(owed) = owed {
                         self.memory.guarded(|_| owed.pay())?;
                     }
-                    return PageMut::new(self, writing, len as usize).map(Some);
+                    return PageMut::new((machine, self.path()), writing, len as usize).map(Some);
                 }
                 Begun::Held(_) if !waits => return Ok(None),
                 Begun::Held(pfn) => {
                     drop(span);
                     machine
-                        .await_guard(&mut wait, self, page, pfn, || machine.arena.is_free_to_write(pfn))?;
+                        .await_guard(&mut wait, self.id, page, pfn, || machine.arena.is_free_to_write(pfn))?;
                 }
             }
         }

@@ -132,6 +132,31 @@ impl Engine {
         Ok(self.current(task).attempt())
     }
 
+    /// Pages of an anonymous mapping that are in memory, mapped or in the swap cache, and their frames.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the mapping has no such pages.
+    pub fn anon_frames(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        pages: Range<u64>,
+    ) -> Result<Vec<(u64, Pfn)>, ConfigError> {
+        let (mm, vma, at) = self.anon_pages(task, object, pages)?;
+        let memory = &self.core.mm.memory;
+        let (space, start) = (memory.mm(mm), memory.mm(mm).vmas[vma].start);
+        let there = at.filter(|page| space.table.leaf_exists(page / LEAF_PAGES)).filter_map(|page| {
+            let word = space.table.word(page);
+            let pfn = match word.decode() {
+                Entry::Present(_) if !word.is_zero_page() => word.frame(page),
+                Entry::Swap(entry) => memory.swap.cached(entry)?,
+                _ => return None,
+            };
+            Some((page - start, pfn))
+        });
+        Ok(there.collect())
+    }
+
     /// Where pages of an anonymous mapping are in its address space.
     fn anon_pages(
         &mut self,

@@ -272,6 +272,12 @@ impl<'a> Figures<'a> {
         self.core.mm.memory.file(file).pages()
     }
 
+    /// Returns the number of slots of all swap devices that hold a page.
+    pub fn swap_used(self) -> u64 {
+        let swap = &self.core.mm.memory.swap;
+        swap.total_pages() - swap.free_pages()
+    }
+
     /// Returns the pages of a file that differ from its device: dirty ones, and ones under writeback. A page may be both.
     pub fn file_dirty(self, file: FileId) -> (u64, u64) {
         let inode = &self.core.mm.memory.file(file).inode;

@@ -23,9 +23,9 @@ const BACKLOG_MAX: usize = 128;
 
 /// A backing device.
 pub(super) struct Device {
-    /// The system's number of it.
-    number: u64,
-    /// The engine's id of it.
+    /// The system's number of it, or `None` for the swap file, which is a device of its own here.
+    number: Option<u64>,
+    /// The engine's id of it, if it has files.
     pub(super) bdi: BdiId,
     /// Pages of its files that are read ahead at a time.
     pub(super) ra_pages: u32,
@@ -65,10 +65,10 @@ pub(super) struct Devices {
 impl Devices {
     /// The index of a device by its number.
     fn numbered(&self, number: u64) -> Option<usize> {
-        self.devices.iter().position(|device| device.number == number)
+        self.devices.iter().position(|device| device.number == Some(number))
     }
 
-    fn add(&mut self, number: u64, bdi: BdiId, ra_pages: u32) -> usize {
+    fn add(&mut self, number: Option<u64>, bdi: BdiId, ra_pages: u32) -> usize {
         self.devices.push(Device {
             number,
             bdi,
@@ -83,6 +83,11 @@ impl Devices {
             write_error: None,
         });
         self.devices.len() - 1
+    }
+
+    /// Adds the swap file. Returns its index.
+    pub(super) fn add_swap(&mut self) -> usize {
+        self.add(None, BdiId(0), 0)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Device> {
@@ -157,7 +162,8 @@ impl Locked<'_> {
         if let Some(known) = self.transfers.devices.numbered(number) {
             return Ok(known);
         }
-        let bdi = match self.transfers.devices.devices.is_empty() {
+        let is_first = self.transfers.devices.iter().all(|device| device.number.is_none());
+        let bdi = match is_first {
             true => BdiId(0),
             false => self.engine.bdi_register(&format!("{number:x}"))?,
         };
@@ -169,7 +175,7 @@ impl Locked<'_> {
             .extend(started.into_iter().map(|of| KernelThread { task: of.task, runs: runs(of.wait) }));
         let limits = self.machine().limits;
         let ra_pages = limits.ra_pages.unwrap_or_else(|| queue::ra_pages(number, limits.ra_pages_max));
-        Ok(self.transfers.devices.add(number, bdi, ra_pages))
+        Ok(self.transfers.devices.add(Some(number), bdi, ra_pages))
     }
 }
 

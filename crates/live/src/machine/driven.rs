@@ -4,20 +4,17 @@ use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use pageout_engine::{FileId, Nanos, PAGE_SIZE, Step, TaskId, Wait};
+use pageout_engine::{Nanos, PAGE_SIZE, Step, TaskId, Wait};
 
 use super::locked::{Crowded, Locked, Miss, Outcome};
-use super::{LiveMachine, Want};
-use crate::arena::Pin;
+use super::{Accessed, Brought, LiveMachine, PageOwner, Want};
 use crate::error::Error;
-use crate::file::Inner as File;
 use crate::local;
 use crate::pending::{Flight, Held};
 
 /// A miss that no thread waits for.
 pub(super) struct Driven {
     miss: Miss,
-    file: FileId,
     flight: Arc<Flight>,
     /// Its place among those of its flight.
     at: usize,
@@ -39,21 +36,22 @@ const WRITTEN_SOON: Nanos = Nanos(50_000);
 const ROOM_SOON: Nanos = Nanos(200_000);
 
 impl LiveMachine {
-    /// Begins to bring pages of a file in, for reads that are pending: one without others, or several.
+    /// Begins to bring pages in, for reads that are pending: one without others, or several.
     pub(crate) fn begin_all(
         &self,
-        file: &File,
-        group: usize,
+        of: Accessed<'_>,
         wants: impl Iterator<Item = (usize, Want)>,
         is_alone: bool,
         flight: &Arc<Flight>,
     ) -> Result<(), Error> {
         let (mut locked, mut outcome) = (self.drain(self.lock()?)?, Ok(()));
         local::give_back(self, &locked);
-        locked = self.await_change(locked, file)?;
-        locked.file_mut(file.id).flies(flight);
+        locked = self.await_change_of(locked, of)?;
+        if let Accessed::File(file, _) = of {
+            locked.file_mut(file.id).flies(flight);
+        }
         for (at, want) in wants {
-            let miss = match locked.begin(file, group, want) {
+            let miss = match locked.begin(of, want) {
                 Ok(miss) => miss,
                 Err(error) => {
                     outcome = Err(error);
@@ -63,7 +61,6 @@ impl LiveMachine {
             let (task, access) = (miss.hired.task, miss.access);
             let driven = Driven {
                 miss,
-                file: file.id,
                 flight: Arc::clone(flight),
                 at,
                 is_alone,
@@ -84,7 +81,7 @@ impl LiveMachine {
             locked.drive_on(task, step);
         }
         drop(if self.readers.threads == 0 {
-            self.read_together(locked, file.id)?
+            self.read_together(locked, of.owner())?
         } else {
             self.read(locked, 0)?
         });
@@ -149,7 +146,7 @@ impl Locked<'_> {
                     if let Some(found) = driven.found.take() {
                         return self.land(*driven, found);
                     }
-                    let (file, access) = (driven.file, driven.miss.access);
+                    let (of, access) = (driven.miss.owner(), driven.miss.access);
                     let (crowded, is_alone) = (self.crowded(&mut driven.miss, &served), driven.is_alone);
                     self.waiter(task).driven = Some(driven);
                     // If it is not alone, the polling thread repeats it, without the others of its flight.
@@ -158,10 +155,10 @@ impl Locked<'_> {
                     {
                         return self.start_again_in(task, ROOM_SOON.max(Nanos(least.as_nanos() as u64)));
                     }
-                    match self.outcome(file, access.page, served) {
+                    match self.outcome(of, access.page, served) {
                         Outcome::Found(found) => {
                             let end = access.page * PAGE_SIZE + u64::from(access.wanted).min(PAGE_SIZE);
-                            let found = found.and_then(|pin| self.hand_out(file, end, pin));
+                            let found = found.and_then(|page| self.hand_out(of, end, page));
                             self.waiter(task).driven.as_mut().expect("it is driven").found = Some(found);
                             step = self.engine.pay(task, access);
                         }
@@ -175,7 +172,7 @@ impl Locked<'_> {
                                 return self
                                     .start_again_in(task, Nanos(waited.clamp(WRITTEN_SOON.0, TAKEN_LONG.0)));
                             }
-                            let error = self.pinned_page(file, access.page);
+                            let error = self.pinned_page(of, access.page);
                             self.waiter(task).driven.as_mut().expect("it is driven").found = Some(Err(error));
                             step = self.engine.pay(task, access);
                         }
@@ -214,15 +211,22 @@ impl Locked<'_> {
         self.wake_service();
     }
 
-    /// The page of a miss, which is needed up to a byte of the file, for a thread that may poll at any time.
-    fn hand_out(&self, file: FileId, end: u64, pin: Pin<'_>) -> Result<Held, Error> {
-        let of = self.files.open[file.0 as usize].as_ref().expect("an access to it is under way");
-        if !of.length.reaches(end) {
-            return Err(Error::CutMeanwhile { path: of.path.clone() });
+    /// The page of a miss, which is needed up to a byte of its file or region, for a thread that may poll at any time.
+    fn hand_out(&self, of: PageOwner, end: u64, page: Brought<'_>) -> Result<Held, Error> {
+        let (length, is_written) = match of {
+            PageOwner::File(file) => {
+                let of = self.files.open[file.0 as usize].as_ref().expect("an access to it is under way");
+                (&*of.length, of.is_written)
+            }
+            PageOwner::Region(region) => (self.regions.length_of(region), true),
+        };
+        if !length.reaches(end) {
+            return Err(Error::CutMeanwhile { path: self.path_of(of) });
         }
-        match of.is_written {
-            true => Ok(Held::Copy(pin.bytes().into())),
-            false => self.keep(file, pin).map(Held::Pin),
+        match page {
+            Brought::Zeroes => Ok(Held::Zeroes),
+            Brought::Page(pin) if is_written => Ok(Held::Copy(pin.bytes().into())),
+            Brought::Page(pin) => self.keep(of, pin).map(Held::Pin),
         }
     }
 

@@ -296,11 +296,12 @@ impl LiveMachine {
     }
 
     /// Drops pages of closed files, until a further file of this size fits under the limit of open files.
-    fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
+    pub(super) fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
         let mut stays = Vec::new();
         loop {
             let reserved = locked.files.open.iter().flatten().map(|of| of.reserved);
-            let sum = reserved.fold(bytes, u64::saturating_add);
+            let of_regions = locked.regions.reserved();
+            let sum = reserved.fold(bytes.saturating_add(of_regions), u64::saturating_add);
             if sum <= self.limits.bytes {
                 return Ok(locked);
             }

@@ -4,14 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
-use pageout_engine::{CpuId, Engine, MemcgId, MmId, Nanos, ObjectId, Op, TaskId, Wait};
+use pageout_engine::{CpuId, Engine, MemcgId, MmId, Nanos, ObjectId, Op, Pfn, TaskId, Wait};
 
 use super::device::Devices;
 use super::driven::Driven;
 use super::moves::Move;
 use super::open_file::OpenFile;
+use super::regions::Regions;
 use super::transfer::Transfer;
 use crate::ring::{Hits, Read, Ring};
+use crate::storage::Storage;
 use crate::sync::Mutex;
 use crate::sync::thread::Thread;
 
@@ -20,6 +22,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(super) effects: Effects,
     pub(crate) files: Files,
+    pub(crate) regions: Regions,
     pub(crate) transfers: Transfers,
     pub(crate) hits: HitLog,
     pub(super) waiting: Waiting,
@@ -36,6 +39,8 @@ pub(super) struct Effects {
     pub(super) woken: Vec<TaskId>,
     /// Copies of pages that have moved, to be made when the lock is free.
     pub(super) moves: Vec<Move>,
+    /// Frames that are to be zeroes before the lock is free, unless who writes to them fills them.
+    pub(super) zeroes: Vec<Pfn>,
     /// Wakers to be called when the lock is free: they may do anything.
     pub(super) to_wake: Vec<Waker>,
 }
@@ -65,6 +70,7 @@ pub(crate) struct Transfers {
     /// Reads for the threads that read.
     pub(super) queue: VecDeque<Transfer>,
     pub(super) devices: Devices,
+    pub(super) swap: Option<Swap>,
     /// Since when none of the transfers that there are could begin.
     pub(super) held_up_since: Option<Nanos>,
     /// Accesses whose page was missing.
@@ -73,6 +79,14 @@ pub(crate) struct Transfers {
     pub(crate) device_bytes: u64,
     pub(crate) device_writes: u64,
     pub(crate) device_bytes_written: u64,
+}
+
+/// The swap file.
+pub(super) struct Swap {
+    pub(super) disk: Arc<dyn Storage>,
+    pub(super) device: usize,
+    /// Why a slot could not be read, last.
+    pub(super) read_error: i32,
 }
 
 /// Hits of all threads, on their way to the engine.
@@ -107,6 +121,8 @@ pub(super) struct Waiting {
 /// An address space, to which pages are charged, and tasks that access on its behalf.
 pub(crate) struct Group {
     pub(crate) mm: MmId,
+    /// Who pays for them.
+    pub(crate) memcg: MemcgId,
     pub(super) idle: Arc<Mutex<Vec<TaskId>>>,
 }
 
@@ -137,7 +153,12 @@ pub(super) enum Runs {
 
 impl Inner {
     /// State of an engine that has no task yet.
-    pub(super) fn new(mut engine: Engine) -> Inner {
+    pub(super) fn new(mut engine: Engine, swap: Option<Arc<dyn Storage>>) -> Inner {
+        let mut transfers = Transfers::default();
+        transfers.swap = swap.map(|disk| {
+            let device = transfers.devices.add_swap();
+            Swap { disk, device, read_error: libc::EIO }
+        });
         let mm = engine.process_create(MemcgId::ROOT);
         let [owner, hitter] = [(); 2].map(|()| engine.task_create(mm, CpuId(0)));
         let threads = engine.start_kernel_threads();
@@ -149,14 +170,15 @@ impl Inner {
             effects: Effects::default(),
             files: Files {
                 open: Vec::new(),
-                groups: vec![Group { mm, idle: Arc::default() }],
+                groups: vec![Group { mm, memcg: MemcgId::ROOT, idle: Arc::default() }],
                 owner,
                 to_close: Vec::new(),
                 serials: 0,
                 closed: 0,
                 tended_at: Nanos::ZERO,
             },
-            transfers: Transfers::default(),
+            transfers,
+            regions: Regions::default(),
             hits: HitLog {
                 hitter,
                 is_promoting: false,

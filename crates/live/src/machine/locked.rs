@@ -10,22 +10,25 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, CpuId, FileId, IoError, MemcgId, Nanos, ObjectId, OomReport, Op, PAGE_SIZE, Pfn,
+    Access, AccessError, CpuId, FileId, IoError, IoId, MemcgId, Nanos, ObjectId, OomReport, Op, PAGE_SIZE, Pfn,
     Served, Step, TaskId, Touched,
 };
 
+use super::device::Devices;
 use super::inner::{Group, Inner, Runs, Waiter};
 use super::moves::Move;
 use super::open_file::OpenFile;
-use super::transfer::{Failed, PAGE_BYTES, Progress, Transfer, WRITTEN_TOGETHER, Written};
-use super::{LiveMachine, Want};
-use crate::arena::{OwnedPin, Pin};
+use super::transfer::{Failed, PAGE_BYTES, Progress, Target, Transfer, WRITTEN_TOGETHER, Written};
+use super::regions::Purpose;
+use super::{Accessed, Brought, LiveMachine, PageOwner, Want};
+use crate::arena::{Arena, OwnedPin, Pin};
 use crate::cpu_time;
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::gate::Unpinned;
 use crate::ring::{Hits, Read};
-use crate::sync::{Instant, Mutex, MutexGuard};
+use crate::storage::Storage;
+use crate::sync::{Instant, Mutex, MutexGuard, thread};
 
 /// Maximum number of reads for promotion that are reported to the engine in one step: mostly one page each.
 const PROMOTED_MAX: u64 = 31;
@@ -53,6 +56,7 @@ impl<'a> Locked<'a> {
     /// Returns the locked state, for a caller that continues with the lock itself.
     pub(super) fn into_inner(mut self) -> MutexGuard<'a, Inner> {
         self.make_moves();
+        self.make_zeroes();
         self.inner.take().expect("it is held")
     }
 }
@@ -61,6 +65,12 @@ impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let by_cpu = self.cpu_since.map(|since| cpu_time::of_thread().saturating_sub(since));
         self.machine.held.count(by_cpu.unwrap_or_else(|| self.since.elapsed()));
+        if self.inner.is_none() {
+            return;
+        }
+        if !std::thread::panicking() {
+            self.make_zeroes();
+        }
         let Some(mut inner) = self.inner.take() else { return };
         if inner.effects.moves.is_empty() && inner.effects.to_wake.is_empty() || std::thread::panicking() {
             return;
@@ -97,6 +107,58 @@ impl std::ops::DerefMut for Locked<'_> {
     }
 }
 
+/// Where a page is to be written.
+struct Destination<'a> {
+    target: Target,
+    device: usize,
+    disk: &'a Arc<dyn Storage>,
+    is_stable: bool,
+}
+
+impl Destination<'_> {
+    /// Has a page written, together with its neighbours if they were asked for just before.
+    fn write(self, devices: &mut Devices, io: IoId, page: u64, pfn: Pfn) {
+        let device = &mut devices[self.device];
+        device.was_asked = true;
+        let is_next = |last: &&mut Transfer| {
+            last.target == self.target
+                && last.page + last.frames.len() as u64 == page
+                && last.frames.len() < WRITTEN_TOGETHER
+        };
+        if let Some(last) = device.writes.back_mut().filter(is_next) {
+            last.frames.push(pfn);
+            last.bytes += PAGE_BYTES;
+            last.writes.as_mut().expect("it is a write").ios.push(io);
+            return;
+        }
+        device.writes.push_back(Transfer {
+            io,
+            target: self.target,
+            device: self.device as u32,
+            disk: Arc::clone(self.disk),
+            page,
+            frames: vec![pfn],
+            bytes: PAGE_BYTES,
+            writes: Some(Written { ios: vec![io], failed: Vec::new() }),
+            progress: Progress::default(),
+            is_stable: self.is_stable,
+        });
+    }
+}
+
+/// Closes a frame that is free from now on. A thread that has found the frame in an outdated word may be at it for a moment; false where somebody stays.
+fn close_for_good(arena: &Arena, pfn: Pfn) -> bool {
+    const LONG: Duration = Duration::from_secs(1);
+    let mut began = None;
+    while arena.gate(pfn).is_open() && !arena.close(pfn) {
+        if began.get_or_insert_with(Instant::now).elapsed() > LONG {
+            return false;
+        }
+        thread::yield_now();
+    }
+    true
+}
+
 /// A task that acts on behalf of a group, and is the group's again when this goes, however that comes.
 pub(crate) struct Hired {
     pub(crate) task: TaskId,
@@ -121,8 +183,8 @@ pub(super) enum Outcome<T> {
 
 /// An access in progress.
 pub(super) struct Miss {
-    /// The file, and the number of the handle.
-    of: (FileId, u64),
+    /// Whose page it is, and the number of the handle.
+    of: (PageOwner, u64),
     pub(super) hired: Hired,
     pub(super) access: Access,
     pub(super) step: Step,
@@ -143,6 +205,16 @@ pub(super) struct Crowded {
 }
 
 impl Miss {
+    /// An access to this, which is yet to be made.
+    pub(super) fn new(of: (PageOwner, u64), hired: Hired, access: Access, reads_before: u64) -> Miss {
+        Miss { of, hired, access, step: Step::Again, is_spared: false, reads_before, tries: 0, in_vain: 0 }
+    }
+
+    /// Whose page it is.
+    pub(super) fn owner(&self) -> PageOwner {
+        self.of.0
+    }
+
     /// Whether it is over, as there is no memory for its page.
     pub(super) fn lacks_memory(&self) -> bool {
         matches!(self.step, Step::Done(Served::Failed(AccessError::Oom(_))))
@@ -175,7 +247,7 @@ impl<'a> Locked<'a> {
     /// A group of its own address space.
     pub(crate) fn add_group(&mut self, memcg: MemcgId) -> usize {
         let mm = self.engine.process_create(memcg);
-        self.files.groups.push(Group { mm, idle: Arc::default() });
+        self.files.groups.push(Group { mm, memcg, idle: Arc::default() });
         self.files.groups.len() - 1
     }
 
@@ -196,7 +268,7 @@ impl<'a> Locked<'a> {
 
     /// A task that accesses on behalf of a group, and does nothing else at the moment.
     pub(crate) fn hire(&mut self, group: usize) -> Hired {
-        let Group { mm, idle } = &self.files.groups[group];
+        let Group { mm, idle, .. } = &self.files.groups[group];
         let (mm, idle) = (*mm, Arc::clone(idle));
         let task = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let task = task.unwrap_or_else(|| self.engine.task_create(mm, CpuId(0)));
@@ -204,13 +276,16 @@ impl<'a> Locked<'a> {
         Hired { task, idle }
     }
 
-    /// All that it takes to read a page of a file on behalf of a group.
-    pub(super) fn begin(&mut self, file: &File, group: usize, want: Want) -> Result<Miss, Error> {
+    /// All that it takes to read a page.
+    pub(super) fn begin(&mut self, of: Accessed<'_>, want: Want) -> Result<Miss, Error> {
         self.transfers.misses += 1;
-        self.begin_access(file, group, want, false)
+        match of {
+            Accessed::File(file, group) => self.begin_access(file, group, want, false),
+            Accessed::Region(region) => self.begin_region_access(region.number, want.page, Purpose::Read),
+        }
     }
 
-    /// The same to read or write.
+    /// All that it takes to read or write a page of a file on behalf of a group.
     pub(super) fn begin_access(
         &mut self,
         file: &File,
@@ -230,9 +305,8 @@ impl<'a> Locked<'a> {
         let wanted = u32::try_from(want.bytes).unwrap_or(u32::MAX);
         let access = Access { wanted, ..Access::new(object, want.page, write) };
         self.access_begins(file.id, file.serial);
-        let (of, reads_before) = ((file.id, file.serial), self.transfers.device_reads);
-        let step = Step::Again;
-        Ok(Miss { of, hired, access, step, is_spared: false, reads_before, tries: 0, in_vain: 0 })
+        let (of, reads_before) = ((PageOwner::File(file.id), file.serial), self.transfers.device_reads);
+        Ok(Miss::new(of, hired, access, reads_before))
     }
 
     /// Whether a miss that has come to this has found no memory for a moment's sake, so that it is to be made again.
@@ -254,10 +328,14 @@ impl<'a> Locked<'a> {
 
     /// An access is over, and its call perhaps not.
     pub(super) fn ended(&mut self, miss: &Miss) {
-        let hitter = self.hits.hitter;
-        self.engine.pass_call(miss.hired.task, hitter);
-        let (file, serial) = miss.of;
-        self.access_ends(file, serial);
+        match miss.of {
+            (PageOwner::File(file), serial) => {
+                let hitter = self.hits.hitter;
+                self.engine.pass_call(miss.hired.task, hitter);
+                self.access_ends(file, serial);
+            }
+            (PageOwner::Region(region), _) => self.region_access_ends(region),
+        }
     }
 
     /// Carries out what the last call of the engine has decided, and notes what it wants read.
@@ -284,7 +362,7 @@ impl<'a> Locked<'a> {
                     let progress = Progress::default();
                     inner.transfers.reads.push(Transfer {
                         io,
-                        file,
+                        target: Target::File(file),
                         device: device as u32,
                         disk,
                         page,
@@ -298,37 +376,44 @@ impl<'a> Locked<'a> {
                 Op::WriteFile { io, file, page, pfn, .. } => {
                     machine.await_move(&mut inner.effects.moves, pfn);
                     let of = inner.files.open[file.0 as usize].as_ref().expect("it has pages");
-                    let device = &mut inner.transfers.devices[of.device];
-                    device.was_asked = true;
-                    let is_next = |last: &&mut Transfer| {
-                        last.file == file
-                            && last.page + last.frames.len() as u64 == page
-                            && last.frames.len() < WRITTEN_TOGETHER
+                    let to = Destination {
+                        target: Target::File(file),
+                        device: of.device,
+                        disk: &of.disk,
+                        is_stable: of.is_stable,
                     };
-                    if let Some(last) = device.writes.back_mut().filter(is_next) {
-                        last.frames.push(pfn);
-                        last.bytes += PAGE_BYTES;
-                        last.writes.as_mut().expect("it is a write").ios.push(io);
-                        continue;
-                    }
-                    let written = Written { ios: vec![io], failed: Vec::new() };
-                    device.writes.push_back(Transfer {
+                    to.write(&mut inner.transfers.devices, io, page, pfn);
+                }
+                Op::Zero { pfn, pages } => inner.effects.zeroes.extend((pfn.0..pfn.0 + pages).map(Pfn)),
+                Op::ReadSwap { io, slot, pfn, .. } => {
+                    let swap = inner.transfers.swap.as_ref().expect("a slot is of the swap file");
+                    inner.transfers.devices[swap.device].read_at = Some(inner.now);
+                    inner.transfers.reads.push(Transfer {
                         io,
-                        file,
-                        device: of.device as u32,
-                        disk: Arc::clone(&of.disk),
-                        page,
+                        target: Target::Swap,
+                        device: swap.device as u32,
+                        disk: Arc::clone(&swap.disk),
+                        page: slot.into(),
                         frames: vec![pfn],
                         bytes: PAGE_BYTES,
-                        writes: Some(written),
+                        writes: None,
                         progress: Progress::default(),
-                        is_stable: of.is_stable,
+                        is_stable: false,
                     });
                 }
+                Op::WriteSwap { io, slot, pfn, .. } => {
+                    let swap = inner.transfers.swap.as_ref().expect("a slot is of the swap file");
+                    // A page that is written to meanwhile is dirty again: what the slot holds of it then is never read.
+                    let (target, device, disk) = (Target::Swap, swap.device, &swap.disk);
+                    let to = Destination { target, device, disk, is_stable: false };
+                    to.write(&mut inner.transfers.devices, io, slot.into(), pfn);
+                }
+                // What a slot held is written over before it is read again.
+                Op::FreeSlot { .. } => {}
                 Op::FreeFrame { pfn, pages } => {
                     for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {
-                        let is_closed = !arena.gate(pfn).is_open() || arena.close(pfn);
-                        assert!(is_closed, "{pfn:?} is freed while somebody holds it");
+                        inner.effects.zeroes.retain(|&other| other != pfn);
+                        assert!(close_for_good(arena, pfn), "{pfn:?} is freed while somebody holds it");
                     }
                 }
                 Op::Copy { from, to, pages } => {
@@ -352,6 +437,21 @@ impl<'a> Locked<'a> {
     fn make_moves(&mut self) {
         let machine = self.machine;
         self.effects.moves.drain(..).for_each(|one| one.make(&machine.arena));
+    }
+
+    /// Fills frames with zeroes that nobody has filled, so that they can be seen.
+    fn make_zeroes(&mut self) {
+        let arena = &self.machine.arena;
+        for pfn in self.effects.zeroes.drain(..) {
+            arena.zero(pfn, 0);
+            arena.gate(pfn).open();
+        }
+    }
+
+    /// Whether a frame was to be filled with zeroes: who asks fills it.
+    pub(super) fn take_zeroes(&mut self, pfn: Pfn) -> bool {
+        let at = self.effects.zeroes.iter().position(|&other| other == pfn);
+        at.map(|at| self.effects.zeroes.swap_remove(at)).is_some()
     }
 
     fn wake(&mut self) {
@@ -395,11 +495,20 @@ impl<'a> Locked<'a> {
                 self.transfers.device_bytes += u64::from(read.bytes);
                 read.frames.iter().for_each(|&pfn| self.machine.arena.gate(pfn).open());
             }
-            Err(failed) => {
-                if let Some(of) = &mut self.files.open[read.file.0 as usize] {
-                    of.failed = Some((read.page, failed));
+            Err(failed) => match read.target {
+                Target::File(file) => {
+                    if let Some(of) = &mut self.files.open[file.0 as usize] {
+                        of.failed = Some((read.page, failed));
+                    }
                 }
-            }
+                Target::Swap => {
+                    let swap = self.transfers.swap.as_mut().expect("it was read");
+                    swap.read_error = match failed {
+                        Failed::Errno(errno) => errno,
+                        Failed::Shortened => libc::EIO,
+                    };
+                }
+            },
         }
         self.engine.io_done(read.io, CpuId(0), result.map_err(|_| IoError::Device));
         self.settle();
@@ -444,10 +553,19 @@ impl<'a> Locked<'a> {
     fn tell_hits(&mut self, object: ObjectId, run: usize) -> u64 {
         let mut untold = std::mem::take(&mut self.hits.untold);
         let mut reads = &untold.make_contiguous()[..run];
-        let (owner, hitter) = (self.files.owner, self.hits.hitter);
         let mut promoted = 0;
         // It may have been closed meanwhile.
-        if let Ok(object) = self.engine.lend((owner, object), hitter) {
+        let (hitter, lent) = match reads[0].region() {
+            None => {
+                let (owner, hitter) = (self.files.owner, self.hits.hitter);
+                (hitter, self.engine.lend((owner, object), hitter).ok())
+            }
+            Some(region) => {
+                let of = self.regions.hitter_of(region);
+                (of.map_or(self.hits.hitter, |(hitter, _)| hitter), of.map(|(_, object)| object))
+            }
+        };
+        if let Some(object) = lent {
             let access =
                 |read: Read| Access { wanted: read.wanted(), ..Access::new(object, read.page(), false) };
             while !reads.is_empty() && !self.hits.is_promoting && promoted < PROMOTED_MAX {
@@ -489,11 +607,12 @@ impl<'a> Locked<'a> {
     }
 
     /// The outcome of an access that is over: its page, pinned, or the error.
-    pub(super) fn outcome(&mut self, file: FileId, page: u64, served: Served) -> Outcome<Pin<'a>> {
-        match self.frame_of(file, page, served) {
-            Outcome::Found(Ok(pfn)) => match self.machine.arena.pin(pfn) {
-                Ok(pin) => Outcome::Found(Ok(pin)),
-                Err(Unpinned::Full | Unpinned::Held) => Outcome::Found(Err(self.pinned_page(file, page))),
+    pub(super) fn outcome(&mut self, of: PageOwner, page: u64, served: Served) -> Outcome<Brought<'a>> {
+        match self.frame_of(of, page, served) {
+            Outcome::Found(Ok(None)) => Outcome::Found(Ok(Brought::Zeroes)),
+            Outcome::Found(Ok(Some(pfn))) => match self.machine.arena.pin(pfn) {
+                Ok(pin) => Outcome::Found(Ok(Brought::Page(pin))),
+                Err(Unpinned::Full | Unpinned::Held) => Outcome::Found(Err(self.pinned_page(of, page))),
                 Err(Unpinned::Written) => Outcome::Taken(pfn),
                 Err(Unpinned::Closed) => panic!("page {page} was served from {pfn:?}, which is closed"),
             },
@@ -503,37 +622,37 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// The frame of a page whose access is over, or why there is none.
-    pub(super) fn frame_of(&mut self, file: FileId, page: u64, served: Served) -> Outcome<Pfn> {
+    /// The frame of a page whose access is over, or why there is none. No frame: a page of a region that was never written.
+    pub(super) fn frame_of(&mut self, of: PageOwner, page: u64, served: Served) -> Outcome<Option<Pfn>> {
         match served {
             Served::Hit(touched) | Served::Minor(touched) | Served::Major(touched) => match touched {
                 Touched::Gone => Outcome::Again,
                 Touched::Frame(pfn) => {
                     let machine = self.machine;
                     machine.await_move(&mut self.effects.moves, pfn);
-                    Outcome::Found(Ok(pfn))
+                    Outcome::Found(Ok(Some(pfn)))
                 }
-                other => panic!("an access to a file ended with {other:?}"),
+                Touched::Zeroes => Outcome::Found(Ok(None)),
             },
-            Served::Failed(error) => Outcome::Found(Err(self.failure(file, page, error))),
-            other => panic!("an access to a file ended as {other:?}"),
+            Served::Failed(error) => Outcome::Found(Err(self.failure(of, page, error))),
+            other => panic!("an access ended as {other:?}"),
         }
     }
 
     /// Keeps a page for who has no thread here, unless too many are held.
-    pub(super) fn keep(&self, file: FileId, pin: Pin<'_>) -> Result<OwnedPin, Error> {
+    pub(super) fn keep(&self, of: PageOwner, pin: Pin<'_>) -> Result<OwnedPin, Error> {
         let (pinned, most) = (self.pinned() + 1, self.machine.pins_max);
         if pinned <= most {
             Ok(pin.into_owned(&self.machine.arena))
         } else {
-            Err(Error::Pinned { path: self.path_of(file), page: None, pinned, most })
+            Err(Error::Pinned { path: self.path_of(of), page: None, pinned, most })
         }
     }
 
     /// The error for a caller that needs a held page.
-    pub(crate) fn pinned_page(&self, file: FileId, page: u64) -> Error {
+    pub(crate) fn pinned_page(&self, of: impl Into<PageOwner>, page: u64) -> Error {
         let (pinned, most) = (self.pinned(), self.machine.pins_max);
-        Error::Pinned { path: self.path_of(file), page: Some(page), pinned, most }
+        Error::Pinned { path: self.path_of(of.into()), page: Some(page), pinned, most }
     }
 
     /// The error for a caller that needs all pages of a file, one of which is held.
@@ -541,13 +660,25 @@ impl<'a> Locked<'a> {
         self.pinned_page(file, self.held_page(file).unwrap_or(0))
     }
 
-    fn path_of(&self, file: FileId) -> PathBuf {
-        self.files.open[file.0 as usize].as_ref().map_or_else(PathBuf::new, |of| of.path.clone())
+    /// The path of a file, or the name of a region.
+    pub(super) fn path_of(&self, of: PageOwner) -> PathBuf {
+        let path = match of {
+            PageOwner::File(file) => self.files.open[file.0 as usize].as_ref().map(|of| of.path.clone()),
+            PageOwner::Region(region) => self.regions.name_of(region),
+        };
+        path.unwrap_or_default()
     }
 
     /// What an access's failure means to who made it.
-    fn failure(&self, file: FileId, page: u64, error: AccessError) -> Error {
-        let (of, path) = (self.files.open[file.0 as usize].as_ref(), self.path_of(file));
+    fn failure(&self, of: PageOwner, page: u64, error: AccessError) -> Error {
+        let path = self.path_of(of);
+        let of = match of {
+            PageOwner::File(file) => self.files.open[file.0 as usize].as_ref(),
+            PageOwner::Region(region) if matches!(error, AccessError::Io | AccessError::BeyondObject { .. }) => {
+                return self.region_failure(region, page, &error);
+            }
+            PageOwner::Region(_) => None,
+        };
         match (error, of.and_then(|of| of.failed)) {
             (AccessError::Oom(mut report), _) => {
                 report.held = self.pinned();
@@ -576,7 +707,7 @@ impl<'a> Locked<'a> {
                 let errno = of.and_then(|of| of.write_error).or_else(of_device).unwrap_or(libc::EIO);
                 Error::Io { op: "write-back", path, page: None, source: io::Error::from_raw_os_error(errno) }
             }
-            (other, _) => panic!("an access to a file failed: {other}"),
+            (other, _) => panic!("an access failed: {other}"),
         }
     }
 

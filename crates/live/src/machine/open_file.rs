@@ -8,7 +8,7 @@ use std::time::Duration;
 use pageout_engine::{FileId, Nanos, ObjectId, PAGE_SIZE, Pfn};
 
 use super::locked::Locked;
-use super::transfer::Failed;
+use super::transfer::{Failed, Target};
 use super::writes::Part;
 use crate::error::Error;
 use crate::file::Inner as File;
@@ -332,14 +332,14 @@ impl Locked<'_> {
     pub(super) fn held_write(&self, file: FileId) -> Option<(u64, Pfn)> {
         let arena = &self.machine().arena;
         let device = self.files.open[file.0 as usize].as_ref()?.device;
-        let of_file = self.transfers.devices[device].writes.iter().filter(|write| write.file == file);
+        let of_file = self.transfers.devices[device].writes.iter().filter(|write| write.target == Target::File(file));
         let mut pages = of_file.flat_map(|write| (write.page..).zip(write.frames.iter().copied()));
         pages.find(|&(_, pfn)| arena.gate(pfn).is_written())
     }
 
     /// Whether there is a handle of this number.
     pub(crate) fn is_open(&self, serial: u64) -> bool {
-        self.files.open.iter().flatten().any(|of| of.has(serial))
+        self.files.open.iter().flatten().any(|of| of.has(serial)) || self.regions.has(serial)
     }
 
     /// All objects of a file, which are to be closed.

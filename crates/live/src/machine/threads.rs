@@ -38,6 +38,12 @@ impl LiveMachine {
             if locked.close_gone().is_err() {
                 return;
             }
+            if let Some(region) = locked.next_dropped() {
+                drop(locked);
+                // What fails is that all is poisoned.
+                let _ = self.free_region(region);
+                continue;
+            }
             locked.note_held_up_writes();
             if locked.is_time_to_tend() {
                 drop(locked);

@@ -24,10 +24,18 @@ const PARTS_MAX: u8 = 8;
 /// A page, in the units of a transfer.
 pub(super) const PAGE_BYTES: u32 = PAGE_SIZE as u32;
 
+/// What a transfer reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Target {
+    File(FileId),
+    /// The swap file, whose pages are slots.
+    Swap,
+}
+
 /// A read or a write of a file that is in flight, or will be.
 pub(super) struct Transfer {
     pub(super) io: IoId,
-    pub(super) file: FileId,
+    pub(super) target: Target,
     pub(super) device: u32,
     pub(super) disk: Arc<dyn Storage>,
     pub(super) page: u64,
@@ -94,7 +102,7 @@ impl Transfer {
         self.bytes = self.frames.len() as u32 * PAGE_BYTES;
         Some(Transfer {
             io: ios[0],
-            file: self.file,
+            target: self.target,
             device: self.device,
             disk: Arc::clone(&self.disk),
             page: self.page + pages as u64,
@@ -224,11 +232,11 @@ mod tests {
         let disk = Arc::new(Real::new(std::fs::File::open(&path).unwrap()));
         std::fs::remove_file(&path).unwrap();
         let frames = [7, 2, 5].map(Pfn).to_vec();
-        let (io, file, bytes) = (IoId(0), FileId(0), BYTES as u64);
+        let (io, target, bytes) = (IoId(0), Target::File(FileId(0)), BYTES as u64);
         let progress = Progress::default();
         let transfer = Transfer {
             io,
-            file,
+            target,
             device: 0,
             disk,
             page: 0,

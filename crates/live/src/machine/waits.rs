@@ -17,7 +17,7 @@ use pageout_engine::{FileId, Pfn, TaskId};
 
 use super::locked::{Crowded, Miss};
 use super::moves::Move;
-use super::{Inner, LOOK_AGAIN, LiveMachine, Locked, OpenFile};
+use super::{Accessed, Inner, LOOK_AGAIN, LiveMachine, Locked, OpenFile, PageOwner};
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::guards::GuardWait;
@@ -75,17 +75,17 @@ impl LiveMachine {
     pub(crate) fn await_guard(
         &self,
         wait: &mut GuardWait<'_>,
-        file: &File,
+        of: impl Into<PageOwner>,
         page: u64,
         pfn: Pfn,
         is_free: impl Fn() -> bool,
     ) -> Result<(), Error> {
         const LONGEST: Duration = Duration::from_millis(1);
         self.await_copy(&is_free);
-        let mut span = Duration::from_micros(20);
+        let (of, mut span) = (of.into(), Duration::from_micros(20));
         while !is_free() && !self.is_poisoned() {
             if !wait.may_go_on(pfn) {
-                return Err(self.lock()?.pinned_page(file.id, page));
+                return Err(self.lock()?.pinned_page(of, page));
             }
             thread::sleep(span);
             span = (2 * span).min(LONGEST);
@@ -195,6 +195,21 @@ impl LiveMachine {
             let inner = locked.into_inner();
             wait_at_most(&self.idle, inner, IS_LONG);
             locked = self.lock()?;
+        }
+    }
+
+    /// Waits until the file or region can be accessed.
+    ///
+    /// # Errors
+    /// [`Error::Forgotten`].
+    pub(super) fn await_change_of<'a>(
+        &'a self,
+        locked: Locked<'a>,
+        of: Accessed<'_>,
+    ) -> Result<Locked<'a>, Error> {
+        match of {
+            Accessed::File(file, _) => self.await_change(locked, file),
+            Accessed::Region(region) => self.await_resized(locked, region),
         }
     }
 

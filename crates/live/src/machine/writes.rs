@@ -17,7 +17,7 @@ use pageout_engine::{CpuId, FileId, IoError, Nanos, ObjectId, PAGE_SIZE, Pfn, Se
 
 use super::inner::{Inner, Runs};
 use super::locked::{Locked, Miss, Outcome};
-use super::transfer::{Transfer, Written};
+use super::transfer::{Target, Transfer, Written};
 use super::{LiveMachine, Want};
 use crate::arena::{Arena, Writing};
 use crate::error::Error;
@@ -66,6 +66,10 @@ pub(crate) struct Owed<'a> {
 }
 
 impl Owed<'_> {
+    pub(super) fn new(machine: &LiveMachine, miss: Miss) -> Owed<'_> {
+        Owed { machine, miss: Some(miss) }
+    }
+
     pub(crate) fn pay(mut self) -> Result<(), Error> {
         let Some(mut miss) = self.miss.take() else { return Ok(()) };
         let (machine, step) = (self.machine, std::mem::replace(&mut miss.step, Step::Again));
@@ -155,9 +159,9 @@ impl Inner {
     /// Takes the next write of a device that may begin, or this many of its first pages. If those do not fit, takes nothing: shorter writes that
     /// overtake them would keep them waiting forever.
     fn take_write(&mut self, arena: &Arena, device: usize, piece: usize, room: usize) -> Option<Transfer> {
-        let is_cut = |write: &Transfer| {
-            let of = self.files.open[write.file.0 as usize].as_ref();
-            of.is_some_and(|of| of.is_cut)
+        let is_cut = |write: &Transfer| match write.target {
+            Target::File(file) => self.files.open[file.0 as usize].as_ref().is_some_and(|of| of.is_cut),
+            Target::Swap => false,
         };
         let mut at = 0;
         let piece = loop {
@@ -190,7 +194,9 @@ impl Inner {
         of.writing += 1;
         of.writing_pages += write.frames.len();
         of.is_written = true;
-        if let Some(of) = &mut self.files.open[write.file.0 as usize] {
+        if let Target::File(file) = write.target
+            && let Some(of) = &mut self.files.open[file.0 as usize]
+        {
             of.writing += 1;
         }
         Some(write)
@@ -209,7 +215,7 @@ impl Locked<'_> {
     /// A write has ended: its pages are on the device, or dirty again.
     pub(super) fn write_done(&mut self, write: Transfer) {
         let machine = self.machine();
-        let Transfer { file, device, page: first, frames, bytes, writes, is_stable, .. } = write;
+        let Transfer { target, device, page: first, frames, bytes, writes, is_stable, .. } = write;
         let device = device as usize;
         let Some(Written { ios, failed }) = writes else { unreachable!("it is a write") };
         if is_stable {
@@ -223,7 +229,9 @@ impl Locked<'_> {
         self.transfers.devices[device].writing_pages -= frames.len();
         self.transfers.devices[device].write_error = failed.last().map(|&(_, errno)| errno);
         let mut is_awaited = false;
-        if let Some(of) = &mut self.files.open[file.0 as usize] {
+        if let Target::File(file) = target
+            && let Some(of) = &mut self.files.open[file.0 as usize]
+        {
             of.writing -= 1;
             of.needs_flush = true;
             is_awaited = of.is_cut && of.writing == 0;
@@ -247,7 +255,9 @@ impl Locked<'_> {
             self.engine.io_done(io, CpuId(0), result);
         }
         self.settle();
-        if self.unlock_if_done(file) {
+        if let Target::File(file) = target
+            && self.unlock_if_done(file)
+        {
             // The engine's own thread sees to its length.
             self.files.tended_at = Nanos::ZERO;
             self.wake_service();
@@ -436,8 +446,9 @@ impl LiveMachine {
             (locked, served) = self.see_through_anew(locked, task, step, say)?;
             if let Some(crowded) = locked.crowded(&mut miss, &served) {
                 locked = self.await_room_beside(locked, &miss, crowded)?;
-            } else if let Outcome::Found(found) = locked.frame_of(file.id, part.page, served) {
-                let mut begun = found.map(|pfn| self.take_to_write(pfn));
+            } else if let Outcome::Found(found) = locked.frame_of(file.id.into(), part.page, served) {
+                let mut begun =
+                    found.map(|pfn| self.take_to_write(pfn.expect("what is written has a frame")));
                 let Ok(taken) = &mut begun else {
                     locked.ended(&miss);
                     return Ok((locked, begun));

@@ -1,0 +1,667 @@
+//! Regions: anonymous memory by page, the address spaces that it is in, and how it goes. [live-3 2.2, 3]
+//!
+//! ```text
+//!   region   an anonymous mapping, alone in an address space whose pages its group pays for
+//!   read     W ─▶ the gate ─▶ the bytes                                      as of a file, and no lock
+//!            else: lock ─▶ start: the swap cache, or a slot is read ─▶ the gate opens ─▶ pin ─▶ unlock
+//!   write    W says dirty ─▶ the gate ─▶ the bytes ─▶ the gate               no lock
+//!            else: lock ─▶ start: dirty, and a frame ─▶ the gate ─▶ unlock ─▶ the bytes, and zeroes around them if the frame is new ─▶ the gate
+//!   evict    W leads to a slot ─▶ the gate: nobody writes to the page ─▶ the slot is written ─▶ the frame is free
+//!   drop     no access is left ─▶ pages and slots go, some at a time ─▶ the address space waits for the next region of its group
+//! ```
+//! An address space is used again, as the engine never gives out the number of one anew. Who writes to a page has its gate until the bytes are there. So
+//! a page that is being written to is not swapped out, and whoever writes to a page on its way to the device makes it dirty again.
+//!
+//! A slot that can't be read keeps its page from who asks, each time, until the page is written whole or discarded. To write such a page whole, it is
+//! discarded first; until the new bytes are there, it counts as unreadable (`unreadable`), and not as zeroes.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pageout_engine::{
+    Access, AccessError, Advice, CpuId, HugeAdvice, MemcgId, ObjectId, PAGE_SIZE, Pfn, Step, TaskId, Touched,
+    WordReader,
+};
+
+use super::locked::{Locked, Miss, Outcome};
+use super::writes::{Begun, Owed, Writable};
+use super::{LiveMachine, PageOwner};
+use crate::error::Error;
+use crate::length::Length;
+use crate::local;
+use crate::region::{Inner as Region, RegionAdvice};
+use crate::ring::Read;
+use crate::sync::{Instant, thread};
+
+/// Pages that a call changes under the lock at a time; it is free in between.
+const AT_ONCE: u64 = 64;
+/// The same of pages that are read or written for that.
+const MOVED_AT_ONCE: u64 = 32;
+/// A thread that looks at a page without a guard is gone by then.
+const LOOK_IS_LONG: Duration = Duration::from_millis(100);
+
+/// All regions.
+#[derive(Default)]
+pub(crate) struct Regions {
+    /// By number.
+    open: Vec<Option<OpenRegion>>,
+    /// Address spaces that no region is in.
+    idle: Vec<Space>,
+    /// Regions that nobody has any more, and that the engine's own thread frees.
+    dropped: Vec<usize>,
+}
+
+/// A region as the machine knows it.
+struct OpenRegion {
+    serial: u64,
+    name: PathBuf,
+    space: Space,
+    length: Arc<Length>,
+    /// Bytes that it is counted by.
+    reserved: u64,
+    /// Accesses under way.
+    busy: u32,
+    /// Its length is being changed: no access begins.
+    is_resizing: bool,
+    is_dropped: bool,
+    /// Pages whose slots could not be read, and that were discarded to be written whole.
+    unreadable: BTreeSet<u64>,
+}
+
+/// An address space with one anonymous mapping.
+#[derive(Clone, Copy)]
+struct Space {
+    /// Its tasks, as those of a group.
+    group: usize,
+    /// Who pays for its pages.
+    memcg: MemcgId,
+    /// The task that has the mapping. In its name the engine hears of hits.
+    owner: TaskId,
+    object: ObjectId,
+}
+
+/// What an access to a region is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    Read,
+    Write,
+    /// All bytes of the page are written.
+    Overwrite,
+    /// Pages are asked for in advance.
+    Advice,
+}
+
+impl Regions {
+    fn get(&self, region: usize) -> Option<&OpenRegion> {
+        self.open.get(region)?.as_ref()
+    }
+
+    /// A region that somebody has.
+    fn of(&self, region: usize) -> &OpenRegion {
+        self.get(region).expect("nobody frees it before")
+    }
+
+    fn of_mut(&mut self, region: usize) -> &mut OpenRegion {
+        self.open[region].as_mut().expect("nobody frees it before")
+    }
+
+    /// Bytes that all of them are counted by.
+    pub(super) fn reserved(&self) -> u64 {
+        self.open.iter().flatten().map(|of| of.reserved).fold(0, u64::saturating_add)
+    }
+
+    /// The task in whose name the engine hears of hits on a region, and its number of that.
+    pub(super) fn hitter_of(&self, region: usize) -> Option<(TaskId, ObjectId)> {
+        self.get(region).map(|of| (of.space.owner, of.space.object))
+    }
+
+    pub(super) fn name_of(&self, region: usize) -> Option<PathBuf> {
+        self.get(region).map(|of| of.name.clone())
+    }
+
+    pub(super) fn length_of(&self, region: usize) -> &Length {
+        &self.of(region).length
+    }
+
+    /// Whether somebody has a region of this number of all.
+    pub(super) fn has(&self, serial: u64) -> bool {
+        self.open.iter().flatten().any(|of| of.serial == serial && !of.is_dropped)
+    }
+}
+
+/// A region that was made.
+pub(crate) struct Made {
+    pub(crate) number: usize,
+    pub(crate) serial: u64,
+    pub(crate) length: Arc<Length>,
+}
+
+fn pages_of(bytes: u64) -> u64 {
+    bytes.div_ceil(PAGE_SIZE).max(1)
+}
+
+impl Locked<'_> {
+    /// The swap file's device, if there is one.
+    pub(super) fn swap_device(&self) -> Option<usize> {
+        self.transfers.swap.as_ref().map(|swap| swap.device)
+    }
+
+    /// The words of a region, for a thread that reads them.
+    pub(crate) fn words_of_region(&mut self, region: usize) -> Option<WordReader> {
+        let (owner, object) = self.regions.hitter_of(region)?;
+        Some(self.engine.words_of(owner, object))
+    }
+
+    /// An address space for a region of so many pages.
+    fn take_space(&mut self, memcg: MemcgId, pages: u64) -> Result<Space, Error> {
+        let known = self.regions.idle.iter().position(|space| space.memcg == memcg);
+        let space = match known {
+            Some(at) => self.regions.idle.swap_remove(at),
+            None => {
+                let group = self.add_group(memcg);
+                let mm = self.files.groups[group].mm;
+                let owner = self.engine.task_create(mm, CpuId(0));
+                let object = self.engine.map_anon(owner, 1, Advice::Normal)?;
+                // Guards and words are by page.
+                self.engine.madvise_hugepage(owner, object, HugeAdvice::NoHugepage)?;
+                Space { group, memcg, owner, object }
+            }
+        };
+        match self.engine.resize_anon(space.owner, space.object, pages) {
+            Ok(()) => Ok(space),
+            Err(error) => {
+                self.regions.idle.push(space);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// All that it takes to access a page of a region.
+    pub(super) fn begin_region_access(
+        &mut self,
+        region: usize,
+        page: u64,
+        purpose: Purpose,
+    ) -> Result<Miss, Error> {
+        let of = self.regions.of(region);
+        let (space, serial) = (of.space, of.serial);
+        let is_readable = matches!(purpose, Purpose::Overwrite | Purpose::Advice);
+        if !is_readable && of.unreadable.contains(&page) {
+            return Err(self.region_failure(region, page, &AccessError::Io));
+        }
+        let hired = self.hire(space.group);
+        let object = self.engine.lend((space.owner, space.object), hired.task)?;
+        let access = Access::new(object, page, matches!(purpose, Purpose::Write | Purpose::Overwrite));
+        self.regions.of_mut(region).busy += 1;
+        let reads_before = self.transfers.device_reads;
+        Ok(Miss::new((PageOwner::Region(region), serial), hired, access, reads_before))
+    }
+
+    /// An access to a region has ended.
+    pub(super) fn region_access_ends(&mut self, region: usize) {
+        let of = self.regions.of_mut(region);
+        of.busy -= 1;
+        if of.busy > 0 {
+            return;
+        }
+        if of.is_dropped {
+            self.regions.dropped.push(region);
+            self.wake_service();
+        } else if of.is_resizing {
+            self.machine().wake_idle();
+        }
+    }
+
+    /// What a failed access to a region means to who made it.
+    pub(super) fn region_failure(&self, region: usize, page: u64, error: &AccessError) -> Error {
+        let path = self.path_of(PageOwner::Region(region));
+        match error {
+            AccessError::BeyondObject { .. } => {
+                let bytes = self.regions.length_of(region).bytes();
+                Error::BeyondEnd { path, end: (page + 1) * PAGE_SIZE, bytes }
+            }
+            _ => {
+                let errno = self.transfers.swap.as_ref().map_or(libc::EIO, |swap| swap.read_error);
+                Error::SwapIo { region: path, page, source: io::Error::from_raw_os_error(errno) }
+            }
+        }
+    }
+
+    /// A region that nobody has any more, and that is to be freed.
+    pub(super) fn next_dropped(&mut self) -> Option<usize> {
+        self.regions.dropped.pop()
+    }
+}
+
+impl LiveMachine {
+    /// Makes a region of so many bytes, for which this group pays.
+    pub(crate) fn make_region(
+        &self,
+        group: usize,
+        bytes: u64,
+        frames: u64,
+        name: PathBuf,
+    ) -> Result<Made, Error> {
+        let mut locked = self.drain(self.lock()?)?;
+        locked = self.reserve_for_region(locked, bytes, frames)?;
+        let memcg = locked.files.groups[group].memcg;
+        let number = locked.regions.open.iter().position(Option::is_none);
+        let number = number.unwrap_or(locked.regions.open.len());
+        if number >= Read::HANDLES_MAX as usize {
+            return Err(Error::TooManyHandles { most: Read::HANDLES_MAX });
+        }
+        let space = locked.take_space(memcg, pages_of(bytes))?;
+        if number == locked.regions.open.len() {
+            locked.regions.open.push(None);
+        }
+        locked.files.serials += 1;
+        let (serial, length) = (locked.files.serials, Arc::new(Length::new(bytes)));
+        locked.regions.open[number] = Some(OpenRegion {
+            serial,
+            name,
+            space,
+            length: Arc::clone(&length),
+            reserved: bytes,
+            busy: 0,
+            is_resizing: false,
+            is_dropped: false,
+            unreadable: BTreeSet::new(),
+        });
+        Ok(Made { number, serial, length })
+    }
+
+    /// Looks whether so many bytes more can be of regions.
+    fn reserve_for_region<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        more: u64,
+        frames: u64,
+    ) -> Result<Locked<'a>, Error> {
+        locked = self.make_room_for(locked, more)?;
+        let bytes = locked.regions.reserved().saturating_add(more);
+        let most = frames * PAGE_SIZE;
+        if locked.transfers.swap.is_none() && bytes > most {
+            return Err(Error::NoSwap { bytes, most });
+        }
+        Ok(locked)
+    }
+
+    /// Waits until nobody changes the length of a region.
+    pub(super) fn await_resized<'a>(
+        &'a self,
+        locked: Locked<'a>,
+        region: &Region,
+    ) -> Result<Locked<'a>, Error> {
+        let number = region.number;
+        self.wait_while(locked, |inner| inner.regions.of(number).is_resizing)
+    }
+
+    /// A page of a region is to be written: its frame, for the caller alone, or who the caller has to wait for.
+    pub(crate) fn begin_region_write(
+        &self,
+        region: &Region,
+        page: u64,
+        purpose: Purpose,
+    ) -> Result<Begun<'_>, Error> {
+        let mut locked = self.drain(self.lock()?)?;
+        local::give_back(self, &locked);
+        locked = self.await_resized(locked, region)?;
+        let begun;
+        (locked, begun) = self.write_to_region(locked, region.number, page, purpose)?;
+        drop(self.read(locked, 0)?);
+        begun
+    }
+
+    fn write_to_region<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        region: usize,
+        page: u64,
+        purpose: Purpose,
+    ) -> Result<(Locked<'a>, Result<Begun<'a>, Error>), Error> {
+        locked.transfers.misses += 1;
+        let mut miss = match locked.begin_region_access(region, page, purpose) {
+            Ok(miss) => miss,
+            Err(error) => return Ok((locked, Err(error))),
+        };
+        loop {
+            locked.start(&mut miss);
+            let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
+            let served;
+            (locked, served) = self.see_through(locked, task, step)?;
+            if let Some(crowded) = locked.crowded(&mut miss, &served) {
+                locked = self.await_room_beside(locked, &miss, crowded)?;
+                continue;
+            }
+            let Outcome::Found(found) = locked.frame_of(miss.owner(), page, served) else { continue };
+            let mut begun = match found {
+                Ok(pfn) => self.take_frame_of_region(&mut locked, pfn.expect("what is written has a frame")),
+                Err(error) => {
+                    locked.ended(&miss);
+                    return Ok((locked, Err(error)));
+                }
+            };
+            if purpose == Purpose::Overwrite && matches!(begun, Begun::Writable(_)) {
+                // Nobody sees the page before its bytes are there.
+                locked.regions.of_mut(region).unreadable.remove(&page);
+            }
+            let step = locked.engine.pay(task, miss.access);
+            locked.settle();
+            match (&mut begun, step) {
+                (_, Step::Done(_)) => locked.ended(&miss),
+                (Begun::Writable(writable), step) => {
+                    miss.step = step;
+                    writable.owed = Some(Owed::new(self, miss));
+                }
+                (Begun::Held(_), step) => {
+                    (locked, _) = self.see_through(locked, task, step)?;
+                    locked.ended(&miss);
+                }
+            }
+            return Ok((locked, Ok(begun)));
+        }
+    }
+
+    /// A dirty page's frame, for the caller alone, if nobody has it. A new one holds nothing until the caller fills it.
+    fn take_frame_of_region(&self, locked: &mut Locked<'_>, pfn: Pfn) -> Begun<'_> {
+        if locked.take_zeroes(pfn) {
+            return Begun::Writable(Writable { writing: self.arena.fill(pfn), is_new: true, owed: None });
+        }
+        match self.arena.begin_write(pfn) {
+            Ok(writing) => Begun::Writable(Writable { writing, is_new: false, owed: None }),
+            Err(_) => Begun::Held(pfn),
+        }
+    }
+
+    /// A page whose slot can't be read is about to be written whole: the slot goes. Until that write, the page counts as unreadable.
+    pub(crate) fn give_up_slot(&self, region: &Region, page: u64) -> Result<(), Error> {
+        let mut locked = self.await_resized(self.drain(self.lock()?)?, region)?;
+        let Space { owner, object, .. } = locked.regions.of(region.number).space;
+        if !locked.engine.anon_frames(owner, object, page..page + 1)?.is_empty() {
+            // It could be read meanwhile.
+            return Ok(());
+        }
+        locked.regions.of_mut(region.number).unreadable.insert(page);
+        let held = locked.engine.madvise_dontneed(owner, object, page..page + 1)?;
+        locked.settle();
+        debug_assert_eq!(held, None, "nobody looks at a page that is not in memory");
+        Ok(())
+    }
+
+    /// Asks for pages of a region to be read that nobody waits for.
+    pub(crate) fn read_region_ahead(&self, region: &Region, pages: Range<u64>) -> Result<(), Error> {
+        let mut page = pages.start;
+        loop {
+            let mut locked = self.await_resized(self.drain(self.lock()?)?, region)?;
+            let end = pages.end.min(region.pages());
+            if page >= end {
+                return Ok(());
+            }
+            let miss = locked.begin_region_access(region.number, page, Purpose::Advice)?;
+            let (task, access) = (miss.hired.task, miss.access);
+            let next = end.min(page + MOVED_AT_ONCE);
+            let step = match locked.engine.madvise_willneed(task, access.object, page..next) {
+                Ok(step) => step,
+                Err(error) => {
+                    locked.ended(&miss);
+                    return Err(error.into());
+                }
+            };
+            (locked, _) = self.see_through(locked, task, step)?;
+            let step = locked.engine.pay(task, access);
+            (locked, _) = self.see_through(locked, task, step)?;
+            locked.ended(&miss);
+            drop(self.read(locked, 0)?);
+            page = next;
+        }
+    }
+
+    /// Follows advice on pages of a region, as far as it goes.
+    pub(crate) fn advise_region(
+        &self,
+        region: &Region,
+        advice: RegionAdvice,
+        pages: Range<u64>,
+    ) -> Result<(), Error> {
+        let mut page = pages.start;
+        let mut wait = self.guard_wait();
+        loop {
+            let mut locked = self.await_resized(self.drain(self.lock()?)?, region)?;
+            let end = pages.end.min(region.pages());
+            if page >= end {
+                return Ok(());
+            }
+            let Space { owner, object, .. } = locked.regions.of(region.number).space;
+            let mut next = end.min(page + AT_ONCE);
+            let mut held = None;
+            match advice {
+                RegionAdvice::Cold => {
+                    (page..next).try_for_each(|page| locked.engine.madvise_cold(owner, object, page))?;
+                }
+                RegionAdvice::Free => {
+                    for page in page..next {
+                        self.free_lazily(&mut locked, (owner, object), page)?;
+                    }
+                }
+                RegionAdvice::PageOut => {
+                    next = next.min(page + MOVED_AT_ONCE);
+                    locked.engine.madvise_pageout(owner, object, page..next)?;
+                }
+                RegionAdvice::DontNeed => {
+                    let is_at = locked.engine.madvise_dontneed(owner, object, page..next)?;
+                    next = is_at.unwrap_or(next);
+                    locked.regions.of_mut(region.number).unreadable.retain(|at| !(page..next).contains(at));
+                    held = is_at.map(|at| (at, self.frame_of_region(&mut locked, (owner, object), at)));
+                }
+            }
+            locked.settle();
+            locked = self.await_room(locked)?;
+            drop(self.read(locked, 0)?);
+            match held {
+                Some((at, Some(pfn))) => {
+                    let is_free = || self.arena.is_free_to_write(pfn);
+                    self.await_guard(&mut wait, PageOwner::Region(region.number), at, pfn, is_free)?;
+                }
+                Some((_, None)) => thread::yield_now(),
+                None => {}
+            }
+            page = next;
+        }
+    }
+
+    /// The contents of a page may be forgotten unless it is written again. Not if somebody is at it: he may be writing to it.
+    fn free_lazily(
+        &self,
+        locked: &mut Locked<'_>,
+        (owner, object): (TaskId, ObjectId),
+        page: u64,
+    ) -> Result<(), Error> {
+        let Touched::Frame(pfn) = locked.engine.touched(owner, Access::new(object, page, false)) else {
+            return Ok(());
+        };
+        // Who comes to write after this finds the page clean, and the engine hears of him.
+        if self.arena.close(pfn) {
+            let advised = locked.engine.madvise_free(owner, object, page);
+            self.arena.gate(pfn).open();
+            advised?;
+        }
+        Ok(())
+    }
+
+    /// The frame of a page of a region that is in memory.
+    fn frame_of_region(
+        &self,
+        locked: &mut Locked<'_>,
+        (owner, object): (TaskId, ObjectId),
+        page: u64,
+    ) -> Option<Pfn> {
+        locked.engine.anon_frames(owner, object, page..page + 1).ok()?.first().map(|&(_, pfn)| pfn)
+    }
+
+    /// Gives a region another length: what is behind a new end is gone, and what is new is zeroes.
+    ///
+    /// # Errors
+    /// [`Error::Pinned`] where a guard holds a page behind the new end, or that of the end; [`Error::NoSwap`], [`Error::TooManyFiles`]; what a write of
+    /// the page of the end may come to. The length is as it was.
+    pub(crate) fn set_region_len(&self, region: &Region, bytes: u64, frames: u64) -> Result<(), Error> {
+        let mut locked = self.await_resized(self.drain(self.lock()?)?, region)?;
+        let before = region.bytes();
+        if bytes > before {
+            locked = self.reserve_for_region(locked, bytes - before, frames)?;
+            // Others may have had the lock.
+            locked = self.await_resized(locked, region)?;
+        }
+        locked.regions.of_mut(region.number).is_resizing = true;
+        let outcome = self.resize_alone(locked, region, bytes);
+        let mut locked = self.lock()?;
+        let of = locked.regions.of_mut(region.number);
+        if outcome.is_err() {
+            of.length.widen();
+        }
+        of.is_resizing = false;
+        self.wake_idle();
+        outcome
+    }
+
+    /// The same where no other call begins an access or changes the length.
+    fn resize_alone<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        region: &Region,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        let number = region.number;
+        let (pages, before) = (pages_of(bytes), region.pages().max(1));
+        let Space { owner, object, .. } = locked.regions.of(number).space;
+        if bytes < region.bytes() {
+            region.length.narrow(bytes);
+            drop(locked);
+            self.await_unheld(region, (owner, object), bytes / PAGE_SIZE..before)?;
+            if !bytes.is_multiple_of(PAGE_SIZE) {
+                self.zero_rest(region, bytes)?;
+            }
+            locked = self.lock()?;
+        }
+        locked = self.wait_while(locked, |inner| inner.regions.of(number).busy > 0)?;
+        if pages < before {
+            drop(locked);
+            self.discard(number, pages..before)?;
+            locked = self.drain(self.lock()?)?;
+        }
+        locked.engine.resize_anon(owner, object, pages)?;
+        let of = locked.regions.of_mut(number);
+        of.unreadable.retain(|&page| page < pages);
+        of.reserved = bytes;
+        of.length.settle(bytes);
+        Ok(())
+    }
+
+    /// Waits until no guard holds any of these pages, to which nobody comes any more.
+    fn await_unheld(
+        &self,
+        region: &Region,
+        (owner, object): (TaskId, ObjectId),
+        pages: Range<u64>,
+    ) -> Result<(), Error> {
+        let mut wait = self.guard_wait();
+        let mut page = pages.start;
+        while page < pages.end {
+            let mut locked = self.drain(self.lock()?)?;
+            let next = pages.end.min(page + AT_ONCE);
+            let frames = locked.engine.anon_frames(owner, object, page..next)?;
+            drop(locked);
+            for (page, pfn) in frames {
+                let is_free = || self.arena.is_free_to_write(pfn);
+                self.await_guard(&mut wait, PageOwner::Region(region.number), page, pfn, is_free)?;
+            }
+            page = next;
+        }
+        Ok(())
+    }
+
+    /// Makes the rest of a page zeroes, from a byte of the region on that is to be its end.
+    fn zero_rest(&self, region: &Region, end: u64) -> Result<(), Error> {
+        let (page, skip) = (end / PAGE_SIZE, (end % PAGE_SIZE) as usize);
+        let mut wait = self.guard_wait();
+        loop {
+            let mut locked = self.drain(self.lock()?)?;
+            let word = locked.words_of_region(region.number).map(|mut words| words.get(page));
+            // There is nothing but zeroes.
+            if word.is_none_or(|word| word == pageout_engine::Word::EMPTY || word.is_zero_page()) {
+                return Ok(());
+            }
+            let begun;
+            (locked, begun) = self.write_to_region(locked, region.number, page, Purpose::Write)?;
+            drop(self.read(locked, 0)?);
+            match begun? {
+                Begun::Writable(Writable { mut writing, is_new, owed }) => {
+                    writing.bytes_mut()[if is_new { 0 } else { skip }..].fill(0);
+                    drop(writing);
+                    return owed.map_or(Ok(()), Owed::pay);
+                }
+                Begun::Held(pfn) => {
+                    let is_free = || self.arena.is_free_to_write(pfn);
+                    self.await_guard(&mut wait, PageOwner::Region(region.number), page, pfn, is_free)?;
+                }
+            }
+        }
+    }
+
+    /// Frees pages of a region that nobody accesses, and their slots, some at a time. Returns how many stay, as a guard of each was leaked.
+    fn discard(&self, region: usize, pages: Range<u64>) -> Result<u64, Error> {
+        /// As many as a page-table page maps.
+        const AT_ONCE: u64 = 512;
+        let (mut page, mut leaked, mut held_since) = (pages.start, 0, None);
+        while page < pages.end {
+            let mut locked = self.drain(self.lock()?)?;
+            let Space { owner, object, .. } = locked.regions.of(region).space;
+            let next = pages.end.min(page + AT_ONCE);
+            let held = locked.engine.madvise_dontneed(owner, object, page..next)?;
+            locked.settle();
+            drop(locked);
+            match held {
+                None => (page, held_since) = (next, None),
+                // Who has an outdated word is gone in a moment.
+                Some(at) if held_since.get_or_insert_with(Instant::now).elapsed() < LOOK_IS_LONG => {
+                    page = at;
+                    thread::yield_now();
+                }
+                Some(at) => (page, leaked, held_since) = (at + 1, leaked + 1, None),
+            }
+        }
+        Ok(leaked)
+    }
+
+    /// Nobody has a region any more: its pages and slots are free when this returns, or as soon as the last access that is under way has ended.
+    pub(crate) fn drop_region(&self, region: usize) -> Result<(), Error> {
+        // Of all hits on it the engine hears before it goes.
+        let mut locked = self.drain(self.lock()?)?;
+        locked.files.closed += 1;
+        local::give_back(self, &locked);
+        let of = locked.regions.of_mut(region);
+        of.is_dropped = true;
+        if of.busy > 0 {
+            return Ok(());
+        }
+        drop(locked);
+        self.free_region(region)
+    }
+
+    /// Frees a region that nobody has and nobody accesses.
+    pub(super) fn free_region(&self, region: usize) -> Result<(), Error> {
+        let pages = pages_of(self.lock()?.regions.of(region).length.bytes());
+        if self.discard(region, 0..pages)? > 0 {
+            // A page under a guard that was leaked stays as it is, and so does its place.
+            return Ok(());
+        }
+        let mut locked = self.drain(self.lock()?)?;
+        let Some(of) = locked.regions.open[region].take() else { return Ok(()) };
+        locked.engine.resize_anon(of.space.owner, of.space.object, 1)?;
+        locked.regions.idle.push(of.space);
+        Ok(())
+    }
+}

@@ -1,0 +1,756 @@
+//! [`Region`]: anonymous memory that may be larger than the budget, by copies and by guards. [live-3 2.2]
+//!
+//! A hit is a file's: the page's word, its frame's gate, the bytes, and no lock (`gate.rs`). There is one more case, a page that was never written: it reads as
+//! zeroes, and no frame holds it.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use pageout_engine::{ConfigError, PAGE_SIZE, Pfn, Word};
+
+use crate::arena::{Pin, Writing};
+use crate::error::Error;
+use crate::file::{Inner as File, Piece, ReadAt, TRIES};
+use crate::gate::Unpinned;
+use crate::guard::{PageMut, PageRef};
+use crate::length::Length;
+use crate::local;
+use crate::machine::{Accessed, BYTES_MAX, Begun, Brought, Purpose, Want, Writable};
+use crate::memory::{Group, Shared};
+use crate::pending::{Pending, Reader, TOGETHER_MAX};
+use crate::ring::{Read, Ring};
+
+const PAGE: usize = PAGE_SIZE as usize;
+
+/// How a region is to be made ([`crate::Memory::region`]).
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct RegionOptions {
+    group: Option<Group>,
+    name: Option<String>,
+}
+
+impl RegionOptions {
+    /// Its pages are charged to the group of all.
+    pub fn new() -> RegionOptions {
+        RegionOptions::default()
+    }
+
+    /// Charges its pages to a group, whoever accesses them.
+    pub fn group(mut self, group: &Group) -> RegionOptions {
+        self.group = Some(group.clone());
+        self
+    }
+
+    /// The name of the region in errors. Default: `region`.
+    pub fn name(mut self, name: &str) -> RegionOptions {
+        self.name = Some(name.to_owned());
+        self
+    }
+}
+
+/// How pages of a region will be used ([`Region::advise`]), by the names of madvise(2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum RegionAdvice {
+    /// Not soon: pages are evicted before others.
+    Cold,
+    /// Not soon: pages go to swap now.
+    PageOut,
+    /// The contents may be lost: pages are freed when memory is short, and read as zeroes then. A write keeps its page. Pages that somebody holds stay as they
+    /// are.
+    Free,
+    /// The contents are not needed: pages and their slots are free when the call returns, and read as zeroes.
+    DontNeed,
+}
+
+/// Anonymous memory, of which the pages that are used stay in memory and the others go to swap. It may be larger than the budget. Clones share it; with the
+/// last one its pages and slots are free. Nothing of it outlives the process.
+///
+/// Pages that were never written read as zeroes and take no memory. A call is not one step beside other calls on the same bytes, except within a page.
+#[derive(Clone)]
+pub struct Region(pub(crate) Arc<Inner>);
+
+/// What the clones of a region share.
+pub(crate) struct Inner {
+    pub(crate) memory: Arc<Shared>,
+    pub(crate) number: usize,
+    /// Tells it from all regions that have its number before or after.
+    pub(crate) serial: u64,
+    pub(crate) length: Arc<Length>,
+    name: PathBuf,
+}
+
+impl Region {
+    pub(crate) fn make(memory: &Arc<Shared>, bytes: u64, options: &RegionOptions) -> Result<Region, Error> {
+        let name = PathBuf::from(options.name.as_deref().unwrap_or("region"));
+        let group = match &options.group {
+            Some(group) if Arc::ptr_eq(&group.shared, memory) => group.number,
+            Some(_) => return Err(ConfigError::Unknown("such group in this cache".to_owned()).into()),
+            None => 0,
+        };
+        if bytes > BYTES_MAX {
+            return Err(Error::TooLong { path: name, bytes, most: BYTES_MAX });
+        }
+        let frames = memory.frames();
+        let made = memory.guarded(|machine| machine.make_region(group, bytes, frames, name.clone()))?;
+        let (memory, number, serial, length) = (Arc::clone(memory), made.number, made.serial, made.length);
+        Ok(Region(Arc::new(Inner { memory, number, serial, length, name })))
+    }
+
+    /// Returns the bytes of the region.
+    pub fn len(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    /// Returns whether it has no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads bytes from an offset on: all of them, or none that count.
+    ///
+    /// # Errors
+    /// [`Error::BeyondEnd`]; [`Error::SwapIo`] if a slot can't be read; [`Error::OutOfMemory`] if there is no memory for a page that is in swap.
+    pub fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
+        self.0.pieces(buf.len(), offset)?.try_for_each(|piece| self.0.read_piece(&piece, buf))
+    }
+
+    /// Writes bytes from an offset on: all of them, or an error, after which some may be written. A region does not get longer by that
+    /// ([`Region::set_len`]). If a guard holds a page, the writer waits.
+    ///
+    /// # Errors
+    /// [`Error::BeyondEnd`]; [`Error::OutOfMemory`] if there is no memory for a page, and none can go, as swap is full; [`Error::SwapIo`] if the rest of a
+    /// page can't be read; [`Error::Pinned`] if a guard keeps a page for too long.
+    pub fn write_at(&self, buf: &[u8], offset: u64) -> Result<(), Error> {
+        self.0.pieces(buf.len(), offset)?.try_for_each(|piece| self.0.write_piece(&piece, buf))
+    }
+
+    /// Holds a page, to be read in place. It stays in memory as long as the guard is there. A page that was never written reads as zeroes for as long as
+    /// the guard is there, and its writers do not wait.
+    ///
+    /// # Errors
+    /// As [`Region::read_at`]; and [`Error::Pinned`] if guards hold a quarter of all frames.
+    #[inline]
+    pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
+        let region = &*self.0;
+        let machine = &*region.memory.machine;
+        let mut len = region.bytes_of_page(page)?;
+        match region.try_pin(page, len) {
+            Some(Pinned::Page(pin, pins)) => return PageRef::new((machine, &region.name), pin, len as usize, pins),
+            Some(Pinned::Zeroes) => return Ok(PageRef::zeroes(machine, len as usize)),
+            None => {}
+        }
+        loop {
+            let brought = region.bring_in(Want { page, bytes: len })?;
+            if region.length.reaches(page * PAGE_SIZE + len) {
+                return match brought {
+                    Brought::Page(pin) => PageRef::counted((machine, &region.name), pin, len as usize),
+                    Brought::Zeroes => Ok(PageRef::zeroes(machine, len as usize)),
+                };
+            }
+            drop(brought);
+            len = region.bytes_of_page(page)?;
+        }
+    }
+
+    /// Holds a page, to be read and written in place. Who reads it or writes to it waits until the guard is gone. This waits for the guards of others.
+    ///
+    /// # Errors
+    /// As [`Region::write_at`]; and [`Error::Pinned`] if guards hold a quarter of all frames, or one of this thread holds the page.
+    pub fn page_mut(&self, page: u64) -> Result<PageMut<'_>, Error> {
+        let held = self.0.write_page(page, true)?;
+        Ok(held.expect("it waits for whoever has it"))
+    }
+
+    /// The same if nobody holds the page; returns `None` if somebody does.
+    ///
+    /// # Errors
+    /// As [`Region::page_mut`].
+    pub fn try_page_mut(&self, page: u64) -> Result<Option<PageMut<'_>>, Error> {
+        self.0.write_page(page, false)
+    }
+
+    /// Makes several reads, in any order. What is in memory is copied immediately, and the rest is in flight together, 32 pages at most.
+    ///
+    /// # Errors
+    /// As [`Region::read_at`], of any of them; the others may have been made.
+    pub fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
+        let region = &*self.0;
+        let missing = region.copy_what_is_there(reads)?;
+        for missing in missing.chunks(TOGETHER_MAX) {
+            let brought = region.memory.guarded(|machine| {
+                let wants = missing.iter().map(|(_, piece)| piece.want);
+                machine.bring_in_all(Accessed::Region(region), wants, |at, page| {
+                    let (read, piece) = &missing[at];
+                    region.show(piece, page, reads[*read].buf)
+                })
+            });
+            // A small group may have no memory for all of them together: one after the other has, or says why not.
+            if brought.is_err() {
+                for (read, piece) in missing {
+                    region.read_piece(piece, reads[*read].buf)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins several reads, and waits for none of them: see [`crate::File::submit`].
+    ///
+    /// # Errors
+    /// [`Error::BeyondEnd`], [`Error::Poisoned`]; what else goes wrong is reported to who waits.
+    pub fn submit<'a>(&self, mut reads: Vec<ReadAt<'a>>) -> Result<Pending<'a>, Error> {
+        let cuts = self.0.length.cuts();
+        let missing = self.0.copy_what_is_there(&mut reads)?;
+        Pending::new(Reader::Region(self.clone()), reads, missing, cuts)
+    }
+
+    /// Has bytes read from swap that are needed soon, and waits for none of them.
+    ///
+    /// # Errors
+    /// [`Error::BeyondEnd`], [`Error::Poisoned`].
+    pub fn prefetch(&self, bytes: Range<u64>) -> Result<(), Error> {
+        self.0.check(&bytes)?;
+        let pages = bytes.start / PAGE_SIZE..bytes.end.div_ceil(PAGE_SIZE);
+        self.0.memory.guarded(|machine| machine.read_region_ahead(&self.0, pages))
+    }
+
+    /// Says how bytes of the region will be used, as madvise(2). [`RegionAdvice::Free`] and [`RegionAdvice::DontNeed`] take the pages that are wholly in the
+    /// range; the others take each page of which a byte is.
+    ///
+    /// # Errors
+    /// [`Error::BeyondEnd`]; [`Error::Pinned`] if a guard keeps a page for too long that is not needed: those before it are gone.
+    pub fn advise(&self, advice: RegionAdvice, bytes: Range<u64>) -> Result<(), Error> {
+        self.0.check(&bytes)?;
+        let pages = match advice {
+            RegionAdvice::Cold | RegionAdvice::PageOut => {
+                bytes.start / PAGE_SIZE..bytes.end.div_ceil(PAGE_SIZE)
+            }
+            // The last page of the region is whole though the region ends within it.
+            RegionAdvice::Free | RegionAdvice::DontNeed if bytes.end == self.len() => {
+                bytes.start.div_ceil(PAGE_SIZE)..bytes.end.div_ceil(PAGE_SIZE)
+            }
+            RegionAdvice::Free | RegionAdvice::DontNeed => {
+                bytes.start.div_ceil(PAGE_SIZE)..bytes.end / PAGE_SIZE
+            }
+        };
+        self.0.memory.guarded(|machine| machine.advise_region(&self.0, advice, pages))
+    }
+
+    /// Gives the region another length. What is behind a new end is gone, and its memory and slots are free; what is new reads as zeroes.
+    ///
+    /// # Errors
+    /// [`Error::Pinned`] if a guard holds a page behind the new end, or that of the end; [`Error::NoSwap`], [`Error::TooManyFiles`], [`Error::TooLong`]; as
+    /// [`Region::write_at`], as the rest of the last page is written. The length is as it was.
+    pub fn set_len(&self, bytes: u64) -> Result<(), Error> {
+        if bytes > BYTES_MAX {
+            return Err(Error::TooLong { path: self.0.name.clone(), bytes, most: BYTES_MAX });
+        }
+        let frames = self.0.memory.frames();
+        self.0.memory.guarded(|machine| machine.set_region_len(&self.0, bytes, frames))
+    }
+
+    /// Returns the region as an array of values of plain data, none of which is in two pages: as many as fit are in each.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if a value has no byte, or more than a page.
+    ///
+    /// ```no_run
+    /// # let memory = pageout::Memory::builder().build()?;
+    /// let counts = memory.region(1 << 20, pageout::RegionOptions::new())?.typed::<u64>()?;
+    /// *counts.get_mut(7)? += 1;
+    /// assert_eq!(*counts.get(7)?, 1);
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    pub fn typed<T: Pod>(&self) -> Result<Typed<T>, Error> {
+        if size_of::<T>() == 0 || size_of::<T>() > PAGE {
+            let (value, max) = (size_of::<T>() as u64, PAGE_SIZE);
+            return Err(ConfigError::OutOfRange { what: "bytes of a value", value, min: 1, max }.into());
+        }
+        Ok(Typed { region: self.clone(), value: PhantomData })
+    }
+}
+
+impl std::fmt::Debug for Region {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Region").field("name", &self.0.name).field("bytes", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// A region as an array of values ([`Region::typed`]).
+#[derive(Clone, Debug)]
+pub struct Typed<T> {
+    region: Region,
+    value: PhantomData<T>,
+}
+
+/// A value that is read in place ([`Typed::get`]).
+pub struct TypedRef<'a, T> {
+    page: PageRef<'a>,
+    at: usize,
+    value: PhantomData<T>,
+}
+
+/// A value that is written in place ([`Typed::get_mut`]).
+pub struct TypedMut<'a, T> {
+    page: PageMut<'a>,
+    at: usize,
+    value: PhantomData<T>,
+}
+
+impl<T: Pod> Typed<T> {
+    const IN_A_PAGE: u64 = (PAGE / size_of::<T>()) as u64;
+
+    /// Returns how many values there are.
+    pub fn len(&self) -> u64 {
+        let (bytes, size) = (self.region.len(), size_of::<T>() as u64);
+        bytes / PAGE_SIZE * Self::IN_A_PAGE + (bytes % PAGE_SIZE / size).min(Self::IN_A_PAGE)
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the region.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// Where a value is: its page, and from which byte of that on.
+    fn place(&self, index: u64) -> Result<(u64, usize), Error> {
+        let (page, at) = (index / Self::IN_A_PAGE, (index % Self::IN_A_PAGE) as usize * size_of::<T>());
+        if index < self.len() {
+            return Ok((page, at));
+        }
+        Err(self.region.0.beyond_end(page.saturating_mul(PAGE_SIZE).saturating_add((at + size_of::<T>()) as u64)))
+    }
+
+    /// Holds a value, to be read in place.
+    ///
+    /// # Errors
+    /// As [`Region::page`].
+    #[inline]
+    pub fn get(&self, index: u64) -> Result<TypedRef<'_, T>, Error> {
+        let (page, at) = self.place(index)?;
+        let page = self.region.page(page)?;
+        self.whole(at, page.len(), index)?;
+        Ok(TypedRef { page, at, value: PhantomData })
+    }
+
+    /// Holds a value, to be read and written in place. Others wait who need a value of the same page.
+    ///
+    /// # Errors
+    /// As [`Region::page_mut`].
+    pub fn get_mut(&self, index: u64) -> Result<TypedMut<'_, T>, Error> {
+        let (page, at) = self.place(index)?;
+        let page = self.region.page_mut(page)?;
+        self.whole(at, page.len(), index)?;
+        Ok(TypedMut { page, at, value: PhantomData })
+    }
+
+    /// Returns a copy of a value.
+    ///
+    /// # Errors
+    /// As [`Region::read_at`].
+    pub fn read(&self, index: u64) -> Result<T, Error> {
+        let ((page, at), mut value) = (self.place(index)?, T::zeroed());
+        self.region.read_at(bytemuck::bytes_of_mut(&mut value), page * PAGE_SIZE + at as u64)?;
+        Ok(value)
+    }
+
+    /// Writes a value.
+    ///
+    /// # Errors
+    /// As [`Region::write_at`].
+    pub fn write(&self, index: u64, value: &T) -> Result<(), Error> {
+        let (page, at) = self.place(index)?;
+        self.region.write_at(bytemuck::bytes_of(value), page * PAGE_SIZE + at as u64)
+    }
+
+    /// The region may have become shorter since the place was found.
+    fn whole(&self, at: usize, len: usize, index: u64) -> Result<(), Error> {
+        if at + size_of::<T>() <= len { Ok(()) } else { self.place(index).map(drop) }
+    }
+}
+
+impl<T: Pod> Deref for TypedRef<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        bytemuck::from_bytes(&self.page[self.at..self.at + size_of::<T>()])
+    }
+}
+
+impl<T: Pod> Deref for TypedMut<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        bytemuck::from_bytes(&self.page[self.at..self.at + size_of::<T>()])
+    }
+}
+
+impl<T: Pod> DerefMut for TypedMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        bytemuck::from_bytes_mut(&mut self.page[self.at..self.at + size_of::<T>()])
+    }
+}
+
+/// A page that a thread holds without the engine.
+enum Pinned<'a> {
+    /// And how many pins the thread has.
+    Page(Pin<'a>, i64),
+    Zeroes,
+}
+
+impl Inner {
+    pub(crate) fn path(&self) -> &Path {
+        &self.name
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.length.bytes()
+    }
+
+    /// Pages of which it has a byte.
+    pub(crate) fn pages(&self) -> u64 {
+        self.bytes().div_ceil(PAGE_SIZE)
+    }
+
+    #[cold]
+    fn beyond_end(&self, end: u64) -> Error {
+        let (path, bytes) = (self.name.clone(), self.bytes());
+        // It was shorter a moment ago.
+        if end <= bytes { Error::CutMeanwhile { path } } else { Error::BeyondEnd { path, end, bytes } }
+    }
+
+    /// An error for bytes that are not of the region.
+    fn check(&self, bytes: &Range<u64>) -> Result<(), Error> {
+        if bytes.end > self.bytes() {
+            return Err(self.beyond_end(bytes.end));
+        }
+        if bytes.start > bytes.end {
+            let what = format!("range {}..{}: it ends before it begins", bytes.start, bytes.end);
+            return Err(ConfigError::Unknown(what).into());
+        }
+        Ok(())
+    }
+
+    /// Bytes that the region has of a page.
+    #[inline(always)]
+    fn bytes_of_page(&self, page: u64) -> Result<u64, Error> {
+        let bytes = self.bytes();
+        if page >= bytes.div_ceil(PAGE_SIZE) {
+            return Err(self.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)));
+        }
+        Ok((bytes - page * PAGE_SIZE).min(PAGE_SIZE))
+    }
+
+    /// What a call for these bytes is made of, a page each.
+    #[inline(always)]
+    fn pieces(&self, len: usize, offset: u64) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
+        let end = offset.saturating_add(len as u64);
+        if end > self.bytes() {
+            return Err(self.beyond_end(end));
+        }
+        Ok(File::parts(len, offset))
+    }
+
+    /// Copies what is in memory of several reads; returns the rest: which read, and the part of it.
+    pub(crate) fn copy_what_is_there(&self, reads: &mut [ReadAt<'_>]) -> Result<Vec<(usize, Piece)>, Error> {
+        let mut missing = Vec::new();
+        for (at, read) in reads.iter_mut().enumerate() {
+            for piece in self.pieces(read.buf.len(), read.offset)? {
+                if !self.try_copy(&piece, read.buf) {
+                    missing.push((at, piece));
+                }
+            }
+        }
+        Ok(missing)
+    }
+
+    #[inline(always)]
+    fn read_piece(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
+        if self.try_copy(piece, buf) { Ok(()) } else { self.read_slowly(piece, buf) }
+    }
+
+    #[cold]
+    fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
+        loop {
+            // It waits for whoever changes the length.
+            let brought = match self.bring_in(piece.want) {
+                Err(Error::BeyondEnd { .. }) => return Err(self.beyond_end(piece.end())),
+                brought => brought?,
+            };
+            match self.show(piece, brought.bytes(), buf) {
+                Err(Error::CutMeanwhile { .. }) if piece.end() <= self.bytes() => {}
+                Err(Error::CutMeanwhile { .. }) => return Err(self.beyond_end(piece.end())),
+                shown => return shown,
+            }
+        }
+    }
+
+    /// Copies out of a page that somebody has pinned, if the region goes so far still.
+    fn show(&self, piece: &Piece, page: &[u8], buf: &mut [u8]) -> Result<(), Error> {
+        if !self.length.reaches(piece.end()) {
+            return Err(Error::CutMeanwhile { path: self.name.clone() });
+        }
+        piece.copy(page, buf);
+        Ok(())
+    }
+
+    /// Copies of a page that is in memory or was never written; false if the engine has to be asked.
+    #[inline(always)]
+    fn try_copy(&self, piece: &Piece, buf: &mut [u8]) -> bool {
+        let machine = &*self.memory.machine;
+        let arena = &*machine.arena;
+        let (page, to) = (piece.want.page, &mut buf[piece.to.clone()]);
+        let copied = local::with(machine, self, |ring, local| {
+            for _ in 0..TRIES {
+                let word = local.words.get(page);
+                if word.is_zero_page() {
+                    if !self.length.reaches(piece.end()) {
+                        return None;
+                    }
+                    to.fill(0);
+                    return self.note(ring, page, word);
+                }
+                if !word.is_mapped_plainly() {
+                    return None;
+                }
+                let pfn = word.pfn();
+                let gate = arena.gate(pfn);
+                let Some(seen) = gate.begin() else {
+                    if machine.awaits_move(pfn) {
+                        continue;
+                    }
+                    return None;
+                };
+                if !self.length.reaches(piece.end()) {
+                    return None;
+                }
+                arena.copy_out(pfn, piece.skip, to);
+                let now = local.words.get(page);
+                if now.is_mapped_plainly() && now.pfn() == pfn && gate.is_still(seen) {
+                    return self.note(ring, page, now);
+                }
+            }
+            None
+        });
+        copied.is_some()
+    }
+
+    /// Pins a page that is in memory, if the region goes so far still.
+    #[inline(always)]
+    fn try_pin(&self, page: u64, wanted: u64) -> Option<Pinned<'_>> {
+        let machine = &*self.memory.machine;
+        local::with(machine, self, |ring, local| {
+            for _ in 0..TRIES {
+                let word = local.words.get(page);
+                if word.is_zero_page() && self.length.reaches(page * PAGE_SIZE + wanted) {
+                    return self.note(ring, page, word).map(|()| Pinned::Zeroes);
+                }
+                if !word.is_mapped_plainly() {
+                    return None;
+                }
+                let pfn = word.pfn();
+                // A hold has to be seen by all before anything else is looked at: what is behind it is fetched at the same time.
+                machine.arena.fetch(pfn);
+                let pin = match machine.arena.hold(pfn, ring.line) {
+                    Ok(pin) => pin,
+                    Err(_) if machine.awaits_move(pfn) => continue,
+                    Err(_) => return None,
+                };
+                // Between the two the frame may have become another page's.
+                let now = local.words.get(page);
+                if !now.is_mapped_plainly() || now.pfn() != pfn {
+                    continue;
+                }
+                if !self.length.reaches(page * PAGE_SIZE + wanted) {
+                    return None;
+                }
+                self.note(ring, page, now)?;
+                if pin.is_hold() {
+                    return Some(Pinned::Page(pin, PageRef::UNCOUNTED));
+                }
+                machine.guards.taken(pfn);
+                return Some(Pinned::Page(pin, ring.count_pins(1)));
+            }
+            None
+        })
+    }
+
+    /// Notes a hit: the engine has to hear of it if an accessed bit is to be set. Nothing if it can't hear any more.
+    #[inline(always)]
+    fn note(&self, ring: &Ring, page: u64, word: Word) -> Option<()> {
+        ring.count_hit(false);
+        if word.is_settled() {
+            return Some(());
+        }
+        let read = Read::of_region(self.number, page);
+        if ring.push(read) { Some(()) } else { self.drain_and_push(ring, read) }
+    }
+
+    #[cold]
+    fn drain_and_push(&self, ring: &Ring, read: Read) -> Option<()> {
+        self.memory.guarded(|machine| machine.drain(machine.lock()?).map(drop)).ok()?;
+        let has_room = ring.push(read);
+        debug_assert!(has_room, "a ring that was just emptied");
+        Some(())
+    }
+
+    /// Brings a page in and pins it.
+    #[cold]
+    fn bring_in(&self, want: Want) -> Result<Brought<'_>, Error> {
+        self.memory.guarded(|machine| machine.bring_in(Accessed::Region(self), want))
+    }
+
+    /// The frame of a page that somebody writes to, in place or by copying to it.
+    pub(crate) fn written_frame(&self, page: u64) -> Option<Pfn> {
+        let machine = &*self.memory.machine;
+        local::with(machine, self, |_, local| {
+            let word = local.words.get(page);
+            (word.is_mapped_plainly() && machine.arena.gate(word.pfn()).is_written()).then(|| word.pfn())
+        })
+    }
+
+    /// A page that is dirty already, to be written to up to a byte of the region; nothing if the engine has to hear of it, or somebody holds the page.
+    #[inline]
+    fn try_overwrite(&self, page: u64, end: u64) -> Option<Writing<'_>> {
+        let machine = &*self.memory.machine;
+        let arena = &*machine.arena;
+        let is_free = |word: Word| word.is_mapped_plainly() && word.is_dirty();
+        local::with(machine, self, |ring, local| {
+            for _ in 0..TRIES {
+                let word = local.words.get(page);
+                if !is_free(word) {
+                    return None;
+                }
+                let pfn = word.pfn();
+                match arena.begin_write(pfn) {
+                    Ok(writing) => {
+                        // Between the two it may have been swapped out, or the frame may have become another page's; and the region may be shorter.
+                        let now = local.words.get(page);
+                        if is_free(now) && now.pfn() == pfn && self.length.reaches(end) {
+                            self.note(ring, page, now)?;
+                            return Some(writing);
+                        }
+                    }
+                    Err(Unpinned::Closed) if machine.awaits_move(pfn) => {}
+                    Err(Unpinned::Closed) => return None,
+                    Err(_) => machine.await_copy(|| arena.is_free_to_write(pfn)),
+                }
+            }
+            None
+        })
+    }
+
+    /// Writes to a page.
+    fn write_piece(&self, piece: &Piece, buf: &[u8]) -> Result<(), Error> {
+        let from = &buf[piece.to.clone()];
+        match self.try_overwrite(piece.want.page, piece.end()) {
+            Some(mut writing) => {
+                writing.bytes_mut()[piece.skip..piece.skip + from.len()].copy_from_slice(from);
+                Ok(())
+            }
+            None => self.write_slowly(piece, from),
+        }
+    }
+
+    #[cold]
+    fn write_slowly(&self, piece: &Piece, from: &[u8]) -> Result<(), Error> {
+        let machine = &*self.memory.machine;
+        let (page, skip) = (piece.want.page, piece.skip);
+        let mut wait = machine.guard_wait();
+        let mut has_given_up = false;
+        loop {
+            let is_whole = skip == 0 && from.len() as u64 == self.bytes_of_page(page)?;
+            let purpose = if is_whole { Purpose::Overwrite } else { Purpose::Write };
+            let begun = match self.memory.guarded(|machine| machine.begin_region_write(self, page, purpose)) {
+                // The slot is not needed to write all of the page.
+                Err(Error::SwapIo { .. }) if is_whole && !has_given_up => {
+                    has_given_up = true;
+                    self.memory.guarded(|machine| machine.give_up_slot(self, page))?;
+                    continue;
+                }
+                Err(Error::BeyondEnd { .. }) => return Err(self.beyond_end(piece.end())),
+                begun => begun?,
+            };
+            let (mut writing, is_new, owed) = match begun {
+                Begun::Writable(Writable { writing, is_new, owed }) => (writing, is_new, owed),
+                Begun::Held(pfn) => {
+                    let is_free = || machine.arena.is_free_to_write(pfn);
+                    machine.await_guard(&mut wait, Accessed::Region(self).owner(), page, pfn, is_free)?;
+                    continue;
+                }
+            };
+            let (bytes, reaches) = (writing.bytes_mut(), self.length.reaches(piece.end()));
+            if is_new {
+                bytes[..skip].fill(0);
+                bytes[skip + from.len()..].fill(0);
+                if !reaches {
+                    bytes.fill(0);
+                }
+            }
+            if reaches {
+                bytes[skip..skip + from.len()].copy_from_slice(from);
+            }
+            drop(writing);
+            if let Some(owed) = owed {
+                self.memory.guarded(|_| owed.pay())?;
+            }
+            match reaches {
+                true => return Ok(()),
+                // The length is being changed: the next try waits for that.
+                false if piece.end() <= self.bytes() => {}
+                false => return Err(self.beyond_end(piece.end())),
+            }
+        }
+    }
+
+    fn write_page(&self, page: u64, waits: bool) -> Result<Option<PageMut<'_>>, Error> {
+        let machine = &*self.memory.machine;
+        let mut wait = machine.guard_wait();
+        loop {
+            let len = self.bytes_of_page(page)?;
+            let end = page * PAGE_SIZE + len;
+            if let Some(writing) = self.try_overwrite(page, end) {
+                return PageMut::new((machine, &self.name), writing, len as usize).map(Some);
+            }
+            match self.memory.guarded(|machine| machine.begin_region_write(self, page, Purpose::Write))? {
+                Begun::Writable(Writable { mut writing, is_new, owed }) => {
+                    if is_new {
+                        writing.bytes_mut().fill(0);
+                    }
+                    // Whoever makes the region shorter after this sees that the page is held.
+                    let reaches = self.length.reaches(end);
+                    if let Some(owed) = owed {
+                        self.memory.guarded(|_| owed.pay())?;
+                    }
+                    if reaches {
+                        return PageMut::new((machine, &self.name), writing, len as usize).map(Some);
+                    }
+                }
+                Begun::Held(_) if !waits => return Ok(None),
+                Begun::Held(pfn) => {
+                    let is_free = || machine.arena.is_free_to_write(pfn);
+                    machine.await_guard(&mut wait, Accessed::Region(self).owner(), page, pfn, is_free)?;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // If something has panicked, nobody can use the memory any more.
+        let _ = self.memory.guarded(|machine| machine.drop_region(self.number));
+    }
+}
