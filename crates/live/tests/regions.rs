@@ -37,7 +37,8 @@ fn write(region: &Region, page: u64, version: u64) {
 fn check(region: &Region, page: u64, version: u64) {
     let mut buf = vec![7; PAGE_BYTES];
     region.read_at(&mut buf, page * PAGE).unwrap();
-    assert!(buf == contents(page, version), "page {page}: {:?}", &buf[..16]);
+    let at = buf.iter().zip(contents(page, version)).position(|(&found, wanted)| found != wanted);
+    assert!(at.is_none(), "page {page} from byte {at:?} on: {:?}", &buf[at.unwrap()..][..16]);
 }
 
 fn check_zeroes(region: &Region, page: u64) {
@@ -49,6 +50,27 @@ fn check_zeroes(region: &Region, page: u64) {
 /// A number of a group's file.
 fn number(group: &Group, file: &str) -> u64 {
     group.read(file).unwrap().trim().parse().unwrap()
+}
+
+/// A counter of the machine.
+fn vmstat(memory: &Memory, name: &str) -> u64 {
+    let text = memory.read("/proc/vmstat").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{name} in {text}")).parse().unwrap()
+}
+
+/// Waits until nothing of regions that are gone is left: writes in flight keep their slots, and so do pages that wait for a list after that.
+fn await_freed(memory: &Memory) {
+    let began = std::time::Instant::now();
+    loop {
+        let stats = memory.stats().unwrap();
+        if (stats.anon, stats.swapped) == (0, 0) {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{stats:?}");
+        memory.write("/proc/sys/vm/drop_caches", "1").unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn stat(group: &Group, name: &str) -> u64 {
@@ -74,8 +96,7 @@ fn region_larger_than_the_budget_keeps_what_was_written() {
         }
         (0..pages).for_each(|page| check(&region, page, 3));
         drop(region);
-        let stats = memory.stats().unwrap();
-        assert_eq!((stats.anon, stats.swapped), (0, 0), "{profile}");
+        await_freed(&memory);
     }
 }
 
@@ -130,7 +151,7 @@ fn limit_of_a_group_sends_its_pages_to_swap() {
     assert_eq!(number(&large, "memory.swap.current"), 0);
     assert!(stat(&small, "anon") <= 200 * PAGE && stat(&large, "anon") == 900 * PAGE);
     (0..900).for_each(|page| check(&of_small, page, 1));
-    assert!(stat(&small, "workingset_refault_anon") > 0 && stat(&small, "pswpin") >= 700);
+    assert!(stat(&small, "workingset_refault_anon") > 0 && vmstat(&memory, "pswpin") >= 700);
 }
 
 #[test]
@@ -167,7 +188,7 @@ fn swappiness_of_zero_spares_regions_beside_files() {
         std::fs::remove_file(&path).unwrap();
         let region = memory.region(300 * PAGE, RegionOptions::new().group(&group)).unwrap();
         (0..300).for_each(|page| write(&region, page, 1));
-        for page in 0..4096 {
+        for page in (0..20).flat_map(|_| 0..250) {
             file.read_at(&mut [0; 9], page * PAGE).unwrap();
         }
         (0..300).for_each(|page| check(&region, page, 1));
@@ -260,7 +281,8 @@ fn advice_by_the_names_of_madvise_does_what_it_says() {
     assert_eq!(last, [0; 9]);
     region.advise(RegionAdvice::Free, 300 * PAGE..400 * PAGE).unwrap();
     (300..350).for_each(|page| write(&region, page, 2));
-    group.write("memory.reclaim", &(900 * PAGE).to_string()).unwrap_err();
+    // It reclaims what it can.
+    let _ = group.write("memory.reclaim", &(900 * PAGE).to_string());
     (300..350).for_each(|page| check(&region, page, 2));
     let mut lost = 0;
     for page in 350..400 {
@@ -313,9 +335,9 @@ fn batches_pending_reads_and_prefetches_read_swapped_pages() {
         bufs.fill([7; PAGE_BYTES]);
         region.submit(reads(&mut bufs, pages)).unwrap().wait().unwrap();
         check_all(&bufs);
-        let before = stat(&group, "pswpin");
+        let before = vmstat(&memory, "pswpin");
         region.prefetch(0..100 * PAGE).unwrap();
-        let read_in = stat(&group, "pswpin") - before;
+        let read_in = vmstat(&memory, "pswpin") - before;
         assert!(read_in > 50, "{read_in}");
         let faults = stat(&group, "pgmajfault");
         (40..100).for_each(|page| check(&region, page, 1));
@@ -323,11 +345,7 @@ fn batches_pending_reads_and_prefetches_read_swapped_pages() {
         // Reads that nobody waits for do not keep a region.
         drop(region.submit(reads(&mut bufs, pages)).unwrap());
         drop(region);
-        let began = std::time::Instant::now();
-        while memory.stats().unwrap().swapped > 0 {
-            assert!(began.elapsed() < Duration::from_secs(60), "slots stay");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        await_freed(&memory);
     }
 }
 

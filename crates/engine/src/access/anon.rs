@@ -82,6 +82,8 @@ impl Engine {
     ) -> Result<Option<u64>, ConfigError> {
         let (mm, vma, at) = self.anon_pages(task, object, pages)?;
         let start = self.core.mm.memory.mm(mm).vmas[vma].start;
+        // A page that waits for a list could not be freed.
+        self.core.lru_add_drain();
         Ok(self.core.zap_pages(mm, vma, at).map(|page| page - start))
     }
 

@@ -547,14 +547,15 @@ impl LiveMachine {
             locked = self.lock()?;
         }
         locked = self.wait_while(locked, |inner| inner.regions.of(number).busy > 0)?;
-        if pages < before {
+        let kept = bytes.div_ceil(PAGE_SIZE);
+        if kept < before {
             drop(locked);
-            self.discard(number, pages..before)?;
+            self.discard(number, kept..before)?;
             locked = self.drain(self.lock()?)?;
         }
         locked.engine.resize_anon(owner, object, pages)?;
         let of = locked.regions.of_mut(number);
-        of.unreadable.retain(|&page| page < pages);
+        of.unreadable.retain(|&page| page < kept);
         of.reserved = bytes;
         of.length.settle(bytes);
         Ok(())
