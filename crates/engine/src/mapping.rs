@@ -30,8 +30,8 @@ impl Core {
             return;
         };
         if entry.is_present() && !entry.is_zero_page() {
-            // Mapped when it was filled; or write-protected, which the store has ended.
-            if write && !entry.is_dirty() && self.mm.is_regular(pfn) {
+            // Mapped when it was filled; by another thread while this one waited; or write-protected, which the store has ended.
+            if write && !entry.is_dirty() {
                 self.mm.memory.access_again(mm, page, true);
             }
             return;

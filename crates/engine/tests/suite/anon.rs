@@ -245,6 +245,28 @@ fn pageout_swaps_young_pages_and_no_others() {
     }
 }
 
+/// The second thread finds the page mapped when its wait is over, by a load of the first.
+#[test]
+fn store_that_waited_beside_a_load_makes_the_page_dirty() {
+    for profile in PROFILES {
+        let mut heap = Heap::new(profile, 64);
+        heap.write(3);
+        heap.swap_out(3..4);
+        let other = heap.engine.thread_create(heap.task, CpuId(0));
+        let load = heap.engine.start(heap.task, Access::new(heap.object, 3, false));
+        let store = heap.engine.start(other, Access::new(heap.object, 3, true));
+        assert!(matches!((&load, &store), (Step::Wait(Wait::Io(_)), Step::Wait(Wait::Io(_)))));
+        heap.carry_out();
+        assert!(matches!(heap.engine.resume(heap.task), Step::Done(Served::Major(Touched::Frame(_)))));
+        assert!(matches!(heap.engine.resume(other), Step::Done(Served::Minor(Touched::Frame(_)))));
+        // What the store has written is not in the slot, and is written there before the page goes.
+        heap.ops.clear();
+        heap.page_out(3..4);
+        let writes = heap.ops.iter().filter(|op| matches!(op, Op::WriteSwap { .. })).count();
+        assert_eq!(writes, 1, "{profile}");
+    }
+}
+
 #[test]
 fn willneed_reads_swapped_pages_and_maps_none() {
     for profile in PROFILES {
