@@ -127,7 +127,8 @@ impl Locals {
     fn knows<R: Readable>(&self, machine: &LiveMachine, read: &R) -> bool {
         self.caches.get(self.last).is_some_and(|local| {
             let is_known = |of: &Option<LocalFile>| of.as_ref().is_some_and(|of| of.serial == read.serial());
-            local.machine == machine.id && R::of(&local.files, &local.regions).get(read.number()).is_some_and(is_known)
+            local.machine == machine.id
+                && R::of(&local.files, &local.regions).get(read.number()).is_some_and(is_known)
         })
     }
 

@@ -37,10 +37,10 @@ use pageout_engine::{Engine, FileId, FrameGate, PAGE_SIZE, Pfn, Served, Step, Ta
 use crate::arena::{Arena, Pin};
 use crate::error::Error;
 use crate::file::Inner as File;
-use crate::region::Inner as Region;
 use crate::guard::ZEROES;
 use crate::guards::{GuardWait, Guards};
 use crate::local;
+use crate::region::Inner as Region;
 use crate::stats::Histogram;
 use crate::storage::Storage;
 use crate::sync::{Condvar, Instant, Mutex, thread};
@@ -53,8 +53,8 @@ use moves::Moves;
 use open_file::OpenFile;
 pub use readers::Backend;
 use readers::Readers;
-use turns::Turns;
 pub(crate) use regions::Purpose;
+use turns::Turns;
 pub(crate) use writes::{BYTES_MAX, Begun, Part, Writable};
 
 /// State that all handles share.

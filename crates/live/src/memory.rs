@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Bdi, Config, ConfigError, Engine, FailedWrite, Layout, MemcgId, MemoryType, NodeId,
-    PAGE_SIZE, PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, SwapKind, SwapSpec, Switch, TaskId,
+    PAGE_SIZE, PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, SwapKind, SwapSpec, Switch,
+    TaskId,
 };
 
 use crate::error::Error;
@@ -282,7 +283,8 @@ impl Builder {
         let nodes = Nodes::of(&self.nodes)?;
         let files_max = self.files.unwrap_or(self.budget.saturating_mul(16));
         let slots = self.swap.as_ref().map_or(0, |swap| swap.bytes / PAGE_SIZE);
-        let set_aside = (FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES).saturating_add(slots.saturating_mul(SLOT_BYTES));
+        let set_aside = (FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES)
+            .saturating_add(slots.saturating_mul(SLOT_BYTES));
         let frames = self.budget.saturating_sub(set_aside) / (PAGE_SIZE + FRAME_BYTES);
         let slow = nodes.slow.map_or(0, |(bytes, _)| bytes / PAGE_SIZE);
         if nodes.slow.is_some() && slow < FRAMES_MIN {

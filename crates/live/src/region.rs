@@ -5,8 +5,7 @@
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -141,7 +140,9 @@ impl Region {
         let machine = &*region.memory.machine;
         let mut len = region.bytes_of_page(page)?;
         match region.try_pin(page, len) {
-            Some(Pinned::Page(pin, pins)) => return PageRef::new((machine, &region.name), pin, len as usize, pins),
+            Some(Pinned::Page(pin, pins)) => {
+                return PageRef::new((machine, &region.name), pin, len as usize, pins);
+            }
             Some(Pinned::Zeroes) => return Ok(PageRef::zeroes(machine, len as usize)),
             None => {}
         }
@@ -278,7 +279,10 @@ impl Region {
 
 impl std::fmt::Debug for Region {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Region").field("name", &self.0.name).field("bytes", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Region")
+            .field("name", &self.0.name)
+            .field("bytes", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -328,7 +332,10 @@ impl<T: Pod> Typed<T> {
         if index < self.len() {
             return Ok((page, at));
         }
-        Err(self.region.0.beyond_end(page.saturating_mul(PAGE_SIZE).saturating_add((at + size_of::<T>()) as u64)))
+        Err(self
+            .region
+            .0
+            .beyond_end(page.saturating_mul(PAGE_SIZE).saturating_add((at + size_of::<T>()) as u64)))
     }
 
     /// Holds a value, to be read in place.
@@ -754,3 +761,6 @@ impl Drop for Inner {
         let _ = self.memory.guarded(|machine| machine.drop_region(self.number));
     }
 }
+
+#[cfg(test)]
+mod tests; // beside a model, over a device that fails

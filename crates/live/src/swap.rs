@@ -30,16 +30,14 @@ pub(crate) struct SwapFile {
 impl SwapFile {
     /// Makes the file.
     pub(crate) fn open(&self) -> Result<File, Error> {
-        let io = |source| Error::Io {
-            op: "making a swap file",
-            path: self.folder.clone(),
-            page: None,
-            source,
-        };
+        let io =
+            |source| Error::Io { op: "making a swap file", path: self.folder.clone(), page: None, source };
         let flags = if self.is_buffered { 0 } else { libc::O_DIRECT };
         let opened = match open_unnamed(&self.folder, flags) {
             // The kernel, or the file system, has no files without a name.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::ENOENT)) => {
+            Err(error)
+                if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::ENOENT)) =>
+            {
                 open_unlinked(&self.folder, flags)
             }
             opened => opened,

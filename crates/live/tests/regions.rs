@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use pageout::{
-    Builder, Error, Group, Limits, Memory, Open, ReadAt, Region, RegionAdvice, RegionOptions,
-};
+use pageout::{Builder, Error, Group, Limits, Memory, Open, ReadAt, Region, RegionAdvice, RegionOptions};
 
 const PAGE: u64 = 4096;
 const PAGE_BYTES: usize = PAGE as usize;

@@ -296,7 +296,11 @@ impl LiveMachine {
     }
 
     /// Drops pages of closed files, until a further file of this size fits under the limit of open files.
-    pub(super) fn make_room_for<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
+    pub(super) fn make_room_for<'a>(
+        &'a self,
+        mut locked: Locked<'a>,
+        bytes: u64,
+    ) -> Result<Locked<'a>, Error> {
         let mut stays = Vec::new();
         loop {
             let reserved = locked.files.open.iter().flatten().map(|of| of.reserved);

@@ -10,16 +10,16 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, CpuId, FileId, IoError, IoId, MemcgId, Nanos, ObjectId, OomReport, Op, PAGE_SIZE, Pfn,
-    Served, Step, TaskId, Touched,
+    Access, AccessError, CpuId, FileId, IoError, IoId, MemcgId, Nanos, ObjectId, OomReport, Op, PAGE_SIZE,
+    Pfn, Served, Step, TaskId, Touched,
 };
 
 use super::device::Devices;
 use super::inner::{Group, Inner, Runs, Waiter};
 use super::moves::Move;
 use super::open_file::OpenFile;
-use super::transfer::{Failed, PAGE_BYTES, Progress, Target, Transfer, WRITTEN_TOGETHER, Written};
 use super::regions::Purpose;
+use super::transfer::{Failed, PAGE_BYTES, Progress, Target, Transfer, WRITTEN_TOGETHER, Written};
 use super::{Accessed, Brought, LiveMachine, PageOwner, Want};
 use crate::arena::{Arena, OwnedPin, Pin};
 use crate::cpu_time;
@@ -674,7 +674,9 @@ impl<'a> Locked<'a> {
         let path = self.path_of(of);
         let of = match of {
             PageOwner::File(file) => self.files.open[file.0 as usize].as_ref(),
-            PageOwner::Region(region) if matches!(error, AccessError::Io | AccessError::BeyondObject { .. }) => {
+            PageOwner::Region(region)
+                if matches!(error, AccessError::Io | AccessError::BeyondObject { .. }) =>
+            {
                 return self.region_failure(region, page, &error);
             }
             PageOwner::Region(_) => None,

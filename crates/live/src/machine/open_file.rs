@@ -332,7 +332,8 @@ impl Locked<'_> {
     pub(super) fn held_write(&self, file: FileId) -> Option<(u64, Pfn)> {
         let arena = &self.machine().arena;
         let device = self.files.open[file.0 as usize].as_ref()?.device;
-        let of_file = self.transfers.devices[device].writes.iter().filter(|write| write.target == Target::File(file));
+        let of_file =
+            self.transfers.devices[device].writes.iter().filter(|write| write.target == Target::File(file));
         let mut pages = of_file.flat_map(|write| (write.page..).zip(write.frames.iter().copied()));
         pages.find(|&(_, pfn)| arena.gate(pfn).is_written())
     }

@@ -528,12 +528,7 @@ impl LiveMachine {
     }
 
     /// The same where no other call begins an access or changes the length.
-    fn resize_alone<'a>(
-        &'a self,
-        mut locked: Locked<'a>,
-        region: &Region,
-        bytes: u64,
-    ) -> Result<(), Error> {
+    fn resize_alone<'a>(&'a self, mut locked: Locked<'a>, region: &Region, bytes: u64) -> Result<(), Error> {
         let number = region.number;
         let (pages, before) = (pages_of(bytes), region.pages().max(1));
         let Space { owner, object, .. } = locked.regions.of(number).space;

@@ -1,0 +1,602 @@
+//! Regions beside a model, under many threads, over a swap device that fails.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::storage::failing::{Fate, Faults, Held, Request, When};
+use crate::{Backend, Builder, Limits, Memory};
+
+fn builder((backend, io_threads): (Backend, usize)) -> Builder {
+    let builder = Memory::builder().budget(8 << 20).files(64 << 20).backend(backend).io_threads(io_threads);
+    builder.swap_file(std::env::temp_dir(), 16 << 20).swap_buffered(true)
+}
+
+const BACKENDS: [(Backend, usize); 3] = [(Backend::Threads, 3), (Backend::Uring, 3), (Backend::Threads, 0)];
+
+/// Numbers by a seed, from several threads.
+#[derive(Debug)]
+struct Random(AtomicU64);
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        Random(AtomicU64::new(seed))
+    }
+
+    fn below(&self, most: u64) -> u64 {
+        let mut word = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, SeqCst);
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word ^ (word >> 31)) % most
+    }
+}
+
+/// A device on which some requests fail, and others are done in part.
+#[derive(Debug)]
+struct Faulty {
+    random: Random,
+    is_on: AtomicBool,
+    failed_reads: AtomicU64,
+    failed_writes: AtomicU64,
+}
+
+impl Faults for Faulty {
+    fn fate(&self, request: Request) -> Fate {
+        if !self.is_on.load(SeqCst) {
+            return Fate::Well;
+        }
+        match (request, self.random.below(40)) {
+            (Request::Read { .. }, 0) => {
+                self.failed_reads.fetch_add(1, SeqCst);
+                Fate::Fails(libc::EIO)
+            }
+            (Request::Read { bytes, .. } | Request::Write { bytes, .. }, 1 | 2) => Fate::Short(bytes / 2),
+            (Request::Write { bytes, .. }, 3) => {
+                self.failed_writes.fetch_add(1, SeqCst);
+                Fate::Torn(bytes / 3, libc::ENOSPC)
+            }
+            (Request::Write { .. }, 4) => {
+                self.failed_writes.fetch_add(1, SeqCst);
+                Fate::Fails(libc::EIO)
+            }
+            _ => Fate::Well,
+        }
+    }
+}
+
+const PAGES: u64 = 360;
+const THREADS: u64 = 4;
+const CHUNK: usize = 16;
+
+/// Of a page: the operation of its owner that was begun last, and the one that has ended last. Each eighth discards the page.
+#[derive(Default)]
+struct Turns {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+fn discards(turn: u64) -> bool {
+    turn.is_multiple_of(8)
+}
+
+/// What a chunk of a page is after an operation.
+fn chunk(page: u64, turn: u64) -> [u8; CHUNK] {
+    let mut chunk = [0; CHUNK];
+    if !discards(turn) {
+        chunk[..8].copy_from_slice(&(page + 1).to_le_bytes());
+        chunk[8..].copy_from_slice(&turn.to_le_bytes());
+    }
+    chunk
+}
+
+/// A page is always written whole, so that others see one operation of it.
+fn is_whole(page: u64) -> bool {
+    page.is_multiple_of(2)
+}
+
+/// Checks what another thread than the owner has read.
+fn check_others(page: u64, bytes: &[u8], (ended, begun): (u64, u64)) {
+    let turns: BTreeSet<u64> = bytes
+        .chunks_exact(CHUNK)
+        .map(|chunk| {
+            let [of, turn] =
+                [&chunk[..8], &chunk[8..]].map(|part| u64::from_le_bytes(part.try_into().unwrap()));
+            assert!(of == page + 1 || (of, turn) == (0, 0), "page {page} has a chunk {turn} of page {of}");
+            assert!(turn <= begun, "page {page} has turn {turn} of {begun}");
+            turn
+        })
+        .collect();
+    if !is_whole(page) {
+        return;
+    }
+    assert_eq!(turns.len(), 1, "page {page} is of several moments: {turns:?}");
+    match turns.first() {
+        Some(0) => assert!((ended..=begun).any(discards), "page {page} is lost: {ended} to {begun}"),
+        Some(&turn) => assert!(turn >= ended, "page {page} is {turn}, and was {ended}"),
+        None => unreachable!("a page has chunks"),
+    }
+}
+
+struct Stress {
+    region: Region,
+    turns: Vec<Turns>,
+    random: Random,
+    faulty: Arc<Faulty>,
+}
+
+impl Stress {
+    /// Errors that a device that fails brings about.
+    fn may_fail(&self, error: &Error) -> bool {
+        let is_faulty = self.faulty.failed_reads.load(SeqCst) + self.faulty.failed_writes.load(SeqCst) > 0;
+        match error {
+            Error::SwapIo { .. } | Error::OutOfMemory(_) => is_faulty,
+            _ => false,
+        }
+    }
+
+    /// Makes a call until it goes well.
+    fn insist<T>(&self, mut call: impl FnMut() -> Result<T, Error>) -> T {
+        let began = Instant::now();
+        loop {
+            match call() {
+                Ok(value) => return value,
+                Err(error) => {
+                    assert!(self.may_fail(&error), "{error}");
+                    if began.elapsed() > Duration::from_secs(5) {
+                        // Else pages that can't be read would keep all others from coming in.
+                        self.faulty.is_on.store(false, SeqCst);
+                    }
+                    assert!(began.elapsed() < Duration::from_secs(60), "{error}");
+                }
+            }
+        }
+    }
+
+    /// The owner of a page changes it. `held`: what the page has.
+    fn change(&self, page: u64, held: &mut [u8]) {
+        let (region, turns) = (&self.region, &self.turns[page as usize]);
+        let turn = turns.begun.fetch_add(1, SeqCst) + 1;
+        let offset = page * PAGE_SIZE;
+        let new = chunk(page, turn).repeat(PAGE / CHUNK);
+        if discards(turn) {
+            self.insist(|| region.advise(RegionAdvice::DontNeed, offset..offset + PAGE_SIZE));
+            held.fill(0);
+        } else if is_whole(page) || self.random.below(2) == 0 {
+            match self.random.below(3) {
+                // A guard shows what was there, which may be unreadable.
+                0 if page.is_multiple_of(3) => match region.page_mut(page) {
+                    Ok(mut guard) => {
+                        assert!(*guard == *held, "page {page} at turn {turn}");
+                        guard.copy_from_slice(&new);
+                    }
+                    Err(error) => {
+                        assert!(self.may_fail(&error), "{error}");
+                        self.insist(|| region.write_at(&new, offset));
+                    }
+                },
+                _ => self.insist(|| region.write_at(&new, offset)),
+            }
+            held.copy_from_slice(&new);
+        } else {
+            let first = self.random.below((PAGE / CHUNK) as u64) as usize;
+            let count = 1 + self.random.below((PAGE / CHUNK - first) as u64) as usize;
+            let part = first * CHUNK..(first + count) * CHUNK;
+            match region.write_at(&new[part.clone()], offset + part.start as u64) {
+                Ok(()) => held[part.clone()].copy_from_slice(&new[part]),
+                Err(error) => {
+                    // Nothing of the page has changed. It may be lost for good: written whole, it is there again.
+                    assert!(self.may_fail(&error), "{error}");
+                    self.insist(|| region.write_at(&new, offset));
+                    held.copy_from_slice(&new);
+                }
+            }
+        }
+        turns.ended.store(turn, SeqCst);
+    }
+
+    /// The owner of a page looks at it.
+    fn look(&self, page: u64, held: &[u8]) {
+        let mut buf = vec![7; PAGE];
+        match self.random.below(3) {
+            0 => match self.region.page(page) {
+                Ok(guard) => buf.copy_from_slice(&guard),
+                Err(error) => return assert!(self.may_fail(&error), "{error}"),
+            },
+            _ => match self.region.read_at(&mut buf, page * PAGE_SIZE) {
+                Ok(()) => {}
+                Err(error) => return assert!(self.may_fail(&error), "{error}"),
+            },
+        }
+        let differs =
+            buf.chunks_exact(CHUNK).zip(held.chunks_exact(CHUNK)).position(|(found, held)| found != held);
+        if let Some(at) = differs {
+            let [found, held] = [&buf, held].map(|bytes| &bytes[at * CHUNK..][..CHUNK]);
+            panic!("page {page} from chunk {at} on is {found:?}, and {held:?} was written");
+        }
+    }
+
+    /// A thread looks at pages of all.
+    fn look_at_others(&self) {
+        let pages: Vec<u64> = (0..1 + self.random.below(6)).map(|_| self.random.below(PAGES)).collect();
+        let ended: Vec<u64> =
+            pages.iter().map(|&page| self.turns[page as usize].ended.load(SeqCst)).collect();
+        let mut bufs = vec![vec![7; PAGE]; pages.len()];
+        let reads = pages.iter().zip(&mut bufs);
+        let mut reads: Vec<_> = reads.map(|(&page, buf)| ReadAt { buf, offset: page * PAGE_SIZE }).collect();
+        let outcome = match self.random.below(4) {
+            0 => self.region.read_batch(&mut reads),
+            1 => self.region.submit(reads).and_then(Pending::wait),
+            2 => self.region.submit(reads).map(drop).and(Err(Error::Poisoned)),
+            _ => reads.iter_mut().try_for_each(|read| self.region.read_at(read.buf, read.offset)),
+        };
+        match outcome {
+            Err(Error::Poisoned) => {}
+            Err(error) => assert!(self.may_fail(&error), "{error}"),
+            Ok(()) => {
+                for ((&page, buf), ended) in pages.iter().zip(&bufs).zip(ended) {
+                    let begun = self.turns[page as usize].begun.load(SeqCst);
+                    check_others(page, buf, (ended, begun));
+                }
+            }
+        }
+    }
+
+    fn run(&self, thread: u64, memory: &Memory, rounds: u32) {
+        let mut held = vec![vec![0; PAGE]; PAGES as usize];
+        let own = |random: &Random| {
+            let page = random.below(PAGES / THREADS) * THREADS;
+            page + thread
+        };
+        for _ in 0..rounds {
+            let page = own(&self.random);
+            let range = |pages: u64| page * PAGE_SIZE..(page + pages).min(PAGES) * PAGE_SIZE;
+            match self.random.below(20) {
+                0..7 => self.change(page, &mut held[page as usize]),
+                7..12 => self.look(page, &held[page as usize]),
+                12..16 => self.look_at_others(),
+                16 => self.insist(|| self.region.advise(RegionAdvice::PageOut, range(20))),
+                17 => self.insist(|| self.region.advise(RegionAdvice::Cold, range(5))),
+                18 => self.insist(|| self.region.prefetch(range(20))),
+                _ => self.short_lived(memory),
+            }
+        }
+        (thread..PAGES).step_by(THREADS as usize).for_each(|page| self.look(page, &held[page as usize]));
+    }
+
+    /// A region of another group comes and goes, perhaps with reads in flight.
+    fn short_lived(&self, memory: &Memory) {
+        let region = memory.region(20 * PAGE_SIZE, RegionOptions::new()).unwrap();
+        (0..20).for_each(|page| {
+            self.insist(|| region.write_at(&chunk(page, 1).repeat(PAGE / CHUNK), page * PAGE_SIZE))
+        });
+        self.insist(|| region.advise(RegionAdvice::PageOut, 0..region.len()));
+        self.insist(|| region.set_len(10 * PAGE_SIZE + 5));
+        let mut bufs = vec![vec![7; PAGE]; 10];
+        let reads = (0..).zip(&mut bufs).map(|(page, buf)| ReadAt { buf, offset: page * PAGE_SIZE });
+        let pending = region.submit(reads.collect());
+        drop(region);
+        match pending.map(|pending| (self.random.below(2) == 0).then(|| pending.wait())) {
+            Ok(Some(Ok(()))) => (0..).zip(&bufs).for_each(|(page, buf)| check_others(page, buf, (1, 1))),
+            Ok(None) => {}
+            Ok(Some(Err(error))) | Err(error) => assert!(self.may_fail(&error), "{error}"),
+        }
+    }
+}
+
+/// Runs threads on one region; returns how many requests have failed.
+fn stress(backend: (Backend, usize), profile: &str, fails: bool, seed: u64) -> (u64, u64) {
+    let faulty = Arc::new(Faulty {
+        random: Random::new(seed),
+        is_on: AtomicBool::new(fails),
+        failed_reads: AtomicU64::new(0),
+        failed_writes: AtomicU64::new(0),
+    });
+    let faults = Arc::clone(&faulty) as Arc<dyn Faults>;
+    let memory = builder(backend).policy(profile).swap_faults(faults).build().unwrap();
+    let group = memory.group("job", Limits { max: Some(90 * PAGE_SIZE), ..Limits::NONE }).unwrap();
+    let region = memory.region(PAGES * PAGE_SIZE, RegionOptions::new().group(&group)).unwrap();
+    let turns = (0..PAGES).map(|_| Turns::default()).collect();
+    let stress = Stress { region, turns, random: Random::new(!seed), faulty };
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (stress, memory) = (&stress, &memory);
+            scope.spawn(move || stress.run(thread, memory, 1200));
+        }
+    });
+    assert!(memory.stats().unwrap().swapped > 0, "nothing was swapped");
+    assert_eq!(memory.stats().unwrap().pinned, 0);
+    memory.0.machine.lock().unwrap().engine.check_invariants();
+    let failed = [&stress.faulty.failed_reads, &stress.faulty.failed_writes];
+    let [reads, writes] = failed.map(|failed| failed.load(SeqCst));
+    drop(stress);
+    await_freed(&memory);
+    (reads, writes)
+}
+
+/// Waits until nothing of any region is left, pages that wait for a list included.
+fn await_freed(memory: &Memory) {
+    let began = Instant::now();
+    loop {
+        memory.write("/proc/sys/vm/drop_caches", "1").unwrap();
+        let stats = memory.stats().unwrap();
+        if (stats.anon, stats.swapped) == (0, 0) {
+            return memory.0.machine.lock().unwrap().engine.check_invariants();
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{stats:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn threads_find_in_a_region_what_they_wrote() {
+    for (at, backend) in (0..).zip(BACKENDS) {
+        for profile in ["mglru@6.12", "classic@6.12"] {
+            stress(backend, profile, false, 7 + at);
+        }
+    }
+}
+
+#[test]
+fn threads_find_what_they_wrote_though_swap_fails() {
+    let (mut reads, mut writes) = (0, 0);
+    for (at, backend) in (0..).zip(BACKENDS) {
+        let failed = stress(backend, "mglru@6.12", true, 100 + at);
+        (reads, writes) = (reads + failed.0, writes + failed.1);
+    }
+    assert!(reads > 0 && writes > 0, "{reads} reads and {writes} writes have failed");
+}
+
+/// A device on which each request of one kind fails as long as it is told so.
+#[derive(Debug)]
+struct Failing {
+    fails: fn(Request) -> bool,
+    with: i32,
+    is_on: AtomicBool,
+}
+
+impl Failing {
+    fn new(with: i32, fails: fn(Request) -> bool) -> Arc<Failing> {
+        Arc::new(Failing { fails, with, is_on: AtomicBool::new(false) })
+    }
+}
+
+impl Faults for Failing {
+    fn fate(&self, request: Request) -> Fate {
+        match self.is_on.load(SeqCst) && (self.fails)(request) {
+            true => Fate::Fails(self.with),
+            false => Fate::Well,
+        }
+    }
+}
+
+fn is_read(request: Request) -> bool {
+    matches!(request, Request::Read { .. })
+}
+
+fn is_write(request: Request) -> bool {
+    matches!(request, Request::Write { .. })
+}
+
+/// A region of 200 pages, all but some 50 of which are in swap.
+fn swapped(faults: Arc<dyn Faults>) -> (Memory, Region) {
+    let memory = builder((Backend::Threads, 2)).swap_faults(faults).build().unwrap();
+    let group = memory.group("job", Limits { max: Some(50 * PAGE_SIZE), ..Limits::NONE }).unwrap();
+    let region = memory.region(200 * PAGE_SIZE, RegionOptions::new().group(&group).name("heap")).unwrap();
+    for page in 0..200 {
+        region.write_at(&chunk(page, 1).repeat(PAGE / CHUNK), page * PAGE_SIZE).unwrap();
+    }
+    (memory, region)
+}
+
+#[test]
+fn unreadable_slot_is_an_error_until_its_page_is_written_whole_or_discarded() {
+    let failing = Failing::new(libc::EIO, is_read);
+    let (memory, region) = swapped(Arc::clone(&failing) as Arc<dyn Faults>);
+    let mut buf = vec![0; PAGE];
+    region.read_at(&mut buf, 199 * PAGE_SIZE).unwrap();
+    failing.is_on.store(true, SeqCst);
+    for _ in 0..3 {
+        let error = region.read_at(&mut buf, 3 * PAGE_SIZE).unwrap_err();
+        assert!(matches!(&error, Error::SwapIo { page: 3, .. }), "{error}");
+        assert!(error.to_string().starts_with("page 3 of heap can't be read from swap: "), "{error}");
+    }
+    assert!(matches!(region.page(3).err(), Some(Error::SwapIo { page: 3, .. })));
+    assert!(matches!(region.page_mut(3).err(), Some(Error::SwapIo { page: 3, .. })));
+    let part = region.write_at(&[9; 100], 3 * PAGE_SIZE);
+    assert!(matches!(part, Err(Error::SwapIo { page: 3, .. })));
+    let batch = region.read_batch(&mut [ReadAt { buf: &mut buf, offset: 4 * PAGE_SIZE }]);
+    assert!(matches!(batch, Err(Error::SwapIo { page: 4, .. })));
+    let reads = vec![ReadAt { buf: &mut buf, offset: 4 * PAGE_SIZE }];
+    assert!(matches!(region.submit(reads).unwrap().wait(), Err(Error::SwapIo { page: 4, .. })));
+    region.prefetch(0..20 * PAGE_SIZE).unwrap();
+    // Written whole, or discarded, it is there.
+    region.write_at(&chunk(3, 2).repeat(PAGE / CHUNK), 3 * PAGE_SIZE).unwrap();
+    region.read_at(&mut buf, 3 * PAGE_SIZE).unwrap();
+    assert!(buf == chunk(3, 2).repeat(PAGE / CHUNK));
+    region.advise(RegionAdvice::DontNeed, 4 * PAGE_SIZE..5 * PAGE_SIZE).unwrap();
+    region.read_at(&mut buf, 4 * PAGE_SIZE).unwrap();
+    assert!(buf == [0; PAGE]);
+    // Nobody else is told, and what could not be read is not lost.
+    let other = memory.region(PAGE_SIZE, RegionOptions::new()).unwrap();
+    other.write_at(&[1; PAGE], 0).unwrap();
+    failing.is_on.store(false, SeqCst);
+    region.read_at(&mut buf, 5 * PAGE_SIZE).unwrap();
+    assert!(buf == chunk(5, 1).repeat(PAGE / CHUNK));
+}
+
+#[test]
+fn page_given_up_to_be_written_is_no_page_of_zeroes() {
+    let failing = Failing::new(libc::EIO, is_read);
+    let (_memory, region) = swapped(Arc::clone(&failing) as Arc<dyn Faults>);
+    failing.is_on.store(true, SeqCst);
+    // As when the write that follows finds no memory.
+    region.0.memory.guarded(|machine| machine.give_up_slot(&region.0, 3)).unwrap();
+    failing.is_on.store(false, SeqCst);
+    let mut buf = vec![7; PAGE];
+    assert!(matches!(region.read_at(&mut buf, 3 * PAGE_SIZE), Err(Error::SwapIo { page: 3, .. })));
+    assert!(matches!(region.page_mut(3).err(), Some(Error::SwapIo { page: 3, .. })));
+    region.write_at(&chunk(3, 2).repeat(PAGE / CHUNK), 3 * PAGE_SIZE).unwrap();
+    region.read_at(&mut buf, 3 * PAGE_SIZE).unwrap();
+    assert!(buf == chunk(3, 2).repeat(PAGE / CHUNK));
+}
+
+#[test]
+fn slot_that_takes_no_page_leaves_it_in_memory() {
+    for errno in [libc::ENOSPC, libc::EIO] {
+        let failing = Failing::new(errno, is_write);
+        let memory = builder((Backend::Threads, 2)).swap_faults(Arc::clone(&failing) as Arc<dyn Faults>);
+        let memory = memory.build().unwrap();
+        let group = memory.group("job", Limits { max: Some(50 * PAGE_SIZE), ..Limits::NONE }).unwrap();
+        let region = memory.region(200 * PAGE_SIZE, RegionOptions::new().group(&group)).unwrap();
+        failing.is_on.store(true, SeqCst);
+        let mut written = 0;
+        let error = loop {
+            match region.write_at(&chunk(written, 1).repeat(PAGE / CHUNK), written * PAGE_SIZE) {
+                Ok(()) => written += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, Error::OutOfMemory(_)), "{error}");
+        assert!(error.to_string().contains("page writes failed"), "{error}");
+        assert!(written >= 49, "{written}");
+        let check = |most| {
+            for page in 0..most {
+                let mut buf = vec![7; PAGE];
+                region.read_at(&mut buf, page * PAGE_SIZE).unwrap();
+                assert!(buf == chunk(page, 1).repeat(PAGE / CHUNK), "page {page}");
+            }
+        };
+        check(written);
+        failing.is_on.store(false, SeqCst);
+        for page in written..200 {
+            region.write_at(&chunk(page, 1).repeat(PAGE / CHUNK), page * PAGE_SIZE).unwrap();
+        }
+        check(200);
+    }
+}
+
+/// A device that answers no read until it is released.
+#[derive(Debug)]
+struct Silent {
+    is_on: AtomicBool,
+    held: Arc<Held>,
+}
+
+impl Faults for Silent {
+    fn fate(&self, _: Request) -> Fate {
+        Fate::Well
+    }
+
+    fn when(&self, request: Request) -> When {
+        match self.is_on.load(SeqCst) && is_read(request) {
+            true => When::Released(Arc::clone(&self.held)),
+            false => When::Now,
+        }
+    }
+}
+
+#[test]
+fn region_dropped_with_reads_in_flight_goes_when_they_have_ended() {
+    let held = Arc::new(Held::default());
+    let silent = Arc::new(Silent { is_on: AtomicBool::new(false), held: Arc::clone(&held) });
+    let (memory, region) = swapped(Arc::clone(&silent) as Arc<dyn Faults>);
+    silent.is_on.store(true, SeqCst);
+    let mut bufs = vec![vec![7; PAGE]; 8];
+    let reads = (0..).zip(&mut bufs).map(|(page, buf)| ReadAt { buf, offset: page * PAGE_SIZE });
+    drop(region.submit(reads.collect()).unwrap());
+    while held.waiting() == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(region);
+    // Others go on meanwhile, in memory that nobody else sees.
+    let other = memory.region(20 * PAGE_SIZE, RegionOptions::new()).unwrap();
+    let mut buf = vec![7; PAGE];
+    other.read_at(&mut buf, 0).unwrap();
+    assert!(buf == [0; PAGE]);
+    other.write_at(&[1; 9], 0).unwrap();
+    drop(other);
+    held.release();
+    await_freed(&memory);
+}
+
+#[test]
+fn frame_of_another_shows_nothing_of_it() {
+    let memory = builder((Backend::Threads, 2)).build().unwrap();
+    let secret = memory.group("secret", Limits { max: Some(100 * PAGE_SIZE), ..Limits::NONE }).unwrap();
+    for round in 0..20 {
+        let region = memory.region(300 * PAGE_SIZE, RegionOptions::new().group(&secret)).unwrap();
+        (0..300).for_each(|page| region.write_at(&[0xaa; PAGE], page * PAGE_SIZE).unwrap());
+        drop(region);
+        let other = memory.region(1000 * PAGE_SIZE, RegionOptions::new()).unwrap();
+        for page in 0..1000 {
+            // A byte of each page, so that the rest is whatever its frame held, if that was not zeroed.
+            other.write_at(&[1], page * PAGE_SIZE + page % PAGE_SIZE).unwrap();
+        }
+        for page in 0..1000 {
+            let bytes = other.page(page).unwrap();
+            let ones = bytes.iter().filter(|&&byte| byte == 1).count();
+            let zeroes = bytes.iter().filter(|&&byte| byte == 0).count();
+            assert_eq!((ones, zeroes), (1, PAGE - 1), "page {page} in round {round}");
+        }
+    }
+}
+
+#[test]
+fn threads_that_resize_a_region_see_its_bytes_or_its_end() {
+    let memory = builder((Backend::Threads, 2)).build().unwrap();
+    let group = memory.group("job", Limits { max: Some(60 * PAGE_SIZE), ..Limits::NONE }).unwrap();
+    let region = memory.region(200 * PAGE_SIZE, RegionOptions::new().group(&group)).unwrap();
+    let (stops, seen) = (AtomicBool::new(false), Mutex::new([0_u64; 3]));
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let (region, stops, seen) = (&region, &stops, &seen);
+            scope.spawn(move || {
+                let (random, mut buf, mut counts) = (Random::new(thread), vec![7; PAGE], [0; 3]);
+                while !stops.load(SeqCst) {
+                    let page = random.below(200);
+                    let outcome = match random.below(4) {
+                        0 => region.write_at(&chunk(page, 1).repeat(PAGE / CHUNK), page * PAGE_SIZE),
+                        1 => region.page(page).map(|guard| {
+                            buf.fill(0);
+                            buf[..guard.len()].copy_from_slice(&guard);
+                        }),
+                        2 => region
+                            .submit(vec![ReadAt { buf: &mut buf, offset: page * PAGE_SIZE }])
+                            .and_then(Pending::wait),
+                        _ => region.read_at(&mut buf, page * PAGE_SIZE),
+                    };
+                    match outcome {
+                        Ok(()) => {
+                            for found in buf.chunks_exact(CHUNK) {
+                                let is_right =
+                                    *found == chunk(page, 1) || found.iter().all(|&byte| byte == 0);
+                                assert!(is_right || *found == [7; CHUNK], "page {page}: {found:?}");
+                            }
+                            counts[0] += 1;
+                        }
+                        Err(Error::BeyondEnd { .. } | Error::CutMeanwhile { .. }) => counts[1] += 1,
+                        Err(error) => panic!("{error}"),
+                    }
+                    buf.fill(7);
+                }
+                let mut seen = seen.lock().unwrap();
+                (0..3).for_each(|at| seen[at] += counts[at]);
+            });
+        }
+        let random = Random::new(77);
+        for _ in 0..300 {
+            match region.set_len(random.below(200 * PAGE_SIZE)) {
+                Ok(()) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        stops.store(true, SeqCst);
+    });
+    let [well, beyond, _] = *seen.lock().unwrap();
+    assert!(well > 100 && beyond > 100, "{well}, {beyond}");
+    memory.0.machine.lock().unwrap().engine.check_invariants();
+}
