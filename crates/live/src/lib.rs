@@ -14,6 +14,17 @@
 //! println!("{}", tenant.read("memory.stat")?);
 //! # Ok::<(), pageout::Error>(())
 //! ```
+//! Memory of the process itself can be larger than the budget, too: a [`Region`] is anonymous memory that the same policy evicts to a swap file.
+//!
+//! ```no_run
+//! # use pageout::{Memory, RegionOptions};
+//! let memory = Memory::builder().budget(256 << 20).swap_file("/var/tmp", 4 << 30).build()?;
+//! let region = memory.region(1 << 30, RegionOptions::new())?; // reads as zeroes, and uses no memory yet
+//! region.write_at(b"spilled", 512 << 20)?;
+//! let mut page = region.page_mut(17)?; // in place, and held until it is dropped
+//! page[..5].copy_from_slice(b"bytes");
+//! # Ok::<(), pageout::Error>(())
+//! ```
 //! The simulator's engine decides which pages stay in memory and when dirty pages are written. This crate acts: it reads, writes, copies, and waits.
 //! A page is 4 KiB; a read across several pages is several pages in one request. No other process may write a file while it is open here.
 #![allow(clippy::disallowed_methods, reason = "a machine has a clock, threads and files")]

@@ -547,6 +547,18 @@ impl Memory {
         Ok(())
     }
 
+    /// The same for pages of a region.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn follow_region(&self, region: &Region, pages: impl IntoIterator<Item = u64>) -> Result<(), Error> {
+        let mut locked = self.0.machine.lock()?;
+        let Some(mm) = locked.mm_of_region(region.0.number) else { return Ok(()) };
+        let names = pages.into_iter().map(|page| PageName::Anon { mm, page });
+        locked.engine.tell_story(StoryFilter::Pages(names.collect()));
+        Ok(())
+    }
+
     /// Returns the recorded decisions since the last call. They are kept until then.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! A task that reads and writes files, alone on a machine on which nothing takes time: what is left is what the engine decides.
+//! A task that reads and writes files and memory of its own, alone on a machine on which nothing takes time: what is left is what the engine decides.
 //!
 //! A live page cache is compared with it, access by access: if one thread reads, both must leave the same counters. Work costs nothing and the device
 //! answers immediately, as prices and latencies are the simulator's own; so the clock does not move.
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use pageout_engine::{
     Advice, Bdi, Config, ConfigError, CpuId, Engine, FileError, FileId, FileKind, FileSpec, MemcgId, Nanos,
-    ObjectId, PageName, Step, StoryFilter, TaskId,
+    ObjectId, PageName, Step, StoryFilter, SwapId, SwapKind, SwapSpec, TaskId,
 };
 
 use crate::cost::{Channel, Costs};
@@ -16,12 +16,15 @@ use crate::machine::{BuildError, Machine, MachineSpec, RunError};
 use crate::observe::Observer;
 use crate::task::{StreamSource, TaskSpec};
 
-/// A task of a group of its own, with the files that it has opened.
+/// A task of a group of its own, with the files that it has opened and the memory that it has mapped.
 pub struct LoneReader {
     engine: Engine,
     task: TaskId,
     group: String,
+    swap: Option<SwapId>,
     files: Vec<FileId>,
+    /// By object, how it is accessed.
+    channels: Vec<Channel>,
     fsync_every: Vec<(ObjectId, u32)>,
     follows: BTreeSet<PageName>,
 }
@@ -55,7 +58,20 @@ impl LoneReader {
     /// # Errors
     /// [`LoneReaderError::Config`].
     pub fn new(config: &Config, group: &str) -> Result<LoneReader, LoneReaderError> {
-        let mut engine = Engine::new(config.clone())?;
+        LoneReader::with_swap(config, group, 0)
+    }
+
+    /// The same on a machine with so many pages of swap.
+    ///
+    /// # Errors
+    /// [`LoneReaderError::Config`].
+    pub fn with_swap(config: &Config, group: &str, pages: u64) -> Result<LoneReader, LoneReaderError> {
+        let mut builder = Engine::builder(config.clone())?;
+        let swap = match pages {
+            0 => None,
+            _ => Some(builder.swap_on(SwapSpec { pages, kind: SwapKind::Device })?),
+        };
+        let mut engine = builder.build();
         let memcg = engine.memcg_create(MemcgId::ROOT, group)?;
         let mm = engine.process_create(memcg);
         let task = engine.task_create(mm, CpuId(0));
@@ -63,7 +79,9 @@ impl LoneReader {
             engine,
             task,
             group: group.to_owned(),
+            swap,
             files: Vec::new(),
+            channels: Vec::new(),
             fsync_every: Vec::new(),
             follows: BTreeSet::new(),
         })
@@ -93,6 +111,7 @@ impl LoneReader {
             self.engine.fadvise(self.task, object, Advice::Random)?;
         }
         self.files.push(file);
+        self.channels.push(Channel::File);
         Ok(())
     }
 
@@ -102,7 +121,8 @@ impl LoneReader {
     /// # Errors
     /// [`LoneReaderError::Config`] where none was opened.
     pub fn sync_every(&mut self, writes: u32, are_partial: bool) -> Result<(), LoneReaderError> {
-        let object = ObjectId((self.files.len() as u32).wrapping_sub(1));
+        let last = self.channels.iter().rposition(|&channel| channel == Channel::File);
+        let object = ObjectId(last.map_or(u32::MAX, |last| last as u32));
         self.engine.set_partial_writes(self.task, object, are_partial)?;
         self.fsync_every.push((object, writes));
         Ok(())
@@ -113,6 +133,23 @@ impl LoneReader {
         if let Some(&file) = self.files.last() {
             self.follows.extend(pages.into_iter().map(|page| PageName::File { file, page }));
         }
+    }
+
+    /// Maps anonymous memory of so many pages, the next object of the accesses, and has each decision on some of them told to the observer.
+    ///
+    /// # Errors
+    /// [`LoneReaderError::Config`].
+    pub fn map(
+        &mut self,
+        pages: u64,
+        follows: impl IntoIterator<Item = u64>,
+    ) -> Result<(), LoneReaderError> {
+        self.engine.map_anon(self.task, pages, Advice::Normal)?;
+        self.channels.push(Channel::Mapped);
+        // It is the first mapping of its address space.
+        let mm = self.engine.mm_of(self.task);
+        self.follows.extend(follows.into_iter().map(|page| PageName::Anon { mm, page }));
+        Ok(())
     }
 
     /// Makes the accesses; the machine as it is then has the counters.
@@ -138,12 +175,12 @@ impl LoneReader {
             costs: Costs::free(),
             devices: vec![device],
             files: self.files.iter().map(|&file| (file, 0)).collect(),
+            swaps: self.swap.iter().map(|&swap| (swap, 0)).collect(),
             ..MachineSpec::default()
         };
-        let channels = vec![Channel::File; self.files.len()];
         let mut machine = Machine::new(self.engine, spec)?;
         let memcg = format!("/{}", self.group);
-        let task = TaskSpec::new(self.task, &self.group, &memcg, channels, accesses);
+        let task = TaskSpec::new(self.task, &self.group, &memcg, self.channels, accesses);
         machine.task_add(TaskSpec { fsync_every: self.fsync_every, ..task })?;
         if !self.follows.is_empty() {
             machine.tell_story(StoryFilter::Pages(self.follows));
@@ -182,6 +219,22 @@ mod tests {
         let [device] = &report.devices[..] else { panic!("there is one device") };
         assert!(device.pages_read > 340, "what is read in order is read ahead");
         assert!(device.read.count < 320, "and a request is of many pages then");
+    }
+
+    #[test]
+    fn memory_of_a_lone_reader_goes_to_swap_and_comes_back() {
+        let mut reader = LoneReader::with_swap(&Config::default(), "reader", 1000).unwrap();
+        reader.write("/sys/fs/cgroup/reader/memory.max", &(100 * 4096).to_string()).unwrap();
+        reader.open(50, true).unwrap();
+        reader.map(300, []).unwrap();
+        let accesses = (0..300).map(|page| Access::new(1, page, true));
+        let again = (0..300).map(|page| Access::new(1, page, false));
+        let file = (0..50).map(|page| Access::new(0, page, false));
+        let machine = reader.run(of(accesses.chain(file).chain(again).collect()), &mut ()).unwrap();
+        let report = machine.report();
+        assert_eq!((report.accesses, report.end), (650, Nanos::ZERO));
+        let [device] = &report.devices[..] else { panic!("there is one device") };
+        assert!(device.pages_read > 200 && device.pages_written > 200);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, Advice, CpuId, HugeAdvice, MemcgId, ObjectId, PAGE_SIZE, Pfn, Step, TaskId, Touched,
+    Access, AccessError, Advice, CpuId, HugeAdvice, MemcgId, MmId, ObjectId, PAGE_SIZE, Pfn, Step, TaskId, Touched,
     WordReader,
 };
 
@@ -154,6 +154,12 @@ impl Locked<'_> {
     pub(crate) fn words_of_region(&mut self, region: usize) -> Option<WordReader> {
         let (owner, object) = self.regions.hitter_of(region)?;
         Some(self.engine.words_of(owner, object))
+    }
+
+    /// The address space that a region is in.
+    pub(crate) fn mm_of_region(&self, region: usize) -> Option<MmId> {
+        let space = self.regions.get(region)?.space;
+        Some(self.files.groups[space.group].mm)
     }
 
     /// An address space for a region of so many pages.

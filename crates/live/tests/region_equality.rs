@@ -1,0 +1,189 @@
+//! One engine, two machines: what one thread reads and writes of a region and a file here and in the simulator, on a device without latency, leaves the same
+//! counters, and each page of the region has the same story. [live-3 9]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
+
+mod made;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use made::Made;
+use pageout::{Limits, Memory, Open, RegionOptions};
+use pageout_engine::{Nanos, PROFILES, StoryEvent};
+use pageout_sim::{LoneReader, Observer};
+use pageout_workload::{Access, AccessStream, InMemory};
+
+const PAGE: u64 = 4096;
+const FILE_PAGES: u64 = 1000;
+const REGION_PAGES: u64 = 1500;
+const LIMIT: u64 = 500 * PAGE;
+const SWAP: u64 = 16 << 20;
+const ACCESSES: usize = 4000;
+/// The objects of accesses.
+const FILE: u32 = 0;
+const REGION: u32 = 1;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    profile: &'static str,
+    /// Of ten accesses, those that are to the file.
+    of_file: u64,
+}
+
+/// Some pages over and over, single ones from anywhere, and runs; a third of those of the region write.
+fn accesses(case: Case, count: usize) -> Vec<Access> {
+    let mut state = 7_u64;
+    let mut draw = |sides: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % sides
+    };
+    let mut accesses = Vec::new();
+    while accesses.len() < count {
+        let (object, pages) =
+            if draw(10) < case.of_file { (FILE, FILE_PAGES) } else { (REGION, REGION_PAGES) };
+        let (first, length) = match draw(8) {
+            0 => (draw(pages - 60), 1 + draw(60)),
+            1..3 => (draw(pages), 1),
+            _ => (draw(300), 1),
+        };
+        let writes = object == REGION && draw(3) == 0;
+        accesses.extend((first..first + length).map(|page| Access::new(object, page, writes)));
+    }
+    accesses
+}
+
+fn followed() -> impl Iterator<Item = u64> {
+    (0..8).chain((8..REGION_PAGES).step_by(60))
+}
+
+/// What was decided on them, without times, and without numbers that differ between machines: of tasks and address spaces.
+#[derive(Default)]
+struct Story(Vec<String>);
+
+impl Observer for Story {
+    fn story(&mut self, event: &StoryEvent) {
+        let mut told = format!("{:?}", StoryEvent { at: Nanos::ZERO, ..event.clone() });
+        for number in ["TaskId(", "MmId("] {
+            let parts = told.split(number).map(|part| part.trim_start_matches(char::is_numeric));
+            told = parts.collect::<Vec<_>>().join(number);
+        }
+        self.0.push(told);
+    }
+}
+
+/// What a machine's group has to say, and the story of the pages that are followed.
+struct Said {
+    counters: String,
+    story: Vec<String>,
+}
+
+fn told(mut read: impl FnMut(&str) -> String) -> String {
+    let group = ["memory.stat", "memory.current", "memory.swap.current", "memory.events", "memory.swap.events"]
+        .map(|file| read(&format!("/sys/fs/cgroup/tenant/{file}")))
+        .concat();
+    let vmstat = read("/proc/vmstat");
+    // What is free goes by what else there is.
+    let is_compared = |line: &&str| !line.starts_with("nr_free");
+    let vmstat: Vec<&str> = vmstat.lines().filter(is_compared).collect();
+    let generations = read("/sys/kernel/debug/lru_gen");
+    let without_ages = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [seq, _, anon, file] => format!("{seq} {anon} {file}"),
+        _ => line.trim().to_owned(),
+    };
+    let generations: Vec<String> = generations.lines().map(without_ages).collect();
+    format!("{group}{}\n{}", vmstat.join("\n"), generations.join("\n"))
+}
+
+fn simulated(memory: &Memory, accesses: &[Access]) -> Said {
+    let mut reader = LoneReader::with_swap(memory.config(), "tenant", SWAP / PAGE).unwrap();
+    reader.write("/sys/fs/cgroup/tenant/memory.max", &LIMIT.to_string()).unwrap();
+    reader.open(FILE_PAGES, true).unwrap();
+    reader.map(REGION_PAGES, followed()).unwrap();
+    let accesses: Arc<[Access]> = accesses.into();
+    let source = move |_| Ok(Box::new(InMemory::new(Arc::clone(&accesses))) as Box<dyn AccessStream>);
+    let mut story = Story::default();
+    let mut machine = reader.run(Box::new(source), &mut story).unwrap();
+    let counters = told(|path| machine.engine_mut().read_file(path).unwrap());
+    Said { counters, story: story.0 }
+}
+
+fn live(memory: &Memory, file: &Path, accesses: &[Access]) -> Said {
+    let tenant = memory.group("tenant", Limits { max: Some(LIMIT), ..Limits::NONE }).unwrap();
+    let file = memory.open(file, Open::read().random().buffered(true).group(&tenant)).unwrap();
+    let region = memory.region(REGION_PAGES * PAGE, RegionOptions::new().group(&tenant)).unwrap();
+    memory.follow_region(&region, followed()).unwrap();
+    let mut buf = vec![0; PAGE as usize];
+    let mut versions = vec![0_u64; REGION_PAGES as usize];
+    for (at, access) in accesses.iter().enumerate() {
+        let (page, version) = (access.page(), &mut versions[access.page() as usize]);
+        if access.object() == FILE {
+            file.read_at(&mut buf, page * PAGE).unwrap();
+            assert_eq!(buf[..8], page.to_le_bytes());
+        } else if access.is_write() {
+            *version = 1 + at as u64;
+            buf.fill(0);
+            buf[..8].copy_from_slice(&version.to_le_bytes());
+            region.write_at(&buf, page * PAGE).unwrap();
+        } else if at % 2 == 0 {
+            region.read_at(&mut buf, page * PAGE).unwrap();
+            assert_eq!(buf[..8], version.to_le_bytes());
+        } else {
+            assert_eq!(region.page(page).unwrap()[..8], version.to_le_bytes());
+        }
+    }
+    let counters = told(|path| memory.read(path).unwrap());
+    let mut story = Story::default();
+    memory.take_story().unwrap().iter().for_each(|event| story.story(event));
+    Said { counters, story: story.0 }
+}
+
+/// How the two differ, if they do.
+fn compared(path: &Path, case: Case) -> Option<String> {
+    // The rules of 2010 have a reclaimer sleep for a tenth of a second now and then, here for real.
+    let accesses = accesses(case, if case.profile.contains("2010") { ACCESSES / 4 } else { ACCESSES });
+    let builder = Memory::builder().budget(16 << 20).files(16 << 20).policy(case.profile).io_threads(0);
+    let builder = builder.swap_file(std::env::temp_dir(), SWAP).swap_buffered(true);
+    let memory = builder.build().unwrap();
+    let live = live(&memory, path, &accesses);
+    let simulated = simulated(&memory, &accesses);
+    let is_tried = |zero: &str| !simulated.counters.contains(zero);
+    assert!(is_tried("pswpin 0\n") && is_tried("pswpout 0\n"), "{case:?}: {}", simulated.counters);
+    assert!(simulated.story.len() > 3 * followed().count(), "{case:?}: {:#?}", simulated.story);
+    let pairs = live.counters.lines().zip(simulated.counters.lines());
+    let mut lines: Vec<_> =
+        pairs.filter(|(live, simulated)| live != simulated).map(|(live, simulated)| format!("{live} | {simulated}")).collect();
+    if live.counters.lines().count() != simulated.counters.lines().count() {
+        lines.push(format!("{} | {}", live.counters, simulated.counters));
+    }
+    let stories = live.story.iter().zip(&simulated.story);
+    // Where stories part, nothing that follows says more.
+    match stories.enumerate().find(|(_, (live, simulated))| live != simulated) {
+        Some((at, (live, simulated))) => lines.push(format!("event {at}: {live} | {simulated}")),
+        None if live.story.len() != simulated.story.len() => {
+            lines.push(format!("{} events | {}", live.story.len(), simulated.story.len()));
+        }
+        None => {}
+    }
+    (!lines.is_empty()).then(|| format!("{case:?}: {lines:#?}"))
+}
+
+#[test]
+fn regions_and_files_leave_the_same_counters_and_stories_live_and_simulated() {
+    let made = Made::empty("regions");
+    let mut bytes = vec![0; (FILE_PAGES * PAGE) as usize];
+    for (page, bytes) in (0_u64..).zip(bytes.chunks_mut(PAGE as usize)) {
+        bytes[..8].copy_from_slice(&page.to_le_bytes());
+    }
+    std::fs::write(&made.0, bytes).unwrap();
+    let cases: Vec<Case> = PROFILES
+        .iter()
+        .flat_map(|profile| [0, 4].map(|of_file| Case { profile: profile.name, of_file }))
+        .collect();
+    let differ: Vec<String> = std::thread::scope(|scope| {
+        let made = &made;
+        let all: Vec<_> = cases.iter().map(|&case| scope.spawn(move || compared(&made.0, case))).collect();
+        all.into_iter().filter_map(|one| one.join().unwrap()).collect()
+    });
+    assert!(differ.is_empty(), "{} of {}: live | simulated\n{}", differ.len(), cases.len(), differ.join("\n"));
+}
