@@ -101,6 +101,8 @@ pub(crate) struct Shared {
     frames: u64,
     /// Frames of slow memory, and their location.
     slow: Option<(u64, Place)>,
+    /// Bytes of the swap file, if there is one.
+    swap_bytes: Option<u64>,
     policy: String,
     config: Config,
 }
@@ -345,6 +347,7 @@ impl Builder {
             threads: Mutex::default(),
             frames,
             slow: nodes.slow.map(|(_, place)| (slow, place)),
+            swap_bytes: self.swap.as_ref().map(|swap| swap.bytes),
             policy: self.policy.clone(),
             config,
         };
@@ -580,13 +583,14 @@ impl Memory {
         self.0.machine.backend()
     }
 
-    /// Describes the cache in one line: policy, frames, and reading threads.
+    /// Describes the cache in one line: policy, frames, swap, and reading threads.
     pub fn describe(&self) -> String {
-        let Shared { policy, frames, slow, .. } = &*self.0;
+        let Shared { policy, frames, slow, swap_bytes, .. } = &*self.0;
         let slow =
             slow.map_or_else(String::new, |(frames, place)| format!(", {frames} of them slow, {place}"));
         let readers = self.0.machine.describe_readers();
-        format!("{policy}, {frames} frames of {PAGE_SIZE} bytes{slow}; reads {readers}")
+        let swap = swap_bytes.map_or_else(String::new, |bytes| format!(", {} MiB of swap", bytes >> 20));
+        format!("{policy}, {frames} frames of {PAGE_SIZE} bytes{slow}{swap}; reads {readers}")
     }
 }
 

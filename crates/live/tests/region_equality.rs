@@ -16,7 +16,9 @@ use pageout_workload::{Access, AccessStream, InMemory};
 const PAGE: u64 = 4096;
 const FILE_PAGES: u64 = 1000;
 const REGION_PAGES: u64 = 1500;
-const LIMIT: u64 = 500 * PAGE;
+const LIMIT: u64 = 300 * PAGE;
+/// So that regions are evicted beside files, whatever the profile.
+const SWAPPINESS: &str = "150";
 const SWAP: u64 = 16 << 20;
 const ACCESSES: usize = 4000;
 /// The objects of accesses.
@@ -98,6 +100,7 @@ fn told(mut read: impl FnMut(&str) -> String) -> String {
 fn simulated(memory: &Memory, accesses: &[Access]) -> Said {
     let mut reader = LoneReader::with_swap(memory.config(), "tenant", SWAP / PAGE).unwrap();
     reader.write("/sys/fs/cgroup/tenant/memory.max", &LIMIT.to_string()).unwrap();
+    reader.write("/proc/sys/vm/swappiness", SWAPPINESS).unwrap();
     reader.open(FILE_PAGES, true).unwrap();
     reader.map(REGION_PAGES, followed()).unwrap();
     let accesses: Arc<[Access]> = accesses.into();
@@ -141,8 +144,9 @@ fn live(memory: &Memory, file: &Path, accesses: &[Access]) -> Said {
 /// How the two differ, if they do.
 fn compared(path: &Path, case: Case) -> Option<String> {
     // The rules of 2010 have a reclaimer sleep for a tenth of a second now and then, here for real.
-    let accesses = accesses(case, if case.profile.contains("2010") { ACCESSES / 4 } else { ACCESSES });
+    let accesses = accesses(case, if case.profile.contains("2010") { ACCESSES / 2 } else { ACCESSES });
     let builder = Memory::builder().budget(16 << 20).files(16 << 20).policy(case.profile).io_threads(0);
+    let builder = builder.sysctl("vm.swappiness", SWAPPINESS);
     let builder = builder.swap_file(std::env::temp_dir(), SWAP).swap_buffered(true);
     let memory = builder.build().unwrap();
     let live = live(&memory, path, &accesses);

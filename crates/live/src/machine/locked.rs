@@ -384,8 +384,14 @@ impl<'a> Locked<'a> {
                     };
                     to.write(&mut inner.transfers.devices, io, page, pfn);
                 }
-                Op::Zero { pfn, pages } => inner.effects.zeroes.extend((pfn.0..pfn.0 + pages).map(Pfn)),
+                Op::Zero { pfn, pages } => {
+                    for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {
+                        machine.await_move(&mut inner.effects.moves, pfn);
+                        inner.effects.zeroes.push(pfn);
+                    }
+                }
                 Op::ReadSwap { io, slot, pfn, .. } => {
+                    machine.await_move(&mut inner.effects.moves, pfn);
                     let swap = inner.transfers.swap.as_ref().expect("a slot is of the swap file");
                     inner.transfers.devices[swap.device].read_at = Some(inner.now);
                     inner.transfers.reads.push(Transfer {
@@ -402,6 +408,7 @@ impl<'a> Locked<'a> {
                     });
                 }
                 Op::WriteSwap { io, slot, pfn, .. } => {
+                    machine.await_move(&mut inner.effects.moves, pfn);
                     let swap = inner.transfers.swap.as_ref().expect("a slot is of the swap file");
                     // A page that is written to meanwhile is dirty again: what the slot holds of it then is never read.
                     let (target, device, disk) = (Target::Swap, swap.device, &swap.disk);

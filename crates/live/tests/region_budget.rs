@@ -1,0 +1,62 @@
+//! The budget is the process's, with regions of many times the budget: frames, words, and what is known of slots. A test of its own process.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that reads /proc")]
+
+use pageout::{Memory, RegionOptions};
+
+const MIB: u64 = 1 << 20;
+const PAGE: u64 = 4096;
+
+/// A line of /proc/self/status, in bytes.
+fn status(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn process_with_regions_grows_by_the_budget_and_a_mebibyte_at_most() {
+    let budget = 24 * MIB;
+    for (policy, times, accesses) in
+        [("mglru@6.12", 3, 30_000), ("classic@6.12", 3, 30_000), ("mglru@6.12", 24, 15_000)]
+    {
+        let bytes = times * budget;
+        // What was the peak is forgotten.
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        let before = status("VmRSS");
+        let builder = Memory::builder().budget(budget).files(bytes).policy(policy);
+        let memory = builder.swap_file(std::env::temp_dir(), bytes).swap_buffered(true).build().unwrap();
+        let region = memory.region(bytes, RegionOptions::new()).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..2_u64 {
+                let region = &region;
+                scope.spawn(move || {
+                    let (mut state, mut buf) = (thread, [0; 16]);
+                    for _ in 0..accesses {
+                        state = state
+                            .wrapping_mul(6_364_136_223_846_793_005)
+                            .wrapping_add(1_442_695_040_888_963_407);
+                        let page = (state >> 33) % (bytes / PAGE);
+                        let number = (page + 1).to_le_bytes();
+                        if state >> 20 & 1 == 0 {
+                            region.write_at(&number, page * PAGE).unwrap();
+                        } else {
+                            region.read_at(&mut buf, page * PAGE).unwrap();
+                            assert!(buf[..8] == number || buf == [0; 16], "page {page}: {buf:?}");
+                        }
+                    }
+                });
+            }
+        });
+        let grown = status("VmHWM") - before;
+        let stats = memory.stats().unwrap();
+        println!(
+            "{policy}, a region of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} pages in swap",
+            grown as f64 / MIB as f64,
+            budget / MIB,
+            stats.frames,
+            stats.swapped,
+        );
+        assert!(stats.swapped > 1000, "{policy}, {times}: {} pages in swap", stats.swapped);
+        assert!(grown <= budget + MIB, "{policy}, a region of {times} budgets: grown by {grown} bytes");
+    }
+}
