@@ -31,8 +31,8 @@ const FIXED_BYTES: u64 = 3 << 19;
 const FRAME_BYTES: u64 = 72;
 /// Memory per page of a file, cached or not: its word, and a share of the data about its neighbours. While words move, they exist twice for a moment.
 const FILE_PAGE_BYTES: u64 = 9;
-/// Bytes per slot of the swap file: for the page that it holds, and for what is known of the slot.
-const SLOT_BYTES: u64 = 20;
+/// Bytes per slot of the swap file: for the page that it holds, and for what is known of the slot. The slot's word may move, and exists twice meanwhile.
+const SLOT_BYTES: u64 = 32;
 /// Accessing a page takes less time.
 const GUARD_WAIT: Duration = Duration::from_secs(10);
 /// Part of a budget for each closed file: its name, its tables, and the data about its pages.
@@ -223,7 +223,7 @@ impl Builder {
     }
 
     /// Sets the swap file, which holds pages of regions ([`Memory::region`]) that are evicted. It is a file without a name in this folder, has at most
-    /// this many bytes, and takes space on the device as it is used. 20 bytes of the budget are reserved for each 4 KiB of it. Default: no swap file,
+    /// this many bytes, and takes space on the device as it is used. 32 bytes of the budget are reserved for each 4 KiB of it. Default: no swap file,
     /// so regions stay in memory.
     ///
     /// Reads and writes bypass the system's page cache. `vm.swappiness` and `memory.swap.max` are as in the kernel.

@@ -81,9 +81,10 @@ struct Said {
 }
 
 fn told(mut read: impl FnMut(&str) -> String) -> String {
-    let group = ["memory.stat", "memory.current", "memory.swap.current", "memory.events", "memory.swap.events"]
-        .map(|file| read(&format!("/sys/fs/cgroup/tenant/{file}")))
-        .concat();
+    let group =
+        ["memory.stat", "memory.current", "memory.swap.current", "memory.events", "memory.swap.events"]
+            .map(|file| read(&format!("/sys/fs/cgroup/tenant/{file}")))
+            .concat();
     let vmstat = read("/proc/vmstat");
     // What is free goes by what else there is.
     let is_compared = |line: &&str| !line.starts_with("nr_free");
@@ -155,8 +156,10 @@ fn compared(path: &Path, case: Case) -> Option<String> {
     assert!(is_tried("pswpin 0\n") && is_tried("pswpout 0\n"), "{case:?}: {}", simulated.counters);
     assert!(simulated.story.len() > 3 * followed().count(), "{case:?}: {:#?}", simulated.story);
     let pairs = live.counters.lines().zip(simulated.counters.lines());
-    let mut lines: Vec<_> =
-        pairs.filter(|(live, simulated)| live != simulated).map(|(live, simulated)| format!("{live} | {simulated}")).collect();
+    let mut lines: Vec<_> = pairs
+        .filter(|(live, simulated)| live != simulated)
+        .map(|(live, simulated)| format!("{live} | {simulated}"))
+        .collect();
     if live.counters.lines().count() != simulated.counters.lines().count() {
         lines.push(format!("{} | {}", live.counters, simulated.counters));
     }
@@ -189,5 +192,11 @@ fn regions_and_files_leave_the_same_counters_and_stories_live_and_simulated() {
         let all: Vec<_> = cases.iter().map(|&case| scope.spawn(move || compared(&made.0, case))).collect();
         all.into_iter().filter_map(|one| one.join().unwrap()).collect()
     });
-    assert!(differ.is_empty(), "{} of {}: live | simulated\n{}", differ.len(), cases.len(), differ.join("\n"));
+    assert!(
+        differ.is_empty(),
+        "{} of {}: live | simulated\n{}",
+        differ.len(),
+        cases.len(),
+        differ.join("\n")
+    );
 }

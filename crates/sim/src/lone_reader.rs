@@ -139,11 +139,7 @@ impl LoneReader {
     ///
     /// # Errors
     /// [`LoneReaderError::Config`].
-    pub fn map(
-        &mut self,
-        pages: u64,
-        follows: impl IntoIterator<Item = u64>,
-    ) -> Result<(), LoneReaderError> {
+    pub fn map(&mut self, pages: u64, follows: impl IntoIterator<Item = u64>) -> Result<(), LoneReaderError> {
         self.engine.map_anon(self.task, pages, Advice::Normal)?;
         self.channels.push(Channel::Mapped);
         // It is the first mapping of its address space.

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, Advice, CpuId, HugeAdvice, MemcgId, MmId, ObjectId, PAGE_SIZE, Pfn, Step, TaskId, Touched,
-    WordReader,
+    Access, AccessError, Advice, CpuId, HugeAdvice, MemcgId, MmId, ObjectId, PAGE_SIZE, Pfn, Step, TaskId,
+    Touched, WordReader,
 };
 
 use super::locked::{Locked, Miss, Outcome};
