@@ -32,7 +32,7 @@ mod lumpy; // whole blocks of pages at once, as before there was compaction
 mod demote; // what goes to slower memory instead
 mod pageout; // who writes dirty pages, and what becomes of the others
 mod user; // reclaim that a user asks for
-mod pages; // pages that their owner wants swapped out
+mod pages; // pages that their owner swaps out
 mod shrinker; // how much is asked of what the kernel caches
 
 use crate::core::Core;

@@ -76,8 +76,8 @@ impl Core {
         false
     }
 
-    /// Takes pages of an anonymous mapping away, up to the first that somebody looks at ([`crate::FrameGate`]), which is returned. What is
-    /// being read or written goes when that has ended.
+    /// Frees pages of an anonymous mapping, up to the first that a thread is reading ([`crate::FrameGate`]), which is returned. Pages in flight are
+    /// freed when their read or write has ended.
     pub(crate) fn zap_pages(&mut self, mm: MmId, vma: usize, pages: Range<u64>) -> Option<u64> {
         let space = self.mm.memory.mm(mm);
         let (vma, recency) = (space.vmas[vma].clone(), self.mm.memcgs[space.memcg].policy.harvest.recency);
@@ -94,7 +94,7 @@ impl Core {
         None
     }
 
-    /// Takes a page that is to be zapped from all who could look at it; false where somebody does, and it stays as it is.
+    /// Closes the gate of a page before it is zapped. Returns false if a thread is reading the page.
     fn zap_freeze(&mut self, mm: MmId, page: u64) -> bool {
         if !self.split_huge_at(mm, page) {
             return false;
@@ -102,7 +102,7 @@ impl Core {
         let word = self.mm.memory.mm(mm).table.word(page);
         match word.decode() {
             Entry::Present(pfn) if !word.is_zero_page() => self.gate_close(pfn),
-            // Nobody has seen yet what is being read.
+            // A page that is still being read from swap has no readers.
             Entry::Swap(entry) => match self.mm.memory.swap.cached(entry) {
                 Some(pfn) if !self.mm.memory.folios[pfn].has(FolioFlags::LOCKED) => self.gate_close(pfn),
                 _ => true,
@@ -111,7 +111,7 @@ impl Core {
         }
     }
 
-    /// Whether nothing is known of any of these pages.
+    /// Whether all of these pages are empty.
     pub(crate) fn are_empty(&self, mm: MmId, pages: Range<u64>) -> bool {
         let mut next = pages.start;
         while let Some(table) = self.mm.next_table(mm, next..pages.end) {

@@ -1,13 +1,13 @@
-//! Anonymous mappings that their owner changes: another length, and pages that the owner frees, swaps out or has read.
+//! Changes of anonymous mappings by their owner: another length, and pages that are discarded, swapped out or read on request.
 //!
 //! ```text
-//!   resize_anon        the last mapping of its address space gets longer, or shorter by pages that are empty
-//!   madvise_dontneed   pages and slots go, and read as zeroes; not those that somebody looks at
-//!   madvise_pageout    pages go to swap now, used or not
-//!   madvise_willneed   swapped pages are read, and nobody waits for them
+//!   resize_anon        the last mapping of its address space gets longer, or shorter by empty pages
+//!   madvise_dontneed   pages and slots are freed, and read as zeroes; not pages that a thread is reading
+//!   madvise_pageout    pages are swapped out now, used or not
+//!   madvise_willneed   swapped pages are read, and no task waits for them
 //! ```
-//! A host that lends out anonymous memory calls these functions for ranges of a few hundred pages. Other tasks have their turn between the
-//! calls, so no call takes long, however large a mapping is. [machine 6]
+//! A host with regions calls these for ranges of a few hundred pages, and lets other tasks run in between. So no call takes long, however large a
+//! mapping is. [machine 6]
 
 use crate::access::engine::{Engine, TABLE_PAGES_MAX};
 use crate::access::hits::Object;
@@ -22,12 +22,11 @@ use crate::units::{MmId, ObjectId, Pfn, TaskId};
 use std::ops::Range;
 
 impl Engine {
-    /// Gives an anonymous mapping another length: mremap(2). It must be the last one of its address space, and the pages that it loses must be
-    /// empty ([`Engine::madvise_dontneed`]). None of its threads may be in the middle of an access to it.
+    /// Changes the length of an anonymous mapping: mremap(2). It must be the last one of its address space, and the pages that it loses must be
+    /// empty ([`Engine::madvise_dontneed`]). No access to it may be in progress.
     ///
     /// # Errors
-    /// [`ConfigError`]: the object is not the last anonymous mapping of its address space, or can't have `pages` pages. Nothing has
-    /// changed.
+    /// [`ConfigError`]: the object is not such a mapping, or can't have this many pages. The mapping is then unchanged.
     pub fn resize_anon(&mut self, task: TaskId, object: ObjectId, pages: u64) -> Result<(), ConfigError> {
         self.enter(task);
         let (mm_id, vma_at) = self.anon_mapping(task, object)?;
@@ -68,9 +67,8 @@ impl Engine {
         Ok(())
     }
 
-    /// `madvise(MADV_DONTNEED)` on pages of an anonymous mapping: the pages and their slots are freed, and read as zeroes from now on. The
-    /// call ends at the first page that a reader unknown to the engine has in use ([`crate::FrameGate`]), and returns it. The pages before
-    /// it are freed.
+    /// `madvise(MADV_DONTNEED)` on pages of an anonymous mapping: frees them and their slots. They then read as zeroes. Ends at the first page that a
+    /// thread is reading without the engine ([`crate::FrameGate`]), and returns it: the pages before it are free.
     ///
     /// # Errors
     /// [`ConfigError`]: the mapping has no such pages.
@@ -82,13 +80,13 @@ impl Engine {
     ) -> Result<Option<u64>, ConfigError> {
         let (mm, vma, at) = self.anon_pages(task, object, pages)?;
         let start = self.core.mm.memory.mm(mm).vmas[vma].start;
-        // A page that waits for a list could not be freed.
+        // A page that waits in a batch for its list could not be freed.
         self.core.lru_add_drain();
         Ok(self.core.zap_pages(mm, vma, at).map(|page| page - start))
     }
 
-    /// `madvise(MADV_PAGEOUT)` on pages of an anonymous mapping: they are reclaimed like unused pages. Pages that have to be written first
-    /// are freed when they are reclaimed again after that.
+    /// `madvise(MADV_PAGEOUT)` on pages of an anonymous mapping: reclaims them like unused pages. Pages that have to be written are freed when they are
+    /// reclaimed after the write.
     ///
     /// # Errors
     /// [`ConfigError`]: the mapping has no such pages.
@@ -117,8 +115,8 @@ impl Engine {
         Ok(())
     }
 
-    /// `madvise(MADV_WILLNEED)` on pages of an anonymous mapping: those that are swapped out are read into the swap cache. The task does
-    /// not wait for these reads, but it may wait for memory. The first [`Step::Done`] has [`crate::Served::Advised`].
+    /// `madvise(MADV_WILLNEED)` on pages of an anonymous mapping: reads swapped pages into the swap cache. The task does not wait for these reads, but it
+    /// may wait for memory. The first [`Step::Done`] is [`crate::Served::Advised`].
     ///
     /// # Errors
     /// [`ConfigError`]: the mapping has no such pages.
@@ -134,7 +132,7 @@ impl Engine {
         Ok(self.current(task).attempt())
     }
 
-    /// Pages of an anonymous mapping that are in memory, mapped or in the swap cache, and their frames.
+    /// Returns the pages of an anonymous mapping that are in memory, mapped or in the swap cache, with their frames.
     ///
     /// # Errors
     /// [`ConfigError`]: the mapping has no such pages.
@@ -159,7 +157,7 @@ impl Engine {
         Ok(there.collect())
     }
 
-    /// Where pages of an anonymous mapping are in its address space.
+    /// The place of pages of an anonymous mapping in its address space.
     fn anon_pages(
         &mut self,
         task: TaskId,

@@ -1,8 +1,8 @@
 //! Reclaim of pages that their owner has chosen: `madvise(MADV_PAGEOUT)`.
 //!
-//! With this hint the owner declares that it won't use the pages soon, so their accessed bits don't count. All else is as for any page
-//! that reclaim takes off a list: swap must have a slot, and pages in use by another holder stay. The pages are not demoted, because the
-//! owner has asked for them to leave memory. The remaining pages go back to the lists by way of a batch. [reclaim 2.8]
+//! The owner does not need them soon, so their accessed bits don't count. Otherwise they are like pages that reclaim isolates from a list: swap must have a
+//! slot, and held pages stay. They are not demoted, as the owner has asked to free the memory. The remaining pages go back to the lists through a batch.
+//! [reclaim 2.8]
 
 use crate::core::Core;
 use crate::lru::AddedFor;
@@ -12,13 +12,12 @@ use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::units::{MemcgId, Pfn};
 
 impl Core {
-    /// Evicts these folios, or begins to write them, on behalf of a group. Those that are on no list, or locked into memory, stay
-    /// unchanged.
+    /// Evicts these folios, or begins to write them, on behalf of a group. Skips folios that are on no list or locked into memory.
     pub(crate) fn reclaim_pages(&mut self, memcg: MemcgId, mut folios: Vec<Pfn>) {
         if folios.is_empty() {
             return;
         }
-        // What waits for a list shall be found on one.
+        // Folios that wait in a batch are put on their lists first.
         self.lru_add_drain();
         let (flags, unfit) = (FolioFlags::LRU, FolioFlags::UNEVICTABLE);
         folios.retain(|&pfn| {

@@ -51,7 +51,7 @@ pub(crate) struct Means {
     pub(crate) may_unmap: bool,
     /// Laptop mode: it does not write as yet.
     pub(crate) spares_disk: bool,
-    /// Accessed bits do not count: the owner of the pages has given them up.
+    /// Whether accessed bits are ignored, as the owner does not need the pages soon.
     pub(crate) ignores_use: bool,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct SwapReadahead {
     next: u64,
     /// The one behind the last.
     end: u64,
-    /// What the fault is for; none: nobody waits for any of them.
+    /// The page of the fault; `None` if no task waits for any of the pages.
     wanted: Option<SwapEntry>,
 }
 
@@ -42,12 +42,12 @@ enum Neighbours {
 }
 
 impl SwapReadahead {
-    /// Pages of an address space for which nobody waits.
+    /// Reads pages of an address space that no task waits for.
     pub(crate) fn of_pages(mm: MmId, pages: Range<u64>) -> SwapReadahead {
         SwapReadahead { of: Neighbours::Pages(mm), next: pages.start, end: pages.end, wanted: None }
     }
 
-    /// Whether they were asked for by advice, and not by a fault on one of them.
+    /// Whether advice requested them, and not a fault on one of them.
     pub(crate) fn is_advised(&self) -> bool {
         self.wanted.is_none()
     }

@@ -142,19 +142,19 @@ pub(crate) enum Action {
         task: usize,
         page: u64,
     },
-    /// Pages of anonymous memory are given up.
+    /// Discard pages of anonymous memory.
     MadviseDontneed {
         task: usize,
         page: u64,
         count: u64,
     },
-    /// They are to leave memory now.
+    /// Swap them out now.
     MadvisePageout {
         task: usize,
         page: u64,
         count: u64,
     },
-    /// They are read in advance.
+    /// Read them in advance.
     MadviseWillneed {
         task: usize,
         page: u64,

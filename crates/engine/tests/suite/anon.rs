@@ -1,4 +1,4 @@
-//! Anonymous mappings that get another length, and pages of them that are given up, swapped out or read in advance.
+//! Anonymous mappings that change their length, and pages of them that are discarded, swapped out or read in advance.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -10,7 +10,7 @@ use pageout_engine::{
     Served, Stat, Step, SwapKind, SwapSpec, TaskId, Touched, Wait,
 };
 
-/// Frames that somebody looks at, and those that are closed.
+/// Frames that a thread is reading, and those that are closed.
 #[derive(Default)]
 struct Looked {
     held: BTreeSet<Pfn>,
@@ -35,7 +35,7 @@ struct Heap {
     task: TaskId,
     object: ObjectId,
     looked: Arc<Mutex<Looked>>,
-    /// What was asked for since it was last looked at.
+    /// The requests since the last call.
     ops: Vec<Op>,
 }
 
@@ -63,7 +63,7 @@ impl Heap {
         Heap { engine, task, object, looked, ops: Vec::new() }
     }
 
-    /// Carries out what was asked for: transfers end at once, and free frames are closed.
+    /// Carries out the requests: transfers end immediately, and free frames are closed.
     fn carry_out(&mut self) {
         loop {
             let mut ops = Vec::new();
@@ -128,14 +128,14 @@ impl Heap {
         (self.read_file("memory.current") / 4096, self.read_file("memory.swap.current") / 4096)
     }
 
-    /// Has pages written to swap.
+    /// Writes pages to swap.
     fn page_out(&mut self, pages: std::ops::Range<u64>) {
         self.engine.madvise_pageout(self.task, self.object, pages).unwrap();
         self.carry_out();
         self.engine.check_invariants();
     }
 
-    /// The same of pages that are there; they have left memory when this returns.
+    /// The same for pages in memory, which are freed when this returns.
     fn swap_out(&mut self, pages: std::ops::Range<u64>) {
         let bytes = (pages.end - pages.start) * 4096;
         self.page_out(pages);
@@ -191,7 +191,7 @@ fn dontneed_of_an_unmapped_page_in_the_swap_cache_asks_who_looks_at_it() {
     let mut heap = Heap::new("classic@6.12", 64);
     let pfn = heap.write(5);
     heap.looked.lock().unwrap().held.insert(pfn);
-    // It gets a slot and loses its mapping, but is not written while somebody looks at it.
+    // It gets a slot and loses its mapping, but is not written while a thread reads it.
     heap.page_out(5..6);
     assert_eq!(heap.dontneed(0..64), Some(5));
     heap.looked.lock().unwrap().held.clear();
@@ -245,7 +245,7 @@ fn pageout_swaps_young_pages_and_no_others() {
     }
 }
 
-/// The second thread finds the page mapped when its wait is over, by a load of the first.
+/// When the wait of the second thread is over, a load of the first has mapped the page.
 #[test]
 fn store_that_waited_beside_a_load_makes_the_page_dirty() {
     for profile in PROFILES {
@@ -259,7 +259,7 @@ fn store_that_waited_beside_a_load_makes_the_page_dirty() {
         heap.carry_out();
         assert!(matches!(heap.engine.resume(heap.task), Step::Done(Served::Major(Touched::Frame(_)))));
         assert!(matches!(heap.engine.resume(other), Step::Done(Served::Minor(Touched::Frame(_)))));
-        // What the store has written is not in the slot, and is written there before the page goes.
+        // The slot does not have the bytes of the store: they are written to it before the page is freed.
         heap.ops.clear();
         heap.page_out(3..4);
         let writes = heap.ops.iter().filter(|op| matches!(op, Op::WriteSwap { .. })).count();

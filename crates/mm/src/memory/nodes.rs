@@ -105,7 +105,7 @@ impl Nodes {
                 self.levels.push(Level { nodes: vec![Packed::NONE; count], children });
             } else {
                 let level = &mut self.levels[at];
-                // A table that was longer keeps its nodes.
+                // A table that was longer before still has its nodes.
                 let count = count.max(level.nodes.len());
                 level.nodes.resize(count, Packed::NONE);
                 level.children.resize(if at == 0 { 0 } else { count }, 0);

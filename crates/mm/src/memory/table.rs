@@ -263,10 +263,10 @@ impl Table {
         self.nodes = grown(&self.nodes, pages.div_ceil(NODE_SLOTS) as usize);
     }
 
-    /// Takes words away at the end, all of which are empty, until there are so many.
+    /// Removes empty words at the end, until this many are left.
     ///
     /// # Panics
-    /// Panics where one of them is not empty, or the rest does not end with a leaf.
+    /// Panics if one of them is not empty, or the rest does not end with a leaf.
     pub fn shrink(&mut self, pages: u64) {
         assert!(
             pages <= self.pages() && pages.is_multiple_of(LEAF_PAGES),
@@ -553,7 +553,7 @@ impl Table {
         leaf.set(Leaf::YOUNG, leaf.intersects(Leaf::YOUNG | Leaf::EXISTS));
     }
 
-    /// Clears the young bit above a leaf. Readers without the engine hear of that by the words: the next access to each page has that bit to set.
+    /// Clears the young bit above a leaf. The words show this to readers without the engine: the next access to each page has to set that bit.
     pub fn clear_leaf_young(&mut self, leaf: u64) {
         self.leaves[leaf as usize].remove(Leaf::YOUNG);
         if self.words.has_readers() {

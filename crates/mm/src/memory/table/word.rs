@@ -148,10 +148,10 @@ impl Word {
     pub(super) const MARK_TOGETHER: u64 = 5 << 8;
     /// A read into the frame is in flight.
     pub(super) const BUSY: u64 = 1 << 11;
-    /// A further access through a file descriptor changes nothing. Of a page-table entry: a further load changes nothing, as the accessed bit is set, and so
-    /// is the young bit above.
+    /// A further access through a file descriptor changes nothing. In a page-table entry: a further load changes nothing, because the accessed bit and the
+    /// young bit above it are set.
     pub(super) const SETTLED: u64 = 1 << 13;
-    /// What an access sets in a page-table entry, beside the young bit above.
+    /// The bits that an access sets in a page-table entry, in addition to the young bit above it.
     pub(super) const ACCESSED: u64 = Word::YOUNG | Word::SETTLED;
     /// Maps the shared page of zeroes, which a write must replace.
     pub(super) const ZERO: u64 = 1 << 12;
@@ -368,12 +368,12 @@ impl Word {
         self.0 |= Self::YOUNG;
     }
 
-    /// Clears the accessed bit: the next access has something to set.
+    /// Clears the accessed bit, so the next access has to set it.
     pub fn clear_young(&mut self) {
         self.0 &= !(Self::YOUNG | Self::SETTLED);
     }
 
-    /// Clears the note that a further access changes nothing.
+    /// Clears the mark that a further access changes nothing.
     pub(super) fn clear_settled(&mut self) {
         self.0 &= !Self::SETTLED;
     }

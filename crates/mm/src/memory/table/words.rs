@@ -153,7 +153,7 @@ impl Words {
         self.move_to(pages);
     }
 
-    /// Drops all words from a page on, which begins a leaf. They are empty.
+    /// Drops all words from a page on. The page begins a leaf, and the words are empty.
     pub(super) fn shrink(&mut self, pages: u64) {
         let leaves = (pages / LEAF_PAGES) as usize;
         let taken = self.is_taken[leaves..].iter().filter(|&&is_taken| is_taken).count() as u64;
@@ -299,10 +299,10 @@ impl Table {
         self.words.reader(first)
     }
 
-    /// The same of page-table entries: each of them tells whether an access has anything to set ([`Word::is_settled`]).
+    /// The same for page-table entries: each shows whether an access has to set a bit ([`Word::is_settled`]).
     pub fn entry_reader(&mut self, first: u64) -> WordReader {
         if !self.words.has_readers() {
-            // A young bit above may have been cleared, and the words have not noted that.
+            // A young bit above may have been cleared without a note in the words.
             self.words.taken_leaves().for_each(|leaf| self.words.unsettle(leaf));
         }
         self.words.reader(first)
