@@ -1,4 +1,4 @@
-//! A task that reads and writes files and memory of its own, alone on a machine on which nothing takes time: what is left is what the engine decides.
+//! A task that reads and writes files and anonymous memory, alone on a machine on which nothing takes time: only the engine's decisions are left.
 //!
 //! A live page cache is compared with it, access by access: if one thread reads, both must leave the same counters. Work costs nothing and the device
 //! answers immediately, as prices and latencies are the simulator's own; so the clock does not move.
@@ -16,14 +16,14 @@ use crate::machine::{BuildError, Machine, MachineSpec, RunError};
 use crate::observe::Observer;
 use crate::task::{StreamSource, TaskSpec};
 
-/// A task of a group of its own, with the files that it has opened and the memory that it has mapped.
+/// A task in its own group, with its open files and its mapped memory.
 pub struct LoneReader {
     engine: Engine,
     task: TaskId,
     group: String,
     swap: Option<SwapId>,
     files: Vec<FileId>,
-    /// By object, how it is accessed.
+    /// How each object is accessed.
     channels: Vec<Channel>,
     fsync_every: Vec<(ObjectId, u32)>,
     follows: BTreeSet<PageName>,
@@ -61,7 +61,7 @@ impl LoneReader {
         LoneReader::with_swap(config, group, 0)
     }
 
-    /// The same on a machine with so many pages of swap.
+    /// The same on a machine with this many pages of swap.
     ///
     /// # Errors
     /// [`LoneReaderError::Config`].
@@ -135,14 +135,14 @@ impl LoneReader {
         }
     }
 
-    /// Maps anonymous memory of so many pages, the next object of the accesses, and has each decision on some of them told to the observer.
+    /// Maps anonymous memory of this many pages as the next object of the accesses, and sends each decision on some of them to the observer.
     ///
     /// # Errors
     /// [`LoneReaderError::Config`].
     pub fn map(&mut self, pages: u64, follows: impl IntoIterator<Item = u64>) -> Result<(), LoneReaderError> {
         self.engine.map_anon(self.task, pages, Advice::Normal)?;
         self.channels.push(Channel::Mapped);
-        // It is the first mapping of its address space.
+        // The mapping is the first of its address space, so pages are numbered from 0.
         let mm = self.engine.mm_of(self.task);
         self.follows.extend(follows.into_iter().map(|page| PageName::Anon { mm, page }));
         Ok(())
