@@ -1,11 +1,7 @@
-//! A hash table that is larger than memory: `cargo run --release -p pageout --example region [FOLDER]` counts keys in a table of 32 MiB, for which its group has
-//! 16 MiB of memory, beside a tenant that reads a file. The rest of the table is in a swap file without a name in the folder, by default the
-//! system's for temporary files. It prints what each group has in memory and in swap, and checks each count.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "an example that ends where it can't go on"
-)]
+//! A hash table that is larger than memory: `cargo run --release -p pageout --example region [FOLDER]` counts keys in a table of 32 MiB. The table's group
+//! has 16 MiB of memory, and a second group reads a file. The rest of the table is in a swap file without a name in the folder. The default folder is the
+//! system's for temporary files. The example prints the memory and swap of each group, and checks each count.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "an example that ends on an error")]
 
 use std::path::PathBuf;
 
@@ -21,7 +17,7 @@ const KEYS: u64 = 1 << 16;
 const HOT_KEYS: u64 = 1000;
 const COUNTED: u64 = 400_000;
 
-/// A place of the table: a key and how often it was counted. Memory that was never written is zeroes, so that a place without a count is free.
+/// A place of the table: a key and its count. Memory that was never written is zeroes, so a place with a count of 0 is free.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Bucket {
@@ -33,12 +29,12 @@ struct Bucket {
 struct Table(Typed<Bucket>);
 
 impl Table {
-    /// The place of a key: where it is, or the first free one behind where it should be.
+    /// The place of a key, or the first free place after its hash.
     fn place(&self, key: u64) -> Result<u64, Error> {
         let places = self.0.len();
         let mut place = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) % places;
         loop {
-            // A guard: the page stays in memory for the look, and nothing is copied.
+            // A guard: the page stays in memory during the comparison, and nothing is copied.
             let bucket = self.0.get(place)?;
             if bucket.count == 0 || bucket.key == key {
                 return Ok(place);
@@ -53,14 +49,14 @@ impl Table {
         Ok(())
     }
 
-    /// All that was counted, in the order of the table.
+    /// All keys and counts, in the order of the table.
     fn counts(&self) -> impl Iterator<Item = Result<Bucket, Error>> {
         let places = (0..self.0.len()).map(|place| self.0.get(place).map(|bucket| *bucket));
         places.filter(|bucket| !matches!(bucket, Ok(Bucket { count: 0, .. })))
     }
 }
 
-/// Keys: some often, most seldom.
+/// The key of a step: some keys are frequent, most are rare.
 fn key(at: u64) -> u64 {
     let word =
         at.wrapping_mul(0xd134_2543_de82_ef95).rotate_left(23).wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20;

@@ -24,10 +24,10 @@ fn check_pins(machine: &LiveMachine, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// What a page reads as that was never written.
+/// The contents of a page that was never written.
 pub(crate) static ZEROES: Zeroes = Zeroes([0; PAGE_SIZE as usize]);
 
-/// Aligned as a frame is, for who reads values there.
+/// Aligned like a frame, because values are read from it.
 #[repr(align(4096))]
 pub(crate) struct Zeroes([u8; PAGE_SIZE as usize]);
 
@@ -42,7 +42,7 @@ impl Deref for Zeroes {
 /// A page of a file or a region, held in memory: [`crate::File::page`], [`crate::Region::page`].
 pub struct PageRef<'a> {
     machine: &'a LiveMachine,
-    /// None: the page is nowhere, and reads as zeroes.
+    /// `None` for a page that was never written: no frame holds it, and it reads as zeroes.
     pin: Option<Pin<'a>>,
     len: usize,
 }

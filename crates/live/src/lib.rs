@@ -34,7 +34,7 @@ mod memory; // the cache, how it is built, its groups
 mod file; // reading through it
 mod pending; // reads that are under way
 mod write; // writing through it
-mod region; // anonymous memory beside it
+mod region; // anonymous memory
 mod guard; // a page that is read or written in place
 mod node; // of which memory a cache is made
 mod error; // what can go wrong, and what to do
@@ -48,7 +48,7 @@ mod sync; // what threads meet at
 mod gate; // how readers and the engine keep clear of each other
 mod holds; // what threads say they look at
 mod storage; // a file on its device
-mod swap; // the file that regions go to
+mod swap; // the swap file of regions
 mod guards; // who holds which page, and waits that can't end
 mod length; // how long a file is, and how it gets shorter
 mod stat; // what the file system says of a file
@@ -67,7 +67,7 @@ mod batches; // reads by io_uring alone, to compare with
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use bytemuck; // what values in regions are ([`Region::typed`])
+pub use bytemuck; // plain data, for values in regions ([`Region::typed`])
 pub use pageout_engine as engine; // what errors and configurations are made of
 
 #[cfg(feature = "rivals")]

@@ -25,17 +25,17 @@ pub(crate) struct Local {
     closed: u64,
 }
 
-/// What a thread reads without the engine: a file through a handle, or a region.
+/// A file or region that a thread reads without the engine.
 pub(crate) trait Readable {
     fn number(&self) -> usize;
 
-    /// Tells it from all others that have its number before or after.
+    /// Distinguishes it from earlier and later ones with the same number.
     fn serial(&self) -> u64;
 
-    /// Which of the two has what a thread keeps of it: that of files, or that of regions.
+    /// The thread's list that keeps it: the list of files, or of regions.
     fn of<T>(files: T, regions: T) -> T;
 
-    /// Its words; nothing where it can't be read.
+    /// Its words; `None` if it can't be read.
     fn words(&self, locked: &mut Locked<'_>) -> Option<WordReader>;
 }
 
@@ -82,7 +82,7 @@ impl Readable for Region {
     }
 }
 
-/// A file or a region as this thread reads it.
+/// This thread's state of a file or a region.
 pub(crate) struct LocalFile {
     /// Which one it is: numbers are used again.
     serial: u64,

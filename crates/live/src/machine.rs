@@ -13,7 +13,7 @@ mod moves; // copies that are made without it
 mod inner; // what is under the lock, in parts
 mod locked; // what is done under the lock
 mod files; // which files there are, and how one is forgotten
-mod regions; // anonymous memory, its address spaces, and how it goes
+mod regions; // anonymous memory and its address spaces
 mod open_file; // a file: its handles, its lengths, and what of it could not be written
 mod lengths; // how long files are: set, cut, reloaded
 mod readers; // who reads what no thread makes for itself
@@ -111,7 +111,7 @@ pub(crate) struct Want {
     pub(crate) bytes: u64,
 }
 
-/// What is accessed: a file through a handle on behalf of a group, or a region.
+/// The target of an access: a file through a handle on behalf of a group, or a region.
 #[derive(Clone, Copy)]
 pub(crate) enum Accessed<'a> {
     File(&'a File, usize),
@@ -134,7 +134,7 @@ impl Accessed<'_> {
     }
 }
 
-/// Whose page it is.
+/// The owner of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PageOwner {
     File(FileId),

@@ -31,7 +31,7 @@ const FIXED_BYTES: u64 = 3 << 19;
 const FRAME_BYTES: u64 = 72;
 /// Memory per page of a file, cached or not: its word, and a share of the data about its neighbours. While words move, they exist twice for a moment.
 const FILE_PAGE_BYTES: u64 = 9;
-/// Bytes per slot of the swap file: for the page that it holds, and for what is known of the slot. The slot's word may move, and exists twice meanwhile.
+/// Bytes per slot of the swap file: the owner of its page, and its state. The word of a slot may move, and exists twice meanwhile.
 const SLOT_BYTES: u64 = 32;
 /// Accessing a page takes less time.
 const GUARD_WAIT: Duration = Duration::from_secs(10);
@@ -270,9 +270,12 @@ impl Builder {
     /// Builds the cache.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`]; [`Error::Io`] and [`Error::DirectRefused`] if the swap file can't be created; [`Error::UringRefused`] if io_uring is
-    /// required; [`Error::Nodes`] and [`Error::NoSuchNode`] for unavailable memory; [`Error::Config`] and [`Error::File`] for settings that the engine
-    /// does not know; [`Error::Io`] if the system gives no memory or no threads.
+    /// - [`Error::BudgetTooSmall`].
+    /// - [`Error::Io`] and [`Error::DirectRefused`] if the swap file can't be created.
+    /// - [`Error::UringRefused`] if io_uring is required.
+    /// - [`Error::Nodes`] and [`Error::NoSuchNode`] for unavailable memory.
+    /// - [`Error::Config`] and [`Error::File`] for settings that the engine does not know.
+    /// - [`Error::Io`] if the system gives no memory or no threads.
     pub fn build(self) -> Result<Memory, Error> {
         if self.io_threads > IO_THREADS_MAX {
             let (value, max) = (self.io_threads as u64, IO_THREADS_MAX as u64);
@@ -373,7 +376,7 @@ fn config() -> Config {
         compaction_proactiveness: 0,
         watermark_boost_factor: 0,
         page_cluster: 0,
-        // What a page holds, the engine does not know.
+        // The engine does not know the contents of pages.
         zero_map: false,
         step_busy_pages: 256,
         ..Config::default()
@@ -430,9 +433,12 @@ impl Memory {
     /// than the budget if there is a swap file ([`Builder::swap_file`]).
     ///
     /// # Errors
-    /// [`Error::NoSwap`] if all regions together are larger than memory and there is no swap file; [`Error::TooManyFiles`] if files and regions would
-    /// exceed [`Builder::files`]; [`Error::TooLong`]; [`Error::Nodes`] if the cache has slow memory, which serves files only; [`Error::Config`] if
-    /// the group is another cache's.
+    /// - [`Error::NoSwap`] if all regions together are larger than memory and there is no swap file.
+    /// - [`Error::TooManyFiles`] if files and regions would exceed [`Builder::files`].
+    /// - [`Error::TooLong`].
+    /// - [`Error::TooManyHandles`] if there are too many regions.
+    /// - [`Error::Nodes`] if the cache has slow memory, which serves files only.
+    /// - [`Error::Config`] if the group is another cache's.
     ///
     /// ```no_run
     /// use pageout::{Memory, RegionOptions};
@@ -445,7 +451,9 @@ impl Memory {
     /// ```
     pub fn region(&self, bytes: u64, options: RegionOptions) -> Result<Region, Error> {
         if self.0.slow.is_some() {
-            return Err(Error::Nodes("slow memory serves files only; help: make regions in a cache without slow memory"));
+            return Err(Error::Nodes(
+                "slow memory serves files only; help: make regions in a cache without slow memory",
+            ));
         }
         Region::make(&self.0, bytes, &options)
     }
@@ -550,7 +558,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The same for pages of a region.
+    /// The same as [`Memory::follow`] for pages of a region.
     ///
     /// # Errors
     /// [`Error::Poisoned`].

@@ -34,7 +34,7 @@ pub(crate) enum Held {
     Pin(OwnedPin),
     /// Of a file that is written: its writers do not wait for a thread that may poll at any time.
     Copy(Box<[u8]>),
-    /// Of a region, and never written.
+    /// A page of a region that was never written.
     Zeroes,
 }
 

@@ -1,7 +1,7 @@
 //! [`Region`]: anonymous memory that may be larger than the budget, by copies and by guards. [live-3 2.2]
 //!
-//! A hit is a file's: the page's word, its frame's gate, the bytes, and no lock (`gate.rs`). There is one more case, a page that was never written: it reads as
-//! zeroes, and no frame holds it.
+//! A hit is like a hit on a file: the page's word, its frame's gate, the bytes, and no lock (`gate.rs`). Regions have one more case: a page that was never
+//! written reads as zeroes, and no frame holds it.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
@@ -25,7 +25,7 @@ use crate::ring::{Read, Ring};
 
 const PAGE: usize = PAGE_SIZE as usize;
 
-/// How a region is to be made ([`crate::Memory::region`]).
+/// Options of a region ([`crate::Memory::region`]).
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct RegionOptions {
@@ -34,43 +34,43 @@ pub struct RegionOptions {
 }
 
 impl RegionOptions {
-    /// Its pages are charged to the group of all.
+    /// Returns the defaults: pages are charged to the root group.
     pub fn new() -> RegionOptions {
         RegionOptions::default()
     }
 
-    /// Charges its pages to a group, whoever accesses them.
+    /// Charges its pages to a group, independent of the group of an access.
     pub fn group(mut self, group: &Group) -> RegionOptions {
         self.group = Some(group.clone());
         self
     }
 
-    /// The name of the region in errors. Default: `region`.
+    /// Sets the name of the region in errors. Default: `region`.
     pub fn name(mut self, name: &str) -> RegionOptions {
         self.name = Some(name.to_owned());
         self
     }
 }
 
-/// How pages of a region will be used ([`Region::advise`]), by the names of madvise(2).
+/// The expected use of pages of a region ([`Region::advise`]), with the names of madvise(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum RegionAdvice {
-    /// Not soon: pages are evicted before others.
+    /// The pages are not used soon: they are evicted before others.
     Cold,
-    /// Not soon: pages go to swap now.
+    /// The pages are not used soon: they are swapped out now.
     PageOut,
-    /// The contents may be lost: pages are freed when memory is short, and read as zeroes then. A write keeps its page. Pages that somebody holds stay as they
-    /// are.
+    /// The contents may be lost: pages are freed when memory is short, and then read as zeroes. A write keeps its page. Held pages are unchanged.
     Free,
     /// The contents are not needed: pages and their slots are free when the call returns, and read as zeroes.
     DontNeed,
 }
 
-/// Anonymous memory, of which the pages that are used stay in memory and the others go to swap. It may be larger than the budget. Clones share it; with the
-/// last one its pages and slots are free. Nothing of it outlives the process.
+/// Anonymous memory that may be larger than the budget: used pages stay in memory, and the others are swapped out. Clones share the region. When the last
+/// clone is dropped, its pages and slots are free. Nothing of it outlives the process.
 ///
-/// Pages that were never written read as zeroes and take no memory. A call is not one step beside other calls on the same bytes, except within a page.
+/// Pages that were never written read as zeroes and use no memory. A call is atomic within a page only: other calls on the same bytes can run between two
+/// pages.
 #[derive(Clone)]
 pub struct Region(pub(crate) Arc<Inner>);
 
@@ -78,7 +78,7 @@ pub struct Region(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) memory: Arc<Shared>,
     pub(crate) number: usize,
-    /// Tells it from all regions that have its number before or after.
+    /// Distinguishes it from earlier and later regions with the same number.
     pub(crate) serial: u64,
     pub(crate) length: Arc<Length>,
     name: PathBuf,
@@ -101,17 +101,17 @@ impl Region {
         Ok(Region(Arc::new(Inner { memory, number, serial, length, name })))
     }
 
-    /// Returns the bytes of the region.
+    /// Returns the length of the region in bytes.
     pub fn len(&self) -> u64 {
         self.0.bytes()
     }
 
-    /// Returns whether it has no byte.
+    /// Returns whether the length is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Reads bytes from an offset on: all of them, or none that count.
+    /// Reads bytes at an offset: all of them, or an error, after which the buffer may be partly filled.
     ///
     /// # Errors
     /// [`Error::BeyondEnd`]; [`Error::SwapIo`] if a slot can't be read; [`Error::OutOfMemory`] if there is no memory for a page that is in swap.
@@ -119,18 +119,20 @@ impl Region {
         self.0.pieces(buf.len(), offset)?.try_for_each(|piece| self.0.read_piece(&piece, buf))
     }
 
-    /// Writes bytes from an offset on: all of them, or an error, after which some may be written. A region does not get longer by that
+    /// Writes bytes at an offset: all of them, or an error, after which some may be written. A write does not extend the region
     /// ([`Region::set_len`]). If a guard holds a page, the writer waits.
     ///
     /// # Errors
-    /// [`Error::BeyondEnd`]; [`Error::OutOfMemory`] if there is no memory for a page, and none can go, as swap is full; [`Error::SwapIo`] if the rest of a
-    /// page can't be read; [`Error::Pinned`] if a guard keeps a page for too long.
+    /// - [`Error::BeyondEnd`].
+    /// - [`Error::OutOfMemory`] if there is no memory for a page, and none can be evicted because swap is full.
+    /// - [`Error::SwapIo`] if the rest of a page can't be read.
+    /// - [`Error::Pinned`] if a guard holds a page for too long.
     pub fn write_at(&self, buf: &[u8], offset: u64) -> Result<(), Error> {
         self.0.pieces(buf.len(), offset)?.try_for_each(|piece| self.0.write_piece(&piece, buf))
     }
 
-    /// Holds a page, to be read in place. It stays in memory as long as the guard is there. A page that was never written reads as zeroes for as long as
-    /// the guard is there, and its writers do not wait.
+    /// Holds a page for reading in place. The page stays in memory until the guard is dropped. The guard of a page that was never written shows zeroes until
+    /// it is dropped, and writers of that page do not wait.
     ///
     /// # Errors
     /// As [`Region::read_at`]; and [`Error::Pinned`] if guards hold a quarter of all frames.
@@ -159,16 +161,17 @@ impl Region {
         }
     }
 
-    /// Holds a page, to be read and written in place. Who reads it or writes to it waits until the guard is gone. This waits for the guards of others.
+    /// Holds a page for reading and writing in place. Other readers and writers of the page wait until the guard is dropped. The call waits for other guards
+    /// of the page.
     ///
     /// # Errors
-    /// As [`Region::write_at`]; and [`Error::Pinned`] if guards hold a quarter of all frames, or one of this thread holds the page.
+    /// As [`Region::write_at`]; and [`Error::Pinned`] if guards hold a quarter of all frames, or a guard of this thread holds the page.
     pub fn page_mut(&self, page: u64) -> Result<PageMut<'_>, Error> {
         let held = self.0.write_page(page, true)?;
-        Ok(held.expect("it waits for whoever has it"))
+        Ok(held.expect("it waits for other holders"))
     }
 
-    /// The same if nobody holds the page; returns `None` if somebody does.
+    /// The same without waiting: returns `None` if the page is held.
     ///
     /// # Errors
     /// As [`Region::page_mut`].
@@ -176,10 +179,10 @@ impl Region {
         self.0.write_page(page, false)
     }
 
-    /// Makes several reads, in any order. What is in memory is copied immediately, and the rest is in flight together, 32 pages at most.
+    /// Makes several reads, in any order. Pages in memory are copied immediately. The others are in flight together, 32 pages at most.
     ///
     /// # Errors
-    /// As [`Region::read_at`], of any of them; the others may have been made.
+    /// As [`Region::read_at`], for any of the reads; the others may have been made.
     pub fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
         let region = &*self.0;
         let missing = region.copy_what_is_there(reads)?;
@@ -191,7 +194,7 @@ impl Region {
                     region.show(piece, page, reads[*read].buf)
                 })
             });
-            // A small group may have no memory for all of them together: one after the other has, or says why not.
+            // A small group may have no memory for all of them together: they are read one by one, or fail with their own error.
             if brought.is_err() {
                 for (read, piece) in missing {
                     region.read_piece(piece, reads[*read].buf)?;
@@ -201,17 +204,17 @@ impl Region {
         Ok(())
     }
 
-    /// Begins several reads, and waits for none of them: see [`crate::File::submit`].
+    /// Starts several reads, and waits for none of them: see [`crate::File::submit`].
     ///
     /// # Errors
-    /// [`Error::BeyondEnd`], [`Error::Poisoned`]; what else goes wrong is reported to who waits.
+    /// [`Error::BeyondEnd`], [`Error::Poisoned`]; other errors are reported by [`Pending`].
     pub fn submit<'a>(&self, mut reads: Vec<ReadAt<'a>>) -> Result<Pending<'a>, Error> {
         let cuts = self.0.length.cuts();
         let missing = self.0.copy_what_is_there(&mut reads)?;
         Pending::new(Reader::Region(self.clone()), reads, missing, cuts)
     }
 
-    /// Has bytes read from swap that are needed soon, and waits for none of them.
+    /// Starts to read bytes from swap that are needed soon, and waits for none of them.
     ///
     /// # Errors
     /// [`Error::BeyondEnd`], [`Error::Poisoned`].
@@ -221,18 +224,18 @@ impl Region {
         self.0.memory.guarded(|machine| machine.read_region_ahead(&self.0, pages))
     }
 
-    /// Says how bytes of the region will be used, as madvise(2). [`RegionAdvice::Free`] and [`RegionAdvice::DontNeed`] take the pages that are wholly in the
-    /// range; the others take each page of which a byte is.
+    /// States the expected use of bytes of the region, like madvise(2). [`RegionAdvice::Free`] and [`RegionAdvice::DontNeed`] apply to the pages that are
+    /// completely in the range; the others apply to each page with a byte in the range.
     ///
     /// # Errors
-    /// [`Error::BeyondEnd`]; [`Error::Pinned`] if a guard keeps a page for too long that is not needed: those before it are gone.
+    /// [`Error::BeyondEnd`]; [`Error::Pinned`] if a guard holds a page of [`RegionAdvice::DontNeed`] for too long: the pages before it are then freed.
     pub fn advise(&self, advice: RegionAdvice, bytes: Range<u64>) -> Result<(), Error> {
         self.0.check(&bytes)?;
         let pages = match advice {
             RegionAdvice::Cold | RegionAdvice::PageOut => {
                 bytes.start / PAGE_SIZE..bytes.end.div_ceil(PAGE_SIZE)
             }
-            // The last page of the region is whole though the region ends within it.
+            // The last page of the region is complete even if the region ends within it.
             RegionAdvice::Free | RegionAdvice::DontNeed if bytes.end == self.len() => {
                 bytes.start.div_ceil(PAGE_SIZE)..bytes.end.div_ceil(PAGE_SIZE)
             }
@@ -243,11 +246,14 @@ impl Region {
         self.0.memory.guarded(|machine| machine.advise_region(&self.0, advice, pages))
     }
 
-    /// Gives the region another length. What is behind a new end is gone, and its memory and slots are free; what is new reads as zeroes.
+    /// Changes the length of the region. Bytes behind a new end are discarded, and their memory and slots are free. New bytes read as zeroes.
     ///
     /// # Errors
-    /// [`Error::Pinned`] if a guard holds a page behind the new end, or that of the end; [`Error::NoSwap`], [`Error::TooManyFiles`], [`Error::TooLong`]; as
-    /// [`Region::write_at`], as the rest of the last page is written. The length is as it was.
+    /// The length is unchanged after an error.
+    ///
+    /// - [`Error::Pinned`] if a guard holds the page of the new end, or one behind it.
+    /// - [`Error::NoSwap`], [`Error::TooManyFiles`], [`Error::TooLong`].
+    /// - The errors of [`Region::write_at`], because the rest of the last page is written.
     pub fn set_len(&self, bytes: u64) -> Result<(), Error> {
         if bytes > BYTES_MAX {
             return Err(Error::TooLong { path: self.0.name.clone(), bytes, most: BYTES_MAX });
@@ -256,10 +262,10 @@ impl Region {
         self.0.memory.guarded(|machine| machine.set_region_len(&self.0, bytes, frames))
     }
 
-    /// Returns the region as an array of values of plain data, none of which is in two pages: as many as fit are in each.
+    /// Returns the region as an array of plain data. No value crosses a page boundary: each page has as many values as fit.
     ///
     /// # Errors
-    /// [`Error::Config`] if a value has no byte, or more than a page.
+    /// [`Error::Config`] if the size of a value is 0 or more than a page.
     ///
     /// ```no_run
     /// # let memory = pageout::Memory::builder().build()?;
@@ -293,14 +299,14 @@ pub struct Typed<T> {
     value: PhantomData<T>,
 }
 
-/// A value that is read in place ([`Typed::get`]).
+/// A value held for reading in place ([`Typed::get`]).
 pub struct TypedRef<'a, T> {
     page: PageRef<'a>,
     at: usize,
     value: PhantomData<T>,
 }
 
-/// A value that is written in place ([`Typed::get_mut`]).
+/// A value held for writing in place ([`Typed::get_mut`]).
 pub struct TypedMut<'a, T> {
     page: PageMut<'a>,
     at: usize,
@@ -310,13 +316,13 @@ pub struct TypedMut<'a, T> {
 impl<T: Pod> Typed<T> {
     const IN_A_PAGE: u64 = (PAGE / size_of::<T>()) as u64;
 
-    /// Returns how many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> u64 {
         let (bytes, size) = (self.region.len(), size_of::<T>() as u64);
         bytes / PAGE_SIZE * Self::IN_A_PAGE + (bytes % PAGE_SIZE / size).min(Self::IN_A_PAGE)
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -326,7 +332,7 @@ impl<T: Pod> Typed<T> {
         &self.region
     }
 
-    /// Where a value is: its page, and from which byte of that on.
+    /// The place of a value: its page, and its first byte there.
     fn place(&self, index: u64) -> Result<(u64, usize), Error> {
         let (page, at) = (index / Self::IN_A_PAGE, (index % Self::IN_A_PAGE) as usize * size_of::<T>());
         if index < self.len() {
@@ -338,7 +344,7 @@ impl<T: Pod> Typed<T> {
             .beyond_end(page.saturating_mul(PAGE_SIZE).saturating_add((at + size_of::<T>()) as u64)))
     }
 
-    /// Holds a value, to be read in place.
+    /// Holds a value for reading in place.
     ///
     /// # Errors
     /// As [`Region::page`].
@@ -350,7 +356,7 @@ impl<T: Pod> Typed<T> {
         Ok(TypedRef { page, at, value: PhantomData })
     }
 
-    /// Holds a value, to be read and written in place. Others wait who need a value of the same page.
+    /// Holds a value for reading and writing in place. Calls that need a value of the same page wait.
     ///
     /// # Errors
     /// As [`Region::page_mut`].
@@ -380,7 +386,7 @@ impl<T: Pod> Typed<T> {
         self.region.write_at(bytemuck::bytes_of(value), page * PAGE_SIZE + at as u64)
     }
 
-    /// The region may have become shorter since the place was found.
+    /// Checks that the value is complete: the region may have become shorter since its place was computed.
     fn whole(&self, at: usize, len: usize, index: u64) -> Result<(), Error> {
         if at + size_of::<T>() <= len { Ok(()) } else { self.place(index).map(drop) }
     }
@@ -409,9 +415,9 @@ impl<T: Pod> DerefMut for TypedMut<'_, T> {
     }
 }
 
-/// A page that a thread holds without the engine.
+/// A page that a thread has pinned without the engine.
 enum Pinned<'a> {
-    /// And how many pins the thread has.
+    /// The pin, and the number of pins of the thread.
     Page(Pin<'a>, i64),
     Zeroes,
 }
@@ -426,7 +432,7 @@ impl Inner {
         self.length.bytes()
     }
 
-    /// Pages of which it has a byte.
+    /// Pages with at least one byte of the region.
     pub(crate) fn pages(&self) -> u64 {
         self.bytes().div_ceil(PAGE_SIZE)
     }
@@ -434,11 +440,11 @@ impl Inner {
     #[cold]
     fn beyond_end(&self, end: u64) -> Error {
         let (path, bytes) = (self.name.clone(), self.bytes());
-        // It was shorter a moment ago.
+        // It was shorter before.
         if end <= bytes { Error::CutMeanwhile { path } } else { Error::BeyondEnd { path, end, bytes } }
     }
 
-    /// An error for bytes that are not of the region.
+    /// Returns an error unless the bytes are in the region.
     fn check(&self, bytes: &Range<u64>) -> Result<(), Error> {
         if bytes.end > self.bytes() {
             return Err(self.beyond_end(bytes.end));
@@ -450,7 +456,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Bytes that the region has of a page.
+    /// Bytes of a page that are in the region.
     #[inline(always)]
     fn bytes_of_page(&self, page: u64) -> Result<u64, Error> {
         let bytes = self.bytes();
@@ -460,7 +466,7 @@ impl Inner {
         Ok((bytes - page * PAGE_SIZE).min(PAGE_SIZE))
     }
 
-    /// What a call for these bytes is made of, a page each.
+    /// The parts of a call for these bytes, one per page.
     #[inline(always)]
     fn pieces(&self, len: usize, offset: u64) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
         let end = offset.saturating_add(len as u64);
@@ -491,7 +497,7 @@ impl Inner {
     #[cold]
     fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
         loop {
-            // It waits for whoever changes the length.
+            // It waits while another call changes the length.
             let brought = match self.bring_in(piece.want) {
                 Err(Error::BeyondEnd { .. }) => return Err(self.beyond_end(piece.end())),
                 brought => brought?,
@@ -504,7 +510,7 @@ impl Inner {
         }
     }
 
-    /// Copies out of a page that somebody has pinned, if the region goes so far still.
+    /// Copies out of a page that the caller has pinned, if the region is still long enough.
     fn show(&self, piece: &Piece, page: &[u8], buf: &mut [u8]) -> Result<(), Error> {
         if !self.length.reaches(piece.end()) {
             return Err(Error::CutMeanwhile { path: self.name.clone() });
@@ -513,7 +519,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Copies of a page that is in memory or was never written; false if the engine has to be asked.
+    /// Copies out of a page that is in memory or was never written. Returns false if the access needs the engine.
     #[inline(always)]
     fn try_copy(&self, piece: &Piece, buf: &mut [u8]) -> bool {
         let machine = &*self.memory.machine;
@@ -554,7 +560,7 @@ impl Inner {
         copied.is_some()
     }
 
-    /// Pins a page that is in memory, if the region goes so far still.
+    /// Pins a page that is in memory, if the region is still long enough.
     #[inline(always)]
     fn try_pin(&self, page: u64, wanted: u64) -> Option<Pinned<'_>> {
         let machine = &*self.memory.machine;
@@ -568,14 +574,14 @@ impl Inner {
                     return None;
                 }
                 let pfn = word.pfn();
-                // A hold has to be seen by all before anything else is looked at: what is behind it is fetched at the same time.
+                // All threads have to see the hold before anything else is read. The memory behind the hold is fetched at the same time.
                 machine.arena.fetch(pfn);
                 let pin = match machine.arena.hold(pfn, ring.line) {
                     Ok(pin) => pin,
                     Err(_) if machine.awaits_move(pfn) => continue,
                     Err(_) => return None,
                 };
-                // Between the two the frame may have become another page's.
+                // Meanwhile the frame may have another page.
                 let now = local.words.get(page);
                 if !now.is_mapped_plainly() || now.pfn() != pfn {
                     continue;
@@ -594,7 +600,7 @@ impl Inner {
         })
     }
 
-    /// Notes a hit: the engine has to hear of it if an accessed bit is to be set. Nothing if it can't hear any more.
+    /// Notes a hit, which is reported to the engine if an accessed bit has to be set. Returns `None` if the engine can't be called any more.
     #[inline(always)]
     fn note(&self, ring: &Ring, page: u64, word: Word) -> Option<()> {
         ring.count_hit(false);
@@ -619,7 +625,7 @@ impl Inner {
         self.memory.guarded(|machine| machine.bring_in(Accessed::Region(self), want))
     }
 
-    /// The frame of a page that somebody writes to, in place or by copying to it.
+    /// The frame of a page that is being written to, in place or by a copy.
     pub(crate) fn written_frame(&self, page: u64) -> Option<Pfn> {
         let machine = &*self.memory.machine;
         local::with(machine, self, |_, local| {
@@ -628,7 +634,7 @@ impl Inner {
         })
     }
 
-    /// A page that is dirty already, to be written to up to a byte of the region; nothing if the engine has to hear of it, or somebody holds the page.
+    /// A page that is already dirty, for a write up to a byte of the region. Returns `None` if the write needs the engine, or the page is held.
     #[inline]
     fn try_overwrite(&self, page: u64, end: u64) -> Option<Writing<'_>> {
         let machine = &*self.memory.machine;
@@ -643,7 +649,7 @@ impl Inner {
                 let pfn = word.pfn();
                 match arena.begin_write(pfn) {
                     Ok(writing) => {
-                        // Between the two it may have been swapped out, or the frame may have become another page's; and the region may be shorter.
+                        // Meanwhile the page may have been swapped out, the frame may have another page, and the region may be shorter.
                         let now = local.words.get(page);
                         if is_free(now) && now.pfn() == pfn && self.length.reaches(end) {
                             self.note(ring, page, now)?;
@@ -681,7 +687,7 @@ impl Inner {
             let is_whole = skip == 0 && from.len() as u64 == self.bytes_of_page(page)?;
             let purpose = if is_whole { Purpose::Overwrite } else { Purpose::Write };
             let begun = match self.memory.guarded(|machine| machine.begin_region_write(self, page, purpose)) {
-                // The slot is not needed to write all of the page.
+                // A write of the complete page does not need the slot.
                 Err(Error::SwapIo { .. }) if is_whole && !has_given_up => {
                     has_given_up = true;
                     self.memory.guarded(|machine| machine.give_up_slot(self, page))?;
@@ -715,7 +721,7 @@ impl Inner {
             }
             match reaches {
                 true => return Ok(()),
-                // The length is being changed: the next try waits for that.
+                // The length is being changed: the next try waits for that call.
                 false if piece.end() <= self.bytes() => {}
                 false => return Err(self.beyond_end(piece.end())),
             }
@@ -736,7 +742,7 @@ impl Inner {
                     if is_new {
                         writing.bytes_mut().fill(0);
                     }
-                    // Whoever makes the region shorter after this sees that the page is held.
+                    // A later call that makes the region shorter sees that the page is held.
                     let reaches = self.length.reaches(end);
                     if let Some(owed) = owed {
                         self.memory.guarded(|_| owed.pay())?;
@@ -757,10 +763,10 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // If something has panicked, nobody can use the memory any more.
+        // After a panic the cache is poisoned, and nothing of it can be used.
         let _ = self.memory.guarded(|machine| machine.drop_region(self.number));
     }
 }
 
 #[cfg(test)]
-mod tests; // beside a model, over a device that fails
+mod tests; // against a model, over a failing device

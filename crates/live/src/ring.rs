@@ -25,7 +25,7 @@ const WANTED_BITS: u32 = 13;
 pub(crate) struct Read(u64);
 
 impl Read {
-    /// Handles of files that have a number, and regions: of more, a read would not fit into a word.
+    /// Limit of numbered file handles, and of regions. With more, a read would not fit into a word.
     pub(crate) const HANDLES_MAX: u32 = 1 << (64 - PAGE_BITS - WANTED_BITS - 1);
 
     /// `wanted`: bytes that the call still wants from the beginning of the page on. That there are more pages is all that matters where
@@ -36,13 +36,13 @@ impl Read {
         Read(u64::from(object.0) << (PAGE_BITS + WANTED_BITS) | page << WANTED_BITS | wanted)
     }
 
-    /// An access to a page of a region, by the number of that.
+    /// A read of a page of the region with this number.
     #[inline(always)]
     pub(crate) fn of_region(region: usize, page: u64) -> Read {
         Read::new(ObjectId(Read::HANDLES_MAX | region as u32), page, PAGE_SIZE)
     }
 
-    /// The region of which it is, if it is of one.
+    /// The number of the region, if it is a read of a region.
     pub(crate) fn region(self) -> Option<usize> {
         self.object().0.checked_sub(Read::HANDLES_MAX).map(|region| region as usize)
     }

@@ -1,7 +1,7 @@
-//! The swap file: where pages of regions are that have left memory. [live-3 3]
+//! The swap file, which holds evicted pages of regions. [live-3 3]
 //!
-//! It has no name, so that nobody else opens it and nothing of it is left when the process ends: O_TMPFILE, or where the file system has none, a
-//! file that is unlinked before anything is written to it. It is as long as its slots are, and takes space as slots are written.
+//! It has no name, so no other process can open it, and nothing of it is left when the process ends. It is made with O_TMPFILE. If the file system does not
+//! support O_TMPFILE, the file is unlinked before anything is written to it. Its length is that of all slots, and it uses space as slots are written.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,30 +11,30 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::error::Error;
 
-/// Only its owner may read or write it, as long as it has a name.
+/// Only its owner may read or write it while it has a name.
 const MODE: u32 = 0o600;
-/// Names of others are in the way, or the folder is full of files of those who were killed.
+/// Names that are tried: other processes may use some, and killed processes may have left files.
 const TRIES: u32 = 100;
 
 static FILES: AtomicU64 = AtomicU64::new(0);
 
-/// Where the swap file of a cache is to be, and how large.
+/// Place and size of a cache's swap file.
 #[derive(Clone, Debug)]
 pub(crate) struct SwapFile {
     pub(crate) folder: PathBuf,
     pub(crate) bytes: u64,
-    /// It is read and written through the system's page cache.
+    /// Whether it is read and written through the system's page cache.
     pub(crate) is_buffered: bool,
 }
 
 impl SwapFile {
-    /// Makes the file.
+    /// Creates the file.
     pub(crate) fn open(&self) -> Result<File, Error> {
         let io =
             |source| Error::Io { op: "making a swap file", path: self.folder.clone(), page: None, source };
         let flags = if self.is_buffered { 0 } else { libc::O_DIRECT };
         let opened = match open_unnamed(&self.folder, flags) {
-            // The kernel, or the file system, has no files without a name.
+            // The kernel or the file system does not support O_TMPFILE.
             Err(error)
                 if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::ENOENT)) =>
             {
@@ -60,7 +60,7 @@ fn options(flags: libc::c_int) -> OpenOptions {
 }
 
 fn open_unnamed(folder: &Path, flags: libc::c_int) -> io::Result<File> {
-    // O_EXCL: nobody can give it a name later.
+    // O_EXCL: the file can't get a name later.
     options(flags | libc::O_TMPFILE | libc::O_EXCL).open(folder)
 }
 
@@ -71,7 +71,7 @@ fn open_unlinked(folder: &Path, flags: libc::c_int) -> io::Result<File> {
         match options(flags).create_new(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                // A file system that refuses O_DIRECT may have made the file all the same.
+                // A file system that refuses O_DIRECT may still have created the file.
                 let _ = std::fs::remove_file(&path);
                 return Err(error);
             }

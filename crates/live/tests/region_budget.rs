@@ -1,4 +1,4 @@
-//! The budget is the process's, with regions of many times the budget: frames, words, and what is known of slots. A test of its own process.
+//! A process with regions of many times the budget stays in its budget: frames, words, and the state of slots. The test has its own process.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that reads /proc")]
 
 use pageout::{Memory, RegionOptions};
@@ -20,7 +20,7 @@ fn process_with_regions_grows_by_the_budget_and_a_mebibyte_at_most() {
         [("mglru@6.12", 3, 30_000), ("classic@6.12", 3, 30_000), ("mglru@6.12", 24, 15_000)]
     {
         let bytes = times * budget;
-        // What was the peak is forgotten.
+        // Resets the peak.
         std::fs::write("/proc/self/clear_refs", "5").unwrap();
         let before = status("VmRSS");
         let builder = Memory::builder().budget(budget).files(bytes).policy(policy);

@@ -1,5 +1,5 @@
-//! One engine, two machines: what one thread reads and writes of a region and a file here and in the simulator, on a device without latency, leaves the same
-//! counters, and each page of the region has the same story. [live-3 9]
+//! One engine, two hosts: one thread reads and writes a region and a file, live and in the simulator, on a device without latency. Both hosts have the same
+//! counters, and the same decisions on each page of the region. [live-3 9]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
 mod made;
@@ -17,23 +17,23 @@ const PAGE: u64 = 4096;
 const FILE_PAGES: u64 = 1000;
 const REGION_PAGES: u64 = 1500;
 const LIMIT: u64 = 300 * PAGE;
-/// So that regions are evicted beside files, whatever the profile.
+/// With this value all profiles evict pages of regions as well as of files.
 const SWAPPINESS: &str = "150";
 const SWAP: u64 = 16 << 20;
 const ACCESSES: usize = 4000;
-/// The objects of accesses.
+/// The objects of the accesses.
 const FILE: u32 = 0;
 const REGION: u32 = 1;
 
-/// What is compared.
+/// One comparison.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     profile: &'static str,
-    /// Of ten accesses, those that are to the file.
+    /// Accesses to the file, of ten.
     of_file: u64,
 }
 
-/// Some pages over and over, single ones from anywhere, and runs; a third of those of the region write.
+/// Repeated accesses to some pages, single random ones, and runs. A third of the accesses to the region write.
 fn accesses(case: Case, count: usize) -> Vec<Access> {
     let mut state = 7_u64;
     let mut draw = |sides: u64| {
@@ -59,7 +59,7 @@ fn followed() -> impl Iterator<Item = u64> {
     (0..8).chain((8..REGION_PAGES).step_by(60))
 }
 
-/// What was decided on them, without times, and without numbers that differ between machines: of tasks and address spaces.
+/// The decisions on the followed pages, without times, and without the numbers of tasks and address spaces, which differ between hosts.
 #[derive(Default)]
 struct Story(Vec<String>);
 
@@ -74,7 +74,7 @@ impl Observer for Story {
     }
 }
 
-/// What a machine's group has to say, and the story of the pages that are followed.
+/// The counters of a host's group, and the decisions on the followed pages.
 struct Said {
     counters: String,
     story: Vec<String>,
@@ -86,7 +86,7 @@ fn told(mut read: impl FnMut(&str) -> String) -> String {
             .map(|file| read(&format!("/sys/fs/cgroup/tenant/{file}")))
             .concat();
     let vmstat = read("/proc/vmstat");
-    // What is free goes by what else there is.
+    // Free memory depends on the other memory of the host.
     let is_compared = |line: &&str| !line.starts_with("nr_free");
     let vmstat: Vec<&str> = vmstat.lines().filter(is_compared).collect();
     let generations = read("/sys/kernel/debug/lru_gen");
@@ -142,9 +142,9 @@ fn live(memory: &Memory, file: &Path, accesses: &[Access]) -> Said {
     Said { counters, story: story.0 }
 }
 
-/// How the two differ, if they do.
+/// The differences between both hosts, if there are any.
 fn compared(path: &Path, case: Case) -> Option<String> {
-    // The rules of 2010 have a reclaimer sleep for a tenth of a second now and then, here for real.
+    // By the rules of 2010 a reclaimer sometimes sleeps for a tenth of a second, which is real time in the live host.
     let accesses = accesses(case, if case.profile.contains("2010") { ACCESSES / 2 } else { ACCESSES });
     let builder = Memory::builder().budget(16 << 20).files(16 << 20).policy(case.profile).io_threads(0);
     let builder = builder.sysctl("vm.swappiness", SWAPPINESS);
@@ -164,7 +164,7 @@ fn compared(path: &Path, case: Case) -> Option<String> {
         lines.push(format!("{} | {}", live.counters, simulated.counters));
     }
     let stories = live.story.iter().zip(&simulated.story);
-    // Where stories part, nothing that follows says more.
+    // Only the first different decision is shown: the later ones follow from it.
     match stories.enumerate().find(|(_, (live, simulated))| live != simulated) {
         Some((at, (live, simulated))) => lines.push(format!("event {at}: {live} | {simulated}")),
         None if live.story.len() != simulated.story.len() => {

@@ -1,4 +1,4 @@
-//! Regions: anonymous memory that goes to a swap file and comes back, and what their calls promise.
+//! Regions: anonymous memory that is swapped out and in again, and the promises of their calls.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ use pageout::{Builder, Error, Group, Limits, Memory, Open, ReadAt, Region, Regio
 
 const PAGE: u64 = 4096;
 const PAGE_BYTES: usize = PAGE as usize;
-/// A little over the least that a cache takes, so that its frames are fewer than a region's pages.
+/// A little more than the minimum budget, so that a region has more pages than there are frames.
 const BUDGET: u64 = 8 << 20;
 
 fn builder() -> Builder {
@@ -23,7 +23,7 @@ fn limited(memory: &Memory, name: &str, pages: u64) -> Group {
     memory.group(name, Limits { max: Some(pages * PAGE), ..Limits::NONE }).unwrap()
 }
 
-/// What a page holds: its number and a version, over and over.
+/// The contents of a page: its number and a version, repeated.
 fn contents(page: u64, version: u64) -> Vec<u8> {
     [page, version].map(u64::to_le_bytes).concat().repeat(PAGE_BYTES / 16)
 }
@@ -45,19 +45,19 @@ fn check_zeroes(region: &Region, page: u64) {
     assert!(buf.iter().all(|&byte| byte == 0), "page {page}: {:?}", &buf[..16]);
 }
 
-/// A number of a group's file.
+/// A number in a file of a group.
 fn number(group: &Group, file: &str) -> u64 {
     group.read(file).unwrap().trim().parse().unwrap()
 }
 
-/// A counter of the machine.
+/// A counter of vmstat.
 fn vmstat(memory: &Memory, name: &str) -> u64 {
     let text = memory.read("/proc/vmstat").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("{name} in {text}")).parse().unwrap()
 }
 
-/// Waits until nothing of regions that are gone is left: writes in flight keep their slots, and so do pages that wait for a list after that.
+/// Waits until all pages of dropped regions are freed: writes in flight keep their slots, and so do pages that wait in batches after that.
 fn await_freed(memory: &Memory) {
     let began = std::time::Instant::now();
     loop {
@@ -126,7 +126,7 @@ fn page_never_written_reads_as_zeroes_and_takes_no_frame() {
         assert!(region.page(page).unwrap().iter().all(|&byte| byte == 0));
     }
     assert_eq!(number(&group, "memory.current"), 0);
-    // A part of a page: the rest is zeroes, whatever the frame held before.
+    // The rest of a partly written page is zeroes, whatever the frame held before.
     region.write_at(b"part", 5 * PAGE + 100).unwrap();
     let page = region.page(5).unwrap();
     assert_eq!(&page[100..104], b"part");
@@ -211,7 +211,7 @@ fn guards_of_a_region_show_and_change_its_pages() {
     let beyond = region.page(501).err().unwrap();
     assert!(matches!(beyond, Error::BeyondEnd { .. }), "{beyond}");
     assert!(beyond.to_string().contains("heap"), "{beyond}");
-    // A page under a guard stays as it is, whatever others need.
+    // A page under a guard is unchanged, even if other pages need memory.
     let held = region.page(7).unwrap();
     (0..500).filter(|&page| page != 7).for_each(|page| write(&region, page, 2));
     assert!(*held == contents(7, 1)[..]);
@@ -269,7 +269,7 @@ fn advice_by_the_names_of_madvise_does_what_it_says() {
     assert_eq!(number(&group, "memory.swap.current"), 100 * PAGE);
     region.advise(RegionAdvice::Cold, 100 * PAGE..200 * PAGE).unwrap();
     (0..600).for_each(|page| check(&region, page, 1));
-    // Of pages that are in the range in part, nothing is lost.
+    // Pages that are partly in the range are unchanged.
     region.advise(RegionAdvice::DontNeed, 50 * PAGE + 1..60 * PAGE - 1).unwrap();
     [50, 59].into_iter().for_each(|page| check(&region, page, 1));
     (51..59).for_each(|page| check_zeroes(&region, page));
@@ -279,7 +279,7 @@ fn advice_by_the_names_of_madvise_does_what_it_says() {
     assert_eq!(last, [0; 9]);
     region.advise(RegionAdvice::Free, 300 * PAGE..400 * PAGE).unwrap();
     (300..350).for_each(|page| write(&region, page, 2));
-    // It reclaims what it can.
+    // It reclaims as much as possible.
     let _ = group.write("memory.reclaim", &(900 * PAGE).to_string());
     (300..350).for_each(|page| check(&region, page, 2));
     let mut lost = 0;
@@ -340,7 +340,7 @@ fn batches_pending_reads_and_prefetches_read_swapped_pages() {
         let faults = stat(&group, "pgmajfault");
         (40..100).for_each(|page| check(&region, page, 1));
         assert!(stat(&group, "pgmajfault") - faults < 30);
-        // Reads that nobody waits for do not keep a region.
+        // Dropped reads do not keep a region.
         drop(region.submit(reads(&mut bufs, pages)).unwrap());
         drop(region);
         await_freed(&memory);
@@ -374,7 +374,7 @@ fn typed_region_has_values_that_no_page_boundary_cuts() {
     assert!(matches!(buckets.get(buckets.len()), Err(Error::BeyondEnd { .. })));
     region.set_len(3 * PAGE + 33).unwrap();
     assert_eq!(buckets.len(), 3 * 128 + 1);
-    // 24 bytes: what is left of a page is in no value.
+    // 24 bytes: the rest of a page is in no value.
     let triples = region.typed::<[u64; 3]>().unwrap();
     triples.write(170, &[1, 2, 3]).unwrap();
     assert_eq!(*triples.get(170).unwrap(), [1, 2, 3]);

@@ -39,7 +39,7 @@ pub(super) struct Effects {
     pub(super) woken: Vec<TaskId>,
     /// Copies of pages that have moved, to be made when the lock is free.
     pub(super) moves: Vec<Move>,
-    /// Frames that are to be zeroes before the lock is free, unless who writes to them fills them.
+    /// Frames to fill with zeroes before the lock is released, unless their writer fills them.
     pub(super) zeroes: Vec<Pfn>,
     /// Wakers to be called when the lock is free: they may do anything.
     pub(super) to_wake: Vec<Waker>,
@@ -85,7 +85,7 @@ pub(crate) struct Transfers {
 pub(super) struct Swap {
     pub(super) disk: Arc<dyn Storage>,
     pub(super) device: usize,
-    /// Why a slot could not be read, last.
+    /// The last error of a read of a slot.
     pub(super) read_error: i32,
 }
 
@@ -121,7 +121,7 @@ pub(super) struct Waiting {
 /// An address space, to which pages are charged, and tasks that access on its behalf.
 pub(crate) struct Group {
     pub(crate) mm: MmId,
-    /// Who pays for them.
+    /// The cgroup that the pages are charged to.
     pub(crate) memcg: MemcgId,
     pub(super) idle: Arc<Mutex<Vec<TaskId>>>,
 }

@@ -107,7 +107,7 @@ impl std::ops::DerefMut for Locked<'_> {
     }
 }
 
-/// Where a page is to be written.
+/// The place to write a page to.
 struct Destination<'a> {
     target: Target,
     device: usize,
@@ -116,7 +116,7 @@ struct Destination<'a> {
 }
 
 impl Destination<'_> {
-    /// Has a page written, together with its neighbours if they were asked for just before.
+    /// Requests a write of a page, together with its neighbours if they were requested just before.
     fn write(self, devices: &mut Devices, io: IoId, page: u64, pfn: Pfn) {
         let device = &mut devices[self.device];
         device.was_asked = true;
@@ -146,7 +146,7 @@ impl Destination<'_> {
     }
 }
 
-/// Closes a frame that is free from now on. A thread that has found the frame in an outdated word may be at it for a moment; false where somebody stays.
+/// Closes a frame that is free from now on. A thread with an outdated word may still be reading the frame. Returns false if it does not end.
 fn close_for_good(arena: &Arena, pfn: Pfn) -> bool {
     const LONG: Duration = Duration::from_secs(1);
     let mut began = None;
@@ -183,7 +183,7 @@ pub(super) enum Outcome<T> {
 
 /// An access in progress.
 pub(super) struct Miss {
-    /// Whose page it is, and the number of the handle.
+    /// The owner of the page, and the serial number of the handle or region.
     of: (PageOwner, u64),
     pub(super) hired: Hired,
     pub(super) access: Access,
@@ -205,12 +205,12 @@ pub(super) struct Crowded {
 }
 
 impl Miss {
-    /// An access to this, which is yet to be made.
+    /// An access to this owner that has not begun.
     pub(super) fn new(of: (PageOwner, u64), hired: Hired, access: Access, reads_before: u64) -> Miss {
         Miss { of, hired, access, step: Step::Again, is_spared: false, reads_before, tries: 0, in_vain: 0 }
     }
 
-    /// Whose page it is.
+    /// The owner of the page.
     pub(super) fn owner(&self) -> PageOwner {
         self.of.0
     }
@@ -276,7 +276,7 @@ impl<'a> Locked<'a> {
         Hired { task, idle }
     }
 
-    /// All that it takes to read a page.
+    /// Prepares a read of a page.
     pub(super) fn begin(&mut self, of: Accessed<'_>, want: Want) -> Result<Miss, Error> {
         self.transfers.misses += 1;
         match of {
@@ -285,7 +285,7 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// All that it takes to read or write a page of a file on behalf of a group.
+    /// Prepares a read or write of a page of a file on behalf of a group.
     pub(super) fn begin_access(
         &mut self,
         file: &File,
@@ -410,12 +410,12 @@ impl<'a> Locked<'a> {
                 Op::WriteSwap { io, slot, pfn, .. } => {
                     machine.await_move(&mut inner.effects.moves, pfn);
                     let swap = inner.transfers.swap.as_ref().expect("a slot is of the swap file");
-                    // A page that is written to meanwhile is dirty again: what the slot holds of it then is never read.
+                    // A page that is written to meanwhile is dirty again, and this slot is never read.
                     let (target, device, disk) = (Target::Swap, swap.device, &swap.disk);
                     let to = Destination { target, device, disk, is_stable: false };
                     to.write(&mut inner.transfers.devices, io, slot.into(), pfn);
                 }
-                // What a slot held is written over before it is read again.
+                // A free slot is written before it is read again.
                 Op::FreeSlot { .. } => {}
                 Op::FreeFrame { pfn, pages } => {
                     for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {
@@ -446,7 +446,7 @@ impl<'a> Locked<'a> {
         self.effects.moves.drain(..).for_each(|one| one.make(&machine.arena));
     }
 
-    /// Fills frames with zeroes that nobody has filled, so that they can be seen.
+    /// Fills new frames that have no writer with zeroes, and opens them.
     fn make_zeroes(&mut self) {
         let arena = &self.machine.arena;
         for pfn in self.effects.zeroes.drain(..) {
@@ -455,7 +455,7 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// Whether a frame was to be filled with zeroes: who asks fills it.
+    /// Returns whether a frame was to be filled with zeroes. If so, the caller fills it.
     pub(super) fn take_zeroes(&mut self, pfn: Pfn) -> bool {
         let at = self.effects.zeroes.iter().position(|&other| other == pfn);
         at.map(|at| self.effects.zeroes.swap_remove(at)).is_some()
@@ -629,7 +629,7 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// The frame of a page whose access is over, or why there is none. No frame: a page of a region that was never written.
+    /// The frame of a page whose access is over, or the error. `None` for a page of a region that was never written.
     pub(super) fn frame_of(&mut self, of: PageOwner, page: u64, served: Served) -> Outcome<Option<Pfn>> {
         match served {
             Served::Hit(touched) | Served::Minor(touched) | Served::Major(touched) => match touched {

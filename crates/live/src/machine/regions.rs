@@ -1,19 +1,19 @@
-//! Regions: anonymous memory by page, the address spaces that it is in, and how it goes. [live-3 2.2, 3]
+//! Regions: anonymous memory by page, its address spaces, and how it is freed. [live-3 2.2, 3]
 //!
 //! ```text
-//!   region   an anonymous mapping, alone in an address space whose pages its group pays for
-//!   read     W ─▶ the gate ─▶ the bytes                                      as of a file, and no lock
+//!   region   an anonymous mapping, alone in an address space whose pages are charged to its group
+//!   read     W ─▶ the gate ─▶ the bytes                                      as for a file, without the lock
 //!            else: lock ─▶ start: the swap cache, or a slot is read ─▶ the gate opens ─▶ pin ─▶ unlock
-//!   write    W says dirty ─▶ the gate ─▶ the bytes ─▶ the gate               no lock
+//!   write    W is dirty ─▶ the gate ─▶ the bytes ─▶ the gate                 without the lock
 //!            else: lock ─▶ start: dirty, and a frame ─▶ the gate ─▶ unlock ─▶ the bytes, and zeroes around them if the frame is new ─▶ the gate
-//!   evict    W leads to a slot ─▶ the gate: nobody writes to the page ─▶ the slot is written ─▶ the frame is free
-//!   drop     no access is left ─▶ pages and slots go, some at a time ─▶ the address space waits for the next region of its group
+//!   evict    W names a slot ─▶ the gate: no thread writes to the page ─▶ the slot is written ─▶ the frame is free
+//!   drop     no access is left ─▶ pages and slots are freed in batches ─▶ the address space waits for the next region of its group
 //! ```
-//! An address space is used again, as the engine never gives out the number of one anew. Who writes to a page has its gate until the bytes are there. So
-//! a page that is being written to is not swapped out, and whoever writes to a page on its way to the device makes it dirty again.
+//! Address spaces are reused, as the engine never reuses their numbers. A writer has the gate of its page until it has written the bytes. So a page that
+//! is being written to is not swapped out. A write to a page whose slot is being written makes the page dirty again.
 //!
-//! A slot that can't be read keeps its page from who asks, each time, until the page is written whole or discarded. To write such a page whole, it is
-//! discarded first; until the new bytes are there, it counts as unreadable (`unreadable`), and not as zeroes.
+//! If a slot can't be read, each access to its page fails until the page is written completely or discarded. A write of the complete page first discards
+//! the old contents. Until the new bytes are written, the page counts as unreadable (`unreadable`), and not as zeroes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -37,11 +37,11 @@ use crate::region::{Inner as Region, RegionAdvice};
 use crate::ring::Read;
 use crate::sync::{Instant, thread};
 
-/// Pages that a call changes under the lock at a time; it is free in between.
+/// Pages that a call changes before it releases the lock for others.
 const AT_ONCE: u64 = 64;
-/// The same of pages that are read or written for that.
+/// The same for pages that are read or written by the call.
 const MOVED_AT_ONCE: u64 = 32;
-/// A thread that looks at a page without a guard is gone by then.
+/// A thread that reads a page without a guard has ended its read by then.
 const LOOK_IS_LONG: Duration = Duration::from_millis(100);
 
 /// All regions.
@@ -49,49 +49,49 @@ const LOOK_IS_LONG: Duration = Duration::from_millis(100);
 pub(crate) struct Regions {
     /// By number.
     open: Vec<Option<OpenRegion>>,
-    /// Address spaces that no region is in.
+    /// Address spaces without a region.
     idle: Vec<Space>,
-    /// Regions that nobody has any more, and that the engine's own thread frees.
+    /// Regions without handles, which the engine's own thread frees.
     dropped: Vec<usize>,
 }
 
-/// A region as the machine knows it.
+/// The machine's state of a region.
 struct OpenRegion {
     serial: u64,
     name: PathBuf,
     space: Space,
     length: Arc<Length>,
-    /// Bytes that it is counted by.
+    /// Bytes that count towards the limit of regions.
     reserved: u64,
-    /// Accesses under way.
+    /// Accesses in progress.
     busy: u32,
     /// Its length is being changed: no access begins.
     is_resizing: bool,
     is_dropped: bool,
-    /// Pages whose slots could not be read, and that were discarded to be written whole.
+    /// Pages whose slots could not be read, and that were discarded before a write of the complete page.
     unreadable: BTreeSet<u64>,
 }
 
 /// An address space with one anonymous mapping.
 #[derive(Clone, Copy)]
 struct Space {
-    /// Its tasks, as those of a group.
+    /// The group that has its tasks.
     group: usize,
-    /// Who pays for its pages.
+    /// The cgroup that its pages are charged to.
     memcg: MemcgId,
-    /// The task that has the mapping. In its name the engine hears of hits.
+    /// The task that has the mapping. Hits are reported to the engine in its name.
     owner: TaskId,
     object: ObjectId,
 }
 
-/// What an access to a region is for.
+/// The purpose of an access to a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     Read,
     Write,
     /// All bytes of the page are written.
     Overwrite,
-    /// Pages are asked for in advance.
+    /// Pages are requested in advance.
     Advice,
 }
 
@@ -100,21 +100,21 @@ impl Regions {
         self.open.get(region)?.as_ref()
     }
 
-    /// A region that somebody has.
+    /// A region that has a handle or an access in progress.
     fn of(&self, region: usize) -> &OpenRegion {
-        self.get(region).expect("nobody frees it before")
+        self.get(region).expect("it exists until its last access has ended")
     }
 
     fn of_mut(&mut self, region: usize) -> &mut OpenRegion {
-        self.open[region].as_mut().expect("nobody frees it before")
+        self.open[region].as_mut().expect("it exists until its last access has ended")
     }
 
-    /// Bytes that all of them are counted by.
+    /// Bytes of all regions that count towards the limit.
     pub(super) fn reserved(&self) -> u64 {
         self.open.iter().flatten().map(|of| of.reserved).fold(0, u64::saturating_add)
     }
 
-    /// The task in whose name the engine hears of hits on a region, and its number of that.
+    /// The task in whose name hits on a region are reported to the engine, and its object.
     pub(super) fn hitter_of(&self, region: usize) -> Option<(TaskId, ObjectId)> {
         self.get(region).map(|of| (of.space.owner, of.space.object))
     }
@@ -127,13 +127,13 @@ impl Regions {
         &self.of(region).length
     }
 
-    /// Whether somebody has a region of this number of all.
+    /// Whether the region with this serial number has a handle.
     pub(super) fn has(&self, serial: u64) -> bool {
         self.open.iter().flatten().any(|of| of.serial == serial && !of.is_dropped)
     }
 }
 
-/// A region that was made.
+/// A new region.
 pub(crate) struct Made {
     pub(crate) number: usize,
     pub(crate) serial: u64,
@@ -162,7 +162,7 @@ impl Locked<'_> {
         Some(self.files.groups[space.group].mm)
     }
 
-    /// An address space for a region of so many pages.
+    /// An address space for a region of this many pages.
     fn take_space(&mut self, memcg: MemcgId, pages: u64) -> Result<Space, Error> {
         let known = self.regions.idle.iter().position(|space| space.memcg == memcg);
         let space = match known {
@@ -186,7 +186,7 @@ impl Locked<'_> {
         }
     }
 
-    /// All that it takes to access a page of a region.
+    /// Prepares an access to a page of a region: a task, the object, and the count of accesses.
     pub(super) fn begin_region_access(
         &mut self,
         region: usize,
@@ -207,7 +207,7 @@ impl Locked<'_> {
         Ok(Miss::new((PageOwner::Region(region), serial), hired, access, reads_before))
     }
 
-    /// An access to a region has ended.
+    /// Notes that an access to a region has ended.
     pub(super) fn region_access_ends(&mut self, region: usize) {
         let of = self.regions.of_mut(region);
         of.busy -= 1;
@@ -222,7 +222,7 @@ impl Locked<'_> {
         }
     }
 
-    /// What a failed access to a region means to who made it.
+    /// The error for the caller of a failed access to a region.
     pub(super) fn region_failure(&self, region: usize, page: u64, error: &AccessError) -> Error {
         let path = self.path_of(PageOwner::Region(region));
         match error {
@@ -237,14 +237,14 @@ impl Locked<'_> {
         }
     }
 
-    /// A region that nobody has any more, and that is to be freed.
+    /// Takes the next region without handles, to be freed.
     pub(super) fn next_dropped(&mut self) -> Option<usize> {
         self.regions.dropped.pop()
     }
 }
 
 impl LiveMachine {
-    /// Makes a region of so many bytes, for which this group pays.
+    /// Creates a region of this many bytes, charged to this group.
     pub(crate) fn make_region(
         &self,
         group: usize,
@@ -280,7 +280,7 @@ impl LiveMachine {
         Ok(Made { number, serial, length })
     }
 
-    /// Looks whether so many bytes more can be of regions.
+    /// Checks that regions can have this many more bytes.
     fn reserve_for_region<'a>(
         &'a self,
         mut locked: Locked<'a>,
@@ -296,7 +296,7 @@ impl LiveMachine {
         Ok(locked)
     }
 
-    /// Waits until nobody changes the length of a region.
+    /// Waits until no call changes the length of a region.
     pub(super) fn await_resized<'a>(
         &'a self,
         locked: Locked<'a>,
@@ -306,7 +306,7 @@ impl LiveMachine {
         self.wait_while(locked, |inner| inner.regions.of(number).is_resizing)
     }
 
-    /// A page of a region is to be written: its frame, for the caller alone, or who the caller has to wait for.
+    /// Prepares a write to a page of a region: returns its frame for the caller alone, or the held frame that the caller has to wait for.
     pub(crate) fn begin_region_write(
         &self,
         region: &Region,
@@ -352,7 +352,7 @@ impl LiveMachine {
                 }
             };
             if purpose == Purpose::Overwrite && matches!(begun, Begun::Writable(_)) {
-                // Nobody sees the page before its bytes are there.
+                // The writer has the gate, so no reader sees the page before its bytes are written.
                 locked.regions.of_mut(region).unreadable.remove(&page);
             }
             let step = locked.engine.pay(task, miss.access);
@@ -372,7 +372,7 @@ impl LiveMachine {
         }
     }
 
-    /// A dirty page's frame, for the caller alone, if nobody has it. A new one holds nothing until the caller fills it.
+    /// The frame of a dirty page, for the caller alone, unless it is held. A new frame has no contents until the caller fills it.
     fn take_frame_of_region(&self, locked: &mut Locked<'_>, pfn: Pfn) -> Begun<'_> {
         if locked.take_zeroes(pfn) {
             return Begun::Writable(Writable { writing: self.arena.fill(pfn), is_new: true, owed: None });
@@ -383,22 +383,22 @@ impl LiveMachine {
         }
     }
 
-    /// A page whose slot can't be read is about to be written whole: the slot goes. Until that write, the page counts as unreadable.
+    /// Frees the slot of a page that can't be read, before a write of the complete page. Until that write, the page counts as unreadable.
     pub(crate) fn give_up_slot(&self, region: &Region, page: u64) -> Result<(), Error> {
         let mut locked = self.await_resized(self.drain(self.lock()?)?, region)?;
         let Space { owner, object, .. } = locked.regions.of(region.number).space;
         if !locked.engine.anon_frames(owner, object, page..page + 1)?.is_empty() {
-            // It could be read meanwhile.
+            // The page has been read meanwhile.
             return Ok(());
         }
         locked.regions.of_mut(region.number).unreadable.insert(page);
         let held = locked.engine.madvise_dontneed(owner, object, page..page + 1)?;
         locked.settle();
-        debug_assert_eq!(held, None, "nobody looks at a page that is not in memory");
+        debug_assert_eq!(held, None, "no thread reads a page that is not in memory");
         Ok(())
     }
 
-    /// Asks for pages of a region to be read that nobody waits for.
+    /// Requests reads of pages of a region, and waits for none of them.
     pub(crate) fn read_region_ahead(&self, region: &Region, pages: Range<u64>) -> Result<(), Error> {
         let mut page = pages.start;
         loop {
@@ -426,7 +426,7 @@ impl LiveMachine {
         }
     }
 
-    /// Follows advice on pages of a region, as far as it goes.
+    /// Applies advice to pages of a region, up to its end.
     pub(crate) fn advise_region(
         &self,
         region: &Region,
@@ -479,7 +479,7 @@ impl LiveMachine {
         }
     }
 
-    /// The contents of a page may be forgotten unless it is written again. Not if somebody is at it: he may be writing to it.
+    /// Lets reclaim drop the contents of a page unless it is written again. Skips a page that is in use: the user may be writing to it.
     fn free_lazily(
         &self,
         locked: &mut Locked<'_>,
@@ -489,7 +489,7 @@ impl LiveMachine {
         let Touched::Frame(pfn) = locked.engine.touched(owner, Access::new(object, page, false)) else {
             return Ok(());
         };
-        // Who comes to write after this finds the page clean, and the engine hears of him.
+        // A later writer finds the page clean, and calls the engine.
         if self.arena.close(pfn) {
             let advised = locked.engine.madvise_free(owner, object, page);
             self.arena.gate(pfn).open();
@@ -508,17 +508,17 @@ impl LiveMachine {
         locked.engine.anon_frames(owner, object, page..page + 1).ok()?.first().map(|&(_, pfn)| pfn)
     }
 
-    /// Gives a region another length: what is behind a new end is gone, and what is new is zeroes.
+    /// Changes the length of a region. Bytes behind a new end are discarded, and new bytes are zeroes.
     ///
     /// # Errors
-    /// [`Error::Pinned`] where a guard holds a page behind the new end, or that of the end; [`Error::NoSwap`], [`Error::TooManyFiles`]; what a write of
-    /// the page of the end may come to. The length is as it was.
+    /// [`Error::Pinned`] if a guard holds the page of the new end, or one behind it; [`Error::NoSwap`], [`Error::TooManyFiles`]; the errors of a write
+    /// to the page of the end. The length is then unchanged.
     pub(crate) fn set_region_len(&self, region: &Region, bytes: u64, frames: u64) -> Result<(), Error> {
         let mut locked = self.await_resized(self.drain(self.lock()?)?, region)?;
         let before = region.bytes();
         if bytes > before {
             locked = self.reserve_for_region(locked, bytes - before, frames)?;
-            // Others may have had the lock.
+            // Other threads may have had the lock.
             locked = self.await_resized(locked, region)?;
         }
         locked.regions.of_mut(region.number).is_resizing = true;
@@ -533,7 +533,7 @@ impl LiveMachine {
         outcome
     }
 
-    /// The same where no other call begins an access or changes the length.
+    /// The same while no other call begins an access or changes the length.
     fn resize_alone<'a>(&'a self, mut locked: Locked<'a>, region: &Region, bytes: u64) -> Result<(), Error> {
         let number = region.number;
         let (pages, before) = (pages_of(bytes), region.pages().max(1));
@@ -562,7 +562,7 @@ impl LiveMachine {
         Ok(())
     }
 
-    /// Waits until no guard holds any of these pages, to which nobody comes any more.
+    /// Waits until no guard holds any of these pages, which new accesses can't reach.
     fn await_unheld(
         &self,
         region: &Region,
@@ -585,14 +585,14 @@ impl LiveMachine {
         Ok(())
     }
 
-    /// Makes the rest of a page zeroes, from a byte of the region on that is to be its end.
+    /// Fills the rest of a page with zeroes, from the future end of the region.
     fn zero_rest(&self, region: &Region, end: u64) -> Result<(), Error> {
         let (page, skip) = (end / PAGE_SIZE, (end % PAGE_SIZE) as usize);
         let mut wait = self.guard_wait();
         loop {
             let mut locked = self.drain(self.lock()?)?;
             let word = locked.words_of_region(region.number).map(|mut words| words.get(page));
-            // There is nothing but zeroes.
+            // The page has only zeroes.
             if word.is_none_or(|word| word == pageout_engine::Word::EMPTY || word.is_zero_page()) {
                 return Ok(());
             }
@@ -613,7 +613,7 @@ impl LiveMachine {
         }
     }
 
-    /// Frees pages of a region that nobody accesses, and their slots, some at a time. Returns how many stay, as a guard of each was leaked.
+    /// Frees pages of a region without accesses, and their slots, in batches. Returns the number of pages that stay because their guard was leaked.
     fn discard(&self, region: usize, pages: Range<u64>) -> Result<u64, Error> {
         /// As many as a page-table page maps.
         const AT_ONCE: u64 = 512;
@@ -627,7 +627,7 @@ impl LiveMachine {
             drop(locked);
             match held {
                 None => (page, held_since) = (next, None),
-                // Who has an outdated word is gone in a moment.
+                // A thread with an outdated word soon ends its read.
                 Some(at) if held_since.get_or_insert_with(Instant::now).elapsed() < LOOK_IS_LONG => {
                     page = at;
                     thread::yield_now();
@@ -638,9 +638,9 @@ impl LiveMachine {
         Ok(leaked)
     }
 
-    /// Nobody has a region any more: its pages and slots are free when this returns, or as soon as the last access that is under way has ended.
+    /// Drops the last handle of a region. Its pages and slots are free when this returns, or when the last access in progress has ended.
     pub(crate) fn drop_region(&self, region: usize) -> Result<(), Error> {
-        // Of all hits on it the engine hears before it goes.
+        // All hits on it are reported to the engine before it is freed.
         let mut locked = self.drain(self.lock()?)?;
         locked.files.closed += 1;
         local::give_back(self, &locked);
@@ -653,11 +653,11 @@ impl LiveMachine {
         self.free_region(region)
     }
 
-    /// Frees a region that nobody has and nobody accesses.
+    /// Frees a region without handles and accesses.
     pub(super) fn free_region(&self, region: usize) -> Result<(), Error> {
         let pages = pages_of(self.lock()?.regions.of(region).length.bytes());
         if self.discard(region, 0..pages)? > 0 {
-            // A page under a guard that was leaked stays as it is, and so does its place.
+            // A page under a leaked guard is unchanged, and keeps its place in the region.
             return Ok(());
         }
         let mut locked = self.drain(self.lock()?)?;

@@ -40,7 +40,7 @@ impl LiveMachine {
             }
             if let Some(region) = locked.next_dropped() {
                 drop(locked);
-                // What fails is that all is poisoned.
+                // It fails only if the cache is poisoned.
                 let _ = self.free_region(region);
                 continue;
             }

@@ -24,7 +24,7 @@ const PARTS_MAX: u8 = 8;
 /// A page, in the units of a transfer.
 pub(super) const PAGE_BYTES: u32 = PAGE_SIZE as u32;
 
-/// What a transfer reads or writes.
+/// The source or target of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     File(FileId),

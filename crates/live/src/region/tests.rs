@@ -1,4 +1,4 @@
-//! Regions beside a model, under many threads, over a swap device that fails.
+//! Regions against a model, with many threads, over a failing swap device.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -18,7 +18,7 @@ fn builder((backend, io_threads): (Backend, usize)) -> Builder {
 
 const BACKENDS: [(Backend, usize); 3] = [(Backend::Threads, 3), (Backend::Uring, 3), (Backend::Threads, 0)];
 
-/// Numbers by a seed, from several threads.
+/// Random numbers from a seed, for several threads.
 #[derive(Debug)]
 struct Random(AtomicU64);
 
@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// A device on which some requests fail, and others are done in part.
+/// A device on which some requests fail, and others are short.
 #[derive(Debug)]
 struct Faulty {
     random: Random,
@@ -72,7 +72,7 @@ const PAGES: u64 = 360;
 const THREADS: u64 = 4;
 const CHUNK: usize = 16;
 
-/// Of a page: the operation of its owner that was begun last, and the one that has ended last. Each eighth discards the page.
+/// The operations on a page by its owner: the last one begun, and the last one ended. Every eighth operation discards the page.
 #[derive(Default)]
 struct Turns {
     begun: AtomicU64,
@@ -83,7 +83,7 @@ fn discards(turn: u64) -> bool {
     turn.is_multiple_of(8)
 }
 
-/// What a chunk of a page is after an operation.
+/// A chunk of a page after an operation.
 fn chunk(page: u64, turn: u64) -> [u8; CHUNK] {
     let mut chunk = [0; CHUNK];
     if !discards(turn) {
@@ -93,12 +93,12 @@ fn chunk(page: u64, turn: u64) -> [u8; CHUNK] {
     chunk
 }
 
-/// A page is always written whole, so that others see one operation of it.
+/// Whether a page is always written completely, so that other threads see a single operation.
 fn is_whole(page: u64) -> bool {
     page.is_multiple_of(2)
 }
 
-/// Checks what another thread than the owner has read.
+/// Checks a read by a thread that does not own the page.
 fn check_others(page: u64, bytes: &[u8], (ended, begun): (u64, u64)) {
     let turns: BTreeSet<u64> = bytes
         .chunks_exact(CHUNK)
@@ -129,7 +129,7 @@ struct Stress {
 }
 
 impl Stress {
-    /// Errors that a device that fails brings about.
+    /// Whether a failing device can cause the error.
     fn may_fail(&self, error: &Error) -> bool {
         let is_faulty = self.faulty.failed_reads.load(SeqCst) + self.faulty.failed_writes.load(SeqCst) > 0;
         match error {
@@ -138,7 +138,7 @@ impl Stress {
         }
     }
 
-    /// Makes a call until it goes well.
+    /// Repeats a call until it succeeds.
     fn insist<T>(&self, mut call: impl FnMut() -> Result<T, Error>) -> T {
         let began = Instant::now();
         loop {
@@ -147,7 +147,7 @@ impl Stress {
                 Err(error) => {
                     assert!(self.may_fail(&error), "{error}");
                     if began.elapsed() > Duration::from_secs(5) {
-                        // Else pages that can't be read would keep all others from coming in.
+                        // Otherwise unreadable pages would leave no memory for others.
                         self.faulty.is_on.store(false, SeqCst);
                     }
                     assert!(began.elapsed() < Duration::from_secs(60), "{error}");
@@ -156,7 +156,7 @@ impl Stress {
         }
     }
 
-    /// The owner of a page changes it. `held`: what the page has.
+    /// Changes a page as its owner. `held`: the turn that the page has.
     fn change(&self, page: u64, held: &mut [u8]) {
         let (region, turns) = (&self.region, &self.turns[page as usize]);
         let turn = turns.begun.fetch_add(1, SeqCst) + 1;
@@ -167,7 +167,7 @@ impl Stress {
             held.fill(0);
         } else if is_whole(page) || self.random.below(2) == 0 {
             match self.random.below(3) {
-                // A guard shows what was there, which may be unreadable.
+                // A guard shows the old contents, which may be unreadable.
                 0 if page.is_multiple_of(3) => match region.page_mut(page) {
                     Ok(mut guard) => {
                         assert!(*guard == *held, "page {page} at turn {turn}");
@@ -188,7 +188,7 @@ impl Stress {
             match region.write_at(&new[part.clone()], offset + part.start as u64) {
                 Ok(()) => held[part.clone()].copy_from_slice(&new[part]),
                 Err(error) => {
-                    // Nothing of the page has changed. It may be lost for good: written whole, it is there again.
+                    // The page is unchanged. It may be unreadable forever: a write of the complete page restores it.
                     assert!(self.may_fail(&error), "{error}");
                     self.insist(|| region.write_at(&new, offset));
                     held.copy_from_slice(&new);
@@ -198,7 +198,7 @@ impl Stress {
         turns.ended.store(turn, SeqCst);
     }
 
-    /// The owner of a page looks at it.
+    /// Reads a page as its owner.
     fn look(&self, page: u64, held: &[u8]) {
         let mut buf = vec![7; PAGE];
         match self.random.below(3) {
@@ -219,7 +219,7 @@ impl Stress {
         }
     }
 
-    /// A thread looks at pages of all.
+    /// Runs one thread, which reads pages of all owners.
     fn look_at_others(&self) {
         let pages: Vec<u64> = (0..1 + self.random.below(6)).map(|_| self.random.below(PAGES)).collect();
         let ended: Vec<u64> =
@@ -267,7 +267,7 @@ impl Stress {
         (thread..PAGES).step_by(THREADS as usize).for_each(|page| self.look(page, &held[page as usize]));
     }
 
-    /// A region of another group comes and goes, perhaps with reads in flight.
+    /// Creates and drops a region of another group, sometimes with reads in flight.
     fn short_lived(&self, memory: &Memory) {
         let region = memory.region(20 * PAGE_SIZE, RegionOptions::new()).unwrap();
         (0..20).for_each(|page| {
@@ -287,7 +287,7 @@ impl Stress {
     }
 }
 
-/// Runs threads on one region; returns how many requests have failed.
+/// Runs threads on one region. Returns the numbers of failed reads and writes.
 fn stress(backend: (Backend, usize), profile: &str, fails: bool, seed: u64) -> (u64, u64) {
     let faulty = Arc::new(Faulty {
         random: Random::new(seed),
@@ -317,7 +317,7 @@ fn stress(backend: (Backend, usize), profile: &str, fails: bool, seed: u64) -> (
     (reads, writes)
 }
 
-/// Waits until nothing of any region is left, pages that wait for a list included.
+/// Waits until all pages of all regions are freed, with those that wait in batches.
 fn await_freed(memory: &Memory) {
     let began = Instant::now();
     loop {
@@ -350,7 +350,7 @@ fn threads_find_what_they_wrote_though_swap_fails() {
     assert!(reads > 0 && writes > 0, "{reads} reads and {writes} writes have failed");
 }
 
-/// A device on which each request of one kind fails as long as it is told so.
+/// A device on which all requests of one kind fail while `is_on`.
 #[derive(Debug)]
 struct Failing {
     fails: fn(Request) -> bool,
@@ -381,7 +381,7 @@ fn is_write(request: Request) -> bool {
     matches!(request, Request::Write { .. })
 }
 
-/// A region of 200 pages, all but some 50 of which are in swap.
+/// A region of 200 pages, some 150 of which are in swap.
 fn swapped(faults: Arc<dyn Faults>) -> (Memory, Region) {
     let memory = builder((Backend::Threads, 2)).swap_faults(faults).build().unwrap();
     let group = memory.group("job", Limits { max: Some(50 * PAGE_SIZE), ..Limits::NONE }).unwrap();
@@ -413,14 +413,14 @@ fn unreadable_slot_is_an_error_until_its_page_is_written_whole_or_discarded() {
     let reads = vec![ReadAt { buf: &mut buf, offset: 4 * PAGE_SIZE }];
     assert!(matches!(region.submit(reads).unwrap().wait(), Err(Error::SwapIo { page: 4, .. })));
     region.prefetch(0..20 * PAGE_SIZE).unwrap();
-    // Written whole, or discarded, it is there.
+    // A page is readable again after it is written completely or discarded.
     region.write_at(&chunk(3, 2).repeat(PAGE / CHUNK), 3 * PAGE_SIZE).unwrap();
     region.read_at(&mut buf, 3 * PAGE_SIZE).unwrap();
     assert!(buf == chunk(3, 2).repeat(PAGE / CHUNK));
     region.advise(RegionAdvice::DontNeed, 4 * PAGE_SIZE..5 * PAGE_SIZE).unwrap();
     region.read_at(&mut buf, 4 * PAGE_SIZE).unwrap();
     assert!(buf == [0; PAGE]);
-    // Nobody else is told, and what could not be read is not lost.
+    // Other regions see no error, and the unreadable pages are not lost.
     let other = memory.region(PAGE_SIZE, RegionOptions::new()).unwrap();
     other.write_at(&[1; PAGE], 0).unwrap();
     failing.is_on.store(false, SeqCst);
@@ -433,7 +433,7 @@ fn page_given_up_to_be_written_is_no_page_of_zeroes() {
     let failing = Failing::new(libc::EIO, is_read);
     let (_memory, region) = swapped(Arc::clone(&failing) as Arc<dyn Faults>);
     failing.is_on.store(true, SeqCst);
-    // As when the write that follows finds no memory.
+    // This is the state after a write that found no memory.
     region.0.memory.guarded(|machine| machine.give_up_slot(&region.0, 3)).unwrap();
     failing.is_on.store(false, SeqCst);
     let mut buf = vec![7; PAGE];
@@ -512,7 +512,7 @@ fn region_dropped_with_reads_in_flight_goes_when_they_have_ended() {
         std::thread::sleep(Duration::from_millis(1));
     }
     drop(region);
-    // Others go on meanwhile, in memory that nobody else sees.
+    // Other regions continue meanwhile, in frames of their own.
     let other = memory.region(20 * PAGE_SIZE, RegionOptions::new()).unwrap();
     let mut buf = vec![7; PAGE];
     other.read_at(&mut buf, 0).unwrap();
@@ -533,7 +533,7 @@ fn frame_of_another_shows_nothing_of_it() {
         drop(region);
         let other = memory.region(1000 * PAGE_SIZE, RegionOptions::new()).unwrap();
         for page in 0..1000 {
-            // A byte of each page, so that the rest is whatever its frame held, if that was not zeroed.
+            // Writes one byte per page: the others show the old contents of the frame, if it was not zeroed.
             other.write_at(&[1], page * PAGE_SIZE + page % PAGE_SIZE).unwrap();
         }
         for page in 0..1000 {
