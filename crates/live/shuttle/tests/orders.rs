@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pageout_shuttle::{Advice, Backend, Delay, Error, File, Limits, Memory, Node, Open, ReadAt};
+use pageout_shuttle::{
+    Advice, Backend, Delay, Error, File, Limits, Memory, Node, Open, ReadAt, Region, RegionAdvice, RegionOptions,
+};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
 
@@ -383,5 +385,136 @@ fn what_is_written_beside_readers_and_syncs_is_there_and_nobody_sees_half_of_it(
                 assert!(buf == bytes, "page {page} is synced, and its device has another one");
             }
         }
+    });
+}
+
+/// A region of as many pages as the file, in a group with memory for some of them.
+fn heap(policy: &str, io_threads: usize) -> (Memory, Region) {
+    let builder = Memory::builder().budget(8 << 20).files(4 << 20).policy(policy);
+    let builder = builder.swap_file(std::env::temp_dir(), 1 << 20).swap_buffered(true);
+    let memory = builder.backend(Backend::Threads).io_threads(io_threads).build().unwrap();
+    let tenant = memory.group("tenant", Limits { max: Some(LIMIT * PAGE), ..Limits::NONE }).unwrap();
+    let region = memory.region(PAGES * PAGE, RegionOptions::new().group(&tenant)).unwrap();
+    (memory, region)
+}
+
+/// What a page of a region holds: its number and a version, in each word.
+fn version_of(bytes: &[u8], page: u64) -> u64 {
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+    let first = word(&bytes[..8]);
+    assert!(bytes.chunks_exact(8).all(|bytes| word(bytes) == first), "page {page} is of several moments");
+    assert!(first == 0 || first >> 32 == page, "page {page} is read as {}", first >> 32);
+    first & u64::from(u32::MAX)
+}
+
+fn versioned(page: u64, version: u64) -> Vec<u8> {
+    (page << 32 | version).to_le_bytes().repeat(PAGE as usize / 8)
+}
+
+/// One thread writes a page of its own, by copies and in place; all look at all.
+fn write_and_look(region: &Region, thread: u64, threads: u64, rounds: u64) {
+    let mut versions = [0; PAGES as usize];
+    let mut buf = vec![0; PAGE as usize];
+    for at in 0..rounds {
+        let page = (at * 31 + thread * 7) % (PAGES / threads) * threads + thread;
+        let version = &mut versions[page as usize];
+        *version += 1;
+        match at % 3 {
+            0 => {
+                let mut guard = region.page_mut(page).unwrap();
+                assert_eq!(version_of(&guard, page), *version - 1);
+                thread::yield_now();
+                guard.copy_from_slice(&versioned(page, *version));
+            }
+            _ => region.write_at(&versioned(page, *version), page * PAGE).unwrap(),
+        }
+        let other = (at * 29 + thread) % PAGES;
+        let guard = region.page(other).unwrap();
+        let seen = version_of(&guard, other);
+        thread::yield_now();
+        assert_eq!(version_of(&guard, other), seen, "page {other} changes under a guard");
+        drop(guard);
+        region.read_at(&mut buf, page * PAGE).unwrap();
+        assert_eq!(version_of(&buf, page), *version, "page {page}");
+    }
+    for page in (thread..PAGES).step_by(threads as usize) {
+        region.read_at(&mut buf, page * PAGE).unwrap();
+        assert_eq!(version_of(&buf, page), versions[page as usize], "page {page} in the end");
+    }
+}
+
+#[test]
+fn region_loses_no_write_while_others_evict() {
+    for (policy, io_threads) in [("mglru@6.12", 1), ("classic@6.12", 2)] {
+        try_orders(move || {
+            let (memory, region) = heap(policy, io_threads);
+            let threads: Vec<_> = (0..3)
+                .map(|thread| {
+                    let region = region.clone();
+                    thread::spawn(move || write_and_look(&region, thread, 3, 60))
+                })
+                .collect();
+            for at in 0..6 {
+                let pages = at * 13 % PAGES..(at * 13 + 30).min(PAGES);
+                region.advise(RegionAdvice::PageOut, pages.start * PAGE..pages.end * PAGE).unwrap();
+                region.prefetch(pages.start * PAGE..pages.end * PAGE).unwrap();
+                thread::yield_now();
+            }
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_eq!(memory.stats().unwrap().pinned, 0);
+        });
+    }
+}
+
+#[test]
+fn page_in_swap_is_read_once_for_all_who_want_it() {
+    try_orders(|| {
+        let (memory, region) = heap("mglru@6.12", 1);
+        (0..PAGES).for_each(|page| region.write_at(&versioned(page, 1), page * PAGE).unwrap());
+        let before = memory.stats().unwrap().device_reads;
+        let threads: Vec<_> = (0..3)
+            .map(|thread| {
+                let region = region.clone();
+                thread::spawn(move || match thread {
+                    0 => assert_eq!(version_of(&region.page(3).unwrap(), 3), 1),
+                    1 => {
+                        let mut buf = vec![0; PAGE as usize];
+                        region.read_at(&mut buf, 3 * PAGE).unwrap();
+                        assert_eq!(version_of(&buf, 3), 1);
+                    }
+                    _ => {
+                        let mut buf = vec![0; PAGE as usize];
+                        let reads = vec![ReadAt { buf: &mut buf, offset: 3 * PAGE }];
+                        region.submit(reads).unwrap().wait().unwrap();
+                        assert_eq!(version_of(&buf, 3), 1);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(memory.stats().unwrap().device_reads - before, 1);
+    });
+}
+
+#[test]
+fn region_dropped_with_reads_in_flight_leaves_nothing() {
+    try_orders(|| {
+        let (memory, region) = heap("mglru@6.12", 1);
+        (0..PAGES).for_each(|page| region.write_at(&versioned(page, 1), page * PAGE).unwrap());
+        let other = region.clone();
+        let reader = thread::spawn(move || {
+            let mut bufs = vec![vec![0; PAGE as usize]; 3];
+            let reads = (0..).zip(&mut bufs).map(|(page, buf)| ReadAt { buf, offset: page * PAGE });
+            drop(other.submit(reads.collect()).unwrap());
+        });
+        region.set_len(50 * PAGE + 8).unwrap();
+        drop(region);
+        reader.join().unwrap();
+        let next = memory.region(PAGES * PAGE, RegionOptions::new()).unwrap();
+        for page in 0..PAGES {
+            assert_eq!(version_of(&next.page(page).unwrap(), page), 0);
+            next.write_at(&versioned(page, 2), page * PAGE).unwrap();
+        }
+        (0..PAGES).for_each(|page| assert_eq!(version_of(&next.page(page).unwrap(), page), 2));
     });
 }
