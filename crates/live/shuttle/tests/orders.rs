@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pageout_shuttle::{
-    Advice, Backend, Delay, Error, File, Limits, Memory, Node, Open, ReadAt, Region, RegionAdvice, RegionOptions,
+    Advice, Backend, Delay, Error, File, Limits, Memory, Node, Open, ReadAt, Region, RegionAdvice,
+    RegionOptions,
 };
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
@@ -398,7 +399,7 @@ fn heap(policy: &str, io_threads: usize) -> (Memory, Region) {
     (memory, region)
 }
 
-/// What a page of a region holds: its number and a version, in each word.
+/// The version of a region's page, which has its number and version in each word.
 fn version_of(bytes: &[u8], page: u64) -> u64 {
     let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
     let first = word(&bytes[..8]);
@@ -411,7 +412,7 @@ fn versioned(page: u64, version: u64) -> Vec<u8> {
     (page << 32 | version).to_le_bytes().repeat(PAGE as usize / 8)
 }
 
-/// One thread writes a page of its own, by copies and in place; all look at all.
+/// Writes the pages of one thread, by copies and in place, and reads pages of all threads.
 fn write_and_look(region: &Region, thread: u64, threads: u64, rounds: u64) {
     let mut versions = [0; PAGES as usize];
     let mut buf = vec![0; PAGE as usize];

@@ -24,5 +24,5 @@ mod length;
 
 mod cuts; // a file that gets shorter beside those
 mod reads; // a reader and a guard beside an evictor
-mod swaps; // a writer and a guard beside an eviction to swap
+mod swaps; // a writer and a guard during an eviction to swap
 mod writes; // a writer beside the flusher, a reader and a guard

@@ -1,13 +1,13 @@
-//! A page of a region on its way to swap, in all orders, beside a writer and a guard. Here the page's word changes before the gate is closed, and not after it:
-//! a page that stays after all is in the swap cache, and is mapped again from there. [live-3 12]
+//! Eviction of a region's page to swap, with a writer and a guard at the same time, in all orders. Here the page's word changes before the gate is closed, and
+//! not after it: a page that stays in memory is in the swap cache, and is mapped again from there. [live-3 12]
 //!
 //! ```text
 //!   evictor   W empty, its dirty bit noted ─▶ close ─ no: it stays, dirty ─▶ ...
-//!                                              └ yes ─▶ open ─▶ pass the gate ─▶ the slot has what the frame has ─▶ close ─▶ another page's contents ─▶ open
-//!   writer    W dirty ─▶ the gate, and nobody holds the frame ─▶ W dirty still ─▶ the bytes ─▶ the gate
-//!   guard     W ─▶ the frame is held ─▶ the gate is open ─▶ W still ─▶ looks twice
+//!                                              └ yes ─▶ open ─▶ pass the gate ─▶ the slot gets the contents of the frame ─▶ close ─▶ another page's contents ─▶ open
+//!   writer    W dirty ─▶ the gate, and the frame is not held ─▶ W still dirty ─▶ the bytes ─▶ the gate
+//!   guard     W ─▶ the frame is held ─▶ the gate is open ─▶ W unchanged ─▶ reads twice
 //! ```
-//! What the writer has written is in the slot or in the frame, and nothing changes under the guard.
+//! The writer's bytes are in the slot or in the frame, and nothing changes under the guard.
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::gate::Gate;
@@ -24,15 +24,15 @@ const BEFORE: u64 = 0xa;
 const WRITTEN: u64 = 0xb;
 const ANOTHERS: u64 = 0xc;
 
-/// What one leaves out.
+/// A step that is left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bug {
     None,
-    /// The writer does not look at the word again.
+    /// The writer does not read the word again.
     NoSecondLook,
-    /// The evictor does not look whether somebody writes.
+    /// The evictor does not check for a writer.
     NotClosedAndNotPassed,
-    /// The writer does not look whether the frame is held.
+    /// The writer does not check whether the frame is held.
     HoldNotSeen,
 }
 
@@ -43,7 +43,7 @@ struct Frame {
     contents: UnsafeCell<u64>,
 }
 
-/// Where the page is when the evictor has ended.
+/// The place of the page when the evictor has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Left {
     InSlot(u64),
@@ -57,16 +57,16 @@ impl Frame {
     }
 
     fn get(&self) -> u64 {
-        // SAFETY: loom ends the test where anybody else may write to it.
+        // SAFETY: loom fails the test if another thread may write to it.
         self.contents.with(|contents| unsafe { *contents })
     }
 
     fn set(&self, value: u64) {
-        // SAFETY: loom ends the test where anybody else may be at it.
+        // SAFETY: loom fails the test if another thread may access it.
         self.contents.with_mut(|contents| unsafe { *contents = value });
     }
 
-    /// Closes the gate, if nobody holds the frame.
+    /// Closes the gate unless the frame is held.
     fn close(&self) -> bool {
         if !self.gate.close() {
             return false;
@@ -78,7 +78,7 @@ impl Frame {
         !is_held
     }
 
-    /// Swaps the page out, and gives its frame to another.
+    /// Swaps the page out, and reuses its frame for another page.
     fn evict(&self, bug: Bug) -> Left {
         self.word.store(GONE, Ordering::Relaxed);
         if bug != Bug::NotClosedAndNotPassed {
@@ -100,7 +100,7 @@ impl Frame {
         Left::InSlot(slot)
     }
 
-    /// Writes to the page without the engine, if that can be. Returns whether it has.
+    /// Writes to the page without the engine, if possible. Returns whether the page was written.
     fn write(&self, bug: Bug) -> bool {
         if self.word.load(Ordering::Relaxed) != DIRTY || self.gate.begin_write().is_err() {
             return false;
@@ -114,7 +114,7 @@ impl Frame {
         !is_held && is_there
     }
 
-    /// Looks twice at the page, if it can be held.
+    /// Reads the page twice, if it can be held.
     fn look(&self) {
         if self.word.load(Ordering::Relaxed) == GONE || !self.hold.try_name(PFN) {
             return;
