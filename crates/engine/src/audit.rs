@@ -14,8 +14,8 @@
 //! wb. Each is read live, not as of the last flush: updates that CPUs have yet to pass on concern the readers, not the count. By then the references
 //! to the folio must also agree with its record, and a copy of its contents must be where its flags say.
 //!
-//! Pages that groups pay for have their own books ([`Charges`]): pages in use, which are those charged less those that CPUs have charged ahead; slots
-//! of swap; bytes of the kernel's objects. Pages charged for immediate use are recorded as paid before anything else is charged.
+//! Pages that groups pay for have their own books ([`Charges`]): pages in use, slots of swap, and bytes of the kernel's objects. Pages in use are
+//! those charged less those that CPUs have charged ahead. Pages charged for immediate use are recorded as paid before anything else is charged.
 //!
 //! Builds without debug assertions open no books, and nothing is left of the calls. In the others the first [`AUDITED_FIRST`] of each transition are
 //! audited, and then one in [`AUDITED_LATER`]: a run of a test makes no more, and a simulation makes millions.
@@ -141,7 +141,7 @@ const ROWS: [Row; 14] = [
     },
 ];
 
-/// Generations that are looked at: of a window with more, the others are not.
+/// Generations that are checked. If a window has more, the others are not checked.
 const GENERATIONS: usize = 8;
 
 // Where the balances of each kind begin.
@@ -476,7 +476,7 @@ impl Core {
     }
 }
 
-/// Groups that are looked at from the one that pays upwards.
+/// Groups that are checked, from the one that pays upwards.
 const LEVELS: usize = 4;
 
 /// The payments of a group and its ancestors when their books were opened; nothing if auditing is off.

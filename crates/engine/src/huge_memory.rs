@@ -14,9 +14,9 @@
 //!
 //! *When not to use it:* where only a page here and there is used, memory takes up to 512 times as much.
 //!
-//! Not modelled: khugepaged, which would make huge pages of single ones; the huge page of zeroes, so a first read maps single pages of zeroes, and
-//! later writes get single pages, too. Swap slots for a complete huge page, huge pages of files and tmpfs, and folios of sizes in between are also
-//! missing. The queue of partly used pages is missing because it would be empty: a mapping can't be unmapped in part.
+//! Not modelled: khugepaged, which would make huge pages of single ones; swap slots for a complete huge page; huge pages of files and tmpfs;
+//! folios of sizes in between. The huge page of zeroes is also missing, so a first read maps single pages of zeroes, and later writes get single
+//! pages, too. The queue of partly used pages is missing because it would be empty: a mapping can't be unmapped in part.
 
 use crate::audit::Transition;
 use crate::config::TransparentHugepage;

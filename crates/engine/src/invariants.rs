@@ -95,7 +95,7 @@ impl State {
         self.pghot.records.check_invariants();
     }
 
-    /// How many page-table entries lead to each folio; checks what they say of it on the way.
+    /// Returns how many page-table entries lead to each folio, and checks the contents of these entries.
     fn page_users(&self) -> BTreeMap<Pfn, u16> {
         let mut users: BTreeMap<Pfn, u16> = BTreeMap::new();
         for (mm_id, mm) in self.memory.mms.iter().enumerate() {

@@ -9,9 +9,9 @@
 //! | pool of huge pages | blocks of an order | nobody | when `nr_hugepages` says fewer |
 //! | what the kernel holds from its start on | pages | nobody | never |
 //!
-//! Each takes frames of the machine, whoever pays. With `memcg.kmem` groups pay too, and reclaim at their limits makes room for
-//! it. The root pays for nothing. Page tables and stacks are charged by the page. Objects that share a page are charged by their
-//! bytes (`memcg/objcg.rs`), and the rest of the page costs no group anything. [machine 7]
+//! Each kind takes frames of the machine, independent of who pays. With `memcg.kmem` groups pay too, and reclaim at their limits
+//! frees memory for it. The root pays for nothing. Page tables and stacks are charged by the page. Objects that share a page are
+//! charged by their bytes (`memcg/objcg.rs`), and the rest of the page costs no group anything. [machine 7]
 //!
 //! *Where it differs:* a stack is charged when its task first needs memory, not at the fork, because only accesses can wait here.
 //! Inodes, dentries, mappings' own records and buffer heads are left out, and so are the nodes of swap caches: no group pays

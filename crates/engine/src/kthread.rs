@@ -1,15 +1,16 @@
 //! Kernel threads, and waits that someone else ends.
 //!
-//! A kernel thread is a task without an address space: it accesses nothing, never ends, and is taken on in steps as any other
-//! task is. It mostly waits. Whoever has work for it writes that down first and wakes it then ([`Core::wake`]); the thread looks
-//! at what is written down, and waits, within one call. As calls follow one another, no wake falls in between and is lost.
+//! A kernel thread is a task without an address space: it accesses nothing, never ends, and the host runs it in steps like any
+//! other task. It mostly waits. A caller with work for the thread first records the work, then wakes the thread
+//! ([`Core::wake`]). The thread checks for recorded work and starts to wait within one call. Calls follow one another, so no
+//! wake falls in between and is lost.
 //!
 //! ```text
 //!   machine: start_kernel_threads ─▶ name, CPU, first wait ─▶ a runner that sleeps
 //!   waker:   its request, wake(task) ─▶ take_woken ─▶ resume(task) ─▶ step ─▶ Again | Wait
 //! ```
-//! A wait for a wake can have an end of its own ([`Wait::WokenOr`]). If that comes first, the machine resumes the task unasked,
-//! and the task learns that nobody woke it.
+//! A wait for a wake can have a timeout ([`Wait::WokenOr`]). If the timeout comes first, the machine resumes the task, and the
+//! task learns that it was not woken.
 
 use std::ops::Range;
 
@@ -32,7 +33,7 @@ pub(crate) trait KernelThread: Send + Sync {
         Wait::Woken
     }
 
-    /// The machine is about to start, and this is the thread's task, to be woken by whoever has work for it.
+    /// The machine is about to start, and this is the thread's task, which callers with work for it wake.
     fn started(&mut self, core: &mut Core, task: TaskId);
 
     /// Goes on until it waits or a batch is over. `woken`: its last wait was for a wake, and one came.

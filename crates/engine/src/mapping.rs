@@ -38,7 +38,7 @@ impl Core {
         }
         let in_swap_cache = self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE);
         if in_swap_cache && write && !self.mm.memory.folios[pfn].has(FolioFlags::LRU) {
-            // The add batch's reference stands in the way of making the page exclusively ours.
+            // While the add batch has a reference, the page can't become exclusive to the task.
             self.lru_add_drain();
         }
         self.map(mm, page, pfn, write);
@@ -114,8 +114,9 @@ impl Core {
             self.mm.memory.open_files[open.index()].mmap_miss = mmap_miss.saturating_sub(found as u32);
         }
         self.out.count.ptes_walked(around.end - around.start);
-        // What is mapped is cached, and both tables count their pages by node, in which pages around lie as a whole unless they are
-        // more. So mostly no words need be looked at: all that is cached is mapped, but for the accessed page when its read is over.
+        // A mapped page is always cached, and both tables count their pages per node. The range lies within one node, unless it is
+        // larger than a node. So mostly no words need be scanned: all cached pages are mapped, except the accessed page when its
+        // read is over.
         let cached = self.mm.memory.file(file).index.pages_of_node(page);
         let unmapped = cached - self.mm.memory.mm(mm).table.pages_of_node(start + page);
         if self.mm.recorded.is_mapped(page).is_some() || around.end - around.start > NODE_SLOTS {
@@ -145,7 +146,7 @@ impl Core {
         }
     }
 
-    /// Makes a folio unevictable: at once if it is on a list, else when it gets there.
+    /// Makes a folio unevictable: immediately if it is on a list, else when it gets there.
     pub(crate) fn mlock_folio(&mut self, pfn: Pfn) {
         if !self.mm.memory.folios[pfn].has(FolioFlags::MLOCKED) {
             self.set_mlocked(pfn, true);

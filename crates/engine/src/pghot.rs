@@ -1,4 +1,4 @@
-//! Hot-page tracking (pghot): which pages of lower tiers are in use, whoever noticed, and their promotion by a thread. [tiering 3]
+//! Hot-page tracking (pghot): which pages of lower tiers are in use, from any source, and their promotion by a thread. [tiering 3]
 //!
 //! ```text
 //!   hint fault ─────┐  record_accesses ─▶ a record a page: how often, when, by whom (`pageout_mm::pghot`)
@@ -10,8 +10,8 @@
 //! Noticing and moving are apart: who notices writes a record and goes on, whatever it is in the middle of. The price is delay: a page
 //! moves when kmigrated comes by next.
 //!
-//! A record belongs to a frame. When its page goes, what was said of it is forgotten (`report.rs: pghot_forget`); the postings let whoever
-//! gets the frame next inherit it.
+//! A record belongs to a frame. When its page is freed, its record is dropped (`report.rs: pghot_forget`); in the postings the frame's
+//! next user inherits it.
 //!
 //! Source: "mm: Hot page tracking and promotion infrastructure", third posting (November 2025,
 //! <https://lore.kernel.org/linux-mm/20251110052343.208768-1-bharata@amd.com/>), and what later ones changed. Off by default: no source

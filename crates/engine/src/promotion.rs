@@ -8,8 +8,8 @@
 //!   the task's own list, at its tail ── the call is over ──▶ a batch at a time to the node where the task runs
 //! ```
 //! Neither hint faults nor walks of page tables see such a page, as nothing maps it. So the access itself is the hint. The page does
-//! not move there and then, as the access may be made with locks held; it moves when the task is about to return to user space, and
-//! the task pays for it. Each page that was set aside has moved, or is back on its list, before the task runs again.
+//! not move there and then, as the access may be made with locks held. It moves when the task is about to return to user space, and
+//! the task pays for it. Each reserved page has moved, or is back on its list, before the task runs again.
 //!
 //! *When not to use it:* where all of a working set that is larger than fast memory is hot. Then each page pushes another one out.
 //!

@@ -1,10 +1,10 @@
 //! What was recorded of a kernel where its rules alone don't say what happens, for the access that begins next.
 //!
-//! - **Walks.** An aging passes by an address space that has not had the CPU since its last walk. Whether another thread ran between two agings
-//!   of one call of reclaim is the scheduler's affair.
+//! - **Walks.** An aging skips an address space that has not had the CPU since its last walk. Whether another thread ran between two agings of one
+//!   call of reclaim is the scheduler's affair.
 //! - **Mapped pages.** A fault maps what is cached around it. Which of these pages were still being read is the disk's affair.
-//! - **Flushes.** The worker that flushes statistics runs when its time has come and the task lets it: in the middle of an access, too. Its place is
-//!   told by how many pages had come and gone by then.
+//! - **Flushes.** The worker that flushes statistics runs when its time has come and the task lets it: in the middle of an access, too. The
+//!   recording has its place as the number of pages that had come and gone by then.
 //!
 //! Without a recording both follow from the machine's own time.
 

@@ -1,8 +1,9 @@
-//! Stories and tracepoints: which rule sent a page where it is, by which numbers, and what a kernel tells of it as it happens.
+//! Stories and tracepoints: which rule sent a page where it is, by which numbers, and the tracepoints that a kernel emits
+//! meanwhile.
 //!
-//! Reclaim knows why it decides as it does, and forgets it at once. A [`StoryFilter`] names pages. While one is set, the slow
-//! paths tell each decision on these pages as a [`StoryEvent`]: plain data, the decision and the numbers compared. The lab puts
-//! it into words.
+//! Reclaim knows the reason of each decision, and forgets it immediately. A [`StoryFilter`] names pages. While one is set, the
+//! slow paths record each decision on these pages as a [`StoryEvent`]: plain data, the decision and the numbers compared. The
+//! lab puts it into words.
 //!
 //! ```text
 //!   decision ── tell(pfn, || event) ── off: one test of a pointer that is null
@@ -39,21 +40,21 @@ pub use tracepoint::{
     TracedWb, TracedWork, Tracepoint, WritebackTracepoint,
 };
 
-/// What is told, and what has yet to be handed over.
+/// The filter, and the recorded events that were not yet handed over.
 #[derive(Default)]
 pub(crate) struct Story {
-    /// The pages to tell of, if any.
+    /// The pages to record, if any.
     filter: Option<StoryFilter>,
-    /// A bit for each of their numbers, by its lowest twelve bits: nearly all other pages are told apart by that.
+    /// A bit for each of their numbers, by its lowest twelve bits, which excludes nearly all other pages.
     numbers: Numbers,
-    /// Tracepoints are told.
+    /// Tracepoints are recorded.
     is_traced: bool,
     events: Vec<StoryEvent>,
     /// Lists on which a followed page has been.
     lists: BTreeSet<LruvecId>,
-    /// The choice of the round under way.
+    /// The choice of the current round.
     choice: Option<TypeChoice>,
-    /// What has become of those of the batch under way that stay, where tracepoints are told.
+    /// The verdicts on the pages of the current batch that stay, if tracepoints are recorded.
     kept: Kept,
 }
 
@@ -113,20 +114,20 @@ impl Core {
         self.out.story.get_or_insert_default().is_traced = true;
     }
 
-    /// Whether something was told since it was last handed over.
+    /// Whether there are events since the last hand-over.
     #[inline]
     pub(crate) fn has_story(&self) -> bool {
         self.out.story.as_ref().is_some_and(|story| !story.events.is_empty())
     }
 
-    /// Hands over what was told, in order.
+    /// Hands over the recorded events, in order.
     pub(crate) fn take_story(&mut self, into: &mut Vec<StoryEvent>) {
         if let Some(story) = &mut self.out.story {
             into.append(&mut story.events);
         }
     }
 
-    /// Tells of a page in memory, if it is followed.
+    /// Records an event of a page in memory, if it is followed.
     #[inline]
     pub(crate) fn tell(&mut self, pfn: Pfn, event: impl FnOnce(&Core) -> PageEvent) {
         if self.is_telling() && self.may_follow(pfn) {
@@ -188,7 +189,7 @@ impl Core {
         }
     }
 
-    /// Tells of whole lists, if a followed page has been there.
+    /// Records an event of complete lists, if a followed page has been there.
     #[inline]
     pub(crate) fn tell_lists(&mut self, lruvec: LruvecId, event: impl FnOnce(&Core) -> ListsEvent) {
         if self.out.story.as_ref().is_some_and(|story| story.lists.contains(&lruvec)) {
@@ -227,7 +228,7 @@ impl Core {
         }
     }
 
-    /// Takes a verdict into the sums of the batch under way.
+    /// Adds a verdict to the sums of the current batch.
     #[inline]
     pub(crate) fn note_verdict(&mut self, pfn: Pfn, verdict: Verdict, because: Because) {
         if self.is_traced() {
@@ -257,7 +258,7 @@ impl Core {
         self.out.story.as_mut().map_or(Kept::default(), |story| std::mem::take(&mut story.kept))
     }
 
-    /// Tells of a page that a task is about to get into this folio.
+    /// Records that a task is about to get a page into this folio.
     #[cold]
     pub(crate) fn tell_filled(&mut self, pfn: Pfn, page: PageName, filled: PageEvent) {
         let PageEvent::Filled { with, .. } = filled else {
@@ -275,7 +276,7 @@ impl Core {
         self.push_pages(pfn, &pages, |state| state.kind = kind, &filled);
     }
 
-    /// Tells of a page that leaves memory with a shadow.
+    /// Records that a page leaves memory with a shadow.
     #[inline]
     pub(crate) fn tell_evicted(&mut self, pfn: Pfn, target: MemcgId, shadow: Shadow) {
         if self.is_telling() {
@@ -313,7 +314,7 @@ impl Core {
         }
     }
 
-    /// Tells which type a round takes, and remembers it for the pages that the round meets.
+    /// Records the type that a round takes, and remembers it for the pages that the round meets.
     #[inline]
     pub(crate) fn tell_type(
         &mut self,
@@ -332,7 +333,7 @@ impl Core {
         }
     }
 
-    /// Refaults of a tier as the round under way has compared them.
+    /// Refaults of a tier as the current round has compared them.
     pub(crate) fn told_position(&self, tier: usize) -> Position {
         let choice = self.out.story.as_ref().and_then(|story| story.choice);
         choice.map_or(Position::default(), |choice| choice.tiers[tier])
@@ -382,7 +383,7 @@ impl State {
         } else {
             match self.lru_of(lruvec) {
                 Lru::Guest(_) => Whereabouts::SingleList,
-                // Of generations these are on no list yet, or on the way to another.
+                // With MGLRU these are on no list yet, or on the way to another.
                 Lru::TwoLists | Lru::Generations if use_bits.contains(UseBits::ACTIVE) => Whereabouts::Active,
                 Lru::TwoLists | Lru::Generations => Whereabouts::Inactive,
             }

@@ -30,7 +30,8 @@ impl State {
         let lruvec = &mut self.lruvecs[lruvec];
         lruvec.feedback.tallies[slot][kind as usize][tier].evicted += pages;
         if !has_generations {
-            // Two lists have no generations: one has passed when as many pages were evicted as the lists hold.
+            // The classic LRU has no generations: one counts as passed when as many pages were evicted as the
+            // lists hold.
             lruvec.feedback.evicted_since[kind as usize] += pages;
             let held = lruvec.size(LruList::inactive(kind)) + lruvec.size(LruList::active(kind));
             if lruvec.feedback.evicted_since[kind as usize] > held {

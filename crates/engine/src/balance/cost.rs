@@ -1,9 +1,9 @@
 //! The cost model of the classic LRU: what reclaiming each type has cost lately.
 //!
-//! Taking a page costs I/O when it is written out and again when it comes back. Each type carries a running cost of the I/O and
-//! rotations that it caused. The type that was dearer is scanned less; `vm.swappiness` is the prior. Before swappiness, neither
-//! type gets less than a third of the pressure: what was dear once can be found cheap again. [reclaim 2.3; reclaim-6.12 2.3; mglru-2026
-//! 4.2]
+//! Reclaiming a page costs I/O when it is written out and again when it comes back. Each type carries a running cost of the I/O and
+//! rotations that it caused. The type with the higher cost is scanned less; `vm.swappiness` is the prior. Before swappiness is applied,
+//! neither type gets less than a third of the pressure, so that reclaim notices when an expensive type has become cheap. [reclaim 2.3;
+//! reclaim-6.12 2.3; mglru-2026 4.2]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
@@ -21,19 +21,19 @@ const IO_COST: u64 = 32;
 /// How the two types share a pass over their lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScanBalance {
-    /// File memory only: there is no swap to be had.
+    /// File memory only: no swap is available.
     NoSwap,
     /// File memory only, as a swappiness of 0 says.
     SwappinessZero,
     /// Anonymous memory only, as was asked for.
     AnonOnly,
-    /// Nothing: anonymous memory only was asked for, and there is no swap to be had.
+    /// Nothing: the request was for anonymous memory only, and no swap is available.
     Nothing,
     /// Both in full: close to OOM cleverness has failed.
     Equal,
     /// Anonymous memory only: the machine has hardly any file memory left.
     FileIsTiny,
-    /// File memory only: there is enough of it that nobody has used again.
+    /// File memory only: there are enough file pages without a second access.
     CacheTrim,
     /// Each list gives a share of its pages, by the weights of the types.
     Fraction {
@@ -54,7 +54,7 @@ impl Core {
                     self.count_memcg(lruvec, PGROTATE.of(kind), rotated as i64);
                 }
                 if written > 0 && kind == LruType::Anon {
-                    // Pages of files are nobody's to write by then.
+                    // Reclaim no longer writes pages of files in these versions.
                     self.count_memcg(lruvec, Stat::NrVmscanWrite, written as i64);
                 }
             }
@@ -68,7 +68,7 @@ impl State {
     /// How the types share a pass.
     pub(crate) fn scan_balance(&self, lruvec: LruvecId, sc: &ScanControl) -> ScanBalance {
         let memcg = self.lruvecs[lruvec].memcg;
-        // Slower memory is room for anonymous pages, too.
+        // A slower memory tier can hold anonymous pages, too.
         let has_room =
             self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0 || self.can_demote_from(lruvec);
         let can_swap = sc.means.may_swap && has_room && !self.spares_anon_without_io(lruvec, sc);
@@ -91,15 +91,15 @@ impl State {
             // Taking the last of them would only have programs read their own code again and again.
             ScanBalance::FileIsTiny
         } else if sc.plan.cache_trim_mode {
-            // Enough file memory that nobody has used again: no need to touch anonymous memory at all.
+            // There are enough file pages without a second access: no need to touch anonymous memory at all.
             ScanBalance::CacheTrim
         } else {
             ScanBalance::Fraction { weights: self.weights(lruvec, sc), cost: sc.plan.cost }
         }
     }
 
-    /// Whether anonymous memory is left alone because this reclaimer may not write it and too little of it was written before. For the
-    /// machine a node's gauges say so as they are, for a group those of its last flush. [mglru-2026 2.16]
+    /// Whether anonymous memory is skipped because this reclaimer may not write it and too little of it was written before. For the
+    /// machine the check reads a node's gauges directly, for a group their values at its last flush. [mglru-2026 2.16]
     fn spares_anon_without_io(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
         let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
         if sc.by.may_do_io || self.memcgs[memcg].policy.reclaim.noio_anon == NoioAnon::Scan {
@@ -112,7 +112,7 @@ impl State {
         pages(Stat::NrSwapcached) < (pages(Stat::NrInactiveAnon) + pages(Stat::NrActiveAnon)) >> 6
     }
 
-    /// Whether file memory must not stand in for anonymous memory that can't be had.
+    /// Whether reclaim must not take file memory in place of anonymous memory that is not reclaimable.
     pub(crate) fn wants_anon_strictly(&self, memcg: MemcgId, sc: &ScanControl) -> bool {
         sc.by.swappiness == SWAPPINESS_ANON_ONLY
             && self.memcgs[memcg].policy.reclaim.anon_only == AnonOnly::Strict
@@ -134,7 +134,7 @@ impl State {
             let size = self.lruvecs[lruvec].size_from(list, first_rank);
             let reach = self.unprotected(memcg, size, protection, sc);
             let mut scan = reach >> sc.priority;
-            // Nobody misses what a removed group has left: it goes however gentle the pressure.
+            // No task needs the pages of a removed group: they are evicted even at the lowest pressure.
             let is_offline = !self.memcgs[memcg].is_online;
             if scan == 0 && is_offline {
                 scan = reach.min(self.config.reclaim_batch);
@@ -265,7 +265,8 @@ fn updated(cost: [u64; 2], counted: [u64; 2], before: [u64; 2], size: u64) -> [u
     cost
 }
 
-/// What protection of so many pages leaves of a list. A protection of `max` is more than any product of pages has room for.
+/// The pages of a list that a protection of `protected` pages leaves reclaimable. A protection of `max` overflows any
+/// product of page counts.
 fn in_reach(size: u64, protected: u64, usage: u64) -> u64 {
     let [list, protected, usage] = [size, protected, usage].map(u128::from);
     size - (list * protected / (usage.max(protected) + 1)) as u64

@@ -10,8 +10,8 @@ use std::fmt::Write;
 const UNLIMITED_KB: u64 = 9_007_199_254_740_988;
 
 impl Figures<'_> {
-    /// The lines of the kernel's log about a kill, from who invoked the OOM killer to who was killed. Processes are numbered as their
-    /// first tasks are; `comm` tells a process's name by that task.
+    /// The lines of the kernel's log about a kill, from the task that invoked the OOM killer to the process that was killed. A
+    /// process has the number of its first task; `comm` returns a process's name for that task.
     pub fn oom_log(self, kill: &OomKill, comm: impl Fn(TaskId) -> String) -> String {
         let mut text = String::new();
         let name = |mm: MmId| self.first_task(mm).map_or_else(|| "?".to_owned(), &comm);

@@ -5,12 +5,12 @@
 //!     ─▶ block after block, each by the allocator's slow path if need be ─┬─ there: into the pool
 //!                                                                        └─ not to be had: the pool stays as it is
 //! ```
-//! It is how the success of large requests is tested: memory fills with something, someone asks for all of it in huge pages, and what the pool
-//! has got is the answer. Each request tries as long as that makes progress, unless `hugetlb.repeat` is off, and kills nobody. A smaller number
-//! gives blocks back.
+//! This is the usual test for the success of large requests: fill memory, request all of it in huge pages, and count the pages in the pool.
+//! Each request tries as long as that makes progress, unless `hugetlb.repeat` is off, and never invokes the OOM killer. A smaller number frees
+//! blocks.
 //!
-//! *Where it differs:* there is a pool for each order that the allocator has, not only for those that page tables can map. Nobody maps
-//! a block of a pool.
+//! *Where it differs:* there is a pool for each order that the allocator has, not only for those that page tables can map. No task
+//! maps a block of a pool.
 
 use crate::core::Core;
 use crate::machine::step::Wait;
@@ -19,7 +19,7 @@ use crate::page_alloc::slow_path::{Allocated, Allocation};
 use crate::stat::Stat;
 use crate::units::MemcgId;
 
-/// A write to `nr_hugepages` under way.
+/// A write to `nr_hugepages` in progress.
 pub(crate) struct PoolResize {
     order: u8,
     wanted: usize,

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// The kernel memory that is missing before a page can be stored in an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IndexRoom {
-    /// Nothing has to be had: the index has room.
+    /// Nothing is missing: the index can hold the page.
     Ready,
     /// A page charged to the group, for its stock of bytes.
     Charge,
@@ -23,7 +23,7 @@ pub(crate) enum IndexRoom {
 }
 
 impl Core {
-    /// Whether a page of a file can be stored in its index on behalf of this group at once.
+    /// Whether a page of a file can be stored in its index on behalf of this group without further memory.
     pub(crate) fn index_room(&self, memcg: MemcgId, file: FileId, page: u64) -> IndexRoom {
         let missing = self.mm.memory.file(file).nodes.missing(page);
         if missing == 0 {
@@ -36,8 +36,8 @@ impl Core {
         if self.mm.kmem.index_nodes.room() < missing { IndexRoom::Frame } else { IndexRoom::Ready }
     }
 
-    /// Makes the nodes that lead to a page of a file, on behalf of a group. Who can wait does so until [`Core::index_room`] says
-    /// that it is ready. For others the charge may go beyond limits, and a frame must be free.
+    /// Makes the nodes that lead to a page of a file, on behalf of a group. A caller that can wait does so until
+    /// [`Core::index_room`] returns ready. For others the charge may exceed limits, and a frame must be free.
     #[inline(never)]
     pub(crate) fn index_nodes_make(&mut self, memcg: MemcgId, file: FileId, page: u64) {
         let missing = self.mm.memory.file(file).nodes.missing(page);
@@ -121,7 +121,8 @@ impl Core {
 }
 
 impl State {
-    /// Nodes that there are, and bytes of them that who pays counts as its slab; for assertions.
+    /// The number of existing nodes, and the bytes of them that the paying group counts as its slab; for
+    /// assertions.
     #[inline(always)]
     fn nodes_counted(&self, payer: MemcgId) -> [i64; 2] {
         if !cfg!(debug_assertions) {
@@ -154,10 +155,9 @@ impl State {
         self.memory.file(file).nodes.missing(page) <= self.kmem.index_nodes.room()
     }
 
-    /// Whether the node that a page is stored in is there, and with it those that lead to it.
+    /// Whether the index has the leaf node for a page, and thus all nodes above it.
     ///
-    /// Most misses find a node that holds something. What it holds is counted in a quarter of the memory, and the miss needs that count
-    /// anyway.
+    /// Most misses find a node with entries. The counts of entries take a quarter of the memory, and the miss needs the count anyway.
     #[inline(always)]
     pub(crate) fn index_has_node(&self, file: FileId, page: u64) -> bool {
         let file = self.memory.file(file);

@@ -1,7 +1,7 @@
 //! Frames of compressed memory: those that a zram device, or zswap, allocates when a page is stored, and frees when it leaves.
 //!
 //! The frames are taken in the middle of reclaim, which waits for nothing and may use the reserves for it: it frees more than it takes.
-//! Where there are none, the write fails, and the page stays in memory. They belong to no group. [tiering-zswap-6.12 1.1]
+//! If there are none, the write fails, and the page stays in memory. The frames belong to no group. [tiering-zswap-6.12 1.1]
 
 use crate::core::Core;
 use crate::memory::table::SwapEntry;
@@ -83,7 +83,7 @@ impl State {
         }
     }
 
-    /// Bytes that a page takes on a zram device; `None` where the entry's device is no zram.
+    /// Bytes that a page takes on a zram device; `None` if the entry's device is not a zram device.
     fn compressed_length(&self, pfn: Pfn, entry: SwapEntry) -> Option<u16> {
         let zram = self.memory.swap.zram(entry.swap)?;
         Some(match self.contents_of(pfn, entry.swap) {

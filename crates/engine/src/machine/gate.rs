@@ -12,8 +12,8 @@
 //! eviction, migration, truncation, and before a write to swap. It does not ask when the owner of a mapping gives pages up itself (munmap, exit): a
 //! reader of a mapping must ensure that it stays.
 //!
-//! A frame is closed from the start and whenever it is free. Only the machine knows when a page's contents are in memory, so it opens the frame then:
-//! when a read has ended, when zeroing, a copy or a decompression was carried out, when a complete page was overwritten.
+//! A frame is closed from the start and whenever it is free. Only the machine knows when a page's contents are in memory, so it opens the frame then.
+//! That is when a read has ended, when zeroing, a copy or a decompression was carried out, or when a complete page was overwritten.
 
 use crate::core::Core;
 use crate::units::Pfn;
@@ -23,7 +23,7 @@ pub trait FrameGate: Send + Sync {
     /// Closes a frame for new users; false, with nothing changed, if it has a user or the machine has not opened the frame yet.
     fn close(&mut self, pfn: Pfn) -> bool;
 
-    /// The page stays in the frame that was closed: it may be looked at as before.
+    /// The page stays in the frame that was closed: it is readable as before.
     fn open(&mut self, pfn: Pfn);
 }
 

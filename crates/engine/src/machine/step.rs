@@ -84,7 +84,7 @@ pub enum Served {
     Opened,
     /// Reads requested by [`crate::Engine::readahead`] are in flight, as far as there is memory for them.
     Advised,
-    /// A task has ended, or begun its program anew; memory that only it used is free.
+    /// A task has ended, or restarted its program; memory that only it used is free.
     Exited,
     /// fsync(2), sync(2) or syncfs(2) is over: the device has all that was dirty, or has failed to write some of it since this was last asked.
     Synced(Result<(), IoError>),

@@ -1,8 +1,8 @@
 //! Charging a page to its memcg and all ancestors: the per-CPU charge stock, reclaim at `memory.max`, retries, and the OOM killer.
 //!
-//! Charging walks the counters of all ancestors. So each CPU charges 64 pages ahead, where they fit, and hands them out one by
-//! one. At a limit, the task that wants the page reclaims for itself: 32 pages, so that it isn't back at the limit at once.
-//! [reclaim 2.10; reclaim-6.12 2.10]
+//! Charging walks the counters of all ancestors. So each CPU charges 64 pages ahead, if they fit, and hands them out one by
+//! one. At a limit, the task that needs the page reclaims for itself: 32 pages, so that it doesn't hit the limit again at the
+//! next page. [reclaim 2.10; reclaim-6.12 2.10]
 
 use crate::audit::{Paid, Transition};
 use crate::core::Core;
@@ -24,10 +24,10 @@ use pageout_rules::lru::Lru;
 /// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
 pub(crate) const RETRIES: u32 = 16;
 
-/// A charge for which there was no room at once.
+/// A charge that did not fit without reclaim.
 pub(crate) struct Charge {
     memcg: MemcgId,
-    /// One, or those of a huge page, which nobody insists on.
+    /// One, or those of a huge page, for which a single page is the fallback.
     pages: u64,
     /// Whose page it is to be.
     mm: MmId,
@@ -68,7 +68,7 @@ pub(crate) enum Charged {
     Yes,
     /// A reclaim batch is over; call again.
     Again,
-    /// There is no room, and it was not to insist.
+    /// It does not fit, and the charge was not forced.
     No,
     /// Reclaim has to wait for others.
     Wait(Wait),
@@ -96,8 +96,8 @@ impl Core {
         }
     }
 
-    /// Charges a page if there is room for it without reclaim: a page of the stock, a stock where one fits, or else a single page.
-    /// Returns what is to be reclaimed for `memory.high`, or the group that is at its limit.
+    /// Charges a page if it fits without reclaim: from the stock, with a new stock if one fits, or else as a single page. Returns
+    /// the number of pages to reclaim for `memory.high`, or the group that is at its limit.
     #[inline]
     pub(crate) fn try_charge(&mut self, memcg: MemcgId) -> Result<u64, MemcgId> {
         if self.stock_take(memcg) {
@@ -106,7 +106,7 @@ impl Core {
         self.charge_pages(memcg, self.mm.config.charge_stock, 1)
     }
 
-    /// Charges pages to be used at once, and for the stock what makes them `most`, where all these fit.
+    /// Charges `used` pages for immediate use, and the rest of `most` for the stock, if all these fit.
     #[inline]
     fn charge_pages(&mut self, memcg: MemcgId, most: u64, used: u64) -> Result<u64, MemcgId> {
         let charges = self.open_charges(Transition::Charge, memcg);
@@ -222,7 +222,7 @@ impl Core {
                 charge.attempts = 0;
                 return Some(Charged::WaitForWriteback);
             }
-            // What was written while the attempts went on may have been looked at too early.
+            // Pages that were written during the attempts were perhaps scanned too early.
             Hope::Look => {
                 charge.attempts = 0;
                 return None;

@@ -4,8 +4,8 @@
 //! many pages from each such ancestor. If that is not enough, it sleeps. The delay grows with the square of the overage: a group
 //! a little above hardly notices, and one far above all but stands still. [reclaim 2.10]
 //!
-//! `memory.swap.high` is paid for in the same way. There is nothing to reclaim for it, so it only makes tasks that allocate
-//! wait, in the hope that somebody notices before the swap is full. The delays for both are added.
+//! `memory.swap.high` is paid for in the same way. There is nothing to reclaim for it, so it only throttles tasks that
+//! allocate, in the hope that a user notices before the swap is full. The delays for both are added.
 
 use crate::core::Core;
 use crate::machine::step::Wait;
@@ -60,7 +60,7 @@ impl HighReclaim {
         self.call.is_some()
     }
 
-    /// The call's task is to die: the call under way is the last thing that it does.
+    /// The call's task is about to die: the current call is its last.
     pub(crate) fn cut_short(&mut self) {
         self.groups.clear();
         self.stage = HighStage::Slept;
@@ -143,7 +143,7 @@ impl Core {
 }
 
 impl State {
-    /// How long a task sleeps for a debt of so many pages; two seconds at most.
+    /// How long a task sleeps for a debt of `debt` pages; two seconds at most.
     #[doc(alias = "calculate_high_delay")]
     fn high_delay(&self, memcg: MemcgId, debt: u64) -> Nanos {
         let memory = self.penalty(memcg, debt, |group| (group.usage, group.high));
@@ -166,7 +166,7 @@ impl State {
         penalty.saturating_mul(u128::from(debt)) / 64
     }
 
-    /// Groups above their `memory.swap.high` learn that somebody is made to wait for it.
+    /// Groups above their `memory.swap.high` count that a task is throttled for it.
     fn note_swap_high(&mut self, memcg: MemcgId) {
         let is_over = |&id: &MemcgId| self.memcgs[id].swap_usage > self.memcgs[id].swap_high;
         let over: Vec<MemcgId> = self.memcgs.ancestors(memcg).filter(is_over).collect();

@@ -1,7 +1,7 @@
 //! Charging kernel memory: by the page where an object fills pages, by the byte where several share one.
 //!
-//! A CPU holds bytes of one group ahead. An object takes its bytes from there. Where they don't suffice, a page is charged like any
-//! other, and what the object leaves of it joins the stock:
+//! A CPU holds bytes of one group ahead. An object takes its bytes from there. If they don't suffice, a page is charged like any
+//! other, and the bytes of it that the object does not need join the stock:
 //!
 //! ```text
 //!   charge 584   stock of this group has them ──► take
@@ -9,8 +9,8 @@
 //!   free 584     stock += 584; above a page, the whole pages go back to the page stock
 //!   other group  the stock's whole pages go back, its rest stays noted with its group until a CPU stocks for it again
 //! ```
-//! So usage moves in whole pages, some seven index nodes each. What was charged to a group that is removed is its parent's from
-//! then on: objects know the group that they were charged to, and the first one above it that is still there pays. [machine 7]
+//! So usage moves in complete pages, about seven index nodes each. The charges of a removed group become its parent's. Objects
+//! know the group that they were charged to, and the first group from there upwards that still exists pays. [machine 7]
 
 use crate::audit::{Paid, Transition};
 use crate::core::Core;
@@ -72,7 +72,8 @@ impl Core {
         self.objcg_refill(memcg, PAGE_SIZE, false);
     }
 
-    /// Charges an object. Where the CPU's stock doesn't suffice, limits are passed over: who can wait makes sure that it does.
+    /// Charges an object. If the CPU's stock doesn't suffice, the charge ignores limits: a caller that can wait ensures before
+    /// that it does.
     #[doc(alias = "obj_cgroup_charge")]
     pub(crate) fn objcg_charge_now(&mut self, memcg: MemcgId, bytes: u64) {
         let charges = self.open_charges(Transition::ChargeObject, memcg);

@@ -7,14 +7,14 @@
 //!                     │ kernel memory: the        │ reclaim comes by, and takes at least a batch     │ its parent's
 //!                     ▼ parent's from now on      ▼ where an online one would be spared              ▼
 //! ```
-//! A removed group has no name: its path is free for another group. Its pages keep it until somebody reclaims them, an ancestor at
-//! its limit or the machine. Or they are its parent's at once (`reclaim.offline`, `lru/reparent.rs`), and nothing but swap keeps it.
-//! Files and slots that outlive it may do so for long, which `nr_dying_descendants` shows. What lies on shared pages of the
-//! kernel can't wait for that, so it is charged to the parent: objects name the group that paid, and
-//! [`crate::memcg::Memcgs::online`] who does now. [reclaim 2.3, 4.4, 4.9; machine 7]
+//! A removed group has no name: its path is free for another group. Its pages keep it until they are reclaimed by an ancestor at its
+//! limit or by the machine. With `reclaim.offline` (`lru/reparent.rs`) they move to its parent immediately, and only swap keeps the
+//! group. Files and slots that outlive it may do so for long, which `nr_dying_descendants` shows. Objects on shared pages of the
+//! kernel can't wait for that, so they are charged to the parent: objects name the group that paid, and
+//! [`crate::memcg::Memcgs::online`] the group that pays now. [reclaim 2.3, 4.4, 4.9; machine 7]
 //!
-//! *Where no source says more:* `memory.min` and `memory.low` of a removed group protect nothing, since nobody is left to
-//! be protected. A shadow whose clock was that of a removed group tells nothing: the refault counts and has no consequence.
+//! *Where no source says more:* `memory.min` and `memory.low` of a removed group protect nothing, since it has no task to
+//! protect. A shadow whose clock was that of a removed group gives no distance: the refault counts and has no consequence.
 
 use crate::audit::{Paid, Transition};
 use crate::core::Core;
@@ -36,7 +36,7 @@ const KMEM_GAUGES: [Stat; 6] = [
 ];
 
 impl Core {
-    /// Removes a group in which nobody runs and below which no group is left.
+    /// Removes a group that has no task and no child group.
     #[doc(alias = "mem_cgroup_css_offline")]
     pub(crate) fn memcg_offline(&mut self, memcg: MemcgId) {
         let parent = self.mm.memcgs[memcg].parent.expect("the root is never removed");
@@ -71,7 +71,7 @@ impl Core {
         self.release_empty_memcgs();
     }
 
-    /// What a group pays for kernel memory is its parent's from now on, and so are the nodes of shadows that reclaim looks for.
+    /// The parent takes over the group's charges for kernel memory, and the nodes of shadows that reclaim looks for.
     #[doc(alias = "memcg_reparent_objcgs")]
     fn objcg_reparent(&mut self, memcg: MemcgId, parent: MemcgId) {
         let charges = self.open_charges(Transition::Reparent, parent);
@@ -110,7 +110,7 @@ impl Core {
         }
     }
 
-    /// Lets go of removed groups that nothing is charged to any more. Reclaimers who have one in hand find it empty.
+    /// Frees removed groups that nothing is charged to any more. A reclaimer that has one selected finds it empty.
     pub(crate) fn release_empty_memcgs(&mut self) {
         while let Some(memcg) = self.mm.memcgs.take_empty() {
             let parent = self.mm.memcgs[memcg].parent.expect("the root is never removed");

@@ -5,10 +5,11 @@
 //!          migrate scanner ──▶                          ◀── free scanner
 //!          takes movable pages, 32 at a time            takes free pages, a pageblock at a time
 //! ```
-//! Where the two meet, the zone is done. Only pageblocks of movable memory receive pages. An asynchronous run takes pages from such blocks only, too;
+//! When the two meet, the zone is done. Only pageblocks of movable memory receive pages. An asynchronous run takes pages from such blocks only, too;
 //! others try all.
 //!
-//! Who compacts: a request that finds no block (`direct.rs`), a thread for requests to come (`kcompactd.rs`), a user.
+//! Compaction is run by a request that finds no block (`direct.rs`), by a thread for requests to come
+//! (`kcompactd.rs`), or by a user.
 //!
 //! A run that did not help puts off the next ones, twice as many each time; the last try of a request is not put off. Left out: where the
 //! scanners were last time, and which pageblocks they may skip; waiting for a page that is being written. Folios of more than a page
@@ -49,7 +50,7 @@ impl CompactMode {
     }
 }
 
-/// How a run ended. Of several runs the greatest counts.
+/// How a run ended. The greatest of several results is the result of all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Compacted {
     /// There is too little free memory to move anything, or enough of the right size.
@@ -58,7 +59,7 @@ pub(crate) enum Compacted {
     Deferred,
     /// The scanners have met.
     Complete,
-    /// The free block that was wanted is there.
+    /// A free block of the requested order exists.
     Success,
 }
 
@@ -76,7 +77,7 @@ pub(crate) enum Goal {
     Block(Wanted),
     /// A fragmentation score of the node no higher than this.
     Score(u64),
-    /// All that can be had, as a user asks for.
+    /// All possible blocks, for a user's request.
     All,
 }
 
@@ -178,7 +179,7 @@ impl Core {
                 return Some(Compacted::Skipped);
             }
         }
-        // What was never used is one block already.
+        // Memory that was never used is one block already.
         let used = zone.used_so_far();
         (run.migrate_at, run.free_end) = (used.start, used.end);
         // A page in a CPU's batch can't be taken.
@@ -219,7 +220,7 @@ impl Core {
             if run.free.is_empty() {
                 self.compact_find_free(run);
             }
-            // What was allocated meanwhile at the other end is no place to move to.
+            // A page that was allocated meanwhile at the other end can't be a destination.
             let places = run.free.len();
             match run.free.pop() {
                 Some(to) => {

@@ -15,13 +15,13 @@ use crate::state::State;
 use crate::units::ZoneType;
 use crate::units::{MemcgId, NodeId, Pfn};
 
-/// Direct compaction under way.
+/// Direct compaction in progress.
 pub(crate) struct DirectCompaction {
     mode: CompactMode,
     /// Zones that it has not been to, last first.
     zones: Vec<(NodeId, ZoneType)>,
     run: Option<Compaction>,
-    /// What the runs so far have come to.
+    /// The result of the runs so far.
     result: Compacted,
 }
 

@@ -4,12 +4,12 @@
 //!   kswapd naps: it has freed pages for a block, or worked off a boost ──▶ blocks of that order, a pageblock for a boost
 //!   twice a second, if free pages lie too far apart                    ──▶ until they lie a little closer
 //! ```
-//! The second is proactive compaction. How far free pages lie apart is a score of the node: the share of its free pages, in percent, that
-//! are in no free pageblock. `vm.compaction_proactiveness` says how much of that is too much: at its default of 20 a run begins above 90
-//! and ends at 80. Where a run does not lower the score, the next 63 are left out.
+//! The second is proactive compaction. A node has a fragmentation score: the share of its free pages, in percent, that are in no free
+//! pageblock. `vm.compaction_proactiveness` sets which score is too high: at its default of 20 a run begins above 90 and ends at 80. If a
+//! run does not lower the score, the next 63 are skipped.
 //!
-//! It first looks for that when kswapd has been woken once: as long as memory is not short, most of what is free was never used, and
-//! lies in the largest blocks. So a machine that is never short of memory runs as without it. [machine 2.11]
+//! It first checks the score when kswapd has been woken once. As long as memory is not short, most free memory was never used, and
+//! lies in the largest blocks. So a machine that is never short of memory runs as without proactive compaction. [machine 2.11]
 
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};
@@ -26,7 +26,8 @@ const PROACTIVE_PERIOD: Nanos = Nanos(500_000_000);
 /// How far above its aim the score has to be for a run, in percent.
 const PROACTIVE_MARGIN: u64 = 10;
 
-/// What a node's kcompactd is asked for. Without a task the machine has not started it, and nobody asks.
+/// The requests to a node's kcompactd. Without a task the machine has not started it, and there are no
+/// requests.
 #[derive(Default)]
 pub(crate) struct Kcompactd {
     task: Option<TaskId>,
@@ -115,7 +116,7 @@ impl Compactions {
         let Some(run) = self.runs.last_mut() else { return false };
         if let CompactStep::Done(ended) = core.compact_step(run) {
             if ended == Compacted::Complete {
-                // What CPUs hold may be what lacks.
+                // The pages that CPUs hold may be the missing ones.
                 core.mm.memory.drain_all_pages();
             }
             self.runs.pop();
@@ -159,7 +160,7 @@ impl KernelThread for KcompactdThread {
         }
     }
 
-    /// Compaction for others is a shortage of memory, as reclaim is. What it does unasked is not.
+    /// Compaction for others is a shortage of memory, as reclaim is. Proactive compaction is not.
     fn in_reclaim(&self) -> bool {
         matches!(self.doing, Doing::Blocks(_))
     }

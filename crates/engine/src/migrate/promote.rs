@@ -10,8 +10,8 @@ use crate::story::MigrateReason;
 use crate::units::{MmId, NodeId, Pfn};
 
 impl Core {
-    /// Moves a folio in which a hint fault has met to a node of the top tier, where it is added to its lists as a new one. What can't move
-    /// is on its list as it was. `vma`: the mapping on whose behalf.
+    /// Moves a folio in which a hint fault has met to a node of the top tier, where it is added to its lists as a new one. A folio that
+    /// can't move stays on its list unchanged. `vma`: the mapping on whose behalf.
     #[doc(alias = "migrate_misplaced_folio")]
     pub(crate) fn promote_folio(
         &mut self,
@@ -28,8 +28,8 @@ impl Core {
         }
     }
 
-    /// Promotes folios that were prepared ([`Core::migrate_prepare`]), a batch at most; returns how many pages have moved. Those that
-    /// come from the top tier were no promotion.
+    /// Promotes folios that were prepared ([`Core::migrate_prepare`]), a batch at most; returns how many pages have moved. Pages that
+    /// come from the top tier do not count as promoted.
     pub(crate) fn promote_prepared(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
         let is_upward = self.mm.tiers.node_is_top_tier(to)
             && folios.iter().all(|&pfn| !self.mm.tiers.node_is_top_tier(self.mm.memory.folios[pfn].node));

@@ -3,8 +3,9 @@
 //! ```text
 //!   prepare ─▶ isolate ─▶ allocate ─▶ unmap ─▶ copy ─▶ remap ─▶ put back
 //! ```
-//! In a kernel all but the last can fail. Here nobody comes between the steps of a move, so from `unmap` on nothing fails by itself: what was
-//! already done is taken back. Putting back can't fail anywhere; there the batch that the folio is put into is emptied at once.
+//! In a kernel all steps except the last can fail. In the engine no other task runs between the steps of a move, so from `unmap` on nothing
+//! fails by itself: after a refusal the engine undoes the steps already done. Putting back can't fail in either; there the folio's batch is
+//! emptied immediately.
 //!
 //! A program that is built to run scenarios has none of it: the question is answered with no before anyone asks.
 
@@ -13,7 +14,7 @@ use crate::core::Core;
 /// A step of a migration that can be made to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MigrateStep {
-    /// The look at whether the folio may go, and whether there is room.
+    /// The check whether the folio may move, and whether the destination has free memory.
     Prepare,
     /// Taking it off its list.
     Isolate,
@@ -25,7 +26,7 @@ pub enum MigrateStep {
     Copy,
     /// When everything leads to the new frame.
     Remap,
-    /// The folio's way back to a list: the per-CPU batch is emptied at once.
+    /// The folio's way back to a list: the per-CPU batch is emptied immediately.
     PutBack,
 }
 

@@ -6,7 +6,8 @@
 //! comes by, as any other page of slow memory, and its use is a hint fault that there would be without a governor, too. A page that nothing
 //! maps is seen by its next read. The window of the mark is kept with it, as the kernel's own clock of a page goes round in seconds.
 //!
-//! Neighbours in a file are read together, and would all say the same. Of 64 pages that nothing maps one is asked.
+//! Neighbours in a file are read together, and would all give the same result. So only one of 64 unmapped pages is
+//! sampled.
 
 use super::gain::Whose;
 use crate::core::Core;
@@ -14,16 +15,16 @@ use crate::memory::folio::FolioFlags;
 use crate::state::State;
 use crate::units::{NodeId, Pfn};
 
-/// A large request reads so many pages of a file. The first is asked.
+/// A large request reads this many pages of a file. The first one is sampled.
 const NEIGHBOURS: u64 = 64;
 
 impl Core {
-    /// The number of the window that is under way.
+    /// The number of the current window.
     fn governor_window(&self) -> u64 {
         self.by.now.0 / 1_000_000 / u64::from(self.mm.config.promotion_governor_ms)
     }
 
-    /// A folio has been demoted from a node, and is still in the hands of who did it.
+    /// A folio has been demoted from a node, and is still isolated.
     pub(crate) fn note_departure(&mut self, pfn: Pfn, from: NodeId) {
         if !self.mm.is_governed()
             || !self.mm.config.is_memory_tiering()
@@ -78,7 +79,8 @@ impl State {
         if self.memory.folios[pfn].has(FolioFlags::DEPARTED) { Whose::Left } else { Whose::Stays }
     }
 
-    /// Whether a page that nothing maps says how soon it is used. Where nobody looks at reads its silence would say nothing.
+    /// Whether an unmapped page is sampled for how soon it is used. If reads are not watched, its missing use has no
+    /// meaning.
     fn is_asked(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
         let is_read = folio.mapped == 0 && folio.has(FolioFlags::INDEXED);

@@ -21,12 +21,12 @@ use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
 use pageout_rules::numa_balancing::PromotionThreshold;
 use pageout_rules::pghot::HintFaultRule;
 
-/// A node with so many pages to spare takes all that is offered: 1 GiB.
+/// A node with this much free memory accepts every page offered: 1 GiB.
 const ENOUGH_PAGES: u64 = (1 << 30) / crate::units::PAGE_SIZE;
 /// Or this share of its pages, if that is more.
 const ENOUGH_SHARE: u64 = 16;
 
-/// Whether a page that is to go has asked before, for the same reason.
+/// Whether a page was a candidate before, for the same reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Asks {
     /// The page has just been found hot.
@@ -36,8 +36,8 @@ pub(crate) enum Asks {
 }
 
 impl Core {
-    /// An access of a thread to a page of its address space: if its entry is marked, promotes the page if that is hot, or reports it to
-    /// hot-page tracking, and makes the entry accessible in any case. False if it is not marked.
+    /// An access of a thread to a page of its address space. If the page's entry is marked, promotes the page if it is hot, or reports
+    /// it to hot-page tracking. Makes the entry accessible in any case. Returns false if it is not marked.
     #[doc(alias = "do_numa_page")]
     pub(crate) fn hint_fault(
         &mut self,
@@ -77,7 +77,7 @@ impl Core {
         // A store to a page of a file has more to do than this.
         let dirties = write && !self.mm.is_regular(pfn);
         if Source::HintFault.is_heard(&self.mm.config) {
-            // Who notices moves nothing: that is kmigrated's business.
+            // The fault only reports the page: kmigrated moves it.
             let accesses = if self.is_hot_by_fault(pfn, to) {
                 crate::pghot::Hotness::of(&self.mm.config).reports as u32
             } else {
@@ -104,8 +104,8 @@ impl Core {
         }
     }
 
-    /// Whether a page that is used now is to go to the node of who uses it: from slow memory to the top tier, if it was marked not long
-    /// ago, and not too many others have gone.
+    /// Whether a page that is accessed now should move to the node of the accessing task. It moves from slow memory to the top tier if
+    /// it was marked recently, and if the promotion limit is not exceeded.
     #[doc(alias = "should_numa_migrate_memory")]
     pub(crate) fn should_promote(&mut self, pfn: Pfn, to: NodeId) -> bool {
         let is_slow = !self.mm.tiers.node_is_top_tier(self.mm.memory.folios[pfn].node);
@@ -120,7 +120,8 @@ impl Core {
         self.mm.config.pghot_hint_faults == HintFaultRule::Timed && self.is_used_soon(pfn, to)
     }
 
-    /// Whether a page that is used now was marked not long ago. In a node with plenty of free memory nobody asks.
+    /// Whether a page that is accessed now was marked recently. If the node has plenty of free memory, every page
+    /// passes.
     fn is_used_soon(&mut self, pfn: Pfn, to: NodeId) -> bool {
         let (knobs, time) = (PromotionKnobs::of(&self.mm.config), AccessTime::of(&self.mm.config));
         let now_ms = self.by.now.0 / 1_000_000;
@@ -163,7 +164,7 @@ impl Core {
     ) -> bool {
         let (candidates, now_ms) = (self.mm.promotion_candidates(to), self.by.now.0 / 1_000_000);
         match self.mm.config.promotion_threshold {
-            // Whoever found it hot has looked at its list.
+            // The caller that found it hot has checked its list.
             PromotionThreshold::Active => return true,
             PromotionThreshold::RateLimit => {
                 self.mm.threshold_mut(to, since).adjust(knobs, candidates, now_ms);
@@ -202,7 +203,7 @@ impl Core {
         is_refused.then_some(MigrateRefusal::Governor)
     }
 
-    /// Tier balancing was turned on, or its knobs were written: thresholds begin anew.
+    /// Tier balancing was turned on, or its knobs were written: thresholds restart.
     pub(crate) fn restart_promotion(&mut self) {
         for node in self.mm.memory.nodes() {
             let candidates = self.mm.promotion_candidates(node);
@@ -245,7 +246,7 @@ impl State {
         self.numa_balancing.nodes[to.index()].threshold_mut(since)
     }
 
-    /// Pages of a node that hot ones could have: those that are free beyond what is kept so, and those that nobody seems to use.
+    /// Pages of a node that hot pages could replace: free pages above the promotion watermark, and inactive pages.
     fn room_for_hot(&self, node: NodeId) -> u64 {
         let zones = self.memory.zones.of_node(node).iter();
         let free: u64 = zones.map(|zone| zone.free_pages().saturating_sub(zone.mark(Watermark::Promo))).sum();
@@ -254,7 +255,7 @@ impl State {
         free + inactive.iter().sum::<i64>() as u64
     }
 
-    /// Whether a node has so much free that nobody need be choosy.
+    /// Whether a node has so much free memory that it accepts every page.
     pub(crate) fn has_plenty_free(&self, node: NodeId) -> bool {
         let zones = self.memory.zones.of_node(node);
         let pages: u64 = zones.iter().map(|zone| zone.present).sum();

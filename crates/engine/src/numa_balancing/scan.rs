@@ -8,8 +8,8 @@
 //!   2 MiB at a time, until a scan size of pages was changed, or eight times that was looked at
 //!        each entry: in slow memory, not shared, not dirty in a file ─▶ PROT_NONE, and the time is kept
 //! ```
-//! A scan's time belongs to memory in use. So who used a mapping is forgotten when two scans have passed it by without a hint fault in
-//! between. Then it waits for its turn like one that nobody uses. A scan takes one such mapping.
+//! A scan's time belongs to memory in use. So the users of a mapping are forgotten when two scans have skipped it without a hint fault
+//! in between. Then it waits for its turn like a mapping without users. A scan takes one such mapping.
 //!
 //! A scan that is due while the address space rests is lost: the thread's next one is a whole period of CPU time later.
 
@@ -52,7 +52,8 @@ impl Core {
         if runtime <= due {
             return false;
         }
-        // Its resident pages say how often from the first time on. Another thread goes by the delay until its faults say otherwise.
+        // The first thread derives its period from its resident pages from the start. Another thread uses the delay until its
+        // faults change it.
         if thread.is_first && thread.stamp == Nanos::ZERO {
             thread.period_ms =
                 Some(ScanKnobs::of(&self.mm.config).period_min(self.mm.memory.mm(mm).table.resident()));
@@ -118,7 +119,7 @@ impl Core {
                 }
                 self.mm.vma_scan_mut(mm, at).prev_seq = Some(seq);
                 if is_forced {
-                    // One that nobody seems to use is enough for once.
+                    // One mapping without users is enough per scan.
                     return self.mm.end_scan(mm, seq, range.end);
                 }
                 at += 1;
@@ -214,7 +215,7 @@ impl Core {
         self.mm.numa_balancing.exchange_access_time(word.pfn(), stored);
     }
 
-    /// So many pages were marked, by so many entries.
+    /// `pages` pages were marked, in `entries` entries.
     pub(super) fn count_marked(&mut self, pages: u64, entries: u64) {
         if pages > 0 {
             self.mm.numa_balancing.has_marked = true;
@@ -240,7 +241,7 @@ impl Core {
 }
 
 impl State {
-    /// The CPU time of a thread beyond which its next tick asks for a scan; `None` where nobody scans.
+    /// The CPU time of a thread beyond which its next tick starts a scan; `None` if scanning is off.
     pub(crate) fn scan_due(&self, thread: &ThreadScan) -> Option<Nanos> {
         let may_scan = self.config.is_memory_tiering() && self.tiers.has_lower_tier();
         may_scan.then(|| thread.stamp + ms(self.scan_period(thread)))
@@ -293,7 +294,7 @@ impl State {
     }
 }
 
-/// The bit that stands for a thread where few are told apart.
+/// The bit of a thread in a small set, in which several threads share a bit.
 pub(super) fn thread_bit(thread: TaskId) -> u64 {
     1 << (thread.0 % u64::BITS)
 }

@@ -11,8 +11,8 @@ use crate::units::ZoneType;
 use crate::units::{CpuId, MemcgId, Nanos, NodeId, Nodemask, Pfn};
 
 impl Core {
-    /// Pages for a request, if a zone can give them and stay above its low mark. If not, the slow path goes on
-    /// ([`Core::allocation`]).
+    /// Pages for a request, if a zone can give them and stay above its low watermark. If not, the slow path
+    /// goes on ([`Core::allocation`]).
     #[inline]
     pub(crate) fn alloc_pages(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         if self.mm.reclaims_near(request) {
@@ -67,8 +67,8 @@ impl Core {
         }
     }
 
-    /// A page that will be written, from a node below its dirty limit. What all nodes together can bear is the writers'
-    /// business, and the slow path doesn't ask. [machine 2.6]
+    /// A page that will be written, from a node below its dirty limit. The limit of all nodes together is for the
+    /// writers to observe, and the slow path doesn't check it. [machine 2.6]
     #[cold]
     #[inline(never)]
     fn alloc_to_write(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {

@@ -1,5 +1,5 @@
 //! The slow path of the page allocator: kswapd, compaction, direct reclaim and the OOM killer, for a request that no zone can serve
-//! above its low mark.
+//! above its low watermark.
 //!
 //! ```text
 //!   near nodes, if vm.zone_reclaim_mode has them reclaimed before others are used (`reclaim/node_reclaim.rs`)
@@ -13,11 +13,12 @@
 //!                                                                           ▼
 //!                                                      above the high mark, or else the OOM killer
 //! ```
-//! An allocation is a state of whoever needs the page: it ends in a page, in nothing for a caller that can bear that, or in a report
-//! of what the machine is short of.
+//! An allocation is a state of the caller that needs the page. It ends with a page, with nothing for a caller that can handle that,
+//! or with a report of the resource that the machine is short of.
 //!
-//! A request of order > 0 lacks one of two things. Too few free pages are reclaim's business. Enough of them that lie apart are
-//! compaction's, which is what the fragmentation index tells. Above order 3 a block is worth one round: nobody is killed for it. [machine 2.9]
+//! A request of order > 0 fails for one of two reasons. If too few pages are free, reclaim frees more. If enough are free but not contiguous,
+//! compaction moves them; the fragmentation index decides which of the two. Above order 3 a block is worth one round, and no OOM kill.
+//! [machine 2.9]
 
 use crate::core::Core;
 use crate::io::{Hope, SeenWrites};
@@ -38,8 +39,8 @@ use pageout_rules::reclaim::GivesUp;
 const RETRIES: u32 = 16;
 /// How often compaction may make a block that the request does not get.
 const COMPACT_RETRIES: u32 = 16;
-/// How often a page is asked for again that has to be had and that nobody is killed for, a tenth of a second apart. The kernel asks for ever, as such a
-/// round counts as progress. Here the run ends after ten seconds and says why: where nobody frees anything it would never end.
+/// The number of retries, a tenth of a second apart, of a request that must not fail but must not invoke the OOM killer. The kernel retries
+/// indefinitely, as such a round counts as progress. Here the run ends after ten seconds with an error: if no task frees memory, it would never end.
 const INSISTENCE_MAX: u32 = 100;
 
 /// An allocation that takes more than a look at the free lists.
@@ -50,13 +51,13 @@ pub(crate) struct Allocation {
     mm: Option<MmId>,
     stage: Stage,
     rounds_in_vain: u32,
-    /// Pages looked at on its nodes when the last round was over.
+    /// Pages scanned on its nodes when the last round was over.
     looked_at: i64,
     /// How hard compaction tries in this round, and how often it has succeeded in vain.
     compact_mode: CompactMode,
     compacted_in_vain: u32,
     seen_writes: SeenWrites,
-    /// The page has to be had: how often it was asked for again although nobody is killed for it.
+    /// For a request that must not fail: the number of retries without an OOM kill.
     insistence: Option<u32>,
     pub(crate) outcome: AllocationOutcome,
 }
@@ -70,7 +71,7 @@ enum Stage {
     Compact(Box<DirectCompaction>),
     Round,
     Reclaim(DirectReclaim),
-    /// After direct reclaim of so many pages.
+    /// After direct reclaim of this number of pages.
     CompactAfter(Box<DirectCompaction>, u64),
 }
 
@@ -123,7 +124,7 @@ impl Allocation {
         }
     }
 
-    /// Reclaim or compaction has folios in its hands: there is no way out of it but its end.
+    /// Reclaim or compaction has isolated folios: it has to run to its end.
     fn is_bound(&self) -> bool {
         matches!(&self.stage, Stage::Compact(_) | Stage::CompactAfter(..)) || self.in_reclaim()
     }
@@ -153,7 +154,8 @@ impl Core {
         }
     }
 
-    /// A page for who can't wait, if there is any left: reclaim itself may need one, and frees more than it takes.
+    /// A page for a caller that can't wait, if there is any left: reclaim itself may need one, and frees more than
+    /// it takes.
     pub(crate) fn alloc_pages_now(&mut self, request: &Request, memcg: MemcgId) -> Option<Pfn> {
         self.alloc_anywhere(request, memcg).or_else(|| {
             self.wake_kswapds(request);
@@ -272,7 +274,7 @@ impl Core {
         let (request, memcg) = (allocation.request, allocation.memcg);
         let rights = self.slow_rights(&request);
         self.try_alloc(&request, Watermark::Min, rights, memcg).or_else(|| {
-            // What it has freed may be on lists of CPUs, where no test sees it.
+            // The pages that it has freed may be on lists of CPUs, where no test sees them.
             self.mm.memory.release_highatomic(&request, false);
             self.mm.memory.drain_all_pages();
             self.try_alloc(&request, Watermark::Min, rights, memcg)
@@ -320,7 +322,7 @@ impl Core {
                 allocation.rounds_in_vain = 0;
                 Some(Allocated::WaitForWriteback)
             }
-            // What was written while the attempts went on may have been looked at too early.
+            // Pages that were written during the attempts were perhaps scanned too early.
             Hope::Look => {
                 allocation.rounds_in_vain = 0;
                 None
@@ -329,7 +331,8 @@ impl Core {
         }
     }
 
-    /// How deep a request may reach into the reserves, now that no zone is above its low mark. Types of memory may mix.
+    /// How deep a request may reach into the reserves, now that no zone is above its low watermark. Types of memory may
+    /// mix.
     pub(crate) fn slow_rights(&self, request: &Request) -> Rights {
         let mut rights = self.mm.memory.zones.first_rights(request) - Rights::NOFRAGMENT;
         // A real-time task shall not wait for reclaim while there is a page at all.
@@ -369,7 +372,7 @@ impl Core {
         })
     }
 
-    /// As of 2010: whether not all that could be taken has been looked at often enough yet. What can't be looked at does not count for long.
+    /// As of 2010: whether reclaim has not yet scanned all reclaimable pages often enough. Pages that it can't scan do not count for long.
     fn may_find_more(&mut self, allocation: &mut Allocation) -> bool {
         let Request { node, class, allowed, .. } = allocation.request;
         let mut nodes: Vec<NodeId> =
@@ -382,7 +385,7 @@ impl Core {
         allocation.rounds_in_vain <= RETRIES && !nodes.into_iter().all(|node| self.is_unreclaimable(node))
     }
 
-    /// The last resort: a look at the high mark, in case others have freed much meanwhile, and then the end of someone.
+    /// The last resort: a check of the high watermark, in case others have freed much meanwhile, and then an OOM kill.
     fn last_resort(&mut self, allocation: &mut Allocation) -> Option<Allocated> {
         let (request, memcg) = (allocation.request, allocation.memcg);
         let rights = self.slow_rights(&request);
@@ -432,7 +435,8 @@ impl Core {
 }
 
 impl State {
-    /// What a process may do for memory that it asks for so. The kernel says so of a task (memalloc_noio).
+    /// The rights of a process's request for memory. The kernel sets this restriction per task
+    /// (memalloc_noio).
     pub(crate) fn gfp_of(&self, mm: MmId, gfp: Gfp) -> Gfp {
         if self.memory.mm(mm).is_io_flusher { gfp - (Gfp::IO | Gfp::FS) } else { gfp }
     }
@@ -445,7 +449,7 @@ impl State {
             && (request.is_costly() || request.order > 0 && request.migrate_type != MigrateType::Movable)
     }
 
-    /// Whether whoever wants the page is to die.
+    /// Whether the process that needs the page is an OOM victim.
     fn is_for_victim(&self, allocation: &Allocation) -> bool {
         allocation.mm.is_some_and(|mm| self.is_oom_victim(mm))
     }
@@ -497,7 +501,7 @@ impl State {
         (file.max(0) + if has_room { anon.max(0) } else { 0 }) as u64
     }
 
-    /// Until a page that has to be had, and that nobody is killed for, is asked for again: others may have freed something by then.
+    /// The wait before the next retry of a request that must not fail and may not kill: others may have freed pages by then.
     fn insistence_wait(&self) -> Wait {
         Wait::WokenOr(
             Nanos::from_ticks(u64::from(self.config.hz / 10).max(1), self.config.hz),

@@ -1,10 +1,11 @@
-//! Pages of files that leave the cache because a user says so, while nobody uses them: `drop_caches`, and fadvise(`POSIX_FADV_DONTNEED`).
+//! Pages of files that a user drops from the cache while no task uses them: `drop_caches`, and fadvise(`POSIX_FADV_DONTNEED`).
 //!
-//! A page goes that is clean, in no mapping and in nobody's hands. It leaves no shadow, as it was not evicted: when it is read again, that
-//! says nothing of how much memory is missing. Others are sent to the cold end. Dirty pages stay: who wants them gone too syncs first.
+//! A page is dropped if it is clean, in no mapping and not isolated. It leaves no shadow, as it was not evicted: when it is read again,
+//! that does not show how much memory is missing. Other pages are sent to the cold end. Dirty pages stay: a user who wants to drop them
+//! too syncs first.
 //!
-//! `drop_caches` goes over all regular files, or over slab objects, or over both. Of these there are index nodes of the page cache that hold
-//! nothing but shadows, and their shrinker gives those that are too many for the lists. [machine 6]
+//! `drop_caches` drops all regular files, or slab objects, or both. The slab objects include index nodes of the page cache that hold nothing
+//! but shadows. Their shrinker frees those that are too many for the lists. [machine 6]
 //!
 //! What others reclaim from the whole machine, as a recording tells, goes in the same way and leaves its shadow.
 //!
@@ -15,11 +16,11 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::table::{Entry, Word};
 use crate::units::{CpuId, FileId, MemcgId, Pfn};
 
-/// A write to `drop_caches` under way.
+/// A write to `drop_caches` in progress.
 pub(crate) struct DropCaches {
-    /// What the next step begins with, if pages are to go: a page of a file.
+    /// The start of the next step, a page of a file, if pages are dropped.
     pages_from: Option<(FileId, u64)>,
-    /// Slab objects are to go.
+    /// Slab objects are dropped.
     objects: bool,
     has_begun: bool,
 }
@@ -40,7 +41,7 @@ impl Core {
     #[doc(alias = "drop_caches_sysctl_handler")]
     pub(crate) fn drop_caches_step(&mut self, request: &mut DropCaches) -> bool {
         if !std::mem::replace(&mut request.has_begun, true) && request.pages_from.is_some() {
-            // What waits in a CPU's batch is in somebody's hands.
+            // A page in a CPU's batch is in use by the batch.
             (0..self.mm.config.cpus).for_each(|cpu| self.lru_add_drain_cpu(CpuId(cpu)));
         }
         if let Some(from) = request.pages_from {
@@ -75,7 +76,7 @@ impl Core {
         None
     }
 
-    /// Drops a page of a file if nobody uses it and it is clean, else sends it to the cold end. True if it is gone.
+    /// Drops a page of a file if it is clean and not in use, else sends it to the cold end. True if it is gone.
     #[doc(alias = "mapping_evict_folio")]
     pub(crate) fn invalidate_folio(&mut self, pfn: Pfn) -> bool {
         let folio = self.mm.memory.folios[pfn];
@@ -90,7 +91,7 @@ impl Core {
         goes
     }
 
-    /// Takes a page of a file that reclaim for all of memory has chosen, wherever it is on its list, if it is clean and nobody is busy with it.
+    /// Evicts a page of a file that reclaim for all of memory has chosen, at any position of its list, if it is clean and not busy.
     pub(crate) fn evict_folio(&mut self, pfn: Pfn) {
         let busy = FolioFlags::DIRTY
             | FolioFlags::WRITEBACK
@@ -101,7 +102,7 @@ impl Core {
         if self.mm.memory.folios[pfn].flags().intersects(busy) {
             return;
         }
-        // What is in a page table may be dirty there.
+        // A mapped page may be dirty in its page-table entry.
         self.unmap_all(pfn);
         if !self.mm.memory.folios[pfn].has(FolioFlags::DIRTY) && self.folio_freeze(pfn) {
             self.leave_shadow(pfn, MemcgId::ROOT);
@@ -109,8 +110,8 @@ impl Core {
         }
     }
 
-    /// Has the shrinkers of slabs give what they can, of all groups on all nodes, until a round frees little: what it freed is halved once
-    /// for each round before it. [machine 6]
+    /// Runs the shrinkers of slabs, of all groups on all nodes, until a round frees little. The number of freed objects is halved once for
+    /// each round before it. [machine 6]
     fn drop_slab(&mut self) {
         for round in 0..u64::BITS {
             let mut freed = 0;

@@ -9,13 +9,14 @@
 //!                                                          there before the reader has used this one up
 //! ```
 //! A miss begins a window (`sync_readahead`), its marked page continues it (`async_readahead`). A window grows from four pages to the
-//! limit of the open file as long as reads follow each other. A read that follows nothing is taken to be random, unless enough pages
-//! before it are cached: then somebody else has read up to there, or the state of this stream was overwritten by another one's.
+//! limit of the open file as long as reads follow each other. A read that follows nothing counts as random, unless enough pages
+//! before it are cached. In that case another reader has read up to there, or another stream has overwritten the state of this one.
 //!
-//! Where the file system has large folios ([machine 1.6]), a window that a mark begins is read in folios of up to four times the last one's size, and ends where one
-//! of that size does. A folio of several pages has one mark: whichever of them is used first meets it. So random readers, too, meet more marks.
-//! Folios end with the first page that is cached already; what is left of the window comes in page by page. To the lists each page is a folio of
-//! its own; which came in together its record tells ([`Folio::read_order`]), and a use of one is a use of all. Found in traces of Linux 6.18 on ext4.
+//! Where the file system has large folios ([machine 1.6]), a window that a mark begins is read in folios of up to four times the last one's size. The
+//! window ends where one of that size does. A folio of several pages has one mark, which the first use of any of these pages meets. So random
+//! readers, too, meet more marks. Folios end with the first page that is cached already; the rest of the window comes in page by page. To the lists
+//! each page is a folio of its own. Its record has the pages that came in together ([`Folio::read_order`]), and a use of one is a use of all. Found
+//! in traces of Linux 6.18 on ext4.
 //!
 //! Mechanisms here say what to read ([`Readahead`]); `access/read_ahead.rs` takes page after page in, as each has to be allocated
 //! and charged and may wait for reclaim. [machine 1.3 to 1.6]
@@ -43,7 +44,7 @@ pub(crate) struct Readahead {
     pub(crate) mark: u64,
     /// Its folios have at most 2 to the power of this many pages.
     pub(crate) order: u8,
-    /// The folio under way has as many,
+    /// The current folio has as many,
     pub(crate) folio_order: u8,
     /// and ends before this page.
     pub(crate) folio_end: u64,
@@ -51,9 +52,9 @@ pub(crate) struct Readahead {
     pub(crate) gathered: Option<IoId>,
 }
 
-/// Pages of a node of a file's index. A search for pages that are not cached walks its slots. One that begins within a large folio begins with
-/// the folio's first slot, and counts from where it was to begin; at the node's end the two meet again. So it comes out behind the page
-/// that it looked for, or, backwards, passes over pages of the node before. As traced; of folios larger than a node nothing is known.
+/// Pages of a node of a file's index. A search for pages that are not cached walks its slots. If a search begins within a large folio, it
+/// begins with the folio's first slot, but counts from the requested start; at the node's end the two meet again. So it ends behind the page
+/// that it looked for, or, backwards, skips pages of the node before. As traced; of folios larger than a node nothing is known.
 const NODE_PAGES: u64 = 64;
 
 /// The order to which windows are aligned at most.
@@ -126,8 +127,8 @@ impl State {
 
     /// The readahead for a fault on a mapped page that is absent; `None` where the page is to be read by itself. [machine 1.7]
     ///
-    /// Faults tell little of what will be wanted next, so what lies around the page is read, until too many such reads have not
-    /// helped: pages found in the cache speak for it, pages missed against it.
+    /// Faults are a weak hint of the next accesses. So the pages around are read, until too many such reads were useless: pages
+    /// found in the cache count for it, missed pages against it.
     #[doc(alias = "do_sync_mmap_readahead")]
     pub(crate) fn mmap_readahead(
         &mut self,
@@ -169,7 +170,7 @@ impl State {
     #[doc(alias = "page_cache_async_ra")]
     pub(crate) fn async_readahead(&mut self, open: OpenFileId, pfn: Pfn, req: u64) -> Option<Readahead> {
         let state = self.memory.open_files[open.index()];
-        // Of a page that is dirty or under writeback the bit means something else.
+        // The bit has another meaning for a page that is dirty or under writeback.
         if state.ra_pages == 0
             || self.memory.folios[pfn].flags().intersects(FolioFlags::WRITEBACK | FolioFlags::DIRTY)
         {
@@ -200,8 +201,8 @@ impl State {
         self.move_window_of(open, start, size, size, order.min(size.checked_ilog2().unwrap_or(0) as u8))
     }
 
-    /// What Linux 6.1 reads where a page is absent, or has the mark: one decision for both. A reader that would stand on the mark at once gets the
-    /// next window as well. [kernels 3.1]
+    /// The readahead of Linux 6.1 if a page is absent, or has the mark: one decision for both. A reader that would immediately be on the mark gets
+    /// the next window as well. [kernels 3.1]
     fn ondemand_readahead(
         &mut self,
         open: OpenFileId,
@@ -273,7 +274,8 @@ impl State {
         }
     }
 
-    /// Whether a reader whose last page was this one is still in the folio that a page came in with. He marks it once, however small his reads.
+    /// Whether a reader whose last page was this one is still in the folio that a page came in with. The reader marks the folio once, however
+    /// small its reads.
     pub(crate) fn is_read_on(&self, pfn: Pfn, last: u64) -> bool {
         let folio = &self.memory.folios[pfn];
         let first = u64::from(folio.index) - folio.behind_first();
@@ -312,7 +314,7 @@ impl State {
         (batch.folio_order, batch.folio_end) = (order, page + (1 << order));
     }
 
-    /// Reads what is asked for in one piece, whatever the window; the window stays as it is.
+    /// Reads the requested pages in one piece, independent of the window; the window is unchanged.
     #[doc(alias = "force_page_cache_ra")]
     pub(crate) fn force_readahead(&mut self, open: OpenFileId, page: u64, req: u64) -> Option<Readahead> {
         let OpenFile { file, ra_pages, .. } = self.memory.open_files[open.index()];
@@ -369,8 +371,8 @@ impl State {
         })
     }
 
-    /// Pages cached without a gap before this one, as the search counts them ([`NODE_PAGES`]). At most `max` are looked at; where all of them are
-    /// cached, one less is counted, as the kernel's search ends on the last one it looked at.
+    /// Pages cached without a gap before this one, as the search counts them ([`NODE_PAGES`]). At most `max` are scanned. If all of them are
+    /// cached, one less is counted, as the kernel's search ends on the last one that it scanned.
     fn cached_before(&self, file: FileId, page: u64, max: u64) -> u64 {
         let Some(last) = page.checked_sub(1) else { return 0 };
         let within = self.cached_page(file, last).map(|pfn| self.memory.folios[pfn]);

@@ -5,13 +5,13 @@
 //!   the rest     waits for each read and each write in flight, takes the page, and looks again from the start until all is gone
 //!   the end      the device has zeroes there                                Op::PunchHole
 //! ```
-//! A dirty page goes unwritten: it is clean without I/O, and no device hears of it. So a file that is deleted before its pages were
-//! dirty for `vm.dirty_expire_centisecs` costs no write at all. A page under writeback is waited for, as the device would else write a frame that
-//! is somebody else's by then. Shadows go as well: there is nothing that could be read back. Slots of a tmpfs file are freed.
+//! A dirty page goes unwritten: it is clean without I/O, and no device gets a request. So a file that is deleted before its pages were dirty for
+//! `vm.dirty_expire_centisecs` costs no write at all. Truncation waits for a page under writeback, as the device would else write a frame that
+//! has another user by then. Shadows go as well: there is no data to read back. Slots of a tmpfs file are freed.
 //!
-//! This is `fallocate(FALLOC_FL_PUNCH_HOLE)`: the file keeps its length, and reads as zeroes there. To the pages ftruncate(2) and
-//! unlink(2) are the same. But a truncated file stays on its flusher's list with the age of its first dirty page, and what is written to it
-//! soon after is written back when that age is up. A deleted one is on no list: a file made in its place begins anew.
+//! This is `fallocate(FALLOC_FL_PUNCH_HOLE)`: the file keeps its length, and reads as zeroes there. To the pages ftruncate(2) and unlink(2)
+//! are the same. But a truncated file stays on its flusher's list with the age of its first dirty page. Data written to it soon after is
+//! written back when that age is up. A deleted one is on no list: a file made in its place starts with a new age.
 //!
 //! Not modelled: blocks that a file system frees (a hole is read from the device like any other page, at its price), and the part of
 //! a page that stays.
@@ -28,7 +28,7 @@ use crate::story::PageEvent;
 use crate::units::{FileId, Pfn};
 use std::ops::Range;
 
-/// A truncation under way.
+/// A truncation in progress.
 pub(crate) struct Truncation {
     file: FileId,
     pages: Range<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct Truncation {
     what: What,
 }
 
-/// What becomes of the file.
+/// What the call does to the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     /// It has a hole.
@@ -50,11 +50,11 @@ enum What {
     Deleted,
 }
 
-/// Who keeps a page of a file from going.
+/// The user of a page that can't be removed yet.
 enum Busy {
     /// A device.
     Transfer(Pfn),
-    /// Somebody who looks at it, and of whom the engine knows nothing.
+    /// A reader outside the engine, which the engine can't wait for.
     Held,
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum TruncateStep {
     Again,
     /// Go on when the transfer of this folio has ended.
     WaitFor(Pfn),
-    /// Somebody looks at this page: the truncation ends here.
+    /// A reader outside the engine holds this page: the truncation ends here.
     Held(u64),
     /// No page of the range is left.
     Done,

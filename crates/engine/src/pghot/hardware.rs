@@ -1,4 +1,4 @@
-//! Hardware hints (samples of accesses, such as AMD IBS takes): what becomes of one between the interrupt and the record. [tiering 5.1]
+//! Hardware hints (samples of accesses, such as AMD IBS takes): their way from the interrupt to the record. [tiering 5.1]
 //!
 //! ```text
 //!   machine: a sample ─▶ sampled: where was its page? ─▶ on a list? ─▶ machine: a ring, as long as it has room ─▶ later: hinted
@@ -14,12 +14,12 @@ use crate::state::State;
 use crate::units::{NodeId, Pfn};
 
 impl Core {
-    /// Somebody has taken a hint out of its ring: a page was accessed so often, from this node if that is known.
+    /// A hint was taken out of its ring: a page was accessed `accesses` times, from this node if that is known.
     pub(crate) fn hardware_hinted(&mut self, pfn: Pfn, nid: Option<NodeId>, accesses: u32) {
         self.record_accesses(pfn, nid, Source::Hardware, accesses).expect("hardware names its own nodes");
     }
 
-    /// Somebody has taken a hint out of its ring that is for pages in a row, which share a counter.
+    /// A hint was taken out of its ring that is for pages in a row, which share a counter.
     pub(crate) fn hardware_hinted_range(&mut self, first: Pfn, pages: u32, accesses: u32) {
         self.record_range(first, pages, None, Source::Hardware, accesses).expect("it names no node");
     }
@@ -43,7 +43,7 @@ impl State {
         true
     }
 
-    /// What was worth keeping found room, or none.
+    /// A sample worth keeping was stored, or found the buffer full.
     pub(crate) fn hardware_kept(&mut self, from: NodeId, has_room: bool) {
         let stat = if has_room { Stat::HwhintUsefulSamples } else { Stat::HwhintBufferFull };
         self.count_node(from, stat, 1);

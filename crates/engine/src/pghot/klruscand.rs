@@ -3,15 +3,15 @@
 //! ```text
 //!   twice a second: nodes of lower tiers ─▶ groups ─▶ page tables (accessed/scan.rs): young? ─▶ remembered ─▶ enough, or all: reported
 //! ```
-//! It sees a page once a round, however often that is used, and cannot tell who used it or when: a report has the time at which it is made,
-//! and no node. So a page that takes two reports is hot after two rounds, up to a second, at best. Rounds are not made up for: one
-//! that takes longer than its interval is followed by the next at once.
+//! It sees a page once a round, however often that is used, and cannot find out who used it or when: a report has its own time, and no
+//! node. So a page that takes two reports is hot after two rounds, up to a second, at best. The thread does not catch up on rounds: after
+//! one that takes longer than its interval, the next follows immediately.
 //!
-//! Accessed bits are there once. Whoever clears one tells the LRU, so that a page looks as young to reclaim as if reclaim had looked
-//! itself; but a page that reclaim has found young since the last round is not seen here.
+//! There is one set of accessed bits. The scanner that clears a bit informs the LRU, so reclaim sees the page as young as if it had
+//! scanned itself. But a page that reclaim has found young since the last round is not seen here.
 //!
-//! *When not to use it:* page cache that nobody maps has no accessed bits. Groups without a walk of page tables (all but those with
-//! generations, unless switched) have none that could be shared, and are passed by.
+//! *When not to use it:* unmapped page cache has no accessed bits. Groups without a walk of page tables (by default all without
+//! MGLRU) have no walk to share, and are skipped.
 
 use crate::accessed::{ENTRIES_PER_STEP, Scan};
 use crate::core::Core;
@@ -29,7 +29,7 @@ const REPORTS_PER_STEP: usize = 4096;
 #[doc(alias = "klruscand")]
 pub(crate) struct KlruscandThread {
     first_wait: Wait,
-    /// When the round that is under way began, or the next one is due.
+    /// When the current round began, or the next one is due.
     round: Nanos,
     /// What is still to be scanned in it, the last one first.
     lruvecs: Vec<LruvecId>,

@@ -6,13 +6,13 @@
 //!                                      │ too old: forgotten        │ not now
 //!                                      └ over the limit: ──────────┴──▶ put back as it was, and flagged again; or forgotten
 //! ```
-//! Nobody wakes it for a page: it notices flags when it looks next. While no source is on it sleeps. A flag stands until its block's turn comes,
-//! however many steps that takes: what becomes ready there meanwhile is taken with the rest, and is not looked for again. Where a step may move
-//! fewer pages than a block has (`step_moves`), the next one goes on in the middle of it, and the flag stands for what was passed by.
+//! A hot page does not wake the thread: it notices flags at its next period. While no source is on it sleeps. A flag stays until its block's
+//! turn comes, after any number of steps. Pages that become ready there meanwhile are taken with the rest, and not looked for again. If a step
+//! may move fewer pages than a block has (`step_moves`), the next one goes on in the middle of it, and the flag covers the skipped pages.
 //!
-//! **A full node** (`pghot.target_full`). What finds no room stays hot. kswapd of that node, which is woken then, demotes some hundred pages
-//! within a millisecond, and ends the nap. As posted the nap goes on. Where hot pages are many there is room most of the time then, and
-//! nobody comes for it.
+//! **A full node** (`pghot.target_full`). A page that does not fit stays hot. kswapd of that node, which is woken then, demotes some hundred
+//! pages within a millisecond, and ends the nap. As posted the nap goes on. If hot pages are many, the node then has free memory most of the
+//! time that no page is moved to.
 
 use crate::config::Config;
 use crate::core::Core;
@@ -32,9 +32,9 @@ use pageout_rules::pghot::{DefaultTarget, HotWalk, PghotQuirks, RefusedPage, Tar
 const COALESCED_PAGES: u32 = 16;
 const COALESCED_HOT: u32 = 12;
 
-/// Blocks of a step, unless they fill a batch before: 4,096 records, microseconds. The kernel's walk runs beside kswapd, and a page that finds no
-/// room does not speak for the next one. Here no time passes within a step. With 64 blocks one full node turned away the hot pages of all of them,
-/// for which there was room a moment later; with one block everything takes as long as with eight, but a batch would be a block's.
+/// Blocks of a step, unless they fill a batch before: 4,096 records, microseconds. The kernel's walk runs in parallel with kswapd, and one page
+/// that does not fit does not predict the next one. Here no time passes within a step. With 64 blocks one full node rejected the hot pages of all
+/// of them, which would have fit a moment later. With one block everything takes as long as with eight, but a batch would be a block's.
 const STEP_BLOCKS: u32 = 8;
 
 /// The kmigrated thread of a node.
@@ -52,7 +52,7 @@ pub(crate) struct KmigratedThread {
 /// Why a hot page does not go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stays {
-    /// For good: it is where it should be, or nobody has used it lately.
+    /// For good: it is where it should be, or was not used lately.
     Forgotten,
     /// The page may go later.
     Again,
@@ -136,11 +136,11 @@ pub(crate) struct Batch {
     folios: Vec<Pfn>,
     /// Folios of batches before it in the same step.
     moved: u64,
-    /// What was said of each.
+    /// The record of each.
     records: Vec<Record>,
     pages: u64,
     to: NodeId,
-    /// A node that has no room left.
+    /// A node without free memory.
     full: Option<NodeId>,
 }
 
@@ -233,7 +233,8 @@ impl Core {
         }
     }
 
-    /// Where a hot page goes, which is off its list then. What asks the rate limit is a candidate from then on, however often it asks.
+    /// Returns the node to which a hot page moves, which is off its list then. A page that asks the rate limit is a candidate from
+    /// then on, however often it asks.
     fn promote_target(
         &mut self,
         node: NodeId,
@@ -275,7 +276,8 @@ impl Core {
         Ok(to)
     }
 
-    /// Whether a node has room for so many pages more than are on their way there. kswapd is asked for it once a batch.
+    /// Whether a node can take this number of pages besides those that are on their way there. kswapd is woken for it
+    /// once a batch.
     fn has_room_beside(&mut self, batch: &mut Batch, to: NodeId, pages: u64) -> bool {
         if batch.full == Some(to) {
             return false;
@@ -284,13 +286,14 @@ impl Core {
         let has_room = self.mm.has_room_for(to, on_the_way + pages);
         if !has_room {
             self.wake_for_room(to);
-            // A huge page may lack room that others have.
+            // A huge page may not fit although single pages do.
             batch.full = Some(to).filter(|_| pages == 1);
         }
         has_room
     }
 
-    /// Moves a batch, and empties it. What could not move after all stays as hot as it was, unless it is forgotten as posted.
+    /// Moves a batch, and empties it. A page that could not move after all keeps its record, unless it is forgotten as
+    /// posted.
     fn promote_hot(&mut self, batch: &mut Batch) {
         let keeps = self.mm.config.pghot_target_full == TargetFull::Room
             && self.mm.config.pghot_refused == RefusedPage::Requeue;
@@ -301,14 +304,15 @@ impl Core {
             self.promote_prepared(folios, batch.to, MigrateReason::Kmigrated);
         }
         for (pfn, record) in folios.into_iter().zip(batch.records.drain(..)) {
-            // Of one that has moved the old frame is free.
+            // If the page has moved, the old frame is free.
             if keeps && self.mm.memory.folios[pfn].has(FolioFlags::CHARGED) {
                 self.mm.pghot.records.set(pfn, record);
             }
         }
     }
 
-    /// kswapd of a node has done what it could: those that wait for room there come back, if there is any.
+    /// kswapd of a node has done what it could: threads that wait for free memory there are woken, if there
+    /// is any.
     pub(crate) fn wake_kmigrated_for_room(&mut self, node: NodeId) {
         if self.mm.pghot.waiting_for_room.is_empty() || !self.mm.has_room_for(node, 1) {
             return;
@@ -337,7 +341,7 @@ impl State {
         self.config.pghot_batch_by_memcg && batch.folios.last().is_some_and(|&last| memcg(last) != memcg(pfn))
     }
 
-    /// Where a page goes if nobody knows who uses it.
+    /// Where a page goes if its user is not known.
     fn default_target(&self, node: NodeId, pfn: Pfn) -> NodeId {
         let nearest = || self.nearest_top_tier(node);
         match self.config.pghot_default_target {
@@ -355,7 +359,7 @@ impl State {
             .expect("someone's CPUs are in the top tier")
     }
 
-    /// Where three quarters of an aligned block are ready, the rest is, too.
+    /// If three quarters of an aligned block are ready, the rest is, too.
     fn coalesce_hot(&mut self, block: Pfn, now_ms: u64) {
         let frames = block_frames(block);
         for start in frames.step_by(COALESCED_PAGES as usize) {

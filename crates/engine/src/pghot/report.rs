@@ -6,7 +6,8 @@
 //! A source that samples or scans knows the page. A device that counts accesses to several pages together knows their range:
 //! `record_range`.
 //!
-//! A report of a page that can't be promoted is no error. Callable from anywhere: it takes nothing and moves nothing.
+//! A report of a page that can't be promoted is not an error. Callable from anywhere: it takes nothing and moves
+//! nothing.
 
 use crate::config::Config;
 use crate::core::Core;
@@ -69,7 +70,8 @@ impl Source {
 }
 
 impl Core {
-    /// A page was accessed so often, by a task on node `nid` if that is known. Now is when it is said, which may be later.
+    /// A page was accessed `accesses` times, by a task on node `nid` if that is known. The time of the report counts,
+    /// which may be later.
     #[doc(alias = "pghot_record_access")]
     pub(crate) fn record_accesses(
         &mut self,
@@ -122,8 +124,8 @@ impl Core {
         Ok(())
     }
 
-    /// Pages in a row were accessed so often, all together; which of them is not known. Each has its share of that, and what moves as one
-    /// is told of once.
+    /// Pages in a row were accessed `accesses` times in sum; the share of each is not known. Each gets an equal share, and pages that
+    /// move as one get one report.
     pub(crate) fn record_range(
         &mut self,
         first: Pfn,
@@ -136,7 +138,7 @@ impl Core {
         let mut at = first.0;
         while at < first.0 + pages {
             let head = self.mm.memory.folio_of(Pfn(at));
-            // What is free, or in the middle of a block that is, is no part of anything.
+            // A free page, or a page in the middle of a free block, does not belong to a larger folio.
             let order =
                 if self.mm.memory.is_head_in_use(head) { self.mm.memory.folios[head].order } else { 0 };
             let end = (head.0 + (1 << order)).clamp(at + 1, first.0 + pages);
@@ -156,7 +158,7 @@ impl Core {
 }
 
 impl State {
-    /// A frame is free: what was reported of its page is nobody's.
+    /// A frame is free: the reports of its page are dropped.
     #[inline]
     pub(crate) fn pghot_forget(&mut self, pfn: Pfn) {
         if !self.pghot.records.is_empty() && self.config.pghot_clear_stale {

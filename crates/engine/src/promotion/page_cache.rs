@@ -1,5 +1,5 @@
-//! Page cache that its reader promotes: which folios of slow memory a read(2) sets aside, and their moves when the call is over.
-//! [tiering 7]
+//! Page cache that its reader promotes: which folios of slow memory a read(2) isolates for promotion, and their moves when the
+//! call is over. [tiering 7]
 
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
@@ -62,7 +62,7 @@ impl Core {
         aside.pages += folio.pages();
     }
 
-    /// The call is over: what was set aside is on its way.
+    /// The call is over: the isolated pages are moved.
     pub(crate) fn begin_promoting(&mut self, aside: SetAside) -> Promoting {
         let (mut folios, order) = (aside.folios, self.mm.config.pagecache_promotion_order);
         if order == PromotionOrder::Head {
@@ -92,7 +92,7 @@ impl Core {
         !promoting.folios.as_slice().is_empty()
     }
 
-    /// The task ends before it could promote what it has set aside.
+    /// The task ends before it could promote the pages that it has isolated.
     pub(crate) fn put_back_set_aside(&mut self, aside: SetAside) {
         for (pfn, _) in aside.folios {
             self.mm.migrate_kept(pfn);
@@ -120,7 +120,7 @@ impl State {
         self.lower_tiers.watch(are_watched);
     }
 
-    /// Whether a task has room for another page.
+    /// Whether a task can reserve another page.
     #[inline]
     pub(crate) fn may_set_aside(&self, aside: &SetAside) -> bool {
         aside.pages() < self.config.pagecache_promote_pages_per_work.into()

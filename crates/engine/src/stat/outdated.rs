@@ -4,12 +4,13 @@
 //!   reclaim, a refault, a writer ─▶ the decision, by what a reader sees     what is done
 //!                              └──▶ the same by live numbers                only counted here
 //! ```
-//! What a reader sees of a group is as old as the last flush ([`super::flush`]). That is the kernel's rule, and mostly does no harm. Where it
-//! does, nobody sees it: the counters that one reads afterwards have been flushed. So the decisions that go by such numbers are made a second
-//! time by live ones, if that is asked for and those are at hand: of the machine, of a group without groups below it, and of one with few. It changes nothing.
+//! A reader of a group's statistics sees the values of the last flush ([`super::flush`]). That is the kernel's rule, and mostly does no harm. If it
+//! does harm, no counter shows it, because the counters have been flushed when a user reads them. So the engine makes the decisions that are based on
+//! such numbers a second time with live ones, if requested. Live numbers exist for the machine, for a group without child groups, and for a group
+//! with few. The check changes nothing.
 //!
-//! Not looked at: what costs of reclaim are held against (they are halved by list sizes of the last flush), limits of zswap, and what of
-//! indexes of page caches may hold nothing but shadows.
+//! Not checked: the list sizes that halve the costs of reclaim (these sizes are of the last flush), limits of zswap, and the limit on
+//! index nodes of page caches that hold nothing but shadows.
 
 use crate::StatFlush;
 use crate::core::Core;
@@ -17,7 +18,7 @@ use crate::lru::lruvec::{Lruvec, LruvecId};
 use crate::stat::{Counters, Stat};
 use crate::units::{MemcgId, Nanos, NodeId};
 
-/// A kind of decision that goes by statistics of the last flush.
+/// A kind of decision that is based on statistics of the last flush.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StaleDecision {
     /// Whether a writer sleeps since its group has too much that is dirty, or goes on.
@@ -94,7 +95,7 @@ pub struct StaleNumber {
 /// Groups in a subtree that are summed up for a live number.
 const GROUPS_MAX: usize = 64;
 
-/// Where the live counters of a group are, descendants included.
+/// The place of a group's live counters, descendants included.
 pub(crate) enum LiveStats<'a> {
     /// In one place: of a group without groups below it, or of a whole node.
     One(&'a Counters),
@@ -103,7 +104,7 @@ pub(crate) enum LiveStats<'a> {
 }
 
 impl LiveStats<'_> {
-    /// A counter as it is, never negative.
+    /// The live value of a counter, never negative.
     #[inline]
     pub(crate) fn get(&self, stat: Stat) -> u64 {
         let now = match self {
@@ -117,14 +118,15 @@ impl LiveStats<'_> {
 }
 
 impl Core {
-    /// Whether decisions are made a second time by live numbers: some numbers are old, and somebody wants to know.
+    /// Whether decisions are made a second time by live numbers: some numbers are old, and the caller has
+    /// requested it.
     #[inline]
     pub(crate) fn compares_with_live(&self) -> bool {
         self.compares_live && self.mm.config.stat_flush == StatFlush::Periodic
     }
 
-    /// The counters of an lruvec's group as they are, descendants included; `None` where too many would have to be asked, no number is ever
-    /// old, or nobody wants to know.
+    /// The live counters of an lruvec's group, descendants included. `None` if the subtree has too many groups, no number is ever old, or
+    /// the comparison was not requested.
     #[inline]
     pub(crate) fn live_stats(&self, lruvec: LruvecId) -> Option<LiveStats<'_>> {
         if !self.compares_with_live() {
@@ -153,7 +155,7 @@ impl Core {
         Some(LiveStats::Sum(self, found))
     }
 
-    /// A group's counter as it is, over all nodes.
+    /// A group's live counter, over all nodes.
     pub(crate) fn memcg_live(&self, memcg: MemcgId, stat: Stat) -> Option<i64> {
         let mut nodes = self.mm.lruvecs.nodes();
         nodes.try_fold(0, |sum, node| {

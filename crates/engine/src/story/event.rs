@@ -211,7 +211,7 @@ pub enum Because {
     WrittenSince,
     /// It is still mapped.
     StillMapped,
-    /// A device or a buffer can't let go of it.
+    /// A device or a buffer can't release it.
     Pinned,
     /// The page would have to be written, which a page that was read once before is not worth.
     NotWorthAWrite,
@@ -228,8 +228,8 @@ pub enum Because {
     Dirty,
     /// The page is dirty, and reclaim leaves writing files to the flusher; its write's end will bring it to the cold end.
     FlusherWrites,
-    /// The page would have to be written, and this reclaimer writes none: a task that needs a page, in the series of 2010; one that spares the disk,
-    /// in laptop mode; one that reclaims a near node.
+    /// The page would have to be written, and this reclaimer writes none. That is a task that needs a page, in the series of 2010; one that spares
+    /// the disk, in laptop mode; one that reclaims a near node.
     MayNotWrite,
     /// The page would have to be written, and its device is so busy that further submitters may have to sleep.
     QueueCongested,
@@ -390,7 +390,7 @@ pub enum PageEvent {
         /// Bytes that it came to; 0 if it is one word repeated.
         bytes: u16,
     },
-    /// The page was filled from the pool of zswap, which let go of it.
+    /// The page was filled from the pool of zswap, which dropped it.
     ZswapLoaded,
     /// The page left the pool of zswap for the device: it was filled from there, and is being written.
     ZswapWrittenBack,
@@ -630,7 +630,7 @@ pub enum ListsEvent {
     PassBegun {
         /// How the types share it.
         balance: ScanBalance,
-        /// log2 of the part of each list that is looked at.
+        /// log2 of the part of each list that is scanned.
         priority: u8,
         /// Pages to look at: inactive and active anonymous, inactive and active file.
         targets: [u64; 4],

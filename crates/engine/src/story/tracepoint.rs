@@ -241,7 +241,7 @@ tracepoints! {
         /// The page and its file.
         folio: FilePage,
     },
-    /// A task that dirties pages is looked at: what is dirty, and how much may be. Unit: pages.
+    /// A task that dirties pages is checked: the amount of dirty pages, and the limits. Unit: pages.
     GlobalDirtyState = "global_dirty_state" {
         /// Dirty pages.
         dirty: u64,
@@ -258,14 +258,14 @@ tracepoints! {
         /// Pages written since the start.
         written: u64,
     },
-    /// A task that dirties pages was looked at, and more are dirty than anyone may dirty unchecked.
+    /// A task that dirties pages was checked, and more pages are dirty than a task may dirty unchecked.
     BalanceDirtyPages = "balance_dirty_pages" {
-        /// The device, and the group, whose share is looked at.
+        /// The device, and the group, whose share is checked.
         wb: TracedWb,
         /// The numbers that were compared, and how long the task pauses.
         pause: TracedPause,
     },
-    /// The rate of a wb's writers is set anew. Unit: pages a second.
+    /// The rate of a wb's writers is recalculated. Unit: pages per second.
     BdiDirtyRatelimit = "bdi_dirty_ratelimit" {
         /// The device, and the group, whose rate it is.
         wb: TracedWb,
@@ -450,7 +450,7 @@ pub struct TracedPause {
     pub task_ratelimit: u64,
     /// Pages that the task has dirtied since the last look.
     pub dirtied: u64,
-    /// Pages after which the task is looked at again.
+    /// Pages after which the task is checked again.
     pub dirtied_pause: u64,
     /// How long the task sleeps; negative where it goes on.
     pub pause_ms: i64,

@@ -85,7 +85,8 @@ impl Core {
         self.free_slot(entry);
     }
 
-    /// Nothing leads to a page in swap any more: its slot goes, at once or with the folio that reads or writes it.
+    /// Nothing refers to a page in swap any more: its slot is freed, immediately or with the folio that reads or
+    /// writes it.
     pub(crate) fn give_up_swapped(&mut self, entry: SwapEntry) {
         match self.mm.memory.swap.cached(entry) {
             Some(pfn) => {

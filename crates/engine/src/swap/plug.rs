@@ -7,10 +7,10 @@
 //! idle any longer. Plugs become full where slots are scattered (`swap/slots.rs`). This happens in the middle of a batch, while
 //! reclaim holds the pages.
 //!
-//! Then the device races with the rest of the batch. Usually the CPU wins. Who wins is the machine's to say: it is asked at the
+//! Then the device races with the rest of the batch. Usually the CPU wins. The machine decides who wins: the engine asks it at the
 //! moment of submission ([`crate::FullPlug`]), as the engine runs a batch as plain code. Pages whose write ends within the batch are on
-//! no list, so nothing rotates them to its end. A policy that looks at its batch a second time frees them at once. Those whose
-//! write fails are dirty again.
+//! no list, so nothing rotates them to its end. A policy that scans its batch a second time frees them immediately. Those whose write
+//! fails are dirty again.
 //!
 //! Neighbours are one request to the device's queue, too, which may be congested by others.
 //!
@@ -80,7 +80,7 @@ impl Core {
     fn submit_full(&mut self, plug: &mut Plug) {
         let Some(mut full_plug) = self.full_plug.take() else { return self.unplug(plug) };
         plug.requests = 0;
-        // What its owner has given up since would be freed in the middle of its batch.
+        // A page that its owner has given up since would be freed in the middle of its batch.
         let may_end = |write: &Write| {
             self.mm.memory.folios[write.pfn].has(FolioFlags::LRU)
                 || self.mm.memory.is_slot_referenced(write.pfn)

@@ -4,9 +4,9 @@
 //!   by address   the pages around the faulting one in its mapping, as far as they are swapped out       devices that don't seek
 //!   by slot      the aligned block of slots around the wanted one, whoever's pages they hold            devices that do; tmpfs
 //! ```
-//! Pages that were swapped out together lie together on the device, which is what counts where it seeks. Where it doesn't, neighbours
-//! in a mapping are the better guess. How many are read: `window.rs`. A page read for others carries the mark of readahead until
-//! the first fault finds it, which is a hit. A synchronous device has no use for all that: its pages come one by one, and at once.
+//! Pages that were swapped out together lie together on the device, which matters if the device seeks. On other devices, neighbours
+//! in a mapping are the better guess. How many are read: `window.rs`. A page read for others carries the mark of readahead until the
+//! first fault finds it, which is a hit. Readahead is useless for a synchronous device: its pages come one by one, without a wait.
 //! [machine 1.11]
 //!
 //! `access/swap_ahead.rs` takes page after page in. Not as in the kernel: a device has no header, so its first slot is one like the
@@ -69,8 +69,8 @@ impl SwapReadahead {
 const PAGES_MAX_ORDER: u8 = 5;
 
 impl Core {
-    /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed; `task`, if any, is woken when it
-    /// is there.
+    /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed; `task`, if any, is woken when
+    /// the read is over.
     pub(crate) fn swap_cache_read(
         &mut self,
         pfn: Pfn,
@@ -175,7 +175,7 @@ impl State {
         if is_there { owner } else { reader }
     }
 
-    /// A page was read that nobody has asked for yet.
+    /// A page was read ahead of any request for it.
     pub(crate) fn swap_read_ahead(&mut self, pfn: Pfn) {
         assert!(
             self.memory.folios[pfn].has(FolioFlags::SWAPCACHE),

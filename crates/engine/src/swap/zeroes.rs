@@ -44,7 +44,7 @@ impl State {
         compressibility.contents_of(is_anon, owner, index)
     }
 
-    /// What the region of a page says of its pages, if anything.
+    /// The compressibility that is set for the region of a page, if any.
     pub(crate) fn region_compressibility(
         &self,
         is_anon: bool,
@@ -54,7 +54,7 @@ impl State {
         if !is_anon {
             return self.memory.file(FileId(owner)).compressibility;
         }
-        // A page may be held for longer than its mapping is there.
+        // A page may be held for longer than its mapping exists.
         let mut vmas = self.memory.mm(MmId(owner)).vmas.iter();
         vmas.find(|vma| vma.range().contains(&page)).and_then(|vma| vma.compressibility)
     }
