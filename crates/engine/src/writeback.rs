@@ -6,9 +6,9 @@
 //!          │ waits       ▼                                                                            ▼
 //!       throttle.rs ◄── limits.rs: thresh, background thresh, free run                  rates.rs: how fast the device is
 //! ```
-//! A write to a file costs a copy now and a transfer later. Nobody would wait for the transfer if the pages did not pile up: a
-//! dirty page can't be reclaimed. So the kernel starts to write early (in the background), and slows those who dirty down to the
-//! speed of the device before memory is full of dirty pages, rather than stop them when it is. [machine 5]
+//! A write to a file costs a copy now and a transfer later. No task would wait for the transfer if the pages did not pile up: a
+//! dirty page can't be reclaimed. So the kernel starts to write early (in the background). Before memory is full of dirty pages,
+//! it slows the writers down to the speed of the device, rather than stop them when it is full. [machine 5]
 //!
 //! A *wb* (`bdi_writeback`) is a device's writeback on behalf of one memory group. A file belongs to the wb of the group that
 //! dirtied it first, until another dirties it most. One flusher thread a device serves all its wbs in turn.
@@ -76,7 +76,7 @@ reasons! {
     Vmscan = "vmscan",
     /// A task has asked for all that is dirty to be written (sync, syncfs).
     Sync = "sync",
-    /// A task waits for its file to be on the device, and starts the writes itself. Of such the kernel's flusher knows nothing.
+    /// A task waits for its file to be on the device, and starts the writes itself. The kernel's flusher is not involved.
     Fsync = "fsync",
     /// The disk is awake, because something was read (laptop mode).
     LaptopTimer = "laptop_timer",
@@ -99,10 +99,11 @@ pub(crate) struct Writeback {
     by_memcg: BTreeMap<MemcgId, Domain>,
     /// Pages that each CPU's tasks have dirtied since one of them was last looked at.
     dirtied_by_cpu: BTreeMap<u16, u64>,
-    /// Pages that exited tasks had dirtied on each CPU since they were last looked at, and nobody else was for.
+    /// Pages that exited tasks had dirtied on each CPU since they were last checked, and that no other task was
+    /// checked for.
     left_by_cpu: BTreeMap<u16, u64>,
-    /// After so many of them a CPU looks at whoever dirties; from the threshold when the first page was dirtied, or when it was
-    /// set. 0: not known yet. [machine 5.3]
+    /// A CPU checks the task that dirties after this number of pages. Derived from the threshold when the first page was
+    /// dirtied, or when the threshold was set. 0: not known yet. [machine 5.3]
     ratelimit_pages: u64,
     written_by: [u64; WritebackReason::ALL.len()],
     failed: u64,
@@ -124,11 +125,12 @@ struct BackingDevice {
     /// Tasks that wait for all of its files.
     syncs: u32,
     limits: BdiLimits,
-    /// Its writes fail, since the last one that went well.
+    /// Its writes fail, since the last one that succeeded.
     failing: Option<Failures>,
 }
 
-/// Limits of a device's share of the dirty pages (`/sys/class/bdi/<bdi>/`), however fast it is beside others.
+/// Limits of a device's share of the dirty pages (`/sys/class/bdi/<bdi>/`), however fast it is compared with
+/// others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BdiLimits {
     /// The least share of the threshold that the device has. Unit: percent.
@@ -158,7 +160,7 @@ struct Wb {
     /// The wb's dirty pages, and those under writeback.
     nr_dirty: u64,
     nr_writeback: u64,
-    /// The wb has more than its share of the dirty pages, and there are too many: its writers are looked at more often.
+    /// The wb has more than its share of the dirty pages, and there are too many: its writers are checked more often.
     dirty_exceeded: bool,
     rates: Rates,
     /// Pages written, among all of the machine and among those of its group.
@@ -171,7 +173,7 @@ struct Wb {
 #[derive(Default)]
 struct Domain {
     completions: Completions,
-    /// Follows the threshold: at once when it rises, slowly when it falls. [machine 5.2]
+    /// Follows the threshold: immediately when it rises, slowly when it falls. [machine 5.2]
     dirty_limit: u64,
     /// The tick of its last change.
     dirty_limit_at: u64,

@@ -1,9 +1,9 @@
 //! Zapping page-table entries: munmap, and the end of an address space.
 //!
 //! An anonymous page goes with its entry, and so does the slot of one that was swapped out. A page of a file is only unmapped and
-//! stays in the page cache: where its entry is young, that is the last chance to learn that it was in use. What somebody holds
-//! (a CPU's batch, a write to swap, a reclaimer) is freed when he lets go of it. Tables that never held a page are passed by, so
-//! a large mapping costs what was used of it. [machine 6]
+//! stays in the page cache: if its entry is young, that is the last chance to learn that it was in use. A page that another user
+//! holds (a CPU's batch, a write to swap, a reclaimer) is freed when that user releases it. Tables that never held a page are
+//! skipped, so the cost of a large mapping depends on the part that was used. [machine 6]
 
 use crate::core::Core;
 use crate::memory::file::FileMapping;
@@ -52,7 +52,7 @@ impl Core {
         }
     }
 
-    /// Takes away what is left of an address space that nobody runs in, a page-table page a step. False when nothing is left:
+    /// Removes the rest of an address space that has no task any more, a page-table page a step. False when nothing is left:
     /// then the address space has ended.
     pub(crate) fn exit_mmap(&mut self, mm: MmId, zap: &mut Zap) -> bool {
         while let Some(vma) = self.mm.memory.mm(mm).vmas.get(zap.vma) {

@@ -1,8 +1,8 @@
 //! Actions, of which a random run of the byte machine consists, and the strategies that make them.
 //!
 //! Everything that happens is in the list of actions, down to which transfer ends next and whether it fails. So proptest can
-//! shrink a failing run to the few actions that matter. Every sublist of a run is a run: numbers are taken modulo the number of
-//! choices, and an action that makes no sense at the moment (advice by a task that is busy) does nothing.
+//! shrink a failing run to the few actions that matter. Every sublist of a run is a valid run. Numbers are taken modulo the
+//! number of choices, and an action that makes no sense at the moment (advice by a task that is busy) does nothing.
 
 use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::memory::mm::Advice;
@@ -16,11 +16,11 @@ pub(crate) struct Setup {
     pub(crate) memory: u64,
     /// Half of it is slow, and reclaim demotes.
     pub(crate) demotes: bool,
-    /// What else there is where memory has tiers; its slow node has all of `memory`.
+    /// Further choices for memory with tiers; its slow node has all of `memory`.
     pub(crate) tiers: Option<Tiers>,
     /// Reclaim is asked to spare something: far nodes, who is below its soft limit, a disk; and a task is a real-time task.
     pub(crate) spares: bool,
-    /// Heaps begin with a huge page, for which groups and machine have room.
+    /// Heaps begin with a huge page, which fits into the groups and the machine.
     pub(crate) huge: bool,
     /// `memory.max` of the two groups, in pages.
     pub(crate) limits: [u64; 2],
@@ -46,13 +46,13 @@ pub(crate) struct Setup {
     pub(crate) swappiness: u8,
     pub(crate) live_stats: bool,
     pub(crate) kmem: bool,
-    /// Where memory can't be had a process is killed, rather than that an access fails.
+    /// If no memory is available, a process is killed, instead of a failing access.
     pub(crate) oom_kill: bool,
     pub(crate) policy: Policy,
     pub(crate) advice: Advice,
 }
 
-/// Slow memory beside fast memory, and who brings pages back from it besides hint faults.
+/// Slow memory next to fast memory, and the sources of promotion besides hint faults.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tiers {
     /// Pages of fast memory.
@@ -178,12 +178,12 @@ pub(crate) enum Action {
         task: usize,
         kind: Kind,
     },
-    /// Unmaps, and maps anew.
+    /// Unmaps, and maps again.
     Munmap {
         task: usize,
         kind: Kind,
     },
-    /// Runs its program anew, in another address space.
+    /// Restarts its program, in another address space.
     Exec {
         task: usize,
     },
@@ -296,7 +296,7 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
     })
 }
 
-/// Some pages are hot, so that there are hits, and several tasks want the same page at once.
+/// Some pages are hot, so that there are hits, and several tasks need the same page at the same time.
 fn page() -> impl Strategy<Value = u64> {
     prop_oneof![1 => 0..PAGES, 1 => 0..PAGES / 4]
 }
@@ -330,7 +330,7 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
                 tiers: None,
                 spares: false,
                 huge: false,
-                // Stacks and page tables of three tasks leave some room.
+                // Stacks and page tables of three tasks leave some free memory.
                 limits: [limits.0, limits.1].map(|pages| pages + if kmem { 24 } else { 0 }),
                 nested,
                 swap,

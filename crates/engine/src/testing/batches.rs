@@ -14,7 +14,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// With so many pages of each, on the lists already.
+    /// With this number of pages of each, on the lists already.
     fn new(pages: u64) -> Bench {
         let mut builder = Engine::builder(Config::default()).unwrap();
         builder.swap_on(SwapSpec { pages: 100, kind: SwapKind::Device }).unwrap();

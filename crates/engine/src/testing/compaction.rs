@@ -46,7 +46,7 @@ impl Bench {
                 .collect();
         assert_eq!(all.len() as u64, PAGES);
         let (mut kept, freed): (Vec<Pfn>, Vec<Pfn>) = all.into_iter().partition(keeps);
-        // Neighbours are no neighbours on the list, or reclaim would make blocks.
+        // Adjacent frames are not adjacent on the list, or reclaim would make blocks.
         kept.sort_by_key(|pfn| pfn.0.wrapping_mul(0x9e37_79b1));
         freed.into_iter().for_each(|pfn| core.free_folio(pfn));
         for (page, pfn) in (0..).zip(kept) {

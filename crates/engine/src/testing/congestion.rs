@@ -114,7 +114,7 @@ fn kswapd_writes_to_a_congested_device() {
     let mut bench = full_of_dirty_pages();
     let threads = bench.engine.start_kernel_threads();
     let kswapd = threads.iter().find(|thread| thread.name == "kswapd0").unwrap().task;
-    // Nobody reclaims for itself.
+    // No task reclaims for itself.
     use_up(&mut bench, Gfp::NOWAIT, true);
     let mut woken = Vec::new();
     bench.engine.take_woken(&mut woken);
@@ -123,7 +123,8 @@ fn kswapd_writes_to_a_congested_device() {
     assert!(bench.engine.figures().pageouts().kswapd > 0);
 }
 
-/// Takes a call of reclaim on for so many steps, with so much being written all the time; whether it has ended.
+/// Runs `steps` steps of a call of reclaim, with this many pages under writeback all the time; returns whether
+/// it has ended.
 fn has_ended(bench: &mut Bench, gfp: Gfp, writeback: i64) -> bool {
     let request = Request::movable(gfp, NODE);
     let mut direct = reclaim::DirectReclaim::AtGate;

@@ -1,4 +1,4 @@
-//! Promises of demotion: what goes to slower memory, what does not, and what becomes of that.
+//! Promises of demotion: which pages go to slower memory, which don't, and where they end.
 
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Advice;
@@ -79,7 +79,7 @@ impl Bench {
         hits
     }
 
-    /// Writes `memory.reclaim`, until so many pages are reclaimed or it fails.
+    /// Writes `memory.reclaim`, until this number of pages is reclaimed or it fails.
     fn reclaim(&mut self, pages: u64) -> u64 {
         let bytes = (pages * PAGE_SIZE).to_string();
         let step = self.engine.write_file(self.task, "/sys/fs/cgroup/job/memory.reclaim", &bytes).unwrap();
@@ -109,7 +109,7 @@ fn profiles() -> impl Iterator<Item = Policy> {
     ["classic@6.12", "mglru@6.12"].map(|name| Profile::by_name(name).unwrap().policy()).into_iter()
 }
 
-/// Without swap, anonymous pages go as well: slow memory is room for them.
+/// Without swap, anonymous pages go as well: slow memory can hold them.
 #[test]
 fn what_nobody_uses_goes_to_slower_memory_and_is_still_a_hit() {
     for policy in profiles() {
@@ -133,7 +133,7 @@ fn what_nobody_uses_goes_to_slower_memory_and_is_still_a_hit() {
     }
 }
 
-/// A governor measures promotion and adds nothing to it: no entry is marked, so that nobody faults, for its sake.
+/// A governor measures promotion and adds nothing to it: it marks no entry, so it causes no fault.
 #[test]
 fn what_is_demoted_is_known_to_the_governor_and_not_marked_for_it() {
     for policy in profiles() {
@@ -149,7 +149,7 @@ fn what_is_demoted_is_known_to_the_governor_and_not_marked_for_it() {
     }
 }
 
-/// Of files that were demoted a page in 64 says how soon it is used, if reads are looked at.
+/// If reads are watched, one in 64 demoted file pages is sampled for how soon it is used.
 #[test]
 fn a_page_of_a_file_is_asked_where_reads_are_looked_at() {
     for watched in [false, true] {
@@ -197,7 +197,7 @@ fn what_finds_no_room_in_the_next_tier_goes_to_any_slower_one() {
     bench.engine.check_invariants();
 }
 
-/// Slow memory has no room. Who is short of memory drops pages after all; who was asked for pages by a user leaves them.
+/// Slow memory is full. Reclaim for a shortage drops pages after all; reclaim that a user requested leaves them.
 #[test]
 fn what_finds_no_room_at_all_leaves_memory_unless_a_user_asked() {
     for policy in profiles() {

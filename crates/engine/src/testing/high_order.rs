@@ -1,5 +1,5 @@
-//! Promises to requests for blocks of pages: in which order the slow path tries, who is killed for a block, and what kcompactd makes of
-//! scattered free pages in the background.
+//! Promises to requests for blocks of pages: the order of the slow path's attempts, the victim of an OOM kill for a block, and
+//! kcompactd's compaction of scattered free pages in the background.
 
 use super::compaction::{Bench, PAGES};
 use crate::machine::step::Wait;
@@ -326,7 +326,7 @@ fn a_pool_of_huge_pages_grows_as_far_as_blocks_can_be_had_and_gives_them_back() 
     let huge = "hugepages-2048kB";
     let has = resize_pool(&mut bench, huge, "100");
     let blocks: i64 = has.trim().parse().unwrap();
-    // Clean pages of files: all but what the kernel and the reserve need can be had.
+    // Clean pages of files: all are available except those that the kernel and the reserve need.
     assert!((4..8).contains(&blocks), "{blocks} of 8 pageblocks");
     assert_eq!(bench.stats([Stat::HtlbBuddyAllocSuccess, Stat::HtlbBuddyAllocFail]), [blocks, 1]);
     assert_eq!(bench.engine.figures().vmstat(Stat::OomKill), 0);
@@ -340,7 +340,7 @@ fn a_pool_of_huge_pages_grows_as_far_as_blocks_can_be_had_and_gives_them_back() 
     assert!(bench.engine.write_file(bench.task, none, "1").is_err());
 }
 
-/// A write that ended at once would leave behind what its reclaim or compaction has in its hands.
+/// A write that ended early would leave behind the pages that its reclaim or compaction has isolated.
 #[test]
 fn a_write_to_a_pool_that_another_write_makes_large_enough_comes_to_its_end() {
     let mut bench = Bench::keeping(MigrateType::Movable, every(4));
@@ -367,7 +367,7 @@ fn a_request_for_a_huge_page_of_a_pool_that_is_not_repeated_ends_with_its_first_
         let mut bench = Bench::keeping(MigrateType::Movable, every(4));
         bench.engine.core.mm.config.hugetlb_repeat = repeat;
         bench.engine.core.set_policy(Policy::of("classic@2010"));
-        // Each block has a page that stays, so that none can be had.
+        // Each block has a page that stays, so no block is available.
         let step = PAGEBLOCK_PAGES as u32;
         for pfn in bench.engine.used_folios() {
             bench.engine.core.mm.memory.folios[pfn].refs += u16::from(pfn.0 % step < 8);
@@ -395,7 +395,8 @@ fn a_node_without_scattered_pages_is_not_touched_at_the_start() {
 /// The rights of a request of order > 0 that can't wait and may use the reserve.
 const ATOMIC: Rights = Rights::MIN_RESERVE.union(Rights::NON_BLOCK).union(Rights::HIGHATOMIC);
 
-/// Takes blocks of two pages for who can't wait, and says how many pageblocks were kept for such requests after each.
+/// Takes blocks of two pages for requests that can't wait, and returns how many pageblocks were kept for such
+/// requests after each.
 fn kept_after(pages: u64, requests: usize) -> (Memory, Vec<u64>) {
     let mut memory = Memory::new(&Config { node_pages: vec![pages], ..Config::default() });
     let request = Request { order: 1, ..Request::kernel(MigrateType::Unmovable, Gfp::ATOMIC, NodeId(0)) };

@@ -1,5 +1,5 @@
-//! Pageblocks kept for requests that can't wait, and how far memory lies apart, written a second time: a pageblock is a row of frames
-//! that are free or not, and all questions are answered by looking at the rows.
+//! A second implementation of pageblocks kept for requests that can't wait, and of fragmentation. A pageblock is a row of frames that
+//! are free or not, and all questions are answered by scanning the rows.
 
 use crate::memory::Memory;
 use crate::page_alloc::request::{Gfp, MigrateType, Request, Rights};
@@ -58,7 +58,8 @@ impl Model {
         self.reserved().map(|block| self.0[block].free()).sum()
     }
 
-    /// Whether a request is served at the min mark, and what is left of that for who can't wait: three eighths.
+    /// Whether a request is served at the min watermark; a request that can't wait may go down to three eighths
+    /// of it.
     fn serves(&self, order: u8, is_atomic: bool, min: u64) -> bool {
         let free: u64 = self.0.iter().map(Block::free).sum();
         let (usable, mark) = match is_atomic {

@@ -1,5 +1,5 @@
-//! Promises of huge pages: who gets them and who does not, what they count as, what becomes of them as a whole, and what makes single
-//! pages of them.
+//! Promises of huge pages: which tasks get them, how they are counted, how they are handled as one unit, and what splits them into
+//! single pages.
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_PAGES};
 use crate::memory::mm::Advice;
 use crate::memory::table::LEAF_PAGES;
@@ -124,7 +124,7 @@ impl Bench {
         }
         for pfn in taken {
             if pfn.0 % 64 == 0 {
-                // The kernel's own, as far as anybody can tell.
+                // A page of the kernel, as far as migration can see.
                 core.mm.memory.folios[pfn].set(FolioFlags::KERNEL);
             } else {
                 core.free_folio(pfn);
@@ -211,7 +211,7 @@ fn where_no_block_is_free_a_single_page_does() {
     assert_eq!(bench.stats(THP), [0, 0, 2, 0]);
 }
 
-/// Nobody is killed for one, and nothing is reclaimed for it where it was not said to be worth it.
+/// A huge page causes no OOM kill, and no reclaim in a mapping without the advice for huge pages.
 #[test]
 fn where_its_group_has_no_room_a_single_page_does() {
     for (advice, reclaims) in [(HugeAdvice::Normal, false), (HugeAdvice::Hugepage, true)] {
@@ -332,7 +332,7 @@ fn advice_on_a_page_makes_single_pages_of_what_it_is_part_of() {
     bench.engine.check_invariants();
 }
 
-/// Somebody holds it, so it can be neither moved nor made single pages.
+/// A user outside the engine holds it, so it can be neither moved nor split.
 #[test]
 fn what_is_held_stays_huge() {
     let mut bench = Bench::new(always());
@@ -392,7 +392,7 @@ fn it_moves_to_another_node_as_a_whole() {
     }
 }
 
-/// Nobody reclaims or compacts for a page that is only in the wrong place.
+/// No task reclaims or compacts for a page that is only in the wrong place.
 #[test]
 fn a_misplaced_one_stays_where_no_block_is_free() {
     let mut bench = Bench::new(always());
@@ -476,7 +476,7 @@ fn it_leaves_a_node_that_goes_as_a_whole_or_as_single_pages_where_no_block_is_fr
     }
 }
 
-/// Somebody holds one of two: the node stays, and the other one has left.
+/// One of two is held from outside: the node stays, and the other one has left.
 #[test]
 fn one_that_is_held_keeps_its_node_where_it_is() {
     let mut bench = Bench::new(always());

@@ -18,7 +18,7 @@ struct Asked {
     /// Waits for a device, and for single pages.
     waits: u32,
     waits_for_pages: u32,
-    /// Most pages that it had in its hands while it waited.
+    /// The maximum number of pages that it had isolated while it waited.
     isolated: i64,
     contig: Contig,
 }
@@ -27,7 +27,7 @@ fn huge(gfp: Gfp) -> Request {
     Request { order: PAGEBLOCK_ORDER, ..Request::movable(gfp, NodeId(0)) }
 }
 
-/// A machine of this era that is full of a file's pages but for a few.
+/// A machine of this era that is full of a file's pages, except for a few frames.
 fn full(policy: Policy) -> Bench {
     let mut bench = Bench::keeping(MigrateType::Movable, |pfn| u64::from(pfn.0) < PAGES - 256);
     bench.engine.core.set_policy(policy);
@@ -289,7 +289,7 @@ fn kswapd_frees_blocks_and_ends_when_it_has_one() {
     assert_eq!(woken, [], "kcompactd is left alone");
 }
 
-/// Every other page of the machine is free: far more than eight times the high mark, and not one block.
+/// Every other page of the machine is free: far more than eight times the high watermark, and not one block.
 #[test]
 fn single_pages_are_not_plenty_for_who_wants_a_block() {
     let mut bench = full(Policy::of("classic@2010"));

@@ -7,10 +7,10 @@
 //!                                 ▼                                 ▼
 //!                            transfers in flight                  model: what must be there
 //! ```
-//! *Adversarial* means: copies are made and transfers end in any order. A write leaves in its slot what the frame held at the start or at the end, as
-//! the run says. A failed transfer leaves garbage at its target. A freed frame or slot holds garbage at once. So whatever is
-//! freed, reused or forgotten too early shows as a wrong value: at once, or at the end of the run, when every page is read back.
-//! [`Checks::All`] adds what a machine may expect of the operations themselves.
+//! *Adversarial* means: copies are made and transfers end in any order. A write leaves in its slot the contents of the frame at the start or at the
+//! end, as the run says. A failed transfer leaves garbage at its target. A freed frame or slot holds garbage immediately. So memory that is freed,
+//! reused or forgotten too early shows as a wrong value: immediately, or at the end of the run, when every page is read back. [`Checks::All`] adds
+//! what a machine may expect of the operations themselves.
 
 mod act; // what happens, one action after the other
 mod counters; // what must hold of counters
@@ -33,7 +33,7 @@ const GARBAGE: u64 = 0xdead_beef_dead_beef;
 /// Operations that wait at most.
 const WAITING_MAX: usize = 24;
 
-/// What is checked while a run goes on.
+/// The checks during a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Checks {
     /// Contents only.
@@ -63,7 +63,7 @@ pub(crate) struct ByteMachine {
     queue: OpQueue,
     transfers: Vec<Transfer>,
     tasks: Vec<Task>,
-    /// Writes limits while others are busy, and reads files back. Nobody kills it.
+    /// Writes limits while others are busy, and reads files back. It is never killed.
     administrator: TaskId,
     groups: [String; 2],
     regular: FileId,
@@ -74,11 +74,11 @@ pub(crate) struct ByteMachine {
     killed: Vec<TaskId>,
     /// Values below this were written before the task's fsync or sync began.
     synced_below: BTreeMap<TaskId, u64>,
-    /// A page stays dirty whose write has failed, and fsync tells of it until that is acknowledged.
+    /// A page stays dirty whose write has failed, and fsync reports it until that is acknowledged.
     keeps_failed_writes: bool,
     /// Pages of files whose last write has failed.
     not_on_device: BTreeSet<(FileId, u64)>,
-    /// A write to a file has failed, and no fsync has told of that, or no syncfs.
+    /// A write to a file has failed, and no fsync has reported that, or no syncfs.
     has_untold_error: bool,
     has_untold_fs_error: bool,
     now: Nanos,

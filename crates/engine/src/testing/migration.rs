@@ -1,4 +1,4 @@
-//! Promises of migration between nodes: what moves, what does not, and that nobody can tell afterwards but by the node.
+//! Promises of migration between nodes: what moves, what does not, and that afterwards only the node differs.
 
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Advice;
@@ -161,7 +161,7 @@ fn what_may_not_move_now_or_never_stays_on_its_list() {
         bench.engine.core.migrate_prepare(pfn, vma, THERE)
     };
     assert_eq!(prepare(&mut bench, file, Some(vma)), Err(NotMigrated::AccessDenied));
-    // Nobody can say so without a mapping; but it is dirty then.
+    // Without a mapping this is not known; but the page is dirty then.
     bench.access(bench.task, code, 0, true);
     assert_eq!(
         prepare(&mut bench, file, Some(vma)),
@@ -174,7 +174,7 @@ fn what_may_not_move_now_or_never_stays_on_its_list() {
     assert_eq!(prepare(&mut bench, anon, None), Err(NotMigrated::Again));
     bench.engine.core.migrate_put_back(anon);
     bench.engine.core.lru_add_drain();
-    // The other node is full up to its high mark.
+    // The other node is full up to its high watermark.
     let zone = bench.engine.figures().zones().find(|zone| zone.node == THERE).unwrap();
     let request =
         crate::page_alloc::request::Request::movable(crate::page_alloc::request::Gfp::THISNODE, THERE);

@@ -29,7 +29,8 @@ enum Contents {
 #[derive(Default)]
 pub(crate) struct Model {
     pages: BTreeMap<Page, Contents>,
-    /// Pages of files that are being taken away, and by how many. What is read of them meanwhile was there, is on the device, or is zero.
+    /// Pages of files that are being removed, and by how many calls. A read of one meanwhile returns its contents in memory or on the
+    /// device, or zeroes.
     going: BTreeMap<Page, u32>,
 }
 
@@ -61,7 +62,7 @@ impl Model {
             Contents::Forgettable(value) if seen == value => {}
             Contents::Forgettable(value) => {
                 assert_eq!(seen, 0, "{page:?} reads as {seen:#x}, but only {value:#x} or zero is right");
-                // What is forgotten stays forgotten.
+                // Forgotten contents stay forgotten.
                 self.pages.insert(page, Contents::Known(0));
             }
         }
@@ -80,8 +81,9 @@ impl Model {
         self.pages.get(&page).copied().unwrap_or(Contents::Known(never_written))
     }
 
-    /// A write to the device has ended: with this value, or with an error, which has left `garbage` there. An error is no
-    /// loss yet if the page was written again since that write began; it is one as long as that is not on the device.
+    /// A write to the device has ended: with this value, or with an error, which has left `garbage` there. An error does
+    /// not lose data yet if the page was written again since that write began; it does as long as that is not on the
+    /// device.
     pub(crate) fn reached_device(&mut self, page: Page, value: Option<u64>, garbage: u64) {
         let (Contents::Known(last) | Contents::Lost(last, _)) = self.contents(page) else { return };
         let contents = match value {

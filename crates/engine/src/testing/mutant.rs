@@ -28,7 +28,7 @@ pub(crate) enum Mutant {
     WrittenDuringCopy,
     /// `huge_memory.rs`: all pages of a huge page that becomes single ones are its first.
     SplitLeadsToFirst,
-    /// `access/read_ahead.rs`: a page that readahead meets is dropped to be read anew, though it is dirty.
+    /// `access/read_ahead.rs`: a page that readahead meets is dropped to be read again, though it is dirty.
     DirtyDroppedByReadahead,
     /// `page_cache.rs`: a frame goes back to the allocator twice.
     FreedTwice,
@@ -42,14 +42,14 @@ pub(crate) enum Mutant {
     EntryInvalidatedLate,
     /// `page_cache.rs`: a slot is given up although a write to it is in flight.
     SlotFreedBeforeWritten,
-    /// `writeback/fsync.rs`: fsync doesn't wait for pages whose write is under way.
+    /// `writeback/fsync.rs`: fsync doesn't wait for pages under writeback.
     FsyncForgetsWriteback,
     /// `page_cache/truncate.rs`: a page goes although a write of it is in flight, which then writes whatever its frame holds over
     /// the hole.
     FlushEndsAfterTruncation,
     /// `writeback/sync.rs`: sync waits for what flushers have written for it, and not for what was being written before.
     SyncForgetsWriteback,
-    /// `writeback/dirty.rs`: nobody is told of a write that has failed.
+    /// `writeback/dirty.rs`: a write that has failed is never reported.
     WriteErrorLost,
     /// `writeback/retry.rs`: a page that could not be written, and is to be kept, counts as clean.
     FailedWriteForgotten,

@@ -1,5 +1,5 @@
-//! Promises of NUMA balancing between tiers: whose entries are marked and when, which hint faults promote, and that nobody can tell
-//! afterwards but by the node.
+//! Promises of NUMA balancing between tiers: whose entries are marked and when, which hint faults promote, and that afterwards only
+//! the node differs.
 
 use crate::config::{Layout, MemoryType};
 use crate::memory::folio::FolioFlags;
@@ -377,7 +377,7 @@ fn the_time_of_a_mark_goes_with_its_page_to_another_frame() {
     memory.zones.drain_all(&mut memory.folios);
     bench.engine.core.mm.give_back_records_now();
     bench.move_all(SLOW);
-    // 600 ms after its mark. Of its new frame nothing is known.
+    // 600 ms after its mark. The new frame has no record yet.
     assert_eq!(bench.access(3, true), (false, FAST));
 }
 
@@ -419,7 +419,7 @@ fn of_accesses_to_pages_in_a_row_each_has_its_share_and_a_huge_page_is_told_of_o
     let head = bench.engine.core.mm.folios_in_use(SLOW)[0];
     bench.engine.hardware_hinted_range(head, 512, 512 * 2);
     assert_eq!((bench.stats([reports]), counted(&bench, head)), ([1], 7), "as many as a record can hold");
-    // Of the other half of the next one, and of what follows it, which is nobody's.
+    // A report of the other half of the next huge page, and of the free frames after it.
     let next = Pfn(head.0 ^ 512);
     bench.engine.hardware_hinted_range(Pfn(next.0 + 510), 2, 2);
     assert_eq!((bench.stats([reports]), counted(&bench, next)), ([2], 2));
@@ -472,7 +472,7 @@ fn periods_double_with_each_pass_that_promotes_and_stay_without() {
     let gaps: Vec<u64> = scans.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.windows(2).all(|pair| pair[0] <= pair[1]), "{scans:?}");
     assert!(scans.len() < 8, "{scans:?}");
-    // Nobody accesses anything: the period stays.
+    // No task accesses anything: the period stays.
     let mut idle = Bench::new(256);
     let scans = idle.run_for(20_000);
     let gaps: Vec<u64> = scans.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -597,8 +597,8 @@ fn a_mapping_nobody_uses_is_passed_by_until_its_turn_comes() {
     );
 }
 
-/// How many scans come by from one that marks the heap to the next, when ten mappings that nobody uses lie below it and ten above. Of what was
-/// marked a page is used each second, or all of it at once. Nothing is promoted, so that the period stays a second.
+/// The numbers of scans from one that marks the heap to the next, if ten unused mappings lie below it and ten above. One marked page is used
+/// each second, or all of them at the same time. Nothing is promoted, so that the period stays a second.
 fn scans_between_marks(is_all_at_once: bool) -> Vec<usize> {
     const IDLE: usize = 10;
     let mut bench = Bench::with(2, Config { hot_threshold_ms: 1, ..Config::default() });

@@ -1,5 +1,5 @@
-//! The page allocator written a second time, as naively as its rules read, and compared with it step by step: free blocks are plain lists
-//! that are searched, a refill takes block after block, and a CPU's limits are the table of their cases.
+//! A second, naive implementation of the page allocator's rules, compared with the first step by step. Free blocks are plain lists that
+//! are searched, a refill takes block after block, and a CPU's limits are the table of their cases.
 
 use crate::memory::Memory;
 use crate::memory::folio::FolioFlags;
@@ -460,7 +460,7 @@ proptest! {
                     let taken = taken.map(|(_, pfn)| pfn);
                     prop_assert_eq!(taken, model.alloc(cpu, order, kind, heeds_marks).map(Pfn), "{:?}", action);
                     let Some(pfn) = taken else { break };
-                    // What is on an LRU list can be moved, whatever its block.
+                    // A page on an LRU list is movable, whatever its block.
                     if kind == MOVABLE && order == 0 {
                         memory.folios[pfn].set(FolioFlags::CHARGED);
                         memory.folios[pfn].set(FolioFlags::LRU);

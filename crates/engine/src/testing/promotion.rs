@@ -58,7 +58,7 @@ impl Bench {
         Bench::new(policy, &[("numa.pagecache_promotion_enabled", "true")])
     }
 
-    /// Reads the file in calls of so many pages.
+    /// Reads the file in calls of this number of pages.
     fn read_all(&mut self, call: u32) {
         for page in 0..PAGES {
             self.read(page, call - page as u32 % call);
@@ -436,7 +436,7 @@ fn kmigrated_looks_around_as_long_as_a_source_is_on() {
         let _ = bench.engine.write_file(bench.task, file, value).unwrap();
         let mut woken = Vec::new();
         bench.engine.take_woken(&mut woken);
-        // kmigrated, and klruscand, which this source is no business of.
+        // kmigrated, and klruscand, which has nothing to do with this source.
         assert_eq!(woken.len(), 2);
         assert_eq!(bench.engine.resume(woken[0]), Step::Wait(wait));
         assert_eq!(bench.engine.resume(woken[1]), Step::Wait(Wait::Woken));
@@ -452,7 +452,7 @@ fn a_page_that_may_not_move_now_is_tried_again_or_forgotten() {
         let folios = bench.listed(SLOW);
         bench.read_all(PAGES as u32);
         bench.read_all(PAGES as u32);
-        // Somebody else has them in hand.
+        // Another task has isolated them.
         bench.settle();
         assert!(folios.iter().all(|&pfn| bench.engine.core.migrate_isolate(pfn)));
         bench.kmigrated_refused();
@@ -500,7 +500,7 @@ fn what_finds_no_room_stays_hot_and_goes_as_soon_as_kswapd_has_made_some() {
         let pfn = bench.engine.core.alloc_pages(&request, MemcgId::ROOT).unwrap();
         bench.engine.core.mm.memory.folios[pfn].refs = 1;
         taken.push(pfn);
-        // What a CPU keeps is not free to a mark.
+        // Pages that a CPU keeps don't count as free at a watermark.
         bench.engine.core.mm.memory.drain_all_pages();
     }
     bench.kmigrated();
@@ -578,7 +578,8 @@ fn a_hot_page_that_asks_again_and_again_is_one_candidate() {
     assert_eq!(bench.count(Stat::PgpromoteCandidateNrl), 0, "there is no GiB free");
 }
 
-/// An age is the whole clock less a part of a time: nothing is young enough where room is short, but on a machine that has just been started.
+/// The age is the full clock minus a part of a time. If free memory is short, no page is young enough, except on a machine that has just been
+/// started.
 #[test]
 fn as_posted_an_age_is_too_great_once_the_clock_is_longer_than_a_record() {
     for (quirks, uptime_s, promoted) in [("none", 0, 8), ("none", 100, 8), ("v3", 100, 0)] {

@@ -193,7 +193,7 @@ fn in_random_runs_near_nodes_are_reclaimed_with_and_without_success_and_soft_lim
     assert!(success > 50 && failed > 100 && soft > 1000, "{success}, {failed}, {soft}");
 }
 
-/// What the runs above are about does happen in them.
+/// The events that the runs above test do happen in them.
 #[test]
 fn in_random_runs_with_tiers_every_step_fails_and_pages_move_both_ways() {
     let mut failed = [0; MigrateStep::ALL.len()];
@@ -273,7 +273,7 @@ fn check(random: fn(u64) -> (Setup, Vec<Action>), runs: u64) {
     unreachable!("the shrunk run failed before");
 }
 
-/// A run that has found a bug, for as long as actions are drawn as they were then: a slot that is read ahead gets another owner
+/// A run that has found a bug, as long as actions are generated in the same way: a slot that is read ahead gets another owner
 /// between the allocation of its page and the charge.
 #[test]
 fn a_page_read_ahead_from_swap_is_paid_for_by_who_is_charged() {

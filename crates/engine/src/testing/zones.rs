@@ -20,7 +20,7 @@ const MOVABLE: u64 = 49_152;
 const DMA32: u64 = 16_384;
 
 impl Bench {
-    /// So many pages of the file are cached, from the first on: those of zone Movable come first, as that is used first.
+    /// The first `pages` pages of the file are cached: those of zone Movable come first, as that is used first.
     fn new(policy: Policy, pages: u64) -> Bench {
         let config = Config {
             node_pages: vec![MOVABLE + DMA32],
@@ -88,7 +88,7 @@ fn mglru() -> Policy {
     Policy::of("mglru@6.12")
 }
 
-/// 2,000 pages: the first are in zone Movable until that is down to its low mark.
+/// 2,000 pages: the first are in zone Movable until that is down to its low watermark.
 #[test]
 fn pages_of_zones_that_are_no_use_go_to_the_hot_end_of_their_list() {
     let mut bench = Bench::new(classic(ZoneSkip::Bounded), MOVABLE + 2_000);
@@ -129,7 +129,8 @@ fn only_what_is_of_use_counts_where_it_is_decided_how_much_to_scan() {
     assert_eq!(of_lists(0) - of_lists(1), core.mm.zone_reclaimable_pages(&zones[0]));
 }
 
-/// Generations have a list for each zone. Who needs a page of a lower one finds it at once, and the rest is put off.
+/// MGLRU has a list for each zone. A task that needs a page of a lower zone finds it immediately, and the rest is
+/// deferred.
 #[test]
 fn generations_give_the_zone_that_is_wanted_first_and_put_others_off() {
     let mut bench = Bench::new(mglru(), 2_000);

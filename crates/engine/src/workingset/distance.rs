@@ -1,4 +1,4 @@
-//! Refault distance: was the page evicted although there was room for it?
+//! Refault distance: would the page have fit into memory without its eviction?
 //!
 //! An lruvec's *nonresident age* counts evictions and activations: each of them pushes every inactive page one step towards
 //! the tail. A page's shadow holds the age at its eviction. The age at its refault is higher, and the difference says how many
@@ -8,8 +8,8 @@
 //!        evicted at age E                 refault at age R
 //!   ───────────┼──────────────────────────────┼────────►      distance = R - E
 //! ```
-//! If there are at least as many active pages as that distance, giving some of them up would have kept this page. So it is worth
-//! a try: the page comes back active and has to prove itself against them. Pages of the other type count as room too, as far as
+//! If there are at least as many active pages as that distance, evicting some of them instead would have kept this page. So it
+//! is worth a try: the page comes back active and has to prove itself against them. Pages of the other type count too, as far as
 //! they can be reclaimed at all. [reclaim 3.1, 3.2; reclaim-6.12 3.2]
 //!
 //! Sizes are those of the last statistics flush (`stat/flush.rs`); the age is live.
@@ -43,8 +43,8 @@ impl Core {
         }
     }
 
-    /// Whether a page that has come back would have stayed on a somewhat longer list: never, where the group on whose clock the shadow is was
-    /// removed. Notes whether lists as they are would have said otherwise.
+    /// Whether a page that has come back would have stayed on a somewhat longer list. Never true if the group whose clock the shadow holds
+    /// was removed. Notes whether live list sizes would change the answer.
     #[doc(alias = "workingset_test_recent")]
     pub(super) fn is_within_distance(&mut self, shadow: Shadow, reader: MemcgId, kind: LruType) -> bool {
         if !self.mm.memcgs[shadow.memcg].is_online {
@@ -58,7 +58,7 @@ impl Core {
         is_within
     }
 
-    /// Notes whether lists as they are would have said otherwise.
+    /// Notes whether live list sizes would change the answer.
     fn compare_distance(
         &mut self,
         shadow: Shadow,

@@ -1,8 +1,8 @@
 //! Refaults among generations: was the page evicted from the generation that is still the oldest?
 //!
 //! A shadow holds the oldest generation at the eviction. If a page comes back while that generation is still the oldest, it was
-//! evicted too early: eviction is taking its like right now. The controller is told (`balance/feedback.rs`) and will protect its
-//! tier, or spare its type. Later eras count all generations that could still exist.
+//! evicted too early: eviction is taking similar pages right now. The controller gets this as feedback (`balance/feedback.rs`)
+//! and will protect its tier, or spare its type. Later eras count all generations that could still exist.
 //!
 //! In 6.12 a page that comes back by a fault, or was read often before, gets a full count: the evictor will protect it when it
 //! meets it next. Before 6.7 it only counted as in use ([`Restore`]). [reclaim 3.4; reclaim-6.12 3.4]
@@ -87,7 +87,7 @@ impl Core {
 
 impl State {
     pub(super) fn generation_stamp(&self, lruvec: LruvecId, kind: LruType) -> u64 {
-        // Two lists have no generations: the clock of evictions is all there is.
+        // The classic LRU has no generations: it has only the clock of evictions.
         self.kept_generations(lruvec)
             .map_or(self.lruvecs[lruvec].nonresident_age, |generations| generations.min_seq[kind as usize])
     }

@@ -34,7 +34,7 @@ impl Core {
         let workingset = self.mm.memcgs[memcg].policy.workingset;
         let by_generation = matches!(workingset, Workingset::OldestGeneration | Workingset::AnyGeneration);
         if by_generation && (shadow.memcg, shadow.node) != (memcg, node) {
-            // Another group's generations say nothing about this one's.
+            // Another group's generations can't be compared with this one's.
             self.tell_refault(pfn, shadow, RefaultRule::OtherGroup, false);
             return;
         }

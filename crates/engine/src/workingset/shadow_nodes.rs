@@ -1,9 +1,9 @@
 //! Index nodes that hold nothing but shadows: memory spent on the past. Reclaim takes it back when it grows too much.
 //!
-//! A node has 64 slots, and its shadows stay while it holds a page as well. When it loses its last page, it goes to the end of a
-//! queue. Beyond an eighth of the group's pages, the first in the queue can be freed: since their pages were evicted, the cache has
-//! turned over several times, and they have nothing to tell any more. A call of reclaim offers to free half of the excess, and does so in
-//! chunks of 128: the excess grows to 256 nodes, and falls by 128. The swap cache has such nodes, too, by slot. [reclaim 3.3]
+//! A node has 64 slots, and its shadows stay while it holds a page as well. When it loses its last page, it goes to the end of a queue.
+//! Beyond an eighth of the group's pages, the first in the queue can be freed. Since their pages were evicted, the cache has turned over
+//! several times, and their shadows have no value any more. A call of reclaim offers to free half of the excess, and does so in chunks of
+//! 128: the excess grows to 256 nodes, and falls by 128. The swap cache has such nodes, too, by slot. [reclaim 3.3]
 
 use crate::core::Core;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
@@ -15,7 +15,7 @@ use crate::units::{FileId, MemcgId, NodeId, PAGE_SIZE, Pfn};
 use crate::workingset::{IndexNode, Indexed};
 
 impl Core {
-    /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio. What lies in the head is in no node.
+    /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio. Entries in the head are in no node.
     pub(crate) fn index_changed(&mut self, pfn: Pfn, change: NodeChange) {
         if change != NodeChange::None {
             let folio = &self.mm.memory.folios[pfn];
@@ -50,7 +50,7 @@ impl Core {
             NodeChange::None => {}
             NodeChange::ShadowOnly => match index_node.of {
                 Indexed::File(_) => self.queue_shadow_node(index_node),
-                // Nobody pays for a node of a swap cache, and where that lies isn't kept; the page that leaves it last is a fair guess.
+                // No group pays for a node of a swap cache, and its place isn't recorded; the page that leaves it last is a fair guess.
                 Indexed::Swap(_) => self.queue_at(index_node, MemcgId::ROOT, self.mm.memory.folios[pfn].node),
             },
             NodeChange::Mixed => self.forget_shadow_node(index_node),

@@ -5,12 +5,14 @@
 //!                                                                                             └─ not: pages in memory are dirty again, the others
 //!                                                                                                are told, and fsync fails until it is acknowledged
 //! ```
-//! To this simulator's devices a write that is done is kept, so it flushes none. A machine with real ones does, and a device that fails to has perhaps
-//! lost any of what it said was done: as much as if those writes had failed. A kernel tells of that once and leaves the pages clean. Here they are written
-//! again, as long as they are in memory. A page that has left it can't be: reclaim does not wait for flushes, or a cache that nobody syncs would fill up
-//! with pages that are clean and can't go. What such a page has when it comes back is what the device had by then. It is written again, and told as well.
+//! The simulator's devices keep a write that is done, so the simulator flushes none. A machine with real devices flushes them. If a device fails to
+//! flush, it has perhaps lost any of the writes that it completed: as if those writes had failed. A kernel reports that once and leaves the pages
+//! clean. Here they are written again, as long as they are in memory.
 //!
-//! No file rests for that: a flush is asked for by somebody, and nobody else tries it.
+//! A page that has left memory can't be written again. Reclaim does not wait for flushes, or a cache without syncs would fill up with clean pages
+//! that can't go. When such a page comes back, it has the contents that the device had by then. It is written again, and reported as well.
+//!
+//! No file rests after that: a flush is requested by a task, and no other task retries it.
 
 use crate::access::engine::Engine;
 use crate::config::ConfigError;
@@ -27,13 +29,13 @@ use std::ops::Range;
 pub struct Unkept {
     /// In memory ever since, and to be written again.
     pub dirty: Vec<u64>,
-    /// Not in memory since, or not all the time: perhaps nobody has what was written.
+    /// Not in memory since, or not all the time: perhaps the written contents are lost.
     pub lost: Vec<u64>,
 }
 
 impl Engine {
-    /// The machine is about to have a device keep what it has taken of an open regular file until now. It tells how that ends
-    /// ([`Engine::flush_ended`]) before it begins the next flush of the file.
+    /// The machine is about to have a device keep what it has taken of an open regular file until now. The machine reports
+    /// how that ends ([`Engine::flush_ended`]) before it begins the next flush of the file.
     ///
     /// # Errors
     ///
@@ -47,9 +49,9 @@ impl Engine {
         Ok(())
     }
 
-    /// It has ended. Where it has failed, fsync of the file fails from now on until that is acknowledged, and what was to be kept is dirty again, if it is
-    /// in memory. All of it in one step: that is for devices that work. Does nothing but where `writeback.failed_write` is `dirty`: elsewhere the machine
-    /// tells whoever asked for the flush, and that is all.
+    /// The flush has ended. If it has failed, fsync of the file fails from now on until that is acknowledged, and the pages to be kept are dirty
+    /// again, if they are in memory. All of it in one step: that is for devices that work. Does nothing unless `writeback.failed_write` is `dirty`:
+    /// otherwise the machine only reports the error to the caller of the flush.
     ///
     /// # Errors
     ///
@@ -124,7 +126,8 @@ impl Core {
         }
     }
 
-    /// Panics unless what a device has taken of a file, and has not left memory since, is there.
+    /// Panics unless every page that a device has taken of a file, and that has not left memory since,
+    /// exists.
     pub(super) fn check_unflushed(&self, file: FileId) {
         let of = self.mm.memory.file(file);
         for page in of.inode.unflushed.iter().flat_map(|unflushed| unflushed.there()) {

@@ -6,13 +6,13 @@
 //!                               ▲                          │ written again meanwhile
 //!                               └──────────────────────────┘ DIRTY as well: stays so when the write ends
 //! ```
-//! Dirty is said at three places, which change together: in the folio's flags, in its word in the file's index (so that a hit
-//! that writes a dirty page has one word to look at), and in the file's tags (so that the flusher finds pages in order). A
-//! page-table entry of a regular file is dirty only while its page is. When a write starts, entries are write-protected, so
-//! that the next store faults and is counted. [machine 5.1]
+//! The dirty state is kept at three places, which change together. It is in the folio's flags, in its word in the file's
+//! index (so that a hit that writes a dirty page checks one word), and in the file's tags (so that the flusher finds pages in
+//! order). A page-table entry of a regular file is dirty only while its page is. When a write starts, entries are
+//! write-protected, so that the next store faults and is counted. [machine 5.1]
 //!
-//! A write that fails leaves a clean page: what was written is in memory until the page is reclaimed, and then lost. The file
-//! remembers the error for whoever asks (fsync). [machine 5.7] `writeback.failed_write=dirty` keeps the page dirty (`retry.rs`,
+//! A write that fails leaves a clean page: its contents are in memory until the page is reclaimed, and then lost. The file
+//! remembers the error for the next fsync. [machine 5.7] `writeback.failed_write=dirty` keeps the page dirty (`retry.rs`,
 //! `failing.rs`).
 
 use crate::audit::Transition;
@@ -45,12 +45,12 @@ impl Core {
         true
     }
 
-    /// Marks a clean page as dirty. `is_news`: somebody has changed it, which counts for the rates at which pages are dirtied.
+    /// Marks a clean page as dirty. `is_news`: a task has changed it, which counts for the rates at which pages are dirtied.
     pub(super) fn make_dirty(&mut self, pfn: Pfn, is_news: bool) {
         let books = self.open_audit(Transition::Dirty, [pfn]);
         let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::DIRTY);
-        // Reclaim's wish and the mark of readahead are one bit. Of a dirty page it is the wish.
+        // Reclaim's wish and the mark of readahead are one bit. On a dirty page the bit is the wish.
         folio.clear(FolioFlags::RECLAIM);
         let folio = *folio;
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
@@ -137,7 +137,7 @@ impl Core {
         self.writeback.wb_of(bdi, memcg, self.by.now, ticks)
     }
 
-    /// Starts to write a dirty page. It is clean from now on, as far as nobody changes it again.
+    /// Starts to write a dirty page. It is clean from now on, until a task changes it again.
     pub(crate) fn start_file_write(&mut self, pfn: Pfn, reason: WritebackReason) {
         debug_assert!(
             !self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
@@ -242,7 +242,7 @@ impl Core {
         }
     }
 
-    /// A page of a file that nobody holds leaves the cache, even if it is dirty.
+    /// A page of a file leaves the cache if it is not held, even if it is dirty.
     #[cfg(test)]
     pub(crate) fn drop_although_dirty(&mut self, file: FileId, page: u64) {
         let Entry::Present(pfn) = self.mm.memory.file(file).index.word(page).decode() else { return };

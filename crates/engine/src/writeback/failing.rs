@@ -1,4 +1,5 @@
-//! Devices that fail (`writeback.failed_write=dirty`): whom their stuck pages hold up, and when a writer gets an error.
+//! Devices that fail (`writeback.failed_write=dirty`): which writers their stuck pages throttle, and when a writer gets
+//! an error.
 //!
 //! ```text
 //!   a write of a file fails ─► the file is stuck          until a write of it succeeds, or it is truncated clean
@@ -14,22 +15,23 @@
 //! would make writers wait for that forever. Two rules prevent it:
 //!
 //! - **Stuck pages count for their own device only.** The limits of a writer to one device leave out the stuck pages of all other devices: they are
-//!   neither dirty pages nor memory that could be dirty. So a full disk holds back its own writers alone. The same limits decide whether a
-//!   flusher has background work. A group's limits leave out what the wbs of the group and of the groups below it have stuck.
+//!   neither dirty pages nor memory that could be dirty. So a full disk holds back its own writers alone. The same limits decide whether a flusher
+//!   has background work. A group's limits leave out the stuck pages of the group's wbs and of the groups below it.
 //! - **A writer that would wait for a failing device gets an error** (`AccessError::Writeback`). The page that it was about to write stays
-//!   unchanged. The writer naps first, because a failure may be transient. Then one writer *probes*: it ends the rest of the device's stuck
-//!   files and has the flusher write them. Other writers wait for the outcome of that probe. So an error comes within a second of the first failure,
-//!   and a device that works again is found within half a second, although files rest for up to 30 s.
+//!   unchanged. The writer naps first, because a failure may be transient. Then one writer *probes*: it ends the rest of the device's stuck files
+//!   and has the flusher write them. Other writers wait for the outcome of that probe. So an error comes within a second of the first failure. A
+//!   device that works again is found within half a second, although files rest for up to 30 s.
 //!
 //! A device that does not answer, and has not failed, is slow: its writers wait as usual.
 //!
-//! A stuck file is tried with as many pages as make one plug, whoever has it written but a task that waits for it. If they are written well, the
-//! others follow. So a full disk costs little, however much is stuck with it.
+//! A write of a stuck file tries as many pages as make one plug, unless a task waits for the file. If these writes succeed, the others follow.
+//! So a full disk costs little, however much is stuck with it.
 //!
-//! One file may fail while its device works: its quota is used up, or one of its blocks is broken. So a stuck file counts as failing by
-//! itself if its device is not, and only its own writers get errors. The limits of the device's other writers then leave out its stuck pages
-//! too, as long as these are less than half of the memory that could be dirty. (Beyond that, each further file could fill what the ones before
-//! have left.) Rates learn nothing while a device fails, and a failed write is no completion: neither says how fast the device writes.
+//! One file may fail while its device works: its quota is used up, or one of its blocks is broken. So a stuck file counts as failing by itself
+//! if its device is not, and only its own writers get errors. The limits of the device's other writers then leave out its stuck pages too, as
+//! long as these are less than half of the memory that could be dirty. (Beyond that, each further file could fill what the ones before have
+//! left.) Rates are not updated while a device fails, and a failed write does not count as completed: neither shows how fast the device
+//! writes.
 
 use crate::core::Core;
 use crate::memory::errors::IoError;
@@ -42,7 +44,7 @@ const GRACE: Nanos = Nanos(500_000_000);
 const FRESH: Nanos = Nanos(200_000_000);
 /// How long a probe may take.
 const PROBE: Nanos = Nanos(300_000_000);
-/// A writer looks again after so long at most.
+/// The maximum time before a writer checks again.
 const NAP: Nanos = Nanos(20_000_000);
 
 /// Failures of a device, or of a file, that no success has followed.
@@ -50,7 +52,7 @@ const NAP: Nanos = Nanos(20_000_000);
 pub(super) struct Failures {
     since: Nanos,
     last: Nanos,
-    /// When the probe began that is under way.
+    /// When the current probe began.
     probe: Option<Nanos>,
 }
 
@@ -73,7 +75,7 @@ pub(super) struct StuckPages {
 /// Stuck pages that the limits of a wb, or of a writer to a file of it, leave out.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct LeftOut {
-    /// Of the machine, of the wb's group and those below it, and of the wb itself.
+    /// The sums for the machine, for the wb's group and those below it, and for the wb itself.
     pub(super) machine: StuckPages,
     pub(super) group: StuckPages,
     pub(super) wb: StuckPages,

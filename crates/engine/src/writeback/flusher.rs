@@ -12,7 +12,8 @@
 //!
 //! In laptop mode a timer of the device asks for all that it has (`laptop.rs`).
 //!
-//! Reclaim asks for all that is dirty, so one request is enough. In 2010 it asked for so many pages, and requests waited in a queue.
+//! Reclaim asks for all that is dirty, so one request is enough. In 2010 it asked for a number of pages, and requests waited in a
+//! queue.
 //!
 //! A step of the thread is one plug of writes, so that others may run, and transfers may end, in between.
 
@@ -54,7 +55,8 @@ pub(super) struct Worker {
     written: u64,
     /// Pieces of work that someone has asked for, in the order in which they came.
     pub(super) asked: VecDeque<Asked>,
-    /// Requests to write everything, or so many pages, each with its reason, in the order in which they came.
+    /// Requests to write everything, or a number of pages, each with its reason, in the order in which they
+    /// came.
     requests: VecDeque<(WritebackReason, u64)>,
     work: Option<Work>,
     /// Tasks that wait for work that was asked for, and the page whose write the worker itself waits for.
@@ -171,7 +173,7 @@ impl Core {
         bdi
     }
 
-    /// A clean wb has got a dirty file: somebody shall look when periodic work may be due.
+    /// A clean wb has got a dirty file: its worker has to check when periodic work may be due.
     pub(super) fn arm_periodic(&mut self, wb: WbId) {
         if let Some(interval) = self.mm.periodic_interval() {
             self.writeback.wb_mut(wb).worker.timer = Some(self.by.now + interval);
@@ -218,7 +220,7 @@ impl Core {
         }
     }
 
-    /// Has so many pages of a wb written, unless nothing of it is dirty.
+    /// Has `pages` pages of a wb written, unless nothing of it is dirty.
     pub(super) fn request_writeback(&mut self, wb: WbId, reason: WritebackReason, pages: u64) {
         let rule = self.mm.config.policy.machine.writeback.flusher_requests;
         if !self.writeback.wb(wb).has_dirty_files() {

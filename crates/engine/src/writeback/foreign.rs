@@ -9,11 +9,11 @@
 //!   a round of writing the file: most pages are B's ─► a foreign slot ─► more than 8 of the last 16: the file is B's
 //! ```
 //! A page is charged to the group that brought it in, but a file has one wb. A group that dirties files of others fills its own
-//! limits with pages that its own wb knows nothing of: its writers would sleep until someone else had a reason to write. So a group
-//! remembers whose files it dirties, and while it is held up it has those written, too.
+//! limits with pages that its own wb does not know. Its writers would sleep until another event starts a write. So a group
+//! remembers whose files it dirties, and while its writers are throttled it has those written, too.
 //!
-//! That is help for files shared for once. A file that is handed over, say by whoever unpacked it to whoever works with it, goes
-//! over to the wb of the group that dirties it, as `votes.rs` counts.
+//! That helps for files shared for a short time. A file that is handed over, for example from the group that unpacked it to the
+//! group that works with it, moves to the wb of the group that dirties it, as `votes.rs` counts.
 //!
 //! The source is an outline and leaves open what follows. A flush is asked for once for what was noted, and covers all of the wb.
 //! A fifth wb takes the place of that noted longest ago. A file goes over at the end of a round of writing it, with its transfers in
@@ -35,7 +35,7 @@ pub(super) struct ForeignWb {
 
 /// As many are remembered of a group.
 pub(super) const REMEMBERED: usize = 4;
-/// What is older is written by now.
+/// Older pages are written by now.
 const FORGOTTEN: Nanos = Nanos(30 * Nanos::SECOND.0);
 /// The time is noted no more often than that.
 const REFRESH: Nanos = Nanos::SECOND;
@@ -163,7 +163,7 @@ impl Core {
     }
 }
 
-/// Puts a file before the first that is no newer.
+/// Puts a file before the first that is older or of the same age.
 fn insert_by_age(b_dirty: &mut VecDeque<FileId>, file: FileId, is_no_newer: impl Fn(FileId) -> bool) {
     let at = b_dirty.iter().position(|&other| is_no_newer(other)).unwrap_or(b_dirty.len());
     b_dirty.insert(at, file);

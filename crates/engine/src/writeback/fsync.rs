@@ -3,8 +3,8 @@
 //! The task does it itself rather than ask the flusher, so that it waits for its own pages only. A page that is under writeback
 //! already may have been changed since that write began. So its write is waited for, and then it is written again.
 //!
-//! A write that failed is told to each open file of the file once, whoever started it; where what could not be written stays dirty, each time
-//! until it is acknowledged (`retry.rs`).
+//! A write that failed is reported to each open file of the file once, whichever task started it. If pages that could not be written stay
+//! dirty, it is reported each time until it is acknowledged (`retry.rs`).
 
 use crate::core::Core;
 use crate::memory::errors::IoError;
@@ -12,7 +12,7 @@ use crate::memory::folio::FolioFlags;
 use crate::units::{FileId, OpenFileId, Pfn};
 use crate::writeback::WritebackReason;
 
-/// A call under way.
+/// A call in progress.
 pub(crate) struct Fsync {
     file: FileId,
     /// The open file whose task asks.

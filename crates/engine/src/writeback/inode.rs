@@ -5,9 +5,9 @@
 //!   a write begins  ─► its times change, once a tick: times ──┐
 //!   a page is dirty ─────────────────────────────────► pages ─┴─► a flusher's turn: its pages are written, then the inode itself
 //! ```
-//! The times of a file are told in ticks, so a tick's first write alone changes them. Then the writer may have to wait for what is dirty. Then
-//! its page is dirty. That explains both orders of the two marks that recordings show: the next write changes the times right after a page, and
-//! dirties its own page after the wait.
+//! The times of a file have the resolution of a tick, so only a tick's first write changes them. Then the writer may have to wait for what is
+//! dirty. Then its page is dirty. That explains both orders of the two events that recordings show: the next write changes the times right
+//! after a page, and dirties its own page after the wait.
 //!
 //! Only tracepoints show times. The journal writes them, and it is not modelled: a file with nothing else to write is on no list. A write that
 //! finds its page dirty is a hit, and changes no time here.

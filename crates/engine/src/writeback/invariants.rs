@@ -96,7 +96,7 @@ impl Core {
     }
 }
 
-/// How often a wb has a file on its lists or in its hands.
+/// How often a wb has a file on its lists or in its current work.
 fn places(wb: &Wb, file: FileId) -> usize {
     let lists = [&wb.b_dirty, &wb.b_io, &wb.b_more_io].into_iter().flatten();
     lists.filter(|&&listed| listed == file).count() + usize::from(wb.worker.file() == Some(file))

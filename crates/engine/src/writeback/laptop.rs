@@ -5,17 +5,16 @@
 //!   a writer         ─► the flusher begins in the background only when someone is held up, not at the background threshold
 //!   reclaim          ─► writes nothing as long as it gets on without
 //! ```
-//! To wake a disk costs more than a transfer. So writes are put off until something has to be read, and done at once then. What is
-//! written unasked after half a minute stays as it is: who wants the disk to sleep for longer lengthens `vm.dirty_expire_centisecs`, too, and
-//! takes the risk.
+//! To wake a disk costs more than a transfer. So writes are deferred until a read wakes the disk, and are done then. Periodic writes after
+//! half a minute are unchanged: a user who needs longer sleep of the disk raises `vm.dirty_expire_centisecs`, too, and takes the risk.
 //!
-//! Reclaim: up to 7.x a call may write below priority 10; in 2010 when it has looked at half as many pages again as it wants. By
-//! now there is no laptop mode in it at all (`reclaim.laptop_mode`). The kernel's documentation of laptop mode says
+//! Reclaim: up to 7.x a call may write below priority 10; in 2010 when it has scanned one and a half times the pages that it
+//! needs. By now there is no laptop mode in it at all (`reclaim.laptop_mode`). The kernel's documentation of laptop mode says
 //! when a disk is written. [reclaim 2.1; machine 5.7, 9.3; mglru-2026 2.15]
 //!
-//! The sources leave open what follows. Reads of swap set no timer, as no file system is on its device. Each device has a timer of its own,
-//! as only that device is awake. The flusher's later start is that of 2010, where the task that has just written itself wakes it; since writers
-//! sleep instead, it is the first of them that has to.
+//! The sources leave open what follows. Reads of swap set no timer, as no file system is on its device. Each device has its own timer, as only
+//! that device is awake. The flusher's later start is that of 2010, where the task that has just written itself wakes it. Since writers sleep
+//! instead, the first of them that has to sleep wakes it.
 
 use crate::core::Core;
 use crate::memory::file::Inode;

@@ -9,9 +9,9 @@
 //! share of all memory would let dirty pages fill what anonymous memory leaves. A group's share is of its own page cache and of
 //! what it may still take.
 //!
-//! A node's limit holds nobody up. The machine as a whole may be far from its threshold while the memory nearest to a writer holds
-//! nothing but what it has dirtied, and reclaim there has to wait for the disk. So a page that will be written comes from a node
-//! below its limit, as far as the low mark allows. Where none is, the slow path takes whatever there is. [machine 2.6]
+//! A node's limit throttles no task. The machine may be far from its threshold while the memory nearest to a writer holds nothing
+//! but its own dirty pages, and reclaim there has to wait for the disk. So a page that will be written comes from a node below its
+//! limit, as far as the low watermark allows. If there is none, the slow path takes any page. [machine 2.6]
 
 use crate::core::Core;
 use crate::memcg::UNLIMITED;
@@ -36,7 +36,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Up to here nobody who dirties is held up.
+    /// Up to here no writer is throttled.
     pub(super) fn freerun(&self) -> u64 {
         (self.thresh + self.background) / 2
     }
@@ -79,7 +79,7 @@ impl Core {
             return;
         }
         domain.dirty_limit_at = ticks;
-        // What is dirty already can't be forbidden at once.
+        // Existing dirty pages can't be forbidden immediately.
         let goal = limits.thresh.max(limits.dirty);
         domain.dirty_limit -= domain.dirty_limit.saturating_sub(goal) / 32;
     }
@@ -100,7 +100,8 @@ impl Core {
         self.writeback.bdis[self.writeback.wb(wb).bdi.index()].limits
     }
 
-    /// Where a wb stands within its own share, which alone holds its writers up on a device with a strict limit; without these pages of it.
+    /// The position of a wb within its own share, without the pages `left_out`. Only this share throttles the writers of a device with a
+    /// strict limit.
     pub(super) fn own_limits(
         &self,
         wb: WbId,
@@ -140,7 +141,8 @@ impl Core {
             || self.has_probed_files(wb)
     }
 
-    /// Whether a tenth more is being written than may be dirty. Nobody waits for the writes of stuck files: they may take forever. [machine 9.3]
+    /// Whether the pages under writeback exceed the dirty threshold by a tenth. Writes of stuck files do not count: they may take forever.
+    /// [machine 9.3]
     pub(crate) fn is_writeback_over_threshold(&self) -> bool {
         let thresh = self.mm.global_limits().thresh;
         let written = self.mm.vmstat(Stat::NrWriteback).max(0) as u64;
@@ -211,8 +213,8 @@ impl State {
         limits(available, thresh, background, nr_dirty, nr_dirty + writeback)
     }
 
-    /// How many pages a group may still dirty before the machine's limit holds its writers up: what the floor (`memory.dirty_min`) of the
-    /// group, or of one above it, leaves, by statistics as of their last flush. [machine 5.8]
+    /// How many pages a group may still dirty before the machine's limit throttles its writers. That is the free part of the floor
+    /// (`memory.dirty_min`) of the group, or of one above it, by statistics as of their last flush. [machine 5.8]
     pub(super) fn room_below_floor(&self, memcg: MemcgId) -> u64 {
         let room = |id: MemcgId| {
             let dirty = self.memcg_stat(id, Stat::NrDirty) + self.memcg_stat(id, Stat::NrWriteback);
@@ -227,7 +229,7 @@ impl State {
         self.config.policy.machine.writeback.node_limit
     }
 
-    /// Whether a node has so many dirty pages that those to come are to come from others. (Where the threshold is set in bytes, its
+    /// Whether a node has so many dirty pages that new ones should come from other nodes. (If the threshold is set in bytes, its
     /// share is as for a group: the source gives none for nodes.)
     #[doc(alias = "node_dirty_ok")]
     pub(crate) fn is_over_dirty_limit(&self, node: NodeId) -> bool {

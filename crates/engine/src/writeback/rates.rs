@@ -1,17 +1,17 @@
 //! How fast a device writes, and how fast its writers may dirty pages. [machine 5.5, 5.6]
 //!
-//! A task that dirties is to be as fast as the device, divided by the tasks that dirty. Nobody counts those. Instead each wb has
-//! a rate that all of its writers get (`dirty_ratelimit`). If pages are dirtied faster than they are written, the rate is too
-//! high by just that factor. Such a rule alone would keep any number of dirty pages that there happen to be. So the *position*
-//! of that number between free run and limit multiplies the rate: by 2 where writers are let run, by 0 at the limit.
+//! A task that dirties should be as fast as the device, divided by the tasks that dirty. The number of these tasks is not
+//! counted. Instead each wb has a rate that all of its writers get (`dirty_ratelimit`). If pages are dirtied faster than they
+//! are written, the rate is too high by just that factor. Such a rule alone would keep any number of dirty pages. So the
+//! *position* of that number between free run and limit multiplies the rate: by 2 where writers are let run, by 0 at the limit.
 //!
-//! A rate is learnt when a writer is slowed down or a flusher works. Who slows a writer of a group down sets its rate twice, for the machine
-//! and for the group, and each update goes by what the one before has found balanced. So a writer whom the machine slows down, and whose
-//! group has room, keeps about the rate at which its wb writes; without the second update its rate would sink to a page a second, and stay.
-//! *Where it differs:* recorded kernels also learn 200 ms after a wb has begun or ended to have something in flight. With that, recorded
-//! runs are met less well: docs/results/data/fidelity.md has the figures.
+//! A rate is learnt when a writer is slowed down or a flusher works. A writer of a group updates the rate twice, for the machine and for the
+//! group, and each update is based on the balanced rate that the one before has found. So if the machine slows a writer down, and its group
+//! is below its limit, the writer keeps about the rate at which its wb writes. Without the second update its rate would sink to a page a
+//! second, and stay. *Where it differs:* recorded kernels also learn 200 ms after a wb has begun or ended to have something in flight. With
+//! that, recorded runs are met less well: docs/results/data/fidelity.md has the figures.
 //!
-//! Rates are pages a second, times are ticks, positions fixed point with 1024 for 1.
+//! Rates are pages per second, times are ticks, positions are fixed point (1024 is 1.0).
 
 /// 1.0 of a position.
 pub(super) const ONE: i64 = 1 << 10;
@@ -67,7 +67,7 @@ pub(super) struct Position {
     /// The wb's share of `thresh`, and its own dirty pages.
     pub(super) wb_thresh: u64,
     pub(super) wb_dirty: u64,
-    /// Where the device has a strict limit: up to here nobody who dirties it is held up.
+    /// If the device has a strict limit: up to here no writer of the device is throttled.
     pub(super) wb_freerun: Option<u64>,
 }
 
@@ -123,27 +123,26 @@ impl Position {
     }
 }
 
-/// By how much a rate is to be multiplied: by 1 at the setpoint, by 2 far below, by 0 at the limit; flat around the setpoint, steep towards
-/// both ends.
+/// The factor for a rate: 1 at the setpoint, 2 far below, 0 at the limit; flat around the setpoint, steep towards both ends.
 fn flat_in_the_middle(setpoint: i64, dirty: i64, limit: i64) -> i64 {
     let x = (setpoint - dirty) * ONE / ((limit - setpoint) | 1);
     (x * x / ONE * x / ONE + ONE).clamp(0, 2 * ONE)
 }
 
 impl Rates {
-    /// The rates of a wb that comes to be at this tick: what it did not write before says nothing of the device.
+    /// The rates of a wb that is created at this tick: the time before is not a measure of the device.
     pub(super) fn since(ticks: u64) -> Rates {
         Rates { updated_at: ticks, ..Rates::default() }
     }
 
-    /// A wb that had nothing under writeback begins to write: time that it was idle says nothing of the device.
+    /// A wb that had nothing under writeback begins to write: its idle time is not a measure of the device.
     pub(super) fn begin_writeback(&mut self, ticks: u64, hz: u64) {
         if ticks > self.updated_at + hz {
             self.restart(ticks);
         }
     }
 
-    /// What comes next is measured from this tick on.
+    /// The next update is measured from this tick on.
     pub(super) fn restart(&mut self, ticks: u64) {
         (self.dirtied_then, self.written_then, self.updated_at) = (self.dirtied, self.written, ticks);
     }
@@ -153,9 +152,9 @@ impl Rates {
         ticks >= self.updated_at + interval
     }
 
-    /// Sets the rate of the writers anew by where one of their domains stands, before the update of all else. Who slows a task down does
-    /// so for each of its domains: the last has the last word, but goes by the balanced rate of the one before as its last one, so that a
-    /// full domain lowers the rate in small steps while the other has room. [recorded: ground truth `ft-dirty`]
+    /// Sets the rate of the writers from the position in one of their domains, before the other values are updated. A task that is slowed
+    /// down does so for each of its domains, and the last update counts. But each update starts from the balanced rate of the one before.
+    /// So a full domain lowers the rate in small steps while the other is below its limit. [recorded: ground truth `ft-dirty`]
     pub(super) fn learn_ratelimit(&mut self, ticks: u64, hz: u64, position: &Position, ratio: i64) {
         let elapsed = self.elapsed(ticks).max(1);
         self.update_ratelimit(position, ratio, (self.dirtied - self.dirtied_then) * hz / elapsed);

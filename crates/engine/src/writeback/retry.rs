@@ -6,15 +6,15 @@
 //!                                                    └ meanwhile only who waits for it has it written: fsync, sync
 //!   fsync fails ◄── until somebody acknowledges the error, even where a later try went well
 //! ```
-//! No kernel does that. There the page becomes clean, and its contents are lost when it is reclaimed: a database that calls fsync again
-//! is told that all is well (<https://wiki.postgresql.org/wiki/Fsync_Errors>, <https://lwn.net/Articles/752063/>). A device that is
-//! full or away for a while is a case in which trying again is right, and one that is broken for good holds memory. So each owner of a
-//! machine chooses. What the device has taken and can't keep is in `device_flush.rs`.
+//! No kernel does that. There the page becomes clean, and its contents are lost when it is reclaimed: a second fsync of a database
+//! returns success (<https://wiki.postgresql.org/wiki/Fsync_Errors>, <https://lwn.net/Articles/752063/>). For a device that is full or
+//! away for a while a retry is right, and one that is broken for good holds memory. So each owner of a machine chooses. Data that the
+//! device has taken and can't keep is in `device_flush.rs`.
 //!
-//! A file rests, and not a page: where one block of a device can't be written, its neighbours mostly can't either. Without a rest the
-//! flusher would try without end while more is dirty than may be. A page that is dirty again was not dirtied again: that would slow its writers
-//! down for what they have not done. What such pages mean to writers is in `failing.rs`. syncfs tells each open file once, as a kernel does: no
-//! one file could be acknowledged there.
+//! A file rests, and not a page: where one block of a device can't be written, its neighbours mostly can't either. Without a rest the flusher
+//! would try without end while more is dirty than may be. A page that is dirty again does not count as dirtied again: that would slow its
+//! writers down for writes that they have not made. `failing.rs` has the effect of such pages on writers. syncfs reports each failure once per
+//! open file, as a kernel does: the caller could acknowledge no single file there.
 
 use crate::access::engine::Engine;
 use crate::config::ConfigError;
@@ -29,12 +29,12 @@ const FIRST: Nanos = Nanos::SECOND;
 const LONGEST: Nanos = Nanos(30 * Nanos::SECOND.0);
 
 impl Engine {
-    /// Somebody knows that writes of a regular file have failed: from now on fsync tells of later ones only. What could not be written stays
-    /// dirty. Does nothing but where `writeback.failed_write` is `dirty`, as fsync tells once anyway elsewhere, and for tmpfs.
+    /// Acknowledges that writes of a regular file have failed: from now on fsync reports only later ones. Pages that could not be written
+    /// stay dirty. Does nothing unless `writeback.failed_write` is `dirty`, as fsync otherwise reports once anyway, and for tmpfs.
     ///
     /// # Errors
     ///
-    /// The task has no such object, or it is no file.
+    /// The task has no such object, or the object is not a file.
     pub fn acknowledge_write_errors(&mut self, task: TaskId, object: ObjectId) -> Result<(), ConfigError> {
         if let Some((file, _)) = self.opened_regular_file(task, object)? {
             self.core.mm.memory.file_mut(file).inode.errors.acknowledge();

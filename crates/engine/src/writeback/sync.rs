@@ -5,14 +5,14 @@
 //!                 an order to each wb that has dirty files ─► its worker: file by file, all that is dirty now, and waits for it
 //!                 then what was being written before, of files that are clean by now
 //! ```
-//! The task writes nothing itself. Its order goes before all that the flushers do unasked, and is carried out with patience: of each
-//! file all pages are written that are dirty when its turn begins, those too that are being written already, and the next file has its
-//! turn when the device has them. Pages that become dirty in the meantime are left to others, so that a writer can't hold it up for ever.
+//! The task writes nothing itself. Its order precedes the flushers' own work. A flusher takes one file after the other, writes all pages
+//! that are dirty when the file's turn begins, including those under writeback, and waits until the device has them. Pages that become
+//! dirty in the meantime are left to others, so that a writer can't delay the order forever.
 //!
-//! sync(2) tells of no errors. syncfs(2) is for one file system, and tells each open file there once of writes that have failed on it.
+//! sync(2) reports no errors. syncfs(2) is for one file system, and reports writes that have failed there once to each open file.
 //!
 //! The source leaves open what follows. File systems have their turns in the order of their devices. A wb without dirty files gets no order.
-//! While an order is under way no file there goes over to another group, whose worker may have carried out its order already. On a machine
+//! While an order is in progress no file there goes over to another group, whose worker may have carried out its order already. On a machine
 //! that has started no flushers the task does their work.
 
 use std::collections::VecDeque;
@@ -25,12 +25,12 @@ use crate::story::WritebackTracepoint;
 use crate::units::{BdiId, FileId, OpenFileId, Pfn, TaskId, WbId};
 use crate::writeback::WritebackReason;
 
-/// A call under way.
+/// A call in progress.
 pub(crate) struct SyncCall {
-    /// Devices whose file systems are still to be written, from that under way on.
+    /// Devices whose file systems are still to be written, starting with the current one.
     left: VecDeque<BdiId>,
     stage: Stage,
-    /// The open file whose task asks, if that task is told of errors.
+    /// The open file whose task asks, if errors are reported to that task.
     open: Option<OpenFileId>,
 }
 
@@ -148,7 +148,8 @@ impl Core {
         }
     }
 
-    /// The next page to wait for, of the last of some files from one page on. Who has been waited for is left out.
+    /// The next page to wait for, of the last of some files from one page on. Files without such pages are
+    /// removed.
     fn next_to_wait_for(&mut self, files: &mut Vec<FileId>, from: &mut u64) -> Option<Pfn> {
         mutant!(self, SyncForgetsWriteback => return None);
         while let Some(&file) = files.last() {

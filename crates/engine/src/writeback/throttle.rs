@@ -9,14 +9,14 @@
 //!        ▼ rate = dirty_ratelimit x position             of the machine or of the group, whichever is the slower
 //!   pages / rate = the time that they should have taken; what of it is left is slept, 200 ms at most
 //! ```
-//! The look comes before the write that follows, not after the one that dirtied too much: nobody has to wait for what he does
-//! not do any more. A hit on a page that is dirty already dirties nothing and is not looked at.
+//! The check comes before the next write, not after the one that dirtied too much: no task has to wait for a write that it
+//! does not make any more. A hit on a page that is dirty already dirties nothing and is not checked.
 //!
-//! A device with a strict limit has a free run of its own, below its share of what may be dirty, and its writers are held up beyond it
-//! even where the machine has room. That keeps a slow or untrusted device from filling memory with what it will not write soon.
+//! A device with a strict limit has its own free run, below its share of what may be dirty. Its writers are throttled beyond it even
+//! if the machine is below its limit. That keeps a slow or untrusted device from filling memory with what it will not write soon.
 //!
-//! A group may have a floor (`memory.dirty_min`, proposed in 2026): while it has fewer dirty pages than that, only its own limits hold its
-//! tasks up, not what others have dirtied.
+//! A group may have a floor (`memory.dirty_min`, proposed in 2026). While it has fewer dirty pages than that, only its own limits throttle
+//! its tasks, not what others have dirtied.
 //!
 //! A writer to a device whose writes fail may get an error instead (`failing.rs`).
 //!
@@ -45,11 +45,12 @@ pub(crate) struct DirtyThrottle {
     pub(crate) is_real_time: bool,
     /// The next access of the task waits for no limit.
     pub(crate) is_spared: bool,
-    /// The last look ended with an error: the next write is looked at, however little the task has dirtied.
+    /// The last check ended with an error: the next write is checked, however little the task has dirtied.
     is_refused: bool,
     /// In 2010: what it has written of what it is to write.
     pub(super) writer: Option<Writer>,
-    /// The task sleeps: for so many ticks, to look again after so many pages. `leaves`: that was all.
+    /// The task sleeps for a number of ticks, and is checked again after a number of pages. `leaves`: that
+    /// was all.
     asleep: Option<Asleep>,
 }
 
@@ -74,7 +75,7 @@ pub(crate) enum ThrottleStep {
 /// Pages between two looks, at first and at least when a device has more than its share.
 const LOOK_AT_FIRST: u64 = 32;
 const LOOK_WHEN_EXCEEDED: u64 = 8;
-/// A sleep should be for so many pages at least.
+/// The minimum number of pages that a sleep should cover.
 const PAUSE_PAGES: u64 = 32;
 
 impl DirtyThrottle {
@@ -114,7 +115,7 @@ struct Pauses {
     next_look: u64,
 }
 
-/// The statistics of a group that its limits hang on, each as its last flush left it and as it is.
+/// The statistics of a group that its limits depend on: as of the last flush, and live.
 type StaleAndLive = [(Stat, u64, u64); 4];
 
 impl Core {
@@ -124,7 +125,8 @@ impl Core {
         *self.writeback.dirtied_by_cpu.entry(cpu.0).or_default() += 1;
     }
 
-    /// A task exits. What it has dirtied since its last look is left to the next writer on its CPU, or short lives would never be looked at.
+    /// A task exits. The pages that it has dirtied since its last check are left to the next writer on its CPU, or short-lived tasks would
+    /// never be checked.
     pub(crate) fn dirtier_exits(&mut self, throttle: &mut DirtyThrottle, cpu: CpuId) {
         let left = std::mem::take(&mut throttle.nr_dirtied);
         if left > 0 {
@@ -132,7 +134,7 @@ impl Core {
         }
     }
 
-    /// Whether a task is to be looked at before it dirties another page of this file.
+    /// Whether a task is due for a check before it dirties another page of this file.
     #[doc(alias = "balance_dirty_pages_ratelimited")]
     pub(crate) fn is_look_due(&mut self, throttle: &mut DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
         if std::mem::take(&mut throttle.is_refused) {
@@ -156,7 +158,7 @@ impl Core {
         }
         let by_cpu = self.writeback.dirtied_by_cpu.entry(cpu.0).or_default();
         if throttle.nr_dirtied >= limit {
-            // The task will be looked at for its own sake.
+            // The task will be checked for its own pages.
             *by_cpu = 0;
         } else if *by_cpu >= self.writeback.ratelimit_pages {
             *by_cpu = 0;
@@ -177,7 +179,8 @@ impl Core {
         self.writeback.ratelimit_pages = 0;
     }
 
-    /// After how many pages a CPU looks at whoever is dirtying: many tasks that dirty a few pages each are noticed so.
+    /// Sets the number of dirtied pages after which a CPU checks the current writer. So many tasks that dirty a few
+    /// pages each are noticed, too.
     fn set_ratelimit(&mut self) {
         let cpus = u64::from(self.mm.config.cpus);
         self.writeback.ratelimit_pages = (self.mm.global_limits().thresh / (32 * cpus)).max(16);
@@ -224,7 +227,7 @@ impl Core {
             false => limits,
         };
         let (free, own_free) = (counts(MemcgId::ROOT, global), own.map(|own| counts(memcg, own)));
-        // A floor is of the machine's limit. A strict device is filled by nobody.
+        // A floor applies to the machine's limit. No group may fill a strict device.
         let floor = if own.is_some() && !is_strict { self.mm.room_below_floor(memcg) } else { 0 };
         let machine_lets_go = free.is_free_run() || floor > 0;
         let by_live =
@@ -259,7 +262,7 @@ impl Core {
         step
     }
 
-    /// What a group's limits would be by live statistics, where these are at hand, and the statistics as they seem and as they are.
+    /// A group's limits by live statistics, if these are known, and the statistics as of the last flush and live.
     fn live_limits(
         &self,
         memcg: MemcgId,
@@ -284,7 +287,7 @@ impl Core {
     ) {
         let Some((is_free_run, numbers)) = by_live else { return };
         let decision = StaleDecision::DirtyThrottle;
-        // What is dirty is what one asks for; how much could be comes second.
+        // The dirty pages are the numbers of interest; the sizes of the lists come second.
         let (dirty, lists) = numbers.split_at(2);
         let numbers = if dirty.iter().any(|(_, stale, live)| stale != live) { dirty } else { lists };
         self.note_decision(decision, memcg, sleeps.is_some(), !is_free_run, numbers);
@@ -390,14 +393,15 @@ impl State {
     }
 }
 
-/// After how many pages a task is looked at again that has room for so many.
+/// The number of pages after which a task is checked again, by the distance to the threshold.
 fn look_after(thresh: u64, dirty: u64) -> u64 {
     if thresh > dirty { 1 << ((thresh - dirty).ilog2() / 2) } else { 1 }
 }
 
-/// How long a timer of so many ticks takes that is set now. It goes off at a tick, when as many whole ones have passed. So it takes up to
-/// one more; and all of one more for who was woken by the last tick, as who sleeps again and again is. (Recorded writers asked for one
-/// tick 2070 times, and slept for two 1884 times, for more 156 times.) [recorded: ground truth `ft-dirty`]
+/// How long a timer of `ticks` ticks takes that is set now. It goes off at a tick, when as many complete ones have passed. So it takes up
+/// to one more, and one complete tick more for a task that the last tick woke. A task that sleeps again and again is such a task.
+/// (Recorded writers asked for one tick 2070 times, and slept for two 1884 times, for more 156 times.) [recorded: ground truth
+/// `ft-dirty`]
 fn until_tick_after(ticks: u64, now: Nanos, hz: u32) -> Nanos {
     let passed = now.0 / Nanos::from_ticks(1, hz).0;
     Nanos(Nanos::from_ticks(passed + ticks + 1, hz).0 - now.0)

@@ -46,7 +46,7 @@ impl Core {
     ) {
         let (tick_ms, now) = (1000 / i64::from(self.mm.config.hz).clamp(1, 1000), self.ticks() as i64);
         let Position { freerun, dirty, wb_thresh, wb_dirty, thresh, .. } = *position;
-        // A group's own figures stand beside the limit of the machine.
+        // The tracepoint shows a group's own figures with the limit of the machine.
         let limit = self
             .writeback
             .domain(MemcgId::ROOT)
@@ -72,7 +72,7 @@ impl Core {
         });
     }
 
-    /// A wb's rates were set anew, from what they were `before`.
+    /// A wb's rates were recalculated, from what they were `before`.
     pub(super) fn trace_ratelimit(&mut self, wb: WbId, before: &Rates, ratio: i64, elapsed: u64) {
         let hz = u64::from(self.mm.config.hz);
         let (dirty_rate, task_ratelimit) = before.traced(ratio, hz, elapsed);

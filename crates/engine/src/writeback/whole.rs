@@ -5,7 +5,7 @@
 //!                   then all of its pages that are being written ─► waited for, one after the other ─► the next file
 //! ```
 //! A task that asks wants its writes to be safe, so a page that was dirtied again while it was being written is written once
-//! more. Which pages are meant is settled when the turn begins, or a writer could hold the turn up for ever.
+//! more. The set of pages is fixed when the turn begins, or a writer could delay the turn forever.
 
 use crate::core::Core;
 use crate::memory::tags::PageTags;

@@ -43,7 +43,7 @@ pub(super) struct Work {
 pub(super) enum Asked {
     /// All that the wb has, for another group.
     Foreign,
-    /// All that the wb has, for who waits until the device has it.
+    /// All that the wb has, for a caller that waits until the device has it.
     Sync,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Chunk {
     pages: u64,
     pub(super) left: u64,
     pub(super) cursor: u64,
-    /// The index at which it began, once it has come by the end of the file.
+    /// The index at which it began, once it has wrapped around at the end of the file.
     wrapped: Option<u64>,
     begun_at: u64,
     pub(super) votes: Votes,
@@ -74,7 +74,7 @@ pub(super) struct Chunk {
 
 /// The outcome of one step of a flusher's piece of work.
 pub(super) enum WorkStep {
-    /// Writes of so many pages have begun.
+    /// Writes of this number of pages have begun.
     Begun(u64),
     /// Nothing can be done until a write has ended.
     Waits,
@@ -94,7 +94,7 @@ pub(super) const CHUNK_PAGES: u64 = 1024;
 pub(super) const ENDLESS: u64 = i64::MAX as u64;
 /// Files whose places an assertion looks at, at most.
 const LOOKED_AT: usize = 8;
-/// How long a pass lasts before the work is looked at again.
+/// How long a pass lasts before the work is checked again.
 const PASS: Nanos = Nanos(100_000_000);
 /// Pages that one step starts to write at most, as many as the block layer puts into one transfer.
 pub(super) const PLUG_PAGES: u64 = 256;
@@ -113,7 +113,8 @@ impl Core {
             let written = before - chunk.left;
             work.budget = work.budget.saturating_sub(written);
             let is_over = matches!(turn, TurnStep::Over);
-            // Who has come to the end of a whole file has made headway, even if others have dirtied it again.
+            // A chunk that has reached the end of its file counts as progress, even if others have dirtied
+            // the file again.
             let is_done = is_over && (self.requeue(wb, chunk) || work.is_sync);
             if is_over && let Some(Chunk { file, votes, .. }) = work.chunk.take() {
                 self.end_votes(file, &votes);
@@ -141,7 +142,7 @@ impl Core {
         WorkStep::Begun(0)
     }
 
-    /// A task writes up to so many pages of a wb itself, files that have been dirty for longest first. Returns how many it has begun.
+    /// A task writes up to `pages` pages of a wb itself, files that have been dirty for longest first. Returns how many it has begun.
     pub(super) fn write_as_writer(&mut self, wb: WbId, pages: u64) -> u64 {
         let mut work = Work::new(WritebackReason::Writer, pages, self.by.now);
         let mut written = 0;
@@ -163,7 +164,7 @@ impl Core {
     fn begin_flush(&mut self, wb: WbId, work: &mut Work) -> bool {
         let has_moved = work.pass.take().is_none_or(|pass| pass.written + pass.done > 0);
         let is_needed = work.reason != WritebackReason::Background || self.is_over_background(wb);
-        // Nobody waits for it, and someone does for what was asked for.
+        // No task waits for this work, but one waits for the requested work.
         let gives_way = matches!(work.reason, WritebackReason::Background | WritebackReason::Periodic)
             && !self.writeback.wb(wb).worker.asked.is_empty();
         if work.budget == 0 || !has_moved || !is_needed || gives_way {

@@ -113,7 +113,7 @@ impl Core {
 }
 
 impl State {
-    /// After how many pages that a CPU has dirtied who dirties is looked at.
+    /// The number of pages dirtied on a CPU after which the writer is checked.
     pub(super) fn writer_look(&self, exceeded: bool) -> u64 {
         if exceeded {
             return LOOK_WHEN_EXCEEDED;

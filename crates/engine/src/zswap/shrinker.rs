@@ -1,8 +1,9 @@
-//! zswap's dynamic shrinker: how many of a memcg's entries reclaim writes back, beside the pages that it takes from the LRU lists.
+//! zswap's dynamic shrinker: how many of a memcg's entries reclaim writes back, in addition to the pages that it takes from the
+//! LRU lists.
 //!
 //! It is a slab shrinker (`reclaim/shrinker.rs`), so a small pool is touched only where reclaim has come to low priorities.
 //!
-//! What is protected: as many entries as pages had to be read from the device since it last counted, and each entry that it meets
+//! Two kinds of entries are protected: as many as pages had to be read from the device since it last counted, and each entry that it meets
 //! for the first time (second chance). An entry whose page is in use already ends the call: it is warm there. [tiering-zswap-6.12 1.4, 1.5]
 
 use super::EntryId;
@@ -16,12 +17,12 @@ use crate::story::{GfpFlags, Shrinker};
 use crate::units::PAGE_SIZE;
 use pageout_rules::zswap::ZswapProtection;
 
-/// A call of it under way.
+/// A call in progress.
 #[derive(Debug)]
 pub(crate) struct ZswapShrink {
     lruvec: LruvecId,
     call: ShrinkerCall,
-    /// The chunk under way: its size, the steps left of it, and the entries that it has written.
+    /// The current chunk: its size, the steps left of it, and the entries that it has written.
     chunk: u64,
     left: u64,
     written: u64,

@@ -23,7 +23,8 @@ use crate::swap::contents::Contents;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
 use pageout_rules::zswap::{Incompressible, WorkerWalk, ZswapProtection};
 
-/// What a page of one word repeated comes to where nobody looks for such: a few tens of bytes with any compressor.
+/// The compressed size of a page of one word repeated, if such pages are not detected: a few tens of bytes with
+/// any compressor.
 const ONE_WORD_BYTES: u16 = 36;
 
 impl Core {
@@ -31,7 +32,7 @@ impl Core {
     pub(crate) fn zswap_store(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
         let is_stored = self.mm.config.zswap_enabled && self.zswap_try_store(pfn, slot);
         if !is_stored {
-            // What the slot held of the page before must not be written over what is written now.
+            // The slot's old contents must not be written over the new ones.
             self.zswap_invalidate(slot);
             if self.mm.zswap_asks_worker() {
                 self.zswap_wake_worker();
@@ -341,7 +342,7 @@ impl State {
         managed * u64::from(self.config.zswap_max_pool_percent) / 100
     }
 
-    /// The size at which a full pool takes pages again, and so many percent more of what it may take.
+    /// The size at which a full pool accepts pages again, plus `percent_more` percent of its maximum size.
     pub(super) fn zswap_pages(&self, percent_more: u64) -> u64 {
         let percent = u64::from(self.config.zswap_accept_threshold_percent) + percent_more;
         self.zswap_max_pages() * percent / 100
@@ -370,7 +371,7 @@ impl State {
         !self.zswap.is_full
     }
 
-    /// Whether a page that was rejected asks the worker for room: where the pool was full and has not been emptied yet, or, up to 6.4, where it is
+    /// Whether a page that was rejected asks the worker for free space: if the pool was full and has not been emptied yet, or, up to 6.4, if it is
     /// full.
     fn zswap_asks_worker(&self) -> bool {
         match self.config.policy.machine.zswap.worker {

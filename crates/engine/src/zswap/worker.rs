@@ -1,8 +1,8 @@
 //! zswap's limit worker: a kernel thread that writes entries back until a full pool takes pages again.
 //!
-//! Up to 6.4 it took a page of the pool for each page that found the pool at its limit, and no more. Since then a full pool is emptied down to
-//! the threshold. It comes by all groups in turn, and takes little of each at a time. A group without entries costs nothing; where a group has some
-//! and none could be written, and where a whole round found none, it counts a failure, and gives up at 16. [reclaim 6.5]
+//! Up to 6.4 it took a page of the pool for each page that found the pool at its limit, and no more. Since then a full pool is emptied down to the
+//! threshold. It visits all groups in turn, and takes little of each at a time. A group without entries costs nothing. If no entry of a group could
+//! be written, or a complete round found none, the worker counts a failure, and gives up at 16. [reclaim 6.5]
 
 use crate::core::Core;
 use crate::kthread::{KernelThread, ThreadStep};

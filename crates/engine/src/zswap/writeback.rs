@@ -6,12 +6,12 @@
 //!   decompress, free the entry        ─► a clean page under writeback, with RECLAIM
 //!   I/O end                           ─► to the cold end of its list, if it is on one (`lru/batch.rs: lru_rotate`)
 //! ```
-//! So memory has to be taken to free some, and the page that was taken lies in the add batch first: on no list. Where its write
-//! ends before the batch is drained, nothing brings it to the cold end, and it enters its list at the hot one. What its shadow
-//! says is evaluated as if the page had been wanted, so it may even become active. [tiering-zswap-6.12 1.6; reclaim 6.6, 6.7]
+//! So memory has to be taken to free some, and the page that was taken lies in the add batch first: on no list. If its write
+//! ends before the batch is drained, nothing brings it to the cold end, and it enters its list at the hot one. Its shadow is
+//! evaluated as if the page had been requested, so it may even become active. [tiering-zswap-6.12 1.6; reclaim 6.6, 6.7]
 //!
-//! *Where no source says more:* an entry stays where it is if the device behind it is a compressed one that has no room for
-//! it. Its page would only be stored again, and reclaim and the worker would go round for ever.
+//! *Where no source says more:* an entry stays where it is if the device behind it is a compressed one without space for
+//! it. Its page would only be stored again, and reclaim and the worker would loop forever.
 
 use super::{Entry, EntryId};
 use crate::audit::Transition;

@@ -202,7 +202,7 @@ impl ByteMachine {
         self.advanced(task, Doing::Reclaim, step, false);
     }
 
-    /// Removes a group and makes another in its place, to which its processes move. What they have in memory stays with the
+    /// Removes a group and makes another in its place, to which its processes move. Their pages in memory stay with the
     /// removed one.
     fn replace(&mut self, group: usize) {
         let directory = self.groups[group].clone();

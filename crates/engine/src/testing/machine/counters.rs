@@ -6,8 +6,8 @@ use crate::{Pfn, Stat};
 use std::collections::BTreeSet;
 
 impl ByteMachine {
-    /// Panics if an event was taken back, if more was promoted than was asked about, if records of hotness are ready or taken as they must not
-    /// be, or if pages that are in nobody's hands count as isolated.
+    /// Panics if the count of an event has decreased, if more pages were promoted than there were candidates, or if records of hotness are
+    /// wrongly ready or taken. Also panics if pages count as isolated that no task has isolated.
     pub(super) fn check_counters(&mut self) {
         for (&stat, before) in Stat::ALL.iter().zip(&mut self.counted) {
             let now = self.engine.figures().vmstat(stat);
@@ -16,7 +16,7 @@ impl ByteMachine {
             *before = now;
         }
         let count = |stat| self.engine.figures().vmstat(stat);
-        // A node this small never has so much free that nobody asks.
+        // A node this small never has so much free memory that no page becomes a candidate.
         let (promoted, asked) = (count(Stat::PgpromoteSuccess), count(Stat::PgpromoteCandidate));
         assert!(promoted <= asked, "{promoted} pages were promoted, {asked} asked about");
         self.check_records();
@@ -25,7 +25,7 @@ impl ByteMachine {
         }
     }
 
-    /// A record that has become ready has counted enough for it, and one that was taken says nothing but what was reported since.
+    /// A record that has become ready has counted enough for it. A record that was taken holds only later reports.
     fn check_records(&mut self) {
         let (core, before) = (&self.engine.core, &self.ready);
         let (records, reports) = (&core.mm.pghot.records, crate::pghot::Hotness::of(&core.mm.config).reports);
@@ -46,7 +46,8 @@ impl ByteMachine {
         self.ready = ready;
     }
 
-    /// Nobody is in the middle of anything: what is isolated is what readers have set aside in calls that are not over.
+    /// No call of reclaim is in progress: the isolated pages are those that readers have reserved in calls that are not
+    /// over.
     fn check_isolated(&self) {
         let held = self.engine.pages_set_aside();
         for node in self.engine.core.mm.memory.nodes() {

@@ -7,7 +7,7 @@ use crate::*;
 use pageout_rules::lru::Switching;
 use std::collections::BTreeMap;
 
-/// What a task is doing.
+/// The current action of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Doing {
     Access(Kind, Access),
@@ -35,7 +35,8 @@ pub(super) enum State {
     Copying(Kind, Access, Pfn),
     /// Waits for another task's wake, or until a time if there is one.
     Waiting(Doing, Option<Nanos>),
-    /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
+    /// The page was gone again when the access had been made: the access restarts, as a faulting instruction
+    /// does.
     Repeat(Doing),
     /// The task was killed, and has ended.
     Gone,
@@ -89,7 +90,8 @@ impl ByteMachine {
                 State::Runnable(_) | State::Repeat(_) => self.resume(task),
                 _ if !self.queue.is_empty() => self.carry_out_youngest(),
                 State::Copying(..) => unreachable!("it waits for an operation"),
-                // What it waits for may still be in the hands of a reclaimer who submits it at the end of a pass.
+                // The page that it waits for may still be isolated by a reclaimer that submits it at the end of a
+                // pass.
                 State::Sleeping(_) | State::Waiting(..) if self.transfers.is_empty() => {
                     let runnable = (0..self.tasks.len()).find(|&task| self.is_runnable(task));
                     let reclaimer = runnable.or(self.next_to_end_its_wait());
@@ -277,12 +279,12 @@ impl ByteMachine {
         }
     }
 
-    /// fsync, sync or syncfs is over. If it says that all went well, the device has what was written before it began. The first and the
-    /// last have their own errors to tell, and none is left then that nobody knows of.
+    /// fsync, sync or syncfs is over. If it reports no error, the device has all pages that were written before it began. The first and
+    /// the last have their own errors to report, and no unreported one is left then.
     fn check_synced(&mut self, task: TaskId, by: Doing, result: Result<(), IoError>) {
         let below = self.synced_below.remove(&task).expect("it had begun");
         if self.keeps_failed_writes && by == Doing::Fsync && result.is_err() {
-            // Half of those who are told act on it.
+            // Half of the tasks that get an error act on it.
             if self.next_value.is_multiple_of(2) {
                 self.engine.acknowledge_write_errors(task, self.object(task, Kind::OpenRegular)).unwrap();
                 self.has_untold_error = false;
@@ -302,7 +304,7 @@ impl ByteMachine {
             !untold.is_some_and(|untold| *untold),
             "{by:?} of {task:?} is well, but a page reads as a failed write left it"
         );
-        // sync(2) tells of nothing that it could not write.
+        // sync(2) reports no page that it could not write.
         let is_missing = |page| by == Doing::Sync && self.not_on_device.contains(&(self.regular, page));
         for page in (0..PAGES).filter(|&page| !is_missing(page)) {
             let on_device = self.block(self.regular, page);
@@ -310,7 +312,7 @@ impl ByteMachine {
         }
     }
 
-    /// Pages of a file are gone. Who holds a frame of one has made its access before that.
+    /// Pages of a file are gone. A task that holds a frame of one has made its access before that.
     fn truncated(&mut self, task: TaskId, kind: Kind, pages: std::ops::Range<u64>) {
         let gone: Vec<Page> = pages.map(|page| self.page(task, kind, page)).collect();
         for at in 0..self.tasks.len() {
@@ -368,7 +370,7 @@ impl ByteMachine {
                 let mut groups = self.engine.core.mm.memcgs.ids();
                 let is_bug = groups.any(|memcg| self.engine.figures().is_switching(memcg))
                     && self.engine.core.mm.config.policy.group.generations.switching == Switching::NewOnly;
-                // What others have in their hands may be too much for anyone to take more.
+                // Other tasks may have isolated so much that no task may isolate more.
                 let isolated = [Stat::NrIsolatedAnon, Stat::NrIsolatedFile]
                     .map(|stat| self.engine.figures().vmstat(stat));
                 if self.checks == Checks::All
@@ -395,7 +397,7 @@ impl ByteMachine {
             let task = &mut self.tasks[id.index()];
             let doing = match task.state {
                 State::Sleeping(doing) => {
-                    // Who takes a page away has no use for what was read.
+                    // A task that removes a page has no use for the data read.
                     task.must_fail = must_fail && matches!(doing, Doing::Access(..));
                     doing
                 }

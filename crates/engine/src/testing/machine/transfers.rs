@@ -18,7 +18,7 @@ pub(super) struct Transfer {
     medium: Medium,
     frames: Vec<Pfn>,
     is_write: bool,
-    /// Nobody's access depends on it.
+    /// No task's access depends on it.
     is_readahead: bool,
     /// What the frame held when a write started.
     at_start: u64,
@@ -64,8 +64,8 @@ impl ByteMachine {
         self.blocks.get(&(file, page)).copied().unwrap_or_else(|| file_contents(file, page))
     }
 
-    /// Puts an operation into the queue. Whatever the engine asks for, no transfer that it has not seen the end of has to do with
-    /// the same frame, or the same slot: the two might end in either order.
+    /// Puts an operation into the queue. For any request of the engine: no unfinished transfer may use the same frame, or the
+    /// same slot, as the two might end in either order.
     pub(super) fn submit(&mut self, op: Op) {
         self.queue.push(op, |io| self.engine.frames_of(io).collect());
         if self.checks == Checks::Contents {
@@ -73,7 +73,7 @@ impl ByteMachine {
         }
         let mut waiting: Vec<(&Op, &[Pfn])> = self.queue.iter().collect();
         let (_, frames) = waiting.pop().expect("it was just put there");
-        // What is compressed for a slot has nothing to do with its device.
+        // Pages compressed for a slot have nothing to do with its device.
         let in_memory = matches!(op, Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapFree { .. });
         let slot = op.slot().filter(|_| !in_memory).map(|(swap, slot)| Medium::Slot(swap, slot));
         let races = |medium: Option<Medium>, of: &[Pfn]| {
