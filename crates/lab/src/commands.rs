@@ -146,7 +146,7 @@ pub fn answer(
 ) -> Asked {
     let Some(found) = questions().find(|question| question.python == python) else {
         let known: Vec<&str> = questions().map(|question| question.python).collect();
-        let why = format!("`{python}` is no study, expected one of {}", known.join(", "));
+        let why = format!("unknown study `{python}`; known: {}", known.join(", "));
         return Asked { failure: Some((user_policy::EXIT_CODE, why)), ..Asked::default() };
     };
     let cx = Context::new(Arc::default(), user_policies.into(), program);
