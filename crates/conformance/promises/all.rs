@@ -1,5 +1,5 @@
-//! Promises of the engine, seen from outside: each test is a text with what it must come to. They belong to no crate: whoever has a machine
-//! includes them, with a `check` that runs a text on it.
+//! Promises of the engine, seen from outside: each test is a text with its expected answers. They belong to no crate: a crate with a
+//! machine includes them, with a `check` that runs a text on it.
 
 mod access; // descriptors, mappings, advice
 mod dirty; // dirty pages of files: who writes them, who waits

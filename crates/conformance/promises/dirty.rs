@@ -768,7 +768,7 @@ fn in_laptop_mode_the_flusher_begins_by_itself_only_when_a_writer_is_held_up() {
     }
 }
 
-/// Nothing but anonymous memory. What is looked at above priority 9 is kept, and looked at in vain.
+/// Nothing but anonymous memory. Pages scanned above priority 9 are kept, and scanned in vain.
 #[test]
 fn in_laptop_mode_reclaim_writes_nothing_above_priority_9_or_in_2010_before_it_has_looked_in_vain_and_by_7_3_does_not_know_it()
  {

@@ -1,4 +1,4 @@
-//! Tasks that end, and programs that are run anew: what becomes of their memory.
+//! The memory of tasks that end, and of tasks that restart a program.
 
 #![allow(clippy::unwrap_used)] // tests: failing is what it is for
 

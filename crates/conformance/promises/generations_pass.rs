@@ -2,7 +2,7 @@
 
 use crate::check;
 
-/// A group of so many pages, all read once and so in the oldest generation, is one page over its limit. Batches and stocks of one
+/// A group of `pages` pages, all read once and so in the oldest generation, is one page over its limit. Batches and stocks of one
 /// page, so that all of them are on lists.
 fn one_page_too_many(settings: &str, pages: u64, expected: &str) {
     check(&format!(
@@ -21,8 +21,8 @@ fn one_page_too_many(settings: &str, pages: u64, expected: &str) {
     ));
 }
 
-/// What is looked at doubles with each priority, of what is left: 1, 2, 4, 8, 16 and 32 of 1056 pages from priority 10 on, and of
-/// four times as many from 12 on.
+/// The number of scanned pages doubles with each priority, as a share of the remaining pages. It is 1, 2, 4, 8, 16 and 32 of 1056
+/// pages from priority 10 on, and of four times as many from 12 on.
 #[test]
 fn a_pass_of_7_2_looks_at_its_share_and_no_more() {
     one_page_too_many("", 1056, "63");
@@ -58,8 +58,8 @@ fn what_is_scanned_for_a_group_counts_for_the_machine_since_7_3() {
     }
 }
 
-/// A page that a fault brings in counts as accessed once, and so goes to the second oldest generation, from where a page is evicted
-/// that nobody has used since. Up to 7.1 it went to the second youngest, where eviction comes by last. Files that are read come after.
+/// A page that a fault brings in counts as accessed once, and so goes to the second oldest generation. From there it is evicted unless
+/// it was used since. Up to 7.1 it went to the second youngest, which eviction reaches last. Files that are read come after.
 #[test]
 fn a_fault_brings_a_page_to_the_second_oldest_generation_since_7_2() {
     for (rule, file_active) in

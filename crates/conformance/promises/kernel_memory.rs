@@ -171,7 +171,7 @@ fn the_root_pays_for_nothing() {
     );
 }
 
-/// As a shell does that starts a job: it was somebody before.
+/// As a shell does that starts a job: the process ran before in another group.
 #[test]
 fn what_a_process_was_charged_for_stays_where_it_was_when_it_moves() {
     check(

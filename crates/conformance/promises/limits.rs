@@ -552,7 +552,7 @@ fn a_request_for_anonymous_memory_only_takes_no_files_since_7_2() {
     }
 }
 
-/// Who may start no I/O swaps nothing out for its own page, and drops what can be dropped: here a file's pages.
+/// A task that may start no I/O swaps nothing out for its own page, and drops clean pages: here a file's pages.
 #[test]
 fn who_flushes_io_frees_what_needs_none() {
     for (flushes, swapped) in [("t flushes io", "0"), ("", "1")] {
@@ -576,7 +576,8 @@ fn who_flushes_io_frees_what_needs_none() {
     }
 }
 
-/// What may be forgotten needs no I/O. Up to 7.1 generations passed it by with all other anonymous pages when the reclaimer may start none.
+/// Pages given up with MADV_FREE need no I/O. Up to 7.1 MGLRU skipped them with all other anonymous pages when the reclaimer may start
+/// none.
 #[test]
 fn who_flushes_io_finds_what_may_be_forgotten_since_7_2() {
     for (check_io, forgotten) in [("false", "64"), ("true", "0")] {
@@ -619,7 +620,7 @@ fn signalled(policy: &str, rest: &str) {
     ));
 }
 
-/// The first pass of two lists, and of generations since 7.2, looks at one page of 600.
+/// The first pass of the classic LRU, and of MGLRU since 7.2, scans one page of 600.
 #[test]
 fn a_signal_ends_a_request_after_its_batch_and_what_is_reclaimed_stays_so() {
     for (policy, batch) in [("mglru@2026", 1), ("classic@2026", 1)] {

@@ -5,8 +5,8 @@
 
 use crate::check;
 
-/// Of the 3914 pages on the list it takes 0, 1, 3, 7, 15 and 30 at priorities 12 to 7. While it runs, its CPU keeps but a few free pages
-/// for itself, so that the others lift the zone above its high mark.
+/// kswapd takes 0, 1, 3, 7, 15 and 30 of the 3914 pages on the list at priorities 12 to 7. While it runs, its CPU keeps but a few free
+/// pages for itself, so that the others lift the zone above its high watermark.
 #[test]
 fn kswapd_is_woken_below_low_and_rests_above_high() {
     check(
@@ -80,8 +80,8 @@ fn below_min_a_task_reclaims_for_itself() {
     );
 }
 
-/// Anonymous memory without swap leaves nothing to reclaim. 16 runs in vain are enough, and each but the first found the high mark
-/// missed as soon as the one before it was over.
+/// Anonymous memory without swap leaves nothing to reclaim. 16 runs in vain are enough, and each but the first found the high
+/// watermark missed as soon as the one before it was over.
 #[test]
 fn a_node_without_anything_to_reclaim_is_hopeless() {
     check(
@@ -129,7 +129,7 @@ fn a_hopeless_node_stays_so_until_enough_is_free_where_the_rule_is_that_of_7_0()
     );
 }
 
-/// Whoever reclaims a page of the node shows that there is something to be had after all.
+/// A task that reclaims a page of the node shows that it has reclaimable pages after all.
 #[test]
 fn a_hopeless_node_recovers_when_anyone_reclaims_a_page_of_it() {
     check(
@@ -169,7 +169,7 @@ fn a_machine_that_nothing_can_relieve_says_what_it_is_short_of() {
     );
 }
 
-/// Its statistics are as old as its start, and know of no anonymous page yet. What the node holds is known at any time.
+/// Its statistics are as old as its start, and count no anonymous page yet. The node's own counters are live.
 #[test]
 fn without_files_anonymous_pages_are_taken_at_swappiness_0_before_any_statistics_are_flushed() {
     check(
@@ -219,7 +219,8 @@ fn a_group_above_its_soft_limit_gives_what_kswapd_wants_and_others_give_nothing(
     }
 }
 
-/// The two are 240 and 200 pages above their soft limits. 32 pages a call, from whoever is farther above.
+/// The two are 240 and 200 pages above their soft limits. Each call takes 32 pages from the group that is
+/// farther above.
 #[test]
 fn of_groups_above_their_soft_limits_who_is_farthest_above_gives_first_and_none_gives_more_than_that() {
     check(
@@ -293,7 +294,7 @@ fn another_nodes_memory_is_used_before_anything_is_reclaimed() {
     );
 }
 
-/// But for 20 nodes of the index, which nothing is reclaimed for.
+/// All pages but the 20 nodes of the index, which nothing is reclaimed for.
 #[test]
 fn with_zone_reclaim_mode_a_tasks_own_node_is_reclaimed_first_and_anothers_memory_stays_unused() {
     check_on_two_nodes(

@@ -1,4 +1,4 @@
-//! Memory that can't be had in any other way: who is killed for it, and what becomes of those who needed it.
+//! Out of memory: which process is killed, and how the tasks continue that needed a page.
 //!
 //! A process that has touched one mapping has three page-table pages: its score is its pages, those in swap, and these three.
 
@@ -80,7 +80,8 @@ fn several_are_killed_in_turn_and_the_last_one_is_the_one_who_wants_it() {
     );
 }
 
-/// Of the 60 pages a thousandth a point: 19 pages for 333, 21 for 350. Without them the small one has 23, and the large one 43.
+/// One point is a thousandth of the 60 pages: 333 points are 19 pages, 350 are 21. Without them the small one has 23, and the
+/// large one 43.
 #[test]
 fn oom_score_adj_is_in_thousandths_of_what_the_group_may_have() {
     for (adj, killed) in [(333, "large 43"), (350, "small 44"), (-1000, "large 43")] {

@@ -175,7 +175,8 @@ fn swapped_pages_keep_their_group_until_their_slots_are_free() {
     );
 }
 
-/// The clock of a removed group tells nothing: the page is counted as refaulted and begins anew. Its parent's still does.
+/// The clock of a removed group gives no distance: the page is counted as refaulted and starts like a new one. Its
+/// parent's clock still does.
 #[test]
 fn a_shadow_that_a_removed_group_has_left_has_no_consequence() {
     let run = |limited: &str, activated: &str| {
@@ -272,7 +273,7 @@ fn pages_of_a_removed_group_go_before_its_parents() {
     }
 }
 
-/// Swap and the group that pays for it stay until somebody reads it back.
+/// Swap and the group that pays for it stay until a task reads it back.
 #[test]
 fn what_a_removed_group_has_in_swap_keeps_it() {
     check(

@@ -184,7 +184,7 @@ fn an_incompressible_page_is_stored_as_it_is_where_the_rules_say_so() {
     );
 }
 
-/// At its `memory.zswap.max` a group's oldest entry makes room for the next. It was stored since anybody looked, so it gets a
+/// At its `memory.zswap.max` a group's oldest entry is written back for the next. The shrinker has not met it before, so it gets a
 /// second chance first, and the new page goes to the device. Five are stored, five find an entry that is spared, five replace one, and
 /// the last meets an entry that is as new as those were.
 #[test]

@@ -1,5 +1,5 @@
-//! [`ByHand`]: the machine that does one thing after the other. Copies are made at once; transfers end and threads go on when a text says so.
-//! It holds what pages hold, and compares what each access finds with what was written.
+//! [`ByHand`]: the machine that does one thing after the other. Copies are made immediately; transfers end and threads go on at a text's
+//! commands. It holds the contents of pages, and compares the result of each access with the last write.
 
 use crate::bytes::contents::{Contents, Heap, Page};
 use crate::bytes::store::Store;
@@ -52,13 +52,13 @@ pub struct ByHand {
     flushers: BTreeMap<TaskId, Option<Nanos>>,
     /// Tasks whose wait is over.
     woken: Vec<TaskId>,
-    /// Who was killed since the last question.
+    /// OOM kills since the last question.
     kills: Vec<(OomKill, String)>,
-    /// Who goes on: if it is killed, it ends by itself.
+    /// The task that runs: if it is killed, it ends by itself.
     running: Option<TaskId>,
-    /// The OOM killer has made room since somebody looked.
+    /// The OOM killer has freed memory since the last check.
     has_killed: bool,
-    /// For whom a signal is to come.
+    /// The task that will get a signal.
     signalled: Option<TaskId>,
 }
 
@@ -270,7 +270,7 @@ impl ByHand {
             self.has_killed = true;
             let name = |task| self.names.get(&task).map_or("?", String::as_str).to_owned();
             let log = self.engine.figures().oom_log(&kill, name);
-            // Who is killed for its own want of memory ends by itself.
+            // A task that is killed in its own request for memory ends by itself.
             for &task in &kill.tasks {
                 let goes_on = self.running == Some(task) && self.engine.is_exiting(task);
                 while !goes_on && (!self.engine.has_exited(task) || self.engine.is_exiting(task)) {
@@ -282,7 +282,7 @@ impl ByHand {
         }
     }
 
-    /// A kernel thread goes on until it waits, and then those whom it has woken.
+    /// A kernel thread goes on until it waits, and then the tasks that it has woken.
     fn rest(&mut self, name: &str) -> Rested {
         let task = self.threads[name].task;
         let wait = loop {
@@ -312,7 +312,7 @@ impl ByHand {
         woken
     }
 
-    /// Flushers whose wait is over go on at once.
+    /// Flushers whose wait is over go on immediately.
     fn run_flushers(&mut self) {
         loop {
             let mut woken = Vec::new();
@@ -389,7 +389,7 @@ impl ByHand {
         }
     }
 
-    /// A transfer ends, and the engine is told.
+    /// A transfer ends, and the engine is notified.
     fn end(&mut self, io: IoId, result: Result<(), IoError>) {
         let transfer = self.store.end(self.store.transfer_at(io), result.is_err(), false);
         if let Some((file, page)) = transfer.written_page() {
@@ -410,7 +410,7 @@ impl ByHand {
         }
     }
 
-    /// What a task was in the middle of is done, and changes what pages hold or says what they do.
+    /// A task's action is done, and changes the contents of pages or checks them.
     fn is_done(&mut self, task: TaskId, served: &Served) {
         match (self.doing.remove(&task), served) {
             (Some(Doing::Access(access)), Served::Hit(at) | Served::Minor(at) | Served::Major(at)) => {

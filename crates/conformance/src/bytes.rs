@@ -6,11 +6,14 @@
 //!                                    ▼
 //!                                 Contents: what each page must hold
 //! ```
-//! Everything goes through the engine's public interface, as it does for any machine, and what the machine may not do it
-//! does not do: it resumes only tasks that can go on, keeps operations on the same frame or slot in order, and starts nothing for a
-//! task that is busy. Within that it is as nasty as it can be: copies are made late, transfers end in any order or fail, what a write leaves on
-//! the device is what the frame held when it began or when it ended, freed frames and slots hold garbage at once, and
-//! knobs change while tasks are in the middle of reclaim.
+//! Everything goes through the engine's public interface, as for any machine. The machine obeys its rules. It resumes only tasks that can go
+//! on, keeps operations on the same frame or slot in order, and starts nothing for a task that is busy. Within these rules it is as adversarial
+//! as it can be:
+//!
+//! - Copies are made late, and transfers end in any order or fail.
+//! - A write leaves on the device the frame's contents at its begin or at its end.
+//! - Freed frames and slots hold garbage immediately.
+//! - Knobs change while tasks are in the middle of reclaim.
 //!
 //! With `PAGEOUT_FUZZ_SHOW` set, the setup and each action are printed: the readable form of an input.
 

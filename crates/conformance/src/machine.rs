@@ -1,7 +1,7 @@
 //! [`TestMachine`], what a promise text asks of a machine: make these files, make this access, write this kernel file, read that counter.
 //!
-//! Nothing here says where pages are, what time is, or who carries out what the engine asks for. So a machine may hold numbers in a map
-//! or real files, and do one thing after the other or many at once. What only the former can do is [`Stepped`].
+//! Nothing here specifies where pages are, how time passes, or who carries out the engine's requests. So a machine may hold numbers in
+//! a map or real files, and do one thing after the other or many in parallel. [`Stepped`] has the actions that only the former can do.
 
 use pageout_engine::{
     Access, ConfigError, Engine, EngineBuilder, FileId, FileSpec, IoError, Nanos, ObjectId, OomKill, Served,
@@ -26,7 +26,8 @@ pub trait TestMachine: Sized {
     /// The machine with this hardware, and nothing in it.
     fn new(hardware: EngineBuilder) -> Self;
 
-    /// Calls the engine while nobody else does. What that asks for is carried out by the next of the calls below.
+    /// Calls the engine while no other caller does. The next of the calls below carries out the requests of the
+    /// engine.
     fn with<T>(&mut self, call: impl FnOnce(&mut Engine) -> T) -> T;
 
     /// The name of a task in the kernel's log.
@@ -35,7 +36,7 @@ pub trait TestMachine: Sized {
     /// Creates a file on the first device.
     fn create_file(&mut self, spec: FileSpec) -> Result<FileId, ConfigError>;
 
-    /// Makes an access, and sees it through. What it finds or leaves is the machine's to check.
+    /// Makes an access, and sees it through. The machine checks the contents that the access reads or writes.
     fn access(&mut self, task: TaskId, access: Access) -> Came;
 
     /// Sees through what a call of the engine has begun on behalf of a task.
@@ -56,7 +57,7 @@ pub trait TestMachine: Sized {
     /// Processes that were killed since this was last asked, each with the lines of the kernel's log about it. All have ended.
     fn take_kills(&mut self) -> Vec<(OomKill, String)>;
 
-    /// The machine as one whose every step is told; `None` where things go on by themselves.
+    /// The machine as one that runs step by step; `None` if it runs by itself.
     fn stepped(&mut self) -> Option<&mut dyn Stepped> {
         None
     }
@@ -65,18 +66,18 @@ pub trait TestMachine: Sized {
 /// When transfers end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Device {
-    /// When it is told.
+    /// At a command of the text.
     Holds,
     /// When tasks have gone on so many times since.
     Answers {
         /// How often.
         after: u64,
     },
-    /// At once, and badly.
+    /// Immediately, with an error.
     Fails,
 }
 
-/// A machine that does one thing after the other, as it is told.
+/// A machine that does one thing after the other, at the text's commands.
 pub trait Stepped {
     /// From now on the device is like this.
     fn set_device(&mut self, device: Device);
@@ -84,7 +85,8 @@ pub trait Stepped {
     /// The oldest transfer ends: what it was, and how far the tasks have come that it woke. Panics where none is in flight.
     fn end_transfer(&mut self, result: Result<(), IoError>) -> (&'static str, Vec<(TaskId, Came)>);
 
-    /// Starts the kernel's threads, which then wait to be told; flushers go on by themselves. Returns the names of the others.
+    /// Starts the kernel's threads, which then wait for commands; flushers go on by themselves. Returns the names of the
+    /// others.
     fn start_threads(&mut self) -> Vec<String>;
 
     /// A thread that was woken goes on until it waits; `None`: it was not woken.

@@ -1,6 +1,6 @@
 //! The text that a promise is written in: a command a line, and after `=>` what it must answer.
 //!
-//! What the machine is made of is there before the first command, wherever a line says it: `swap`, `zram`, `zram-limit`, and of `device` what it
+//! The parts of the machine exist before the first command, on whichever line they are: `swap`, `zram`, `zram-limit`, and of `device` what it
 //! has and outruns.
 //!
 //! | command | |
@@ -14,8 +14,8 @@
 //! | `T advises O normal`, `T advises O noreuse` | posix_fadvise of the open file behind it |
 //! | `T read O PAGES`, `T write O PAGES` | accesses, one after the other; answers how they were served |
 //! | `T writes partial O`, `T fsyncs O`, `T syncs`, `T syncfs O` | write(2) is shorter than a page from now on; answers `synced` or `failed` |
-//! | `T acknowledges O` | somebody knows that writes of the file have failed |
-//! | `T keeps O`, `T loses O` | a flush of the file's device goes well, or fails: pages that are dirty again, and those that may be lost |
+//! | `T acknowledges O` | the task knows that writes of the file have failed |
+//! | `T keeps O`, `T loses O` | a flush of the file's device succeeds, or fails: pages that are dirty again, and those that may be lost |
 //! | `T truncates O PAGES`, `T deletes O` | pages of a file go, or all of it; answers `truncated` |
 //! | `cancelled` | dirty pages that went with their files |
 //! | `written REASON` | pages of files whose write was begun for this reason |
@@ -29,11 +29,11 @@
 //! | `T adj N` | `oom_score_adj` of its process |
 //! | `T flushes io` | its process starts no I/O for its memory, as after `prctl(PR_SET_IO_FLUSHER)` |
 //! | `oom-group PATH` | sets `memory.oom.group` |
-//! | `kills` | who was killed since the last `kills`, with the pages of its score; the machine lets those end at once who were |
+//! | `kills` | who was killed since the last `kills`, with the pages of its score; the machine ends the victims immediately |
 //! | `log` | the last lines of the kernel's log about the last of them |
 //! | `pin FILE PAGES` | |
-//! | `device holds`, `device answers [STEPS]` | transfers wait for `io`, or end at once, or when tasks have gone on so many times |
-//! | `device fails` | transfers end at once, and badly |
+//! | `device holds`, `device answers [STEPS]` | transfers wait for `io`, or end immediately, or after tasks have gone on STEPS times |
+//! | `device fails` | transfers end immediately, with an error |
 //! | `device has MIN to MAX [strictly]` | percent of what may be dirty that are its own |
 //! | `device outruns batches`, `device fails within batches` | writes of a full plug end before its batch does, well or badly |
 //! | `io [fails]` | the oldest transfer ends; answers which, and how the tasks woken were served |
@@ -54,8 +54,9 @@
 //! | `work NAME` | units of work since the last `work` |
 //! | `why` | the last failure |
 //!
-//! PAGES of an object are `3` or, without the last, `0..4`. Accesses are served as a Hit, `m`inor or Major fault, or fail
-//! with `E`IO, `O`ut of memory, or `F` as the device fails to write what is dirty; `W` means that the task waits for the device, `T` that it waits for kswapd; `64M 2H` are 64 majors and then two hits.
+//! PAGES of an object are `3` or, without the last, `0..4`. Accesses are served as a Hit, `m`inor or Major fault, or fail: with `E`IO, `O`ut of
+//! memory, or `F` if the device fails to write dirty pages. `W` means that the task waits for the device, `T` that it waits for kswapd. `64M 2H`
+//! are 64 majors and then two hits.
 
 use crate::machine::{Came, Device, Rested, Stepped, TestMachine};
 use pageout_engine::*;
@@ -73,7 +74,7 @@ struct Run<M> {
     worked: Work,
     /// The last access that failed.
     failure: String,
-    /// Who was killed since the last question, and the log of the last of them.
+    /// OOM kills since the last question, and the log of the last of them.
     kills: Vec<OomKill>,
     log: String,
 }
@@ -82,7 +83,7 @@ struct Run<M> {
 #[track_caller]
 pub fn check<M: TestMachine>(text: &str) {
     let mut run: Option<Run<M>> = None;
-    // What a text is about is a few pages. It says so when kernel memory or swap readahead shall be among them.
+    // A text uses only a few pages. It sets kernel memory or swap readahead if these shall be among them.
     let mut config = Config { kmem: false, page_cluster: 0, ..Config::default() };
     let hardware: Vec<&str> = text.lines().filter(|line| is_hardware(&words_of(line))).collect();
     for line in text.lines() {
@@ -551,7 +552,7 @@ impl<M: TestMachine> Run<M> {
         String::new()
     }
 
-    /// Somebody whom no text has named, and whom nobody kills.
+    /// A task without a name in the text, which is never killed.
     fn administrator(&mut self) -> TaskId {
         self.engine(|engine| {
             let mm = engine.process_create(MemcgId::ROOT);

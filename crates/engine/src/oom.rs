@@ -8,9 +8,9 @@
 //!                                                    ▼
 //!        somebody is dying already: wait     its group is one (memory.oom.group): all of it      nobody may be killed: a report
 //! ```
-//! The worst process is the one that frees most: its mapped pages, its swap entries and its page tables, plus `oom_score_adj` in thousandths of all
-//! memory that its kind may have. The end of a victim's tasks is in `access/dying.rs`. Until the victim's memory is free, the killer chooses no
-//! other process. A task without memory waits, a tick at a time. [machine 2.10; reclaim 4.10]
+//! The worst process is the one that frees most. Its score is its mapped pages, its swap entries and its page tables, plus `oom_score_adj` in
+//! thousandths of all memory that its kind may have. The end of a victim's tasks is in `access/dying.rs`. Until the victim's memory is free, the
+//! killer chooses no other process. A task without memory waits, a tick at a time. [machine 2.10; reclaim 4.10]
 //!
 //! Not modelled: the reaper, which takes the memory of a victim that has not ended after two seconds. Here all waits of a victim end immediately, so
 //! it needs no more than its turn on a CPU.

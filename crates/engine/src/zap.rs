@@ -1,7 +1,7 @@
 //! Zapping page-table entries: munmap, and the end of an address space.
 //!
 //! An anonymous page goes with its entry, and so does the slot of one that was swapped out. A page of a file is only unmapped and
-//! stays in the page cache: if its entry is young, that is the last chance to learn that it was in use. A page that another user
+//! stays in the page cache. If its entry is young, that is the last chance to learn that it was in use. A page that another user
 //! holds (a CPU's batch, a write to swap, a reclaimer) is freed when that user releases it. Tables that never held a page are
 //! skipped, so the cost of a large mapping depends on the part that was used. [machine 6]
 

@@ -1,9 +1,9 @@
 //! The expected contents of each page: a map that knows nothing of how the engine works.
 //!
-//! A page that was never written reads as zero, a regular file's as contents that no other page has, and each as what was
-//! written last, in both of its halves: a write of a part is one of the lower half, and the upper one stays. Where a write to a file's device has failed, what that left there is right as well, until the page is written
-//! again. After `madvise(MADV_FREE)` the old contents and zero are both right, until zero was seen once or the page is
-//! written.
+//! A page that was never written reads as zero, or, in a regular file, as contents that no other page has. Each other page reads as the last write,
+//! in both of its halves: a partial write is one of the lower half, and the upper one stays. After a failed write to a file's device, the garbage
+//! that it left there is right as well, until the page is written again. After `madvise(MADV_FREE)` the old contents and zero are both right, until
+//! zero was seen once or the page is written.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,8 @@ enum Written {
 #[derive(Default)]
 pub(crate) struct Contents {
     written: BTreeMap<Page, Written>,
-    /// Pages of files that are being taken away, and by how many: nobody can say what a read of them finds.
+    /// Pages of files that are being removed, and by how many calls: the result of a read of them is not
+    /// known.
     going: BTreeMap<Page, u32>,
     last_value: u64,
 }
@@ -102,7 +103,7 @@ impl Contents {
             Written::Forgettable(value) if seen == value => {}
             Written::Forgettable(value) => {
                 assert_eq!(seen, 0, "{page:?} reads as neither {value:#x} nor zero");
-                // What is forgotten stays forgotten.
+                // Forgotten contents stay forgotten.
                 self.written.insert(page, Written::Known(0));
             }
         }

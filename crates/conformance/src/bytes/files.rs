@@ -1,4 +1,4 @@
-//! Kernel files, and what is written to them: what they take, what they don't, and what nobody has thought of.
+//! Kernel files, and values to write to them: valid ones, invalid ones, and odd ones.
 
 use pageout_engine::MemcgId;
 

@@ -1,7 +1,7 @@
-//! Readers of whom the engine knows nothing: they look at frames that are open, and a page that is looked at stays where it is.
+//! Readers that the engine does not know: they read open frames directly, and a page that is being read stays where it is.
 //!
-//! What a frame holds is there before it is opened, so the store opens it. An answer is no at times although nobody is there any more:
-//! somebody was, the moment before.
+//! The store opens a frame after it has filled it. The gate sometimes refuses to close a frame without a reader, as if a reader had
+//! just left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,12 +13,13 @@ use super::contents::Page;
 #[derive(Default)]
 struct Frames {
     open: BTreeSet<Pfn>,
-    /// Frames that somebody looks at, and the page that he sees there.
+    /// Frames with a reader, and the page that the reader sees there.
     looked_at: BTreeMap<Pfn, Page>,
-    /// Of a hundred questions, those that are answered by no although nobody is there; and the state of these draws.
+    /// How many of a hundred questions are refused although the frame has no reader; and the state of this random
+    /// choice.
     refuses: u8,
     seed: u64,
-    /// A bug: every answer is yes, whoever looks.
+    /// A bug: every answer is yes, even if the frame has a reader.
     is_deaf: bool,
 }
 
@@ -31,7 +32,7 @@ impl Gate {
         Gate(Arc::new(Mutex::new(Frames { refuses, ..Frames::default() })))
     }
 
-    /// A gate that closes before whoever looks.
+    /// A gate that closes frames under their readers.
     #[cfg(test)]
     pub(crate) fn deaf() -> Gate {
         Gate(Arc::new(Mutex::new(Frames { is_deaf: true, ..Frames::default() })))
@@ -58,14 +59,14 @@ impl Gate {
         self.frames().open.contains(&pfn)
     }
 
-    /// Somebody looks at a page in its frame from now on.
+    /// A reader reads a page in its frame from now on.
     pub(crate) fn look(&self, pfn: Pfn, page: Page) {
         let mut frames = self.frames();
         assert!(frames.open.contains(&pfn), "{page:?} is accessed in {pfn:?}, which is closed");
         frames.looked_at.insert(pfn, page);
     }
 
-    /// Those who look at the first of so many pages look away.
+    /// The readers of one of the pages leave.
     pub(crate) fn look_away(&self, which: usize) {
         let mut frames = self.frames();
         let at = which % frames.looked_at.len().max(1);
@@ -74,12 +75,12 @@ impl Gate {
         }
     }
 
-    /// Nobody looks at a page any more.
+    /// The readers of a page leave.
     pub(crate) fn look_away_from(&self, page: Page) {
         self.frames().looked_at.retain(|_, seen| *seen != page);
     }
 
-    /// Nobody looks at anything, and every answer is yes from now on.
+    /// All readers leave, and every answer is yes from now on.
     pub(crate) fn all_look_away(&self) {
         let mut frames = self.frames();
         frames.looked_at.clear();

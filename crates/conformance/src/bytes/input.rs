@@ -1,8 +1,8 @@
 //! From bytes to a machine and what happens on it.
 //!
-//! A setup takes as many bytes as it needs, an action always four. So a byte more or less in the middle of an input shifts
-//! whole actions at worst, and libFuzzer's mutations (flip, insert, copy, cross over) are mostly small changes of a run.
-//! Numbers are taken modulo what there is to choose from; an action that makes no sense at the moment does nothing.
+//! A setup takes as many bytes as it needs, an action always four. So one byte more or less in the middle of an input
+//! shifts complete actions at worst. Mutations of libFuzzer (flip, insert, copy, cross over) are mostly small changes of a
+//! run. Numbers are taken modulo the number of choices; an action that makes no sense at the moment does nothing.
 
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, MigrateStep, PROFILES, Parameter,
@@ -37,9 +37,9 @@ pub(super) const HUGE_PAGE_PAGES: u64 = 512;
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) config: Config,
-    /// Of a hundred writes of a full plug, those that end before its batch.
+    /// How many of a hundred writes of a full plug end before its batch.
     pub(super) writes_won: u8,
-    /// Of a hundred times that the engine wants a frame that nobody looks at, those that it is refused.
+    /// How many of a hundred requests of the engine for a frame without a reader are refused.
     pub(super) refused: u8,
     pub(super) swap: Vec<SwapSpec>,
     pub(super) groups: Vec<Group>,
@@ -264,7 +264,7 @@ impl Setup {
         // One byte decides how far both kinds of readahead go.
         let mut config = Config { page_cluster: (bdi.ra_pages % 4) as u8, transparent_hugepage, ..config };
         tracked(&mut config, byte >> 2 & 15);
-        // Of a quarter of the setups.
+        // For a quarter of the setups.
         if byte_of_device >= 192 {
             sparing(&mut config, byte_of_device);
         }
@@ -337,12 +337,12 @@ pub(super) enum Action {
         task: u8,
         object: u8,
     },
-    /// Unmaps, and maps anew.
+    /// Unmaps, and maps again.
     Munmap {
         task: u8,
         object: u8,
     },
-    /// Runs its program anew, in another address space.
+    /// Restarts its program, in another address space.
     Exec {
         task: u8,
     },
@@ -374,14 +374,14 @@ pub(super) enum Action {
         task: u8,
         value: u8,
     },
-    /// Writes something to some file, whatever comes of it.
+    /// Writes something to some file, with any result.
     WriteOddity {
         task: u8,
         group: u8,
         file: u8,
         text: u8,
     },
-    /// Writes commands to `lru_gen`, or something else to one of the files beside it.
+    /// Writes commands to `lru_gen`, or something else to one of the files next to it.
     LruGen {
         task: u8,
         group: u8,
@@ -393,7 +393,7 @@ pub(super) enum Action {
         group: u8,
     },
     FlushStats,
-    /// Of eight migrations in a row, those whose bits are set fail at a step.
+    /// Which of eight migrations in a row fail at a step: those whose bits are set.
     Refuse {
         step: MigrateStep,
         pattern: u8,
@@ -425,7 +425,7 @@ pub(super) enum Action {
     Replace {
         group: u8,
     },
-    /// Somebody looks at a page of a file without a word to the engine; or looks away.
+    /// A reader outside the engine begins to read a page of a file, or ends.
     Look {
         file: u8,
         page: u8,
@@ -444,7 +444,7 @@ pub(super) enum Action {
         object: u8,
         to: u8,
     },
-    /// A flush of a file's device begins, or the one that is under way ends.
+    /// A flush of a file's device begins, or the current one ends.
     Flush {
         task: u8,
         file: u8,

@@ -20,7 +20,7 @@ use super::input::{Action, Group, HUGE_PAGE_PAGES, Setup};
 use super::store::{Store, race};
 use tasks::{Doing, State, Task};
 
-/// Pages of a pageblock: what compaction has in its hands at most.
+/// Pages of a pageblock: the maximum that compaction isolates.
 const PAGEBLOCK_PAGES: i64 = 512;
 
 pub(super) struct ByteMachine {
@@ -47,12 +47,12 @@ pub(super) struct ByteMachine {
     high_used: bool,
     /// A page stays dirty whose write has failed.
     keeps_failed_writes: bool,
-    /// An access has failed for want of memory.
+    /// An access has failed for lack of memory.
     is_out_of_memory: bool,
     actions: u32,
     /// Counters as of the last action.
     counted: Vec<i64>,
-    /// Frames whose accesses hardware has sampled, of which nobody has told yet.
+    /// Frames whose accesses hardware has sampled and not yet reported.
     hints: Vec<Pfn>,
     /// Tasks that were killed in the present step.
     killed: Vec<usize>,
@@ -151,7 +151,7 @@ impl ByteMachine {
             let states: Vec<State> = self.tasks.iter().map(|task| task.state).collect();
             eprintln!("    {states:?}");
         }
-        // Walking all tables takes longer than most actions, and what is broken seldom mends itself.
+        // Walking all tables takes longer than most actions, and a broken state seldom repairs itself.
         self.actions += 1;
         if self.show || self.actions <= 32 || self.actions.is_multiple_of(8) {
             self.engine.check_invariants();
@@ -166,8 +166,8 @@ impl ByteMachine {
         self.check_counters();
         let kernel = self.kernel_frames();
         let free = self.engine.figures().vmstat(Stat::NrFreePages);
-        // A task that is charging a page has its frame in its hands, and nothing in it, and so have the pages that it has gathered
-        // to be read ahead. One that compacts has the free pages of a pageblock; it stops between two steps only, and waits for nothing.
+        // A task that is charging a page holds its frame, and nothing in it, and so do the pages that it has gathered to be read ahead.
+        // One that compacts holds the free pages of a pageblock; it stops between two steps only, and waits for nothing.
         let may_compact = self.tasks.iter().filter(|task| matches!(task.state, State::Runnable(_))).count();
         let unfilled =
             (self.frames_total - self.store.frames() as u64) as i64 - free - kernel - self.frames_of_cpus();
@@ -180,7 +180,7 @@ impl ByteMachine {
         );
     }
 
-    /// Hardware has seen an access to a frame. It tells later, or has no room for it.
+    /// Hardware has seen an access to a frame. It reports that later, or its buffer is full.
     pub(super) fn sample(&mut self, pfn: Pfn) {
         if !self.engine.wants_hardware_hints() || !self.engine.hardware_sampled(pfn, NodeId(0)) {
             return;
@@ -257,7 +257,7 @@ impl ByteMachine {
         if ended_early { 0 } else { woken }
     }
 
-    /// A transfer ends, and the engine is told.
+    /// A transfer ends, and the engine is notified.
     fn complete(&mut self, at: usize, fails: bool, early: bool, cpu: u8) {
         let transfer = self.store.end(at, fails, early);
         if self.show {

@@ -1,7 +1,7 @@
 //! The bytes of memory and devices: frames, swap slots, and transfers between them.
 //!
-//! Copies and transfers take time: an operation waits in a queue, and is carried out in any order that this allows. Which page is
-//! where is known at once, when the engine asks for it; what is there follows.
+//! Copies and transfers take time: an operation waits in a queue, and is carried out in any order that this allows. The place of
+//! each page is known immediately, when the engine asks for it; the contents follow.
 //!
 //! The engine names the frame of each access. The store knows it as well: the operation that fills a frame, or its access, names
 //! the page, and no page is in two frames. The two must agree, access by access.
@@ -34,7 +34,7 @@ pub(crate) struct Transfer {
     medium: Medium,
     frames: Vec<Pfn>,
     pub(crate) is_write: bool,
-    /// Nobody's access depends on it.
+    /// No task's access depends on it.
     pub(crate) is_readahead: bool,
     /// Contents of the frame when a write began.
     at_start: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Store {
     /// Frames that were filled from what was compressed, and since then written to the device.
     uncompressed: BTreeSet<Pfn>,
     written_back: BTreeSet<Pfn>,
-    /// Pages of files that are being taken away, and by how many. One may be in a frame again before the last has let go of its former one.
+    /// Pages of files that are being removed, and by how many calls. One may be in a frame again before its former frame is free.
     going: BTreeMap<Page, u32>,
     /// Operations that have yet to be carried out.
     queue: OpQueue,
@@ -79,7 +79,7 @@ pub(crate) struct Store {
     pub(crate) gate: Gate,
     /// Pages of files on their device, as far as they were written.
     blocks: BTreeMap<(FileId, u64), u64>,
-    /// Those that it has taken since the last flush began, and those before it while it is under way.
+    /// Pages that it has taken since the last flush began, and pages taken before the current flush.
     unflushed: BTreeSet<(FileId, u64)>,
     flushing: BTreeMap<FileId, BTreeSet<u64>>,
     transfers: Vec<Transfer>,
@@ -117,7 +117,7 @@ impl Transfer {
 }
 
 impl Store {
-    /// An empty one, whose frames are looked at through this gate.
+    /// An empty store, whose frames have readers through this gate.
     pub(crate) fn behind(gate: Gate) -> Store {
         Store { gate, ..Store::default() }
     }
@@ -148,8 +148,8 @@ impl Store {
         self.pages.values().chain(self.slot_pages.values()).copied().flatten()
     }
 
-    /// What a frame holds, which must be what the store knows of the page. Who accesses it waits until nothing in the queue has to do
-    /// with it.
+    /// Returns the contents of a frame, which must be the page that the store knows. The access waits until no operation in the queue
+    /// uses the frame.
     pub(crate) fn value_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
         while self.queue.names(pfn) {
             self.carry_out_youngest();
@@ -167,7 +167,8 @@ impl Store {
         self.frames.get_mut(&pfn).expect("a home is a frame")
     }
 
-    /// The same for a write, which may be the first that the store hears of a page: whoever overwrites one reads nothing.
+    /// The same for a write, which may be the first use of a page that the store sees: a complete overwrite reads
+    /// nothing.
     pub(crate) fn written_mut(&mut self, pfn: Pfn, page: Page) -> &mut u64 {
         if matches!(page, Page::Regular(..)) && !self.home.contains_key(&page) {
             while self.queue.names(pfn) {
@@ -185,7 +186,8 @@ impl Store {
         self.blocks.get(&(file, page)).copied().unwrap_or_else(|| of_file(file, page))
     }
 
-    /// A flush of a file's device begins; or the one that is under way ends, and this is what it was to save.
+    /// A flush of a file's device begins, or the current one ends, and the pages that it should save are
+    /// returned.
     pub(crate) fn flush(&mut self, file: FileId) -> Option<BTreeSet<u64>> {
         let ended = self.flushing.remove(&file);
         if ended.is_none() {
@@ -196,7 +198,7 @@ impl Store {
         ended
     }
 
-    /// The device has lost a page that it had taken; false: it has taken a later write of it, and that is there.
+    /// The device has lost a page that it had taken; false: it has taken a later write of it, which is safe.
     pub(crate) fn lose(&mut self, file: FileId, page: u64) -> bool {
         let is_lost = !self.unflushed.contains(&(file, page));
         if is_lost {
@@ -209,7 +211,7 @@ impl Store {
         *self.going.entry(page).or_default() += 1;
     }
 
-    /// A page of a file is gone. Frames that had it are somebody's for a while yet.
+    /// A page of a file is gone. Frames that had it stay in use for a while.
     pub(crate) fn is_gone(&mut self, page: Page) {
         self.home.remove(&page);
         let by = self.going.get_mut(&page).expect("it was going");
@@ -231,7 +233,7 @@ impl Store {
         }
     }
 
-    /// Takes note of an operation, which is to be carried out later: from now on the engine goes by what it does.
+    /// Takes note of an operation, which is carried out later: from now on the engine assumes its result.
     pub(crate) fn submit(&mut self, engine: &Engine, op: Op) {
         self.queue.push(op, |io| engine.frames_of(io).collect());
         self.check_transfers(op);
@@ -317,12 +319,12 @@ impl Store {
         }
     }
 
-    /// Whatever the engine asks for, no transfer that it has not seen the end of has to do with the same frame or the same slot
-    /// of a device: the two might end in either order.
+    /// For any request of the engine: no unfinished transfer may use the same frame or the same slot of a device, as the two
+    /// might end in either order.
     fn check_transfers(&self, op: Op) {
         let mut waiting: Vec<(&Op, &[Pfn])> = self.queue.iter().collect();
         let (_, frames) = waiting.pop().expect("it was just put there");
-        // What is compressed for a slot has nothing to do with its device.
+        // Pages compressed for a slot have nothing to do with its device.
         let in_memory = matches!(op, Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapFree { .. });
         let slot = op.slot().filter(|_| !in_memory);
         let races = |at: Option<(SwapId, u32)>, of: &[Pfn]| {
@@ -410,7 +412,7 @@ impl Store {
         }
     }
 
-    /// A frame is to hold a page, or zeroes of one that isn't known yet.
+    /// A frame will hold a page, or zeroes of one that isn't known yet.
     fn name(&mut self, pfn: Pfn, page: Option<Page>) {
         let before = self.pages.insert(pfn, page);
         assert!(before.is_none(), "{pfn:?} is filled while it holds {before:?}");
@@ -421,7 +423,7 @@ impl Store {
 
     fn settle_in(&mut self, page: Page, pfn: Pfn) {
         let other = self.home.insert(page, pfn);
-        // What zswap has written back may be dropped while a batch still holds its frame.
+        // A page that zswap has written back may be dropped while a batch still holds its frame.
         let is_left = other.is_none_or(|other| self.written_back.contains(&other));
         assert!(
             is_left || self.going.contains_key(&page),
@@ -490,7 +492,8 @@ impl Store {
                         self.gate.filled(pfn);
                     }
                     if let Some(page) = self.page_in(pfn).filter(|_| fails) {
-                        // Whoever waited for it may hold on to the frame until it is told; to others the page is absent.
+                        // A task that waited for it may hold the frame until it learns of the failure; to others the
+                        // page is absent.
                         self.home.remove(&page);
                     }
                 }

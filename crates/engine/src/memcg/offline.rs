@@ -10,8 +10,8 @@
 //! A removed group has no name: its path is free for another group. Its pages keep it until they are reclaimed by an ancestor at its
 //! limit or by the machine. With `reclaim.offline` (`lru/reparent.rs`) they move to its parent immediately, and only swap keeps the
 //! group. Files and slots that outlive it may do so for long, which `nr_dying_descendants` shows. Objects on shared pages of the
-//! kernel can't wait for that, so they are charged to the parent: objects name the group that paid, and
-//! [`crate::memcg::Memcgs::online`] the group that pays now. [reclaim 2.3, 4.4, 4.9; machine 7]
+//! kernel can't wait for that, so they are charged to the parent. Objects name the group that paid; [`crate::memcg::Memcgs::online`]
+//! is the group that pays now. [reclaim 2.3, 4.4, 4.9; machine 7]
 //!
 //! *Where no source says more:* `memory.min` and `memory.low` of a removed group protect nothing, since it has no task to
 //! protect. A shadow whose clock was that of a removed group gives no distance: the refault counts and has no consequence.

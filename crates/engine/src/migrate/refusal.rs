@@ -3,8 +3,8 @@
 //! ```text
 //!   prepare ─▶ isolate ─▶ allocate ─▶ unmap ─▶ copy ─▶ remap ─▶ put back
 //! ```
-//! In a kernel all steps except the last can fail. In the engine no other task runs between the steps of a move, so from `unmap` on nothing
-//! fails by itself: after a refusal the engine undoes the steps already done. Putting back can't fail in either; there the folio's batch is
+//! In a kernel all steps except the last can fail. In the engine no other task runs between the steps of a move. So from `unmap` on nothing
+//! fails by itself, and a refusal there undoes the steps already done. Putting back can't fail in either; there the folio's batch is
 //! emptied immediately.
 //!
 //! A program that is built to run scenarios has none of it: the question is answered with no before anyone asks.

@@ -14,9 +14,11 @@
 //!
 //! Where the file system has large folios ([machine 1.6]), a window that a mark begins is read in folios of up to four times the last one's size. The
 //! window ends where one of that size does. A folio of several pages has one mark, which the first use of any of these pages meets. So random
-//! readers, too, meet more marks. Folios end with the first page that is cached already; the rest of the window comes in page by page. To the lists
-//! each page is a folio of its own. Its record has the pages that came in together ([`Folio::read_order`]), and a use of one is a use of all. Found
-//! in traces of Linux 6.18 on ext4.
+//! readers, too, meet more marks. Folios end with the first page that is cached already; the rest of the window comes in page by page. Found in
+//! traces of Linux 6.18 on ext4.
+//!
+//! To the lists each page is a folio of its own. Its record has the pages that came in together ([`Folio::read_order`]), and a use of one is a use of
+//! all.
 //!
 //! Mechanisms here say what to read ([`Readahead`]); `access/read_ahead.rs` takes page after page in, as each has to be allocated
 //! and charged and may wait for reclaim. [machine 1.3 to 1.6]

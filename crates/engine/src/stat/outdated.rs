@@ -9,8 +9,11 @@
 //! such numbers a second time with live ones, if requested. Live numbers exist for the machine, for a group without child groups, and for a group
 //! with few. The check changes nothing.
 //!
-//! Not checked: the list sizes that halve the costs of reclaim (these sizes are of the last flush), limits of zswap, and the limit on
-//! index nodes of page caches that hold nothing but shadows.
+//! Not checked:
+//!
+//! - the list sizes of the last flush by which the costs of reclaim are halved
+//! - limits of zswap
+//! - the limit on index nodes of page caches that hold nothing but shadows
 
 use crate::StatFlush;
 use crate::core::Core;

@@ -69,7 +69,7 @@ impl SwapReadahead {
 const PAGES_MAX_ORDER: u8 = 5;
 
 impl Core {
-    /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed; `task`, if any, is woken when
+    /// Puts a swapped page into the swap cache, and begins to read it, unless it is one of zeroes or compressed. `task`, if any, is woken when
     /// the read is over.
     pub(crate) fn swap_cache_read(
         &mut self,

@@ -1,5 +1,5 @@
-//! Promises to requests for blocks of pages: the order of the slow path's attempts, the victim of an OOM kill for a block, and
-//! kcompactd's compaction of scattered free pages in the background.
+//! Promises to requests for blocks of pages: the order of the slow path's attempts, OOM kills for a block, and background
+//! compaction by kcompactd.
 
 use super::compaction::{Bench, PAGES};
 use crate::machine::step::Wait;

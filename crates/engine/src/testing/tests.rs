@@ -273,7 +273,7 @@ fn check(random: fn(u64) -> (Setup, Vec<Action>), runs: u64) {
     unreachable!("the shrunk run failed before");
 }
 
-/// A run that has found a bug, as long as actions are generated in the same way: a slot that is read ahead gets another owner
+/// A run that has found a bug, as long as actions are generated in the same way. A slot that is read ahead gets another owner
 /// between the allocation of its page and the charge.
 #[test]
 fn a_page_read_ahead_from_swap_is_paid_for_by_who_is_charged() {

@@ -6,10 +6,10 @@
 //!                               ▲                          │ written again meanwhile
 //!                               └──────────────────────────┘ DIRTY as well: stays so when the write ends
 //! ```
-//! The dirty state is kept at three places, which change together. It is in the folio's flags, in its word in the file's
-//! index (so that a hit that writes a dirty page checks one word), and in the file's tags (so that the flusher finds pages in
-//! order). A page-table entry of a regular file is dirty only while its page is. When a write starts, entries are
-//! write-protected, so that the next store faults and is counted. [machine 5.1]
+//! The dirty state is kept at three places, which change together: the folio's flags, its word in the file's index, and the
+//! file's tags. A hit that writes a dirty page checks only the word. The flusher finds pages in order by the tags. A
+//! page-table entry of a regular file is dirty only while its page is. When a write starts, entries are write-protected, so
+//! that the next store faults and is counted. [machine 5.1]
 //!
 //! A write that fails leaves a clean page: its contents are in memory until the page is reclaimed, and then lost. The file
 //! remembers the error for the next fsync. [machine 5.7] `writeback.failed_write=dirty` keeps the page dirty (`retry.rs`,

@@ -12,8 +12,8 @@
 //! limits with pages that its own wb does not know. Its writers would sleep until another event starts a write. So a group
 //! remembers whose files it dirties, and while its writers are throttled it has those written, too.
 //!
-//! That helps for files shared for a short time. A file that is handed over, for example from the group that unpacked it to the
-//! group that works with it, moves to the wb of the group that dirties it, as `votes.rs` counts.
+//! That helps for files shared for a short time. A file may be handed over, for example from the group that unpacked it to the
+//! group that works with it. It then moves to the wb of the group that dirties it, as `votes.rs` counts.
 //!
 //! The source is an outline and leaves open what follows. A flush is asked for once for what was noted, and covers all of the wb.
 //! A fifth wb takes the place of that noted longest ago. A file goes over at the end of a round of writing it, with its transfers in

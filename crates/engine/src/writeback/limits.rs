@@ -10,7 +10,7 @@
 //! what it may still take.
 //!
 //! A node's limit throttles no task. The machine may be far from its threshold while the memory nearest to a writer holds nothing
-//! but its own dirty pages, and reclaim there has to wait for the disk. So a page that will be written comes from a node below its
+//! but its own dirty pages. Reclaim there has to wait for the disk. So a page that will be written comes from a node below its
 //! limit, as far as the low watermark allows. If there is none, the slow path takes any page. [machine 2.6]
 
 use crate::core::Core;

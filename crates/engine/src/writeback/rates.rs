@@ -6,8 +6,8 @@
 //! *position* of that number between free run and limit multiplies the rate: by 2 where writers are let run, by 0 at the limit.
 //!
 //! A rate is learnt when a writer is slowed down or a flusher works. A writer of a group updates the rate twice, for the machine and for the
-//! group, and each update is based on the balanced rate that the one before has found. So if the machine slows a writer down, and its group
-//! is below its limit, the writer keeps about the rate at which its wb writes. Without the second update its rate would sink to a page a
+//! group. Each update is based on the balanced rate that the one before has found. So if the machine slows a writer down, and its group is
+//! below its limit, the writer keeps about the rate at which its wb writes. Without the second update its rate would sink to a page a
 //! second, and stay. *Where it differs:* recorded kernels also learn 200 ms after a wb has begun or ended to have something in flight. With
 //! that, recorded runs are met less well: docs/results/data/fidelity.md has the figures.
 //!

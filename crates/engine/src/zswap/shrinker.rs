@@ -3,8 +3,9 @@
 //!
 //! It is a slab shrinker (`reclaim/shrinker.rs`), so a small pool is touched only where reclaim has come to low priorities.
 //!
-//! Two kinds of entries are protected: as many as pages had to be read from the device since it last counted, and each entry that it meets
-//! for the first time (second chance). An entry whose page is in use already ends the call: it is warm there. [tiering-zswap-6.12 1.4, 1.5]
+//! Two kinds of entries are protected. The first are as many as pages had to be read from the device since it last counted. The second is
+//! each entry that it meets for the first time (second chance). An entry whose page is in use already ends the call: it is warm there.
+//! [tiering-zswap-6.12 1.4, 1.5]
 
 use super::EntryId;
 use super::writeback::Writeback;

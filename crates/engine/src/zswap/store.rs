@@ -371,8 +371,7 @@ impl State {
         !self.zswap.is_full
     }
 
-    /// Whether a page that was rejected asks the worker for free space: if the pool was full and has not been emptied yet, or, up to 6.4, if it is
-    /// full.
+    /// Whether a page that was rejected wakes the worker: if the pool was full and has not been emptied yet, or, up to 6.4, if it is full.
     fn zswap_asks_worker(&self) -> bool {
         match self.config.policy.machine.zswap.worker {
             WorkerWalk::OnePage => self.zswap.is_full && self.zswap.pool.pages() >= self.zswap_max_pages(),

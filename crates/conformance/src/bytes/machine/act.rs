@@ -255,7 +255,7 @@ impl ByteMachine {
             }
             Action::Tick { nanos } => {
                 self.pass(Nanos(self.now.0 + nanos));
-                // Whoever is idle has run all the time, and returns to user space now.
+                // An idle task has run all the time, and returns to user space now.
                 for &(task, _) in &self.runs_in {
                     if self.tasks[task].state == State::Idle {
                         self.engine.scan_tick(TaskId(task as u32), self.now);

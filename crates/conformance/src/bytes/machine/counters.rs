@@ -14,12 +14,12 @@ impl ByteMachine {
             *before = now;
         }
         let count = |stat| self.engine.figures().vmstat(stat);
-        // A node this small never has so much free that nobody asks.
+        // A node this small never has so much free memory that no page becomes a candidate.
         let (promoted, asked) = (count(Stat::PgpromoteSuccess), count(Stat::PgpromoteCandidate));
         assert!(promoted <= asked, "{promoted} pages were promoted, {asked} asked about");
     }
 
-    /// Panics unless nobody has taken a page off its list: all tasks have ended, and kernel threads rest.
+    /// Panics if a page is isolated: all tasks have ended, and kernel threads rest.
     pub(super) fn check_nothing_isolated(&self) {
         for stat in [Stat::NrIsolatedAnon, Stat::NrIsolatedFile] {
             assert_eq!(self.engine.figures().vmstat(stat), 0, "{} at the end", stat.name());

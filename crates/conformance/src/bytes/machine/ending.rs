@@ -1,4 +1,4 @@
-//! The end of a run: everything comes to rest, every page is read back, and nothing is left that nobody needs.
+//! The end of a run: everything comes to rest, every page is read back, and nothing unused is left.
 
 use pageout_engine::*;
 
@@ -9,12 +9,12 @@ use crate::bytes::input::Limit;
 
 /// The most folios in any batch of any setup.
 const BATCH_MAX: u64 = 31;
-/// Steps within which all tasks must come to rest when transfers end well and limits are off. A request of `memory.reclaim` that takes a page a step
-/// looks at 4,096 pages at thirteen priorities, sixteen times, before it gives up: 850 thousand.
+/// The maximum number of steps until all tasks rest, when transfers end well and limits are off. A request of `memory.reclaim` that takes a page a
+/// step scans 4,096 pages at thirteen priorities, sixteen times, before it gives up: 850 thousand.
 const SETTLING_STEPS_MAX: u32 = 4_000_000;
 
 impl ByteMachine {
-    /// Ends a run: lets everything under way end well, reads back what was written, and gives everything up.
+    /// Ends a run: lets everything in progress end well, reads back all written pages, and frees everything.
     pub(crate) fn finish(mut self) {
         // Limits go first, or a task above one may lose its page again each time before it gets to use it.
         let mm = self.engine.process_create(MemcgId::ROOT);
@@ -63,8 +63,8 @@ impl ByteMachine {
         }
     }
 
-    /// Empties the batches of a task's CPU, which may be the last to hold on to a page: new pages push others out of the add
-    /// batch, and reclaim that finds something to look at empties the rest. False if memory is too full for that.
+    /// Empties the batches of a task's CPU, which may be the last to hold a page. New pages push others out of the add
+    /// batch, and reclaim that finds pages to scan empties the rest. False if memory is too full for that.
     fn drain_batches(&mut self, shell: usize) -> bool {
         let (id, name) = (TaskId(shell as u32), format!("filler{shell}"));
         let file = self.engine.file_create(FileSpec {

@@ -1,4 +1,4 @@
-//! Objects and files that come, go, and change: closed and opened anew, lent, grown and shrunk.
+//! Objects and files that come, go, and change: closed and opened again, lent, grown and shrunk.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::act::OBJECTS_MAX;
 use super::tasks::{Doing, Object, State, Truncated};
 use crate::bytes::contents::{Heap, Page};
 
-/// A file grows to so many pages at most.
+/// The maximum size of a file.
 const PAGES_MAX: u64 = 700;
 
 impl ByteMachine {
@@ -86,7 +86,7 @@ impl ByteMachine {
         self.advanced(task, Doing::Truncate(gone), step, false);
     }
 
-    /// A flush of a file's device begins; or the one that is under way ends. If it fails, the device has lost what it was to save.
+    /// A flush of a file's device begins, or the current one ends. If it fails, the device has lost the pages that it should save.
     pub(super) fn flush(&mut self, task: usize, file: usize, fails: bool) {
         let (FileKind::Regular, Some(object)) = (self.files[file].1, self.open_object(task, file)) else {
             return;

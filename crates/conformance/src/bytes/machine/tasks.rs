@@ -5,7 +5,7 @@ use pageout_engine::*;
 use super::ByteMachine;
 use crate::bytes::input::HUGE_PAGE_PAGES;
 
-/// Times that an access is made anew because its page was gone again.
+/// How often an access is repeated because its page was gone again.
 const REPEATS_MAX: u8 = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,8 @@ pub(super) enum State {
     Delayed(Doing, Nanos),
     /// Waits for another task's wake, or until a time if there is one.
     Waiting(Doing, Option<Nanos>),
-    /// The page was gone again when the access had been made: to be started anew, as a faulting instruction is.
+    /// The page was gone again when the access had been made: the access restarts, as a faulting instruction
+    /// does.
     Repeat(Doing, u8),
     /// It has ended.
     Gone,
@@ -69,7 +70,7 @@ pub(super) struct Task {
     pub(super) is_killed: bool,
     pub(super) objects: Vec<(ObjectId, Object)>,
     pub(super) ever_mapped: usize,
-    /// The object that is another task's, and which one of whom.
+    /// The object that belongs to another task, and its owner with the owner's object.
     pub(super) lent: Option<(ObjectId, (usize, ObjectId))>,
 }
 
@@ -118,7 +119,7 @@ impl ByteMachine {
         let made = match object {
             Object::Open(file) => self.engine.open(id, self.files[file].0),
             Object::Mapped(file) => self.engine.map_file(id, self.files[file].0, advice, task == 0),
-            // That is said of a file.
+            // This advice is for files only.
             Object::Anon if advice == Advice::NoReuse => {
                 self.engine.map_anon(id, self.anon_pages, Advice::Normal)
             }
@@ -166,7 +167,7 @@ impl ByteMachine {
                 self.start(task, access, object);
             }
             State::Repeat(doing @ Doing::Truncate(gone), _) => {
-                // What the page holds may be on its way still, so that its frame is not open yet.
+                // The page's contents may be in flight still, so that its frame is not open yet.
                 self.store.carry_out_any(0);
                 // The file may have got shorter meanwhile.
                 let end = if gone.shrinks { gone.end } else { gone.end.min(self.pages_of(gone.object)) };
@@ -246,7 +247,7 @@ impl ByteMachine {
                         gone.pages().for_each(|page| self.is_gone(task, gone.object, page));
                         State::Idle
                     }
-                    // Whoever looks at the page looks away, and what was to go goes then.
+                    // The page's reader leaves, and the truncation then continues.
                     Served::Failed(AccessError::Held { page }) => {
                         assert!(gone.pages().contains(&page), "{gone:?} meets page {page}");
                         let access = Access::new(ObjectId(0), page, false);
@@ -402,7 +403,7 @@ impl ByteMachine {
             let task = &mut self.tasks[id.0 as usize];
             let doing = match task.state {
                 State::Sleeping(doing) => {
-                    // Who takes a page away has no use for what was read.
+                    // A task that removes a page has no use for the data read.
                     task.must_fail = must_fail && matches!(doing, Doing::Access(..));
                     by_transfers += 1;
                     doing
