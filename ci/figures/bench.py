@@ -66,7 +66,7 @@ def budgets(rounds: int, benchmark: str, path: str) -> None:
 
 
 def process(rounds: int, pageout: str, stem: str) -> None:
-    """What a user waits for: a trace in a file, the answer on the terminal."""
+    """Times what a user waits for: from a trace in a file to the answer on the terminal."""
     rows = {
         "`pageout replay`, oracleGeneral": ("oracleGeneral", "30%"),
         "`pageout replay`, `.pgt`": ("pgt", "30%"),

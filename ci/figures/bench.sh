@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The speed budgets, and the whole process of `pageout replay`, beside libCacheSim's LRU (PyPI wheel `libcachesim`, native reader,
-# oracleGeneral, object size ignored) on the same accesses, interleaved in one run. Not part of .ci/run: a timing is a figure to
+# Measures the speed budgets, and the whole process of `pageout replay`, next to libCacheSim's LRU (PyPI wheel `libcachesim`, native reader,
+# oracleGeneral, object size ignored). The accesses are the same, and the programs alternate in one run. Not part of .ci/run: a timing is a figure to
 # read, not a test to pass.
 # Usage: ci/figures/bench.sh [ROUNDS [all|budgets|process|textbook [release|plain|guided]]]
-# The process is of the build that README's command makes, if not said otherwise; ci/figures/measured.sh has the others. A benchmark of the budgets
+# The process is by default of the build that README's command makes; ci/figures/measured.sh has the others. A benchmark of the budgets
 # that is not guided is plain.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

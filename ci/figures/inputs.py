@@ -3,9 +3,9 @@
 
 Usage: ci/figures/inputs.py PAGEOUT FOLDER[:RUN,RUN...]...    for instance ci/figures/inputs.py target/release/pageout ground-truth/inputs 'ground-truth:fr-*.f?'
 
-Each run that has inputs is validated with all of them, without each of them, and with none. Of a group's run the table has the share of accesses
-that hit here and missed there, or the reverse; of a whole machine's how far its misses are from the recorded ones, and its stalls. A dash: the
-run has no such input, or its policy doesn't ask for it. `=`: the same figures as with all."""
+Each run that has inputs is validated with all of them, without each of them, and with none. For a group's run the table has the share of accesses
+that hit on one side and missed on the other. For a whole machine it has the difference of its misses to the recorded ones, and its stalls. A
+dash: the run has no such input, or its policy doesn't use it. `=`: the same figures as with all."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ OF_MACHINE = ["start_state", *PARTS, "kswapd_wakes", "kernel_allocations"]
 
 
 def judged(pageout, folder, runs, without):
-    """What is told of each run, by name."""
+    """Returns the verdict on each run, by name."""
     print(f"{folder}: {len(runs)} names, without {', '.join(without) or 'nothing'}", file=sys.stderr)
     command = [pageout, "validate", folder, *runs, "--json"]
     command += ["--without", ",".join(without)] if without else []

@@ -7,7 +7,7 @@ import sys
 import libcachesim
 
 SHARES = [0.01, 0.1, 0.2]
-# Ours, theirs, and how far they may be apart: as a share of theirs. Why what is only told differs is not known.
+# pageout's policy, libCacheSim's, and the allowed difference as a share of libCacheSim's misses. TOLD: printed only, as the reason of the difference is unknown.
 EQUAL, CLOSE, TOLD = 0.0, 0.01, float("inf")
 POLICIES = [
     ("fifo", libcachesim.FIFO, EQUAL),

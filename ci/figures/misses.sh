@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Misses of textbook policies beside those of libCacheSim 0.3.5 (PyPI wheel `libcachesim`) on the same accesses, object sizes ignored: equal where a
-# policy leaves no choice, within 1 % with parameters that `pageout keys policy` names where a paper leaves one;
-# W-TinyLFU is told alone: it is not known why it differs. Not part of .ci/run: it takes a trace of yours, and the network. Misses on the recorded sequences are a test: crates/lab/tests/cli/bench.rs.
+# Compares misses of textbook policies with those of libCacheSim 0.3.5 (PyPI wheel `libcachesim`) on the same accesses, object sizes ignored. They must be equal if a
+# policy leaves no choice. If a paper leaves one, they must be within 1 % with parameters that `pageout keys policy` names. W-TinyLFU is only
+# printed: the reason of its difference is unknown. Not part of .ci/run: it takes a trace of yours, and the network. Misses on the recorded sequences are a test: crates/lab/tests/cli/bench.rs.
 # Usage: ci/figures/misses.sh TRACE.oracleGeneral[.zst]...
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -3,9 +3,9 @@
 
     ci/figures/null-pairs.py PAGEOUT RUNS SCENARIO...
 
-Of two such samples nothing differs but luck, so a 95 % interval should leave out 0 for one in twenty. The interval is that of
-`crates/lab/src/result/spread.rs`. Figures that take few values are told apart: percentiles, which are those of buckets, and counts of
-what is rare.
+Two such samples differ only by chance, so a 95 % interval should leave out 0 for one in twenty. The interval is that of
+`crates/lab/src/result/spread.rs`. Figures with few values are listed separately: percentiles, which are those of buckets, and counts of
+rare events.
 """
 
 import json

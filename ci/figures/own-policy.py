@@ -1,9 +1,9 @@
-"""What a policy of one's own costs: SIEVE (over arrays CLOCK) in each way beside the same built in, and by the Python hooks of libCacheSim, in one run. Fails where
-the misses differ that are to be equal, or where a way costs more than it may. `ci/figures/own-policy.sh` starts it.
+"""The cost of a custom policy: SIEVE (over arrays CLOCK) in each way next to the built-in one, and by the Python hooks of libCacheSim, in one run. Fails if
+misses differ that must be equal, or if a way exceeds its limit. `ci/figures/own-policy.sh` starts it.
 
 Usage, with the wheel and libcachesim installed and crates/python/tests on PYTHONPATH: own-policy.py SIEVE.so [PROGRAM]
-SIEVE.so is crates/plugin/benches/sieve.c as a library; PROGRAM one that `new-policy` has written, with `my-sieve` among its policies: without it its rows are left out. Zipf 0.99 over 1 M ids, memory for a
-tenth; medians of so many rounds in turn, in CPU time."""
+SIEVE.so is crates/plugin/benches/sieve.c as a library. PROGRAM is one that `new-policy` has written, with `my-sieve` among its policies; without it its rows
+are left out. Zipf 0.99 over 1 M ids, memory for a tenth; medians of ROUNDS alternating rounds, in CPU time."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def hooked(size):
     )
 
 
-#: Each way with what it is beside, and how many times as long it may take.
+#: Each way, the way that it is compared with, and the maximum ratio of their times.
 ways = [
     ("sieve, built in", None, None, lambda: in_process(long, "sieve")),
     ("sieve, shared library in C", "sieve, built in", 2, lambda: in_process(long, library)),
@@ -89,7 +89,7 @@ ways = [
     ("sieve, libCacheSim built in, 2 M accesses", None, None, lambda: of_libcachesim(lambda size: libcachesim.Sieve(cache_size=size, hashpower=20))),
     ("sieve, libCacheSim's Python hooks, 2 M accesses", "sieve, class in Python, 2 M accesses", None, lambda: of_libcachesim(hooked)),
 ]
-#: libCacheSim's hooks take so many times as long as a class here, at least.
+#: The minimum ratio of the time of libCacheSim's hooks to that of a class here.
 HOOKS = 4
 ways = [way for way in ways if program or "by the program" not in way[0]]
 times, misses = {name: [] for name, *_ in ways}, {}

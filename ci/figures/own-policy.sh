@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a policy of one's own costs, in each way, and beside the Python hooks of libCacheSim 0.3.5 (PyPI): ci/figures/own-policy.py. Not part of .ci/run: the wheel and the project
+# Measures the cost of a custom policy, in each way, and of the Python hooks of libCacheSim 0.3.5 (PyPI): ci/figures/own-policy.py. Not part of .ci/run: the wheel and the project
 # that `new-policy` writes are built first, with a release of all of pageout each. `ci/figures/own-policy.sh DIR` takes the environment that `ci/slow/python.sh --keep DIR` has left, and
 # leaves the project there.
 set -euo pipefail

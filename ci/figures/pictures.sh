@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the pictures of README and docs: the tops of pages that `--report` writes, as a Chromium shows them. By hand, where a Chromium
+# Makes the screenshots of README and docs: the tops of pages that `--report` writes, as a Chromium shows them. By hand, where a Chromium
 # and Python's Pillow are; not part of .ci/run.
 #
 #   ci/figures/pictures.sh                 all of them, with target/release/pageout
@@ -16,7 +16,7 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# picture NAME HEIGHT ARGUMENTS...: the first HEIGHT pixels of the page that `pageout ARGUMENTS` writes.
+# NAME HEIGHT ARGUMENTS...: the first HEIGHT pixels of the report that `pageout ARGUMENTS` writes.
 picture() {
     local name=$1 height=$2
     shift 2
@@ -25,7 +25,7 @@ picture() {
     "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$scratch/profile" \
         --window-size=1060,$((height + 400)) --blink-settings=preferredColorScheme=1 --virtual-time-budget=5000 \
         --screenshot="$scratch/$name.png" "file://$scratch/$name.html" > "$scratch/log" 2>&1
-    # 64 colours tell all lines apart, and a third of the bytes is enough.
+    # 64 colours distinguish all lines, and need a third of the bytes.
     python3 - "$scratch/$name.png" "docs/pictures/$name.png" "$height" <<'END'
 import sys
 from PIL import Image

@@ -18,7 +18,7 @@ PERIODS = 10
 SEEDS = range(1, 9)
 SIZES = [50, 100, 200, 400, 800, 1600, 3200]
 TURNOVERS = [1, 2, 3, 4, 6, 8, 12, 16, 32, 64]
-# The scenario's: pages accessed by page of the limit, share of the accesses that miss, and what an access takes beside thinking.
+# The scenario's: pages accessed by page of the limit, share of the accesses that miss, and the time of an access without the think time.
 SPREAD = 1024 / 400
 MISSES = 0.63
 ACCESS_S = 4.9e-6
@@ -66,7 +66,7 @@ def print_map(pageout: str, variant: str) -> None:
 
 
 def result(pageout: str, scenario: Path, settings: list[str]) -> dict:
-    """What a run came to, but for how often statistics were flushed: the remedies are about that."""
+    """The result of a run without the number of statistics flushes, which the remedies change."""
     command = [pageout, "run", str(scenario), "--json", "--quiet"]
     command += [word for setting in settings for word in ("--set", setting)]
     ended = subprocess.run(command, capture_output=True, text=True)

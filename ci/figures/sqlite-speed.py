@@ -1,7 +1,7 @@
 """speedtest1 at equal memory: with the kernel's cache and with the VFS `pageout`, each in a memory cgroup with the same limit. Run by ci/slow/sqlite.sh.
 
-sqlite-speed.py DIR [CELLS]: cells are "SIZE LIMIT_MIB BUDGET_MIB", separated by semicolons. What SQLite itself takes, and journals, is in the limit of both; of
-what is left the kernel's cache has all, and ours its budget. Rounds alternate. Takes memory cgroups of version 1, and root.
+sqlite-speed.py DIR [CELLS]: cells are "SIZE LIMIT_MIB BUDGET_MIB", separated by semicolons. The memory of SQLite itself, and journals, is in the limit of both. The
+kernel's cache has all of the rest, and pageout's its budget. Rounds alternate. Needs memory cgroups of version 1, and root.
 """
 
 import json

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Records loads on this machine, in cgroups of its own, compares each with its twin, and prints the table of docs/results/data/twin.md. Needs root, tracefs,
-# Linux 6.12 and python3; where one is missing it says so and is left out (exit code 77). ci/figures/twin.sh [LIMIT_MIB...]: at these limits instead of 32, 48,
-# 64 and 96 MiB, but for the compile. ci/figures/twin.sh cost: what recording costs instead. REPEATS=1 for a look instead of three, LOADS="sqlite" for some of the
+# Records loads on this machine, in cgroups of its own, compares each with its twin, and prints the table of docs/results/data/twin.md.
+# Needs root, tracefs, Linux 6.12 and python3; if one is missing the script reports that and is skipped (exit code 77).
+# ci/figures/twin.sh [LIMIT_MIB...] uses these limits instead of 32, 48, 64 and 96 MiB, except for the compile.
+# ci/figures/twin.sh cost measures the cost of recording instead. REPEATS=1 for one run instead of three, LOADS="sqlite" for some of the
 # loads, PAGEOUT=FILE for a program that is built already, KEEP=FOLDER to keep the recordings.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -53,7 +54,7 @@ one() {
     rm -rf "$rec"
     mkdir -p "$keep"
     "$pageout" record --quiet --into "$rec" --cgroup "$group" -- "$@" > /dev/null
-    # A twin that can't be played says why, and its row shows it.
+    # A twin that can't be simulated reports the reason, and its row shows it.
     "$pageout" twin "$rec" --json > "$work/twin.json" || true
     python3 -I -S "$load" compare "$name" "$limit" "$work/found" < "$work/twin.json"
     [[ -n ${KEEP:-} ]] || rm -rf "$rec"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the live crate beyond its unit tests: random operations compared with a model for 20 minutes (MINUTES), and again on a device whose
+# Tests the live crate beyond its unit tests: random operations compared with a model for 20 minutes (MINUTES). Then the same on a device whose
 # requests are short, late and out of order. Miri checks undefined behaviour, the thread sanitizer data races. `cargo test` covers all orders of
 # its gates (loom), and ci/slow/shuttle.sh random orders of the complete cache. Miri and the sanitizer need a nightly toolchain (components miri,
 # rust-src), and are skipped without one. Not part of .ci/run: a quarter of an hour.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the wheel of the Python package, installs it into a fresh environment without a compiler, and tests it: unit tests, the project that
+# Builds the wheel of the Python package, installs it into a fresh environment without a compiler, and tests it. Tests: unit tests, the project that
 # `new-policy --python` writes, the stubs, both notebooks, a sweep on Ray. `ci/slow/python.sh --keep DIR` keeps the environment and the wheel in
 # DIR. Not part of .ci/run: the wheel is a second release build.
 set -euo pipefail

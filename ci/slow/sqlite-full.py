@@ -122,9 +122,9 @@ class Case:
         self.db.execute("PRAGMA cache_size=-2000")
 
     def is_undone(self):
-        """Larger transactions fail, and leave what was there."""
+        """Larger transactions fail, and leave the old contents."""
         if self.mode in ("memory", "off"):
-            # Without a journal on disk SQLite 3.40 can't undo what its own cache had no room for.
+            # Without a journal on disk SQLite 3.40 can't undo the pages that did not fit into its own cache.
             self.db.execute("PRAGMA cache_size=-64000")
             assert not self.insert(rows=2000), "a transaction is larger than the disk"
             self.check()
@@ -169,7 +169,7 @@ class Case:
                 except OSError:
                     pass
         for name, statements in [("new", ["CREATE TABLE t(text)"]), ("closed", ["SELECT * FROM t", "INSERT INTO t VALUES('x')"])]:
-            # One that was closed needs its WAL's index anew.
+            # A closed database needs a new index of its WAL.
             try:
                 db = self.connect(name)
                 for statement in statements:

@@ -29,7 +29,7 @@ CALLS = "counts the system calls of the VFS named `unix`"
 NOT_YET = "looks at the file in the middle of a transaction: what is not committed is in the cache alone"
 TOO_BIG = "files beyond the 2 GiB that are allowed here"
 SPLIT = "another process writes to a database that a VFS above splits: only the first of its files has a header and locks"
-# These look beside what SQLite asks of a VFS: into its own VFS, or at the file. The cases that may fail, none where fewer are tried; and why.
+# These look past the VFS interface: into SQLite's own VFS, or at the file. The cases that may fail (none: fewer are tried), and the reason.
 BENEATH = {
     "mmap1": ("mmap1-1.2.?.5 mmap1-1.5.?.5", MAPS),
     "mmap2": ("", MAPS),
@@ -49,14 +49,14 @@ BENEATH = {
 FAULTS = "*malloc* *fault* *crash* *err* e_fts3 fts3* fts4merge2 misc7 rtree3".split()
 # They draw what they try, and so how many cases they have.
 DRAWN = ["fts5bigtok"]
-# Of CPU, and in all.
+# Limits of CPU time and of wall-clock time.
 CPU_SECONDS, SECONDS = 300, 1800
 BUDGET = '{"budget": 25165824, "files": 2147483648, "backend": "threads", "io_threads": 2}'
 SLOW = "*malloc* *fault* *ioerr* *crash* *fuzz* *err* *fts* big* soak* speed* async* sort* wal*".split()
 
 
 class Results:
-    """What came out so far, a line each."""
+    """The results so far, one per line."""
 
     def __init__(self, work: Path):
         self.path, self.lock = work / "tests.jsonl", Lock()
@@ -77,12 +77,12 @@ class Results:
 
 
 def run(work: Path, test: Path, setup: str | None) -> tuple[str, frozenset[str]]:
-    """What a file of tests comes to, and the names of what failed."""
+    """Returns the outcome of a file of tests, and the names of the failed tests."""
     folder = work / "tests" / f"{test.stem}-{'ours' if setup else 'plain'}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith("PAGEOUT")}
-    # Without it a test's fsync is none in either: testfixture is built so (SQLITE_NO_SYNC), and ours is as good as it.
+    # No fsync in either run: testfixture is built without (SQLITE_NO_SYNC), and this library drops those of pageout's VFS.
     env["LD_PRELOAD"] = str(work / "nosync.so")
     if setup:
         env["PAGEOUT_SQLITE"] = setup
@@ -106,7 +106,7 @@ def run(work: Path, test: Path, setup: str | None) -> tuple[str, frozenset[str]]
         return "no end", frozenset()
     count = re.search(r"(\d+) errors out of (\d+) tests", text)
     failures = re.search(r"^!Failures on these tests:(.*)", text, re.M)
-    # Files that are left open, and memory, beside them.
+    # In addition: files that are left open, and memory.
     left = re.findall(r"^(?:\d+ files were left open|Unfreed memory)", text, re.M)
     said = f"{count[1]} of {count[2]} failed" if count else f"rc {process.returncode}: {text.strip().splitlines()[-1][:100] if text.strip() else ''}"
     return " ".join([said, *left]), frozenset(failures[1].split() if failures else ())
@@ -117,7 +117,7 @@ def matches(name: str, patterns: str | list[str]) -> bool:
 
 
 def kind(name: str, plain: tuple[str, frozenset[str]], ours: tuple[str, frozenset[str]]) -> str:
-    """What two outcomes of a file are to each other: `same`, `number` (the same failures, another number of cases), `beneath`, or `other`."""
+    """Compares two outcomes of a file: `same`, `number` (the same failures, another number of cases), `beneath`, or `other`."""
     if plain == ours:
         return "same"
     counts = [re.fullmatch(r"(\d+) of (\d+) failed(.*)", said) for said, _ in (plain, ours)]

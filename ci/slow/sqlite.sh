@@ -270,7 +270,7 @@ PRAGMA wal_checkpoint(TRUNCATE);
 .shell sqlite3 later.db "SELECT 'theirs', count(*), sum(length(text)) FROM t; PRAGMA integrity_check"
 SQL
     [[ $(grep -c 'database or disk is full' said.txt) == 1 && $(grep -c 'disk I/O error' said.txt) == 2 ]] && grep -qx 'theirs|61|243939' said.txt && grep -qx ok said.txt || { cat said.txt; echo "a checkpoint that failed has to do with a later one"; return 1; }
-    # What an application says of the length that it expects cuts off nothing that others have appended.
+    # An application's hint on the expected length cuts off nothing that others have appended.
     sqlite3 hint.db "CREATE TABLE t(id INTEGER PRIMARY KEY, text);"
     python3 - "$work/vfspageout.so" <<'PYTHON'
 import ctypes, sqlite3, sys

@@ -1,6 +1,6 @@
-"""What recording costs: a cached read of 4 KiB without a recording, with one of reads, and with one whose filter drops every event; and bytes an access.
+"""The cost of recording: a cached read of 4 KiB without a recording, with one of reads, and with one whose filter drops every event; and bytes per access.
 
-cost.py PAGEOUT FILE PAGES: FILE has so many pages, of which a quarter is read, by Zipf's law. Rounds take turns; told is the least of each kind.
+cost.py PAGEOUT FILE PAGES: FILE has PAGES pages, of which a quarter is read, by Zipf's law. Rounds alternate; the minimum of each kind is printed.
 """
 
 import json, os, signal, subprocess, sys, tempfile, time
@@ -30,7 +30,7 @@ class Recording:
     def __init__(self, pageout, into, more):
         command = [pageout, "record", "--quiet", "--json", "--into", into, "--pid", str(os.getpid()), "--events", "reads", *more]
         self.into = into
-        # Whoever runs this in the background may have the signal ignored.
+        # A shell that runs this in the background may have the signal ignored.
         heeds = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
         self.recorder = subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=heeds)
         instance = f"/sys/kernel/tracing/instances/pageout-record-{self.recorder.pid}/tracing_on"

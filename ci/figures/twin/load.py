@@ -1,4 +1,4 @@
-"""Loads for ci/figures/twin.sh: pages of a file by Zipf's law (exponent 0.99), a table of SQLite, sources to compile; and the table of what came of them."""
+"""Loads for ci/figures/twin.sh: pages of a file by Zipf's law (exponent 0.99), a table of SQLite, sources to compile; and the table of their results."""
 
 import itertools, bisect, json, mmap, os, random, sys
 
@@ -98,7 +98,7 @@ LOADS = {
 
 
 def compare(name, limit, path):
-    """Takes what `pageout twin --json` says of a recording, tells it, and keeps it for the table."""
+    """Reads the output of `pageout twin --json` for a recording, prints it, and keeps it for the table."""
     found = json.load(sys.stdin)
     recorded, twin = found["recorded"], found["twin"]
     figures = None
@@ -153,7 +153,7 @@ def table(path):
 
 
 def differences(played, counter):
-    """The least and the most that twins are off, each beside its own recording."""
+    """The min and max error of twins, each compared with its own recording."""
     known = [figures[counter] for figures in played if counter in figures]
     pairs = [(simulated / real - 1) * 100 for real, simulated, *_ in known if real]
     if not pairs:
