@@ -9,7 +9,7 @@
 //! ```
 //! Neither hint faults nor walks of page tables see such a page, as nothing maps it. So the access itself is the hint. The page does
 //! not move there and then, as the access may be made with locks held. It moves when the task is about to return to user space, and
-//! the task pays for it. Each reserved page has moved, or is back on its list, before the task runs again.
+//! the task pays for it. Each isolated page has moved, or is back on its list, before the task runs again.
 //!
 //! *When not to use it:* where all of a working set that is larger than fast memory is hot. Then each page pushes another one out.
 //!

@@ -12,7 +12,7 @@
 //!
 //! **A full node** (`pghot.target_full`). A page that does not fit stays hot. kswapd of that node, which is woken then, demotes some hundred
 //! pages within a millisecond, and ends the nap. As posted the nap goes on. If hot pages are many, the node then has free memory most of the
-//! time that no page is moved to.
+//! time, but kmigrated does not come to use it.
 
 use crate::config::Config;
 use crate::core::Core;

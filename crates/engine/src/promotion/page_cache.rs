@@ -120,7 +120,7 @@ impl State {
         self.lower_tiers.watch(are_watched);
     }
 
-    /// Whether a task can reserve another page.
+    /// Whether a task may isolate another page for promotion.
     #[inline]
     pub(crate) fn may_set_aside(&self, aside: &SetAside) -> bool {
         aside.pages() < self.config.pagecache_promote_pages_per_work.into()

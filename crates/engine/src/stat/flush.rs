@@ -76,8 +76,8 @@ impl Core {
     #[cold]
     fn weigh_slowly(&mut self, memcg: MemcgId, weight: u64) {
         let cpu = self.by.cpu;
-        // First the updates that this CPU holds already, of this group or another; then this update. The remaining slots
-        // are for later ones.
+        // First the updates that this CPU holds already, of this group or another; then this update. `room` is the rest of the
+        // batch after it.
         self.mm.push_updates(cpu);
         let updates = &mut self.mm.cpus[cpu.index()].updates;
         (updates.memcg, updates.made) = (memcg, weight);

@@ -399,9 +399,8 @@ fn look_after(thresh: u64, dirty: u64) -> u64 {
 }
 
 /// How long a timer of `ticks` ticks takes that is set now. It goes off at a tick, when as many complete ones have passed. So it takes up
-/// to one more, and one complete tick more for a task that the last tick woke. A task that sleeps again and again is such a task.
-/// (Recorded writers asked for one tick 2070 times, and slept for two 1884 times, for more 156 times.) [recorded: ground truth
-/// `ft-dirty`]
+/// to one tick more, and that full tick if the last tick woke the task, as is usual for a task that sleeps again and again. (Recorded
+/// writers asked for one tick 2070 times, and slept for two 1884 times, for more 156 times.) [recorded: ground truth `ft-dirty`]
 fn until_tick_after(ticks: u64, now: Nanos, hz: u32) -> Nanos {
     let passed = now.0 / Nanos::from_ticks(1, hz).0;
     Nanos(Nanos::from_ticks(passed + ticks + 1, hz).0 - now.0)

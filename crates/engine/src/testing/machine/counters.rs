@@ -46,8 +46,8 @@ impl ByteMachine {
         self.ready = ready;
     }
 
-    /// No call of reclaim is in progress: the isolated pages are those that readers have reserved in calls that are not
-    /// over.
+    /// No call of reclaim is in progress: the isolated pages are those that readers have isolated for promotion in
+    /// calls that are not over.
     fn check_isolated(&self) {
         let held = self.engine.pages_set_aside();
         for node in self.engine.core.mm.memory.nodes() {
