@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Records loads on this machine, in cgroups of its own, compares each with its twin, and prints the table of docs/results/data/twin.md.
 # Needs root, tracefs, Linux 6.12 and python3; if one is missing the script reports that and is skipped (exit code 77).
-# ci/figures/twin.sh [LIMIT_MIB...] uses these limits instead of 32, 48, 64 and 96 MiB, except for the compile.
-# ci/figures/twin.sh cost measures the cost of recording instead. REPEATS=1 for one run instead of three, LOADS="sqlite" for some of the
+# Usage: ci/figures/twin.sh [LIMIT_MIB...]. Default limits are 32, 48, 64 and 96 MiB; the compile always has its own.
+# The argument `cost` measures the cost of recording instead. REPEATS=1 for one run instead of three, LOADS="sqlite" for some of the
 # loads, PAGEOUT=FILE for a program that is built already, KEEP=FOLDER to keep the recordings.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
