@@ -59,9 +59,9 @@ pub enum Error {
         /// The page that is missing.
         page: u64,
     },
-    /// A read, or a guard, beyond the end of its file; or a write beyond the maximum length of a file.
+    /// A read, or a guard, beyond the end of its file; or a call for bytes behind the end of its region.
     BeyondEnd {
-        /// The file.
+        /// The file, or the name of the region.
         path: PathBuf,
         /// The end of the access.
         end: u64,
@@ -90,7 +90,7 @@ pub enum Error {
     OutOfMemory(Box<OomReport>),
     /// Guards ([`crate::PageRef`], [`crate::PageMut`]) hold a page that a call needs for itself, or too many pages.
     Pinned {
-        /// The file.
+        /// The file, or the name of the region.
         path: PathBuf,
         /// The page that is held; none if guards hold too many pages. A call waits for the guards of other threads, at most for
         /// [`crate::Builder::guard_wait`]. It does not wait for a guard of its own thread, or for a thread that waits for a guard of this one.
@@ -100,14 +100,15 @@ pub enum Error {
         /// Maximum number of guards: a quarter of all frames.
         most: u64,
     },
-    /// The file was shortened or reloaded during this call, so that its results are not of a single point in time. The same call may be repeated.
+    /// The file was shortened or reloaded, or the region was shortened, during this call. So its results are not of a single point in time. The same call
+    /// may be repeated.
     CutMeanwhile {
-        /// The file.
+        /// The file, or the name of the region.
         path: PathBuf,
     },
-    /// The length exceeds that of any file.
+    /// The length exceeds that of any file or region.
     TooLong {
-        /// The file.
+        /// The file, or the name of the region.
         path: PathBuf,
         /// The requested length, in bytes.
         bytes: u64,

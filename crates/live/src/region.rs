@@ -24,6 +24,8 @@ use crate::pending::{Pending, Reader, TOGETHER_MAX};
 use crate::ring::{Read, Ring};
 
 const PAGE: usize = PAGE_SIZE as usize;
+/// How often one write frees a slot that can't be read: other threads may read the slot again.
+const GIVEN_UP_MAX: u32 = 16;
 
 /// Options of a region ([`crate::Memory::region`]).
 #[derive(Clone, Debug, Default)]
@@ -682,14 +684,14 @@ impl Inner {
         let machine = &*self.memory.machine;
         let (page, skip) = (piece.want.page, piece.skip);
         let mut wait = machine.guard_wait();
-        let mut has_given_up = false;
+        let mut given_up = 0;
         loop {
             let is_whole = skip == 0 && from.len() as u64 == self.bytes_of_page(page)?;
             let purpose = if is_whole { Purpose::Overwrite } else { Purpose::Write };
             let begun = match self.memory.guarded(|machine| machine.begin_region_write(self, page, purpose)) {
-                // A write of the complete page does not need the slot.
-                Err(Error::SwapIo { .. }) if is_whole && !has_given_up => {
-                    has_given_up = true;
+                // A write of the complete page does not need the slot. Other threads may read it again meanwhile, and fail.
+                Err(Error::SwapIo { .. }) if is_whole && given_up < GIVEN_UP_MAX => {
+                    given_up += 1;
                     self.memory.guarded(|machine| machine.give_up_slot(self, page))?;
                     continue;
                 }

@@ -643,10 +643,11 @@ impl LiveMachine {
         // All hits on it are reported to the engine before it is freed.
         let mut locked = self.drain(self.lock()?)?;
         locked.files.closed += 1;
-        local::give_back(self, &locked);
         let of = locked.regions.of_mut(region);
         of.is_dropped = true;
-        if of.busy > 0 {
+        let is_busy = of.busy > 0;
+        local::give_back(self, &locked);
+        if is_busy {
             return Ok(());
         }
         drop(locked);
