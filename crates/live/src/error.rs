@@ -65,7 +65,7 @@ pub enum Error {
         path: PathBuf,
         /// The end of the access.
         end: u64,
-        /// Bytes of the file.
+        /// Bytes of the file or region.
         bytes: u64,
     },
     /// The regions would be larger than memory, and there is no swap file for the rest ([`crate::Builder::swap_file`]).
