@@ -67,7 +67,7 @@ impl Page {
         };
         written.map_err(named).map_err(Failure::Output)?;
         let what = if is_svg(path) { "chart" } else { "report" };
-        output.remark(&format!("the {what} is in {}", path.display()));
+        output.remark(&format!("{what} written to {}", path.display()));
         Ok(())
     }
 }

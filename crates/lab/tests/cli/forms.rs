@@ -32,7 +32,7 @@ fn a_csv_has_a_row_a_cell_and_columns_that_can_be_chosen() {
         "policy,memory_pages,misses\nlru,799,123574\nlru,3196,71921\nopt,799,76570\nopt,3196,39545\n"
     );
     let unknown = replay(directory.path(), &["--format", "csv", "--figure", "mises"]);
-    check_failure(&unknown, 2, &["--figure mises", "did you mean `misses`?"]);
+    check_failure(&unknown, 2, &["--figure: unknown figure `mises`", "did you mean `misses`?"]);
     let before = replay(directory.path(), &["--format", "csv", "--columns", "policy,misses"]);
     check_failure(&before, 2, &["--figure policy,misses"]);
 }
@@ -117,12 +117,20 @@ fn a_file_has_the_form_that_its_name_says_and_is_whole_or_not_there() {
         assert!(at(name).unwrap().starts_with(starts), "{name}: {}", at(name).unwrap());
     }
     check_failure(&replay(directory.path(), &["--out", "b.html"]), 2, &["--report"]);
-    check_failure(&replay(directory.path(), &["--out", "b"]), 2, &["--format has to say"]);
-    check_failure(&replay(directory.path(), &["--out", "b.csv", "--figure", "x"]), 2, &["--figure x"]);
+    check_failure(
+        &replay(directory.path(), &["--out", "b"]),
+        2,
+        &["expected .csv, .md, .json, .txt or .parquet", "help: select the form with --format"],
+    );
+    check_failure(
+        &replay(directory.path(), &["--out", "b.csv", "--figure", "x"]),
+        2,
+        &["--figure: unknown figure `x`"],
+    );
     check_failure(
         &replay(directory.path(), &["--out", "none/b.csv"]),
         3,
-        &["--out none/b.csv", "no directory"],
+        &["--out none/b.csv", "no such directory"],
     );
     assert!(at("b.csv").is_err());
     std::fs::copy(sequence("shift"), directory.path().join("shift.u32.zst")).unwrap();

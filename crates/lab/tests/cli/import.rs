@@ -79,7 +79,11 @@ fn what_holds_nothing_is_refused_and_leaves_no_file() {
         2,
         &["missing.txt"],
     );
-    check_failure(&pageout(directory.path(), &["import", "in.txt", "-o", "out.txt"]), 2, &["a .pgt"]);
+    check_failure(
+        &pageout(directory.path(), &["import", "in.txt", "-o", "out.txt"]),
+        2,
+        &["wrong suffix: expected .pgt"],
+    );
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "only the input is left");
 }
 

@@ -59,11 +59,11 @@ fn a_library_runs_only_where_it_is_allowed_to_and_its_hash_is_in_each_row() {
     let folder = folder();
     library(folder.path(), "mine", UNCHANGED);
     let told = refused(folder.path(), &["replay", "a.u32", "--policy", "./mine/mine.so"]);
-    assert!(told.contains("./mine/mine.so") && told.contains("--allow-plugins lets it"), "{told}");
+    assert!(told.contains("./mine/mine.so") && told.contains("allow it with --allow-plugins"), "{told}");
     let plan = "traces = [\"a.u32\"]\npolicy = [\"./mine/mine.so\", \"fifo\"]\nmemory = [\"10%\", \"20%\"]\n";
     std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
     let told = refused(folder.path(), &["sweep", "plan.toml", "--into", "all"]);
-    assert!(told.contains("--allow-plugins lets it"), "{told}");
+    assert!(told.contains("allow it with --allow-plugins"), "{told}");
     check_success(&pageout(folder.path(), &["sweep", "plan.toml", "--into", "all", "--allow-plugins"]));
     let rows = check_success(&pageout(folder.path(), &["sweep", "--collect", "all", "--json"]));
     let rows: Vec<Value> = serde_json::from_str(&rows).unwrap();
@@ -76,7 +76,7 @@ fn a_library_runs_only_where_it_is_allowed_to_and_its_hash_is_in_each_row() {
     std::fs::write(folder.path().join("mine/mine.so"), [other, vec![0]].concat()).unwrap();
     let again = pageout(folder.path(), &["sweep", "plan.toml", "--into", "all", "--allow-plugins"]);
     let again = check_success(&again);
-    assert!(again.starts_with("2 of 4 cells run, 2 were there"), "{again}");
+    assert!(again.starts_with("2 of 4 cells run, 2 found"), "{again}");
 }
 
 #[test]
@@ -334,11 +334,11 @@ fn library_to_be_checked_needs_leave_to_run() {
     library(folder.path(), "mine", UNCHANGED);
     for file in ["mine/mine.so", "./mine/mine.so"] {
         let told = refused(folder.path(), &["check-policy", file]);
-        assert!(told.contains("--allow-plugins lets it"), "{told}");
+        assert!(told.contains("allow it with --allow-plugins"), "{told}");
     }
     // A file whose name is none of a library's is no exception.
     std::fs::copy(folder.path().join("mine/mine.so"), folder.path().join("plain")).unwrap();
     let told = refused(folder.path(), &["check-policy", "plain"]);
-    assert!(told.contains("--allow-plugins lets it"), "{told}");
+    assert!(told.contains("allow it with --allow-plugins"), "{told}");
     check_success(&pageout(folder.path(), &["check-policy", "plain", "--allow-plugins"]));
 }

@@ -70,7 +70,7 @@ fn a_sweep_that_was_killed_goes_on_and_comes_to_what_an_undisturbed_one_does() {
     check_success(&sweep(at, &["plan.toml", "--into", "killed"]));
     assert_eq!(collected(at, "killed"), whole);
     let again = check_success(&sweep(at, &["plan.toml", "--into", "killed"]));
-    assert!(again.starts_with(&format!("0 of {CELLS} cells run, {CELLS} were there; 0 failed")), "{again}");
+    assert!(again.starts_with(&format!("0 of {CELLS} cells run, {CELLS} found, 0 failed")), "{again}");
 }
 
 #[test]

@@ -511,7 +511,10 @@ fn only_the_events_that_were_named_are_written() {
     check_failure(
         &output,
         2,
-        &["--trace-events mm_vmscan_kswapd_wak", "did you mean `mm_vmscan_kswapd_wake`?"],
+        &[
+            "--trace-events: unknown tracepoint `mm_vmscan_kswapd_wak`",
+            "did you mean `mm_vmscan_kswapd_wake`?",
+        ],
     );
 }
 
