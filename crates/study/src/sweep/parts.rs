@@ -183,7 +183,7 @@ mod tests {
         fs::create_dir(&part).unwrap();
         parts.add((0..10).map(row).collect()).unwrap();
         parts.write().unwrap_err();
-        assert_eq!(files(), [part.clone()]);
+        assert_eq!(files(), std::slice::from_ref(&part));
         fs::remove_dir(&part).unwrap();
         parts.write().unwrap();
         assert_eq!(rows(directory.path()).unwrap().0.len(), 10);
