@@ -244,7 +244,7 @@ fn who_called_a_policy_of_the_machine_by_its_bare_name_is_told_what_it_is_called
     check_failure(
         &replay(&[&shift, "--policy", "lru", "--memory", "0.001%"]),
         2,
-        &["0 pages", "the least that can be simulated is 1 page"],
+        &["0 pages", "expected at least 1 page"],
     );
 }
 

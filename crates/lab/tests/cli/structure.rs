@@ -13,7 +13,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("engine", 17),
     ("kerneltext", 2),
     ("lab", 2),
-    ("live", 7),
+    ("live", 8),
     ("mm", 7),
     ("policy", 0),
     ("record", 0),

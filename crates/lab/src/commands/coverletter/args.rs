@@ -114,5 +114,5 @@ fn parse_repeat(text: &str) -> Result<Repeat, String> {
         Some(("auto", most)) => number(most).map(Repeat::Auto),
         _ => number(text).map(Repeat::Fixed),
     };
-    repeat.ok_or(format!("expected 2 to 1000, `auto` or `auto:N`: one seed does not show noise"))
+    repeat.ok_or("expected 2 to 1000, `auto` or `auto:N`: one seed does not show noise".to_string())
 }
