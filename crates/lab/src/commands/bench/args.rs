@@ -42,7 +42,7 @@ pub(crate) struct BenchArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 
-    /// zipf[:EXPONENT], uniform, sequential, or a trace
+    /// `zipf[:EXPONENT]`, uniform, sequential, or a trace
     #[arg(long, short, value_name = "LOAD", default_value = "zipf")]
     pub(crate) load: String,
 

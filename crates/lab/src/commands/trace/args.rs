@@ -89,7 +89,7 @@ pub(crate) enum TraceCommand {
 
     /// Measure the compressed size of pages
     ///
-    /// The last lines are keys for a [[task.object]], or for a [[swap]] of kind zram. A process is read by kind of mapping:
+    /// The last lines are keys for a `[[task.object]]`, or for a `[[swap]]` of kind zram. A process is read by kind of mapping:
     /// heap, stack, other anonymous memory, private file pages, shared memory. Untouched pages are ignored. This needs the right to trace the process. A file whose name
     /// is a number is ./4711.
     ///
