@@ -187,11 +187,14 @@ fn regions_and_files_leave_the_same_counters_and_stories_live_and_simulated() {
         .iter()
         .flat_map(|profile| [0, 4].map(|of_file| Case { profile: profile.name, of_file }))
         .collect();
-    let differ: Vec<String> = std::thread::scope(|scope| {
+    let differ: Vec<Case> = std::thread::scope(|scope| {
         let made = &made;
-        let all: Vec<_> = cases.iter().map(|&case| scope.spawn(move || compared(&made.0, case))).collect();
-        all.into_iter().filter_map(|one| one.join().unwrap()).collect()
+        let all: Vec<_> =
+            cases.iter().map(|&case| (case, scope.spawn(move || compared(&made.0, case)))).collect();
+        all.into_iter().filter_map(|(case, one)| one.join().unwrap().map(|_| case)).collect()
     });
+    // Periodic work follows the real clock in the live host only. On a busy machine it falls into a run, so such a case is compared again, alone.
+    let differ: Vec<String> = differ.into_iter().filter_map(|case| compared(&made.0, case)).collect();
     assert!(
         differ.is_empty(),
         "{} of {}: live | simulated\n{}",
