@@ -1,4 +1,4 @@
-//! `pageout bench` with caches of others beside its own: `cargo run --release -p pageout-bench -- [OPTIONS]`.
+//! `pageout bench` with third-party caches next to its own: `cargo run --release -p pageout-bench -- [OPTIONS]`.
 //!
 //! They hold copies of pages, and read what they have not past the kernel's page cache, as ours does. Their budget is of pages and what an entry of
 //! theirs takes beside.

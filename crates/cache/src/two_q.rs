@@ -9,7 +9,7 @@
 //!
 //! *Why.* Uses soon after the first one count as one use. A page that is used again later is worth keeping.
 //!
-//! *When not to use it:* where every miss is dear: each page of the hot set is read twice before it stays.
+//! *When not to use it:* where every miss is expensive: each page of the hot set is read twice before it stays.
 //!
 //! Source: T. Johnson and D. Shasha, *2Q: A Low Overhead High Performance Buffer Management Replacement Algorithm*, VLDB 1994,
 //! <https://www.vldb.org/conf/1994/P439.PDF> (the full version).

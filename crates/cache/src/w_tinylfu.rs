@@ -13,7 +13,7 @@
 //!
 //! *When not to use it:* where pages are used in bursts longer than the window, by recency alone.
 //!
-//! *How.* The halving is put off until a page is looked at: its count says at which halving it was right.
+//! *How.* The halving is put off until a page is checked: its count says at which halving it was right.
 //!
 //! Source: G. Einziger, R. Friedman and B. Manes, *TinyLFU: A Highly Efficient Cache Admission Policy*, ACM Transactions on Storage 13(4),
 //! 2017, <https://doi.org/10.1145/3149371>. There a sketch of a few bits a page estimates the counts; with dense numbers they are exact.

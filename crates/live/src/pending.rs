@@ -176,7 +176,7 @@ pub struct Pending<'a> {
     error: Option<Error>,
     /// Times that bytes of the file had been taken away when it began.
     cuts: u64,
-    /// How often it may begin anew, as that has happened meanwhile.
+    /// How often it may begin again, as that has happened meanwhile.
     tries: u32,
 }
 

@@ -63,7 +63,7 @@ impl Position {
     /// Fewer refaults than this may be chance.
     pub const NOISE: u64 = 64;
 
-    /// Returns whether evicting these pages is no dearer than evicting those of the reference: their refaults per page, weighted, are
+    /// Returns whether evicting these pages is no more expensive than evicting those of the reference: their refaults per page, weighted, are
     /// no more.
     #[doc(alias = "positive_ctrl_err")]
     pub fn is_cheaper_than(self, reference: Position) -> bool {
@@ -115,7 +115,7 @@ pub enum TypeReason {
     },
     /// The type that was chosen first had nothing to give.
     OtherHadNothing {
-        /// The generations of the type: with no more than eviction spares, none is looked at.
+        /// The generations of the type: with no more than eviction spares, none is checked.
         generations: u64,
         /// Pages on the list of its oldest.
         oldest: u64,

@@ -20,7 +20,7 @@ pub struct Fallback {
     links: Links,
     /// All slots in order of arrival.
     arrivals: Queue,
-    /// By slot: whether a page is in it, and whether it is in the answer that is looked at.
+    /// By slot: whether a page is in it, and whether it is in the answer that is checked.
     places: Vec<(bool, bool)>,
     answer: Vec<Slot>,
     /// Slot that was nominated in the policy's place.

@@ -8,7 +8,7 @@ use crate::error::read_if_there;
 use crate::event::FileKey;
 use crate::manifest::MappedAdvice;
 
-/// Entries of folders that are looked at to find names of files that were open too shortly.
+/// Entries of folders that are checked to find names of files that were open too shortly.
 const SEARCHED_MAX: usize = 200_000;
 
 /// What is known of a file.

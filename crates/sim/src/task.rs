@@ -44,7 +44,7 @@ pub struct TaskSpec {
     /// By how large calls each of its objects is accessed, in the engine's order; those that are missing by single pages. Default:
     /// none.
     pub calls: Vec<Calls>,
-    /// What it says of its open files before its first access, and again after each time that it begins its program anew. Default:
+    /// What it says of its open files before its first access, and again after each time that it begins its program again. Default:
     /// nothing.
     pub advice: Vec<(ObjectId, Advice)>,
     /// The objects whose beginning it has read ahead at the same times, by `POSIX_FADV_WILLNEED`. Default: none.
@@ -75,7 +75,7 @@ pub struct TaskSpec {
     pub fsync_every: Vec<(ObjectId, u32)>,
     /// Objects whose files it truncates to nothing after every N of its accesses to them, before its next access. Default: none.
     pub truncate_every: Vec<(ObjectId, u32)>,
-    /// Objects whose files it deletes after every N of its accesses to them, and creates anew. Default: none.
+    /// Objects whose files it deletes after every N of its accesses to them, and creates again. Default: none.
     pub delete_every: Vec<(ObjectId, u32)>,
     /// What it does with whole files before these of its accesses, counted over all of its loops. In order. Default: nothing.
     pub file_calls: Vec<(u64, ObjectId, FileCall)>,
@@ -527,7 +527,7 @@ impl Begin {
         begin
     }
 
-    /// The program begins anew.
+    /// The program begins again.
     pub(crate) fn again(&mut self) {
         self.next = (!self.advice.is_empty() || !self.will_need.is_empty()).then_some(0);
     }
@@ -541,7 +541,7 @@ pub(crate) enum HitPrice {
     /// The price of a hit, by object.
     ByObject {
         objects: Vec<Priced>,
-        /// Nanoseconds of the dearest hit of any object.
+        /// Nanoseconds of the most expensive hit of any object.
         dearest: u64,
     },
 }

@@ -29,7 +29,7 @@ use crate::error::{Error, bail, ensure};
 use crate::figures;
 use crate::watch::{Stage, Watcher};
 
-/// Which traces are looked at.
+/// Which traces are checked.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {

@@ -15,7 +15,7 @@ use crate::input::Input;
 /// The inputs that a run asks for, by the names of their fields.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize)]
 pub struct Account {
-    /// Recorded and played.
+    /// Recorded and replayed.
     pub played: Vec<String>,
     /// Recorded, but not simulated: left out with `--without`, or because another input is missing.
     pub left_out: Vec<String>,
@@ -58,7 +58,7 @@ impl Account {
         }
     }
 
-    /// An input by whether it was recorded; whether it is played.
+    /// An input by whether it was recorded; whether it is replayed.
     fn add(&mut self, recording: &Recording, input: Input, is_recorded: bool) -> bool {
         let is_played = is_recorded && recording.plays(input);
         let of = match (is_recorded, is_played) {

@@ -1,4 +1,4 @@
-//! What a kernel was given besides accesses, where it was recorded: it is played, and then only rules can differ.
+//! What a kernel was given besides accesses, where it was recorded: it is replayed, and then only rules can differ.
 //!
 //! Each of these inputs can be left out (`--without`), and what the simulator supposes in its place is then what the run's figures
 //! show. So an input's worth is a figure.

@@ -27,9 +27,9 @@ use super::rig::{Played, Unplayable};
 pub struct Judged {
     /// The run, by its id.
     pub run: String,
-    /// The class that it is judged by; of a run that was not played, none.
+    /// The class that it is judged by; of a run that was not replayed, none.
     pub class: Option<String>,
-    /// Why it could not be played.
+    /// Why it could not be replayed.
     pub not_played: Option<String>,
     /// Which mechanisms it needs that are not modelled.
     pub skipped: Option<String>,
@@ -39,7 +39,7 @@ pub struct Judged {
     pub simulations: usize,
     /// Its figures, side by side.
     pub rows: Vec<Row>,
-    /// What became of its inputs, where it was played.
+    /// What became of its inputs, where it was replayed.
     pub inputs: Account,
     /// The first difference between simulation and kernel, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,12 +183,12 @@ impl Judged {
         self.not_played.is_none() && self.skipped.is_none()
     }
 
-    /// Whether it was played, and every figure that its class judges is within its limit.
+    /// Whether it was replayed, and every figure that its class judges is within its limit.
     pub fn passes(&self) -> bool {
         self.is_played() && self.rows.iter().all(|row| row.passes != Some(false))
     }
 
-    /// Whether it was played, and a figure is beyond its limit.
+    /// Whether it was replayed, and a figure is beyond its limit.
     pub fn falls_short(&self) -> bool {
         self.is_played() && !self.passes()
     }

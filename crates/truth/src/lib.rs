@@ -1,6 +1,6 @@
 //! Recordings of real kernels, simulated and compared with what the kernels counted; and predictions of what a kernel will do.
 //!
-//! [`validate`] plays the recorded runs of a folder and judges each of them by the folder's tolerances. The format of the folder is
+//! [`validate`] replays the recorded runs of a folder and judges each of them by the folder's tolerances. The format of the folder is
 //! described in `docs/reference/recordings.md`. [`predict`] writes down figures, with their ranges, before a kernel is asked.
 //!
 //! The crate has no command line and no terminal: a caller gets data, and progress and remarks go to a [`pageout_study::Watcher`].

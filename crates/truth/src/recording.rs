@@ -22,7 +22,7 @@ pub(crate) struct Recording {
     runs: Vec<Run>,
     /// By run, when the kernel flushed its memcg statistics.
     flushes: BTreeMap<String, Vec<Flush>>,
-    /// What is not to be played, though it was recorded.
+    /// What is not to be replayed, though it was recorded.
     without: Vec<Input>,
 }
 
@@ -398,7 +398,7 @@ impl Recording {
         &self.dir
     }
 
-    /// Whether an input is played where it was recorded.
+    /// Whether an input is replayed where it was recorded.
     pub(crate) fn plays(&self, input: Input) -> bool {
         !self.without.contains(&input)
     }
@@ -462,7 +462,7 @@ impl Recording {
     }
 }
 
-/// Simulations of a run whose flushes were recorded and are not played: as many phases of the statistics worker.
+/// Simulations of a run whose flushes were recorded and are not replayed: as many phases of the statistics worker.
 const WITHOUT_FLUSHES: usize = 16;
 
 /// When statistics were flushed: `FlushOps` by run, and rows by run.

@@ -1,4 +1,4 @@
-//! A recording, played to the simulator: each recorded run becomes the machine that its README describes.
+//! A recording, replayed to the simulator: each recorded run becomes the machine that its README describes.
 //!
 //! Memory of the recording machine other than the objects is declared here by kind of run. It is the same for all runs of a kind. Each
 //! class of recordings has its file, which lists the assumptions.
@@ -45,11 +45,11 @@ pub(crate) struct Played {
     pub(crate) missed: Vec<bool>,
     /// What entered and left the page cache of the run's last file, which in traced runs is the only one.
     pub(crate) stream: Vec<u32>,
-    /// By access of the sequence, what it brought into the page cache; of runs that are played call by call.
+    /// By access of the sequence, what it brought into the page cache; of runs that are replayed call by call.
     pub(crate) reads: Vec<Reads>,
     /// The group's generations after the process has ended, oldest first.
     pub(crate) generations: Vec<GenerationInfo>,
-    /// The sequence it played.
+    /// The sequence it replayed.
     pub(crate) sequence: Arc<[workload::Access]>,
     /// The object whose file may have a hole at page 0: reading it misses, but needs no block.
     pub(crate) hole: Option<u32>,
@@ -78,7 +78,7 @@ pub(crate) struct OfMachine {
     pub(crate) missed_by_second: Option<Vec<bool>>,
 }
 
-/// Why a run could not be played.
+/// Why a run could not be replayed.
 #[derive(Debug)]
 pub(crate) enum Unplayable {
     /// The run needs mechanisms that are not modelled.
@@ -154,14 +154,14 @@ struct Told {
     title: String,
     /// The engine's story of it.
     events: Vec<StoryEvent>,
-    /// The last access that is played.
+    /// The last access that is replayed.
     until: u64,
     /// The result.
     story: Option<Story>,
 }
 
 impl Told {
-    /// Accesses that are played.
+    /// Accesses that are replayed.
     fn accesses(told: Option<&mut Told>, sequence: &Arc<[workload::Access]>) -> Arc<[workload::Access]> {
         told.map_or_else(|| sequence.clone(), |told| sequence[..=told.until as usize].into())
     }
@@ -185,7 +185,7 @@ impl Told {
     }
 }
 
-/// A run that can be played, as often as is asked.
+/// A run that can be replayed, as often as is asked.
 pub(crate) struct Playable<'a> {
     pub(super) run: &'a Run,
     pub(super) objects: Vec<Object>,

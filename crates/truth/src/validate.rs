@@ -301,7 +301,7 @@ fn tell_of_folders_within(dir: &Path, watcher: &dyn Watcher) {
     }
 }
 
-/// What is to be done with a run that can be played.
+/// What is to be done with a run that can be replayed.
 struct Plan<'a> {
     playable: Playable<'a>,
     class: Class,
@@ -309,7 +309,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// The class of a run that can't be played doesn't matter, so it is looked for last.
+    /// The class of a run that can't be replayed doesn't matter, so it is looked for last.
     fn new(
         recording: &Recording,
         run: &Run,

@@ -12,7 +12,7 @@ use crate::{Memory, Open, ReadAt};
 
 const PAGE: usize = PAGE_SIZE as usize;
 
-/// A cache, and a file of so many pages in it.
+/// A cache, and a file with `pages` pages in it.
 fn cache(name: &str, pages: usize) -> (Memory, crate::File) {
     let path = std::env::temp_dir().join(format!("pageout-machine-{name}-{}", std::process::id()));
     std::fs::write(&path, vec![7; pages * PAGE]).unwrap();
@@ -62,7 +62,7 @@ fn whatever_fails_the_pool_has_all_its_tasks_afterwards() {
     let guard = file.page(0).unwrap();
     assert!(matches!(file.clone().forget(), Err(Error::Pinned { .. })));
     drop(guard);
-    // Whoever can't be lent the file has lost nothing else.
+    // A task that cannot be lent the file has lost nothing else.
     let (id, object) = (file.0.id, file.0.object);
     let mut locked = memory.0.machine.lock().unwrap();
     let owner = locked.files.owner;
@@ -168,10 +168,10 @@ fn who_awaits_a_read_is_told_of_a_panic() {
     let (memory, file) = cache("panic-pending", 4096);
     let arena = &memory.0.machine.arena;
     let gates = (0..memory.stats().unwrap().frames as u32).map(|pfn| arena.gate(Pfn(pfn)));
-    // One is under way, the other begins it.
+    // One move is in progress, the other begins it.
     let mut buf = [0; 9];
     let before = file.submit(vec![ReadAt { buf: &mut buf, offset: 7 * PAGE_SIZE }]).unwrap();
-    // Each as soon as it was looked at: that of the first read opens meanwhile.
+    // Each as soon as it was read: that of the first read opens meanwhile.
     gates.filter(|gate| !gate.is_open()).for_each(|gate| gate.open());
     let mut other = [0; 9];
     let told = file.submit(vec![ReadAt { buf: &mut other, offset: 9 * PAGE_SIZE }]).and_then(|it| it.wait());
@@ -182,7 +182,7 @@ fn who_awaits_a_read_is_told_of_a_panic() {
 #[test]
 fn a_panic_of_a_read_is_told_to_all_who_wait_and_to_all_who_come() {
     let (memory, file) = cache("panic", 4096);
-    // A frame that nobody has yet, and that is open: whoever reads into it finds that out.
+    // A free frame with an open gate: a read into it notices that.
     let arena = &memory.0.machine.arena;
     let frames = 0..memory.stats().unwrap().frames as u32;
     let free = frames.map(Pfn).filter(|&pfn| !arena.gate(pfn).is_open());
@@ -197,7 +197,7 @@ fn a_panic_of_a_read_is_told_to_all_who_wait_and_to_all_who_come() {
     assert!(matches!(memory.read("/proc/vmstat"), Err(Error::Poisoned)));
 }
 
-/// A cache with slow memory, and a file of so many pages that is there.
+/// A cache with slow memory, and a file with `pages` pages there.
 fn slow_cache(name: &str, pages: usize) -> (Memory, crate::File) {
     let path = std::env::temp_dir().join(format!("pageout-machine-{name}-{}", std::process::id()));
     std::fs::write(&path, (0..pages).flat_map(|page| [page as u8; PAGE]).collect::<Vec<_>>()).unwrap();
@@ -245,7 +245,7 @@ fn whatever_moves_the_engine_holds_what_it_must() {
 fn a_panic_in_the_middle_of_a_move_is_told_and_reaches_nobody() {
     let (memory, file) = slow_cache("panic-moves", 64);
     let arena = &memory.0.machine.arena;
-    // Frames that nobody has yet, and that are open: whoever moves a page there finds that out.
+    // Free frames with open gates: a move of a page there notices that.
     let fast = 0..4096 - 64;
     let free = fast.map(Pfn).filter(|&pfn| !arena.gate(pfn).is_open());
     free.collect::<Vec<_>>().into_iter().for_each(|pfn| arena.gate(pfn).open());

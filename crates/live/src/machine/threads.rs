@@ -12,7 +12,7 @@ use super::transfer::Transfer;
 use super::uring::Uring;
 use crate::sync::wait_at_most;
 
-/// How soon writes are looked at again that could not begin: mostly who writes to a page copies and is done.
+/// How soon writes are checked again that could not begin: mostly who writes to a page copies and is done.
 const HELD_UP: Duration = Duration::from_millis(1);
 /// Reads of the queue that a thread makes before a waiting write: callers that wait for a free slot wait for that.
 const READS_A_WRITE: u32 = 8;

@@ -28,7 +28,7 @@ pub struct TableWalkState {
     pub has_filter: bool,
     /// How often an address space had not run since its last walk.
     pub unused: u64,
-    /// Address spaces that took part in the last iteration. Those that came since are looked at whatever the filters say.
+    /// Address spaces that took part in the last iteration. Those that came since are checked whatever the filters say.
     pub known: usize,
     /// Pages scanned since the last walk, where the lists have no generations to mark the time.
     pub scanned_since: u64,

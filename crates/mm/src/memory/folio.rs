@@ -214,13 +214,13 @@ impl FolioTable {
         self.records.get(pfn)
     }
 
-    /// Asks the processor for the frame's record, which is soon to be looked at.
+    /// Asks the processor for the frame's record, which is needed soon.
     #[inline(always)]
     pub fn prefetch(&self, pfn: Pfn) {
         self.records.prefetch(pfn);
     }
 
-    /// Asks the processor for the frame's list links, which are soon to be looked at.
+    /// Asks the processor for the frame's list links, which are needed soon.
     #[inline(always)]
     pub fn prefetch_links(&self, pfn: Pfn) {
         self.links.prefetch(pfn);

@@ -5,7 +5,7 @@
 //!   period      between scan_period_min / windows and scan_period_max / windows, and never so short that more than
 //!               2560 MiB of page-table entries were marked in a second
 //! ```
-//! A task whose pages are where they should be is left alone more and more. One whose faults say otherwise is looked at more often.
+//! A task whose pages are where they should be is left alone more and more. One whose faults say otherwise is checked more often.
 //!
 //! Initial periods: the first thread of an address space computes its own when it is due for the first time [tiering-zswap-6.12 3.1]. A thread that
 //! joins it keeps `scan_delay` as its period until faults adapt that. No source documents this; published runs of 64 threads show it. In the third
@@ -72,7 +72,7 @@ impl ScanKnobs {
         } else if local >= THRESHOLD {
             period + by(local)
         } else {
-            // Few of its faults are local and many of its pages are shared: the more so, the sooner they are looked at again.
+            // Few of its faults are local and many of its pages are shared: the more so, the sooner they are checked again.
             period.saturating_sub((THRESHOLD - local.max(private)) * slot)
         };
         adapted.clamp(min, max)

@@ -197,11 +197,11 @@ pub struct Report {
 pub struct Hotness {
     /// How records are stored.
     pub layout: Layout,
-    /// Reports further apart begin anew.
+    /// Reports further apart begin again.
     pub window_ms: u64,
     /// So many reports make a page hot.
     pub reports: u64,
-    /// A report from another node begins anew.
+    /// A report from another node begins again.
     pub by_node: bool,
 }
 

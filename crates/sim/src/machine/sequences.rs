@@ -4,7 +4,7 @@
 
 use pageout_engine::FileId;
 
-/// Streams of one file that are told apart: several readers of a file at different places are each in order.
+/// Streams of one file that are distinguished: several readers of a file at different places are each in order.
 const STREAMS: usize = 4;
 
 /// Reads of files, and those of them that went on where another had ended.

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   an access ─▶ of a page that is followed? ─▶ counted in its window: 32 of them at most, which grow as the run does
-//!   a frame copied or freed ─▶ its page is still there, or will be read anew
+//!   a frame copied or freed ─▶ its page is still there, or will be read again
 //!   at the end ─▶ for every page: fast or slow in each window, a price for being fast in it, and a price for each promotion
 //!              ─▶ prices go up where too many pages are fast or promoted, and down where there is room
 //! ```
 //! For any prices, the best placement at these prices is worth at least as much as the best one with this much fast memory and this many promotions
 //! (Lagrangian relaxation). So each round gives a bound, and the minimum of them is reported. Each page has its own choice, a walk along its windows.
-//! A page begins at the same place as in the run, each time that it is read anew, and leaves fast memory at no cost. It uses capacity while it is in
+//! A page begins at the same place as in the run, each time that it is read again, and leaves fast memory at no cost. It uses capacity while it is in
 //! memory and fast: from one access to another. So without any promotion the bound covers pages that came to fast memory by themselves, and stay
 //! there as long as it has capacity.
 //!
@@ -43,11 +43,11 @@ bitflags::bitflags! {
     /// What happened to a page in a window.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     struct Was: u8 {
-        /// The page was found in fast memory after it had been found in slow memory, without being read anew.
+        /// The page was found in fast memory after it had been found in slow memory, without being read again.
         const PROMOTED = 1 << 0;
-        /// The page was read anew, or for the first time, into fast memory.
+        /// The page was read again, or for the first time, into fast memory.
         const CAME_FAST = 1 << 1;
-        /// The first access found the page read anew into slow memory: where it had been before is of no use.
+        /// The first access found the page read again into slow memory: where it had been before is of no use.
         const CAME_SLOW = 1 << 2;
     }
 }
@@ -552,7 +552,7 @@ mod tests {
         assert_eq!(map.promoted.iter().flatten().sum::<u64>(), 1);
     }
 
-    /// Pages that are read anew each time are where they are put; others have to be promoted.
+    /// Pages that are read again each time are where they are put; others have to be promoted.
     #[test]
     fn what_is_read_anew_needs_no_promotion_and_takes_room_while_it_is_there() {
         let share = |leaves: bool| {

@@ -38,7 +38,7 @@ use crate::cost::{COPIED_BY_16_THREADS, COPIED_BY_DMA, Costs};
 use crate::device::DeviceSpec;
 use crate::{Machine, MachineSpec, Repeat, SchedRules, TimedAction, TimedEvent, Value, When};
 
-/// How often an event's condition is looked at where `every` does not say.
+/// How often an event's condition is checked where `every` does not say.
 const LOOK: Nanos = Nanos(10_000_000);
 
 impl Scenario {

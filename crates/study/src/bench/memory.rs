@@ -30,7 +30,7 @@ pub fn kept(name: &Path) -> Option<InMemory> {
 }
 
 impl InMemory {
-    /// Uses page numbers unchanged if at least half of those up to the largest occur. Otherwise it numbers pages anew, which makes a copy.
+    /// Uses page numbers unchanged if at least half of those up to the largest occur. Otherwise it numbers pages again, which makes a copy.
     /// Returns which of both it did.
     pub fn of(pages: Arc<dyn AsRef<[u32]> + Send + Sync>) -> (InMemory, bool) {
         let numbers = (*pages).as_ref();

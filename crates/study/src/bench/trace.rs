@@ -16,9 +16,9 @@ pub struct Trace {
     pub path: PathBuf,
     /// How it is read.
     pub options: ReadOptions,
-    /// The page of each access; none if they are past the budget, and have to be read anew.
+    /// The page of each access; none if they are past the budget, and have to be read again.
     pub pages: Option<Pages>,
-    /// Accesses in all.
+    /// Accesses in total.
     pub accesses: u64,
     /// Those of them that write.
     pub writes: u64,
@@ -28,7 +28,7 @@ pub struct Trace {
     pub has_neighbours: bool,
     /// What its records say besides; `None` of a trace without.
     pub requests: Option<Requests>,
-    /// Pages that deletes end, in order; none of a trace that has to be read anew, which has them as it is read.
+    /// Pages that deletes end, in order; none of a trace that has to be read again, which has them as it is read.
     pub removals: Vec<Removal>,
 }
 

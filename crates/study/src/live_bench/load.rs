@@ -115,7 +115,7 @@ impl Load {
         Ok(Load { name, least, is_random: false, source: Source::Trace(pages) })
     }
 
-    /// Pages of so many rounds, a list for each of the threads in each: what is drawn goes on from round to round, a trace begins anew.
+    /// Pages of so many rounds, a list for each of the threads in each: what is drawn goes on from round to round, a trace begins again.
     /// Fewer where a signal asks to end while they are drawn.
     pub(super) fn rounds(
         &self,

@@ -1,4 +1,4 @@
-//! What events left behind: files that were read and written, conditions that were looked at.
+//! What events left behind: files that were read and written, conditions that were read.
 
 use pageout_sim::scenario::{KernelFile, Size};
 use pageout_sim::{FileRead, FileWrite, Thinned, Watched};
@@ -33,7 +33,7 @@ pub struct ThinnedResult {
 pub struct ConditionResult {
     /// The condition as the scenario has it.
     pub condition: String,
-    /// The file that was looked at.
+    /// The file that was read.
     pub path: String,
     /// Number of checks of the file.
     pub looks: u64,

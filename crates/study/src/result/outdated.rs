@@ -36,7 +36,7 @@ pub struct TurnedResult {
 /// A counter that a decision went by, in pages or events.
 #[derive(Debug, Clone, Serialize)]
 pub struct NumberResult {
-    /// When it was looked at.
+    /// When it was read.
     pub at_ns: u64,
     /// The cgroup that it is of.
     pub memcg: String,

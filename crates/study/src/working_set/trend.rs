@@ -81,7 +81,7 @@ impl Trend {
 }
 
 /// Whether the youngest generation of any group has a smaller number than before: a machine never does that until it is
-/// started anew.
+/// started again.
 fn goes_back(before: &Dump, after: &Dump) -> bool {
     let youngest: BTreeMap<(u32, &str, u32), u64> = nodes(before).collect();
     nodes(after).any(|(key, seq)| youngest.get(&key).is_some_and(|&before| seq < before))

@@ -1,4 +1,4 @@
-//! A run whose outcome was recorded, played to the engine.
+//! A run whose outcome was recorded, replayed to the engine.
 //!
 //! - **Clock.** The times of single accesses are unknown. On the recording machine about 2,500 accesses per second missed, and the cost of
 //!   hits was small compared with that: a miss takes 400 us, a hit no time. If a run's duration is known, it is distributed over its
@@ -53,7 +53,7 @@ pub(super) struct Setting<'a> {
     pub(super) sequence: Vec<workload::Access>,
 }
 
-/// A run that can be played.
+/// A run that can be replayed.
 pub(super) struct Play {
     config: Config,
     swap: SwapKind,
@@ -136,7 +136,7 @@ impl Play {
         })
     }
 
-    /// Plays it; the worker's phase is the `simulation`-th of `simulations`.
+    /// Replays it; the worker's phase is the `simulation`-th of `simulations`.
     pub(super) fn perform(&self, simulation: u64, simulations: u64) -> anyhow::Result<Played> {
         let mut builder = Engine::builder(self.config.clone())?;
         builder.swap_on(SwapSpec { pages: SWAP_PAGES, kind: self.swap })?;

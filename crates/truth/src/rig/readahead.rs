@@ -1,4 +1,4 @@
-//! A run with readahead, played call by call: the next begins when the reads of the one before are over, at its recorded time.
+//! A run with readahead, replayed call by call: the next begins when the reads of the one before are over, at its recorded time.
 //!
 //! If rules alone do not determine what the kernel did, the engine gets it before each call: the agings that walk page tables, and the
 //! pages that a fault maps. Reads take no time here, so a fault can find a page too early. Such pages are mapped at the end of the call.

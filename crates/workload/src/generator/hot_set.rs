@@ -23,7 +23,7 @@ use crate::rng::SplitMix64;
 pub struct HotSet {
     /// Total number of pages, hot and cold, from page 0; 1 to 2^40. Required.
     pub pages: u64,
-    /// Accesses in all. Required.
+    /// Accesses in total. Required.
     pub ops: u64,
     /// Share of the pages that is hot; 0 to 1, rounded to at least one page. Default 0.2, with the next key the
     /// 80-20 rule.

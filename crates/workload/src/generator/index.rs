@@ -25,7 +25,7 @@ use crate::AccessStream;
 pub struct Index {
     /// Pages of the complete tree, from page 0; 1 to 2^40. Required. Pages that no full level can use are left unused.
     pub pages: u64,
-    /// Accesses in all, one a level of each lookup; the last lookup may be cut short. Required.
+    /// Accesses in total, one a level of each lookup; the last lookup may be cut short. Required.
     pub ops: u64,
     /// Pages that an inner page leads to, at least 2. Default 256: entries of 16 bytes.
     #[serde(default = "entries")]

@@ -17,7 +17,7 @@ use crate::AccessStream;
 pub struct Looping {
     /// Pages in the loop, from page 0; 1 to 2^40. Required.
     pub pages: u64,
-    /// Accesses in all; the last round may be cut short. Required.
+    /// Accesses in total; the last round may be cut short. Required.
     pub ops: u64,
     /// Share of the accesses that write; 0 to 1. Default 0.
     #[serde(default)]

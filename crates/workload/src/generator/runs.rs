@@ -25,7 +25,7 @@ use crate::AccessStream;
 pub struct Runs {
     /// Total number of pages, from page 0; 1 to 2^40. Required.
     pub pages: u64,
-    /// Accesses in all; the last run may be cut short. Required.
+    /// Accesses in total; the last run may be cut short. Required.
     pub ops: u64,
     /// Pages of a run, at least 1; the last of the range may have fewer. Default 4: the 16 KiB of a typical source file.
     #[serde(default = "four")]

@@ -28,7 +28,7 @@ pub const SESSION_MEMBERS_MAX: u32 = 10_000;
 pub struct Session {
     /// Programs; 1 to [`SESSION_MEMBERS_MAX`].
     pub members: u32,
-    /// Visits in all; the first `members` of them open one program each.
+    /// Visits in total; the first `members` of them open one program each.
     pub visits: u32,
     /// Mean time of a visit, in nanoseconds.
     pub dwell_ns: u64,

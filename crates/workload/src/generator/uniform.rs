@@ -18,7 +18,7 @@ use crate::rng::SplitMix64;
 pub struct Uniform {
     /// Pages to choose from, from page 0; 1 to 2^40. Required.
     pub pages: u64,
-    /// Accesses in all. Required.
+    /// Accesses in total. Required.
     pub ops: u64,
     /// Share of the accesses that write; 0 to 1. Default 0.
     #[serde(default)]

@@ -41,7 +41,7 @@ pub(super) const TABLE_PAGES_MAX: u64 = 1 << 24;
 pub struct Zipf {
     /// Pages to choose from, from page 0; 1 to 2^40. Required.
     pub pages: u64,
-    /// Accesses in all. Required.
+    /// Accesses in total. Required.
     pub ops: u64,
     /// Exponent; 0 (uniform) to 100. Default 0.99, as in YCSB.
     #[serde(default = "default_alpha")]

@@ -23,7 +23,7 @@ use crate::{Access, AccessStream};
 pub struct ZipfScan {
     /// Popular pages, from page 0; 1 to 2^40. Required.
     pub pages: u64,
-    /// Zipf accesses in all; those of the scans come on top. Required.
+    /// Zipf accesses in total; those of the scans come on top. Required.
     pub ops: u64,
     /// Zipf exponent; 0 (uniform) to 100. Default 0.99, as in YCSB.
     #[serde(default = "super::zipf::default_alpha")]
@@ -51,7 +51,7 @@ impl ZipfScan {
         self.scan_pages.unwrap_or_else(|| self.scanned().max(1))
     }
 
-    /// Accesses in all, those of the scans included.
+    /// Accesses in total, those of the scans included.
     pub fn ops_with_scans(&self) -> u64 {
         self.ops.saturating_add(self.scanned())
     }

@@ -1,6 +1,6 @@
 //! Details of accesses: when each was, and whose. A replay in a closed loop asks for neither.
 //!
-//! *Whose.* A text's column tells tenants apart, whatever else it is used for: a volume, a process, a user. Other formats have objects.
+//! *Whose.* A text's column distinguishes tenants, whatever else it is used for: a volume, a process, a user. Other formats have objects.
 //!
 //! *Times.* They are counted from the first access on, in nanoseconds. If they go back, an access has the same time as the previous one.
 
@@ -50,7 +50,7 @@ struct Clock {
 }
 
 impl DetailReader {
-    /// Opens a trace: for tenants, which are told apart `by` a column or by object, and for times. Errors: also that it has neither.
+    /// Opens a trace: for tenants, which are distinguished `by` a column or by object, and for times. Errors: also that it has neither.
     pub fn open(
         path: &Path,
         options: &ReadOptions,

@@ -39,7 +39,7 @@ pub struct TraceInfo {
     pub writes: Option<u64>,
     /// Bytes of the file as it is stored.
     pub file_bytes: u64,
-    /// Bytes asked for in all, where the format says.
+    /// Bytes asked for in total, where the format says.
     pub request_bytes: Option<u64>,
     /// First and last time, where the format has times.
     pub time_span: Option<TimeSpan>,

@@ -108,7 +108,7 @@ impl Interner {
     }
 
     /// Appends the numbers of pages to `pages`, new ones for those that have not been seen. Objects are themselves numbered
-    /// densely. `None` if there are more pages than can be told apart.
+    /// densely. `None` if there are more pages than can be distinguished.
     pub(super) fn number(&mut self, names: &[PageName], pages: &mut Vec<u64>) -> Option<()> {
         let Probes { mut hashes, mut slots, mut ids } = std::mem::take(&mut self.probes);
         hashes.clear();
@@ -244,7 +244,7 @@ impl Names {
         Names { numbers: HashMap::with_hasher(FixedState::default()), names: Some(Vec::new()) }
     }
 
-    /// For names that only need to be told apart.
+    /// For names that only need to be distinguished.
     pub(super) fn unlisted() -> Names {
         Names { numbers: HashMap::with_hasher(FixedState::default()), names: None }
     }

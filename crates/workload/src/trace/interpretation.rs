@@ -12,7 +12,7 @@ use super::open::open_to_look;
 use super::options::ReadOptions;
 use super::replay::TraceReader;
 
-/// Accesses of a text whose units are looked at.
+/// Accesses of a text whose units are checked.
 const LOOKED_AT: usize = 1 << 12;
 
 /// How a trace is understood.

@@ -20,7 +20,7 @@ const CHUNK: usize = 1 << 16;
 pub struct Loaded {
     /// The footprint of the trace.
     pub footprint: Footprint,
-    /// The trace's accesses; `None` if they are past the budget, and have to be read anew.
+    /// The trace's accesses; `None` if they are past the budget, and have to be read again.
     pub accesses: Option<Packed>,
     /// Whether the numbers of its pages are places, so that adjacent numbers are neighbours.
     pub has_neighbours: bool,

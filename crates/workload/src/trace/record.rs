@@ -5,7 +5,7 @@ use super::error::TraceError;
 use super::requests::Requests;
 use super::source::Source;
 
-/// Tenants that a trace has at most: a column of more values tells something else apart.
+/// Tenants that a trace has at most: a column of more values distinguishes something else.
 pub const TENANTS_MAX: u32 = 1_000;
 
 /// A request of at most this many bytes is believed; a larger one is a corrupt size, and would replay for hours.
@@ -45,7 +45,7 @@ pub(super) enum Target {
 }
 
 impl Record {
-    /// Pages that so many records like this one can be believed to have in all.
+    /// Pages that so many records like this one can be believed to have in total.
     pub(super) fn pages_believed(&self, records: u64) -> u64 {
         let each = match self.target {
             Target::Id { .. } => PAGES_OF_ID,

@@ -6,7 +6,7 @@
 //!   2   40 bytes   u16 command | u16 version | u32 serial | u32 bytes | u32 segments | u64 sector | u64 time (us) | u64 response time
 //! ```
 //!
-//! The upper byte of `version` is 1 or 2 in every record, which tells the versions apart and finds a file that lost a byte. Commands are SCSI's:
+//! The upper byte of `version` is 1 or 2 in every record, which distinguishes the versions and finds a file that lost a byte. Commands are SCSI's:
 //! those that read or write data access the pages of their range, others none. A request is below the page cache of the virtual machine: what hit
 //! there is not in the trace.
 //!

@@ -40,7 +40,7 @@ fn flush_that_failed(backend: (Backend, usize), bug: Option<Bug>) {
         );
         device.heal();
         if !is_known_at_once {
-            // A later try goes well, and who has not heard of it is told all the same.
+            // A later try succeeds, and the error is reported to other callers too.
             assert_eq!(told(file.sync_data()), (0, 0));
         }
         file.acknowledge().unwrap();
@@ -92,7 +92,7 @@ fn pages_that_had_left_memory_when_a_flush_failed_are_told() {
         file.sync_data().unwrap();
         let kept = kept(&device, PAGES, 1);
         assert!((PAGES - lost as usize..PAGES).contains(&kept), "{kept} are there, where {lost} were lost");
-        // Who wrote them writes them again.
+        // The writer writes them again.
         file.write_at(&[1; PAGES * PAGE], 0).unwrap();
         file.sync_data().unwrap();
         assert_eq!(self::kept(&device, PAGES, 1), PAGES);

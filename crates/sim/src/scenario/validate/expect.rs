@@ -1,4 +1,4 @@
-//! Checks of `[[variant]]` and `[[expect]]`: names that can be told apart, from each other and from numbers.
+//! Checks of `[[variant]]` and `[[expect]]`: names that can be distinguished, from each other and from numbers.
 
 use super::{Check, Problem};
 

@@ -90,7 +90,7 @@ impl PgtReader {
         })
     }
 
-    /// Refuses a page size that is not the trace's: its accesses can't be split anew.
+    /// Refuses a page size that is not the trace's: its accesses can't be split again.
     pub(in crate::trace) fn with_page_size(self, wanted: Option<u32>) -> Result<PgtReader, TraceError> {
         match wanted {
             Some(wanted) if wanted != self.page_size => Err(self.source.error(format!(
