@@ -48,18 +48,18 @@ const ROWS: &[Row] = &[
     ("workload.loop.seed", ANY, Same, "derived", "Seed of the choice of writes."),
 
     ("workload.uniform.pages", PAGES, Twice, "the object's", "Pages, each accessed with the same probability."),
-    ("workload.uniform.ops", ANY, Twice, "", "Accesses in all."),
+    ("workload.uniform.ops", ANY, Twice, "", "Accesses in total."),
     ("workload.uniform.write_ratio", FRACTION, Same, "0", "Share of the accesses that write."),
     ("workload.uniform.seed", ANY, Same, "derived", "Seed of pages and writes."),
 
     ("workload.zipf.pages", PAGES, Twice, "the object's", "Pages to choose from; the popular ones are scattered over them."),
-    ("workload.zipf.ops", ANY, Twice, "", "Accesses in all."),
+    ("workload.zipf.ops", ANY, Twice, "", "Accesses in total."),
     ("workload.zipf.alpha", Accepts::Number(0.0, 100.0), Same, "0.99", "Skew: rank k has a probability proportional to k^-alpha; 0 is uniform. 0.99 is YCSB's."),
     ("workload.zipf.write_ratio", FRACTION, Same, "0", "Share of the accesses that write."),
     ("workload.zipf.seed", ANY, Same, "derived", "Seed of popularity, pages and writes."),
 
     ("workload.hot_set.pages", PAGES, Twice, "the object's", "Total number of pages, hot and cold; the hot ones are adjacent."),
-    ("workload.hot_set.ops", ANY, Twice, "", "Accesses in all."),
+    ("workload.hot_set.ops", ANY, Twice, "", "Accesses in total."),
     ("workload.hot_set.hot_pages_fraction", FRACTION, Same, "0.2", "Share of the pages that is hot. With the next key, the 80-20 rule."),
     ("workload.hot_set.hot_access_fraction", FRACTION, Same, "0.8", "Share of the accesses that go to hot pages."),
     ("workload.hot_set.move_every", ANY, Twice, "0", "Accesses after which the hot range moves by its own length; 0: never."),
