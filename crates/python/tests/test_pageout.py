@@ -245,7 +245,7 @@ class Keywords(Case):
         self.assertEqual(len({result.text for result in asked}), 1)
         with self.assertRaisesRegex(po.Error, "without: unknown input `x`"):
             po.validate(truth, run, without="x")
-        with self.assertRaisesRegex(po.Error, "nowhere: there is no such folder"):
+        with self.assertRaisesRegex(po.Error, "nowhere: no such folder"):
             po.twin(["nowhere"])
 
     def test_files_of_a_call_that_are_read_in_two_ways_are_refused(self):
