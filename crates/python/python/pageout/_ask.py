@@ -13,7 +13,7 @@ from . import _native
 from ._result import Error, Result
 
 #: Names that classes have been brought by.
-brought = set()
+brought: set[str] = set()
 
 #: Calls that may have policies in Python take turns: a name means one class at a time, and what an object raises is its call's.
 _turn = threading.RLock()
