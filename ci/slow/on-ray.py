@@ -21,7 +21,7 @@ folder.mkdir(parents=True, exist_ok=True)
 random = np.random.default_rng(7)
 (random.zipf(1.1, 1_000_000) % 100_000).astype(np.uint32).tofile(folder / "zipf.u32")
 plan = folder / "plan.toml"
-plan.write_text(f'traces = ["zipf.u32"]\npolicy = ["classic@6.12"]\nmemory = ["5%..40%/{CELLS}"]\n')
+plan.write_text(f'traces = ["zipf.u32"]\npolicy = ["classic@6.12"]\nmemory = ["5%..40%/{CELLS}"]\nread_ahead_kb = 0\n')
 
 
 def sweep(name, **options):
