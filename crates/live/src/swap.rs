@@ -7,16 +7,13 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::error::Error;
 
 /// Only its owner may read or write it while it has a name.
 const MODE: u32 = 0o600;
-/// Names that are tried: other processes may use some, and killed processes may have left files.
+/// Names that are tried: other threads may use some, and killed processes may have left files.
 const TRIES: u32 = 100;
-
-static FILES: AtomicU64 = AtomicU64::new(0);
 
 /// Place and size of a cache's swap file.
 #[derive(Clone, Debug)]
@@ -65,8 +62,7 @@ fn open_unnamed(folder: &Path, flags: libc::c_int) -> io::Result<File> {
 }
 
 fn open_unlinked(folder: &Path, flags: libc::c_int) -> io::Result<File> {
-    for _ in 0..TRIES {
-        let number = FILES.fetch_add(1, Relaxed);
+    for number in 0..TRIES {
         let path = folder.join(format!(".pageout-swap-{}-{number}", std::process::id()));
         match options(flags).create_new(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
