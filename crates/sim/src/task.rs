@@ -44,7 +44,7 @@ pub struct TaskSpec {
     /// By how large calls each of its objects is accessed, in the engine's order; those that are missing by single pages. Default:
     /// none.
     pub calls: Vec<Calls>,
-    /// What it says of its open files before its first access, and again after each time that it begins its program again. Default:
+    /// What it says of its open files before its first access, and again after each time that it restarts its program. Default:
     /// nothing.
     pub advice: Vec<(ObjectId, Advice)>,
     /// The objects whose beginning it has read ahead at the same times, by `POSIX_FADV_WILLNEED`. Default: none.
@@ -527,7 +527,7 @@ impl Begin {
         begin
     }
 
-    /// The program begins again.
+    /// The program restarts.
     pub(crate) fn again(&mut self) {
         self.next = (!self.advice.is_empty() || !self.will_need.is_empty()).then_some(0);
     }

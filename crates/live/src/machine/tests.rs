@@ -171,7 +171,7 @@ fn who_awaits_a_read_is_told_of_a_panic() {
     // One move is in progress, the other begins it.
     let mut buf = [0; 9];
     let before = file.submit(vec![ReadAt { buf: &mut buf, offset: 7 * PAGE_SIZE }]).unwrap();
-    // Each as soon as it was read: that of the first read opens meanwhile.
+    // Each gate opens after its page was checked: that of the first read opens meanwhile.
     gates.filter(|gate| !gate.is_open()).for_each(|gate| gate.open());
     let mut other = [0; 9];
     let told = file.submit(vec![ReadAt { buf: &mut other, offset: 9 * PAGE_SIZE }]).and_then(|it| it.wait());

@@ -197,11 +197,11 @@ pub struct Report {
 pub struct Hotness {
     /// How records are stored.
     pub layout: Layout,
-    /// Reports further apart begin again.
+    /// Reports further apart start a new count.
     pub window_ms: u64,
     /// So many reports make a page hot.
     pub reports: u64,
-    /// A report from another node begins again.
+    /// A report from another node starts a new count.
     pub by_node: bool,
 }
 
