@@ -50,32 +50,34 @@ pub struct Row {
     pub module: &'static str,
     /// The heading of its chapter in `docs/reference/commands.md`.
     pub chapter: &'static str,
+    /// The purpose that it shares with others, for `pageout -h`.
+    pub purpose: &'static str,
     /// The study that programs ask, and the Python package's function.
     pub question: Option<Question>,
 }
 
-/// Declares the commands, a row each, in the order of `pageout --help`: variant and arguments, module, chapter, and
-/// the study that programs ask.
+/// Declares the commands by purpose, a row each, in the order of `pageout --help`: variant and arguments, module,
+/// chapter, and the study that programs ask.
 macro_rules! commands {
-    ($($(#[$attribute:meta])* $variant:ident($args:path) => $module:ident, chapter $chapter:literal $(, asks $($study:ident)::+ $(with $context:ident)?)?;)*) => {
+    ($($purpose:literal { $($(#[$attribute:meta])* $variant:ident($args:path) => $module:ident, chapter $chapter:literal $(, asks $($study:ident)::+ $(with $context:ident)?)?;)* })*) => {
         /// What to do.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($(#[$attribute])* $variant($args),)*
+            $($($(#[$attribute])* $variant($args),)*)*
         }
 
         impl Command {
             /// Does it.
             pub(crate) fn run(&self, cx: &Context) -> Outcome {
                 match self {
-                    $(Command::$variant(args) => $module::run(args, cx),)*
+                    $($(Command::$variant(args) => $module::run(args, cx),)*)*
                 }
             }
         }
 
         /// The rows of all commands.
         pub const ROWS: &[Row] = &[
-            $(Row { module: stringify!($module), chapter: $chapter, question: commands!(@question $module $($($study)::+ $(with $context)?)?) },)*
+            $($(Row { module: stringify!($module), chapter: $chapter, purpose: $purpose, question: commands!(@question $module $($($study)::+ $(with $context)?)?) },)*)*
         ];
     };
     (@question $module:ident) => { None };
@@ -100,34 +102,46 @@ macro_rules! commands {
 }
 
 commands! {
-    Run(run::args::RunArgs) => run, chapter "run", asks pageout_study::run;
-    Compare(compare::args::CompareArgs) => compare, chapter "compare", asks pageout_study::compare;
-    Predict(predict::args::PredictArgs) => predict, chapter "predict";
-    Ablate(ablate::args::AblateArgs) => ablate, chapter "ablate", asks pageout_study::ablate;
-    Bisect(bisect::args::BisectArgs) => bisect, chapter "bisect", asks pageout_study::bisect;
-    Coverletter(coverletter::args::CoverletterArgs) => coverletter, chapter "coverletter";
-    Crossover(crossover::args::CrossoverArgs) => crossover, chapter "crossover", asks pageout_study::ablate::crossover;
-    AdviseTier(advise_tier::args::AdviseTierArgs) => advise_tier, chapter "advise-tier", asks pageout_study::advise_tier;
-    Reproduce(reproduce::args::ReproduceArgs) => reproduce, chapter "reproduce";
-    Tour(tour::args::TourArgs) => tour, chapter "tour";
-    Replay(replay::args::ReplayArgs) => replay, chapter "replay", asks pageout_study::replay;
-    Bench(bench::args::BenchArgs) => bench, chapter "bench";
-    Sweep(sweep::args::SweepArgs) => sweep, chapter "sweep", asks sweep with context;
-    NewPolicy(new_policy::args::NewPolicyArgs) => new_policy, chapter "new-policy and check-policy";
-    CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy", asks check_policy with context;
-    Explain(explain::args::ExplainArgs) => explain, chapter "explain", asks pageout_study::explain;
-    Validate(validate::args::ValidateArgs) => validate, chapter "validate", asks pageout_truth::validate;
-    WorkingSet(working_set::args::WorkingSetArgs) => working_set, chapter "working-set";
-    VmscanReport(vmscan_report::args::VmscanReportArgs) => vmscan_report, chapter "vmscan-report";
-    Diff(diff::args::DiffArgs) => diff, chapter "diff";
-    Record(record::args::RecordArgs) => record, chapter "record";
-    Twin(twin::args::TwinArgs) => twin, chapter "twin", asks pageout_study::twin;
-    Import(import::args::ImportArgs) => import, chapter "import";
-    Trace(trace::args::TraceArgs) => trace, chapter "trace";
-    Keys(keys::args::KeysArgs) => keys, chapter "keys, completions and man";
-    Completions(completions::CompletionsArgs) => completions, chapter "keys, completions and man";
-    #[command(hide = true)]
-    Man(man::ManArgs) => man, chapter "keys, completions and man";
+    "Simulate a machine" {
+        Run(run::args::RunArgs) => run, chapter "run", asks pageout_study::run;
+        Compare(compare::args::CompareArgs) => compare, chapter "compare", asks pageout_study::compare;
+        Explain(explain::args::ExplainArgs) => explain, chapter "explain", asks pageout_study::explain;
+        Predict(predict::args::PredictArgs) => predict, chapter "predict";
+        Crossover(crossover::args::CrossoverArgs) => crossover, chapter "crossover", asks pageout_study::ablate::crossover;
+        AdviseTier(advise_tier::args::AdviseTierArgs) => advise_tier, chapter "advise-tier", asks pageout_study::advise_tier;
+    }
+    "Study a kernel change" {
+        Ablate(ablate::args::AblateArgs) => ablate, chapter "ablate", asks pageout_study::ablate;
+        Bisect(bisect::args::BisectArgs) => bisect, chapter "bisect", asks pageout_study::bisect;
+        Coverletter(coverletter::args::CoverletterArgs) => coverletter, chapter "coverletter";
+        Reproduce(reproduce::args::ReproduceArgs) => reproduce, chapter "reproduce";
+        Tour(tour::args::TourArgs) => tour, chapter "tour";
+    }
+    "Replay traces" {
+        Replay(replay::args::ReplayArgs) => replay, chapter "replay", asks pageout_study::replay;
+        Sweep(sweep::args::SweepArgs) => sweep, chapter "sweep", asks sweep with context;
+        Bench(bench::args::BenchArgs) => bench, chapter "bench";
+        Trace(trace::args::TraceArgs) => trace, chapter "trace";
+        Import(import::args::ImportArgs) => import, chapter "import";
+    }
+    "Write a policy" {
+        NewPolicy(new_policy::args::NewPolicyArgs) => new_policy, chapter "new-policy and check-policy";
+        CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy", asks check_policy with context;
+    }
+    "Real machines" {
+        Record(record::args::RecordArgs) => record, chapter "record";
+        Twin(twin::args::TwinArgs) => twin, chapter "twin", asks pageout_study::twin;
+        Diff(diff::args::DiffArgs) => diff, chapter "diff";
+        VmscanReport(vmscan_report::args::VmscanReportArgs) => vmscan_report, chapter "vmscan-report";
+        WorkingSet(working_set::args::WorkingSetArgs) => working_set, chapter "working-set";
+        Validate(validate::args::ValidateArgs) => validate, chapter "validate", asks pageout_truth::validate;
+    }
+    "Reference" {
+        Keys(keys::args::KeysArgs) => keys, chapter "keys, completions and man";
+        Completions(completions::CompletionsArgs) => completions, chapter "keys, completions and man";
+        #[command(hide = true)]
+        Man(man::ManArgs) => man, chapter "keys, completions and man";
+    }
 }
 
 /// The questions that there are, in the order of the commands.

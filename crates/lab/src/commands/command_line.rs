@@ -1,6 +1,7 @@
 //! The command line of `pageout` and its help.
 //!
 //! ```text
+//!   pageout -h               one screen: the commands by purpose          `commands_by_purpose`
 //!   pageout run -h           one screen: the common options               the definition itself
 //!   pageout run --help       all options, description and examples        `with_complete_help`
 //!   pageout help run         the same
@@ -41,7 +42,7 @@ Start with:
   # the miss-ratio curve of a trace
   pageout replay mytrace.csv --memory 1%..100%/50log --policy lru,s3-fifo,opt
 
-All options and examples of a command: `pageout help COMMAND`
+What each command does: `pageout help`; its options and examples: `pageout help COMMAND`
 Options of all commands: `pageout help output`";
 
 /// The version with profile and commit: speed depends on the profile, and a bug report needs the commit.
@@ -56,6 +57,9 @@ const VERSION: &str = concat!(
 
 /// The layout of complete help: the summary first, then the description.
 const LAYOUT: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+/// The layout of the help of `pageout -h`, before the commands. A list with a row per command is longer than a screen.
+const ROOT_LAYOUT: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n";
 
 /// The topic of [`shared_options`]: `pageout help output`.
 const TOPIC: &str = "output";
@@ -105,7 +109,8 @@ impl Cli {
 
 /// Returns the definition of the command line. Its help is that of `-h`.
 pub(crate) fn definition() -> clap::Command {
-    each_command(Cli::command(), |command, path, _| {
+    let root = Cli::command().help_template(format!("{ROOT_LAYOUT}{}{{after-help}}", commands_by_purpose()));
+    each_command(root, |command, path, _| {
         let mut end = format!("All options and examples: `pageout help {path}`");
         if has_result(&command) {
             end += &format!("\nOptions of all commands (--json, --out FILE ...): `pageout help {TOPIC}`");
@@ -125,6 +130,26 @@ pub(crate) fn with_complete_help() -> clap::Command {
         complete(command).after_help(end)
     });
     complete(root).after_help(EXIT_CODES)
+}
+
+/// Returns the names of the commands, with a line per purpose.
+fn commands_by_purpose() -> String {
+    let root = Cli::command();
+    let is_listed = |name: &str| root.find_subcommand(name).is_some_and(|command| !command.is_hide_set());
+    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in ROWS {
+        let name = row.module.replace('_', "-");
+        if !is_listed(&name) {
+            continue;
+        }
+        match lines.last_mut() {
+            Some((purpose, names)) if *purpose == row.purpose => names.push(name),
+            _ => lines.push((row.purpose, vec![name])),
+        }
+    }
+    let width = lines.iter().map(|(purpose, _)| purpose.len()).max().unwrap_or_default();
+    let lines = lines.iter().map(|(purpose, names)| format!("  {purpose:width$}  {}\n", names.join(", ")));
+    std::iter::once("Commands:\n".to_string()).chain(lines).collect()
 }
 
 /// Returns the options that all commands share, as a command of its own whose `--help` describes them.
