@@ -445,12 +445,16 @@ impl Manifest {
         let path = folder.join(MANIFEST);
         if !path.exists() {
             let what = match (folder.is_dir(), folder.join(format!("{ACCESSES}.part")).exists()) {
-                (false, _) if folder.exists() => "found a file, expected the folder of a recording",
-                (false, _) => "no such folder",
+                (false, _) if folder.exists() => {
+                    "found a file, expected the folder of a recording\nhelp: name the folder that `pageout record --into` wrote"
+                }
+                (false, _) => "no such folder\nhelp: `pageout record --into FOLDER -- COMMAND` writes one",
                 (true, true) => {
                     "incomplete recording: the recorder was killed before its end\nhelp: remove the folder and record again"
                 }
-                (true, false) => "not a recording: missing recording.toml",
+                (true, false) => {
+                    "not a recording: found no recording.toml in it\nhelp: `pageout record --into FOLDER -- COMMAND` writes one"
+                }
             };
             return Err(Error::Form(format!("{}: {what}", folder.display())));
         }
@@ -621,9 +625,9 @@ mod tests {
     fn what_is_no_recording_is_told_by_what_it_is() {
         let folder = std::env::temp_dir().join(format!("pageout-no-recording-{}", std::process::id()));
         let said = |path: &Path| Manifest::read(path).unwrap_err().to_string();
-        assert!(said(&folder).ends_with("no such folder"));
+        assert!(said(&folder).contains("no such folder\nhelp: "));
         std::fs::create_dir(&folder).unwrap();
-        assert!(said(&folder).ends_with("not a recording: missing recording.toml"));
+        assert!(said(&folder).contains("found no recording.toml in it\nhelp: "));
         std::fs::write(folder.join("file"), "").unwrap();
         assert!(said(&folder.join("file")).contains("found a file, expected the folder"));
         std::fs::remove_dir_all(&folder).unwrap();

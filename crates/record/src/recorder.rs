@@ -309,7 +309,9 @@ impl<'a> Recorder<'a> {
                 }
             }
             if files.len() == before {
-                return Err(Error::Asked(format!("--file {pattern}: no file matches")));
+                return Err(Error::Asked(format!(
+                    "--file {pattern}: found no such file, expected at least one\nhelp: quote a pattern, or the shell replaces it; a relative path starts at the current folder"
+                )));
             }
         }
         Ok(files)

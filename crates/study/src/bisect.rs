@@ -93,7 +93,7 @@ impl Ask {
         match from.cmp(&to) {
             std::cmp::Ordering::Less => Ok([from, to]),
             std::cmp::Ordering::Equal => {
-                Err(Error::Asked(format!("--from and --to are the same version, {from}")))
+                Err(Error::Asked(format!("--from and --to: found {from} twice, expected two versions")))
             }
             std::cmp::Ordering::Greater => {
                 Err(Error::Asked(format!("--from {from} is later than --to {to}\nhelp: exchange them")))

@@ -17,7 +17,7 @@ use crate::scenario::diagnostic::Diagnostics;
 #[non_exhaustive]
 pub enum Error {
     /// A scenario file can't be read.
-    #[error("cannot read scenario {}: {source}", path.display())]
+    #[error("cannot read scenario {}: {}", path.display(), told(source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -183,17 +183,38 @@ pub(crate) fn cannot<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E)
     move |error| Error::Asked(format!("{what}: {error}"))
 }
 
-/// An error with its causes. Many errors of the lower crates repeat the text of their cause; it is printed once.
+/// Returns the text of an error and its causes, and what to do about an error of the file system. Many errors of the
+/// lower crates repeat the text of their cause; it is printed once.
 pub fn told(error: &(dyn StdError + 'static)) -> String {
     let mut told = String::new();
-    for cause in std::iter::successors(Some(error), |&error| error.source()) {
+    for cause in causes(error) {
         let cause = cause.to_string();
         if !told.contains(&cause) {
             let between = if told.is_empty() { "" } else { ": " };
             told += &format!("{between}{cause}");
         }
     }
+    if !told.contains("help:") {
+        told += causes(error).find_map(|cause| cause.downcast_ref()).and_then(help).unwrap_or_default();
+    }
     told
+}
+
+fn causes<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// What to do about an error of the file system.
+fn help(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Some("\nhelp: check the path; a relative path starts at the current folder")
+        }
+        io::ErrorKind::PermissionDenied => Some("\nhelp: check the permissions of the file and its folders"),
+        io::ErrorKind::IsADirectory => Some("\nhelp: name a file; this is a folder"),
+        io::ErrorKind::NotADirectory => Some("\nhelp: name a folder; a part of this path is a file"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -210,5 +231,12 @@ mod tests {
         let missing = Trace::load(Path::new("nowhere.txt"), &ReadOptions::default(), u64::MAX, &());
         let full = Error::from(missing.err().unwrap()).in_full();
         assert_eq!(full.matches("os error 2").count(), 1, "{full}");
+    }
+
+    #[test]
+    fn missing_file_is_reported_with_help_once() {
+        let missing = std::fs::read("nowhere.txt").during(|| "nowhere.txt".to_string());
+        let full = missing.unwrap_err().in_full();
+        assert_eq!(full.matches("help: ").count(), 1, "{full}");
     }
 }

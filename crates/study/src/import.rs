@@ -175,7 +175,7 @@ fn other_text(path: &Path) -> Option<String> {
 
 fn source(ask: &Ask) -> Result<Source, Error> {
     if ask.format != Format::Lines && ask.pattern.is_some() {
-        bail!("--pattern needs --source lines");
+        bail!("--pattern: found without --source lines, which it needs\nhelp: add --source lines");
     }
     Ok(match ask.format {
         Format::Events => {
@@ -191,7 +191,7 @@ fn source(ask: &Ask) -> Result<Source, Error> {
         Format::Lines => {
             let pattern = ask.pattern.as_deref().ok_or_else(|| {
                 Error::asked(
-                    "--source lines needs --pattern, for example --pattern '{op} {file} {offset} {bytes}'",
+                    "--source lines: found no --pattern, expected one\nhelp: for example --pattern '{op} {file} {offset} {bytes}'",
                 )
             })?;
             Source::lines(pattern)?
@@ -202,7 +202,7 @@ fn source(ask: &Ask) -> Result<Source, Error> {
 /// Hands each line to `take`, by its number from 1.
 fn for_each_line(path: &Path, mut take: impl FnMut(u64, &str) -> Result<(), Error>) -> Result<(), Error> {
     let file = File::open(path).during(|| format!("cannot read {}", path.display()))?;
-    ensure!(!path.is_dir(), "{} is a directory", path.display());
+    ensure!(!path.is_dir(), "{}: found a folder, expected a file", path.display());
     let (mut input, mut bytes, mut number) = (BufReader::new(file), Vec::new(), 0);
     loop {
         bytes.clear();

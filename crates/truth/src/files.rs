@@ -162,7 +162,7 @@ pub(super) fn read_u32s(path: &Path) -> anyhow::Result<Vec<u32>> {
 /// Lines of a compressed text. One that was cut off would pass for a shorter one, so its last line has to end as well.
 pub(super) fn read_lines(path: &Path) -> anyhow::Result<String> {
     let text = String::from_utf8(read_compressed(path)?)
-        .map_err(|_| anyhow!("{}: not a text file", path.display()))?;
+        .map_err(|_| anyhow!("{}: found bytes that are not UTF-8, expected text", path.display()))?;
     let number = text.lines().count();
     ensure!(
         text.is_empty() || text.ends_with('\n'),

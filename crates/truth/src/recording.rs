@@ -376,7 +376,7 @@ impl Recording {
         let path = files::runs_path(dir)?;
         let truth: GroundTruth = read_runs(&path)?;
         if truth.runs.is_empty() {
-            bail!("{}: holds no runs", path.display());
+            bail!("{}: found no runs, expected [[run]] entries", path.display());
         }
         let mut ids = std::collections::BTreeSet::new();
         for run in &truth.runs {

@@ -63,7 +63,9 @@ impl Ask {
     ) -> Result<(), Error> {
         match self.expect_short.iter().find(|id| !runs.clone().any(|run| run == **id)) {
             None => Ok(()),
-            Some(stranger) => Err(Error::asked(format!("--expect-short {stranger}: no such run"))),
+            Some(stranger) => {
+                Err(Error::asked(format!("--expect-short: found `{stranger}`, expected the name of a run")))
+            }
         }
     }
 }

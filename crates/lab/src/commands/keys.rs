@@ -33,8 +33,7 @@ pub(crate) fn run(args: &KeysArgs, cx: &Context) -> Outcome {
             std::iter::once(path).chain(dots)
         });
         let meant = nearest(wanted, ends).and_then(|end| all().find(|path| path.ends_with(end)));
-        let hint = meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-        return Err(Failure::Input(anyhow::anyhow!("no scenario key contains `{wanted}`{hint}")));
+        return Err(none_contains("scenario key", wanted, meant, "`pageout keys` lists all keys"));
     }
     if cx.output.is_data() {
         let list = policies.iter().map(|row| policy::json(row)).chain(keys.iter().map(|key| json_of(key)));
@@ -46,6 +45,12 @@ pub(crate) fn run(args: &KeysArgs, cx: &Context) -> Outcome {
         .chain(keys.iter().map(|key| describe(key, cx.layout())));
     let text: Vec<String> = text.collect();
     cx.output.print_text(&text.join("\n"))
+}
+
+/// The error of a filter that matches nothing.
+fn none_contains(what: &str, wanted: &str, meant: Option<&str>, all: &str) -> Failure {
+    let help = meant.map(|name| format!("did you mean `{name}`?")).unwrap_or_else(|| all.to_string());
+    Failure::Input(anyhow::anyhow!("FILTER: found `{wanted}`, expected a part of a {what}\nhelp: {help}"))
 }
 
 fn describe(key: &Key, layout: Layout) -> String {

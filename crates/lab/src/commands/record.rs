@@ -98,7 +98,7 @@ mod linux {
             (true, None, true) => Target::Machine,
         };
         let duration = args.duration.as_deref().map(|text| span("--for", text)).transpose()?;
-        ensure!(duration != Some(Duration::ZERO), "--for must be greater than 0");
+        ensure!(duration != Some(Duration::ZERO), "--for: found 0, expected a time above 0");
         let max: Size =
             args.max_size.parse().map_err(|error| anyhow!("--max-size {}: {error}", args.max_size))?;
         let stat_every = span("--stat-every", &args.stat_every)?;

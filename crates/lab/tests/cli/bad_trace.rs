@@ -92,7 +92,7 @@ fn an_unknown_format_is_answered_with_those_there_are() {
     );
     fs::write(directory.path().join("empty.bin"), b"").unwrap();
     let output = pageout(directory.path(), &["trace", "info", "empty.bin"]);
-    check_failure(&output, 2, &["empty.bin: the file is empty"]);
+    check_failure(&output, 2, &["empty.bin: found an empty file, expected accesses"]);
     let output = pageout(directory.path(), &["replay", "what.bin", "--trace-format", "orcale-general"]);
     check_failure(&output, 2, &["did you mean `oracle-general`?"]);
     let output = pageout(directory.path(), &["replay", "good.u32", "--read", "ignore_sise=true"]);

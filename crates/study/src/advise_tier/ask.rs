@@ -106,7 +106,7 @@ impl Ask {
                 )));
             }
             if let Some((_, twice)) = list.iter().enumerate().find(|(at, one)| list[..*at].contains(one)) {
-                return Err(Error::asked(format!("{option} names {twice} twice")));
+                return Err(Error::asked(format!("{option}: found `{twice}` twice, expected it once")));
             }
         }
         let of = |option: &str, why: String| Error::Asked(format!("{option} {why}"));
@@ -206,7 +206,7 @@ impl Ready {
     fn new(asked: Asked, source: &Source, settings: &[Setting], scenario: Scenario) -> Result<Ready, Error> {
         if let Some(unknown) = asked.devices.iter().find(|name| MemorySpec::preset(name).is_none()) {
             let known = MemorySpec::PRESETS.join(", ");
-            return Err(Error::Asked(format!("--device {unknown}: unknown memory; known: {known}")));
+            return Err(Error::Asked(format!("--device: found `{unknown}`, expected one of {known}")));
         }
         let loss = asked.loss;
         crate::error::ensure!(

@@ -135,7 +135,7 @@ pub fn parse_policies(texts: &[String]) -> Result<Vec<Policy>, Error> {
     for part in parts {
         let policy = Policy::parse(&part).map_err(|error| Error::asked(format!("--policy: {error}")))?;
         if policies.contains(&policy) {
-            return Err(Error::asked(format!("--policy names {} twice", policy.name())));
+            return Err(Error::asked(format!("--policy: found `{}` twice, expected it once", policy.name())));
         }
         policies.push(policy);
     }

@@ -25,7 +25,9 @@ pub fn parse_sizes(texts: &[String]) -> Result<Vec<Limit>, Error> {
             None => {
                 let limit = one(text)?;
                 if limits.contains(&limit) {
-                    return Err(Error::asked(format!("--memory: duplicate size {text}")));
+                    return Err(Error::asked(format!(
+                        "--memory: found {text} twice, expected different sizes"
+                    )));
                 }
                 limits.push(limit);
             }
@@ -51,7 +53,9 @@ fn range(text: &str, from: &str, rest: &str) -> Result<Vec<Limit>, Error> {
             "--memory {text}: {why}\nhelp: a range is FROM..TO/COUNT in equal steps or FROM..TO/COUNTlog by equal factors, for example 1%..100%/50log"
         ))
     };
-    let Some((to, count)) = rest.split_once('/') else { return Err(wrong("missing number of sizes")) };
+    let Some((to, count)) = rest.split_once('/') else {
+        return Err(wrong("found no number of sizes, expected for example 1%..80%/12log"));
+    };
     let (count, by_factors) = match count.strip_suffix("log") {
         Some(count) => (count, true),
         None => (count, false),
@@ -65,7 +69,7 @@ fn range(text: &str, from: &str, rest: &str) -> Result<Vec<Limit>, Error> {
         (Limit::Size(least), Limit::Size(most)) => {
             (least.pages_floor() as f64, most.pages_floor() as f64, false)
         }
-        _ => return Err(wrong("a percentage mixed with a size")),
+        _ => return Err(wrong("found a percentage and a size, expected both ends of one kind")),
     };
     if least >= most {
         return Err(wrong("the end is not larger than the start"));
@@ -114,11 +118,11 @@ mod tests {
     #[test]
     fn a_range_that_is_none_says_how_one_is_written() {
         for (text, why) in [
-            ("1%..100%", "missing number of sizes"),
+            ("1%..100%", "found no number of sizes, expected for example 1%..80%/12log"),
             ("1%..100%/1", "from 2 to"),
             ("1%..100%/x", "from 2 to"),
             ("5%..1%/3", "the end is not larger than the start"),
-            ("1%..1GiB/3", "a percentage mixed with a size"),
+            ("1%..1GiB/3", "found a percentage and a size, expected both ends of one kind"),
             ("0..64MiB/3log", "must start at one page or more"),
         ] {
             let told = parse_sizes(&[text.to_string()]).unwrap_err().to_string();

@@ -42,8 +42,8 @@ pub(super) fn regions(what: &Path, sample: u64) -> Result<Vec<Region>, Error> {
 fn file(path: &Path, sample: u64) -> Result<Region, Error> {
     let name = path.display().to_string();
     let metadata = std::fs::metadata(path).during(|| format!("cannot read {name}"))?;
-    ensure!(metadata.is_file(), "{name} is not a regular file");
-    ensure!(metadata.len() > 0, "{name} is empty");
+    ensure!(metadata.is_file(), "{name}: found a folder or a device, expected a file");
+    ensure!(metadata.len() > 0, "{name}: found an empty file, expected pages of memory");
     let mut file = File::open(path).during(|| format!("cannot read {name}"))?;
     let pages = metadata.len().div_ceil(PAGE_SIZE);
     let mut read = Vec::new();

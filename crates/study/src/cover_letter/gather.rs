@@ -227,7 +227,7 @@ fn named(paths: &[PathBuf]) -> Result<Vec<File>, Error> {
             below(path, &mut found)?;
             if found.is_empty() {
                 let folder = path.display();
-                return Err(Error::Asked(format!("no scenario (*.toml) in {folder}")));
+                return Err(Error::Asked(format!("{folder}: found no scenario, expected *.toml files")));
             }
         } else {
             found.push(path.clone());

@@ -32,7 +32,9 @@ impl SnapshotFile {
             bytes.len() as u64 <= LENGTH_MAX,
             "{name}: found more than 1 MiB, expected /proc/vmstat or memory.stat"
         );
-        let Ok(text) = String::from_utf8(bytes) else { bail!("{name}: not a text file") };
+        let Ok(text) = String::from_utf8(bytes) else {
+            bail!("{name}: found bytes that are not UTF-8, expected text")
+        };
         let snapshot = Snapshot::parse(&text).during(|| name.clone())?;
         Ok(SnapshotFile { name, snapshot })
     }

@@ -56,7 +56,10 @@ impl Names {
     pub(super) fn parse(&self, text: &str) -> Result<PageName, Error> {
         let wrong = |why: String| Error::asked(format!("--page {text}: {why}"));
         let (name, page) = text.rsplit_once(':').ok_or_else(|| {
-            wrong(format!("expected FILE:PAGE or TASK/OBJECT:PAGE, for example {}", self.example()))
+            wrong(format!(
+                "found no `:`, expected FILE:PAGE or TASK/OBJECT:PAGE\nhelp: for example --page {}",
+                self.example()
+            ))
         })?;
         let page: u64 = page
             .trim()

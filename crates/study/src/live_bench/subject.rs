@@ -60,7 +60,7 @@ impl Subject {
         let name = path.display().to_string();
         // This check comes before the open, which would block on a pipe without a writer.
         let metadata = std::fs::metadata(path).map_err(cannot(&name))?;
-        ensure!(metadata.is_file(), "{name}: not a regular file");
+        ensure!(metadata.is_file(), "{name}: found a folder or a device, expected a file");
         let file = File::open(path).map_err(cannot(&name))?;
         let bytes = metadata.len();
         let pages = bytes / PAGE as u64;
@@ -136,7 +136,10 @@ fn room(folder: &Path, pages: u64, bytes: u64) -> Result<File, Error> {
     let place = folder.display();
     ensure!(pages > 0, "--size: expected at least one page of 4 KiB");
     ensure!(pages <= PAGES_MAX, "--size: expected at most {}", figures::bytes(PAGES_MAX * PAGE as u64));
-    ensure!(folder.is_dir(), "--folder {place}: no such folder");
+    ensure!(
+        folder.is_dir(),
+        "--folder {place}: no such folder\nhelp: create it first; the bench writes its file there"
+    );
     let there = statvfs(folder).map_err(cannot(&place))?;
     let free = there.f_bavail.saturating_mul(there.f_frsize);
     ensure!(

@@ -200,7 +200,7 @@ impl Ask {
             return Err(Error::asked("make: it makes files of live, and there are none"));
         }
         if self.exact && self.sample.is_some() {
-            return Err(Error::asked("exact and sample exclude each other: remove one of them"));
+            return Err(Error::asked("exact and sample: found both, expected one\nhelp: remove one of them"));
         }
         Ok(())
     }

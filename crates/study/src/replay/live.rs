@@ -69,7 +69,7 @@ pub(super) fn live(
     refuse(ask)?;
     let ([Policy::Machine { name, profile }], [limit]) = (policies, limits) else {
         return Err(Error::asked(
-            "--live needs one kernel policy (--policy classic@6.12 or mglru@6.12) and one size of --memory",
+            "--live: expected one kernel policy and one size of memory\nhelp: for example --policy mglru@6.12 --memory 64MiB",
         ));
     };
     let options = ask.read_options()?;

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::chapter::Chapter;
-use crate::error::Error;
+use crate::error::{During as _, Error};
 use crate::scenario::nearest::nearest;
 use crate::scenario::source::Source;
 use crate::shipped::shipped;
@@ -42,7 +42,8 @@ impl Place {
         let near = nearest(name, names.iter().copied());
         let hint = near.map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
         Err(Error::Asked(format!(
-            "unknown chapter `{name}`{hint}\nhelp: `pageout reproduce --list` lists the chapters; FILE.toml reads a custom one"
+            "unknown chapter: found `{name}`, expected one of {}, or a FILE.toml with a custom one{hint}\nhelp: `pageout reproduce --list` describes the chapters",
+            names.join(", ")
         )))
     }
 
@@ -55,9 +56,7 @@ impl Place {
             }
             Place::File(path) => {
                 let text = std::fs::read_to_string(path);
-                let text = text.map_err(|error| {
-                    Error::Asked(format!("cannot read chapter {}: {error}", path.display()))
-                })?;
+                let text = text.during(|| format!("cannot read chapter {}", path.display()))?;
                 Chapter::parse(&path.to_string_lossy(), &text)
             }
         }

@@ -69,9 +69,9 @@ fn split_values(text: &str) -> Vec<String> {
 pub fn one_way_to_vary_the_seed(option: &str, variations: &[Variation], repeat: u32) -> Result<(), Error> {
     let is_varied = variations.iter().any(|variation| variation.key == "seed");
     match repeat > 1 && is_varied {
-        true => {
-            Err(Error::asked(format!("{option} seed and --repeat both vary the seed: remove one of them")))
-        }
+        true => Err(Error::asked(format!(
+            "{option} seed and --repeat: found both, expected one source of seeds\nhelp: remove one of them"
+        ))),
         false => Ok(()),
     }
 }

@@ -101,7 +101,10 @@ pub(super) fn collect(folder: &Path, watcher: &dyn Watcher) -> Result<Vec<Row>, 
         ));
     }
     if rows.is_empty() {
-        return Err(Error::asked(format!("{}: no rows of a sweep", folder.display())));
+        return Err(Error::asked(format!(
+            "{}: found no rows, expected the folder of `pageout sweep --into`",
+            folder.display()
+        )));
     }
     let mut rows: Vec<Row> = rows.into_values().collect();
     remark_helped(rows.iter().filter(|row| run::is_helped(row)).count(), watcher);

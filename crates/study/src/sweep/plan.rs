@@ -228,7 +228,7 @@ impl Plan {
             return Err(wrong(format!("[[except]] number {} excludes no cell: is a name misspelt?", at + 1)));
         }
         if plan.cells.is_empty() {
-            return Err(wrong("[[except]] excludes all cells".to_string()));
+            return Err(wrong("[[except]]: found no cell left, expected at least one".to_string()));
         }
         Ok(plan)
     }

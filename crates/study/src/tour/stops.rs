@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::error::Error;
+use crate::error::{During as _, Error};
 use crate::reproduce::chapter::{Chapter, no_twins};
 use crate::reproduce::place::{Place, beside};
 use crate::scenario::nearest::nearest;
@@ -70,11 +70,8 @@ impl Tour {
     /// The tour in `file`, or the program's.
     pub fn read(file: Option<&Path>) -> Result<Tour, Error> {
         let Some(path) = file else { return Tour::parse("scenarios/chapters/tour.toml", SHIPPED) };
-        let text = std::fs::read_to_string(path);
-        Tour::parse(
-            &path.to_string_lossy(),
-            &text.map_err(|error| Error::Asked(format!("cannot read {}: {error}", path.display())))?,
-        )
+        let text = std::fs::read_to_string(path).during(|| format!("cannot read {}", path.display()))?;
+        Tour::parse(&path.to_string_lossy(), &text)
     }
 
     fn parse(path: &str, text: &str) -> Result<Tour, Error> {

@@ -122,7 +122,9 @@ fn converted(path: &Path) -> Result<(Box<dyn Read>, Converter), Error> {
              another machine: trace-cmd report -i {0} > trace.txt",
             path.display()
         ),
-        Err(error) => bail!("cannot run trace-cmd: {error}"),
+        Err(error) => bail!(
+            "cannot run trace-cmd: {error}\nhelp: install trace-cmd, or convert the file where it is: trace-cmd report -i FILE > trace.txt"
+        ),
     };
     let text = child.stdout.take().expect("it was asked for");
     Ok((Box::new(text), Converter { child, messages }))

@@ -84,7 +84,7 @@ pub(super) fn read(
     for file in files {
         for input in inputs_of(file)? {
             let path = input.path.canonicalize().unwrap_or_else(|_| input.path.clone());
-            ensure!(known.insert(path), "{} is given twice", input.path.display());
+            ensure!(known.insert(path), "{}: found twice, expected once", input.path.display());
             inputs.push(input);
         }
     }

@@ -104,7 +104,7 @@ impl Csv {
                 (published.columns(options.page_bytes().into()), has_line && !published.is_named(&names))
             }
             None if csv.header && !has_line => {
-                return Err(source.error("the file is empty: expected a header line"));
+                return Err(source.error("found an empty file, expected a header line"));
             }
             None => {
                 let fields: Vec<&[u8]> = match is_commented {

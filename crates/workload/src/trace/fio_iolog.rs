@@ -39,7 +39,7 @@ impl FioIolog {
     pub(super) fn new(mut source: Source, options: &ReadOptions) -> Result<FioIolog, TraceError> {
         let mut line = Vec::new();
         if !source.read_line(&mut line, options.unterminated_ok)? {
-            return Err(source.error("the file is empty: a fio log starts with `fio version 2 iolog`"));
+            return Err(source.error("found an empty file, expected the first line `fio version 2 iolog`"));
         }
         let has_times = match line.trim_ascii() {
             b"fio version 2 iolog" => false,

@@ -131,9 +131,10 @@ impl Format {
             )),
             (Some(named), _) => Ok(named),
             (None, Some(TextLine::Number)) => Ok(Format::PagesText),
-            (None, _) if first.is_empty() => fail("the file is empty".to_string()),
+            (None, _) if first.is_empty() => fail("found an empty file, expected accesses".to_string()),
             (None, line) => fail(format!(
-                "unknown trace format, expected one of {}; to force one, name it as the read option `format` (--trace-format){}",
+                "unknown trace format: found {}, expected one of {}\nhelp: to force a format, name it as the read option `format` (--trace-format){}",
+                if line.is_some() { "text" } else { "binary data that starts like none of them" },
                 known(),
                 line.map(TextLine::hint).unwrap_or_default()
             )),
@@ -180,10 +181,10 @@ impl TextLine {
         match self {
             TextLine::Number => "",
             TextLine::Numbers => {
-                "; if it is text with columns and no header line: --trace-format csv --read csv.header=false, and select columns by position: one of csv.id, csv.page and csv.offset, and, if present, csv.size, csv.op, csv.time (a time is not a page); for lines of a first block and a number of blocks: --trace-format lis"
+                "\nhelp: if it is text with columns and no header line: --trace-format csv --read csv.header=false, and select columns by position: one of csv.id, csv.page and csv.offset, and, if present, csv.size, csv.op, csv.time (a time is not a page)\nhelp: for lines of a first block and a number of blocks: --trace-format lis"
             }
             TextLine::Words => {
-                "; if it is text with a header line: --trace-format csv; `pageout import` converts text of ftrace, `perf script`, blkparse, bpftrace and lackey to a trace, and `pageout vmscan-report` reads text of reclaim events"
+                "\nhelp: if it is text with a header line: --trace-format csv\nhelp: `pageout import` converts text of ftrace, `perf script`, blkparse, bpftrace and lackey to a trace, and `pageout vmscan-report` reads text of reclaim events"
             }
         }
     }

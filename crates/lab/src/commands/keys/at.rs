@@ -5,6 +5,7 @@ use pageout_study::known::{read_near, rows, unmodelled};
 use pageout_study::scenario::switches::Knob;
 use serde_json::{Value, json};
 
+use super::none_contains;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 
@@ -22,8 +23,8 @@ pub(super) fn print(version: Version, lists: Option<Lists>, wanted: &str, cx: &C
     let mut unmodelled: Vec<_> = unmodelled(kernel).collect();
     unmodelled.retain(|row| format!("kernel.{}", row.name()).contains(wanted));
     if rows.is_empty() && unmodelled.is_empty() {
-        let meant = Knob::meant(wanted).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-        return Err(Failure::Input(anyhow::anyhow!("no kernel rule contains `{wanted}`{meant}")));
+        let all = format!("`pageout keys --at {version}` lists all rules");
+        return Err(none_contains("kernel rule", wanted, Knob::meant(wanted), &all));
     }
     if cx.output.is_data() {
         let rules: Vec<Value> = rows.iter().map(|row| row.json(version)).collect();

@@ -83,12 +83,12 @@ pub(in crate::replay) fn check_options(
         let name = policy.name();
         if ask.sample.is_some() {
             return Err(Error::asked(format!(
-                "--sample works with textbook policies, but {name} runs in the full simulator: remove one of them"
+                "--sample works with textbook policies, but {name} runs in the full simulator\nhelp: remove one of them"
             )));
         }
         if ask.warm_up.is_some() {
             return Err(Error::asked(format!(
-                "--warm-up works with textbook policies, but {name} runs in the full simulator, which counts from its start: remove one of them"
+                "--warm-up works with textbook policies, but {name} runs in the full simulator, which counts from its start\nhelp: remove one of them"
             )));
         }
         return Ok(());

@@ -45,7 +45,7 @@ impl PgtReader {
     pub(in crate::trace) fn new(mut source: Source) -> Result<PgtReader, TraceError> {
         let mut header = [0; HEADER_BYTES];
         if !source.read_record(&mut header)? {
-            return Err(source.error("the file is empty"));
+            return Err(source.error("found an empty file, expected accesses"));
         }
         let [m @ .., _, _, _, _] = &header;
         let crc = u32::from_le_bytes([header[28], header[29], header[30], header[31]]);
