@@ -55,6 +55,8 @@ pub mod live_bench; // the live page cache next to other readers of files
 pub mod sweep; // more runs than fit one sitting, in a folder
 pub mod bisect; // which rule changed a figure between two versions
 pub mod twin; // a recorded machine, simulated: its counters, and what if
+#[cfg(target_os = "linux")]
+mod live_run; // a scenario on real memory
 pub mod reproduce; // a published table beside ours, and which rows hold
 pub mod explain; // why a page is where it is, or was evicted
 pub mod tour; // an experiment of each of several chapters

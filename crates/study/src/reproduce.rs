@@ -8,6 +8,8 @@
 
 pub mod chapter; // what was published, as data
 pub mod judge; // whether a row holds
+#[cfg(target_os = "linux")]
+pub mod live; // the same on real memory
 pub mod place; // chapters of the program, or of a file
 
 use serde::{Serialize, Serializer};

@@ -3,6 +3,8 @@
 //! A row that is not held is a finding, so the exit code depends on the runs only.
 
 pub(crate) mod args; // what can be asked
+#[cfg(target_os = "linux")]
+pub(crate) mod live; // next to real memory
 mod page; // the table as a page
 
 use std::fmt::Write;
@@ -27,11 +29,15 @@ pub(crate) fn run(args: &ReproduceArgs, cx: &Context) -> Outcome {
     if args.list {
         return list(cx);
     }
+    let chapter = args.name.clone().expect("the command line asks for it unless there is --list");
+    if args.live {
+        return on_real_memory(&[&chapter], &args.experiments, &args.live_options, args.parallel.jobs, cx);
+    }
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
     let ask = Ask {
-        chapter: args.name.clone().expect("the command line asks for it unless there is --list"),
+        chapter,
         experiments: args.experiments.clone(),
         scale: args.scale.clone(),
         changes: args.options.changes(),
@@ -53,6 +59,22 @@ pub(crate) fn run(args: &ReproduceArgs, cx: &Context) -> Outcome {
         page::page(&answer).write(path, &cx.output)?;
     }
     Ok(answer.extent.verdict(&failures)?)
+}
+
+/// Compares chapters on real memory.
+#[cfg(target_os = "linux")]
+pub(crate) use live::run as on_real_memory;
+
+/// Refuses to.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn on_real_memory(
+    _: &[&str],
+    _: &[String],
+    _: &args::LiveOptions,
+    _: usize,
+    _: &Context,
+) -> Outcome {
+    Err(crate::failure::Failure::Input(anyhow::anyhow!("--live: the live machine runs on Linux only")))
 }
 
 /// The chapters that there are.

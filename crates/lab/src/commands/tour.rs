@@ -4,9 +4,11 @@ pub(crate) mod args; // what can be asked
 mod page; // the tour as a page
 mod text; // a stop as a terminal has it
 
+use pageout_study::reproduce::place::LIVE_CHAPTERS;
 use pageout_study::tour::{self, Ask};
 use serde_json::Value;
 
+use super::reproduce;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::print::Terminal;
@@ -16,6 +18,9 @@ use args::TourArgs;
 
 /// Runs the stops one after the other, and prints each as soon as it is done.
 pub(crate) fn run(args: &TourArgs, cx: &Context) -> Outcome {
+    if args.live {
+        return live(args, cx);
+    }
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
@@ -40,4 +45,13 @@ pub(crate) fn run(args: &TourArgs, cx: &Context) -> Outcome {
         page::page(&answer).write(path, &cx.output)?;
     }
     Ok(answer.extent.verdict(&answer.failures)?)
+}
+
+/// Runs the chapters for real memory one after the other.
+fn live(args: &TourArgs, cx: &Context) -> Outcome {
+    let chapters: Vec<&str> = match args.only.is_empty() {
+        true => LIVE_CHAPTERS.iter().map(|(name, _)| *name).collect(),
+        false => args.only.iter().map(String::as_str).collect(),
+    };
+    reproduce::on_real_memory(&chapters, &[], &args.live_options, args.parallel.jobs, cx)
 }

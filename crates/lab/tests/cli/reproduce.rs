@@ -270,3 +270,100 @@ fn the_shipped_chapters_are_listed_with_their_experiments_and_sizes() {
             .unwrap();
     assert!(list[0]["experiments"][0]["rows"].as_u64().unwrap() > 0);
 }
+
+/// A chapter that real memory can run.
+const LIVE: &str = r#"
+title = "What memory is worth, on real memory"
+source = "https://example.org/"
+
+[[side]]
+name = "small"
+
+[[side]]
+name = "large"
+set = { "memcg./web.memory.max" = "8MiB" }
+
+[[experiment]]
+name = "reader"
+title = "a reader and its limit"
+scenario = "live.toml"
+
+[[experiment.claim]]
+row = "accesses"
+figures = ["task reader: accesses"]
+holds = "large == small"
+
+[[experiment.claim]]
+row = "pages scanned"
+figures = ["memcg /web: pgscan"]
+holds = "large < 0.5 * small"
+"#;
+
+const LIVE_SCENARIO: &str = r#"
+[machine]
+memory = "32MiB"
+[[memcg]]
+path = "/web"
+memory.max = "4MiB"
+[[task]]
+name = "reader"
+memcg = "/web"
+[[task.object]]
+channel = "file"
+size = "8MiB"
+advice = "random"
+workload = { pattern = "zipf", alpha = 0.8, ops = 6_000 }
+"#;
+
+fn live(chapter: &str, scenario: &str, arguments: &[&str]) -> std::process::Output {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("chapter.toml"), chapter).unwrap();
+    std::fs::write(directory.path().join("live.toml"), scenario).unwrap();
+    let fixed = ["reproduce", "chapter.toml", "--live", "--folder", ".", "--rounds", "2"];
+    let arguments: Vec<&str> = fixed.iter().chain(arguments).copied().collect();
+    let output = pageout(directory.path(), &arguments);
+    let left = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(left, 2, "files of a live run stay");
+    output
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn live_rows_stand_beside_simulated_ones_with_the_verdict() {
+    let text = check_success(&live(LIVE, LIVE_SCENARIO, &[]));
+    for part in [
+        "simulated",
+        "live",
+        "(min to max)",
+        "6,000",
+        "(6,000 to 6,000)",
+        "held",
+        "to hold is large == small",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let json = check_success(&live(LIVE, LIVE_SCENARIO, &["--json"]));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let rows = json["experiments"][0]["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["holds_live"] == true && row["holds_simulated"] == true), "{rows:?}");
+    assert_eq!(json["not_held"], serde_json::json!([]));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn live_relation_that_does_not_hold_ends_with_4() {
+    let output = live(&LIVE.replace("large == small", "large > small"), LIVE_SCENARIO, &[]);
+    check_failure(&output, 4, &["not held: reader, accesses, simulated; reader, accesses, live"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn live_run_refuses_what_it_lacks_and_what_it_would_ignore() {
+    let thinks = LIVE_SCENARIO.replace("memcg = \"/web\"", "memcg = \"/web\"\nthink_time = \"1us\"");
+    check_failure(&live(LIVE, &thinks, &[]), 2, &["task[0].think_time", "the live machine does not have it"]);
+    check_failure(&live(LIVE, LIVE_SCENARIO, &["--set", "seed=2"]), 2, &["--set", "--live"]);
+    check_failure(&live(LIVE, LIVE_SCENARIO, &["--scale", "small"]), 2, &["--scale", "--live"]);
+    let nowhere =
+        pageout(std::path::Path::new("."), &["reproduce", "mglru", "--live", "--folder", "/nowhere"]);
+    check_failure(&nowhere, 2, &["/nowhere"]);
+}

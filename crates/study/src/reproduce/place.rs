@@ -20,6 +20,12 @@ pub const CHAPTERS: &[(&str, &str)] = &[
     ("zswap-lru", "chapters/zswap-lru.toml"),
 ];
 
+/// Names and files of the chapters for real memory ([`super::live`]): each has a scenario that both machines can run.
+pub const LIVE_CHAPTERS: &[(&str, &str)] = &[
+    ("mglru", "chapters/live/mglru.toml"),
+    ("page-cache-promotion", "chapters/live/page-cache-promotion.toml"),
+];
+
 /// Where a chapter was found, and so the scenarios that it names.
 #[derive(Debug)]
 pub enum Place {
@@ -32,13 +38,22 @@ pub enum Place {
 impl Place {
     /// Where the chapter of this name is: one of the program's, or a file.
     pub fn find(name: &str) -> Result<Place, Error> {
-        if let Some((_, path)) = CHAPTERS.iter().find(|(known, _)| *known == name) {
+        Place::among(CHAPTERS, name)
+    }
+
+    /// Where the live chapter of this name is.
+    pub fn find_live(name: &str) -> Result<Place, Error> {
+        Place::among(LIVE_CHAPTERS, name)
+    }
+
+    fn among(chapters: &'static [(&'static str, &'static str)], name: &str) -> Result<Place, Error> {
+        if let Some((_, path)) = chapters.iter().find(|(known, _)| *known == name) {
             return Ok(Place::Program(path));
         }
         if Path::new(name).extension().is_some_and(|suffix| suffix == "toml") {
             return Ok(Place::File(PathBuf::from(name)));
         }
-        let names: Vec<&str> = CHAPTERS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = chapters.iter().map(|(name, _)| *name).collect();
         let near = nearest(name, names.iter().copied());
         let hint = near.map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
         Err(Error::Asked(format!(
@@ -105,8 +120,9 @@ mod tests {
 
     #[test]
     fn every_shipped_chapter_is_whole_and_its_scenarios_take_what_its_sides_set() {
-        for (name, _) in CHAPTERS {
-            let place = Place::find(name).unwrap();
+        let all = CHAPTERS.iter().chain(LIVE_CHAPTERS);
+        for (name, path) in all {
+            let place = Place::Program(path);
             let chapter = place.chapter().unwrap();
             for experiment in &chapter.experiment {
                 for scale in experiment.scales() {

@@ -1,5 +1,7 @@
 //! Arguments of `pageout reproduce`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueHint};
 
 use crate::cli::options::{PageOptions, ParallelOptions, RunOptions};
@@ -12,11 +14,11 @@ Examples:
   pageout reproduce mglru --scale small --report mglru.html
   # one experiment, with three seeds
   pageout reproduce mglru --scale small --experiment browser --seeds 3
-  # with the costs of another machine
-  pageout reproduce mglru --scale small --set machine.costs=server-2025
   # the verdict of each row
   pageout reproduce mglru --scale small --json | jq '.experiments[].rows[]
       | {row, sides: [.sides[] | {side, change_percent, holds}]}'
+  # a small load of it, simulated and on real memory
+  pageout reproduce mglru --live
   # a custom chapter; start from scenarios/chapters/mglru.toml
   pageout reproduce my/chapter.toml";
 
@@ -28,6 +30,8 @@ Examples:
 /// command that shows the reason, if it is known. Sizes and constants that a publication leaves open were fixed before the first run.
 ///
 /// Rows that are not held are not an error. The exit code is 1 if a run failed; the other rows are printed.
+///
+/// With --live the exit code is 4 if a row with a relation does not hold. Such a row was fixed before the first run on real memory.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReproduceArgs {
@@ -59,4 +63,24 @@ pub(crate) struct ReproduceArgs {
 
     #[command(flatten)]
     pub(crate) page: PageOptions,
+
+    /// Run a small load on the simulated machine and on real memory, side by side
+    #[arg(long, conflicts_with_all = ["scale", "seeds", "report", "settings", "kernel", "seed"])]
+    pub(crate) live: bool,
+
+    #[command(flatten)]
+    pub(crate) live_options: LiveOptions,
+}
+
+/// How real memory is used.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --live")]
+pub(crate) struct LiveOptions {
+    /// Folder of files and swap; by default that for temporary files
+    #[arg(long, value_name = "DIR", requires = "live", value_hint = ValueHint::DirPath, hide_short_help = true)]
+    pub(crate) folder: Option<PathBuf>,
+
+    /// Runs of each side on each machine
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "live", value_parser = clap::value_parser!(u32).range(1..=100), hide_short_help = true)]
+    pub(crate) rounds: u32,
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use crate::cli::options::{OutputOptions, PageOptions, ParallelOptions};
+use crate::commands::reproduce::args::LiveOptions;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -12,6 +13,8 @@ Examples:
   pageout tour --report tour.html
   # two of them
   pageout tour --only mglru,zswap-lru
+  # on real memory
+  pageout tour --live
   # the verdicts
   pageout tour --json | jq '.stops[] | {name, held, not_held, not_decided}'";
 
@@ -41,4 +44,11 @@ pub(crate) struct TourArgs {
 
     #[command(flatten)]
     pub(crate) page: PageOptions,
+
+    /// Run small loads on the simulated machine and on real memory, side by side
+    #[arg(long, conflicts_with_all = ["file", "report"])]
+    pub(crate) live: bool,
+
+    #[command(flatten)]
+    pub(crate) live_options: LiveOptions,
 }

@@ -1,0 +1,166 @@
+//! A scenario run by the live machine: its files, regions and swap are real, and its tasks are threads.
+//!
+//! ```text
+//!   Scenario ──▶ plan: what the live machine has of it ──▶ Memory, groups, files, regions
+//!                  └─▶ the first key that it does not have        │
+//!   accesses of each task, as in the simulator ──────────▶ threads ──▶ kernel files and times ──▶ metrics
+//! ```
+//! Metrics have the names of the simulator's, so that one relation can be checked on both. Each page has its number in
+//! its first bytes, and each access checks it. CPUs, prices and devices of the scenario are not used: they are those of
+//! this machine.
+
+mod plan; // what the live machine has of a scenario
+mod place; // files and regions, with a number in each page
+mod tasks; // threads that make the accesses
+mod counters; // kernel files as metrics
+
+use std::path::Path;
+use std::time::Duration;
+
+use pageout_live::{Delay, Limits, Memory, Node};
+use pageout_sim::scenario::Scenario;
+
+use crate::error::{During as _, Error};
+use crate::result::metrics::Metric;
+use crate::watch::Watcher;
+use place::{Disk, Place};
+use plan::Plan;
+
+/// Runs a scenario on real memory. Its files and swap are in `folder` while it runs. Nothing if a signal came. Errors: the
+/// scenario has a key that the live machine lacks, or an access failed.
+pub(crate) fn run(
+    scenario: &Scenario,
+    folder: &Path,
+    watcher: &dyn Watcher,
+) -> Result<Option<Vec<Metric>>, Error> {
+    let plan = Plan::of(scenario)?;
+    let disk = Disk::create(&plan, folder)?;
+    let memory = memory(&plan, folder)?;
+    let groups = plan.groups.iter().map(|group| {
+        let made = memory.group(&group.name, Limits::NONE).during(|| format!("cgroup {}", group.name))?;
+        for (file, value) in &group.files {
+            made.write(file, value).during(|| format!("{}/{file}", group.name))?;
+        }
+        Ok(made)
+    });
+    let groups = groups.collect::<Result<Vec<_>, Error>>()?;
+    let place = Place { plan: &plan, memory: &memory, groups: &groups, disk: &disk };
+    let Some(ended) = tasks::run(&place, watcher)? else { return Ok(None) };
+    counters::metrics(&memory, &plan, &ended).map(Some)
+}
+
+/// The memory that the plan asks for. Frames are the scenario's; records and the machine's own data come on top.
+fn memory(plan: &Plan<'_>, folder: &Path) -> Result<Memory, Error> {
+    let pages = plan.pages();
+    let budget = plan.memory + plan.memory / 16 + pages * 16 + plan.swap / 128 + (16 << 20);
+    let mut builder =
+        Memory::builder().budget(budget).files((pages * 4096).max(4096)).policy(&plan.policy).io_threads(2);
+    if let Some(slow) = plan.slow {
+        let delay = Delay::per_page(Duration::from_nanos(slow.delay_ns));
+        builder = builder.node(Node::slow(slow.bytes).emulated(delay));
+    }
+    if plan.swap > 0 {
+        builder = builder.swap_file(folder, plan.swap);
+    }
+    for (name, value) in &plan.rules {
+        builder = builder.rule(name, value);
+    }
+    for (name, value) in &plan.sysctls {
+        builder = builder.sysctl(name, value);
+    }
+    let memory = builder.read_ahead(plan.read_ahead).build();
+    let memory = memory.during(|| "the scenario's machine on real memory".to_string())?;
+    for (path, value) in &plan.kernel_files {
+        memory.write(path, value).during(|| path.clone())?;
+    }
+    Ok(memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::scenario::load::{Changes, load};
+    use crate::scenario::source::Source;
+
+    const SCENARIO: &str = r#"
+        [machine]
+        memory = "32MiB"
+        [[memcg]]
+        path = "/load"
+        memory.max = "4MiB"
+        [[swap]]
+        size = "16MiB"
+        [[task]]
+        name = "load"
+        memcg = "/load"
+        object = [
+            { channel = "anonymous", size = "6MiB", workload = { pattern = "zipf", alpha = 0.8, ops = 4_000, write_ratio = 0.5 } },
+            { channel = "file", size = "6MiB", advice = "random", workload = { pattern = "zipf", alpha = 0.8, ops = 4_000 } },
+        ]
+        [[task]]
+        name = "after"
+        memcg = "/load"
+        after = "load"
+        loops = 2
+        object = [{ channel = "file", size = "1MiB", request_size = "64KiB", workload = { pattern = "sequential" } }]
+    "#;
+
+    fn scenario(text: &str) -> Scenario {
+        let source = Source::parse(&PathBuf::from("live.toml"), text.to_string()).unwrap();
+        load(&source, &Changes::default(), &[], &()).unwrap()
+    }
+
+    fn value(metrics: &[Metric], name: &str) -> f64 {
+        metrics.iter().find(|metric| metric.full_name() == name).unwrap_or_else(|| panic!("{name}")).value
+    }
+
+    #[test]
+    fn scenario_on_real_memory_reclaims_and_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let metrics = run(&scenario(SCENARIO), folder.path(), &()).unwrap().unwrap();
+        assert_eq!(value(&metrics, "task load: accesses"), 8_000.0);
+        assert_eq!(value(&metrics, "task after: accesses"), 512.0);
+        for name in ["pgscan", "workingset_refault_anon", "workingset_refault_file"] {
+            assert!(value(&metrics, &format!("memcg /load: {name}")) > 0.0, "{name}");
+        }
+        assert!(value(&metrics, "/proc/vmstat: pswpout") > 0.0);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn page_with_the_number_of_another_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = scenario(SCENARIO);
+        let plan = Plan::of(&scenario).unwrap();
+        let disk = Disk::create(&plan, folder.path()).unwrap();
+        let memory = memory(&plan, folder.path()).unwrap();
+        let group = memory.group("load", Limits::NONE).unwrap();
+        let place = Place { plan: &plan, memory: &memory, groups: &[group], disk: &disk };
+        let mut target = place.target(0, 1, &scenario.task[0].object[1]).unwrap();
+        target.access(3, false).unwrap();
+        let place::Target::File { file, .. } = &target else { panic!("object 1 is a file") };
+        file.write_at(&9_u64.to_le_bytes(), 3 * 4096).unwrap();
+        let told = target.access(3, false).unwrap_err().to_string();
+        assert!(told.contains("found the number 9 in it, expected 4"), "{told}");
+    }
+
+    #[test]
+    fn keys_that_the_live_machine_lacks_are_refused() {
+        let with = |from: &str, to: &str| {
+            let text = SCENARIO.replacen(from, to, 1);
+            assert_ne!(text, SCENARIO, "{from}");
+            match Plan::of(&scenario(&text)) {
+                Ok(_) => panic!("{to}"),
+                Err(error) => error.to_string(),
+            }
+        };
+        let zram = "size = \"16MiB\"\nkind = \"zram\"";
+        assert!(with("size = \"16MiB\"", zram).contains("swap[0].kind"));
+        assert!(with("loops = 2", "loops = 2\nthink_time = \"1us\"").contains("task[1].think_time"));
+        assert!(with("loops = 2", "loops = 2\ncopies = 2").contains("task[1].copies"));
+        assert!(with("channel = \"anonymous\"", "locked = true, channel = \"anonymous\"").contains("locked"));
+        assert!(with("\"4MiB\"", "\"50%\"").contains("expected a size"));
+    }
+}

@@ -1,0 +1,164 @@
+//! What the live machine has of a scenario. A key that it lacks is an error, never ignored.
+
+use pageout_sim::scenario::{Advice, Channel, Object, Scenario, Size, SwapKind, Task};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Error, bail, ensure};
+
+/// A scenario in the live machine's terms.
+pub(super) struct Plan<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) policy: String,
+    pub(super) rules: Vec<(String, String)>,
+    pub(super) sysctls: Vec<(String, String)>,
+    /// Paths and values of kernel files that are switches in a scenario.
+    pub(super) kernel_files: Vec<(String, String)>,
+    /// Bytes of frames, slow ones included.
+    pub(super) memory: u64,
+    pub(super) slow: Option<Slow>,
+    pub(super) swap: u64,
+    pub(super) read_ahead: u64,
+    pub(super) groups: Vec<Group>,
+}
+
+/// Emulated slow memory.
+#[derive(Clone, Copy)]
+pub(super) struct Slow {
+    pub(super) bytes: u64,
+    /// What a page costs more there.
+    pub(super) delay_ns: u64,
+}
+
+/// A cgroup, by its name without the slash, and the values written to its files.
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) files: Vec<(String, String)>,
+}
+
+/// Kernel switches of a scenario that are files of the machine.
+const KERNEL_FILES: [(&str, &str); 2] = [
+    ("numa.pagecache_promotion_enabled", "/sys/kernel/mm/numa/pagecache_promotion_enabled"),
+    ("numa.demotion_enabled", "/sys/kernel/mm/numa/demotion_enabled"),
+];
+
+impl Plan<'_> {
+    /// Errors: the first key that the live machine lacks.
+    pub(super) fn of(scenario: &Scenario) -> Result<Plan<'_>, Error> {
+        ensure!(scenario.event.is_empty(), "[[event]]: the live machine has no events");
+        ensure!(scenario.until.is_none(), "until: the live machine ends with the last task");
+        ensure!(scenario.swap.len() <= 1, "[[swap]]: found {}, expected at most one", scenario.swap.len());
+        for (at, task) in scenario.task.iter().enumerate() {
+            refuse(&format!("task[{at}]"), task, &blank_task(), TASK_KEYS)?;
+            for (object_at, object) in task.object.iter().enumerate() {
+                let key = format!("task[{at}].object[{object_at}]");
+                refuse(&key, object, &blank_object(), OBJECT_KEYS)?;
+                let is_known = matches!(object.channel, Channel::File | Channel::Anonymous);
+                ensure!(is_known, "{key}.channel: the live machine has files and anonymous memory");
+                let is_known = matches!(object.advice, Advice::Normal | Advice::Random);
+                ensure!(is_known, "{key}.advice: found a hint, expected random or none");
+                ensure!(object.workload.is_some(), "{key}: found no workload, expected one");
+            }
+        }
+        let slow = match &scenario.machine.node[..] {
+            [] | [_] => None,
+            [fast, slow] => {
+                let line = |node: &pageout_sim::scenario::Node| node.read_latency.map_or(0, |time| time.0);
+                let (fast, delayed) = (line(fast), line(slow));
+                ensure!(delayed > fast, "machine.node[1].read_latency: expected more than that of node 0");
+                // The first line of a page waits; the processor fetches those behind it ahead.
+                Some(Slow { bytes: slow.memory.0, delay_ns: delayed - fast })
+            }
+            more => bail!("[[machine.node]]: found {}, expected at most two", more.len()),
+        };
+        let memory = scenario.machine.node_sizes().iter().map(|size| size.0).sum();
+        let swap = match &scenario.swap[..] {
+            [area] => {
+                ensure!(area.kind == SwapKind::Disk, "swap[0].kind: the live machine has a swap file only");
+                area.size.0
+            }
+            _ => 0,
+        };
+        let text =
+            |(name, value): (&str, &pageout_sim::scenario::Scalar)| (name.to_string(), value.to_string());
+        let (kernel_files, rules): (Vec<_>, Vec<_>) = (scenario.kernel.switches.iter().map(text))
+            .partition(|(name, _)| KERNEL_FILES.iter().any(|(switch, _)| switch == name));
+        let path =
+            |name: &str| KERNEL_FILES.iter().find(|(switch, _)| *switch == name).expect("partitioned").1;
+        let kernel_files =
+            kernel_files.into_iter().map(|(name, value)| (path(&name).to_string(), value)).collect();
+        let groups = scenario.memcg.iter().map(|memcg| {
+            ensure!(memcg.policy.is_none(), "memcg {}: the live machine has one policy", memcg.path);
+            let name = memcg.path.trim_start_matches('/').to_string();
+            let files = memcg.files.iter().map(|(file, value)| {
+                let value = value.to_string();
+                let bytes = value.parse::<Size>().map(|size| size.0.to_string());
+                ensure!(!value.ends_with('%'), "memcg {}.{file}: expected a size", memcg.path);
+                Ok((file.to_string(), bytes.unwrap_or(value)))
+            });
+            Ok(Group { name, files: files.collect::<Result<_, Error>>()? })
+        });
+        let read_ahead = scenario.device.first().and_then(|device| device.read_ahead_kb).unwrap_or(128);
+        Ok(Plan {
+            scenario,
+            policy: scenario.kernel.name(),
+            rules,
+            sysctls: scenario.sysctl.iter().map(text).collect(),
+            kernel_files,
+            memory,
+            slow,
+            swap,
+            read_ahead: u64::from(read_ahead) << 10,
+            groups: groups.collect::<Result<_, Error>>()?,
+        })
+    }
+
+    /// Pages of all files and regions.
+    pub(super) fn pages(&self) -> u64 {
+        let scenario = self.scenario;
+        let shared = scenario.file.iter().map(|file| file.size.pages_ceil());
+        let own = scenario.task.iter().flat_map(|task| &task.object).filter_map(|object| object.size);
+        shared.chain(own.map(Size::pages_ceil)).sum()
+    }
+}
+
+const TASK_KEYS: &[&str] =
+    &["name", "memcg", "cpu", "after", "loops", "background", "preferred_node", "object"];
+const OBJECT_KEYS: &[&str] = &[
+    "channel",
+    "file",
+    "size",
+    "request_size",
+    "advice",
+    "read_ahead",
+    "share",
+    "read_only",
+    "write_first",
+    "workload",
+];
+
+fn blank_task() -> Task {
+    serde_json::from_value(serde_json::json!({ "name": "" })).expect("a task needs a name only")
+}
+
+fn blank_object() -> Object {
+    serde_json::from_value(serde_json::json!({ "channel": "file" })).expect("an object needs a channel only")
+}
+
+/// Refuses a table with a key that is neither known nor at its default.
+fn refuse<T: Serialize>(at: &str, table: &T, blank: &T, known: &[&str]) -> Result<(), Error> {
+    let keys = |table: &T| match serde_json::to_value(table) {
+        Ok(Value::Object(keys)) => keys,
+        _ => unreachable!("a section is a table"),
+    };
+    let blank = keys(blank);
+    let stranger = keys(table)
+        .into_iter()
+        .find(|(key, value)| !known.contains(&key.as_str()) && blank.get(key) != Some(value));
+    match stranger {
+        Some((key, _)) => {
+            bail!("{at}.{key}: the live machine does not have it\nhelp: known keys: {}", known.join(", "))
+        }
+        None => Ok(()),
+    }
+}
