@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What each recorded input is worth: the table of docs/results/data/inputs.md, one for runs of groups and of whole machines.
+"""The effect of each recorded input: prints docs/results/data/inputs.csv.
 
 Usage: ci/figures/inputs.py PAGEOUT FOLDER[:RUN,RUN...]...    for instance ci/figures/inputs.py target/release/pageout ground-truth/inputs 'ground-truth:fr-*.f?'
 
 Each run that has inputs is validated with all of them, without each of them, and with none. For a group's run the table has the share of accesses
 that hit on one side and missed on the other. For a whole machine it has the difference of its misses to the recorded ones, and its stalls. A
-dash: the run has no such input, or its policy doesn't use it. `=`: the same figures as with all."""
+dash: the run has no such input, or its policy doesn't use it. `=`: the same figures as with all. The commit is printed to the error output."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -33,12 +34,12 @@ def cell(run):
     rows = {row["name"]: row for row in run["rows"]}
     if "stalls" in rows:
         missed, stalls = rows["missed"], rows["stalls"]
-        return f"{(missed['simulated'] / missed['real'] - 1) * 100:+.1f} %, {stalls['simulated']:.0f}"
+        return f"{(missed['simulated'] / missed['real'] - 1) * 100:+.1f} %; {stalls['simulated']:.0f}"
     return f"{rows['disagreement']['simulated'] * 100:.3f} %"
 
 
-def lines(pageout, folder, names):
-    """A line for each run of a folder that has inputs: its name, with all inputs, without each, with none."""
+def rows_of(pageout, folder, names):
+    """A row for each run of a folder that has inputs: its name, with all inputs, without each, with none."""
     full = {run: told for run, told in judged(pageout, folder, names, []).items() if told["inputs"]["played"]}
     inputs = {}
     for run, told in full.items():
@@ -65,14 +66,14 @@ def main():
         sys.exit(__doc__)
     git = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    print(f"Made by `ci/figures/inputs.py` at {commit}.\n")
-    heads = ["run", "all inputs", *(f"`{one}`" for one in OF_GROUP + OF_MACHINE), "all of them"]
-    print("|", " | ".join(heads), "|")
-    print("|---|" + "---:|" * (len(heads) - 1))
+    print(f"ci/figures/inputs.py at {commit}", file=sys.stderr)
+    output = csv.writer(sys.stdout, lineterminator="\n")
+    output.writerow(["run", "all inputs", *OF_GROUP, *OF_MACHINE, "all of them"])
     for argument in sys.argv[2:]:
         folder, _, names = argument.partition(":")
-        for line in lines(sys.argv[1], folder, names.split(",") if names else []):
-            print("|", " | ".join(line), "|", flush=True)
+        for row in rows_of(sys.argv[1], folder, names.split(",") if names else []):
+            output.writerow(row)
+            sys.stdout.flush()
 
 
 main()

@@ -15,7 +15,7 @@
 //! Neighbours are one request to the device's queue, too, which may be congested by others.
 //!
 //! Each reclaimer has a plug of its own, in its scan control. No source says so: the recordings showed it
-//! (`docs/results/data/fidelity.md`). Not modelled: a limit to the length of a request.
+//! (`ground-truth/README.md`). Not modelled: a limit to the length of a request.
 
 use crate::core::Core;
 use crate::machine::op::Op;

@@ -10,7 +10,7 @@
 //!
 //! Empty clusters come first. Then come those with holes, first the one that got its first hole longest ago. No source
 //! says so; the recordings on zram show it. When they end, the shadows of swapped pages lie in a 64th as many index nodes
-//! as pages were ever written: hardly a slot was used twice. (`docs/results/data/fidelity.md`)
+//! as pages were ever written: hardly a slot was used twice. (`ground-truth/README.md`)
 
 use crate::memory::list::{Links, List};
 use crate::units::CpuId;
