@@ -114,7 +114,7 @@ fn the_reference_names_the_scenario_that_shows_a_switch() {
     let printed = check_success(&pageout(&scenarios(), &["keys", "kernel.harvest.bloom_filter"]));
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected =
-        "Shown by `pageout run scenarios/mechanisms.toml --set kernel.harvest.bloom_filter=false`.";
+        ". Shown by `pageout run scenarios/mechanisms.toml --set kernel.harvest.bloom_filter=false`.";
     assert!(printed.contains(expected), "{printed}");
     let printed = check_success(&pageout(&scenarios(), &["keys", "kernel.pghot.window_by_node"]));
     let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -133,7 +133,7 @@ fn parameter_keys(section: Section, table: &'static str) -> impl Iterator<Item =
 fn switch_key(switch: &Switch) -> Key {
     let path = format!("kernel.{}", switch.name);
     let shown = switch.shown_by.map(|(scenario, value)| {
-        format!("Shown by `pageout run scenarios/{scenario} --set {path}={value}`.")
+        format!(" Shown by `pageout run scenarios/{scenario} --set {path}={value}`.")
     });
     Key {
         accepts: accepted(switch.values),
