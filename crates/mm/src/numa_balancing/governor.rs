@@ -19,6 +19,8 @@
 //! two runs of kswapd would count as freed. Demotion frees memory, and earlier demotions did so, too: their pages lie unused on lists of CPUs, a
 //! thousand and more. When promotion takes those, other pages have still left for it. So unused pages that are gone count as freed memory.
 //!
+//! If the governor has nothing to limit, a run with it equals the run without it, byte for byte.
+//!
 //! *When not to use it:* if scans of slow memory are so rare that a hot set has moved on before its gain is shown. An example is balancing alone,
 //! whose scans are a minute apart.
 
