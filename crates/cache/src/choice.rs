@@ -35,7 +35,7 @@ impl Choice {
         }
     }
 
-    /// The policy, where it was brought.
+    /// Returns the policy if it is a custom one.
     pub fn own(&self) -> Option<&'static Listed> {
         match self.of {
             Of::Row(_) => None,

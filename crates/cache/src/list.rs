@@ -22,7 +22,7 @@ pub struct Row {
     pub doc: &'static str,
     /// When not to use it.
     pub not_for: &'static str,
-    /// Where it was published.
+    /// The publication.
     pub source: &'static str,
     /// What can be chosen about it.
     pub parameters: &'static [Parameter],

@@ -23,13 +23,13 @@ use prefetch_index::prefetch_index;
 
 /// Not in memory: no place in the log.
 const ABSENT: u32 = u32::MAX;
-/// Places have numbers below this one, from which on they begin again.
+/// The limit of place numbers. After it numbering restarts at 0.
 const PLACES: u32 = 1 << 31;
 /// Accesses by which a page's last place is prefetched.
 const AHEAD: usize = 16;
 /// Places of a log at first.
 const PLACES_MIN: usize = 1 << 12;
-/// The first place, so shortly before they begin again that every longer trace comes by there.
+/// The first place. It is just below the limit, so that every longer trace passes the restart of numbering.
 const FIRST: u32 = PLACES - 1000;
 
 pub(crate) struct Lru {

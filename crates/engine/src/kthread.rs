@@ -101,7 +101,7 @@ mod tests {
     use crate::machine::step::{DelayReason, Step};
     use crate::{Config, Engine, Nanos};
 
-    /// Waits as it is told to, and tells in the statistics how it was woken.
+    /// Makes the given waits, and counts in the statistics how it was woken.
     struct Sleeper(Vec<Wait>);
 
     impl KernelThread for Sleeper {

@@ -46,7 +46,7 @@ pub struct Badness {
     pub page_tables: u64,
     /// The process's `oom_score_adj`.
     pub oom_score_adj: i16,
-    /// The sum, and the adjustment in pages. The process with the most is killed.
+    /// The sum, and the adjustment in pages. The process with the highest score is killed.
     pub score: i64,
 }
 
@@ -62,7 +62,7 @@ impl Badness {
     }
 }
 
-/// Why a process was killed.
+/// The reason for a kill.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OomCause {
     /// A page did not fit under a group's limit, or no zone had one.

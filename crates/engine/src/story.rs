@@ -262,7 +262,7 @@ impl Core {
     #[cold]
     pub(crate) fn tell_filled(&mut self, pfn: Pfn, page: PageName, filled: PageEvent) {
         let PageEvent::Filled { with, .. } = filled else {
-            unreachable!("it is told of pages that are filled")
+            unreachable!("the event is about filled pages")
         };
         let size = self.mm.memory.folios[pfn].pages();
         // The folio does not know yet what it is about to hold.

@@ -174,9 +174,9 @@ pub struct Pending<'a> {
     is_alone: bool,
     flight: Arc<Flight>,
     error: Option<Error>,
-    /// Times that bytes of the file had been taken away when it began.
+    /// Truncations of the file before it began.
     cuts: u64,
-    /// How often it may begin again, as that has happened meanwhile.
+    /// Restarts left. A truncation in between restarts it.
     tries: u32,
 }
 

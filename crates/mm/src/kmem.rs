@@ -37,7 +37,7 @@ impl HugePools {
 pub struct KernelMemory {
     /// Nodes of page-cache indexes.
     pub index_nodes: Slab,
-    /// The kernel was built to take as little as it can for slabs (`CONFIG_SLUB_TINY`).
+    /// The kernel was built with small slabs (`CONFIG_SLUB_TINY`).
     pub has_tiny_slabs: bool,
     /// Pools of huge pages, by order.
     pub huge_pools: HugePools,

@@ -64,7 +64,7 @@ impl NumaBalancing {
 }
 
 impl NumaBalancing {
-    /// A marked page is in another frame now, or is a folio of its own.
+    /// Copies the access time of a marked page that has moved to another frame, or is now a folio of its own.
     pub fn copy_access_time(&mut self, from: Pfn, to: Pfn) {
         let stored = self.access_times.get(from);
         if stored != self.access_times.get(to) {

@@ -17,7 +17,7 @@ pub enum Indexed {
 /// A node of an index, by its number in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct IndexNode {
-    /// The index.
+    /// The index that holds the shadow.
     pub of: Indexed,
     /// Its number there: the first page divided by the slots of a node.
     pub number: u64,

@@ -8,7 +8,7 @@
 //! ```
 //! *What.* A page enters at the head. To evict, the hand goes from the cold end towards the head. A page used since the hand
 //! last came by stays where it is, and its use is forgotten. The first page not used goes. The hand stays there until the next
-//! eviction; past the head it begins again at the cold end. The access that brings a page in does not count as a use. So a page
+//! eviction; past the head it continues at the cold end. The access that brings a page in does not count as a use. So a page
 //! read once goes when the hand first meets it, while the pages behind the hand wait for a whole round.
 //!
 //! *Why.* It is strong for what is read through descriptors, and a hit sets a bit and nothing else, ever: no list, no batch.
@@ -46,7 +46,7 @@ pub struct Sieve {
 }
 
 impl Sieve {
-    /// Lets the hand begin again at the cold end, if it is past the head.
+    /// Moves the hand to the cold end if it is past the head.
     fn turn(&mut self) {
         self.ahead ^= self.halves[usize::from(self.ahead)].is_empty();
     }

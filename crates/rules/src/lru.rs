@@ -109,7 +109,7 @@ impl Lru {
         }
     }
 
-    /// Returns whether `lru_gen/enabled` concerns it: only the two LRUs that Linux has.
+    /// Returns whether `lru_gen/enabled` applies: only to the two LRUs of Linux.
     #[inline]
     pub fn may_be_switched(self) -> bool {
         matches!(self, Lru::TwoLists | Lru::Generations)

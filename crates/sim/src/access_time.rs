@@ -28,7 +28,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// All of them.
+            /// All causes.
             pub const ALL: &[Cause] = &[$(Cause::$cause),*];
 
             /// Its name in results for programs.

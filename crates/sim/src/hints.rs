@@ -57,7 +57,7 @@ pub struct CountSpec {
     pub counters: u32,
     /// Accesses that make a unit hot.
     pub threshold: u32,
-    /// How long they are counted before hot units are reported and all begins again; 0: a unit is reported as soon as it is hot, and its
+    /// Time after which hot units are reported and all counters restart at 0. 0: a unit is reported as soon as it is hot, and its
     /// counter is free.
     pub epoch: Nanos,
     /// Hot units that the device keeps until they are read.

@@ -270,7 +270,7 @@ pub struct TaskReport {
     pub thread_time: Nanos,
     /// CPU time it used, thinking included.
     pub cpu_time: Nanos,
-    /// Part of it in user space: thinking, and loads and stores through mappings. The rest is spent in system calls and faults.
+    /// The part of the CPU time in user space: think time, and loads and stores through mappings. The rest is system calls and faults.
     pub user_time: Nanos,
     /// Time it was ready but its CPU ran others, the switch included.
     pub cpu_wait: Nanos,

@@ -71,11 +71,11 @@ pub struct TaskSpec {
     pub background: bool,
     /// Objects whose files the task has on their device before it ends: fsync(2), one after the other.
     pub end_fsync: Vec<ObjectId>,
-    /// Objects whose files it syncs after every N of its writes to them: fsync(2), before its next access. Default: none.
+    /// Objects whose files the task syncs by fsync(2) after every N of its writes to them. Default: none.
     pub fsync_every: Vec<(ObjectId, u32)>,
     /// Objects whose files it truncates to nothing after every N of its accesses to them, before its next access. Default: none.
     pub truncate_every: Vec<(ObjectId, u32)>,
-    /// Objects whose files it deletes after every N of its accesses to them, and creates again. Default: none.
+    /// Objects whose files the task deletes and recreates after every N of its accesses to them. Default: none.
     pub delete_every: Vec<(ObjectId, u32)>,
     /// What it does with whole files before these of its accesses, counted over all of its loops. In order. Default: nothing.
     pub file_calls: Vec<(u64, ObjectId, FileCall)>,

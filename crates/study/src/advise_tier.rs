@@ -456,7 +456,7 @@ impl Advice {
         losses.min_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 
-    /// The failures of all runs, saying whose they are.
+    /// Returns the failures of all runs, with the name of the run.
     pub fn failures(&self) -> Vec<Failed> {
         let of_cells = self.cells.iter().flat_map(|cell| cell.runs.failures_of(&cell.name()));
         let of_turned = |turned: &Turned| {

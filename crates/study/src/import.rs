@@ -64,7 +64,7 @@ pub struct Answer {
 /// Lines that could not be read.
 #[derive(Debug, Default)]
 pub struct Skipped {
-    /// How many.
+    /// The number of lines.
     pub lines: u64,
     /// The first one, with its number from 1.
     pub first: Option<(u64, String)>,

@@ -104,7 +104,7 @@ fn on_files(_: &Ask, _: &[Policy], _: &[Limit], _: &dyn Watcher) -> Result<Answe
 }
 
 impl Answer {
-    /// Whether nothing has a figure, and [`Self::failure`] says why.
+    /// Returns whether no part has a figure. [`Self::failure`] has the reason.
     pub fn is_nothing(&self) -> bool {
         match self {
             Answer::Alone(answer) => answer.is_nothing(),

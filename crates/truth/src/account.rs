@@ -12,7 +12,7 @@ use super::object::{Kind, Object};
 use super::recording::{Recording, Run, Window};
 use crate::input::Input;
 
-/// The inputs that a run asks for, by the names of their fields.
+/// The inputs of a run, by the names of their fields.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize)]
 pub struct Account {
     /// Recorded and replayed.

@@ -298,7 +298,7 @@ impl Answer {
         accesses::write(directory, &self.columns[0].variant.scenario)
     }
 
-    /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
+    /// Checks the sums of the answer. Errors: the first sum that is wrong.
     pub fn check(&self) -> Result<(), String> {
         if self.columns.is_empty() {
             return Err("no column".to_string());

@@ -174,7 +174,7 @@ impl Samples {
         &self.samples
     }
 
-    /// The size of a sample's memory for a memory of this size.
+    /// Returns the memory size of the sample for a memory of this size.
     pub fn size(&self, size: u32) -> Result<u32, Refused> {
         let scaled = (f64::from(size) * self.rate).round() as u32;
         if scaled == 0 {

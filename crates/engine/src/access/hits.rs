@@ -409,7 +409,7 @@ impl Engine {
         self.core.mm.memory.folios[pfn].refs += 1;
     }
 
-    /// Takes one [`Engine::hold`] back.
+    /// Ends one [`Engine::hold`].
     pub fn release(&mut self, pfn: Pfn) {
         let pfn = self.core.mm.memory.folio_of(pfn);
         let folio = &mut self.core.mm.memory.folios[pfn];

@@ -1,11 +1,11 @@
 //! The page-table walk: all address spaces of a group, table by table, for accessed bits.
 //!
 //! ```text
-//!   group's address spaces   ─ ran since the last walk?         mm skip          each a reason to pass by what
+//!   group's address spaces   ─ ran since the last walk?         mm skip          each a reason to skip what
 //!     mappings               ─ recency, evictable at all?       VMA rules        is likely not to have been used
 //!       upper entries        ─ young?                           non-leaf young
 //!                            ─ dense when last walked?          Bloom filter
-//!         512 entries        ─ young: the LRU is told, the bit cleared
+//!         512 entries        ─ young: reported to the LRU, the bit cleared
 //! ```
 //! The cost of a walk grows with the number of accessed pages, the cost of the reverse map with the number of pages that reclaim asks
 //! about. Pages that a walk leaves out are not lost: the reverse map sees them when reclaim has isolated them.

@@ -37,7 +37,7 @@ pub const NODE_FILES: &[NodeFile] = &[
 ];
 
 impl NodeFile {
-    /// Whether it can be opened for writing.
+    /// Returns whether the file can be opened for writing.
     pub fn is_writable(&self) -> bool {
         self.store.is_some()
     }

@@ -1,9 +1,9 @@
 //! A guest: a policy of crate `pageout_policy`, or a custom one, that keeps the pages of an lruvec in its own way.
 //!
 //! ```text
-//!   the seam's question                what the guest is told or asked (its contract: `pageout_policy`)
+//!   the seam's question                the call of the guest (its contract: `pageout_policy`)
 //!   a folio comes to the lists         added
-//!   an access through a descriptor     used, where it has to hear of each; else a bit of the page's word
+//!   an access through a descriptor     used, if the guest needs each; else a bit of the page's word
 //!   a round of a pass                  nominate, up to a batch of what is still wanted; the batch goes the way of all (`reclaim/shrink.rs`)
 //!   one of it was used                 used, and it is spared: whichever channel it was found by
 //!   put back                           ended: spared

@@ -15,7 +15,7 @@ use pageout_mm::balance::TIERS;
 pub struct StartList {
     /// The generation; without it the active or inactive list that each folio's bits name.
     pub seq: Option<u64>,
-    /// From the oldest on.
+    /// The folios, oldest first.
     pub folios: Vec<StartFolio>,
 }
 

@@ -170,7 +170,7 @@ impl Op {
         folios.flat_map(move |pfn| (pfn.0..pfn.0 + pages).map(Pfn))
     }
 
-    /// The slot that it fills, reads or frees, on its device or compressed.
+    /// Returns the swap slot that the operation fills, reads or frees, on its device or compressed.
     pub fn slot(&self) -> Option<(SwapId, u32)> {
         match *self {
             Op::ReadSwap { swap, slot, .. }

@@ -404,7 +404,7 @@ impl Core {
         let sc = &mut run.sc;
         run.reclaimed += sc.nr_reclaimed;
         if makes_blocks && sc.nr_reclaimed >= self.mm.config.reclaim_batch {
-            // As long as that is worth while it begins again, gently.
+            // Passes reclaim a batch or more, so kswapd restarts at the default priority.
             run.sc.priority = PRIORITY_DEFAULT;
             return Passed::Again;
         }

@@ -76,7 +76,7 @@ pub struct Reclaimed {
     /// All that the counters have.
     pub all: Sum,
     /// The part of it at cgroups' limits. Kernels before 7.1 leave it out of the counters by reclaimer, and have it in those by type.
-    /// Errors: counters by type or by reclaimer are missing, so the part is unknown, and on such a kernel `all` lacks it.
+    /// Errors: counters by type or by reclaimer are missing, so the part is unknown. On such a kernel `all` lacks it.
     pub at_limits: Result<u64, MissingCounters>,
 }
 

@@ -132,7 +132,7 @@ impl Skipped {
         self.reasons.entry(reason).or_insert((0, line)).0 += 1;
     }
 
-    /// How many in all.
+    /// Returns the total number.
     pub fn total(&self) -> u64 {
         self.reasons.values().map(|(count, _)| count).sum()
     }

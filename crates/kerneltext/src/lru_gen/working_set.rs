@@ -174,7 +174,7 @@ pub fn of_memcg(memcg: &Memcg, window: Window) -> Estimate {
     sum
 }
 
-/// Pages in use of all cgroups.
+/// Estimates the pages in use of all cgroups.
 pub fn of_dump(dump: &Dump, window: Window) -> Estimate {
     let mut sum = Estimate::default();
     dump.memcgs.iter().for_each(|memcg| sum += of_memcg(memcg, window));

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   ┌ title ───────────────────────────┐    charts side by side, then bars one below the other
-//!   │ chart        │ chart             │    a line is told from others by colour, by dashes and by marks, so also in grey
+//!   │ chart        │ chart             │    lines differ by colour, dashes and marks, so also in grey
 //!   │ bars: names ▐▐▐▌ |  figures      │    colours are those of Okabe and Ito ("Color Universal Design", https://jfly.uni-koeln.de/color/),
-//!   └ legend: one for all charts ──────┘    which people tell apart who see fewer colours
+//!   └ legend: one for all charts ──────┘    which colour-blind readers can distinguish
 //! ```
 //! Each line is a `<g>` with the policy's name as `<title>` and its exact figures as `<desc>`, so the SVG can be checked against the CSV.
 

@@ -288,7 +288,7 @@ mod tests {
                 if !is_over {
                     self.held.release();
                 }
-                // A panic of it is told after the device has answered: else the cache can't go.
+                // A panic of the thread is reported after the device has answered. Otherwise the cache could not be dropped.
                 thread.join().map(|()| is_over)
             });
             let is_over = is_over.unwrap_or_else(|panic| {

@@ -123,7 +123,7 @@ pub struct Lruvec {
     pub refaults_live: [u64; 2],
     /// The lruvec's compressed pages.
     pub zswap: ZswapLru,
-    /// Work that calls of the shrinker of shadow-only nodes have left undone here.
+    /// Work that earlier calls of the shrinker of shadow-only nodes have deferred here.
     pub shadow_nodes_deferred: u64,
     /// Pages on its lists are among them, live.
     pub stat_local: Counters,

@@ -40,7 +40,7 @@ impl Unflushed {
         [&mut self.since, &mut self.in_flush]
     }
 
-    /// The file has grown to this number of pages.
+    /// Extends the file to this number of pages.
     pub fn grow(&mut self, pages: u64) {
         for taken in self.taken_mut() {
             taken.there.grow(pages);

@@ -34,7 +34,7 @@ pub enum Watermark {
 /// A zone's marks in pages, without boost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Watermarks {
-    /// Below it only requests with rights get pages. Unit: pages.
+    /// The minimum watermark. Below it only privileged requests get pages. Unit: pages.
     pub min: u64,
     /// Below it kswapd is woken. Unit: pages.
     pub low: u64,

@@ -44,7 +44,7 @@ pub struct Zone {
     pub present: u64,
     /// Pages that the allocator was given: present, less what was reserved at boot. All formulas count these.
     pub managed: u64,
-    /// How much of it stays free.
+    /// The watermarks of the zone.
     pub marks: Watermarks,
     /// `watermark_boost` in pages: added to all marks by fallbacks into pageblocks of other types, until kswapd has answered.
     pub boost: u64,

@@ -197,9 +197,9 @@ pub struct Report {
 pub struct Hotness {
     /// How records are stored.
     pub layout: Layout,
-    /// Reports further apart start a new count.
+    /// The longest time between two reports of one count. A later report starts a new count.
     pub window_ms: u64,
-    /// So many reports make a page hot.
+    /// Number of reports that make a page hot.
     pub reports: u64,
     /// A report from another node starts a new count.
     pub by_node: bool,

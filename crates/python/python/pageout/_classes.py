@@ -12,7 +12,7 @@ import sys
 
 from ._policy import named_all
 
-#: What a process of a sweep is told of classes.
+#: The environment variable with the classes of a sweep, for its processes.
 _VARIABLE = "PAGEOUT_CLASSES"
 #: The name that the file of the main program has where it is imported, as with `multiprocessing`.
 _MAIN = "__pageout_main__"

@@ -23,7 +23,7 @@ use super::load::{Asked, Channel};
 pub struct LinkSpec {
     /// Additional nanoseconds of a line with no other access in flight.
     pub latency: u64,
-    /// Bytes a second in each direction.
+    /// Bandwidth in each direction. Unit: bytes per second.
     pub bandwidth: u64,
     /// How far each node is from each.
     pub distances: Vec<Vec<u8>>,

@@ -250,7 +250,7 @@ fn refuse_exchanged(over: &[Variation]) -> Result<(), Error> {
     bail!("--over {key}: the combinations already set this switch")
 }
 
-/// What it changes to go from classic's choice to MGLRU's at one seam.
+/// The effect of one step: from classic's choice to MGLRU's at one seam.
 pub struct Step {
     /// The seam, and both choices.
     pub name: String,

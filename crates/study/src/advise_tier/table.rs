@@ -49,7 +49,7 @@ impl Advice {
         self.cells[self.at].name()
     }
 
-    /// A row a ratio, a column a device.
+    /// Returns the overview: one row per ratio, one column per device.
     pub fn overview(&self) -> Vec<Vec<String>> {
         let heading =
             std::iter::once("fast:slow".to_string()).chain(self.asked.devices.iter().cloned()).collect();

@@ -32,7 +32,7 @@ pub const CRITERION: &str = "a row helps or hurts if the 95 % interval of its me
 pub struct Judged {
     /// What it is one of.
     pub group: String,
-    /// What it is called there.
+    /// The name in the cover letter.
     pub name: String,
     /// The first of its seeds.
     pub first_seed: u64,

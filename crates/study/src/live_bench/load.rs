@@ -115,8 +115,8 @@ impl Load {
         Ok(Load { name, least, is_random: false, source: Source::Trace(pages) })
     }
 
-    /// Pages of so many rounds, a list for each of the threads in each: what is drawn goes on from round to round, a trace begins again.
-    /// Fewer where a signal asks to end while they are drawn.
+    /// Returns the pages of each round, one list per thread. Random pages continue from round to round; a trace restarts.
+    /// Returns fewer if a signal asks to end meanwhile.
     pub(super) fn rounds(
         &self,
         ask: &Ask,

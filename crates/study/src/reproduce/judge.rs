@@ -37,7 +37,7 @@ pub struct Measured {
 /// The result of a row at a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// Against the base; the base has none.
+    /// The change against the base. None: this is the base.
     pub change: Option<Paired>,
     /// Seeds with the right sign, and how many it takes.
     pub sign: Option<(usize, usize)>,

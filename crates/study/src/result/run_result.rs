@@ -21,7 +21,7 @@ use crate::result::writeback::WritebackResult;
 /// The figures of one run. Times are in simulated nanoseconds.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunResult {
-    /// Whether the run came to the end the scenario gives it. Figures of a run that did not are those of a part.
+    /// Whether the run reached the end that the scenario defines. Otherwise the figures are those of a part.
     pub complete: bool,
     /// How the run ended.
     pub ended: &'static str,
@@ -370,7 +370,7 @@ pub struct TiersResult {
     pub tracker_by_part_ns: Counters,
     /// The part of accesses that the top tier would have served at best, with as many promotions.
     pub offline_fast_hit_ratio: Option<f64>,
-    /// Which nodes are of the top tier.
+    /// Whether each node is in the top tier.
     pub top_tier: Vec<bool>,
     /// Accesses by address and time, for a chart.
     #[serde(skip)]
@@ -526,7 +526,7 @@ pub struct KillResult {
     pub page_table_pages: u64,
     /// What its `oom_score_adj` was.
     pub oom_score_adj: i16,
-    /// What the OOM killer made of all that.
+    /// The score of the OOM killer.
     pub score: i64,
     /// The lines of the kernel's log.
     pub log: Vec<String>,

@@ -25,7 +25,7 @@ pub enum Sampled {
     Device(usize, Load),
 }
 
-/// Which of the marks.
+/// A watermark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Below it only those who free memory, and others in need, may allocate.

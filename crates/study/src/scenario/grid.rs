@@ -63,7 +63,7 @@ pub fn settings_json(settings: &[Setting]) -> Map<String, Value> {
     settings.iter().map(|setting| (setting.key.clone(), setting.value.clone().into())).collect()
 }
 
-/// What was found out, and whether wholly, at each of several points, between what was asked and how they agree.
+/// Returns the result at each point as JSON, between the question and the agreement of the points.
 pub fn points_json<'a>(
     head: Value,
     points: impl Iterator<Item = (&'a Point, bool, Value)>,

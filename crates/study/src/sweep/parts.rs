@@ -20,7 +20,7 @@ const SUFFIX: &str = ".jsonl";
 /// The row of a cell, with its key as `key`.
 pub type Row = Map<String, Value>;
 
-/// The folder of a sweep, to write to.
+/// The writer of a sweep's folder.
 pub struct Parts {
     directory: PathBuf,
     /// A part is written after this time.
@@ -36,7 +36,7 @@ impl Parts {
         Ok(Parts { directory: directory.to_path_buf(), every, written: Instant::now(), pending: Vec::new() })
     }
 
-    /// Takes rows in, and writes a part when there are many, or the last one is some time ago.
+    /// Adds rows. Writes a part file if there are many rows, or if the last part is old enough.
     pub fn add(&mut self, rows: Vec<Row>) -> io::Result<()> {
         self.pending.extend(rows);
         while self.pending.len() >= ROWS_MAX {

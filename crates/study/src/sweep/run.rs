@@ -31,7 +31,7 @@ const OF_POLICY: &str = "policy_";
 /// Takes rows as they come.
 pub type Take<'a> = &'a mut dyn FnMut(Vec<Row>) -> io::Result<()>;
 
-/// Runs cells in other processes, so many at a time. Errors: rows could not be written.
+/// Runs cells in other processes, a given number at a time. Errors: rows could not be written.
 pub type Elsewhere<'a> = dyn Fn(&Plan, &[&Cell], usize, Take) -> io::Result<()> + 'a;
 
 /// Where cells of policies run that the user has brought. Such a policy can end its process.

@@ -46,7 +46,7 @@ pub struct Figure {
     pub name: &'static str,
     /// What JSON calls it.
     pub key: &'static str,
-    /// How it is taken.
+    /// Reads the figure.
     pub of: fn(&Figures) -> u64,
     /// Smaller differences need no cause: a CPU charges in batches, and a call can begin a page earlier.
     pub few: u64,

@@ -95,7 +95,7 @@ pub struct Recording {
     pub manifest: Manifest,
     /// What the group held from time to time.
     pub samples: Vec<Sample>,
-    /// The header of its accesses; none if there are counters alone.
+    /// The header of the accesses. None: the recording has only counters.
     pub header: Option<TraceHeader>,
     /// Pages that were in memory before.
     pub before: u64,

@@ -16,7 +16,7 @@ pub struct PatternError {
 }
 
 impl PatternError {
-    /// An error about one key of one kind of pattern.
+    /// Creates an error about one key of a pattern.
     pub fn new(pattern: &str, key: &'static str, reason: impl Into<String>) -> PatternError {
         PatternError { pattern: pattern.to_string(), key, reason: reason.into() }
     }

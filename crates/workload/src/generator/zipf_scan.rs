@@ -17,7 +17,7 @@ use super::writes::Writes;
 use super::zipf::{PopularPages, ZipfTables};
 use crate::{Access, AccessStream};
 
-/// Zipf accesses with a scan every so often: `pattern = "zipf_scan"`.
+/// Zipf accesses with regular scans: `pattern = "zipf_scan"`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ZipfScan {

@@ -100,7 +100,7 @@ impl ByteMachine {
         if !(fails && self.keeps_failed_writes) {
             assert!(
                 dirty.is_empty() && lost.is_empty(),
-                "{dirty:?}, {lost:?} of a flush that nobody is told of"
+                "{dirty:?}, {lost:?} of a flush that is not reported"
             );
             return;
         }

@@ -19,7 +19,7 @@ pub struct RejectionInversion {
 }
 
 impl RejectionInversion {
-    /// A sampler of `ranks` ranks; `alpha` is finite and not negative.
+    /// Creates a sampler of `ranks` ranks. `alpha` is finite and not negative.
     pub fn new(ranks: u64, alpha: f64) -> RejectionInversion {
         RejectionInversion {
             ranks,
