@@ -63,7 +63,7 @@ pub trait TestMachine: Sized {
     }
 }
 
-/// When transfers end.
+/// The completion mode of transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Device {
     /// At a command of the text.

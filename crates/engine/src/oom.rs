@@ -77,7 +77,7 @@ pub enum OomCause {
 /// A process that the OOM killer has ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OomKill {
-    /// When the process was killed.
+    /// The time of the kill.
     pub at: Nanos,
     /// The address space of the process that is killed.
     pub victim: MmId,

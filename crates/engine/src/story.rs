@@ -261,9 +261,7 @@ impl Core {
     /// Records that a task is about to get a page into this folio.
     #[cold]
     pub(crate) fn tell_filled(&mut self, pfn: Pfn, page: PageName, filled: PageEvent) {
-        let PageEvent::Filled { with, .. } = filled else {
-            unreachable!("the event is about filled pages")
-        };
+        let PageEvent::Filled { with, .. } = filled else { unreachable!("the event is about filled pages") };
         let size = self.mm.memory.folios[pfn].pages();
         // The folio does not know yet what it is about to hold.
         let may_follow = |story: &Story| size > 1 || story.numbers.may_have(page.number());

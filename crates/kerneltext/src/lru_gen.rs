@@ -103,7 +103,7 @@ pub struct Generation {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ParseError {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// Its place in the text, in bytes.
     pub span: Range<usize>,

@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use pageout_engine::{ConfigError, FileError, OomReport};
 
-/// Why an operation failed. The page cache is unchanged.
+/// The reason why an operation failed. The page cache is unchanged.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

@@ -130,7 +130,7 @@ pub enum TypeReason {
 pub struct CheaperType {
     /// The type to take from.
     pub kind: LruType,
-    /// Which of its tiers may go.
+    /// The tiers that may be evicted.
     pub limit: RefTierLimit,
     /// The comparison that chose it.
     pub reason: TypeReason,

@@ -65,7 +65,7 @@ pub struct Memcg {
     pub children: Vec<MemcgId>,
     /// The children by name: a hierarchy may have tens of thousands side by side.
     children_by_name: BTreeMap<String, MemcgId>,
-    /// How its pages are reclaimed.
+    /// The reclaim rules of the group.
     pub policy: GroupRules,
     /// The group's policy before it was switched to or from generations.
     pub set_aside: Option<GroupRules>,

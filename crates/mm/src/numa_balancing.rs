@@ -126,7 +126,7 @@ impl ThreadScan {
     }
 }
 
-/// How far an address space has been scanned.
+/// The progress of the scan of an address space.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct MmScan {
     /// No scan before this; zero: none has been asked for yet.

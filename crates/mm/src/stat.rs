@@ -226,7 +226,7 @@ impl Stat {
     }
 }
 
-/// How many counters there are.
+/// The number of counters.
 pub const STATS: usize = Stat::ALL.len();
 
 /// One value a counter.

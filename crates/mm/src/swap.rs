@@ -24,7 +24,7 @@ use crate::memory::folio::UseBits;
 use crate::memory::table::{Entry, Mark, NodeChange, Shadow, SwapEntry, Table, Word};
 use crate::units::{CpuId, MemcgId, Pfn, SwapId};
 
-/// Whose page a slot holds.
+/// The owner of the page in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// It is a page of an address space, not of a tmpfs file.
@@ -241,7 +241,7 @@ impl Swap {
         self.devices[swap.index()].is_rotational = true;
     }
 
-    /// Whose page a taken slot holds.
+    /// Returns the owner of the page in an occupied slot.
     pub fn owner(&self, entry: SwapEntry) -> Owner {
         Owner::unpack(self.devices[entry.swap.index()].owners[entry.slot as usize])
     }

@@ -10,7 +10,7 @@ use crate::tracefs;
 /// A source, and whether it is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Availability {
-    /// What it is called.
+    /// The name.
     pub source: String,
     /// The data that it provides.
     pub tells: &'static str,

@@ -44,7 +44,7 @@ impl FileKey {
     }
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// read(2) or its like has found or brought in pages; the range goes to the end of the request.

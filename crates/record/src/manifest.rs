@@ -72,14 +72,14 @@ pub struct Manifest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// What was followed.
+    /// The target.
     pub target: String,
     /// The command, unless it is anonymous.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
     /// When it began, in seconds since 1970.
     pub began_s: u64,
-    /// How long it took.
+    /// The duration.
     pub duration_ns: u64,
     /// Why it ended.
     pub ended: String,
@@ -374,7 +374,7 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-/// What the group held at a moment.
+/// A sample of the group's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Since the recording began.

@@ -43,7 +43,7 @@ const MAPPINGS_EVERY: Duration = Duration::from_secs(5);
 /// Files that a filter can name: the kernel takes a page of text.
 const FILTER_BYTES: usize = 4000;
 
-/// What is followed.
+/// The target of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Every task but the recorder.
@@ -66,7 +66,7 @@ pub enum Target {
 pub struct Options {
     /// The folder of the recording, which has to be new or empty.
     pub into: PathBuf,
-    /// What is followed.
+    /// The target.
     pub target: Target,
     /// Kinds of events.
     pub kinds: Kinds,
@@ -84,7 +84,7 @@ pub struct Options {
     pub anonymize: bool,
 }
 
-/// How far a recording is.
+/// The progress of a recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Since it began.

@@ -69,7 +69,7 @@ causes! {
     Turn: "turn", "its turn";
 }
 
-/// How many there are.
+/// The number of causes.
 pub(crate) const CAUSES: usize = Cause::ALL.len();
 
 /// Time lost since the last access was done.
@@ -237,7 +237,7 @@ pub struct AccessReport {
 pub struct Slowest {
     /// The slowest accesses took so long or longer, exactly.
     pub from: Nanos,
-    /// How many they are.
+    /// The number of the slowest accesses.
     pub count: u64,
     /// Time that the slowest accesses took in all.
     pub total: Nanos,

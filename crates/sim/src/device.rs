@@ -115,7 +115,7 @@ pub struct Queuing {
 /// A request that has waited under a scheduler, and is the device's now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dispatched {
-    /// When it is done.
+    /// The time of completion.
     pub at: Nanos,
     /// Tickets of all requests that were merged into this one.
     pub tickets: Vec<Ticket>,
@@ -126,7 +126,7 @@ pub struct Dispatched {
 /// The end of a request: when, on which CPU, and whether it failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// When it is done.
+    /// The time of completion.
     pub at: Nanos,
     /// Whether the device reported an error. A failed request takes as long as a good one.
     pub failed: bool,

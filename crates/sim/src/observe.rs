@@ -60,7 +60,7 @@ pub const PROGRESS_EVERY: u64 = 1 << 18;
 /// Events between two calls of [`Observer::progress`], at most.
 pub(crate) const PROGRESS_EVERY_EVENTS: u64 = 1 << 16;
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Accesses completed, all tasks together.

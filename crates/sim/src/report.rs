@@ -13,7 +13,7 @@ use crate::memory::HeatMap;
 /// The figures of a run so far; complete only if [`Report::ended`] says so.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    /// How the run ended.
+    /// The end of the run.
     pub ended: Ended,
     /// Virtual time at the end.
     pub end: Nanos,
@@ -260,7 +260,7 @@ pub struct TaskReport {
     pub ended: Option<Nanos>,
     /// Whether the task made all its accesses.
     pub is_finished: bool,
-    /// When the task was killed.
+    /// The time of the kill.
     pub killed: Option<Nanos>,
     /// The time from the task's start to its end, or to where it is now.
     pub runtime: Nanos,
@@ -430,7 +430,7 @@ impl TaskReport {
 /// A process that the OOM killer has ended, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kill {
-    /// When the process was killed.
+    /// The time of the kill.
     pub at: Nanos,
     /// The name of its task.
     pub task: String,
@@ -455,7 +455,7 @@ pub struct Kill {
 /// A kernel file read by a timed event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileRead {
-    /// When the file was read.
+    /// The time of the reading.
     pub at: Nanos,
     /// The path of the file.
     pub path: String,
@@ -468,7 +468,7 @@ pub struct FileRead {
 pub struct Thinned {
     /// The path of the file.
     pub path: String,
-    /// How often it was read.
+    /// The number of readings.
     pub taken: u64,
     /// Readings in [`Report::reads`].
     pub kept: u64,
@@ -492,7 +492,7 @@ pub struct Watched {
 /// A kernel file written by a timed event, or another call of it that takes time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileWrite {
-    /// When the write began.
+    /// The time at which the write began.
     pub at: Nanos,
     /// Path of the file; or `sync`, or `syncfs` with the name of a device.
     pub path: String,

@@ -160,7 +160,7 @@ pub(crate) struct Task {
     /// Tasks that wait for this one.
     pub(crate) followers: Vec<usize>,
     pub(crate) runner: Runner,
-    /// When it was killed.
+    /// The time of the kill.
     pub(crate) killed: Option<Nanos>,
     /// When a task that was killed in its sleep had made all its accesses, and where its time had gone by then.
     pub(crate) at_rest: Option<(Nanos, Spent)>,

@@ -71,13 +71,13 @@ impl Default for Ask {
 
 /// What each turned switch changes.
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
     /// The scenario's file.
     pub source: Source,
     /// What can't be turned here.
     pub refused: Vec<Refused>,
-    /// How many of the runs asked for there are.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
     /// Each point of the grid; one where there is none.
     pub points: Vec<Ablation>,

@@ -133,7 +133,7 @@ pub struct Advice {
     pub scenario: Scenario,
     /// Keys of the scenario that name nodes, which are others here.
     put_aside: BTreeSet<&'static str>,
-    /// How many of the runs asked for there are.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
     all_fast: Runs,
     /// Accesses of each seed that are left out of what is compared.

@@ -139,7 +139,7 @@ struct Side {
 
 /// What the rules that differ bring of the change.
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
     /// The scenario's file.
     pub source: Source,
@@ -153,7 +153,7 @@ pub struct Answer {
     pub unread: Vec<&'static str>,
     /// The runs of both versions.
     pub ends: [Runs; 2],
-    /// How many of the runs asked for there are.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
     /// The requested figure, or the figure that distinguishes the versions.
     pub measure: Option<Measure>,
@@ -242,7 +242,7 @@ impl Answer {
         Ok(())
     }
 
-    /// What a rule, by its place, brings alone, and what is gone without it.
+    /// Returns the share that a rule brings alone, and the share that is gone without it.
     pub fn shares(&self, at: usize) -> [Option<Share>; 2] {
         let (Some(measure), Some(change), Some(side)) = (self.measure, self.change(), self.sides.get(at))
         else {
@@ -306,7 +306,7 @@ impl Answer {
         })
     }
 
-    /// What it comes to, in sentences.
+    /// Returns the verdict in sentences.
     pub fn verdict(&self) -> Vec<String> {
         let Some(measure) = self.measure else {
             let seeds = self.extent.seeds_from(self.from.seed);

@@ -70,7 +70,7 @@ pub struct Answer {
     pub ask: Ask,
     /// The scenario's file.
     pub source: Source,
-    /// How many of the runs asked for there are.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
     /// The variants, the base first.
     pub columns: Vec<Column>,

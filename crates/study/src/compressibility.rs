@@ -40,14 +40,14 @@ impl Default for Ask {
     }
 }
 
-/// What the pages came to.
+/// The result for the pages.
 #[derive(Debug)]
 pub struct Answer {
     /// Each region.
     pub regions: Vec<Measured>,
 }
 
-/// What compresses.
+/// A compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compressor {
     /// lz4.
@@ -108,7 +108,7 @@ impl Serialize for Answer {
     }
 }
 
-/// What the pages of a region came to.
+/// The result for the pages of a region.
 #[derive(Debug)]
 pub struct Measured {
     /// A kind of mapping, or a file.
@@ -125,7 +125,7 @@ pub struct Measured {
     pub lengths: [Lengths; 2],
 }
 
-/// What pages came to with one compressor.
+/// The compressed lengths with one compressor.
 #[derive(Debug)]
 pub struct Lengths {
     /// The compressor.

@@ -76,7 +76,7 @@ impl Default for Ask {
 
 /// All that was found out.
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
     /// What the build that runs the base says of itself, where that is another one.
     pub base_build: Option<String>,
@@ -228,9 +228,9 @@ pub trait Side: Sync {
 
 /// A scenario, before and after.
 pub struct Case<S> {
-    /// What it is one of.
+    /// The group that it belongs to.
     pub group: String,
-    /// What it is called there.
+    /// The name within the group.
     pub name: String,
     /// The seed that others are counted up from.
     pub first_seed: u64,

@@ -50,7 +50,7 @@ impl Default for Ask {
     }
 }
 
-/// What happened.
+/// The changes between two snapshots, and their meaning.
 #[derive(Debug)]
 pub struct Answer {
     /// The earlier snapshot; that of the boot has no name.
@@ -59,7 +59,7 @@ pub struct Answer {
     pub after: SnapshotFile,
     /// The difference of each counter, and both values of each gauge.
     pub change: Change,
-    /// What that means.
+    /// The meaning of the figures.
     pub means: Vec<Meaning>,
     /// The time between the two, in seconds, where it is known.
     pub seconds: Option<f64>,

@@ -149,7 +149,7 @@ pub(crate) use ensure;
 pub struct Failed {
     /// Whether what was given is at fault, rather than the simulated workload.
     pub is_input: bool,
-    /// The reason.
+    /// The reason of the failure.
     pub message: String,
 }
 

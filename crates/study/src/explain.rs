@@ -78,7 +78,7 @@ impl Default for Ask {
 /// The stories of the pages that were asked about.
 #[derive(Debug)]
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
     /// The run, as far as it went.
     pub run: Run,

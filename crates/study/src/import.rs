@@ -44,7 +44,7 @@ pub enum Format {
     Lines,
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Debug)]
 pub struct Answer {
     /// Lines that are a record.
@@ -55,9 +55,9 @@ pub struct Answer {
     pub objects: usize,
     /// Lines that could not be read, and the first of them with its number.
     pub skipped: Skipped,
-    /// What the tool says that it lost.
+    /// The losses that the tool reports.
     pub losses: Losses,
-    /// What the source does not tell.
+    /// The gaps of the source.
     pub remarks: Vec<String>,
 }
 

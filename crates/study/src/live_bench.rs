@@ -117,9 +117,9 @@ impl Default for Ask {
 /// All that was measured.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
-    /// Which pages were read, in words.
+    /// The pages that were read, in words.
     pub load: String,
     /// The file, as it is called.
     pub file: String,
@@ -139,27 +139,27 @@ pub struct Answer {
     pub interrupted: Option<String>,
 }
 
-/// What one reader came to.
+/// The figures of one reader.
 #[derive(Debug, Clone)]
 pub struct ReaderFigures {
     /// Its name.
     pub name: String,
-    /// What its rounds came to.
+    /// The figures of its rounds.
     pub rounds: Vec<Round>,
     /// Quantiles and a histogram of how long calls took, in a round of their own.
     pub latency: Option<Value>,
     /// Memory that it used, in bytes.
     pub memory_bytes: Option<u64>,
-    /// What it counts of itself.
+    /// Its own counters.
     pub own: Value,
 }
 
-/// What one round came to.
+/// The figures of one round.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Round {
     /// Pages read, by all threads.
     pub reads: u64,
-    /// How long it took.
+    /// The duration.
     pub wall_ns: u64,
     /// CPU time of all threads of the process.
     pub cpu_ns: u64,

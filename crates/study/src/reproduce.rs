@@ -62,13 +62,13 @@ impl Default for Ask {
 /// All that was found out.
 #[derive(Debug)]
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
     /// The chapter.
     pub chapter: Chapter,
-    /// Where it was found.
+    /// The place of the chapter.
     pub place: Place,
-    /// How many of the runs asked for there are.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
     /// The first seed.
     pub seed: u64,
@@ -306,7 +306,7 @@ pub fn change(change: &Paired) -> String {
     format!("{percent:+.1}%{}", half.map_or(String::new(), |half| format!(" ± {half:.1}")))
 }
 
-/// What was published, as people read it.
+/// Returns the published figure, formatted.
 pub fn published_text(published: Published, unit: Unit) -> String {
     match published {
         Published::Change(change) => format!("{:+.0}%", change * 100.0),

@@ -93,7 +93,7 @@ pub struct Answer {
     pub not_run: Vec<String>,
     /// What a reader has to know first of a tour that was interrupted.
     pub warning: Option<String>,
-    /// How many of the runs asked for there are.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
     /// Runs that failed.
     pub failures: Vec<Failed>,
@@ -102,11 +102,11 @@ pub struct Answer {
 /// A line of a stop's table.
 #[derive(Debug)]
 pub struct Told {
-    /// What is claimed, in a few words.
+    /// The claim, in a few words.
     pub name: String,
     side: String,
     against: Option<String>,
-    /// What was published, as people read it.
+    /// The published figure, formatted.
     pub published: String,
     ours: String,
     /// Whether it holds.
@@ -125,7 +125,7 @@ pub struct Told {
     shown_by: Vec<String>,
 }
 
-/// How many lines hold, do not, and are not decided.
+/// The number of lines that hold, do not hold, and are undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Lines that hold.

@@ -45,7 +45,7 @@ pub struct Ask {
     pub items_max: usize,
 }
 
-/// What the traces say.
+/// The result for the traces.
 pub struct Answer {
     /// Each trace.
     pub readings: Vec<Reading>,
@@ -53,17 +53,17 @@ pub struct Answer {
     pub ignore_pid: bool,
 }
 
-/// What one trace says.
+/// The result for one trace.
 pub struct Reading {
     /// The file's name.
     pub name: String,
-    /// What was read.
+    /// The totals of the reading.
     pub totals: Totals,
-    /// What the events come to.
+    /// The sums of the events.
     pub sums: Sums,
-    /// What the trace does not say.
+    /// The times that the trace does not contain.
     pub times: Times,
-    /// Why the figures are not all there is.
+    /// The reasons why the figures are incomplete.
     pub faults: Vec<String>,
     /// What work outside of any call is, as far as is known.
     pub outside: &'static str,
@@ -71,10 +71,10 @@ pub struct Reading {
     pub is_recorded: bool,
 }
 
-/// What a trace does not say of itself.
+/// Times that a trace does not contain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// How long it took.
+    /// The duration.
     pub elapsed_s: Option<f64>,
     /// The CPU time of what was traced.
     pub cpu_s: Option<f64>,

@@ -21,7 +21,7 @@ pub struct Account {
     pub left_out: Vec<String>,
     /// Asked for and not recorded: something else stands in their place.
     pub not_recorded: Vec<String>,
-    /// What was recorded and holds nothing, or not all.
+    /// Recorded inputs that are empty or incomplete.
     pub doubts: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use super::reads::Reads;
 use super::rig::Played;
 use super::story::Story;
 
-/// Where simulation and kernel part.
+/// The first difference between simulation and kernel.
 #[derive(Debug, Serialize)]
 pub struct Difference {
     /// The number of the access, from 0.
@@ -32,7 +32,7 @@ pub struct Difference {
     pub inserted: [Vec<u32>; 2],
     /// The page of the object that is explained.
     pub explained: u64,
-    /// What the simulator did with that page up to the access.
+    /// The simulator's steps with that page up to the access.
     #[serde(skip)]
     pub told: Option<Story>,
     /// The same in words, for printing; nothing until then.

@@ -29,9 +29,9 @@ pub struct Judged {
     pub run: String,
     /// The class that it is judged by; of a run that was not replayed, none.
     pub class: Option<String>,
-    /// Why it could not be replayed.
+    /// The reason why it could not be replayed.
     pub not_played: Option<String>,
-    /// Which mechanisms it needs that are not modelled.
+    /// The unmodelled mechanisms that it needs.
     pub skipped: Option<String>,
     /// A field of its answer that is empty, so that no comparison is possible.
     pub blank: Option<&'static str>,
@@ -39,7 +39,7 @@ pub struct Judged {
     pub simulations: usize,
     /// Its figures, side by side.
     pub rows: Vec<Row>,
-    /// What became of its inputs, where it was replayed.
+    /// The state of its inputs, if it was replayed.
     pub inputs: Account,
     /// The first difference between simulation and kernel, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,13 +49,13 @@ pub struct Judged {
 /// A figure of a run: recorded, simulated, and its limit.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
     /// The figure of the median simulation where there are several.
     pub simulated: f64,
     /// Minimum and maximum of several simulations.
     pub envelope: Option<[f64; 2]>,
-    /// What the kernel counted.
+    /// The kernel's figure.
     pub real: f64,
     /// What the simulated figure (or, of an envelope, the real one) must be within.
     pub limit: Option<[f64; 2]>,

@@ -72,9 +72,9 @@ impl Default for Ask {
 /// A prediction.
 #[derive(Debug)]
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
-    /// How many of the runs asked for there are.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
     /// Failures of runs, saying whose they are.
     pub failures: Vec<Failed>,
@@ -190,11 +190,11 @@ pub struct Claim {
     pub figure: String,
     /// The relation that must hold.
     pub holds: String,
-    /// Why it should.
+    /// The reason why it is expected.
     pub because: String,
     /// In how many runs it holds.
     pub true_for: usize,
-    /// How many there are.
+    /// The number of runs.
     pub runs: usize,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pageout_engine::{MemcgId, Nanos, PageName, PageState, StoryEvent};
 
-/// What happened to a page up to an access.
+/// The steps of a page's life up to an access.
 #[derive(Clone, Debug)]
 pub struct Story {
     /// The page.

@@ -73,7 +73,7 @@ impl Ask {
 /// The runs that were asked for, compared.
 #[derive(Debug)]
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
     /// The results.
     pub compared: Compared,

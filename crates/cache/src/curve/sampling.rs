@@ -28,7 +28,7 @@ pub struct Sample {
     pub accesses: Vec<u32>,
     /// Its pages.
     pub pages: u32,
-    /// So many of the accesses come before those that count.
+    /// Number of accesses before the first that counts.
     pub warm_up: usize,
 }
 

@@ -35,7 +35,7 @@ pub struct KernelBlock {
     pub order: u8,
     /// The pageblocks that it lies in.
     pub kind: MigrateType,
-    /// What is done for it where memory is short.
+    /// The effort if memory is short.
     pub effort: BlockEffort,
 }
 

@@ -43,7 +43,7 @@ impl StaleDecision {
         StaleDecision::Refault,
     ];
 
-    /// What results call it.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             StaleDecision::DirtyThrottle => "dirty_throttle",
@@ -54,10 +54,10 @@ impl StaleDecision {
     }
 }
 
-/// How often live numbers turn decisions of one kind.
+/// How often live numbers change decisions of one kind.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct StaleDecisions {
-    /// How many were made a second time, by live numbers.
+    /// Decisions that were repeated with live numbers.
     pub compared: u64,
     /// Decisions that live numbers turn from yes to no: a writer would not have slept, a list not have been aged.
     pub yes_for_no: Turned,
@@ -81,17 +81,17 @@ pub struct Turned {
 /// A counter that a decision went by.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StaleNumber {
-    /// When it was made.
+    /// The time of the decision.
     pub at: Nanos,
     /// The group.
     pub memcg: MemcgId,
-    /// Which counter.
+    /// The counter.
     pub stat: Stat,
     /// The counter's value as of the last flush, by which it was decided.
     pub stale: u64,
     /// The counter's live value.
     pub live: u64,
-    /// How old the flush was.
+    /// The age of the flush.
     pub age: Nanos,
 }
 

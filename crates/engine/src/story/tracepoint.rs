@@ -318,7 +318,7 @@ tracepoints! {
         wb: TracedWb,
         /// Files that are dirty since this tick, or longer.
         older: u64,
-        /// How long ago that tick was.
+        /// The time since that tick.
         age: Nanos,
         /// Files chosen.
         enqueue: u64,
@@ -436,7 +436,7 @@ pub struct TracedWork {
 pub struct TracedPause {
     /// Pages that may be dirty at most.
     pub limit: u64,
-    /// Where dirty pages are to settle.
+    /// The setpoint of dirty pages.
     pub setpoint: u64,
     /// Pages that are dirty.
     pub dirty: u64,
@@ -472,11 +472,11 @@ impl TracedPause {
 pub struct TracedInode {
     /// The file.
     pub file: FileId,
-    /// What of the file is to be written.
+    /// The dirty state of the file.
     pub state: InodeState,
-    /// When the file became dirty. Unit: ticks.
+    /// The tick at which the file became dirty.
     pub dirtied_when: u64,
-    /// How long ago that tick was.
+    /// The time since that tick.
     pub age: Nanos,
     /// The page at which the file's next turn begins.
     pub index: u64,
@@ -511,9 +511,9 @@ pub struct InodeMark {
     pub bdi: BdiId,
     /// The file.
     pub file: FileId,
-    /// What of the file was to be written before.
+    /// The dirty state of the file before.
     pub state: InodeState,
-    /// What of the file is to be written as well now.
+    /// The dirty state that was added.
     pub flags: InodeState,
 }
 
@@ -524,9 +524,9 @@ pub struct ListedInode {
     pub bdi: BdiId,
     /// The file.
     pub file: FileId,
-    /// What of the file is to be written.
+    /// The dirty state of the file.
     pub state: InodeState,
-    /// When the file became dirty. Unit: ticks.
+    /// The tick at which the file became dirty.
     pub dirtied_when: u64,
 }
 

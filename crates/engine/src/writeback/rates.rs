@@ -72,7 +72,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Where dirty pages are to settle.
+    /// Returns the setpoint of dirty pages.
     pub(super) fn setpoint(&self) -> u64 {
         (self.freerun + self.limit) / 2
     }

@@ -21,7 +21,7 @@ pub enum Form {
     Perf,
 }
 
-/// What stands before the fields of an event.
+/// The head of a trace line: everything before the fields of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head<'a> {
     /// The task's name.
@@ -30,7 +30,7 @@ pub struct Head<'a> {
     pub pid: u32,
     /// The CPU that it ran on; `None` if the line does not have it.
     pub cpu: Option<u32>,
-    /// When, in nanoseconds of the trace's clock.
+    /// The time. Unit: nanoseconds of the trace's clock.
     pub time_ns: u64,
     /// The event; empty for a function.
     pub event: &'a [u8],

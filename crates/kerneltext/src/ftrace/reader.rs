@@ -23,7 +23,7 @@ const CPUS_MAX: usize = 8192;
 /// An event of reclaim.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// When, in nanoseconds of the trace's clock.
+    /// The time. Unit: nanoseconds of the trace's clock.
     pub time_ns: u64,
     /// The task whose event it is.
     pub task: Task,
@@ -84,7 +84,7 @@ pub struct Totals {
     pub back: Option<(u64, u64)>,
     /// When the first and the last event was, of whatever kind.
     pub span_ns: Option<(u64, u64)>,
-    /// How many CPUs events were on; 0 where no line tells.
+    /// The number of CPUs with events; 0 if no line has a CPU.
     pub cpus: usize,
     /// The text is that of `perf script`.
     pub is_perf: bool,

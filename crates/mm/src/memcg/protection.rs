@@ -6,7 +6,7 @@
 use super::Memcgs;
 use crate::units::MemcgId;
 
-/// How much of a group is out of reclaim's reach.
+/// The protected part of a group's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Protection {
     /// Pages that no reclaim takes.

@@ -66,7 +66,7 @@ pub struct Inode {
     pub dirty: PageTags,
     /// The file's pages under writeback.
     pub writeback: PageTags,
-    /// Which groups have dirtied the file of late.
+    /// The groups that have dirtied the file recently.
     pub foreign: ForeignHistory,
     /// The page at which the last round of writing the file ended, and the next one begins.
     pub writeback_index: u64,

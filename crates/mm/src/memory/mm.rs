@@ -55,7 +55,7 @@ pub enum Backing {
 pub struct Vma {
     /// First page in the address space.
     pub start: u64,
-    /// How many pages it has.
+    /// The number of pages.
     pub pages: u64,
     /// Object behind the mapping.
     pub backing: Backing,
@@ -117,7 +117,7 @@ pub struct Mm {
     pub vmas: Vec<Vma>,
     /// A bit a node: it has run since a walk for that node's lists last took it.
     pub used_on_nodes: u64,
-    /// How far NUMA balancing has scanned it.
+    /// The progress of NUMA balancing's scan.
     pub scan: MmScan,
     /// Tasks that run in it.
     pub users: u32,

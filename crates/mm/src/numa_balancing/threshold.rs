@@ -76,7 +76,7 @@ pub enum Since {
 pub struct PromotionControl {
     /// The hot thresholds, by what the age of a page is counted from ([`Since`]).
     thresholds: [HotThreshold; 2],
-    /// How much may still go.
+    /// The rate limit of promotion.
     pub rate: RateLimit,
 }
 

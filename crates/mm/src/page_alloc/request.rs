@@ -84,7 +84,7 @@ impl Gfp {
 }
 
 bitflags::bitflags! {
-    /// How deep one try may reach.
+    /// The rights of one attempt: how much of the reserves it may use.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Rights: u16 {
         /// Half of the mark is enough.

@@ -13,7 +13,7 @@
 
 use crate::units::NodeId;
 
-/// How a record is laid out.
+/// The layout of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layout {
     /// One byte.
@@ -184,7 +184,7 @@ impl Record {
 pub struct Report {
     /// From which node, where that is known.
     pub nid: Option<NodeId>,
-    /// How often the page was accessed.
+    /// The number of accesses.
     pub accesses: u32,
     /// Current time. Unit: milliseconds.
     pub now_ms: u64,
@@ -195,7 +195,7 @@ pub struct Report {
 /// Condition for a hot page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hotness {
-    /// How records are stored.
+    /// The layout of the records.
     pub layout: Layout,
     /// The longest time between two reports of one count. A later report starts a new count.
     pub window_ms: u64,

@@ -33,7 +33,7 @@ struct Section {
 /// A record was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// Whose record.
+    /// The frame of the record.
     pub pfn: Pfn,
     /// The record as it was stored before.
     pub before: u64,
@@ -94,7 +94,7 @@ impl Records {
         self.section(pfn).map_or(0, |section| section.raw.at(offset_of(pfn)))
     }
 
-    /// How records are stored.
+    /// Returns the layout of the records.
     pub fn layout(&self) -> Layout {
         self.layout
     }

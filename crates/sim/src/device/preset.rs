@@ -12,7 +12,7 @@ use super::{DeviceSpec, IoScheduler, Latency, Tail};
 pub struct Figure<T> {
     /// The value of the figure.
     pub value: T,
-    /// Where it comes from.
+    /// The source.
     pub source: &'static str,
 }
 

@@ -19,7 +19,7 @@ pub enum BuildError {
         what: String,
         /// Position of the device.
         device: usize,
-        /// How many there are.
+        /// The number of devices of the machine.
         devices: usize,
     },
     /// A task's memcg does not exist.

@@ -197,9 +197,9 @@ impl Default for Ask {
 /// All that was found out.
 #[derive(Debug)]
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
-    /// How many of the runs asked for there are.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
     /// Each point of the grid; one where there is none.
     pub points: Vec<Crossover>,

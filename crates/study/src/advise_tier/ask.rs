@@ -70,7 +70,7 @@ impl Default for Ask {
 
 /// The advice, and what it is about.
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
     /// The scenario's file.
     pub source: Source,

@@ -25,7 +25,7 @@ pub(super) struct Knob {
     pub(super) value: &'static str,
 }
 
-/// Where a knob is.
+/// The table of a knob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum At {
     Table(Table),

@@ -25,13 +25,13 @@ const WAITING: usize = 4;
 
 /// What is asked of a trace.
 pub struct Question<'a> {
-    /// What it is called where progress is shown.
+    /// The name for progress output.
     pub name: String,
     /// Textbook policies.
     pub policies: &'a [Choice],
     /// Sizes of memory in pages, one at least each, rising.
     pub sizes: &'a [u32],
-    /// So many accesses come before those that count.
+    /// Number of accesses before the first that counts.
     pub warm_up: u64,
     /// Seed of policies that draw.
     pub seed: u64,

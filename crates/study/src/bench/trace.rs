@@ -12,9 +12,9 @@ use crate::{Stage, Watcher};
 
 /// A trace that was read to its end.
 pub struct Trace {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
-    /// How it is read.
+    /// The options of the reader.
     pub options: ReadOptions,
     /// The page of each access; none if they are past the budget, and have to be read again.
     pub pages: Option<Pages>,

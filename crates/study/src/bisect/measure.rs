@@ -111,7 +111,7 @@ impl Measure {
         }
     }
 
-    /// What it is called in a sentence.
+    /// Returns the name within a sentence.
     pub fn title(self) -> &'static str {
         match self {
             Measure::Figure(figure) => figure.title,
@@ -119,7 +119,7 @@ impl Measure {
         }
     }
 
-    /// Which way it is better.
+    /// Returns the direction in which the figure is better.
     pub fn better(self) -> Better {
         match self {
             Measure::Figure(figure) => figure.better,

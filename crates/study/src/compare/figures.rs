@@ -50,7 +50,7 @@ impl Figures {
 /// One figure of a variant, by seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// What is measured, with its value in the first run.
+    /// The measured figure, with its value in the first run.
     pub metric: Metric,
     /// The values of all runs that have it.
     pub values: Vec<f64>,

@@ -25,7 +25,7 @@ pub(super) type Page = [u8; PAGE_SIZE as usize];
 pub(super) struct Region {
     /// What they are: a kind of mapping, or a file.
     pub(super) name: String,
-    /// How many there are.
+    /// The number of pages of the region.
     pub(super) pages: u64,
     /// Pages of the region that were read, evenly spread.
     pub(super) sample: Vec<Page>,

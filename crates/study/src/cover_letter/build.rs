@@ -23,7 +23,7 @@ const NOTHING: &str = "[[task]]\nname = \"a\"\nobject = [{ channel = \"file\", s
 /// A build.
 pub struct Build {
     binary: PathBuf,
-    /// What it says of itself.
+    /// Its description of itself.
     pub version: String,
 }
 

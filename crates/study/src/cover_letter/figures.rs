@@ -33,9 +33,9 @@ pub struct Figure {
     pub name: String,
     /// What a line calls it.
     pub title: String,
-    /// How it is written.
+    /// The unit in which the figure is printed.
     pub unit: Unit,
-    /// Which way it is better.
+    /// The direction in which the figure is better.
     pub better: Better,
     /// Whether twice the work makes twice of it: where two runs did not do the same work, it is compared for each thousand accesses.
     pub is_sum: bool,

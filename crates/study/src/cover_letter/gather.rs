@@ -47,17 +47,17 @@ pub(super) struct Gathered<'a> {
 
 /// A scenario that is not run.
 pub struct Left {
-    /// What it is one of.
+    /// The group that it belongs to.
     pub group: String,
-    /// What it is called there.
+    /// The name within the group.
     pub name: String,
-    /// Why it is not run.
+    /// The reason why it is not run.
     pub why: Why,
     /// The failure, where the scenario was asked for by name and can't be read.
     pub failed: Option<Failed>,
 }
 
-/// Why a scenario is not run.
+/// The reason why a scenario is not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// It can't be read, or what is set makes no sense in it.
@@ -85,7 +85,7 @@ pub struct Written {
 }
 
 impl Why {
-    /// Why, in words.
+    /// Returns the reason in words.
     pub fn told(&self) -> String {
         match self {
             Why::Bad(why) => format!("not read: {}", why.lines().next().unwrap_or_default()),

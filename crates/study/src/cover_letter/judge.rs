@@ -30,7 +30,7 @@ pub const CRITERION: &str = "a row helps or hurts if the 95 % interval of its me
 
 /// A scenario, judged.
 pub struct Judged {
-    /// What it is one of.
+    /// The group that it belongs to.
     pub group: String,
     /// The name in the cover letter.
     pub name: String,
@@ -48,13 +48,13 @@ pub struct Judged {
 
 /// A figure of a scenario.
 pub struct Row {
-    /// Which one it is.
+    /// The figure.
     pub figure: Figure,
     /// Whether it is for each thousand accesses, as runs did not all do the same work.
     pub is_per_thousand: bool,
     /// Its values by seed, of base and of patched.
     pub values: [Vec<f64>; 2],
-    /// How they differ.
+    /// The difference.
     pub paired: Paired,
     /// The probability of such a mean difference without an effect; nothing if the seeds do not vary.
     pub chance: Option<f64>,
@@ -62,7 +62,7 @@ pub struct Row {
     pub holds: bool,
 }
 
-/// What a row says.
+/// The verdict of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
     /// Patched is better.
@@ -126,7 +126,7 @@ impl Row {
         Some((paired.percent(paired.difference)?, paired.half_width.and_then(|width| paired.percent(width))))
     }
 
-    /// What it says.
+    /// Returns the verdict.
     pub fn says(&self) -> Says {
         let paired = &self.paired;
         if paired.is_same {
@@ -250,7 +250,7 @@ pub fn by_chance(rows: usize) -> f64 {
 
 /// A figure over several scenarios.
 pub struct GeometricMean {
-    /// Which one it is.
+    /// The figure.
     pub figure: Figure,
     /// Scenarios that it is over: those where it is more than nothing on both sides.
     pub cases: usize,

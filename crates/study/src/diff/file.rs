@@ -16,7 +16,7 @@ const LENGTH_MAX: u64 = 1 << 20;
 pub struct SnapshotFile {
     /// The file's name; empty for the state at boot, which is in no file.
     pub name: String,
-    /// What is in it.
+    /// The counters of the file.
     pub snapshot: Snapshot,
 }
 

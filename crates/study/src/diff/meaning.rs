@@ -11,7 +11,7 @@ use crate::figures::{count, counted, percent, rate, share, time};
 /// A sentence about one subject.
 #[derive(Debug)]
 pub struct Meaning {
-    /// What it is about.
+    /// The topic.
     pub topic: &'static str,
     /// The sentence, or the counters that are missing.
     pub says: Verdict,

@@ -13,7 +13,7 @@ use pageout_engine::{
 pub struct Eviction {
     /// The page.
     pub page: PageName,
-    /// When it was evicted.
+    /// The time of the eviction.
     pub at: Nanos,
 }
 
@@ -52,11 +52,11 @@ impl LastEvictions {
 /// One step of a page, as often as it was taken in a row.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// When it was taken first.
+    /// The time of the first.
     pub at: Nanos,
-    /// When it was taken last.
+    /// The time of the last.
     pub until: Nanos,
-    /// How often it was taken in a row.
+    /// The number in a row.
     pub times: u64,
     /// The cgroup that the page was charged to.
     pub memcg: MemcgId,
@@ -64,7 +64,7 @@ pub struct Step {
     pub node: NodeId,
     /// The state of the page after the step.
     pub state: PageState,
-    /// What happened, and why.
+    /// The event and its reason.
     pub event: PageEvent,
     /// What its lists went through since the step before.
     pub since: Since,

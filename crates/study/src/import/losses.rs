@@ -7,7 +7,7 @@
 //!   Skips: 12 forward (...)          blkparse             You have 33 dropped events         blktrace
 //! ```
 
-/// What a tool lost.
+/// The losses that a tool reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Events that were counted.

@@ -141,7 +141,7 @@ impl Source {
         }
     }
 
-    /// What the source does not tell.
+    /// Returns the gaps of the source.
     pub(super) fn remarks(&self) -> Vec<String> {
         let told = match self {
             #[cfg(target_os = "linux")]

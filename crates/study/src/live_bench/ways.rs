@@ -33,7 +33,7 @@ pub(super) trait Way: Sync {
     /// Has nothing in memory any more.
     fn forget(&mut self) -> io::Result<()>;
 
-    /// What it counts of itself.
+    /// Its own counters.
     fn figures(&self) -> Value {
         Value::Null
     }

@@ -29,11 +29,11 @@ pub struct Alone {
     pub policy: String,
     /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
-    /// How the trace is understood.
+    /// The interpretation of the trace.
     pub interpretation: Interpretation,
     /// What it touches, and its accesses if they were kept.
     pub loaded: Arc<Loaded>,
-    /// How many of the runs asked for there are.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
     /// The sizes, in the order in which they were asked for.
     pub points: Vec<Point>,

@@ -33,7 +33,7 @@ pub struct Comparison {
 
 /// A trace with its cells.
 pub struct OfTrace {
-    /// How it is understood.
+    /// The interpretation of the trace.
     pub interpretation: Interpretation,
     /// Its accesses.
     pub trace: Trace,

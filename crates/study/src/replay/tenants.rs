@@ -43,7 +43,7 @@ pub struct Tenants {
 
 /// The tenants of a trace.
 pub struct OfTrace {
-    /// How it is understood.
+    /// The interpretation of the trace.
     pub interpretation: Interpretation,
     /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,

@@ -21,29 +21,29 @@ use crate::scenario::source::{Setting, written};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chapter {
-    /// What was published.
+    /// The title of the publication.
     pub title: String,
-    /// Where, as a link.
+    /// The link to it.
     pub source: String,
     /// What a reader has to know about the whole table.
     #[serde(default)]
     pub note: String,
-    /// What is compared. The first is the base.
+    /// The compared sides. The first is the base.
     pub side: Vec<Side>,
-    /// What is run.
+    /// The experiments.
     pub experiment: Vec<Experiment>,
 }
 
-/// What one column stands for.
+/// One side of a comparison: a column of the table.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Side {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// How a scenario becomes this side's.
+    /// The settings of this side.
     #[serde(default)]
     pub set: Knobs,
-    /// What it is, where the name does not say it.
+    /// An explanation, if the name is not enough.
     #[serde(default)]
     pub note: String,
 }
@@ -78,7 +78,7 @@ pub struct Experiment {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// What is claimed, in a few words.
+    /// The claim, in a few words.
     pub row: String,
     /// The figures that are it, added up, by the names that `compare --all --json` gives them.
     pub figures: Vec<String>,
@@ -119,7 +119,7 @@ impl Default for Levels {
     }
 }
 
-/// What was published.
+/// A published figure or direction.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Published {

@@ -33,9 +33,9 @@ pub struct AccessResult {
 pub struct SlowestResult {
     /// The fastest of them took so long.
     pub from_ns: u64,
-    /// How many that are.
+    /// The number of the slowest accesses.
     pub count: u64,
-    /// What they took together.
+    /// Their total time.
     pub total_ns: u64,
     /// What of that was lost to each cause.
     pub by_cause_ns: ByCause<u64>,

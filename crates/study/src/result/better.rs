@@ -1,6 +1,6 @@
 //! The direction in which each figure is better, for the colours of charts. A figure that is not listed here stays uncoloured.
 
-/// Which way a figure is better.
+/// The direction in which a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// Time, misses, work.

@@ -16,13 +16,13 @@ use crate::result::variants::Runs;
 pub struct Figure {
     /// The figure's name in JSON.
     pub name: &'static str,
-    /// What it is called in a sentence.
+    /// The name within a sentence.
     pub title: &'static str,
     /// What it is called above a column, in two lines.
     pub heading: &'static str,
-    /// How it is written.
+    /// The unit in which the figure is printed.
     pub unit: Unit,
-    /// Which way it is better.
+    /// The direction in which the figure is better.
     pub better: Better,
     /// Whether it is an outcome of reclaim's choices, rather than a cost of them.
     pub is_outcome: bool,

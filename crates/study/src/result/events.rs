@@ -7,11 +7,11 @@ use serde::Serialize;
 /// A file read by an event.
 #[derive(Debug, Clone, Serialize)]
 pub struct ReadResult {
-    /// When it was read.
+    /// The time of the reading.
     pub at_ns: u64,
     /// The file's path.
     pub path: String,
-    /// What it said.
+    /// The text read.
     pub text: String,
 }
 
@@ -20,9 +20,9 @@ pub struct ReadResult {
 pub struct ThinnedResult {
     /// The file's path.
     pub path: String,
-    /// How often it was read.
+    /// The number of readings.
     pub taken: u64,
-    /// How many readings were kept.
+    /// The number of readings that were kept.
     pub kept: u64,
     /// One in so many was.
     pub every: u64,
@@ -45,11 +45,11 @@ pub struct ConditionResult {
 /// time; it may not be done when the run ends.
 #[derive(Debug, Clone, Serialize)]
 pub struct WriteResult {
-    /// When it was written.
+    /// The time of the write.
     pub at_ns: u64,
     /// The file's path, or the kind of sync.
     pub path: String,
-    /// What was written.
+    /// The value written.
     pub value: String,
     /// Pages that the write had reclaimed, if it had to and is done.
     pub reclaimed_pages: Option<u64>,

@@ -21,7 +21,7 @@ pub struct Checked {
     pub figure: String,
     /// The relation that must hold.
     pub holds: String,
-    /// Why it should.
+    /// The reason why it is expected.
     pub because: String,
     /// Whether it is true for every seed; a variant that failed makes it false.
     pub is_true: bool,

@@ -6,7 +6,7 @@ use pageout_engine::{Nanos, Tracepoint, WritebackTracepoint};
 /// Marks of a kind at most.
 const MARKS_MAX: usize = 512;
 
-/// What is marked.
+/// The kind of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// kswapd was woken from sleep.
@@ -41,11 +41,11 @@ impl Mark {
 /// Some that lie side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marked {
-    /// When the first began.
+    /// The start of the first.
     pub from: Nanos,
-    /// When the last ended.
+    /// The end of the last.
     pub to: Nanos,
-    /// How many they are.
+    /// The number of joined moments.
     pub count: u64,
 }
 

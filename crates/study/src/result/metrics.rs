@@ -50,7 +50,7 @@ pub struct Metric {
     pub name: String,
     /// The metric's value.
     pub value: f64,
-    /// How it is written.
+    /// The unit in which the figure is printed.
     pub unit: Unit,
     /// The run ended before what it measures did.
     pub is_truncated: bool,

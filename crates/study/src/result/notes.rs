@@ -20,7 +20,7 @@ use crate::scenario::switches;
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// What it is about, in a word.
+    /// The topic, in a word.
     pub about: &'static str,
     /// All of it, in a sentence or two.
     pub text: String,

@@ -12,7 +12,7 @@ use crate::figures;
 pub struct OutdatedResult {
     #[serde(skip)]
     decision: StaleDecision,
-    /// How many that are.
+    /// Decisions that were repeated with live numbers.
     pub compared: u64,
     /// By live statistics they would have been no.
     pub yes_for_no: TurnedResult,
@@ -25,7 +25,7 @@ pub struct OutdatedResult {
 /// Decisions that live statistics turn, and the number that was furthest from what it seemed to be.
 #[derive(Debug, Clone, Serialize)]
 pub struct TurnedResult {
-    /// How many that are.
+    /// Decisions that live numbers would have changed.
     pub count: u64,
     /// The age of the oldest statistics among them.
     pub oldest_ns: u64,
@@ -36,17 +36,17 @@ pub struct TurnedResult {
 /// A counter that a decision went by, in pages or events.
 #[derive(Debug, Clone, Serialize)]
 pub struct NumberResult {
-    /// When it was read.
+    /// The time of the reading.
     pub at_ns: u64,
     /// The cgroup that it is of.
     pub memcg: String,
     /// Its name in `memory.stat`, or the kernel's for it.
     pub counter: &'static str,
-    /// What it was taken to be.
+    /// The value by the statistics.
     pub stale: u64,
-    /// What it was.
+    /// The live value.
     pub live: u64,
-    /// How old the statistics were.
+    /// The age of the statistics.
     pub age_ns: u64,
 }
 

@@ -23,7 +23,7 @@ use crate::result::writeback::WritebackResult;
 pub struct RunResult {
     /// Whether the run reached the end that the scenario defines. Otherwise the figures are those of a part.
     pub complete: bool,
-    /// How the run ended.
+    /// The end of the run.
     pub ended: &'static str,
     /// The scenario's question.
     pub question: String,
@@ -450,9 +450,9 @@ pub struct CpuResult {
 pub struct ThreadResult {
     /// The thread's name.
     pub name: String,
-    /// How long it had a CPU.
+    /// CPU time.
     pub cpu_time_ns: u64,
-    /// How long it waited for one.
+    /// Time of waiting for a CPU.
     pub cpu_wait_ns: u64,
     /// CPU time by its kind of work.
     #[serde(flatten)]
@@ -476,10 +476,10 @@ impl From<Spent> for SpentResult {
     }
 }
 
-/// How long something took.
+/// Statistics of a duration.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Latency {
-    /// How often it happened.
+    /// The number of occurrences.
     pub count: u64,
     /// The median.
     pub p50_ns: u64,
@@ -496,7 +496,7 @@ pub struct Latency {
 /// A process that the OOM killer has ended.
 #[derive(Debug, Clone, Serialize)]
 pub struct KillResult {
-    /// When it was killed.
+    /// The time of the kill.
     pub at_ns: u64,
     /// The task's name.
     pub task: String,

@@ -22,7 +22,7 @@ use crate::{Stage, Watcher, figures};
 
 /// How often to run, how many at a time, and who watches.
 pub struct Plan<'a> {
-    /// What it is called where progress is shown.
+    /// The name for progress output.
     pub name: String,
     /// Seeds for each variant, counted up from the scenario's.
     pub repeat: u32,
@@ -37,7 +37,7 @@ pub struct Plan<'a> {
 pub struct Made {
     /// The runs of each variant, in their order.
     pub variants: Vec<Runs>,
-    /// How many of the runs asked for that is.
+    /// The completed runs, of those that were requested.
     pub extent: Extent,
 }
 

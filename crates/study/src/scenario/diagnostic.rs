@@ -15,11 +15,11 @@ use std::ops::Range;
 /// One message with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
-    /// What is wrong, naming key and value.
+    /// The problem, with key and value.
     pub message: String,
-    /// Where it came from.
+    /// The origin.
     pub origin: Origin,
-    /// What to do about it, one line each.
+    /// The help, one hint per line.
     pub help: Vec<String>,
 }
 

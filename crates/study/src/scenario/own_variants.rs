@@ -11,9 +11,9 @@ use crate::error::Error;
 /// A scenario and what makes it different.
 #[derive(Debug, Clone)]
 pub struct Variant {
-    /// What it is called.
+    /// The name.
     pub label: String,
-    /// What makes it different.
+    /// The settings that differ.
     pub settings: Vec<Setting>,
     /// The scenario with that.
     pub scenario: Scenario,

@@ -29,7 +29,7 @@ pub fn with_switch(scenario: Scenario, switch: &Switch, value: &str) -> Scenario
     with_knob(scenario, Table::Kernel, switch.name, value)
 }
 
-/// Where a knob is.
+/// The table of a knob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Table {
     /// `[kernel]`.
@@ -54,7 +54,7 @@ pub fn untouched(scenario: &Scenario) -> Vec<&str> {
     scenario.memcg.iter().filter(|memcg| memcg.policy.is_some()).map(|memcg| memcg.path.as_str()).collect()
 }
 
-/// What can be turned.
+/// A knob that can be changed.
 #[derive(Clone, Copy)]
 pub enum Knob {
     /// A switch of a policy.
@@ -101,7 +101,7 @@ impl Knob {
         self.name().split_once('.').map_or(self.name(), |(seam, _)| seam)
     }
 
-    /// What it takes.
+    /// Returns the allowed values.
     pub fn values(self) -> Values {
         match self {
             Knob::Switch(switch) => switch.values,
@@ -109,7 +109,7 @@ impl Knob {
         }
     }
 
-    /// What it means.
+    /// Returns the meaning.
     pub fn doc(self) -> &'static str {
         match self {
             Knob::Switch(switch) => switch.doc,
@@ -197,7 +197,7 @@ impl Knob {
 /// One switch turned to one value.
 #[derive(Clone)]
 pub struct Turn {
-    /// What is turned.
+    /// The knob.
     pub knob: Knob,
     /// To what.
     pub value: String,

@@ -33,7 +33,7 @@ pub(super) fn write_plan(folder: &Path, path: &Path, plan: &Plan) -> io::Result<
     std::fs::write(folder.join(PLAN), text + "\n")
 }
 
-/// How far a folder's sweep has come.
+/// The progress of a folder's sweep.
 #[derive(Debug)]
 pub struct Status {
     /// Cells of the plan that ran into the folder last; nothing if it is unknown.

@@ -62,7 +62,7 @@ struct Except {
 pub struct Input {
     /// As the plan has it, from the plan's folder.
     pub name: String,
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
     /// A trace or a scenario.
     pub kind: InputKind,

@@ -15,7 +15,7 @@ use crate::reproduce::{change, published_text};
 use crate::result::metrics::Unit;
 use crate::result::spread::{Paired, Spread};
 
-/// What the runs say of a line.
+/// The verdict about a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It holds.

@@ -27,11 +27,11 @@ pub struct Tour {
 pub struct Stop {
     /// What `--only` takes.
     pub name: String,
-    /// What was published.
+    /// The title of the publication.
     pub title: String,
     /// The authors and the date.
     pub author: String,
-    /// What it claims, in our words.
+    /// The claim, in our words.
     pub claim: String,
     /// The machine and the load that the published figures are of.
     pub published_on: String,
@@ -60,7 +60,7 @@ pub struct Stop {
 pub struct Picture {
     /// What it shows.
     pub title: String,
-    /// What is counted from 1 on, a row each.
+    /// The counted quantity: one row per value, from 1.
     pub x: String,
     /// Names of the rows, in order.
     pub rows: Vec<String>,

@@ -53,7 +53,7 @@ pub struct Ask {
 /// The recorded and the simulated figures, and the answers.
 #[derive(Debug)]
 pub struct Answer {
-    /// What was asked.
+    /// The question.
     pub ask: Ask,
     /// The recording.
     pub recording: Recording,

@@ -35,7 +35,7 @@ pub enum Need {
     Agreeing,
     /// Accesses.
     Accesses,
-    /// How long it took, in nanoseconds.
+    /// The duration. Unit: nanoseconds.
     Duration,
 }
 

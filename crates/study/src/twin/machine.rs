@@ -26,7 +26,7 @@ const CHANCES: [u64; 3] = [4, 12, 24];
 /// Memory in addition to the group: the machine's own need.
 const ROOM: u64 = 256 << 20;
 
-/// What the twin runs on.
+/// The machine of the twin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TwinMachine {
     /// Memory of the group, all of it, in bytes.
@@ -47,9 +47,9 @@ pub struct TwinMachine {
     pub device: Option<String>,
     /// The readahead window of all files, in KiB, instead of the recorded one.
     pub read_ahead_kb: Option<u64>,
-    /// So many tasks do each what was recorded.
+    /// The number of tasks that each repeat the recorded accesses.
     pub readers: u32,
-    /// Where and when these run.
+    /// The placement of these tasks in CPUs and time.
     pub placed: Readers,
     /// When the first periodic flush of statistics falls, in milliseconds.
     pub flush_phase_ms: u64,

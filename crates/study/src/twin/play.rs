@@ -22,7 +22,7 @@ const FEW_PAGES: u64 = 64;
 /// Number of reclaim calls for this number of pages.
 const FEW_CALLS: u64 = 2;
 
-/// What a run, or a recording, comes to.
+/// The figures of a run or a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Pages of files that came into memory.
@@ -35,16 +35,16 @@ pub struct Figures {
     pub reclaim_calls: u64,
     /// Pages that these freed.
     pub reclaimed: u64,
-    /// How long it took, in nanoseconds.
+    /// The duration. Unit: nanoseconds.
     pub runtime_ns: u64,
 }
 
 /// A figure that is compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// What JSON calls it.
+    /// The name in JSON.
     pub key: &'static str,
     /// Reads the figure.
     pub of: fn(&Figures) -> u64,
@@ -129,7 +129,7 @@ impl Interval {
     }
 }
 
-/// What a machine came to.
+/// The result of a simulated machine.
 #[derive(Clone, Debug)]
 pub struct Played {
     /// With what else the group held on the mean; where chance decides, those of the run in the middle.

@@ -91,9 +91,9 @@ pub struct Held {
 pub struct Recording {
     /// Its folder.
     pub folder: PathBuf,
-    /// What it says of itself.
+    /// Its description of itself.
     pub manifest: Manifest,
-    /// What the group held from time to time.
+    /// Samples of the group's memory.
     pub samples: Vec<Sample>,
     /// The header of the accesses. None: the recording has only counters.
     pub header: Option<TraceHeader>,

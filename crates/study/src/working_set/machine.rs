@@ -45,7 +45,7 @@ pub struct DumpedMachine {
 pub struct Reading {
     /// The file.
     pub file: String,
-    /// What is in it.
+    /// The generations in the dump.
     pub dump: Dump,
 }
 
@@ -54,7 +54,7 @@ pub struct Reading {
 pub struct Skipped {
     /// The file.
     pub file: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 

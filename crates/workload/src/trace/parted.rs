@@ -32,7 +32,7 @@ pub struct Parted {
 /// The accesses of a tenant.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What it is called.
+    /// The name.
     pub name: String,
     /// Its accesses, in their order, and what they touch. Deletes of all tenants are among them: what a delete names ends for everyone.
     pub loaded: Arc<Loaded>,

@@ -90,7 +90,7 @@ pub(super) trait TraceReader: AccessStream {
 /// What a record says besides its pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
-    /// How many pages it has.
+    /// The number of pages.
     pub(super) pages: u64,
     /// When it was, in the format's own unit.
     pub(super) time: Option<f64>,

@@ -378,7 +378,7 @@ impl Word {
         self.0 &= !Self::SETTLED;
     }
 
-    /// How hot the page is.
+    /// Returns the use bits of the page.
     #[inline]
     pub fn use_bits(self) -> UseBits {
         UseBits::from_bits_truncate((self.0 >> Self::USE_SHIFT) as u8)

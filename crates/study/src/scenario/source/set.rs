@@ -96,9 +96,9 @@ impl std::fmt::Display for Setting {
 /// Why a setting can't be made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BadSetting {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// What the user can do, one hint per line.
     pub help: Vec<String>,
 }
 
