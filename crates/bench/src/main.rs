@@ -1,7 +1,6 @@
 //! `pageout bench` with third-party caches next to its own: `cargo run --release -p pageout-bench -- [OPTIONS]`.
 //!
-//! They hold copies of pages, and read what they have not past the kernel's page cache, as ours does. Their budget is of pages and what an entry of
-//! theirs takes beside.
+//! They hold copies of pages, and read missing pages by direct I/O, as pageout does. Their budget includes the pages and the memory of their entries.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "it reads files")]
 
@@ -17,7 +16,7 @@ use pageout_lab::baselines::Baseline;
 use quick_cache::sync::Cache;
 
 const PAGE: usize = 4096;
-/// What an entry takes beside its page: key, place, count of references, and what the allocator adds to it.
+/// Memory of an entry without its page: key, place, reference count, and the overhead of the allocator. Unit: bytes.
 const ENTRY: u64 = 96;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! ARC: a list of pages used once, one of pages used more often, and how memory is split between them is learned from who comes back.
+//! ARC: a list of pages used once, and one of pages used more often. The pages that return decide how memory is split between them.
 //!
 //! ```text
 //!      names that left        in memory            in memory        names that left

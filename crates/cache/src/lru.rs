@@ -2,7 +2,7 @@
 //!
 //! *What.* Pages are in order of their last use. When a slot is needed, the first of them is evicted.
 //!
-//! *How.* The order is a log of uses instead of a list. A page knows its last entry, and a bit says of each entry whether it is the last one:
+//! *How.* The order is a log of uses instead of a list. A page knows its last entry, and each entry has a bit: whether it is the last one of its page.
 //!
 //! ```text
 //!   log    │ 7 │ 3 │ 7 │ 1 │ 3 │ 9 │ 1 │ ◀─ uses

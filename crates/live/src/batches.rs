@@ -34,7 +34,7 @@ impl Batches {
     /// Reads pages one after the other into a buffer that begins where direct reads ask for it.
     ///
     /// # Errors
-    /// What the system says of any of them, and `UnexpectedEof` where the file ends before.
+    /// The system's error of any of the reads, and `UnexpectedEof` if the file ends before.
     pub fn read(&self, pages: &[u32], to: &mut [u8]) -> io::Result<()> {
         assert_eq!(to.len(), pages.len() * PAGE, "a place for each page");
         RING.with_borrow_mut(|ring| {

@@ -32,7 +32,7 @@ pub(crate) const TOGETHER_MAX: usize = 32;
 /// A page that is there for reads that are pending.
 pub(crate) enum Held {
     Pin(OwnedPin),
-    /// Of a file that is written: its writers do not wait for a thread that may poll at any time.
+    /// A copy of a page of a file that is written: its writers do not wait for a thread that may poll at any time.
     Copy(Box<[u8]>),
     /// A page of a region that was never written.
     Zeroes,

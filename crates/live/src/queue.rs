@@ -1,4 +1,4 @@
-//! What the system says of the queue of a file's device: whether a page may be written to while the device has it, and how far ahead files are read.
+//! The queue of a file's device, as the system reports it: whether a page may be written to while the device has it, and the readahead window.
 //!
 //! A device or file system that computes a checksum of the data, and sends both, finds them different if a writer came in between. The system reports
 //! this property of a device (`queue/stable_writes`, as iSCSI and NVMe over TCP with digests, RAID 5, zram); for a file system only its name shows

@@ -4,8 +4,8 @@
 //!   the thread ─▶ head [ access ][ access ] ... tail ─▶ whoever has the engine's lock ─▶ Engine::run_hits
 //! ```
 //! A hit that must be recorded goes into the ring of its thread, without waiting. The thread itself empties it when it is full or next has the lock,
-//! and others do before they reclaim. So the actions of one thread reach the engine in order and before any decision based on them. Of several
-//! threads, each is late by a ring at most.
+//! and others do before they reclaim. So the actions of one thread reach the engine in order and before any decision based on them. Each
+//! of several threads is late by one ring at most.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64};

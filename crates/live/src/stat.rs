@@ -1,4 +1,4 @@
-//! What the file system says of a file: which one it is, whether another program has written it, and where it lies.
+//! The file system's data about a file: its identity, whether another program has written it, and its place.
 //!
 //! Any change of a file changes the time of its inode (ctime), which no program can set. So a file is known to be unchanged by that time and the
 //! others, as far as clocks distinguish them: two changes within one tick of the kernel's clock (1 to 10 ms; a few nanoseconds since Linux 6.13 on
@@ -24,7 +24,7 @@ pub(crate) struct Identity {
     inode: u64,
     bytes: u64,
     modified: (i64, u32),
-    /// Of the inode: this detects a program that writes a file and sets its time back.
+    /// The time of the inode. It detects a program that writes a file and resets the file's time.
     changed: (i64, u32),
     /// Other changes of the inode, which leave the contents alone.
     links: u32,

@@ -122,7 +122,7 @@ impl Memory {
         OpenFile { errors_known, fs_errors_known, ..OpenFile::new(file, of.bdi.ra_pages) }
     }
 
-    /// A program opens its file anew: it is at its start again, and as the device says.
+    /// Reopens a file: the position is the start, and readahead is that of the device.
     pub fn open_again(&mut self, open: OpenFileId) {
         let file = self.open_files[open.index()].file;
         self.open_files[open.index()] = self.opened(file);

@@ -127,7 +127,7 @@ impl MemoryTiers {
         self.nodes[node.index()].is_online
     }
 
-    /// A node's memory comes into use or leaves it: everything is computed anew.
+    /// Switches a node's memory on or off, and recomputes everything.
     pub fn set_online(&mut self, node: NodeId, is_online: bool) {
         self.nodes[node.index()].is_online = is_online;
         self.recompute();

@@ -1,19 +1,19 @@
-/* A policy of pageout as a shared library: which page of a memory is to go. For C, C++ and Zig.
+/* A policy of pageout as a shared library: it chooses the pages to evict. For C, C++ and Zig.
  *
- * The library exports one function, pageout_policy(), which returns a table that stays where it is. pageout calls through it:
+ * The library exports one function, pageout_policy(). It returns a table that stays at its address. pageout calls the functions of the table:
  *
- *   make       a new policy, all of whose chance is the seed; what it returns is `self` in all other calls
- *   resized    there is room for so many pages from now on; the first call
- *   added      a page has come into memory, into a slot that was free
- *   used       pages in memory were used, in this order; the access that brings a page in is no use
- *   nominate   room for `want` pages is needed: write up to `want` different slots that have a page, one at least, the first to go first, and
- *              return how many
- *   ended      what became of a page; unless it was spared, its slot is free now
- *   drop       the policy is not needed any more
+ *   make       creates a policy. All random choices come from the seed. The result is `self` in all other calls
+ *   resized    the number of slots changed; the first call
+ *   added      a page has come into a free slot
+ *   used       pages in memory were used, in this order. The access that brings a page in is not a use
+ *   nominate   `want` pages are needed: write up to `want` different occupied slots, at least one, the first to evict first, and return their
+ *              number
+ *   ended      the result for a page. Unless it was spared, its slot is free now
+ *   drop       the policy is no longer needed
  *
- * Slots are numbers from 0, below the largest capacity told so far, used again once their page has left. Calls of one `self` never overlap, but may come from
- * several threads; those of different ones may be at the same time, so a policy has no variables that they share. The same calls get the same answers. No call leads
- * back into pageout but `tell`. What is wrong ends the run with the number of the call and the slot. `pageout check-policy FILE` tries all of this.
+ * Slots are numbers from 0, below the largest capacity so far. A slot is reused after its page has left. Calls of one `self` never overlap, but may come from
+ * several threads. Calls of different ones may overlap, so policies share no variables. The same calls must get the same answers. Only `tell` leads back into
+ * pageout. An error ends the run with the number of the call and the slot. `pageout check-policy FILE` tests all of this.
  */
 #ifndef PAGEOUT_POLICY_H
 #define PAGEOUT_POLICY_H
@@ -25,22 +25,22 @@
 extern "C" {
 #endif
 
-/* Another one where what is below means something else. pageout refuses a table of another version. */
+/* The version changes if the declarations below change their meaning. pageout refuses a table of another version. */
 #define PAGEOUT_POLICY_VERSION 1u
 
 /* Why a page came. */
 #define PAGEOUT_DEMAND 0u    /* it was accessed */
-#define PAGEOUT_READAHEAD 1u /* it was read ahead, and nobody has asked for it yet */
+#define PAGEOUT_READAHEAD 1u /* it was read ahead, and no task has requested it yet */
 #define PAGEOUT_REFAULT 2u   /* it was accessed, and had been evicted before */
 
 /* What became of a page. */
 #define PAGEOUT_EVICTED 0u /* it was nominated and has left */
-#define PAGEOUT_GONE 1u    /* it has left for another reason; there is nothing to remember of it */
+#define PAGEOUT_GONE 1u    /* it has left for another reason; the policy can forget it */
 #define PAGEOUT_SPARED 2u  /* it was nominated and stays: it is dirty, locked or pinned, or it was used */
 
-/* What a policy has to hear of uses. */
+/* The uses that are reported to a policy. */
 #define PAGEOUT_USES_EACH 0u  /* each, in order, before any other call */
-#define PAGEOUT_USES_LATE 1u  /* whether there was one, when the page is nominated: then it is told, and the page spared */
+#define PAGEOUT_USES_LATE 1u  /* if a nominated page was used: the use is reported, and the page is spared */
 #define PAGEOUT_USES_NEVER 2u /* none */
 
 struct pageout_arrival {

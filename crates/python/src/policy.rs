@@ -45,7 +45,7 @@ pub(crate) fn begin() {
     CALLS.fetch_add(1, Relaxed);
 }
 
-/// No object that there is now is called any more, and whichever is in a call is interrupted there: a policy that answers nothing ends its run.
+/// Ends calls of all present objects, and interrupts running calls. A policy that does not answer ends its run.
 pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     ENDED.store(CALLS.load(Relaxed), Relaxed);
     let threads: Vec<u64> = THREADS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
@@ -369,7 +369,7 @@ struct Bulk {
     object: Object,
     at_once: u32,
     bits: UseBits,
-    /// By slot: whether a page is there.
+    /// Whether each slot has a page.
     is_there: Vec<bool>,
     /// What was named and not yet asked for, the first one last.
     waiting: Vec<Slot>,

@@ -27,7 +27,7 @@ pub(crate) struct Pages {
 
 // SAFETY: the memory belongs to the array, which lives as long as this does, and whichever thread drops it takes Python's lock for that.
 unsafe impl Send for Pages {}
-// SAFETY: it is only read here. That nobody writes to it meanwhile is asked of whoever hands it in (`pageout.trace`).
+// SAFETY: it is only read here. `pageout.trace` requires that no other thread writes to it meanwhile.
 unsafe impl Sync for Pages {}
 
 impl Pages {
@@ -61,7 +61,7 @@ impl UseBits {
         UseBits { start: array.data(), length, array: array.unbind() }
     }
 
-    /// Has room for so many slots from now on, in another array.
+    /// Extends the capacity to this number of slots, in another array.
     pub(crate) fn grow(&mut self, py: Python<'_>, length: usize) {
         let larger = UseBits::new(py, length);
         (0..self.length.min(length)).for_each(|at| larger.set(at, self.get(at)));
@@ -101,7 +101,7 @@ impl ThreadState {
     fn new() -> Option<ThreadState> {
         // SAFETY: Python is running, as one of its objects is about to be called; this only looks.
         let is_pythons = unsafe { !ffi::PyGILState_GetThisThreadState().is_null() };
-        // SAFETY: Python is running. The lock that is taken here is given back at once, by what returns the state.
+        // SAFETY: Python is running. The lock that is taken here is released immediately, by the call that returns the state.
         let new =
             || unsafe { ThreadState { lock: ffi::PyGILState_Ensure(), state: ffi::PyEval_SaveThread() } };
         (!is_pythons).then(new)
@@ -110,7 +110,7 @@ impl ThreadState {
 
 impl Drop for ThreadState {
     fn drop(&mut self) {
-        // SAFETY: it is this thread's, which ends, and nobody has taken it up meanwhile without giving it back: Python's own calls come in pairs.
+        // SAFETY: it belongs to this thread, which ends. No call has taken it meanwhile without returning it: Python's own calls come in pairs.
         unsafe {
             ffi::PyEval_RestoreThread(self.state);
             ffi::PyGILState_Release(self.lock);
@@ -133,7 +133,7 @@ pub(crate) struct Lock(ffi::PyGILState_STATE, PhantomData<*const ()>);
 impl Lock {
     pub(crate) fn take() -> Lock {
         keep_thread_state();
-        // SAFETY: Python is running, as there is an object to be called. What is taken here is given back when this is dropped, in this thread: it can't be sent.
+        // SAFETY: Python is running, as there is an object to be called. The lock is released when this is dropped, in this thread: it can't be sent.
         Lock(unsafe { ffi::PyGILState_Ensure() }, PhantomData)
     }
 }
@@ -221,7 +221,7 @@ fn schema(format: &str, name: &str, children: Vec<*mut Schema>) -> Schema {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut Schema) {
-    // SAFETY: Arrow has a consumer call this once, with a schema of ours that it has not freed.
+    // SAFETY: Arrow has a consumer call this once, with a schema of this module that it has not freed.
     let schema = unsafe { &mut *schema };
     // SAFETY: this is where `schema` has put them.
     let parts = unsafe { Box::from_raw(schema.private_data.cast::<SchemaParts>()) };
@@ -229,7 +229,7 @@ unsafe extern "C" fn release_schema(schema: *mut Schema) {
         // SAFETY: each child was boxed by `get_schema`; one that a consumer has moved away has no `release` any more.
         let mut child = unsafe { Box::from_raw(child) };
         if let Some(release) = child.release {
-            // SAFETY: it is one of ours, and not released.
+            // SAFETY: this module created it, and it is not released.
             unsafe { release(&raw mut *child) };
         }
     }
@@ -267,7 +267,7 @@ unsafe extern "C" fn release_array(array: *mut Array) {
         // SAFETY: each child was boxed by `get_next`; one that a consumer has moved away has no `release` any more.
         let mut child = unsafe { Box::from_raw(child) };
         if let Some(release) = child.release {
-            // SAFETY: it is one of ours, and not released.
+            // SAFETY: this module created it, and it is not released.
             unsafe { release(&raw mut *child) };
         }
     }
@@ -277,19 +277,19 @@ unsafe extern "C" fn release_array(array: *mut Array) {
 /// The source of a stream.
 ///
 /// # Safety
-/// The stream is one of `stream`, not released, and nobody else uses it meanwhile.
+/// The stream is one of `stream`, not released, and no other thread uses it meanwhile.
 unsafe fn source<'a>(stream: *mut Stream) -> &'a mut Source {
     // SAFETY: the caller's; this is where `stream` has put it.
     unsafe { &mut *(*stream).private_data.cast::<Source>() }
 }
 
 unsafe extern "C" fn get_schema(stream: *mut Stream, out: *mut Schema) -> c_int {
-    // SAFETY: Arrow has a consumer call this with a stream of ours, one call at a time.
+    // SAFETY: Arrow has a consumer call this with a stream of this module, one call at a time.
     let columns = &unsafe { source(stream) }.columns;
     let child =
         |column: &Column| Box::into_raw(Box::new(schema(column.values.format(), &column.name, Vec::new())));
     let whole = schema("+s", "", columns.iter().map(child).collect());
-    // SAFETY: the consumer hands in room for a schema, of which nothing is read.
+    // SAFETY: the consumer passes memory for a schema, of which nothing is read.
     unsafe { out.write(whole) };
     0
 }
@@ -298,7 +298,7 @@ unsafe extern "C" fn get_next(stream: *mut Stream, out: *mut Array) -> c_int {
     // SAFETY: as above.
     let source = unsafe { source(stream) };
     if std::mem::replace(&mut source.is_given, true) {
-        // SAFETY: the consumer hands in room for an array. One that is released says that there are no more; all zeroes are a value of each of its fields.
+        // SAFETY: the consumer passes memory for an array. One that is released says that there are no more; all zeroes are a value of each of its fields.
         unsafe { out.write(std::mem::zeroed()) };
         return 0;
     }
@@ -319,7 +319,7 @@ unsafe extern "C" fn get_next(stream: *mut Stream, out: *mut Array) -> c_int {
     };
     let children = columns.iter().map(child).collect();
     let whole = array(columns, rows, 0, vec![ptr::null()], children);
-    // SAFETY: the consumer hands in room for an array, of which nothing is read.
+    // SAFETY: the consumer passes memory for an array, of which nothing is read.
     unsafe { out.write(whole) };
     0
 }
@@ -336,7 +336,7 @@ unsafe extern "C" fn release_stream(stream: *mut Stream) {
     stream.release = None;
 }
 
-/// A stream that has not been handed out yet. Whoever takes it moves its contents away and leaves it released.
+/// A stream that has not been handed out yet. The consumer that takes it moves its contents away and leaves it released.
 #[repr(transparent)] // a pointer to it is one to the stream
 struct Unused(Stream);
 
@@ -346,7 +346,7 @@ unsafe impl Send for Unused {}
 impl Drop for Unused {
     fn drop(&mut self) {
         if let Some(release) = self.0.release {
-            // SAFETY: nobody has taken it, and this is its end.
+            // SAFETY: no consumer has taken it, and it ends here.
             unsafe { release(&raw mut self.0) }
         }
     }

@@ -133,7 +133,7 @@ impl Column {
     }
 }
 
-/// A result in rows and columns; polars, pandas, pyarrow and DuckDB take it as it is.
+/// A result in rows and columns. polars, pandas, pyarrow and DuckDB accept it unchanged.
 #[pyclass(frozen, module = "pageout")]
 pub(crate) struct Table {
     columns: Arc<Vec<Column>>,

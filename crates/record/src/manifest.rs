@@ -1,4 +1,4 @@
-//! `recording.toml`: what a recording says of itself, to read with eyes and by a twin on another machine.
+//! `recording.toml`: the description of a recording, for people and for a twin on another machine.
 //!
 //! It is written last. A folder without it is a recording that was cut short, and so is one whose `accesses.pgt` has no end.
 
@@ -39,7 +39,7 @@ const PAGE_SIZES: std::ops::RangeInclusive<u64> = 4096..=1 << 18;
 /// The version of the form of recordings. It rises when something goes or means something else.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// All that a recording says of itself.
+/// The description of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -308,7 +308,7 @@ pub struct FileRecord {
     pub device: String,
     /// Its inode; 0 if names are left out.
     pub inode: u64,
-    /// Its size when it was looked at.
+    /// Its size when it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Whether it had no name any more.
@@ -356,7 +356,7 @@ pub struct FileRecord {
     /// Pages of most reads.
     #[serde(default)]
     pub request_pages: u64,
-    /// Advice on its mapping, if that could be looked at.
+    /// Advice on its mapping, if that could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapped_advice: Option<MappedAdvice>,
     /// Whether most of its faults fetched instructions.

@@ -93,7 +93,7 @@ impl Lost {
     }
 }
 
-/// What accesses of like length took in all, and lost to each cause.
+/// The total time of accesses of similar length, and the time lost to each cause.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Alike {
     total: u64,
@@ -239,7 +239,7 @@ pub struct Slowest {
     pub from: Nanos,
     /// The number of the slowest accesses.
     pub count: u64,
-    /// Time that the slowest accesses took in all.
+    /// The total time of the slowest accesses.
     pub total: Nanos,
     /// Time that the slowest accesses lost, by cause; the rest of `total` is own work.
     pub by_cause: Vec<(Cause, Nanos)>,

@@ -1,6 +1,6 @@
 //! An account of CPU time: how much of each kind of the kernel's work was done, and the time that it took.
 //!
-//! A profile shows where a kernel's time goes by its functions. Here the same follows from the prices: each unit of work and each operation has a
+//! A profile shows the time of each function of the kernel. Here the same follows from the prices: each unit of work and each operation has a
 //! price ([`Costs`]), and an account holds their counts.
 
 use std::ops::{AddAssign, Sub};

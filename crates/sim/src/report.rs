@@ -481,7 +481,7 @@ pub struct Thinned {
 pub struct Watched {
     /// The condition, as it was written.
     pub condition: String,
-    /// The path of the file that was looked at.
+    /// The path of the file that was checked.
     pub path: String,
     /// Number of checks.
     pub looks: u64,

@@ -191,7 +191,7 @@ fn questions(asked: &Asked, base: &Scenario, memory: Size) -> Result<Vec<Questio
     Ok(questions)
 }
 
-/// The sources that can be tried: page tables are looked at where some policy walks them.
+/// The sources that can be tried: page tables are scanned if some policy walks them.
 fn tried(base: &Scenario) -> Vec<usize> {
     let walks = policy_of(base).group.harvest.page_table_walk;
     (0..SOURCES.len()).filter(|&source| walks || !SOURCES[source].walks_page_tables()).collect()

@@ -78,7 +78,7 @@ impl Default for Ask {
 pub struct Answer {
     /// The question.
     pub ask: Ask,
-    /// What the build that runs the base says of itself, where that is another one.
+    /// The version of the build that runs the base, if it is another build.
     pub base_build: Option<String>,
     /// The results of each scenario.
     pub found: Found,

@@ -30,7 +30,7 @@ pub use parts::{Parts, Row, rows};
 pub use plan::{Cell, Input, InputKind, Plan, content_hash};
 pub use run::{Elsewhere, Own, Sweep, Take, cells, failed};
 
-/// What the folder says of the sweep that runs into it.
+/// The file that describes the sweep of a folder.
 const PLAN: &str = "plan.json";
 
 /// What is to be done with a plan, or with a folder.

@@ -1,6 +1,6 @@
 //! Checks that recorded inputs are complete: the kernel's own counts give the number of entries that a list should have.
 //!
-//! A list that was cut short is well-formed, and plays like a kernel that did less from then on. So each is held against what counts the same
+//! A list that was cut short is well-formed, and replays like a kernel that did less from then on. So each is held against what counts the same
 //! events from another side:
 //!
 //! ```text

@@ -9,7 +9,7 @@ pub enum Error {
     /// A recording, a scenario or a question makes no sense, or a simulation failed.
     #[error(transparent)]
     Study(#[from] pageout_study::Error),
-    /// Files for who checks a prediction can't be written.
+    /// Files for checking a prediction can't be written.
     #[error("{0}")]
     Write(io::Error),
     /// The result is not what the real kernel did, or not what the caller expected of it.

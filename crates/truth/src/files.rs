@@ -60,7 +60,7 @@ pub(super) fn read_words(dir: &Path, sequence: &str) -> anyhow::Result<Vec<Acces
 /// Versions of the form of a folder's runs that are read here. A file that names none has the first; later ones add fields.
 const VERSIONS: std::ops::RangeInclusive<u64> = 1..=3;
 
-/// What a file says of its form.
+/// The version of a file's format.
 #[derive(Deserialize)]
 struct Form {
     format: Option<Value>,

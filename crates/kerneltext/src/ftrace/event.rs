@@ -360,7 +360,7 @@ fn shrink_inactive(fields: &Fields) -> Option<Event> {
         known |= u8::from(pages.is_some()) << bit;
         pages.unwrap_or(0)
     };
-    // One field for both types until they were told apart.
+    // One field for both types, in kernels that do not distinguish them.
     let activated = some(0, b"nr_activate") + some(0, b"nr_activate_anon") + some(0, b"nr_activate_file");
     let (referenced, dirty, writeback) =
         (some(1, b"nr_ref_keep"), some(2, b"nr_dirty"), some(3, b"nr_writeback"));

@@ -24,7 +24,7 @@ const TIER_MARKS: [&str; 3] = ["Rrx", "Tex", "px"];
 /// Which counters of page-table walks there are, and whether one that has nothing to say has no mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Statistics {
-    /// Kernels up to 6.8: pages of leaf tables in all, old and young; of others in all, found and added.
+    /// Kernels up to 6.8: pages of leaf tables (total, old, young), and of other tables (total, found, added).
     Early,
     /// Kernels since then.
     Modern,

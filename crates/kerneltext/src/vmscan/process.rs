@@ -290,7 +290,7 @@ impl Process {
         self.items[usize::from(reclaimer == Reclaimer::Kswapd)].push(item);
     }
 
-    /// No isolation was recorded: the batches say what was looked at.
+    /// No isolation was recorded, so the batches have the scanned pages.
     pub(super) fn count_judged_as_scanned(&mut self) {
         self.work.iter_mut().for_each(Work::count_judged_as_scanned);
     }

@@ -72,7 +72,7 @@ impl Timeline {
         }
     }
 
-    /// No isolation was recorded: the batches say what was looked at.
+    /// No isolation was recorded, so the batches have the scanned pages.
     pub(super) fn count_judged_as_scanned(&mut self) {
         self.steps.iter_mut().flatten().for_each(|slice| slice.scanned = slice.judged);
     }

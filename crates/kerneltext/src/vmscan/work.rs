@@ -175,7 +175,7 @@ impl Work {
         std::array::from_fn(|at| Some(pages[at]).filter(|_| self.batches == 0 || self.known >> at & 1 == 1))
     }
 
-    /// No isolation was recorded: the batches say what was looked at.
+    /// No isolation was recorded, so the batches have the scanned pages.
     pub(super) fn count_judged_as_scanned(&mut self) {
         (self.scanned, self.taken) = (self.judged, self.judged);
     }

@@ -646,7 +646,7 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// Keeps a page for who has no thread here, unless too many are held.
+    /// Keeps a page for a caller without a thread here, unless too many are held.
     pub(super) fn keep(&self, of: PageOwner, pin: Pin<'_>) -> Result<OwnedPin, Error> {
         let (pinned, most) = (self.pinned() + 1, self.machine.pins_max);
         if pinned <= most {

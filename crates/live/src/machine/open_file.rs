@@ -36,7 +36,7 @@ pub(crate) struct OpenFile {
     pub(crate) identity: Identity,
     /// The file that `disk` reads and writes.
     pub(crate) file: Arc<std::fs::File>,
-    /// Another program has written it: it is to be read anew.
+    /// Another program has written the file, so it must be read again.
     pub(crate) is_suspect: bool,
     /// Its earlier descriptors, if the callers have their own locks.
     pub(crate) formers: Vec<Arc<std::fs::File>>,
@@ -139,7 +139,7 @@ impl OpenFile {
         }
     }
 
-    /// Takes note of what the file system says of it now.
+    /// Records the present state of the file in the file system.
     pub(crate) fn look(&mut self) {
         self.identity = Identity::known(&self.file).unwrap_or(self.identity);
     }

@@ -1,6 +1,6 @@
 //! The cache's own threads: one runs the engine's kernel threads, the others read and write what no caller waits for.
 //!
-//! All take the lock for a step and let go of it. Each ends when the last handle has gone, or when the engine has panicked.
+//! All take the lock for one step and release it. Each ends when the last handle has gone, or when the engine has panicked.
 
 use std::time::Duration;
 

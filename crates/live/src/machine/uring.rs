@@ -4,9 +4,9 @@
 //!   begin    transfer ─▶ a number ─▶ the queue of what is submitted ─▶ one call
 //!   wait     one call ─▶ the queue of what has ended ─▶ the number ─▶ its transfer, and what the kernel says
 //! ```
-//! A ring keeps each transfer until the kernel has said how it ended, and waits for that when it goes. So no frame is let go of that
-//! the kernel may still fill. A system that refuses io_uring to this process says so when a ring is made, and never later: a request that
-//! does nothing is sent through each new one.
+//! A ring keeps each transfer until the kernel has reported its end, and waits for all of them when it is dropped. So no frame is freed
+//! that the kernel may still fill. A system that refuses io_uring to this process refuses it when a ring is created, and never later: a
+//! request that does nothing is sent through each new ring.
 
 #[cfg(any(test, feature = "failing"))]
 mod called; // requests of a storage that the kernel can't make

@@ -116,7 +116,7 @@ impl LiveMachine {
         }
     }
 
-    /// Lets go of the lock until a task is woken, or for so long.
+    /// Releases the lock until a task is woken, or for this duration.
     pub(super) fn wait<'a>(
         &'a self,
         mut locked: Locked<'a>,

@@ -94,8 +94,8 @@ pub struct Lruvec {
     /// By [`LruList`], for two lists. Others use some of them as they like: where a folio stands tells no more than
     /// whether the gauges call it active.
     pub lists: [List; 4],
-    /// Where its node has several zones: of each, from the highest down, the pages on these lists. Those on lists of generations are counted
-    /// as inactive, whatever the gauges say of them: only how many there are of a type matters.
+    /// The pages on these lists by zone, from the highest down, if the node has several zones. Pages on lists of generations count as
+    /// inactive, whatever the gauges report: only the number per type matters.
     pub by_zone: Vec<[u64; 4]>,
     /// For groups under MGLRU or, if they can be switched to it, under the classic LRU; empty then.
     pub generations: Option<Box<GenerationLists>>,

@@ -38,7 +38,7 @@ bitflags::bitflags! {
         const LOCKED = 1 << 9;
         /// In a page-cache index, which holds its use bits.
         const INDEXED = 1 << 10;
-        /// In use by something that can't let go of it (a busy buffer, a device): reclaim may look but not take.
+        /// In use by a busy buffer or a device that cannot release it: reclaim may scan but not take it.
         const PINNED = 1 << 11;
         /// The folio's group pays for it. A frame that is allocated and not charged yet belongs to the task that asked.
         const CHARGED = 1 << 12;

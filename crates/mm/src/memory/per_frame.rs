@@ -96,7 +96,7 @@ impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
         self.records.get(pfn.index())
     }
 
-    /// Asks the processor for the frame's record, which is soon to be looked at.
+    /// Prefetches the frame's record.
     #[inline(always)]
     pub(super) fn prefetch(&self, pfn: Pfn) {
         prefetch_index(&self.records, pfn.index());

@@ -146,7 +146,7 @@ pub struct MappedWords<'a> {
 pub struct ReadWords<'a>(Run<'a>);
 
 impl ReadWords<'_> {
-    /// Asks the processor for a page's word, which is soon to be looked at. Nothing happens where there is no such page.
+    /// Prefetches a page's word. Does nothing if there is no such page.
     #[inline(always)]
     pub fn prefetch(self, page: u64) {
         self.0.prefetch(page);
@@ -180,7 +180,7 @@ impl MappedWords<'_> {
         self.touch_if(page, looked_at, Word::PRESENT, bits)
     }
 
-    /// Sets these bits where of those that are looked at exactly the wanted ones are set: one look at the word, whatever the rule.
+    /// Sets these bits if exactly the wanted ones of the checked bits are set. It reads the word once, whatever the rule.
     #[inline(always)]
     fn touch_if(&mut self, page: u64, looked_at: u64, wanted: u64, bits: u64) -> bool {
         let Some(slot) = self.words.slot(page) else { return false };
@@ -283,7 +283,7 @@ impl Table {
         self.nodes.truncate(nodes);
     }
 
-    /// Asks the processor for a page's word, which is soon to be looked at. Nothing happens where there is no such page.
+    /// Prefetches a page's word. Does nothing if there is no such page.
     #[inline(always)]
     pub fn prefetch(&self, page: u64) {
         self.words.all().prefetch(page);

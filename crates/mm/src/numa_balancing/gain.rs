@@ -12,7 +12,7 @@
 //!
 //! Demoted pages are remembered for some tens of windows, as the governor lets hardly any leave. Pages demoted by then may have been hot: memory that
 //! fills up demotes hot and cold pages alike. So there is a second sign. If pages that stay are used in time twice as often as when the governor
-//! started, other pages are hot by now, and everything starts anew.
+//! started, other pages are hot by now, and everything restarts.
 
 /// Fewer uses than that may be chance.
 const ENOUGH: u64 = 32;

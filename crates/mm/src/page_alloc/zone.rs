@@ -91,7 +91,7 @@ impl Zone {
         self.buddy.highatomic_free
     }
 
-    /// Returns whether a block of at least this order is free for who has these rights.
+    /// Returns whether a block of at least this order is free for a request with these rights.
     #[inline]
     pub fn has_free_block(&self, order: u8, rights: Rights) -> bool {
         self.buddy.has_block(order, rights)

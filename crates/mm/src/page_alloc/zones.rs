@@ -363,7 +363,7 @@ impl Zones {
         is_released
     }
 
-    /// Takes a block back from who frees it.
+    /// Takes back a freed block.
     #[inline]
     pub fn give_back(&mut self, folios: &mut FolioTable, cpu: CpuId, node: NodeId, pfn: Pfn, order: u8) {
         let at = self.place_of(node, pfn);

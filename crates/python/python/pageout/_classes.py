@@ -41,7 +41,7 @@ def bring(places):
 
 
 def bring_told():
-    """The same with those that the process that has started this one tells of."""
+    """Does the same with the classes that the parent process has named."""
     if _VARIABLE in os.environ:
         told = json.loads(os.environ[_VARIABLE])
         sys.path += [folder for folder in told["path"] if folder not in sys.path]

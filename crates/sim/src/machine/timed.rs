@@ -5,7 +5,7 @@
 //! steps. That task competes for CPU 0 like any other.
 //!
 //! **Shells.** Each event is done by its own shell, unless it names one. A shell does one thing after the other. While it is in the middle of a
-//! write, its other events wait. Of a repeating event one repetition waits and further ones are left out, as with a timer that has already fired. A
+//! write, its other events wait. One repetition of a repeating event waits, and further ones are left out, as with a timer that has already fired. A
 //! loop counts as one thing: other events of its shell wait until it has ended.
 //!
 //! **Signals.** A write may have a timeout. When that is over, a signal comes for its control task, as from timeout(1). The engine

@@ -75,7 +75,7 @@ impl Cost {
 }
 
 impl Question<'_> {
-    /// What an answer takes, for who keeps so many bytes of a trace in memory.
+    /// Estimates the cost of an answer if up to `bytes_max` of a trace are kept in memory.
     pub fn expected(&self, trace: &Trace, bytes_max: u64) -> Expected {
         let (accesses, pages, sizes) =
             (trace.accesses as f64, f64::from(trace.distinct_pages), self.sizes.len());

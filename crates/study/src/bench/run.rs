@@ -142,7 +142,7 @@ impl Sampled {
         }
     }
 
-    /// The rate of samples for who takes all accesses in memory, and has so many bytes of it: a tenth at most. Errors: samples that fit would have
+    /// Returns the sample rate at which all accesses fit into `bytes` of memory: a tenth at most. Errors: samples that fit would have
     /// too few pages.
     pub fn rate_within(trace: &Trace, bytes: u64) -> Result<f64, Refused> {
         // The page and the next use of each access, in all samples.

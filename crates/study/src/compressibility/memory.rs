@@ -95,7 +95,7 @@ fn process(pid: &str, sample: u64) -> Result<Vec<Region>, Error> {
         })
     };
     let mut maps = String::new();
-    // The right to read them is looked at when they are read, too.
+    // The right to read them is checked when they are read, too.
     if let Err(error) = open("maps")?.read_to_string(&mut maps) {
         match error.kind() {
             ErrorKind::PermissionDenied => bail!(

@@ -68,7 +68,7 @@ const SUBJECTS: &[Subject] = &[
     Subject { topic: "out of memory", about: &["oom_kill"], say: |teller| teller.oom() },
 ];
 
-/// What there is to say of `change`, within so many seconds if that is known.
+/// Returns the meaning of `change`. `seconds` is the time between the snapshots, if known.
 pub(super) fn means(change: &Change, seconds: Option<f64>) -> Vec<Meaning> {
     let teller = Teller { change, seconds };
     let meaning = |subject: &Subject| -> Option<Meaning> {

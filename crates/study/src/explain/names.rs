@@ -107,7 +107,7 @@ impl Names {
         self.ranges.first().map_or_else(|| "server/0:17".to_string(), |range| format!("{}:17", range.name))
     }
 
-    /// What to say of a name that there is not.
+    /// Returns the message about an unknown name.
     fn unknown(&self, name: &str) -> String {
         let all = || self.ranges.iter().map(|range| range.name.as_str());
         let within = |task: &str| {

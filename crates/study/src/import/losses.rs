@@ -33,7 +33,7 @@ impl Losses {
     }
 }
 
-/// What a line says of lost events: how many, if it says that. `None` for another line.
+/// Reads a line about lost events: their number, if the line has it. `None`: another line.
 fn of_line(line: &str) -> Option<Option<u64>> {
     const LOST: [&str; 4] = ["lost", "dropped", "skips", "overrun"];
     const WHAT: [&str; 10] = [

@@ -168,7 +168,7 @@ impl Extent {
         Some(format!("interrupted by {by} after {made} of {runs} runs"))
     }
 
-    /// What JSON says of seeds: how many the figures are over, and of an interrupted command how many runs there are.
+    /// Returns the JSON about seeds: their number, and of an interrupted command the number of runs.
     pub fn json(&self) -> Value {
         let mut json = json!({ "repeat": self.seeds });
         if let Some(Interruption { by, made, .. }) = self.interruption {
@@ -194,7 +194,7 @@ impl Extent {
         }
     }
 
-    /// Why there is no result at all: an interruption, or else what `heading` says of these failures.
+    /// Returns the reason why there is no result: an interruption, or `heading` with these failures.
     pub fn nothing(&self, heading: &str, failures: &[Failed]) -> Error {
         let failed = || Error::Runs { heading: heading.to_string(), failures: failures.to_vec() };
         match self.is_interrupted() {

@@ -179,7 +179,7 @@ impl Source {
         if problems.is_empty() { Ok(()) } else { Err(Diagnostics(problems)) }
     }
 
-    /// The document after the settings, parsed anew so that everything in it has a place.
+    /// Returns the document after the settings, parsed again so that everything in it has a place.
     fn edited(&self, settings: &[Setting]) -> Result<(Document<String>, Vec<Changed>), Diagnostics> {
         if settings.is_empty() {
             return Ok((self.document.clone(), Vec::new()));

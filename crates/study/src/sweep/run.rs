@@ -259,7 +259,7 @@ impl Group<'_> {
         let mut scenario = setup.scenario(&loaded.footprint, pages)?;
         scenario.seed = cell.seed;
         if !cell.settings.is_empty() {
-            // The policy was found already: its name starts nowhere anew.
+            // The policy was found already, so its path is not resolved again.
             let name = self.input.path.file_name().unwrap_or_default();
             let text = toml_edit::ser::to_string_pretty(&scenario);
             let text = text.map_err(|error| Error::asked(error.to_string()))?;

@@ -228,7 +228,7 @@ fn memory_of_programs(recording: &Recording) -> String {
     let memory = Need::Events("page_fault_user", |sums| sums.memory_faults);
     let touched = verdict(recording, [user, memory], |[user, memory]| match (memory, user) {
         (0, 0) => "no first touches".to_string(),
-        // A recording of a version that did not tell them apart.
+        // A recording of a version that did not distinguish them.
         (0, faults) => format!("first touches are among {}", figures::counted(faults, "fault")),
         (faults, _) => {
             let swap_ins = recording.swap_ins().unwrap_or(0);

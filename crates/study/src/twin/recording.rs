@@ -1,4 +1,4 @@
-//! A recording as its twin needs it: read, checked, with what it says of the group's memory.
+//! A recording as its twin needs it: read, checked, with its data about the group's memory.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};

@@ -199,7 +199,7 @@ impl Stage {
         self.engine.set_now(self.now);
     }
 
-    /// Plays a sequence whose first access is the `first` of the run's. The program had used so much CPU time before that.
+    /// Replays a sequence whose first access is the `first` of the run's. The program had used so much CPU time before that.
     fn play(
         &mut self,
         task: TaskId,

@@ -1,4 +1,4 @@
-//! A run of one group, played by the recorded clock.
+//! A run of one group, replayed by the recorded clock.
 //!
 //! - **Clock.** An access happens at the time interpolated between the recorded windows. Work costs nothing and the disk is
 //!   infinitely fast, so time passes only between accesses. Timing decides when statistics are flushed, and those times are

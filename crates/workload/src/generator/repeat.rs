@@ -10,7 +10,7 @@ use crate::{Access, AccessStream};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
-    /// How often in all; at least 1. Required.
+    /// The total number of repetitions; at least 1. Required.
     pub times: u64,
     /// The pattern repeated. Required.
     pub of: Box<Pattern>,
@@ -25,7 +25,7 @@ impl Repeat {
     }
 }
 
-/// Makes the stream anew for each time.
+/// Creates the stream again for each repetition.
 pub(super) struct Repeated {
     of: Pattern,
     object: u32,

@@ -19,7 +19,7 @@ use crate::{Access, AccessStream};
 /// Accesses that are read at a time.
 const CHUNK: usize = 1 << 16;
 
-/// What a trace says of an access besides its page.
+/// Details of an access besides its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detail {
     /// Number of its tenant, in order of first appearance; of objects, the object's.

@@ -50,7 +50,7 @@ pub fn load(
     Ok(Loaded { accesses: packer.finish(), ..loaded })
 }
 
-/// Loads a trace for who has no use for its footprint alone: `None` as soon as the accesses are past the budget.
+/// Loads a trace for a caller that cannot use its footprint alone: `None` as soon as the accesses are past the budget.
 pub fn load_within(
     path: &Path,
     options: &ReadOptions,

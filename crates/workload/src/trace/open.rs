@@ -63,7 +63,7 @@ pub fn original_ids(path: &Path, options: &ReadOptions) -> Result<Option<Vec<Vec
     Ok(open_pgt(path, options)?.map(|(_, tables)| tables.ids))
 }
 
-/// A reader of a trace that is only to be looked at.
+/// A reader of a trace that is only inspected.
 pub(super) fn open_to_look(path: &Path, options: &ReadOptions) -> Result<Box<dyn TraceReader>, TraceError> {
     require_regular(path)?;
     Ok(open_reader(path, options)?.0)

@@ -2,7 +2,7 @@
 //! off before a sync is not.
 //!
 //! A device keeps of what was not flushed any sectors of any writes and lengths. That is as if it had made them in another order: an older write that goes
-//! over a newer one is a newer one that was lost. Each word says of which file and sector it is, and by which write it came there.
+//! over a newer one is a newer one that was lost. Each word names its file and sector, and the write that put it there.
 
 use super::*;
 

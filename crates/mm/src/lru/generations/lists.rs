@@ -164,7 +164,7 @@ impl GenerationLists {
 
     /// The sequence numbers of a listed folio: of its generation, and of the list that it is on.
     pub fn seqs_of(&self, place: Place) -> (u64, u64) {
-        // Slots are told apart by how far they are behind the youngest one.
+        // Slots differ by their distance from the youngest one.
         let count = self.births.len();
         let seq_of = |slot: usize| {
             self.max_seq.saturating_sub(((self.slot(self.max_seq) + count - slot) % count) as u64)

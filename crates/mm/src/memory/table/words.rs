@@ -82,7 +82,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The words of a table, for who writes them.
+/// The words of a table, for their writer.
 pub(super) struct Words {
     array: Array,
     /// By leaf: whether it uses memory, and how many do.

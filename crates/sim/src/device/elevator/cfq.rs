@@ -61,7 +61,7 @@ enum Owner {
     Writes,
 }
 
-/// Requests of an owner, and what its last ones say of its next.
+/// Requests of an owner, and a forecast of its next ones from the last.
 #[derive(Default, Debug)]
 struct Turns {
     queue: Queue,
@@ -279,7 +279,7 @@ impl Owner {
 }
 
 impl Turns {
-    /// What a request that comes now says of the next ones.
+    /// Updates the forecast of the next requests by one that comes now.
     fn note(&mut self, waiting: &Waiting) {
         let Waiting { request, since, .. } = waiting;
         if let Some(done) = self.done.filter(|_| self.queue.is_empty()) {
