@@ -42,6 +42,9 @@ const KERNEL_FILES: [(&str, &str); 2] = [
     ("numa.demotion_enabled", "/sys/kernel/mm/numa/demotion_enabled"),
 ];
 
+/// The sysctl that lets pages of slow memory be promoted.
+const BALANCING: &str = "kernel.numa_balancing";
+
 impl Plan<'_> {
     /// Errors: the first key that the live machine lacks.
     pub(super) fn of(scenario: &Scenario) -> Result<Plan<'_>, Error> {
@@ -81,12 +84,19 @@ impl Plan<'_> {
         };
         let text =
             |(name, value): (&str, &pageout_sim::scenario::Scalar)| (name.to_string(), value.to_string());
-        let (kernel_files, rules): (Vec<_>, Vec<_>) = (scenario.kernel.switches.iter().map(text))
+        let (switches, rules): (Vec<_>, Vec<_>) = (scenario.kernel.switches.iter().map(text))
             .partition(|(name, _)| KERNEL_FILES.iter().any(|(switch, _)| switch == name));
-        let path =
-            |name: &str| KERNEL_FILES.iter().find(|(switch, _)| *switch == name).expect("partitioned").1;
-        let kernel_files =
-            kernel_files.into_iter().map(|(name, value)| (path(&name).to_string(), value)).collect();
+        let mut sysctls: Vec<_> = scenario.sysctl.iter().map(text).collect();
+        let mut kernel_files = Vec::new();
+        if slow.is_some() {
+            // A live machine with slow memory has all of these on, a scenario has them off.
+            let is_on = |name: &str| switches.iter().any(|(switch, value)| switch == name && value == "true");
+            let file = |(name, path): &(&str, &str)| ((*path).to_string(), u8::from(is_on(name)).to_string());
+            kernel_files.extend(KERNEL_FILES.iter().map(file));
+            if sysctls.iter().all(|(name, _)| name != BALANCING) {
+                sysctls.push((BALANCING.to_string(), "0".to_string()));
+            }
+        }
         let groups = scenario.memcg.iter().map(|memcg| {
             ensure!(memcg.policy.is_none(), "memcg {}: the live machine has one policy", memcg.path);
             let name = memcg.path.trim_start_matches('/').to_string();
@@ -103,7 +113,7 @@ impl Plan<'_> {
             scenario,
             policy: scenario.kernel.name(),
             rules,
-            sysctls: scenario.sysctl.iter().map(text).collect(),
+            sysctls,
             kernel_files,
             memory,
             slow,

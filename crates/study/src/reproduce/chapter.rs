@@ -82,6 +82,9 @@ pub struct Claim {
     pub row: String,
     /// The figures that are it, added up, by the names that `compare --all --json` gives them.
     pub figures: Vec<String>,
+    /// The figures of the live machine, where they are others.
+    #[serde(default)]
+    pub live: Vec<String>,
     /// What it is a share of: figures, added up.
     #[serde(default)]
     pub per: Vec<String>,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::chapter::{Chapter, Experiment};
+use super::chapter::{Chapter, Claim, Experiment};
 use super::judge::Measured;
 use super::place::Place;
 use super::{measure, measured, names_of};
@@ -139,7 +139,9 @@ fn compare(
     let simulated = measured(experiment, &variants, &names, extent.seeds as usize)?;
     let live: Vec<Option<Vec<Vec<Metric>>>> = live.into_iter().map(Some).collect();
     let rows = experiment.claim.iter().zip(simulated).map(|(claim, simulated)| {
-        let live = measure(experiment, claim, &live, &names, ask.rounds as usize)?;
+        let figures = if claim.live.is_empty() { &claim.figures } else { &claim.live };
+        let claim = Claim { figures: figures.clone(), ..claim.clone() };
+        let live = measure(experiment, &claim, &live, &names, ask.rounds as usize)?;
         Ok(Row { simulated, live })
     });
     let rows = rows.collect::<Result<Vec<Row>, Error>>()?;
