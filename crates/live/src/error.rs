@@ -298,13 +298,77 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
+            Error::Config(error) => Some(error),
+            Error::File(error) => Some(error),
+            other => other.io_source().map(|source| source as _),
+        }
+    }
+}
+
+impl Error {
+    /// Returns the system's error number (errno), if the error is one that the system has returned.
+    ///
+    /// ```
+    /// let memory = pageout::Memory::builder().budget(8 << 20).build()?;
+    /// let error = memory.open("/no/such/file", pageout::Open::read()).expect_err("there is no such file");
+    /// assert_eq!(error.raw_os_error(), Some(2)); // ENOENT
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    pub fn raw_os_error(&self) -> Option<i32> {
+        self.io_source().and_then(io::Error::raw_os_error)
+    }
+
+    /// Returns the kind of the error in terms of the standard library. If the system has returned the error, the kind is that of its error number.
+    pub fn kind(&self) -> io::ErrorKind {
+        use io::ErrorKind;
+
+        match self {
+            Error::Io { source, .. }
+            | Error::Sync { source, .. }
+            | Error::SwapIo { source, .. }
+            | Error::UringRefused { source } => source.kind(),
+            Error::DirectRefused { .. } => ErrorKind::Unsupported,
+            Error::ReadOnly { .. } | Error::File(FileError::NotPermitted(_)) => ErrorKind::PermissionDenied,
+            Error::Shortened { .. } | Error::BeyondEnd { .. } => ErrorKind::UnexpectedEof,
+            Error::NoSwap { .. } | Error::OutOfMemory(_) => ErrorKind::OutOfMemory,
+            Error::Pinned { .. } | Error::File(FileError::Busy { .. }) => ErrorKind::ResourceBusy,
+            // The call may be repeated, which `Read::read_exact` and `Write::write_all` do for this kind.
+            Error::CutMeanwhile { .. } => ErrorKind::Interrupted,
+            Error::TooLong { .. } => ErrorKind::FileTooLarge,
+            Error::Locked { .. } => ErrorKind::WouldBlock,
+            Error::ChangedOutside { .. } | Error::Forgotten { .. } => ErrorKind::StaleNetworkFileHandle,
+            Error::TooManyFiles { .. } | Error::TooManyHandles { .. } => ErrorKind::QuotaExceeded,
+            Error::File(FileError::NoSuchFile(_) | FileError::NoSuchGroup { .. }) => ErrorKind::NotFound,
+            Error::Poisoned | Error::File(FileError::Io(_)) => ErrorKind::Other,
+            Error::NoRegularFile { .. }
+            | Error::BudgetTooLarge { .. }
+            | Error::BudgetTooSmall { .. }
+            | Error::Nodes(_)
+            | Error::NoSuchNode { .. }
+            | Error::Config(_)
+            | Error::File(_) => ErrorKind::InvalidInput,
+        }
+    }
+
+    /// The system's error that this error reports.
+    fn io_source(&self) -> Option<&io::Error> {
+        match self {
             Error::Io { source, .. }
             | Error::Sync { source, .. }
             | Error::SwapIo { source, .. }
             | Error::UringRefused { source } => Some(source),
-            Error::Config(error) => Some(error),
-            Error::File(error) => Some(error),
             _ => None,
+        }
+    }
+}
+
+/// Keeps the system's error number ([`io::Error::raw_os_error`]) if the system has returned the error. Such an [`io::Error`] does not name the
+/// file and the page. Any other error becomes the source of an [`io::Error`] of its kind ([`Error::kind`]), and [`io::Error::downcast`] returns it.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> io::Error {
+        match error.raw_os_error() {
+            Some(errno) => io::Error::from_raw_os_error(errno),
+            None => io::Error::new(error.kind(), error),
         }
     }
 }
@@ -318,5 +382,56 @@ impl From<ConfigError> for Error {
 impl From<FileError> for Error {
     fn from(error: FileError) -> Error {
         Error::File(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full() -> io::Error {
+        io::Error::from_raw_os_error(libc::ENOSPC)
+    }
+
+    #[test]
+    fn io_error_of_the_system_keeps_its_errno() {
+        let path = || PathBuf::from("data");
+        for error in [
+            Error::Io { op: "a read", path: path(), page: None, source: full() },
+            Error::Sync { path: path(), failed: 1, lost: 0, source: full() },
+            Error::SwapIo { region: path(), page: 7, source: full() },
+            Error::UringRefused { source: full() },
+        ] {
+            assert_eq!(error.raw_os_error(), Some(libc::ENOSPC), "{error}");
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{error}");
+            let converted = io::Error::from(error);
+            assert_eq!(converted.raw_os_error(), Some(libc::ENOSPC));
+            assert_eq!(converted.kind(), io::ErrorKind::StorageFull);
+        }
+    }
+
+    #[test]
+    fn io_error_without_errno_keeps_kind_and_error() {
+        let path = || PathBuf::from("data");
+        let custom = io::Error::new(io::ErrorKind::InvalidData, "no number");
+        for (error, kind) in [
+            (
+                Error::Io { op: "a read", path: path(), page: None, source: custom },
+                io::ErrorKind::InvalidData,
+            ),
+            (Error::BeyondEnd { path: path(), end: 9, bytes: 8 }, io::ErrorKind::UnexpectedEof),
+            (Error::CutMeanwhile { path: path() }, io::ErrorKind::Interrupted),
+            (Error::Pinned { path: path(), page: None, pinned: 2, most: 1 }, io::ErrorKind::ResourceBusy),
+            (Error::Locked { path: path() }, io::ErrorKind::WouldBlock),
+            (Error::ReadOnly { path: path() }, io::ErrorKind::PermissionDenied),
+            (Error::Poisoned, io::ErrorKind::Other),
+        ] {
+            let text = error.to_string();
+            let converted = io::Error::from(error);
+            assert_eq!((converted.kind(), converted.raw_os_error()), (kind, None), "{text}");
+            assert_eq!(converted.to_string(), text);
+            let back: Error = converted.downcast().expect("it is the source");
+            assert_eq!(back.to_string(), text);
+        }
     }
 }
