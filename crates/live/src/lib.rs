@@ -36,6 +36,7 @@ mod pending; // reads that are under way
 mod write; // writing through it
 mod region; // anonymous memory
 mod guard; // a page that is read or written in place
+mod cursor; // std::io's traits
 mod node; // of which memory a cache is made
 mod error; // what can go wrong, and what to do
 mod stats; // what it counts
@@ -72,6 +73,7 @@ pub use pageout_engine as engine; // what errors and configurations are made of
 
 #[cfg(feature = "rivals")]
 pub use batches::Batches;
+pub use cursor::Cursor;
 pub use error::Error;
 pub use file::{Advice, File, Open, ReadAt};
 pub use guard::{PageMut, PageRef};
