@@ -7,7 +7,7 @@
 //! Frames of slow memory have the highest numbers. Between the two nodes are numbers that no frame has, and addresses without memory.
 
 use std::io;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -256,7 +256,7 @@ impl Arena {
     #[inline]
     pub(crate) fn begin_write(&self, pfn: Pfn) -> Result<Writing<'_>, Unpinned> {
         self.gate(pfn).begin_write()?;
-        let writing = Writing { arena: self, pfn };
+        let writing = WritingIn { arena: self, pfn };
         if self.holds.names(pfn.0) {
             return Err(Unpinned::Held);
         }
@@ -272,12 +272,17 @@ impl Arena {
     /// The same of a closed frame, which the caller has from the engine, and which holds nothing yet.
     pub(crate) fn fill(&self, pfn: Pfn) -> Writing<'_> {
         self.gate(pfn).take_over();
-        Writing { arena: self, pfn }
+        WritingIn { arena: self, pfn }
     }
 
     /// How many pins there are that outlive their thread.
     pub(crate) fn owned_pins(&self) -> u64 {
         self.owned_pins.load(Ordering::Relaxed)
+    }
+
+    /// Counts a hold that outlives its thread, or one fewer. Returns how many there are.
+    pub(crate) fn count_owned_pins(&self, more: i64) -> u64 {
+        self.owned_pins.fetch_add(more as u64, Ordering::Relaxed).wrapping_add(more as u64)
     }
 
     /// What is in a frame.
@@ -405,13 +410,29 @@ impl Vectors {
     }
 }
 
-/// A frame whose page is being written to: no other code reads it, writes it, or takes it away as long as this exists.
-pub(crate) struct Writing<'a> {
-    arena: &'a Arena,
+/// A frame whose page is being written to: no other code reads it, writes it, or takes it away as long as this exists. It borrows the arena, or owns a
+/// share of it.
+pub(crate) struct WritingIn<A: Deref<Target = Arena>> {
+    arena: A,
     pfn: Pfn,
 }
 
+/// One that borrows the arena.
+pub(crate) type Writing<'a> = WritingIn<&'a Arena>;
+/// One that any thread may have, for any time.
+pub(crate) type OwnedWriting = WritingIn<Arc<Arena>>;
+
 impl Writing<'_> {
+    /// The same without a borrow.
+    pub(crate) fn into_owned(self, arena: &Arc<Arena>) -> OwnedWriting {
+        assert!(std::ptr::eq(self.arena, &**arena), "a frame of another arena");
+        let pfn = self.pfn;
+        std::mem::forget(self);
+        WritingIn { arena: Arc::clone(arena), pfn }
+    }
+}
+
+impl<A: Deref<Target = Arena>> WritingIn<A> {
     pub(crate) fn pfn(&self) -> Pfn {
         self.pfn
     }
@@ -432,7 +453,7 @@ impl Writing<'_> {
     }
 }
 
-impl Drop for Writing<'_> {
+impl<A: Deref<Target = Arena>> Drop for WritingIn<A> {
     #[inline]
     fn drop(&mut self) {
         self.arena.gate(self.pfn).end_write();
@@ -470,7 +491,7 @@ impl Pin<'_> {
         let pfn = self.pfn;
         assert!(self.hold.is_none(), "a place is its thread's");
         std::mem::forget(self);
-        arena.owned_pins.fetch_add(1, Ordering::Relaxed);
+        arena.count_owned_pins(1);
         OwnedPin { arena: Arc::clone(arena), pfn }
     }
 }
@@ -500,7 +521,7 @@ impl OwnedPin {
 
 impl Drop for OwnedPin {
     fn drop(&mut self) {
-        self.arena.owned_pins.fetch_sub(1, Ordering::Relaxed);
+        self.arena.count_owned_pins(-1);
         self.arena.gate(self.pfn).unpin();
     }
 }

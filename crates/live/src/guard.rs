@@ -3,19 +3,19 @@
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
-use pageout_engine::PAGE_SIZE;
+use pageout_engine::{PAGE_SIZE, Pfn};
 
 use crate::arena::{Pin, Writing};
 use crate::error::Error;
 use crate::local;
 use crate::machine::LiveMachine;
 
-/// Further pins that a thread counts before it checks the number of all threads.
-const COUNTED_AT_ONCE: i64 = 16;
+/// Further pins that a thread, or all owned guards, count before it checks the number of all threads.
+pub(crate) const COUNTED_AT_ONCE: i64 = 16;
 
 /// Too many pages that can't be evicted would leave no memory for others.
 #[cold]
-fn check_pins(machine: &LiveMachine, path: &Path) -> Result<(), Error> {
+pub(crate) fn check_pins(machine: &LiveMachine, path: &Path) -> Result<(), Error> {
     let (pinned, most) = (machine.lock()?.pinned(), machine.pins_max);
     if pinned <= most {
         Ok(())
@@ -75,6 +75,11 @@ impl<'a> PageRef<'a> {
         PageRef { machine, pin: None, len }
     }
 
+    /// The pin, unless no frame holds the page; and the bytes of the page.
+    pub(crate) fn parts(&self) -> (Option<&Pin<'a>>, usize) {
+        (self.pin.as_ref(), self.len)
+    }
+
     /// The same for a pin that is not counted yet.
     pub(crate) fn counted(
         (machine, path): (&'a LiveMachine, &Path),
@@ -114,9 +119,15 @@ impl Drop for PageRef<'_> {
 
 /// A page of a file or a region, held in memory for writing: [`crate::File::page_mut`], [`crate::Region::page_mut`].
 pub struct PageMut<'a> {
-    machine: &'a LiveMachine,
+    counted: Counted<'a>,
     writing: Writing<'a>,
     len: usize,
+}
+
+/// A guard for writing as others count it: with its thread.
+struct Counted<'a> {
+    machine: &'a LiveMachine,
+    pfn: Pfn,
 }
 
 impl<'a> PageMut<'a> {
@@ -126,16 +137,26 @@ impl<'a> PageMut<'a> {
         writing: Writing<'a>,
         len: usize,
     ) -> Result<PageMut<'a>, Error> {
-        machine.guards.taken(writing.pfn());
+        let pfn = writing.pfn();
+        machine.guards.taken(pfn);
         let pins = local::count_pins(machine, 1).unwrap_or_else(|| {
             machine.count_pins(1);
             0
         });
-        let page = PageMut { machine, writing, len };
+        let page = PageMut { counted: Counted { machine, pfn }, writing, len };
         if pins % COUNTED_AT_ONCE == 0 {
             check_pins(machine, path)?;
         }
         Ok(page)
+    }
+}
+
+impl<'a> PageMut<'a> {
+    /// The frame, which no guard of a thread holds any more, and the bytes of its page.
+    pub(crate) fn into_writing(self) -> (Writing<'a>, usize) {
+        let PageMut { counted, writing, len } = self;
+        drop(counted);
+        (writing, len)
     }
 }
 
@@ -155,10 +176,10 @@ impl DerefMut for PageMut<'_> {
     }
 }
 
-impl Drop for PageMut<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         let machine = self.machine;
-        machine.let_go_of_guard(self.writing.pfn());
+        machine.let_go_of_guard(self.pfn);
         if local::count_pins(machine, -1).is_none() {
             machine.count_pins(-1);
         }

@@ -36,6 +36,7 @@ mod pending; // reads that are under way
 mod write; // writing through it
 mod region; // anonymous memory
 mod guard; // a page that is read or written in place
+mod owned; // guards without a borrow
 mod cursor; // std::io's traits
 mod node; // of which memory a cache is made
 mod error; // what can go wrong, and what to do
@@ -82,6 +83,7 @@ pub use machine::Backend;
 pub use mapped::Mapped;
 pub use memory::{Builder, Group, Limits, Memory};
 pub use node::{Delay, Node};
+pub use owned::{OwnedPageMut, OwnedPageRef};
 pub use pending::Pending;
 pub use region::{Region, RegionAdvice, RegionOptions, Typed, TypedMut, TypedRef};
 pub use stats::{LockHeld, Stats};

@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -21,7 +22,7 @@ use crate::error::Error;
 use crate::file::{File, Inner, Piece, ReadAt};
 use crate::guard::ZEROES;
 use crate::length::Length;
-use crate::machine::Accessed;
+use crate::machine::{Accessed, PageOwner};
 use crate::memory::Shared;
 use crate::region::Region;
 use crate::sync::thread::{self, Thread};
@@ -121,7 +122,18 @@ impl Reader {
         }
     }
 
-    fn memory(&self) -> &Arc<Shared> {
+    pub(crate) fn owner(&self) -> PageOwner {
+        self.accessed().owner()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Reader::File(file) => file.0.path(),
+            Reader::Region(region) => region.0.path(),
+        }
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Shared> {
         match self {
             Reader::File(file) => &file.0.memory,
             Reader::Region(region) => &region.0.memory,
