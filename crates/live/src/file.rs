@@ -462,6 +462,10 @@ impl Inner {
         &self.path
     }
 
+    pub(crate) fn is_writable(&self) -> bool {
+        self.is_writable
+    }
+
     /// The error of a write through a handle for reading.
     pub(crate) fn writable(&self) -> Result<(), Error> {
         if self.is_writable { Ok(()) } else { Err(Error::ReadOnly { path: self.path.clone() }) }
@@ -518,7 +522,11 @@ impl Inner {
 
     /// The parts of a read, one per page.
     #[inline(always)]
-    fn pieces(&self, len: usize, offset: u64) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
+    pub(crate) fn pieces(
+        &self,
+        len: usize,
+        offset: u64,
+    ) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
         let end = offset.saturating_add(len as u64);
         if end > self.bytes() {
             return Err(self.beyond_end(end));

@@ -34,6 +34,8 @@ mod memory; // the cache, how it is built, its groups
 mod file; // reading through it
 mod pending; // reads that are under way
 mod write; // writing through it
+mod batch; // several writes
+mod later; // syncs and writes that are awaited
 mod region; // anonymous memory
 mod guard; // a page that is read or written in place
 mod owned; // guards without a borrow
@@ -72,12 +74,14 @@ struct Readme;
 pub use bytemuck; // plain data, for values in regions ([`Region::typed`])
 pub use pageout_engine as engine; // what errors and configurations are made of
 
+pub use batch::WriteAt;
 #[cfg(feature = "rivals")]
 pub use batches::Batches;
 pub use cursor::Cursor;
 pub use error::Error;
 pub use file::{Advice, File, Open, ReadAt};
 pub use guard::{PageMut, PageRef};
+pub use later::{PendingSync, PendingWrites};
 pub use machine::Backend;
 #[cfg(feature = "rivals")]
 pub use mapped::Mapped;

@@ -7,6 +7,7 @@
 //! A thread reads its own misses. Reads without a waiting thread (readahead) are made by a few background threads. kswapd's reclaim is a thread's,
 //! too, in steps between which the lock is free. Nothing here decides which pages stay in memory.
 
+mod ahead; // pages of several writes, requested together
 mod device; // backing devices, and what each has to do
 mod driven; // misses that no thread waits for
 mod moves; // copies that are made without it

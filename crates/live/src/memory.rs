@@ -13,6 +13,7 @@ use pageout_engine::{
 
 use crate::error::Error;
 use crate::file::{File, Open};
+use crate::later::Later;
 use crate::machine::{Backend, Doors, FileLimits, LiveMachine, Locked};
 use crate::node::{Node, Nodes, Place};
 use crate::region::{Region, RegionOptions};
@@ -98,6 +99,8 @@ pub struct Group {
 pub(crate) struct Shared {
     pub(crate) machine: Arc<LiveMachine>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Syncs and writes that no caller waits for.
+    pub(crate) later: Later,
     frames: u64,
     /// Frames of slow memory, and their location.
     slow: Option<(u64, Place)>,
@@ -348,6 +351,7 @@ impl Builder {
         let shared = Shared {
             machine: Arc::new(machine),
             threads: Mutex::default(),
+            later: Later::default(),
             frames,
             slow: nodes.slow.map(|(_, place)| (slow, place)),
             swap_bytes: self.swap.as_ref().map(|swap| swap.bytes),
@@ -709,6 +713,7 @@ impl Drop for Shared {
             // There is no caller left to return an error to.
             eprintln!("pageout: {unsaved}");
         }
+        self.later.end();
         self.machine.stop();
         let threads = std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
         // A waker that drops the last handle is called by one of them, which ends when it returns.

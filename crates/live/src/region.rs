@@ -667,6 +667,15 @@ impl Inner {
         })
     }
 
+    /// Makes a write to one page if it can be made without the engine: the page is in memory and dirty, and not held.
+    pub(crate) fn try_write(&self, buf: &[u8], offset: u64) -> bool {
+        let Ok(mut pieces) = self.pieces(buf.len(), offset) else { return false };
+        let (Some(piece), None) = (pieces.next(), pieces.next()) else { return false };
+        let Some(mut writing) = self.try_overwrite(piece.want.page, piece.end()) else { return false };
+        writing.bytes_mut()[piece.skip..piece.skip + buf.len()].copy_from_slice(buf);
+        true
+    }
+
     /// Writes to a page.
     fn write_piece(&self, piece: &Piece, buf: &[u8]) -> Result<(), Error> {
         let from = &buf[piece.to.clone()];

@@ -161,6 +161,15 @@ impl Inner {
         Ok(())
     }
 
+    /// Makes a write to one page if it can be made without the engine: the page is in memory and dirty, and not held.
+    pub(crate) fn try_write(&self, buf: &[u8], offset: u64) -> bool {
+        let Ok(mut pieces) = self.pieces(buf.len(), offset) else { return false };
+        match (pieces.next(), pieces.next()) {
+            (Some(piece), None) => self.is_writable() && self.try_write_piece(&piece, buf),
+            _ => false,
+        }
+    }
+
     /// Writes to a page that is already dirty.
     #[inline]
     fn try_write_piece(&self, piece: &Piece, buf: &[u8]) -> bool {

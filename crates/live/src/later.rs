@@ -1,0 +1,412 @@
+//! Syncs and writes that no caller waits for: they are awaited, by any executor or none.
+//!
+//! ```text
+//!   submit ─▶ a queue ─▶ a thread of the cache: the call that waits ─▶ its outcome is kept ─▶ wakes who awaits it
+//!   poll, wait ─▶ the outcome
+//! ```
+//! A sync waits for devices, and a write for reads, for devices while too much is dirty, and for guards. So each is a thread's call from its beginning to
+//! its end. Syncs and writes have threads of their own: a write may wait until a task drops its guard, which may first await a sync. A thread starts when it
+//! is needed, and ends with the cache.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use crate::batch::WriteAt;
+use crate::error::Error;
+use crate::file::File;
+use crate::memory::Shared;
+use crate::pending::Reader;
+use crate::region::Region;
+use crate::sync::thread::{self, JoinHandle, Thread};
+use crate::sync::{Condvar, Mutex, MutexGuard, wait_at_most};
+
+/// Calls of a kind that are in progress at the same time: a few devices, and more would not make one faster.
+const THREADS_MAX: usize = 4;
+/// Deep enough for a step of reclaim; only a small part is ever touched.
+const STACK_BYTES: usize = 512 << 10;
+/// The thread that would have woken others may have ended.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Calls that no caller waits for, by kind.
+#[derive(Default)]
+pub(crate) struct Later {
+    syncs: Arc<Works>,
+    writes: Arc<Works>,
+}
+
+/// A queue, and threads.
+struct Works {
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    threads: Vec<JoinHandle<()>>,
+    /// Threads that wait for a job.
+    idle: usize,
+    stops: bool,
+}
+
+impl Default for Works {
+    fn default() -> Works {
+        Works { queue: Mutex::default(), more: Condvar::new() }
+    }
+}
+
+impl Works {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a thread do something. If there is no thread and the system gives none, this one does it.
+    fn begin(self: &Arc<Works>, name: &str, job: Job) {
+        let mut queue = self.queue();
+        queue.jobs.push_back(job);
+        if queue.jobs.len() > queue.idle && queue.threads.len() < THREADS_MAX {
+            let works = Arc::clone(self);
+            let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+            match builder.spawn(move || works.run()) {
+                Ok(thread) => queue.threads.push(thread),
+                Err(_) if queue.threads.is_empty() => {
+                    let job = queue.jobs.pop_back();
+                    drop(queue);
+                    job.into_iter().for_each(|job| job());
+                    return;
+                }
+                Err(_) => {}
+            }
+        }
+        drop(queue);
+        self.more.notify_one();
+    }
+
+    fn run(&self) {
+        let mut queue = self.queue();
+        loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                drop(queue);
+                job();
+                queue = self.queue();
+            } else if queue.stops {
+                return;
+            } else {
+                queue.idle += 1;
+                wait_at_most(&self.more, queue, 60 * LOOK_AGAIN);
+                queue = self.queue();
+                queue.idle -= 1;
+            }
+        }
+    }
+
+    /// Ends all threads. The calling one ends when it returns.
+    fn end(&self) {
+        let mut queue = self.queue();
+        queue.stops = true;
+        let threads = std::mem::take(&mut queue.threads);
+        drop(queue);
+        self.more.notify_all();
+        let others = threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
+        others.for_each(|thread| _ = thread.join());
+    }
+}
+
+impl Later {
+    /// The cache ends. Nothing is left to do: what waits in a queue keeps the cache.
+    pub(crate) fn end(&self) {
+        self.syncs.end();
+        self.writes.end();
+    }
+}
+
+/// The outcome of a call, for the task that awaits it.
+struct Promise<T>(Mutex<Kept<T>>);
+
+struct Kept<T> {
+    outcome: Option<T>,
+    waker: Option<Waker>,
+    /// The task does not await it any more.
+    is_given_up: bool,
+}
+
+impl<T> Promise<T> {
+    fn new(outcome: Option<T>) -> Arc<Promise<T>> {
+        Arc::new(Promise(Mutex::new(Kept { outcome, waker: None, is_given_up: false })))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.kept().is_given_up
+    }
+
+    fn keep(&self, outcome: T) {
+        let mut kept = self.kept();
+        kept.outcome = Some(outcome);
+        let waker = kept.waker.take();
+        drop(kept);
+        if let Some(waker) = waker
+            && let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake()))
+        {
+            // A waker that panics is its executor's problem. The drop of a payload may panic as well.
+            std::mem::forget(payload);
+        }
+    }
+}
+
+/// A call in progress.
+struct Call<T> {
+    memory: Arc<Shared>,
+    promise: Arc<Promise<T>>,
+}
+
+impl<T: Send + 'static> Call<T> {
+    /// Begins a call on a thread of the cache.
+    fn begin(
+        memory: &Arc<Shared>,
+        works: &Arc<Works>,
+        name: &str,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> Call<T> {
+        let promise = Promise::new(None);
+        let kept = Arc::clone(&promise);
+        works.begin(
+            name,
+            Box::new(move || {
+                if !kept.is_given_up() {
+                    let outcome = call();
+                    kept.keep(outcome);
+                }
+            }),
+        );
+        Call { memory: Arc::clone(memory), promise }
+    }
+
+    /// A call that has ended.
+    fn ended(memory: &Arc<Shared>, outcome: T) -> Call<T> {
+        Call { memory: Arc::clone(memory), promise: Promise::new(Some(outcome)) }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.promise.kept().outcome.is_some()
+    }
+
+    /// Returns the outcome, if the call has ended. Otherwise the waker is called when it ends.
+    fn poll(&self, waker: &Waker) -> Poll<T> {
+        // Without the lock: a waker's clone is its executor's code.
+        let waker = waker.clone();
+        let mut kept = self.promise.kept();
+        if let Some(outcome) = kept.outcome.take() {
+            return Poll::Ready(outcome);
+        }
+        let former = kept.waker.replace(waker);
+        drop(kept);
+        drop(former);
+        Poll::Pending
+    }
+
+    fn wait(self) -> T {
+        struct Unpark(Thread);
+        impl Wake for Unpark {
+            fn wake(self: Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        loop {
+            match self.poll(&waker) {
+                Poll::Ready(outcome) => return outcome,
+                Poll::Pending => thread::park_timeout(LOOK_AGAIN),
+            }
+        }
+    }
+
+    /// In the child of a fork, no thread makes the call.
+    fn is_orphan(&self) -> bool {
+        !self.memory.machine.arena.is_of_this_process()
+    }
+}
+
+impl<T> Drop for Call<T> {
+    fn drop(&mut self) {
+        // In the child of a fork, the thread that would unlock what a thread of the parent had locked may not exist.
+        if self.memory.machine.arena.is_of_this_process() {
+            let mut kept = self.promise.kept();
+            kept.is_given_up = true;
+            let dropped = (kept.waker.take(), kept.outcome.take());
+            drop(kept);
+            drop(dropped);
+        }
+    }
+}
+
+/// A sync in progress ([`File::submit_sync_data`]). As a future it is ready when the sync has ended; [`PendingSync::wait`] waits for that. If it is dropped
+/// before, the sync is made or not.
+///
+/// A waker is called by a thread of the cache, and may call the cache.
+#[must_use = "a sync that nobody waits for may not be made"]
+pub struct PendingSync(Call<Result<(), Error>>);
+
+/// Writes in progress ([`File::submit_writes`]). As a future it is ready when the writes have ended; [`PendingWrites::wait`] waits for that. Its output has
+/// the buffers. If it is dropped before, the writes are made or not.
+///
+/// A waker is called by a thread of the cache, and may call the cache.
+#[must_use = "writes that nobody waits for may not be made"]
+pub struct PendingWrites<B>(Call<(Result<(), Error>, Vec<B>)>);
+
+impl File {
+    /// Begins a sync of all earlier writes ([`File::sync_data`]), and does not wait for it. It needs no executor: a thread of the cache makes it.
+    ///
+    /// ```no_run
+    /// # async fn commit() -> Result<(), pageout::Error> {
+    /// # let memory = pageout::Memory::builder().build()?;
+    /// let file = memory.open("table.db", pageout::Open::read_write())?;
+    /// file.write_at(b"a row", 8192)?;
+    /// file.submit_sync_data().await?; // other tasks run meanwhile
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn submit_sync_data(&self) -> PendingSync {
+        self.submit_sync(File::sync_data)
+    }
+
+    /// The same with the file's times ([`File::sync_all`]).
+    pub fn submit_sync_all(&self) -> PendingSync {
+        self.submit_sync(File::sync_all)
+    }
+
+    fn submit_sync(&self, sync: fn(&File) -> Result<(), Error>) -> PendingSync {
+        let memory = &self.0.memory;
+        if !memory.machine.arena.is_of_this_process() {
+            return PendingSync(Call::ended(memory, Err(Error::Poisoned)));
+        }
+        let file = self.clone();
+        PendingSync(Call::begin(memory, &memory.later.syncs, "pageout-sync", move || sync(&file)))
+    }
+
+    /// Begins several writes in their order, as [`File::write_batch`], and waits for none of them. Each buffer comes with its offset, and is returned by
+    /// the future. A write to pages that are in memory and dirty is made immediately. For the others a thread of the cache waits: for reads, for the device
+    /// if too much is dirty, and for guards. Two submissions are in no order.
+    ///
+    /// ```no_run
+    /// # async fn store() -> Result<(), pageout::Error> {
+    /// # let memory = pageout::Memory::builder().build()?;
+    /// let file = memory.open("table.db", pageout::Open::read_write())?;
+    /// let rows = vec![(vec![1; 100], 8192), (vec![2; 100], 1 << 20)];
+    /// let (outcome, buffers) = file.submit_writes(rows).await;
+    /// outcome?;
+    /// # let _: Vec<Vec<u8>> = buffers;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn submit_writes<B: AsRef<[u8]> + Send + 'static>(&self, writes: Vec<(B, u64)>) -> PendingWrites<B> {
+        submit_writes(Reader::File(self.clone()), writes)
+    }
+}
+
+impl Region {
+    /// Begins several writes in their order, as [`Region::write_batch`], and waits for none of them: see [`File::submit_writes`].
+    pub fn submit_writes<B: AsRef<[u8]> + Send + 'static>(&self, writes: Vec<(B, u64)>) -> PendingWrites<B> {
+        submit_writes(Reader::Region(self.clone()), writes)
+    }
+}
+
+fn submit_writes<B: AsRef<[u8]> + Send + 'static>(of: Reader, writes: Vec<(B, u64)>) -> PendingWrites<B> {
+    let memory = Arc::clone(of.memory());
+    let buffers = |writes: Vec<(B, u64)>| writes.into_iter().map(|(buf, _)| buf).collect();
+    if !memory.machine.arena.is_of_this_process() {
+        return PendingWrites(Call::ended(&memory, (Err(Error::Poisoned), buffers(writes))));
+    }
+    let is_made = |(buf, offset): &(B, u64)| match &of {
+        Reader::File(file) => file.0.try_write(buf.as_ref(), *offset),
+        Reader::Region(region) => region.0.try_write(buf.as_ref(), *offset),
+    };
+    let made = writes.iter().take_while(|write| is_made(write)).count();
+    if made == writes.len() {
+        return PendingWrites(Call::ended(&memory, (Ok(()), buffers(writes))));
+    }
+    let call = move || {
+        let left: Vec<_> = writes[made..]
+            .iter()
+            .map(|(buf, offset)| WriteAt { buf: buf.as_ref(), offset: *offset })
+            .collect();
+        let outcome = match &of {
+            Reader::File(file) => file.write_batch(&left),
+            Reader::Region(region) => region.write_batch(&left),
+        };
+        drop(left);
+        (outcome, buffers(writes))
+    };
+    PendingWrites(Call::begin(&memory, &memory.later.writes, "pageout-write", call))
+}
+
+impl PendingSync {
+    /// Whether the sync has ended, so that [`PendingSync::wait`] does not wait.
+    pub fn is_ready(&self) -> bool {
+        self.0.is_orphan() || self.0.is_ready()
+    }
+
+    /// Waits for the end of the sync.
+    ///
+    /// # Errors
+    /// The same as [`File::sync_data`].
+    pub fn wait(self) -> Result<(), Error> {
+        if self.0.is_orphan() { Err(Error::Poisoned) } else { self.0.wait() }
+    }
+}
+
+impl Future for PendingSync {
+    type Output = Result<(), Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.0.is_orphan() { Poll::Ready(Err(Error::Poisoned)) } else { self.0.poll(context.waker()) }
+    }
+}
+
+impl<B: Send + 'static> PendingWrites<B> {
+    /// Whether the writes have ended, so that [`PendingWrites::wait`] does not wait.
+    pub fn is_ready(&self) -> bool {
+        self.0.is_orphan() || self.0.is_ready()
+    }
+
+    /// Waits for the end of the writes. Returns their outcome, which has the errors of [`File::write_batch`], and the buffers.
+    pub fn wait(self) -> (Result<(), Error>, Vec<B>) {
+        if self.0.is_orphan() { (Err(Error::Poisoned), Vec::new()) } else { self.0.wait() }
+    }
+}
+
+impl<B: Send + 'static> Future for PendingWrites<B> {
+    type Output = (Result<(), Error>, Vec<B>);
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.0.is_orphan() {
+            return Poll::Ready((Err(Error::Poisoned), Vec::new()));
+        }
+        self.0.poll(context.waker())
+    }
+}
+
+impl std::fmt::Debug for PendingSync {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PendingSync").finish_non_exhaustive()
+    }
+}
+
+impl<B> std::fmt::Debug for PendingWrites<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PendingWrites").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests; // on devices that answer late, or fail
