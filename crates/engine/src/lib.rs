@@ -95,6 +95,7 @@ pub use pageout_rules::{Kernel, Series, Values, Version};
 pub use pageout_mm::balance::{Position, RefTierLimit, TypeReason};
 pub use pageout_mm::memcg::MEMORY_EVENTS;
 pub use pageout_mm::memory::errors::IoError;
+pub use pageout_mm::memory::file::FileCounts;
 pub use pageout_mm::memory::mempolicy::MemPolicy;
 pub use pageout_mm::memory::mm::{Advice, HugeAdvice};
 pub use pageout_mm::memory::table::{Entry, ReadaheadStats, Word, WordReader};

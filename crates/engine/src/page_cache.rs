@@ -117,6 +117,8 @@ impl Core {
             assert!(dirty <= file, "a group has {file} pages of files, {dirty} are dirty");
         }
         let (file, page) = (FileId(folio.owner), folio.index.into());
+        let cached = &mut self.mm.memory.file_mut(file).counts.cached;
+        *cached = cached.checked_add_signed(pages).expect("a file has no fewer than no pages");
         self.out.page_cache_changed(|| PageCacheEvent { file, page, removed: sign < 0 });
     }
 

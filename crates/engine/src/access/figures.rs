@@ -10,6 +10,7 @@ use crate::lru::lruvec::LruList;
 use crate::machine::step::{Access, AccessError};
 use crate::machine::work::WorkFor;
 use crate::memcg::MEMORY_EVENTS;
+use crate::memory::file::FileCounts;
 use crate::memory::mempolicy::MemPolicy;
 use crate::memory::mm::Backing;
 use crate::memory::nodes::Nodes;
@@ -270,6 +271,11 @@ impl<'a> Figures<'a> {
     /// Returns the pages of a file.
     pub fn file_pages(self, file: FileId) -> u64 {
         self.core.mm.memory.file(file).pages()
+    }
+
+    /// Returns the counts of a file's pages, since it was created.
+    pub fn file_counts(self, file: FileId) -> FileCounts {
+        self.core.mm.memory.file(file).counts
     }
 
     /// Returns the number of slots of all swap devices that hold a page.

@@ -486,6 +486,7 @@ impl Core {
                 entry.slot
             );
         } else {
+            self.mm.memory.file_mut(FileId(folio.owner)).counts.evicted += folio.pages();
             self.page_cache_remove(pfn, shadow.pack());
             debug_assert!(
                 self.mm.memory.file(FileId(folio.owner)).index.word(folio.index.into()) == shadow.pack(),

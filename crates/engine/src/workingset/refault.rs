@@ -4,12 +4,12 @@
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
 use crate::lru::{AddedFor, CountsUse};
-use crate::memory::folio::UseBits;
+use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::table::{Entry, Shadow, Word};
 use crate::stat::{ACTIVATE, ByType, REFAULT};
 use crate::state::State;
 use crate::story::{PageEvent, RefaultRule};
-use crate::units::{LruType, Pfn};
+use crate::units::{FileId, LruType, Pfn};
 use pageout_rules::workingset::{RefaultCounters, ShadowCount, Workingset};
 
 impl Core {
@@ -52,6 +52,10 @@ impl Core {
         let counters = self.mm.memcgs[memcg].policy.refault_counters;
         if is_recent || !by_generation || counters == RefaultCounters::Refaults {
             self.count(lruvec, REFAULT.of(kind), pages as i64);
+            let folio = self.mm.memory.folios[pfn];
+            if !folio.has(FolioFlags::ANON) {
+                self.mm.memory.file_mut(FileId(folio.owner)).counts.refaulted += pages;
+            }
         }
         if self.is_telling() && self.may_follow(pfn) {
             self.tell_refault(pfn, shadow, self.mm.refault_rule(lruvec, shadow, kind), is_recent);

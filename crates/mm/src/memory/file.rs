@@ -32,6 +32,19 @@ pub struct File {
     pub mappings: Vec<FileMapping>,
     /// The file's state as an inode to write back; of a regular file only.
     pub inode: Inode,
+    /// What its pages did.
+    pub counts: FileCounts,
+}
+
+/// Counts of a file's pages.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FileCounts {
+    /// Pages in the page cache.
+    pub cached: u64,
+    /// Pages that reclaim has evicted.
+    pub evicted: u64,
+    /// Evicted pages that were read again, as far as `workingset_refault_file` counts them.
+    pub refaulted: u64,
 }
 
 /// A mapping of a file.
@@ -134,6 +147,7 @@ impl File {
             compressibility: None,
             mappings: Vec::new(),
             inode: Inode::new(pages),
+            counts: FileCounts::default(),
         }
     }
 
