@@ -10,7 +10,7 @@ use crate::policy::GroupRules;
 use crate::units::{MemcgId, MmId, Nanos, NodeId, Nodemask};
 use lru::MemcgLru;
 pub use protection::Protection;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// No limit: what the kernel prints as `max`.
 pub const UNLIMITED: u64 = u64::MAX;
@@ -61,6 +61,8 @@ pub struct Memcg {
     pub is_online: bool,
     /// The group was removed, and nothing is charged to it any more.
     is_released: bool,
+    /// Nothing refers to it any more, and its number may be another's.
+    is_forgotten: bool,
     /// The children, in order of creation.
     pub children: Vec<MemcgId>,
     /// The children by name: a hierarchy may have tens of thousands side by side.
@@ -168,6 +170,8 @@ pub struct Memcgs {
     all: Vec<Memcg>,
     /// Removed groups to which nothing was charged any more at some time.
     emptied: Vec<MemcgId>,
+    /// Numbers of forgotten groups, which new groups get: the first forgotten first.
+    forgotten: VecDeque<MemcgId>,
     /// By node: order of machine-wide reclaim, if it is not that of the tree.
     pub lrus: Vec<MemcgLru>,
     /// Some group has been given a soft limit.
@@ -180,18 +184,54 @@ impl Memcgs {
     /// The root alone.
     pub fn new(policy: GroupRules, nodes: usize, cpus: usize) -> Memcgs {
         let lrus = (0..nodes).map(|_| MemcgLru::default()).collect();
-        let mut memcgs =
-            Memcgs { all: Vec::new(), emptied: Vec::new(), lrus, has_soft_limits: false, nodes, cpus };
+        let mut memcgs = Memcgs {
+            all: Vec::new(),
+            emptied: Vec::new(),
+            forgotten: VecDeque::new(),
+            lrus,
+            has_soft_limits: false,
+            nodes,
+            cpus,
+        };
         memcgs.push(String::new(), None, policy);
         memcgs
     }
 
     fn push(&mut self, name: String, parent: Option<MemcgId>, policy: GroupRules) -> MemcgId {
-        self.all.push(Memcg {
+        let id = match self.take_forgotten(&policy) {
+            Some(id) => {
+                self[id] = self.fresh(name, parent, policy);
+                id
+            }
+            None => {
+                let fresh = self.fresh(name, parent, policy);
+                self.all.push(fresh);
+                MemcgId((self.all.len() - 1) as u16)
+            }
+        };
+        self.lrus.iter_mut().for_each(|lru| lru.add(id));
+        id
+    }
+
+    /// The number of a forgotten group that had the same policy, because its lists are kept.
+    fn take_forgotten(&mut self, policy: &GroupRules) -> Option<MemcgId> {
+        let at = self.forgotten.iter().position(|&id| self[id].policy == *policy)?;
+        self.forgotten.remove(at)
+    }
+
+    /// Returns whether a new group of this policy gets the number of a forgotten one.
+    pub fn has_forgotten(&self, policy: &GroupRules) -> bool {
+        self.forgotten.iter().any(|&id| self[id].policy == *policy)
+    }
+
+    /// A group without charges, limits and events.
+    fn fresh(&self, name: String, parent: Option<MemcgId>, policy: GroupRules) -> Memcg {
+        Memcg {
             name,
             parent,
             is_online: true,
             is_released: false,
+            is_forgotten: false,
             children: Vec::new(),
             children_by_name: BTreeMap::new(),
             policy,
@@ -222,10 +262,7 @@ impl Memcgs {
             updates_by_cpu: vec![0; self.cpus],
             swap_events: [0; 3],
             walks: vec![WalkPosition::default(); self.nodes],
-        });
-        let id = MemcgId((self.all.len() - 1) as u16);
-        self.lrus.iter_mut().for_each(|lru| lru.add(id));
-        id
+        }
     }
 
     /// Adds a group below another.
@@ -552,7 +589,17 @@ impl Memcgs {
         None
     }
 
-    /// The group has ended. Its number is not reused, so that remaining references to it name no other group.
+    /// The number of a released group may be another's from now on. Returns whether the group is released.
+    pub fn forget(&mut self, id: MemcgId) -> bool {
+        let is_new = self[id].is_released && !self[id].is_forgotten;
+        if is_new {
+            (self[id].name, self[id].is_forgotten) = (String::new(), true);
+            self.forgotten.push_back(id);
+        }
+        is_new
+    }
+
+    /// The group has ended. Its number is not reused before it is forgotten, so that remaining references to it name no other group.
     pub fn release(&mut self, id: MemcgId) {
         let parent = self[id].parent.expect("the root is never removed");
         let group = &self[id];

@@ -137,7 +137,7 @@ index! {
     CpuId(u16)
 }
 index! {
-    /// Memory group. Never reused within an engine's life, so that a shadow entry can't name the wrong group.
+    /// Memory group. Reused only if the machine forgets a group that is gone: otherwise a shadow could name the wrong group.
     MemcgId(u16)
 }
 index! {

@@ -77,12 +77,22 @@ impl Engine {
         if self.core.mm.memcgs.child(parent, name).is_some() {
             return Err(ConfigError::Exists(format!("memcg {name} in {}", self.core.mm.memcgs.path(parent))));
         }
-        check_range("memcgs", self.core.mm.memcgs.count() as u64 + 1, 1, u64::from(u16::MAX))?;
+        if !self.core.mm.memcgs.has_forgotten(&policy) {
+            check_range("memcgs", self.core.mm.memcgs.count() as u64 + 1, 1, u64::from(u16::MAX))?;
+        }
         policy.check()?;
         let id = self.core.mm.memcgs.create(parent, name, policy);
         self.core.mm.lruvecs.add_memcg(id, &policy, self.core.by.now);
         self.core.mm.resize_guests(id);
         Ok(id)
+    }
+
+    /// Forgets a group that was removed ([`Engine::remove_directory`]), once nothing is charged to it any more: a later group of the same policy gets its
+    /// number. Returns whether it is forgotten. The caller must not use the number any more. A shadow that names it is judged by the later group's clock,
+    /// as in Linux, where identifiers of groups are reused.
+    pub fn memcg_forget(&mut self, memcg: MemcgId) -> bool {
+        self.core.release_empty_memcgs();
+        self.core.mm.memcgs.contains(memcg) && self.core.mm.memcgs.forget(memcg)
     }
 
     /// Returns the first error of a guest policy, if any: results after it are meaningless.

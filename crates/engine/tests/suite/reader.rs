@@ -3,13 +3,15 @@
 #![allow(clippy::unwrap_used)] // a test helper: failing is what it is for
 
 use pageout_engine::{
-    Access, Bdi, Config, CpuId, Engine, FileKind, FileSpec, MemcgId, ObjectId, Op, Served, Step, TaskId, Wait,
+    Access, Bdi, Config, CpuId, Engine, FileKind, FileSpec, MemcgId, MmId, ObjectId, Op, Served, Step,
+    TaskId, Wait,
 };
 use proptest::prelude::*;
 
 /// The reader, and the engine it drives.
 pub(crate) struct Reader {
     pub(crate) engine: Engine,
+    mm: MmId,
     task: TaskId,
     object: ObjectId,
     ops: Vec<Op>,
@@ -35,7 +37,23 @@ impl Reader {
         let bytes = (limit * pageout_engine::PAGE_SIZE).to_string();
         let step = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &bytes).unwrap();
         assert_eq!(step, Step::Done(Served::Written { reclaimed: 0 }));
-        Reader { engine, task, object, ops: Vec::new() }
+        Reader { engine, mm, task, object, ops: Vec::new() }
+    }
+
+    /// The reader's address space.
+    pub(crate) fn mm(&self) -> MmId {
+        self.mm
+    }
+
+    /// Drops all pages that are not in use.
+    pub(crate) fn drop_caches(&mut self) {
+        let mut step = self.engine.write_file(self.task, "/proc/sys/vm/drop_caches", "1").unwrap();
+        while step == Step::Again {
+            step = self.engine.resume(self.task);
+        }
+        assert!(matches!(step, Step::Done(_)), "{step:?}");
+        self.engine.take_ops(&mut self.ops);
+        self.ops.clear();
     }
 
     /// Reads a page; true if it had to be read from the device.

@@ -132,6 +132,17 @@ pub struct Lruvec {
 }
 
 impl Lruvec {
+    /// The lists of a forgotten group are another's.
+    fn begin_again(&mut self) {
+        assert!(self.stat_local.iter().all(|&count| count == 0), "a forgotten group has counters");
+        self.is_switching = false;
+        (self.is_group_congested, self.is_node_congested) = (false, false);
+        (self.cost, self.cost_counted) = ([0; 2], [0; 2]);
+        (self.refaults, self.refaults_live) = ([0; 2], [0; 2]);
+        self.shadow_nodes_deferred = 0;
+        self.stat_flushed = [0; STATS];
+    }
+
     /// Pages on a list.
     #[inline]
     pub fn size(&self, list: LruList) -> u64 {
@@ -182,8 +193,16 @@ impl Lruvecs {
         (0..self.zones.len()).map(|node| NodeId(node as u8))
     }
 
-    /// Makes the lruvecs of the next memcg.
+    /// Makes the lruvecs of the next memcg, or empties those of a forgotten one. The clocks and generations of the latter go on: shadows and reclaimers
+    /// may still name them.
     pub fn add_memcg(&mut self, memcg: MemcgId, policy: &GroupRules, now: Nanos) {
+        if memcg.index() * self.zones.len() < self.all.len() {
+            for node in self.nodes() {
+                let lruvec = self.id(memcg, node);
+                self[lruvec].begin_again();
+            }
+            return;
+        }
         assert_eq!(
             self.all.len(),
             memcg.index() * self.zones.len(),

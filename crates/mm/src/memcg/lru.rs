@@ -120,11 +120,20 @@ impl MemcgLru {
         ((mixed ^ (mixed >> 31)) % u64::from(BINS)) as u8
     }
 
-    /// A new group, whose number is the next: to the end of the old generation.
+    /// A new group, whose number is the next or that of a released one: to the end of the old generation.
     pub fn add(&mut self, memcg: MemcgId) {
-        assert_eq!(self.entries.0.len(), memcg.index(), "groups join in the order of their numbers");
         let (generation, bin) = (self.old(), self.draw_bin());
-        self.entries.0.push(Entry { generation, bin, segment: Segment::Anywhere, links: UNLISTED });
+        let entry = Entry { generation, bin, segment: Segment::Anywhere, links: UNLISTED };
+        match self.entries.0.get_mut(memcg.index()) {
+            Some(released) => {
+                assert_eq!(released.generation, RELEASED, "{memcg:?} joins twice");
+                *released = entry;
+            }
+            None => {
+                assert_eq!(self.entries.0.len(), memcg.index(), "groups join in the order of their numbers");
+                self.entries.0.push(entry);
+            }
+        }
         self.queues[generation as usize][bin as usize].push_head(&mut self.entries, memcg.0.into());
         self.counts[generation as usize] += 1;
     }
