@@ -11,11 +11,12 @@ use crate::error::Error;
 use crate::guard::PageRef;
 use crate::length::Length;
 use crate::local;
-use crate::machine::{Accessed, Brought, Opened, Unwritten, Want};
+use crate::machine::{Accessed, Brought, Opened, Place, Unwritten, Want};
 use crate::memory::{Group, Shared};
 use crate::pending::{Pending, Reader, TOGETHER_MAX};
 use crate::ring::Read;
 use crate::stat::Identity;
+use crate::stats::FileStats;
 use crate::storage::{self, Storage};
 
 /// Copies of a page without a pin before the page is pinned for a copy.
@@ -221,13 +222,13 @@ impl File {
             return Err(Error::NoRegularFile { path: path.to_owned() });
         }
         let group = match &how.group {
-            Some(group) if Arc::ptr_eq(&group.shared, memory) => group.number,
+            Some(group) if Arc::ptr_eq(&group.shared, memory) => group.place,
             Some(_) => {
                 return Err(
                     pageout_engine::ConfigError::Unknown("such group in this cache".to_owned()).into()
                 );
             }
-            None => 0,
+            None => Place::ROOT,
         };
         // Closing a descriptor ends all POSIX locks of the process on the file: callers with their own locks get no second one.
         let known =
@@ -236,6 +237,10 @@ impl File {
             Some((file, disk)) => (file, Some(disk)),
             None => (Arc::new(memory.guarded(|machine| machine.open_descriptor(path, how))?), None),
         };
+        if group != Place::ROOT {
+            // Before the file is known: the group is checked again when the handle is in it.
+            memory.guarded(|machine| machine.lock()?.check_group(group))?;
+        }
         let identity = Identity::of(&file).map_err(|error| io("opening", error))?;
         let is_stable = how.is_writable
             && how.is_stable.unwrap_or_else(|| !how.is_buffered && crate::queue::wants_stable_pages(&file));
@@ -246,6 +251,7 @@ impl File {
         memory.guarded(|machine| {
             let opened = Opened { path, how, file, disk, identity, is_stable };
             let (mut locked, id, has_changed) = machine.meet_in_time(&opened)?;
+            locked.check_group(group)?;
             let length = Arc::clone(&locked.file_mut(id).length);
             let owner = locked.files.owner;
             let object = locked.engine.open(owner, id)?;
@@ -257,7 +263,8 @@ impl File {
             if how.is_random {
                 locked.engine.fadvise(owner, object, pageout_engine::Advice::Random)?;
             }
-            let serial = locked.opened(id, object);
+            let group = group.number;
+            let serial = locked.opened(id, object, group);
             drop(locked);
             let (memory, path, is_writable) = (Arc::clone(memory), path.to_owned(), how.is_writable);
             let file = File(Arc::new(Inner { memory, id, object, serial, group, length, is_writable, path }));
@@ -414,6 +421,14 @@ impl File {
             let locked = machine.wait_if_going(machine.lock()?, &self.0)?;
             machine.forget(locked, self.0.id, Unwritten::IsLost).map(drop)
         })
+    }
+
+    /// Returns what the file's handles have counted, and what its pages did.
+    ///
+    /// # Errors
+    /// [`Error::Forgotten`], [`Error::Poisoned`].
+    pub fn stats(&self) -> Result<FileStats, Error> {
+        self.0.memory.guarded(|machine| machine.file_stats(&self.0))
     }
 
     /// Describes in one line how the file is read and written: bypassing the system's page cache, or through it, so that its pages may be in memory
@@ -708,6 +723,7 @@ impl Inner {
         let machine = &*self.memory.machine;
         let is_slow = machine.arena.is_slow(word.pfn());
         ring.count_hit(is_slow);
+        local.hits.count(is_slow);
         let is_watched = is_slow && machine.watched_reads.holds(word.pfn());
         if word.is_settled() && !is_watched && !(local.is_watched && read.ends_call()) {
             local.last = Some(read);

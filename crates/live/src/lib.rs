@@ -43,9 +43,11 @@ mod cursor; // std::io's traits
 mod node; // of which memory a cache is made
 mod error; // what can go wrong, and what to do
 mod stats; // what it counts
+mod prometheus; // figures as text
 
 mod machine; // the engine under its lock, and who waits for what
 mod local; // what a thread keeps
+mod counts; // hits by handle
 mod ring; // hits that the engine has not heard of
 mod atomic; // what gates and rings are made of
 mod sync; // what threads meet at
@@ -90,4 +92,4 @@ pub use node::{Delay, Node};
 pub use owned::{OwnedPageMut, OwnedPageRef};
 pub use pending::Pending;
 pub use region::{Region, RegionAdvice, RegionOptions, Typed, TypedMut, TypedRef};
-pub use stats::{LockHeld, Stats};
+pub use stats::{FileStats, GroupStats, LockHeld, Stats};

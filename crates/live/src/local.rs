@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pageout_engine::WordReader;
 
+use crate::counts::{Counts, ThreadHits};
 use crate::file::Inner as File;
 use crate::holds::ThreadNumber;
 use crate::machine::{LiveMachine, Locked};
@@ -37,6 +38,9 @@ pub(crate) trait Readable {
 
     /// Its words; `None` if it can't be read.
     fn words(&self, locked: &mut Locked<'_>) -> Option<WordReader>;
+
+    /// Where its accesses are counted.
+    fn counts<'a>(&self, locked: &'a mut Locked<'_>) -> Option<&'a mut Counts>;
 }
 
 impl Readable for File {
@@ -59,6 +63,10 @@ impl Readable for File {
         let owner = locked.files.owner;
         locked.is_reachable(self).then(|| locked.engine.words_of(owner, self.object))
     }
+
+    fn counts<'a>(&self, locked: &'a mut Locked<'_>) -> Option<&'a mut Counts> {
+        locked.counts_of_handle(self.id, self.serial)
+    }
 }
 
 impl Readable for Region {
@@ -80,6 +88,10 @@ impl Readable for Region {
     fn words(&self, locked: &mut Locked<'_>) -> Option<WordReader> {
         locked.words_of_region(self.number)
     }
+
+    fn counts<'a>(&self, locked: &'a mut Locked<'_>) -> Option<&'a mut Counts> {
+        locked.counts_of_region(self.number)
+    }
 }
 
 /// This thread's state of a file or a region.
@@ -87,6 +99,8 @@ pub(crate) struct LocalFile {
     /// Which one it is: numbers are used again.
     serial: u64,
     pub(crate) words: WordReader,
+    /// Its hits in this thread.
+    pub(crate) hits: Arc<ThreadHits>,
     /// The page that was read last, if the engine was not notified of it: nothing had to be recorded.
     pub(crate) last: Option<Read>,
     /// In the current call, pages were read of which the engine may promote some at its end.
@@ -144,13 +158,14 @@ impl Locals {
         }
         let mut locked = machine.lock().ok()?;
         let words = read.words(&mut locked)?;
+        let hits = read.counts(&mut locked)?.join();
         let local = &mut self.caches[self.last];
         local.give_back(&locked);
         let (kept, number) = (R::of(&mut local.files, &mut local.regions), read.number());
         if kept.len() <= number {
             kept.resize_with(number + 1, || None);
         }
-        kept[number] = Some(LocalFile { serial: read.serial(), words, last: None, is_watched: false });
+        kept[number] = Some(LocalFile { serial: read.serial(), words, hits, last: None, is_watched: false });
         Some(())
     }
 

@@ -14,6 +14,7 @@ mod moves; // copies that are made without it
 mod inner; // what is under the lock, in parts
 mod locked; // what is done under the lock
 mod files; // which files there are, and how one is forgotten
+mod groups; // groups: made, removed, counted
 mod regions; // anonymous memory and its address spaces
 mod open_file; // a file: its handles, its lengths, and what of it could not be written
 mod lengths; // how long files are: set, cut, reloaded
@@ -47,6 +48,7 @@ use crate::storage::Storage;
 use crate::sync::{Condvar, Instant, Mutex, thread};
 
 pub(crate) use files::{FileLimits, Opened, Unwritten};
+pub(crate) use groups::{FileRow, Place, bytes};
 use inner::Inner;
 pub(crate) use locked::Locked;
 use locked::{Miss, Outcome};

@@ -6,19 +6,18 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pageout_engine::{
-    ADISTANCE_DAX_KMEM, Bdi, Config, ConfigError, Engine, FailedWrite, Layout, MemcgId, MemoryType, NodeId,
-    PAGE_SIZE, PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, SwapKind, SwapSpec, Switch,
-    TaskId,
+    ADISTANCE_DAX_KMEM, Bdi, Config, ConfigError, Engine, FailedWrite, Layout, MemoryType, NodeId, PAGE_SIZE,
+    PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, SwapKind, SwapSpec, Switch, TaskId,
 };
 
 use crate::error::Error;
 use crate::file::{File, Open};
 use crate::later::Later;
-use crate::machine::{Backend, Doors, FileLimits, LiveMachine, Locked};
+use crate::machine::{self, Backend, Doors, FileLimits, LiveMachine, Locked};
 use crate::node::{Node, Nodes, Place};
 use crate::region::{Region, RegionOptions};
 use crate::ring::Read;
-use crate::stats::Stats;
+use crate::stats::{GroupStats, Stats};
 use crate::storage::{self, Storage};
 use crate::swap::SwapFile;
 use crate::sync::thread::JoinHandle;
@@ -91,7 +90,7 @@ impl Limits {
 #[derive(Clone)]
 pub struct Group {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) number: usize,
+    pub(crate) place: machine::Place,
     name: String,
 }
 
@@ -462,23 +461,23 @@ impl Memory {
         Region::make(&self.0, bytes, &options)
     }
 
-    /// Creates a group. It lasts as long as the cache. Groups are not part of the budget: each takes some 5 KB.
+    /// Creates a group. It lasts until it is removed ([`Group::remove`]), or as long as the cache. Groups are not part of the budget: each takes some 5 KB,
+    /// and so does a removed one as long as pages or slots are charged to it. At most 65,534 groups exist at the same time.
     ///
     /// # Errors
     /// [`Error::Config`] if a group of this name exists, or the name leads elsewhere or looks like a file of a group.
     pub fn group(&self, name: &str, limits: Limits) -> Result<Group, Error> {
-        let number = self.0.guarded(|machine| {
-            let mut locked = machine.lock()?;
-            let memcg = locked.engine.memcg_create(MemcgId::ROOT, name)?;
-            Ok(locked.add_group(memcg))
-        })?;
-        let group = Group { shared: Arc::clone(&self.0), number, name: name.to_owned() };
+        let place = self.0.guarded(|machine| machine.make_group(name))?;
+        let group = Group { shared: Arc::clone(&self.0), place, name: name.to_owned() };
         let Limits { max, high, low, min } = limits;
         for (file, bytes) in
             [("memory.max", max), ("memory.high", high), ("memory.low", low), ("memory.min", min)]
         {
-            if let Some(bytes) = bytes {
-                group.write(file, &bytes.to_string())?;
+            if let Some(bytes) = bytes
+                && let Err(error) = group.write(file, &bytes.to_string())
+            {
+                group.remove()?;
+                return Err(error);
             }
         }
         Ok(group)
@@ -629,6 +628,33 @@ impl Group {
         Memory(Arc::clone(&self.shared)).write(&self.path(file), value)
     }
 
+    /// Removes the group, as rmdir(2) removes a cgroup. Its name is free for another group. Pages that are charged to it stay in memory until they are
+    /// evicted; with the rule `reclaim.offline` = `reparent` they are charged to the root group from now on.
+    ///
+    /// ```no_run
+    /// # use pageout::{Limits, Memory};
+    /// # let memory = Memory::builder().build()?;
+    /// let query = memory.group("query-17", Limits { max: Some(64 << 20), ..Limits::NONE })?;
+    /// // ... files and regions of the query, which are dropped when it ends
+    /// query.remove()?;
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::File`] with [`crate::engine::FileError::Busy`] if a handle of a file, or a region, is in the group, and with
+    /// [`crate::engine::FileError::NoSuchFile`] if it was removed before.
+    pub fn remove(&self) -> Result<(), Error> {
+        self.shared.guarded(|machine| machine.remove_group(self.place, &self.name))
+    }
+
+    /// Returns what the group's handles and regions have counted, and what is charged to the group.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the group was removed; [`Error::Poisoned`].
+    pub fn stats(&self) -> Result<GroupStats, Error> {
+        self.shared.guarded(|machine| machine.group_stats(self.place, &self.name))
+    }
+
     fn path(&self, file: &str) -> String {
         format!("/sys/fs/cgroup/{}/{file}", self.name)
     }
@@ -689,6 +715,8 @@ impl Shared {
         begin: impl FnOnce(&mut Engine, TaskId) -> Result<Step, Error>,
     ) -> Result<Served, Error> {
         self.guarded(|machine| {
+            // Made before the lock is taken, as its end takes the lock.
+            let _call = KernelFileCall::begin(machine)?;
             let mut locked: Locked<'_> = machine.drain(machine.lock()?)?;
             let hired = locked.hire(0);
             // It may take long, and others may close the file that was last lent to the task.
@@ -699,6 +727,24 @@ impl Shared {
             drop(machine.read(locked, 0)?);
             Ok(served)
         })
+    }
+}
+
+/// A call that writes a kernel file, and may reclaim from any group until it ends.
+struct KernelFileCall<'a>(&'a LiveMachine);
+
+impl<'a> KernelFileCall<'a> {
+    fn begin(machine: &'a LiveMachine) -> Result<KernelFileCall<'a>, Error> {
+        machine.lock()?.kernel_file_call(true);
+        Ok(KernelFileCall(machine))
+    }
+}
+
+impl Drop for KernelFileCall<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut locked) = self.0.lock() {
+            locked.kernel_file_call(false);
+        }
     }
 }
 

@@ -17,8 +17,8 @@ use crate::file::{Inner as File, Piece, ReadAt, TRIES};
 use crate::gate::Unpinned;
 use crate::guard::{PageMut, PageRef};
 use crate::length::Length;
-use crate::local;
-use crate::machine::{Accessed, BYTES_MAX, Begun, Brought, Purpose, Want, Writable};
+use crate::local::{self, LocalFile};
+use crate::machine::{Accessed, BYTES_MAX, Begun, Brought, Place, Purpose, Want, Writable};
 use crate::memory::{Group, Shared};
 use crate::pending::{Pending, Reader, TOGETHER_MAX};
 use crate::ring::{Read, Ring};
@@ -90,9 +90,9 @@ impl Region {
     pub(crate) fn make(memory: &Arc<Shared>, bytes: u64, options: &RegionOptions) -> Result<Region, Error> {
         let name = PathBuf::from(options.name.as_deref().unwrap_or("region"));
         let group = match &options.group {
-            Some(group) if Arc::ptr_eq(&group.shared, memory) => group.number,
+            Some(group) if Arc::ptr_eq(&group.shared, memory) => group.place,
             Some(_) => return Err(ConfigError::Unknown("such group in this cache".to_owned()).into()),
-            None => 0,
+            None => Place::ROOT,
         };
         if bytes > BYTES_MAX {
             return Err(Error::TooLong { path: name, bytes, most: BYTES_MAX });
@@ -535,7 +535,7 @@ impl Inner {
                         return None;
                     }
                     to.fill(0);
-                    return self.note(ring, page, word);
+                    return self.note(ring, local, page, word);
                 }
                 if !word.is_mapped_plainly() {
                     return None;
@@ -554,7 +554,7 @@ impl Inner {
                 arena.copy_out(pfn, piece.skip, to);
                 let now = local.words.get(page);
                 if now.is_mapped_plainly() && now.pfn() == pfn && gate.is_still(seen) {
-                    return self.note(ring, page, now);
+                    return self.note(ring, local, page, now);
                 }
             }
             None
@@ -570,7 +570,7 @@ impl Inner {
             for _ in 0..TRIES {
                 let word = local.words.get(page);
                 if word.is_zero_page() && self.length.reaches(page * PAGE_SIZE + wanted) {
-                    return self.note(ring, page, word).map(|()| Pinned::Zeroes);
+                    return self.note(ring, local, page, word).map(|()| Pinned::Zeroes);
                 }
                 if !word.is_mapped_plainly() {
                     return None;
@@ -591,7 +591,7 @@ impl Inner {
                 if !self.length.reaches(page * PAGE_SIZE + wanted) {
                     return None;
                 }
-                self.note(ring, page, now)?;
+                self.note(ring, local, page, now)?;
                 if pin.is_hold() {
                     return Some(Pinned::Page(pin, PageRef::UNCOUNTED));
                 }
@@ -604,8 +604,9 @@ impl Inner {
 
     /// Notes a hit, which is reported to the engine if an accessed bit has to be set. Returns `None` if the engine can't be called any more.
     #[inline(always)]
-    fn note(&self, ring: &Ring, page: u64, word: Word) -> Option<()> {
+    fn note(&self, ring: &Ring, local: &LocalFile, page: u64, word: Word) -> Option<()> {
         ring.count_hit(false);
+        local.hits.count(false);
         if word.is_settled() {
             return Some(());
         }
@@ -654,7 +655,7 @@ impl Inner {
                         // Meanwhile the page may have been swapped out, the frame may have another page, and the region may be shorter.
                         let now = local.words.get(page);
                         if is_free(now) && now.pfn() == pfn && self.length.reaches(end) {
-                            self.note(ring, page, now)?;
+                            self.note(ring, local, page, now)?;
                             return Some(writing);
                         }
                     }

@@ -37,6 +37,11 @@ impl Identity {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
+    /// The numbers of its device and its inode.
+    pub(crate) fn numbers(self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
     /// The number of the device that it is on.
     pub(crate) fn device(self) -> u64 {
         self.device

@@ -56,6 +56,68 @@ pub struct Stats {
     pub lock_held: LockHeld,
 }
 
+/// Figures of a file ([`crate::File::stats`]): totals since the cache first opened it, or since it was forgotten, and current values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct FileStats {
+    /// Pages that were read or written without the engine's lock, through any handle.
+    pub hits: u64,
+    /// The part of these pages that was in slow memory.
+    pub slow_hits: u64,
+    /// Pages that were read or written under it: see [`Stats::misses`].
+    pub misses: u64,
+    /// Pages that came back soon after their eviction.
+    pub refaults: u64,
+    /// Pages that reclaim has evicted.
+    pub evictions: u64,
+    /// Pages in memory.
+    pub resident: u64,
+    /// Pages that differ from the device.
+    pub dirty: u64,
+    /// Pages under writeback. A page may be dirty, too.
+    pub writeback: u64,
+    /// Requests to the device that read the file.
+    pub device_reads: u64,
+    /// Bytes that these have read.
+    pub device_bytes: u64,
+    /// Requests to the device that wrote the file.
+    pub device_writes: u64,
+    /// Bytes that these have written.
+    pub device_bytes_written: u64,
+}
+
+/// Figures of a group ([`crate::Group::stats`]): totals since it was created, and current values.
+///
+/// Accesses count for the group of their handle or region. Pages count for the group that is charged for them: the one whose access brought them in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct GroupStats {
+    /// Pages that were read or written without the engine's lock.
+    pub hits: u64,
+    /// The part of these pages that was in slow memory.
+    pub slow_hits: u64,
+    /// Pages that were read or written under it: see [`Stats::misses`].
+    pub misses: u64,
+    /// Pages of files that came back soon after their eviction (`workingset_refault_file`).
+    pub refaults: u64,
+    /// Pages of regions that came back soon after their eviction (`workingset_refault_anon`).
+    pub refaults_anon: u64,
+    /// Pages that reclaim has evicted (`pgsteal`).
+    pub evictions: u64,
+    /// Pages that are charged to the group (`memory.current`).
+    pub charged: u64,
+    /// Pages of files in memory.
+    pub resident: u64,
+    /// Pages of regions in memory, except those that reclaim is evicting.
+    pub anon: u64,
+    /// Slots of the swap file that are charged to the group.
+    pub swapped: u64,
+    /// Pages that differ from their devices.
+    pub dirty: u64,
+    /// Pages under writeback. A page may be dirty, too.
+    pub writeback: u64,
+}
+
 /// Histogram of the times for which the engine's lock was held.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockHeld {

@@ -223,6 +223,7 @@ impl Inner {
                         let now = local.words.get(page);
                         if now.is_overwritten_freely() && now.pfn() == pfn && self.length.reaches(end) {
                             ring.count_hit(arena.is_slow(pfn));
+                            local.hits.count(arena.is_slow(pfn));
                             return Some(writing);
                         }
                     }

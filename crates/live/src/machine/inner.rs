@@ -8,10 +8,12 @@ use pageout_engine::{CpuId, Engine, MemcgId, MmId, Nanos, ObjectId, Op, Pfn, Tas
 
 use super::device::Devices;
 use super::driven::Driven;
+use super::groups::Removed;
 use super::moves::Move;
 use super::open_file::OpenFile;
 use super::regions::Regions;
 use super::transfer::Transfer;
+use crate::counts::Sum;
 use crate::ring::{Hits, Read, Ring};
 use crate::storage::Storage;
 use crate::sync::Mutex;
@@ -50,6 +52,8 @@ pub(crate) struct Files {
     /// By the number of a file; nothing for one that is forgotten.
     pub(crate) open: Vec<Option<OpenFile>>,
     pub(crate) groups: Vec<Group>,
+    /// Groups that were removed, and what the engine still has of them.
+    pub(super) removed: Removed,
     /// The task that has all files open, and never accesses any.
     pub(crate) owner: TaskId,
     /// Objects of handles that are gone.
@@ -124,6 +128,18 @@ pub(crate) struct Group {
     /// The cgroup that the pages are charged to.
     pub(crate) memcg: MemcgId,
     pub(super) idle: Arc<Mutex<Vec<TaskId>>>,
+    /// Distinguishes it from earlier and later groups with the same number; 0 for one without a name.
+    pub(super) serial: u64,
+    /// Its name, if callers have given it one.
+    pub(super) name: Option<String>,
+    /// Accesses through handles that are gone, and to regions.
+    pub(super) of_closed: Sum,
+}
+
+impl Group {
+    pub(super) fn new(mm: MmId, memcg: MemcgId) -> Group {
+        Group { mm, memcg, idle: Arc::default(), serial: 0, name: None, of_closed: Sum::default() }
+    }
 }
 
 /// A task, and who waits for it.
@@ -170,7 +186,8 @@ impl Inner {
             effects: Effects::default(),
             files: Files {
                 open: Vec::new(),
-                groups: vec![Group { mm, memcg: MemcgId::ROOT, idle: Arc::default() }],
+                groups: vec![Group::new(mm, MemcgId::ROOT)],
+                removed: Removed::default(),
                 owner,
                 to_close: Vec::new(),
                 serials: 0,

@@ -10,8 +10,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, CpuId, FileId, IoError, IoId, MemcgId, Nanos, ObjectId, OomReport, Op, PAGE_SIZE,
-    Pfn, Served, Step, TaskId, Touched,
+    Access, AccessError, CpuId, FileId, IoError, IoId, Nanos, ObjectId, OomReport, Op, PAGE_SIZE, Pfn,
+    Served, Step, TaskId, Touched,
 };
 
 use super::device::Devices;
@@ -242,13 +242,6 @@ impl Miss {
 impl<'a> Locked<'a> {
     pub(super) fn machine(&self) -> &'a LiveMachine {
         self.machine
-    }
-
-    /// A group of its own address space.
-    pub(crate) fn add_group(&mut self, memcg: MemcgId) -> usize {
-        let mm = self.engine.process_create(memcg);
-        self.files.groups.push(Group { mm, memcg, idle: Arc::default() });
-        self.files.groups.len() - 1
     }
 
     fn tell_time(&mut self, since: Duration) {
@@ -497,6 +490,12 @@ impl<'a> Locked<'a> {
     /// A read has ended: what it has filled can be seen, and who waited for it goes on.
     pub(super) fn read_done(&mut self, read: Transfer, result: Result<(), Failed>) {
         self.transfers.device_reads += 1;
+        if let Target::File(file) = read.target
+            && let Some(of) = &mut self.files.open[file.0 as usize]
+        {
+            of.requests.reads += 1;
+            of.requests.bytes += if result.is_ok() { u64::from(read.bytes) } else { 0 };
+        }
         match result {
             Ok(()) => {
                 self.transfers.device_bytes += u64::from(read.bytes);

@@ -10,6 +10,7 @@ use pageout_engine::{FileId, Nanos, ObjectId, PAGE_SIZE, Pfn};
 use super::locked::Locked;
 use super::transfer::{Failed, Target};
 use super::writes::Part;
+use crate::counts::{Counts, Sum};
 use crate::error::Error;
 use crate::file::Inner as File;
 use crate::length::Length;
@@ -74,6 +75,10 @@ pub(crate) struct OpenFile {
     /// Its device has not flushed its cache, and the failure is not acknowledged.
     pub(super) flush_error: Option<i32>,
     handles: Vec<Handle>,
+    /// Accesses through handles that are gone.
+    of_closed: Sum,
+    /// Requests to its device.
+    pub(super) requests: Requests,
     /// A call is about to forget it, or it is being taken as it is on its device. One at a time does.
     pub(crate) is_ending: bool,
     /// Its pages are being dropped: none may be brought in.
@@ -84,9 +89,21 @@ pub(crate) struct OpenFile {
     pub(super) failed: Option<(u64, Failed)>,
 }
 
+/// Requests to a device, and their bytes.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Requests {
+    pub(crate) reads: u64,
+    pub(crate) bytes: u64,
+    pub(crate) writes: u64,
+    pub(crate) bytes_written: u64,
+}
+
 /// A handle of a file.
 struct Handle {
     serial: u64,
+    /// The group that is charged for pages that it brings in.
+    group: usize,
+    counts: Counts,
     /// The owner's object of the file.
     object: ObjectId,
     /// Accesses through it in progress: it may be dropped before those of pending reads have ended.
@@ -132,6 +149,8 @@ impl OpenFile {
             write_error: None,
             flush_error: None,
             handles: Vec::new(),
+            of_closed: Sum::default(),
+            requests: Requests::default(),
             is_ending: false,
             is_going: false,
             busy: 0,
@@ -169,6 +188,22 @@ impl OpenFile {
     /// Bytes that it has to callers.
     pub(crate) fn bytes(&self) -> u64 {
         self.length.bytes()
+    }
+
+    /// Accesses to it through all handles.
+    pub(super) fn accesses(&self) -> Sum {
+        let mut sum = self.of_closed;
+        self.handles.iter().for_each(|handle| sum += handle.counts.sum());
+        sum
+    }
+
+    /// Accesses through its handles of a group. `None` if there is no such handle.
+    pub(super) fn accesses_of(&self, group: usize) -> Option<Sum> {
+        let handles = self.handles.iter().filter(|handle| handle.group == group);
+        handles.map(|handle| handle.counts.sum()).reduce(|mut sum, more| {
+            sum += more;
+            sum
+        })
     }
 
     /// Whether a handle of this number is of it.
@@ -224,12 +259,19 @@ impl Locked<'_> {
         self.files.open[file.0 as usize].as_mut().expect("nobody forgets it before")
     }
 
+    /// Where accesses through a handle are counted.
+    pub(crate) fn counts_of_handle(&mut self, file: FileId, serial: u64) -> Option<&mut Counts> {
+        let of = self.files.open.get_mut(file.0 as usize)?.as_mut()?;
+        of.handles.iter_mut().find(|of| of.serial == serial).map(|of| &mut of.counts)
+    }
+
     /// A handle of a file has this object of the owner's. Returns a number that no other handle has.
-    pub(crate) fn opened(&mut self, file: FileId, object: ObjectId) -> u64 {
+    pub(crate) fn opened(&mut self, file: FileId, object: ObjectId, group: usize) -> u64 {
         self.files.serials += 1;
         let serial = self.files.serials;
         let of = self.files.open[file.0 as usize].as_mut().expect("it was just opened");
-        of.handles.push(Handle { serial, object, under_way: 0, is_dropped: false });
+        let counts = Counts::default();
+        of.handles.push(Handle { serial, group, counts, object, under_way: 0, is_dropped: false });
         serial
     }
 
@@ -241,7 +283,10 @@ impl Locked<'_> {
     /// An access through a handle begins.
     pub(super) fn access_begins(&mut self, file: FileId, serial: u64) {
         self.file_mut(file).busy += 1;
-        self.with_handle(file, serial, |handle| handle.under_way += 1);
+        self.with_handle(file, serial, |handle| {
+            handle.under_way += 1;
+            handle.counts.misses += 1;
+        });
     }
 
     /// An access through a handle has ended.
@@ -261,7 +306,9 @@ impl Locked<'_> {
         let handle = &mut of.handles[at];
         change(handle);
         if handle.is_dropped && handle.under_way == 0 {
-            let object = of.handles.swap_remove(at).object;
+            let Handle { object, group, counts, .. } = of.handles.swap_remove(at);
+            of.of_closed += counts.sum();
+            self.files.groups[group].of_closed += counts.sum();
             self.files.closed += 1;
             self.files.to_close.push(object);
             self.wake_service();
@@ -348,6 +395,9 @@ impl Locked<'_> {
         let of = self.files.open[file.0 as usize].as_mut();
         let handles = of.map_or_else(Vec::new, |of| std::mem::take(&mut of.handles));
         self.files.closed += handles.len() as u64;
+        for handle in &handles {
+            self.files.groups[handle.group].of_closed += handle.counts.sum();
+        }
         handles.into_iter().map(|of| of.object).collect()
     }
 

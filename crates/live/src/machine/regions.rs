@@ -29,7 +29,8 @@ use pageout_engine::{
 
 use super::locked::{Locked, Miss, Outcome};
 use super::writes::{Begun, Owed, Writable};
-use super::{LiveMachine, PageOwner};
+use super::{LiveMachine, PageOwner, Place};
+use crate::counts::{Counts, Sum};
 use crate::error::Error;
 use crate::length::Length;
 use crate::local;
@@ -70,6 +71,9 @@ struct OpenRegion {
     is_dropped: bool,
     /// Pages whose slots could not be read, and that were discarded before a write of the complete page.
     unreadable: BTreeSet<u64>,
+    /// The group that it was made in.
+    group: usize,
+    counts: Counts,
 }
 
 /// An address space with one anonymous mapping.
@@ -127,6 +131,25 @@ impl Regions {
         &self.of(region).length
     }
 
+    /// Accesses to the regions of a group. `None` if it has no region.
+    pub(super) fn accesses_of(&self, group: usize) -> Option<Sum> {
+        let of_group = self.open.iter().flatten().filter(|of| of.group == group);
+        of_group.map(|of| of.counts.sum()).reduce(|mut sum, more| {
+            sum += more;
+            sum
+        })
+    }
+
+    /// Address spaces without a region that are charged to this group are charged to another.
+    pub(super) fn take_idle_of(&mut self, memcg: MemcgId, other: MemcgId) -> Vec<usize> {
+        let idle = self.idle.iter_mut().filter(|space| space.memcg == memcg);
+        idle.map(|space| {
+            space.memcg = other;
+            space.group
+        })
+        .collect()
+    }
+
     /// Whether the region with this serial number has a handle.
     pub(super) fn has(&self, serial: u64) -> bool {
         self.open.iter().flatten().any(|of| of.serial == serial && !of.is_dropped)
@@ -156,6 +179,11 @@ impl Locked<'_> {
         Some(self.engine.words_of(owner, object))
     }
 
+    /// Where accesses to a region are counted.
+    pub(crate) fn counts_of_region(&mut self, region: usize) -> Option<&mut Counts> {
+        self.regions.open.get_mut(region)?.as_mut().map(|of| &mut of.counts)
+    }
+
     /// The address space that a region is in.
     pub(crate) fn mm_of_region(&self, region: usize) -> Option<MmId> {
         let space = self.regions.get(region)?.space;
@@ -165,8 +193,14 @@ impl Locked<'_> {
     /// An address space for a region of this many pages.
     fn take_space(&mut self, memcg: MemcgId, pages: u64) -> Result<Space, Error> {
         let known = self.regions.idle.iter().position(|space| space.memcg == memcg);
+        // One of a removed group.
+        let known = known.or_else(|| self.regions.idle.iter().position(|space| !self.is_named(space.memcg)));
         let space = match known {
-            Some(at) => self.regions.idle.swap_remove(at),
+            Some(at) => {
+                let space = Space { memcg, ..self.regions.idle.swap_remove(at) };
+                self.move_group(space.group, memcg);
+                space
+            }
             None => {
                 let group = self.add_group(memcg);
                 let mm = self.files.groups[group].mm;
@@ -202,7 +236,9 @@ impl Locked<'_> {
         let hired = self.hire(space.group);
         let object = self.engine.lend((space.owner, space.object), hired.task)?;
         let access = Access::new(object, page, matches!(purpose, Purpose::Write | Purpose::Overwrite));
-        self.regions.of_mut(region).busy += 1;
+        let of = self.regions.of_mut(region);
+        of.busy += 1;
+        of.counts.misses += u64::from(purpose != Purpose::Advice);
         let reads_before = self.transfers.device_reads;
         Ok(Miss::new((PageOwner::Region(region), serial), hired, access, reads_before))
     }
@@ -247,14 +283,15 @@ impl LiveMachine {
     /// Creates a region of this many bytes, charged to this group.
     pub(crate) fn make_region(
         &self,
-        group: usize,
+        group: Place,
         bytes: u64,
         frames: u64,
         name: PathBuf,
     ) -> Result<Made, Error> {
         let mut locked = self.drain(self.lock()?)?;
         locked = self.reserve_for_region(locked, bytes, frames)?;
-        let memcg = locked.files.groups[group].memcg;
+        locked.check_group(group)?;
+        let memcg = locked.files.groups[group.number].memcg;
         let number = locked.regions.open.iter().position(Option::is_none);
         let number = number.unwrap_or(locked.regions.open.len());
         if number >= Read::HANDLES_MAX as usize {
@@ -276,6 +313,8 @@ impl LiveMachine {
             is_resizing: false,
             is_dropped: false,
             unreadable: BTreeSet::new(),
+            group: group.number,
+            counts: Counts::default(),
         });
         Ok(Made { number, serial, length })
     }
@@ -663,6 +702,7 @@ impl LiveMachine {
         }
         let mut locked = self.drain(self.lock()?)?;
         let Some(of) = locked.regions.open[region].take() else { return Ok(()) };
+        locked.files.groups[of.group].of_closed += of.counts.sum();
         locked.engine.resize_anon(of.space.owner, of.space.object, 1)?;
         locked.regions.idle.push(of.space);
         Ok(())

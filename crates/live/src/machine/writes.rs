@@ -233,6 +233,8 @@ impl Locked<'_> {
             && let Some(of) = &mut self.files.open[file.0 as usize]
         {
             of.writing -= 1;
+            of.requests.writes += 1;
+            of.requests.bytes_written += u64::from(bytes) - failed.len() as u64 * PAGE_SIZE;
             of.needs_flush = true;
             is_awaited = of.is_cut && of.writing == 0;
             of.write_error = failed.last().map(|&(_, errno)| errno).or(of.write_error);
