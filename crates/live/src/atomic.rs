@@ -1,4 +1,4 @@
-//! The atomics of gates and rings: here those of std. `tests/gate/` replaces them by those of loom, which tries all orders of the threads' actions.
+//! The atomics of gates and rings: here those of std. `compared/tests/gate/` replaces them by those of loom, which tries all orders of the threads' actions.
 //! Under shuttle, another thread may run before each of them.
 
 #[cfg(not(feature = "shuttle"))]

@@ -18,7 +18,7 @@
 //! what it has left there. If the flusher is first, the writer finds that the page is not dirty any more, and asks the engine, which notes that it is to be
 //! written once more. So a page that is being written may be written to, and nothing is lost.
 //!
-//! `tests/gate/` tries all orders of a reader, a guard and an evictor, and engines that leave out one of the steps.
+//! `compared/tests/gate/` tries all orders of a reader, a guard and an evictor, and engines that leave out one of the steps.
 
 use crate::atomic::{AtomicU64, Ordering, between_two, fence};
 

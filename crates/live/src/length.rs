@@ -17,7 +17,7 @@
 //! The rest of the last page is zeroed under the page's gate, together with the change of `reach`. Were it zeroed before or after that, a writer could come
 //! in between, and its bytes would be there when the file grows again.
 //!
-//! `tests/gate/` tries all orders of a cut, a writer, a guard and a reader, and cuts that leave out one of the steps.
+//! `compared/tests/gate/` tries all orders of a cut, a writer, a guard and a reader, and cuts that leave out one of the steps.
 
 use crate::atomic::{AtomicU64, Ordering, between_two};
 

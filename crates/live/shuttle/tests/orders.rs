@@ -6,7 +6,7 @@
 //!   who forgets the file ─────────────┼──▶ one group of some 40 pages over a file of 96
 //!   who writes memory.reclaim ────────┘    kernel threads, threads that read
 //! ```
-//! What `tests/gate.rs` of the crate tries in all orders is drawn here, so that a step of the gate that is left out may pass: to find that a reader looks at the gate before the word, or not
+//! What `compared/tests/gate/` tries in all orders is drawn here, so that a step of the gate that is left out may pass: to find that a reader looks at the gate before the word, or not
 //! at the gate again, a page has to go, another to come and the first to come back between two of its looks. And an access is seen by all at once here: an
 //! order that is too weak is loom's to find. `ORDERS` says how many are tried (ci/slow/shuttle.sh). A failure prints the order; `shuttle::replay` runs it again.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]

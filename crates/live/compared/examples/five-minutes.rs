@@ -1,6 +1,6 @@
 //! A demonstration of five minutes. It reads one trace over a file four times the memory, through `pread`, `mmap` and this crate. It repeats the
-//! trace in the simulator, whose counters are the same, and shows the results of other policies. `cargo run --release -p pageout --example
-//! five-minutes [FOLDER]`.
+//! trace in the simulator, whose counters are the same, and shows the results of other policies. `cargo run --release
+//! -p pageout-compared --example five-minutes [FOLDER]`.
 //!
 //! A file of 256 MiB is made in the folder, by default the system's for temporary files, and removed. `pread` and `mmap` have all the memory of the
 //! machine for their pages, without a limit here. `pageout bench` gives them as little as this crate has.

@@ -2,6 +2,7 @@
 //! page has the same story where files are read.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
+#[path = "../../tests/made/mod.rs"]
 mod made;
 
 use std::path::Path;

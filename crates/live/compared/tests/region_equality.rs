@@ -2,6 +2,7 @@
 //! counters, and the same decisions on each page of the region. [live-3 9]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
+#[path = "../../tests/made/mod.rs"]
 mod made;
 
 use std::path::Path;

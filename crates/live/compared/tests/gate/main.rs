@@ -11,15 +11,15 @@ mod atomic {
 }
 
 #[allow(dead_code, reason = "an arena uses all of it")]
-#[path = "../../src/gate.rs"]
+#[path = "../../../src/gate.rs"]
 mod gate;
 
 #[allow(dead_code, reason = "an arena uses all of it")]
-#[path = "../../src/holds.rs"]
+#[path = "../../../src/holds.rs"]
 mod holds;
 
 #[allow(dead_code, reason = "a file uses all of it")]
-#[path = "../../src/length.rs"]
+#[path = "../../../src/length.rs"]
 mod length;
 
 mod cuts; // a file that gets shorter beside those

@@ -17,7 +17,7 @@ mod atomic {
 }
 
 #[allow(dead_code, reason = "an arena uses all of it")]
-#[path = "../src/gate.rs"]
+#[path = "../../src/gate.rs"]
 mod gate;
 
 use atomic::{AtomicU64, Ordering, fence};

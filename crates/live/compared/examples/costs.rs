@@ -1,4 +1,4 @@
-//! The cost of a read here and elsewhere, measured in one run: `cargo run --release -p pageout --example costs [FOLDER]`.
+//! The cost of a read here and elsewhere, measured in one run: `cargo run --release -p pageout-compared --example costs [FOLDER]`.
 //!
 //! Files are made in the folder, by default the system's for temporary files, and removed. Its file system should do direct I/O.
 #![allow(
@@ -7,7 +7,7 @@
     reason = "an example that measures, and ends where it can't"
 )]
 
-#[path = "measured/head.rs"]
+#[path = "../../examples/measured/head.rs"]
 mod measured;
 
 use std::fs::File;
