@@ -34,6 +34,7 @@
  *   -ENOENT, -EACCES  no such file, kernel file or group; not permitted. Other answers of the system are passed on unchanged
  *   -EOPNOTSUPP       the file system has no direct I/O (PAGEOUT_BUFFERED works there), or io_uring is required and refused
  *   -ENFILE           more files, or bytes of files, would be open than the cache was built for ("files")
+ *   -EEXIST           there is a group of this name
  *   -EBADF            write to a file that is open for reading only
  *   -ENOSPC, -EDQUOT  the device is full, or the disk quota is used up
  *   -EFBIG            the file would exceed what the file system or RLIMIT_FSIZE allows, or 2^63 - 1 bytes. The system sends
@@ -80,12 +81,25 @@
 extern "C" {
 #endif
 
+/*
+ * The version of this header. The interface may change with each minor version as long as the major version is 0, and the name of the
+ * shared library (soname) changes with it.
+ */
+#define PAGEOUT_VERSION_MAJOR 0
+#define PAGEOUT_VERSION_MINOR 1
+#define PAGEOUT_VERSION_PATCH 0
+#define PAGEOUT_VERSION "0.1.0"
+
+/* Returns the version of the library, in the form of PAGEOUT_VERSION. */
+const char *pageout_version(void);
+
 #define PAGEOUT_PAGE_SIZE 4096
 
-struct pageout;       /* a cache */
-struct pageout_file;  /* an open file */
-struct pageout_page;  /* a page that is held */
-struct pageout_batch; /* reads in flight */
+struct pageout;        /* a cache */
+struct pageout_file;   /* an open file */
+struct pageout_region; /* anonymous memory */
+struct pageout_page;   /* a page that is held */
+struct pageout_batch;  /* reads in flight */
 
 /* ---- A cache ---- */
 
@@ -101,6 +115,7 @@ struct pageout_batch; /* reads in flight */
  *    "read_ahead": 131072,           bytes read ahead of a file at a time; default: queue/read_ahead_kb of the device in
  *                                    /sys/block, and at most budget / 64 or 131072, whichever is more
  *    "groups": {},                   {"tenant": {"max": BYTES, "high": BYTES, "low": BYTES, "min": BYTES}}, each optional
+ *    "swap": null,                   {"folder": PATH, "bytes": BYTES, "buffered": false}: a swap file for regions
  *    "nodes": []}                    [{"numa_node": 0}, {"slow": BYTES, "numa_node": 1}] or [{"slow": BYTES, "delay_ns": 60}]
  *
  * Errors: -EINVAL, -EOPNOTSUPP, and the system's answer if it has no memory or threads.
@@ -116,8 +131,8 @@ void pageout_free(struct pageout *cache);
 
 /*
  * Copies a kernel file's text into `text`, with a NUL at its end: "/proc/vmstat", "/sys/kernel/debug/lru_gen",
- * "/sys/fs/cgroup/TENANT/memory.stat" and so on. Two names are pageout's: "describe" is one line about the cache, and "stats" has
- * counters that the kernel does not have. At most `size` bytes are written, including the NUL; the rest is cut off.
+ * "/sys/fs/cgroup/TENANT/memory.stat" and so on. Three names are pageout's. "describe" is one line about the cache, and "stats" has
+ * counters that the kernel does not have. "prometheus" has all counters, by group and by file, in Prometheus' text format. At most `size` bytes are written, including the NUL; the rest is cut off.
  * Returns the length of the complete text without the NUL, as snprintf(3). `text` may be NULL if `size` is 0.
  * Errors: -EINVAL, -ENOENT, -EACCES.
  */
@@ -134,6 +149,22 @@ int pageout_text_write(struct pageout *cache, const char *path, const char *valu
  * what to do; otherwise it is general. Never NULL. The text is valid until this thread's next failed call.
  */
 const char *pageout_strerror(int64_t error);
+
+/* ---- Groups ---- */
+
+/*
+ * Creates a group: a tenant, whose pages are counted, limited and protected together. `limits` is a JSON object with the keys "max",
+ * "high", "low" and "min" in bytes, each optional; NULL means `{}`. Its kernel files are "/sys/fs/cgroup/NAME/memory.max" and so on.
+ * Errors: -EINVAL, -EEXIST.
+ */
+int pageout_group_new(struct pageout *cache, const char *name, const char *limits);
+
+/*
+ * Removes a group, as rmdir(2) removes a cgroup: also one of the key "groups". Its name is free for another group. Pages that are
+ * charged to it stay in memory until they are evicted.
+ * Errors: -EINVAL, -ENOENT, -EBUSY while a handle of a file, or a region, is in the group.
+ */
+int pageout_group_remove(struct pageout *cache, const char *name);
 
 /* ---- Files ---- */
 
@@ -221,6 +252,31 @@ int pageout_acknowledge(struct pageout_file *file);
  */
 int pageout_truncate(struct pageout_file *file, uint64_t size);
 
+/* ---- Advice ---- */
+
+#define PAGEOUT_ADVICE_NORMAL 0     /* of a file's handle: no order; pages are read ahead if reads follow each other */
+#define PAGEOUT_ADVICE_SEQUENTIAL 1 /* of a file's handle: from front to back; readahead goes twice as far */
+#define PAGEOUT_ADVICE_RANDOM 2     /* of a file's handle: random order; no readahead */
+#define PAGEOUT_ADVICE_NOREUSE 3    /* of a file's handle: a read does not count as a use */
+#define PAGEOUT_ADVICE_WILLNEED 4   /* of a range: pages are needed soon, and begin to be read */
+#define PAGEOUT_ADVICE_DONTNEED 5   /* of a range: clean pages of a file are dropped; the contents of a region are freed */
+#define PAGEOUT_ADVICE_COLD 6       /* of a region's range: pages are evicted before others */
+#define PAGEOUT_ADVICE_PAGEOUT 7    /* of a region's range: pages are swapped out now */
+#define PAGEOUT_ADVICE_FREE 8       /* of a region's range: contents may be lost when memory is short; a write keeps its page */
+
+/*
+ * States how a file will be used, as posix_fadvise(2). Advice of a handle ignores the range. A range of size 0 ends with the file; what
+ * is beyond the end is ignored. WILLNEED reads as much as the kernel does, which is one request.
+ * Errors: -EINVAL (also advice of regions), -ESTALE.
+ */
+int pageout_advise(struct pageout_file *file, int advice, uint64_t offset, uint64_t size);
+
+/*
+ * Starts to read a range completely, as far as memory is free, and does not wait. A range of size 0 ends with the file.
+ * Errors: -EINVAL, -ESTALE.
+ */
+int pageout_prefetch(struct pageout_file *file, uint64_t offset, uint64_t size);
+
 /* ---- Pages in place ---- */
 
 /*
@@ -230,6 +286,13 @@ int pageout_truncate(struct pageout_file *file, uint64_t size);
  * Errors: -EINVAL beyond the end, -EBUSY, -EIO, -ENOMEM, -ESTALE.
  */
 int64_t pageout_page_get(struct pageout_file *file, uint64_t page, const void **data, struct pageout_page **held);
+
+/*
+ * Holds a page for reading and writing in place until pageout_page_put(). It is dirty from now on. Readers and writers of the page wait,
+ * and so does a sync of its file. The call waits for other holders. The page must be within the file: pageout_truncate() makes it longer.
+ * Errors: those of pageout_page_get() and pageout_pwrite().
+ */
+int64_t pageout_page_get_mut(struct pageout_file *file, uint64_t page, void **data, struct pageout_page **held);
 
 /* Releases a page; NULL is allowed. Any thread may do this, also after the file and the cache were closed. */
 void pageout_page_put(struct pageout_page *held);
@@ -261,6 +324,47 @@ int pageout_poll(struct pageout_batch *batch, int timeout_ms);
 
 /* Cancels the reads of a batch and frees it; NULL is allowed. The buffers are the caller's again, and may be partly filled. */
 void pageout_cancel(struct pageout_batch *batch);
+
+/* ---- Regions ---- */
+
+/*
+ * Creates a region: anonymous memory of `size` bytes, which is reserved, not resident, and reads as zeroes until it is written. Its pages
+ * are evicted to the swap file (key "swap" of pageout_new). Without one, all regions together must fit into memory. `group` names the
+ * group that is charged; NULL means none. Nothing of a region outlives the process.
+ * Errors: -EINVAL (unknown group, a cache with slow memory), -ENOMEM (larger than memory, and no swap file), -ENFILE, -EFBIG.
+ */
+int pageout_region_new(struct pageout *cache, uint64_t size, const char *group, struct pageout_region **region);
+
+/* Frees a region; NULL is allowed. Its memory and its slots are free when the last held page is put back. */
+void pageout_region_free(struct pageout_region *region);
+
+/* Returns the region's length in bytes. Errors: -EINVAL. */
+int64_t pageout_region_size(struct pageout_region *region);
+
+/*
+ * Sets the region's length. Bytes beyond a new end are discarded; added bytes are zeroes.
+ * Errors: -EINVAL, -EFBIG, -EBUSY if a page beyond the end is held, -ENOMEM, -ENFILE. Nothing has changed then.
+ */
+int pageout_region_resize(struct pageout_region *region, uint64_t size);
+
+/*
+ * Reads or writes `size` bytes at `offset`: all of them, or an error, after which some may be read or written. Returns `size`.
+ * Errors: -EINVAL (also beyond the end), -ENOMEM (no memory, and swap is full), -EBUSY. If a page in swap can't be read, each access
+ * returns the device's answer until the page is written completely or discarded.
+ */
+int64_t pageout_region_read(struct pageout_region *region, void *buf, size_t size, uint64_t offset);
+int64_t pageout_region_write(struct pageout_region *region, const void *buf, size_t size, uint64_t offset);
+
+/*
+ * States how a range of a region will be used, as madvise(2): WILLNEED, DONTNEED, COLD, PAGEOUT or FREE. DONTNEED and FREE apply to the
+ * pages that are completely in the range. A range of size 0 ends with the region.
+ * Errors: -EINVAL (also advice of files), -EBUSY if a page of DONTNEED is held.
+ */
+int pageout_region_advise(struct pageout_region *region, int advice, uint64_t offset, uint64_t size);
+
+/* Holds a page of a region, for reading and for writing, as pageout_page_get() and pageout_page_get_mut(). */
+int64_t pageout_region_page_get(struct pageout_region *region, uint64_t page, const void **data, struct pageout_page **held);
+int64_t pageout_region_page_get_mut(struct pageout_region *region, uint64_t page, void **data, struct pageout_page **held);
 
 #ifdef __cplusplus
 }

@@ -10,8 +10,11 @@ use pageout_live::{Error, File, Open};
 
 use crate::batch::{Batch, Read, buffer_size};
 use crate::failure::{self, Failure, outcome, outcome_int};
-use crate::held::Held;
+use crate::held::{Held, How, Owner};
 use crate::setup::Cache;
+
+mod groups; // groups that come and go, advice, the version
+mod regions; // anonymous memory
 
 const RDWR: c_int = 1;
 const BUFFERED: c_int = 2;
@@ -194,13 +197,7 @@ unsafe extern "C" fn pageout_open(
             let path = OsStr::from_bytes(CStr::from_ptr(path).to_bytes());
             let mut how = open_as(flags)?;
             if !group.is_null() {
-                let group = text(group, "group")?;
-                let known = cache.groups.get(group);
-                how = how.group(known.ok_or_else(|| {
-                    Failure::invalid(format!(
-                        "there is no group {group}; help: name it in `groups` when the cache is built"
-                    ))
-                })?);
+                how = how.group(&cache.group(text(group, "group")?)?);
             }
             give(file, "file", || Ok(cache.memory.open(path, how)?))?;
         }
@@ -388,18 +385,54 @@ unsafe extern "C" fn pageout_page_get(
     outcome(|| {
         // SAFETY: the header: a handle, and two places for pointers.
         unsafe {
-            let file = handle(file, "file")?;
-            let data = data.as_mut().ok_or_else(|| null("data"))?;
-            let mut bytes = 0;
-            give(held, "held", || {
-                let held = Held::new(file, page)?;
-                *data = held.bytes().as_ptr().cast();
-                bytes = held.bytes().len();
-                Ok(held)
-            })?;
-            Ok(count(bytes))
+            let owner = || Ok(Owner::File(handle(file, "file")?.clone()));
+            hold(owner, page, How::Read, data.cast::<*mut c_void>(), held)
         }
     })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_page_get_mut(
+    file: *mut File,
+    page: u64,
+    data: *mut *mut c_void,
+    held: *mut *mut Held,
+) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle, and two places for pointers.
+        unsafe {
+            let owner = || Ok(Owner::File(handle(file, "file")?.clone()));
+            hold(owner, page, How::Write, data, held)
+        }
+    })
+}
+
+/// Holds a page for C. Returns its bytes.
+///
+/// # Safety
+/// NULL, or places for pointers.
+unsafe fn hold(
+    owner: impl FnOnce() -> Result<Owner, Failure>,
+    page: u64,
+    how: How,
+    data: *mut *mut c_void,
+    held: *mut *mut Held,
+) -> Result<i64, Failure> {
+    let owner = owner()?;
+    // SAFETY: the caller's word.
+    let data = unsafe { data.as_mut() }.ok_or_else(|| null("data"))?;
+    let mut bytes = 0;
+    let make = || {
+        let mut held = Held::new(owner, page, how)?;
+        let place = held.place();
+        (*data, bytes) = (place.0.cast(), place.1);
+        Ok(held)
+    };
+    // SAFETY: the caller's word.
+    unsafe { give(held, "held", make) }?;
+    Ok(count(bytes))
 }
 
 /// # Safety

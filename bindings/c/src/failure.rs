@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pageout_live::Error;
-use pageout_live::engine::FileError;
+use pageout_live::engine::{ConfigError, FileError};
 
 /// Why a call has failed.
 #[derive(Debug)]
@@ -42,7 +42,9 @@ impl From<Error> for Failure {
             Error::ReadOnly { .. } => libc::EBADF,
             Error::DirectRefused { .. } | Error::UringRefused { .. } => libc::EOPNOTSUPP,
             Error::Shortened { .. } | Error::Forgotten { .. } | Error::CutMeanwhile { .. } => libc::ESTALE,
-            Error::OutOfMemory(_) => libc::ENOMEM,
+            Error::OutOfMemory(_) | Error::NoSwap { .. } => libc::ENOMEM,
+            Error::SwapIo { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
+            Error::Config(ConfigError::Exists(_)) => libc::EEXIST,
             Error::Pinned { .. } => libc::EBUSY,
             Error::TooLong { .. } => libc::EFBIG,
             Error::Locked { .. } => libc::EAGAIN,
@@ -104,6 +106,7 @@ fn general(errno: i64) -> &'static CStr {
         libc::EINVAL => c"an argument, setting or name that can't be",
         libc::ENOENT => c"no such file or group",
         libc::EACCES => c"not allowed",
+        libc::EEXIST => c"there is a group of this name",
         libc::EOPNOTSUPP => c"no direct I/O on this file system, or no io_uring for this process",
         libc::ENFILE => c"more files are open than the cache was built for",
         libc::EBADF => c"the file is open for reading only",

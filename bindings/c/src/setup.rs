@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pageout_live::{Backend, Builder, Delay, Group, Limits, Memory, Node};
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 /// A cache, and its groups by name.
 pub(crate) struct Cache {
     pub(crate) memory: Memory,
-    pub(crate) groups: BTreeMap<String, Group>,
+    groups: Mutex<BTreeMap<String, Group>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -32,6 +33,16 @@ struct Setup {
     #[serde(deserialize_with = "distinct")]
     groups: BTreeMap<String, Object<Bounds>>,
     nodes: Vec<Object<Place>>,
+    swap: Option<Object<Swap>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Swap {
+    folder: String,
+    bytes: u64,
+    #[serde(default)]
+    buffered: bool,
 }
 
 /// What is made of an object, by its fields' names. By itself a list would do, too, and its values be taken for the first fields.
@@ -73,6 +84,13 @@ struct Bounds {
     high: Option<u64>,
     low: Option<u64>,
     min: Option<u64>,
+}
+
+impl Bounds {
+    fn limits(&self) -> Limits {
+        let &Bounds { max, high, low, min } = self;
+        Limits { max, high, low, min }
+    }
 }
 
 /// An object that names each of its fields once. If a field were given twice, the last one would apply silently.
@@ -148,13 +166,44 @@ impl Cache {
         let Object(setup): Object<Setup> = serde_json::from_str(json)
             .map_err(|error| Failure::invalid(format!("invalid configuration of the cache: {error}")))?;
         let memory = setup.builder()?.build()?;
-        let group = |(name, bounds): (String, Object<Bounds>)| {
-            let Object(Bounds { max, high, low, min }) = bounds;
-            let group = memory.group(&name, Limits { max, high, low, min })?;
+        let group = |(name, Object(bounds)): (String, Object<Bounds>)| {
+            let group = memory.group(&name, bounds.limits())?;
             Ok((name, group))
         };
         let groups = setup.groups.into_iter().map(group).collect::<Result<_, Failure>>()?;
-        Ok(Cache { memory, groups })
+        Ok(Cache { memory, groups: Mutex::new(groups) })
+    }
+
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<String, Group>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A group by its name.
+    pub(crate) fn group(&self, name: &str) -> Result<Group, Failure> {
+        self.groups().get(name).cloned().ok_or_else(|| {
+            Failure::invalid(format!(
+                "there is no group {name}; help: name it in `groups` when the cache is built, or call pageout_group_new"
+            ))
+        })
+    }
+
+    /// Creates a group with limits in JSON.
+    pub(crate) fn add_group(&self, name: &str, limits: &str) -> Result<(), Failure> {
+        let Object(bounds): Object<Bounds> = serde_json::from_str(limits)
+            .map_err(|error| Failure::invalid(format!("invalid limits of a group: {error}")))?;
+        // A second group of this name is refused before the first one is replaced.
+        let group = self.memory.group(name, bounds.limits())?;
+        self.groups().insert(name.to_owned(), group);
+        Ok(())
+    }
+
+    pub(crate) fn remove_group(&self, name: &str) -> Result<(), Failure> {
+        let group = self.groups().get(name).cloned();
+        let group = group.ok_or_else(|| Failure::new(libc::ENOENT, format!("there is no group {name}")))?;
+        group.remove()?;
+        // Another thread may have created one of this name meanwhile, which stays.
+        self.groups().retain(|of, group| of != name || group.stats().is_ok());
+        Ok(())
     }
 
     /// A kernel file, or the text of `describe`.
@@ -162,6 +211,7 @@ impl Cache {
         Ok(match path {
             "describe" => self.memory.describe(),
             "stats" => self.stats()?,
+            "prometheus" => self.memory.prometheus()?,
             path => self.memory.read(path)?,
         })
     }
@@ -220,6 +270,9 @@ impl Setup {
         if let Some(bytes) = self.read_ahead {
             builder = builder.read_ahead(bytes);
         }
+        if let Some(Object(Swap { folder, bytes, buffered })) = &self.swap {
+            builder = builder.swap_file(folder, *bytes).swap_buffered(*buffered);
+        }
         for Object(place) in &self.nodes {
             builder = builder.node(place.node()?);
         }
@@ -240,8 +293,11 @@ mod tests {
         .expect("it can be had");
         assert!(cache.memory.describe().starts_with("classic@6.12, "), "{}", cache.memory.describe());
         assert_eq!(cache.memory.read("/proc/sys/vm/swappiness").expect("it is there").trim(), "40");
-        assert_eq!(cache.groups["a"].read("memory.max").expect("it is there").trim(), "8388608");
-        assert_eq!(cache.groups.len(), 2);
+        assert_eq!(
+            cache.group("a").expect("it is there").read("memory.max").expect("it is there").trim(),
+            "8388608"
+        );
+        assert_eq!(cache.groups().len(), 2);
     }
 
     #[test]
@@ -264,6 +320,8 @@ mod tests {
                 r#"{"nodes": [{"slow": 18446744073709551615, "delay_ns": 1}]}"#,
                 "the maximum is 72057594037927936",
             ),
+            (r#"{"swap": {"folder": "/tmp"}}"#, "bytes"),
+            (r#"{"swap": ["/tmp", 4096]}"#, "expected an object"),
             (r#"{"io_threads": 100000000}"#, "in the range 0 to 1024"),
             (r#"{"budget": 16777216, "budget": 33554432}"#, "budget"),
             (r#"{"groups": {"a": {"max": 8388608}, "a": {}}}"#, "found two `a`"),

@@ -41,7 +41,7 @@ static void builds_or_says_why(void) {
     CHECK(pageout_new("{\"bugdet\": 1}", &cache) == -EINVAL);
     CHECK(strstr(pageout_strerror(-EINVAL), "bugdet") != NULL);
     CHECK(pageout_new("{\"budget\": 4096}", &cache) == -EINVAL);
-    CHECK(strstr(pageout_strerror(-EINVAL), "MiB at least") != NULL);
+    CHECK(strstr(pageout_strerror(-EINVAL), "the minimum is") != NULL);
     CHECK(pageout_new("not json", &cache) == -EINVAL);
     CHECK(pageout_new("{}", NULL) == -EINVAL);
     CHECK(cache == NULL);

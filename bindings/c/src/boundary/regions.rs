@@ -1,0 +1,177 @@
+//! Regions: anonymous memory that may be larger than the budget.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use pageout_live::{Region, RegionAdvice, RegionOptions};
+
+use super::groups::{advice, within};
+use super::{check_end, check_size, count, give, handle, hold, null, take, text};
+use crate::failure::{Failure, outcome, outcome_int};
+use crate::held::{Held, How, Owner};
+use crate::setup::Cache;
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_region_new(
+    cache: *mut Cache,
+    size: u64,
+    group: *const c_char,
+    region: *mut *mut Region,
+) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle, a text or NULL, and a place for a pointer.
+        unsafe {
+            let cache = handle(cache, "cache")?;
+            check_end(Some(size))?;
+            let mut options = RegionOptions::new();
+            if !group.is_null() {
+                options = options.group(&cache.group(text(group, "group")?)?);
+            }
+            give(region, "region", || Ok(cache.memory.region(size, options)?))?;
+        }
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_region_free(region: *mut Region) {
+    // SAFETY: the header: a handle that is not used any more.
+    unsafe { take(region) };
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_region_size(region: *mut Region) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle.
+        let bytes = unsafe { handle(region, "region") }?.len();
+        check_end(Some(bytes))?;
+        Ok(bytes as i64)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_region_resize(region: *mut Region, size: u64) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        let region = unsafe { handle(region, "region") }?;
+        check_end(Some(size))?;
+        region.set_len(size)?;
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_region_read(
+    region: *mut Region,
+    buf: *mut c_void,
+    size: usize,
+    offset: u64,
+) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle.
+        let region = unsafe { handle(region, "region") }?;
+        check_size(size)?;
+        let buf = match size {
+            0 => &mut [],
+            _ if buf.is_null() => return Err(null("buf")),
+            // SAFETY: the header: `size` bytes exist, no more than a slice may have, and no other code uses them. For bytes that C has not written yet
+            // any value is valid.
+            size => unsafe { std::slice::from_raw_parts_mut(buf.cast::<u8>(), size) },
+        };
+        region.read_at(buf, offset)?;
+        Ok(count(size))
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_region_write(
+    region: *mut Region,
+    buf: *const c_void,
+    size: usize,
+    offset: u64,
+) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle.
+        let region = unsafe { handle(region, "region") }?;
+        check_size(size)?;
+        let buf = match size {
+            0 => &[],
+            _ if buf.is_null() => return Err(null("buf")),
+            // SAFETY: the header: `size` bytes exist, no more than a slice may have, and no code writes to them.
+            size => unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), size) },
+        };
+        region.write_at(buf, offset)?;
+        Ok(count(size))
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_region_advise(
+    region: *mut Region,
+    advice: c_int,
+    offset: u64,
+    size: u64,
+) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        let region = unsafe { handle(region, "region") }?;
+        let advised = |advice| within(|| region.len(), (offset, size), |bytes| region.advise(advice, bytes));
+        match advice {
+            advice::WILLNEED => within(|| region.len(), (offset, size), |bytes| region.prefetch(bytes)),
+            advice::DONTNEED => advised(RegionAdvice::DontNeed),
+            advice::COLD => advised(RegionAdvice::Cold),
+            advice::PAGEOUT => advised(RegionAdvice::PageOut),
+            advice::FREE => advised(RegionAdvice::Free),
+            _ => Err(Failure::invalid(format!("unknown advice for a region: {advice}"))),
+        }
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_region_page_get(
+    region: *mut Region,
+    page: u64,
+    data: *mut *const c_void,
+    held: *mut *mut Held,
+) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle, and two places for pointers.
+        unsafe {
+            let owner = || Ok(Owner::Region(handle(region, "region")?.clone()));
+            hold(owner, page, How::Read, data.cast::<*mut c_void>(), held)
+        }
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_region_page_get_mut(
+    region: *mut Region,
+    page: u64,
+    data: *mut *mut c_void,
+    held: *mut *mut Held,
+) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle, and two places for pointers.
+        unsafe {
+            let owner = || Ok(Owner::Region(handle(region, "region")?.clone()));
+            hold(owner, page, How::Write, data, held)
+        }
+    })
+}
