@@ -391,6 +391,10 @@ impl State {
             assert!(frames.contains(&pfn), "{pfn:?} of a pool of huge pages");
             assert_eq!(self.memory.folios[pfn].order, order, "{pfn:?} is in a pool of other blocks");
         }
+        let mut balloon = BTreeSet::new();
+        for &pfn in self.kmem.balloon.frames() {
+            assert!(frames.contains(&pfn) && balloon.insert(pfn), "{pfn:?} of the balloon");
+        }
         let mut zspages = BTreeSet::new();
         for entry in self.zswap.entries().filter(|entry| entry.payer != MemcgId::ROOT) {
             bytes[self.memcgs.online(entry.payer).index()] += entry.length();

@@ -7,6 +7,7 @@
 //! | compressed page of a zram device | its class of sizes, several in 1 to 8 pages | nobody | with its swap slot |
 //! | kernel stack | 4 pages | the group of the task | when the task ends |
 //! | pool of huge pages | blocks of an order | nobody | when `nr_hugepages` says fewer |
+//! | balloon | pages that the host has back | nobody | when the host says fewer |
 //! | what the kernel holds from its start on | pages | nobody | never |
 //!
 //! Each kind takes frames of the machine, independent of who pays. With `memcg.kmem` groups pay too, and reclaim at their limits
@@ -21,8 +22,10 @@ mod pages; // frames for the kernel's own use
 mod zram; // pages of a compressed swap device
 mod zspools; // compaction of what holds compressed pages
 mod hugetlb; // blocks that an administrator takes out of free memory
+mod balloon; // frames that the host has back
 mod nodes; // the nodes of page-cache indexes and page tables
 
+pub(crate) use balloon::{BalloonResize, BalloonStep};
 pub(crate) use hugetlb::{PoolResize, PoolResizeStep};
 pub(crate) use nodes::IndexRoom;
 pub(crate) use pageout_mm::kmem::*;

@@ -5,6 +5,7 @@
 //! [`mutant`] keeps the test honest: engines with a known bug that it must reject.
 
 mod actions; // what a run consists of, and how to make random ones
+mod balloon; // promises of the balloon
 mod batches; // promises of the per-CPU batches that can't be seen from outside
 mod compaction; // promises of compaction
 mod congestion; // promises of how reclaimers stood back for devices in 2010

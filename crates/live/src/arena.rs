@@ -20,6 +20,8 @@ use crate::holds::{Hold, Holds};
 use crate::node::Spin;
 
 const PAGE: usize = PAGE_SIZE as usize;
+/// Frames of a huge page of the system's.
+const HUGE_FRAMES: usize = (2 << 20) / PAGE;
 /// Frames of one request: half as many vectors as a system call takes.
 const VECTORS_MAX: usize = 512;
 
@@ -65,6 +67,14 @@ impl Map {
         let (at, bytes) = self.part(range);
         // SAFETY: the range is of this mapping, which only its owner uses.
         told(unsafe { libc::mprotect(at, bytes, libc::PROT_READ | libc::PROT_WRITE) })
+    }
+
+    /// Gives the memory of a part to the system. It reads as zeroes then, and takes memory where it is touched next.
+    fn give_back(&self, range: Range<usize>) -> io::Result<()> {
+        let (at, bytes) = self.part(range);
+        // SAFETY: the range is of this mapping. Its contents become zeroes: the caller has all frames in it, which are closed, so that no reference
+        // leads there, and a thread that still copies from one discards its copy.
+        told(unsafe { libc::madvise(at, bytes, libc::MADV_DONTNEED) })
     }
 
     /// Where a part of it begins, and its bytes.
@@ -138,6 +148,31 @@ impl Arena {
     pub(crate) fn addresses(&self, frames: &Range<u32>) -> Range<usize> {
         let (start, bytes) = self.frames.part(bytes_of(frames));
         start.addr()..start.addr() + bytes
+    }
+
+    /// Where the frames are, and how many bytes they have.
+    pub(crate) fn place(&self) -> (*const u8, usize) {
+        (self.frames.at.as_ptr(), self.count * PAGE)
+    }
+
+    /// Gives the memory of frames to the system. They are closed, and the caller's until it calls [`Arena::take_from_system`].
+    pub(crate) fn give_to_system(&self, runs: &[Range<u32>]) -> io::Result<()> {
+        for run in runs {
+            run.clone().for_each(|pfn| self.assert_closed(Pfn(pfn)));
+            // A page that is touched next to it must not make the system fill all of a huge page.
+            if run.len() >= HUGE_FRAMES {
+                let _ = self.frames.advise(bytes_of(run), libc::MADV_NOHUGEPAGE);
+            }
+            self.frames.give_back(bytes_of(run))?;
+        }
+        Ok(())
+    }
+
+    /// Frames whose memory the system has got will be used again.
+    pub(crate) fn take_from_system(&self, runs: &[Range<u32>]) {
+        for run in runs {
+            let _ = self.frames.advise(bytes_of(run), libc::MADV_HUGEPAGE);
+        }
     }
 
     /// Whether a frame is of slow memory.

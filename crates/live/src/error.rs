@@ -132,6 +132,13 @@ pub enum Error {
         /// Bytes of memory that the machine has.
         memory: u64,
     },
+    /// The budget is larger than the memory that was reserved when the cache was built ([`crate::Builder::budget_max`]).
+    BudgetBeyondArena {
+        /// The budget, in bytes.
+        budget: u64,
+        /// The largest budget, in bytes.
+        most: u64,
+    },
     /// The budget is too small for its contents.
     BudgetTooSmall {
         /// The minimum budget, in bytes.
@@ -266,6 +273,12 @@ impl fmt::Display for Error {
                 mib(*budget),
                 mib(*memory)
             ),
+            Error::BudgetBeyondArena { budget, most } => write!(
+                f,
+                "the budget of {} MiB exceeds the {} MiB that were reserved when the cache was built; help: build it with `budget_max({budget})`",
+                mib(*budget),
+                mib(*most)
+            ),
             Error::BudgetTooSmall { least } => {
                 write!(f, "the budget is too small: the minimum is {} MiB", mib(*least))
             }
@@ -342,6 +355,7 @@ impl Error {
             Error::Poisoned | Error::File(FileError::Io(_)) => ErrorKind::Other,
             Error::NoRegularFile { .. }
             | Error::BudgetTooLarge { .. }
+            | Error::BudgetBeyondArena { .. }
             | Error::BudgetTooSmall { .. }
             | Error::Nodes(_)
             | Error::NoSuchNode { .. }

@@ -16,7 +16,7 @@ pub(crate) const COUNTED_AT_ONCE: i64 = 16;
 /// Too many pages that can't be evicted would leave no memory for others.
 #[cold]
 pub(crate) fn check_pins(machine: &LiveMachine, path: &Path) -> Result<(), Error> {
-    let (pinned, most) = (machine.lock()?.pinned(), machine.pins_max);
+    let (pinned, most) = (machine.lock()?.pinned(), machine.budget.pins_max());
     if pinned <= most {
         Ok(())
     } else {

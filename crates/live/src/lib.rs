@@ -46,6 +46,8 @@ mod stats; // what it counts
 mod prometheus; // figures as text
 
 mod machine; // the engine under its lock, and who waits for what
+mod budget; // how many frames a budget allows
+mod cgroup; // the memory limit of the process
 mod local; // what a thread keeps
 mod counts; // hits by handle
 mod ring; // hits that the engine has not heard of

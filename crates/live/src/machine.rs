@@ -10,6 +10,7 @@
 mod ahead; // pages of several writes, requested together
 mod device; // backing devices, and what each has to do
 mod driven; // misses that no thread waits for
+mod budget; // a change of the budget
 mod moves; // copies that are made without it
 mod inner; // what is under the lock, in parts
 mod locked; // what is done under the lock
@@ -38,6 +39,7 @@ use pageout_engine::{Engine, FileId, FrameGate, PAGE_SIZE, Pfn, Served, Step, Ta
 
 use crate::arena::{Arena, Pin};
 use crate::error::Error;
+use crate::budget::Budget;
 use crate::file::Inner as File;
 use crate::guard::ZEROES;
 use crate::guards::{GuardWait, Guards};
@@ -81,8 +83,7 @@ pub(crate) struct LiveMachine {
     /// Copies that are being made.
     moves: Moves,
     pub(crate) limits: FileLimits,
-    /// Pages that guards may hold.
-    pub(crate) pins_max: u64,
+    pub(crate) budget: Budget,
     pub(crate) guards: Guards,
     /// Maximum wait for a guard.
     pub(crate) guard_wait: Duration,
@@ -211,7 +212,7 @@ impl LiveMachine {
         arena: Arc<Arena>,
         (backend, io_threads): (Backend, usize),
         limits: FileLimits,
-        (pins_max, guard_wait): (u64, Duration),
+        (budget, guard_wait): (Budget, Duration),
         holds_by_cpu: bool,
         swap: Option<Arc<dyn Storage>>,
     ) -> Result<LiveMachine, Error> {
@@ -230,7 +231,7 @@ impl LiveMachine {
             id: IDS.fetch_add(1, Relaxed),
             moves: Moves::default(),
             limits,
-            pins_max,
+            budget,
             guards: Guards::default(),
             guard_wait,
             #[cfg(test)]

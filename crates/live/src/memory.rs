@@ -10,10 +10,12 @@ use pageout_engine::{
     PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, SwapKind, SwapSpec, Switch, TaskId,
 };
 
+use crate::budget::{Budget, FRAMES_MIN, Plan};
+use crate::cgroup::Share;
 use crate::error::Error;
 use crate::file::{File, Open};
 use crate::later::Later;
-use crate::machine::{self, Backend, Doors, FileLimits, LiveMachine, Locked};
+use crate::machine::{Backend, Doors, FileLimits, LiveMachine};
 use crate::node::{Node, Nodes, Place};
 use crate::region::{Region, RegionOptions};
 use crate::ring::Read;
@@ -25,20 +27,10 @@ use crate::sync::{Mutex, thread};
 
 /// More threads do not read faster, and a wrong number could use all that the system has.
 const IO_THREADS_MAX: usize = 1024;
-/// Memory of the engine that does not grow with frames and files: its code, its counters, and the stacks of threads.
-const FIXED_BYTES: u64 = 3 << 19;
-/// Memory per frame in addition to its page: its record, its links and place on lists, its gate.
-const FRAME_BYTES: u64 = 72;
-/// Memory per page of a file, cached or not: its word, and a share of the data about its neighbours. While words move, they exist twice for a moment.
-const FILE_PAGE_BYTES: u64 = 9;
-/// Bytes per slot of the swap file: the owner of its page, and its state. The word of a slot may move, and exists twice meanwhile.
-const SLOT_BYTES: u64 = 32;
 /// Accessing a page takes less time.
 const GUARD_WAIT: Duration = Duration::from_secs(10);
 /// Part of a budget for each closed file: its name, its tables, and the data about its pages.
 const IDLE_FILE_SHARE: u64 = 64 << 10;
-/// With fewer frames, a node could not satisfy its watermarks.
-const FRAMES_MIN: u64 = 1024;
 /// Pages that one step moves between nodes, under the lock: some 20 microseconds.
 const STEP_MOVES: u64 = 32;
 
@@ -51,6 +43,9 @@ pub struct Memory(pub(crate) Arc<Shared>);
 #[must_use]
 pub struct Builder {
     budget: u64,
+    budget_max: Option<u64>,
+    /// The share of a cgroup's limit that is the budget.
+    cgroup_share: Option<f64>,
     files: Option<u64>,
     policy: String,
     rules: Vec<(String, String)>,
@@ -65,6 +60,9 @@ pub struct Builder {
     pub(crate) handles_max: u32,
     #[cfg(test)]
     swap_faults: Option<Arc<dyn storage::failing::Faults>>,
+    /// The folder that has the system's files.
+    #[cfg(test)]
+    root: Option<std::path::PathBuf>,
 }
 
 /// Limits and protection of a group, in bytes; `None`: the kernel's default, which is unlimited or unprotected.
@@ -90,7 +88,7 @@ impl Limits {
 #[derive(Clone)]
 pub struct Group {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) place: machine::Place,
+    pub(crate) place: crate::machine::Place,
     name: String,
 }
 
@@ -100,7 +98,6 @@ pub(crate) struct Shared {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Syncs and writes that no caller waits for.
     pub(crate) later: Later,
-    frames: u64,
     /// Frames of slow memory, and their location.
     slow: Option<(u64, Place)>,
     /// Bytes of the swap file, if there is one.
@@ -113,6 +110,8 @@ impl Default for Builder {
     fn default() -> Builder {
         Builder {
             budget: 256 << 20,
+            budget_max: None,
+            cgroup_share: None,
             files: None,
             policy: "mglru@6.12".to_owned(),
             rules: Vec::new(),
@@ -127,6 +126,8 @@ impl Default for Builder {
             handles_max: Read::HANDLES_MAX,
             #[cfg(test)]
             swap_faults: None,
+            #[cfg(test)]
+            root: None,
         }
     }
 }
@@ -136,6 +137,45 @@ impl Builder {
     pub fn budget(mut self, bytes: u64) -> Builder {
         self.budget = bytes;
         self
+    }
+
+    /// Sets the largest budget that [`Memory::set_budget`] can set later. Addresses for it are reserved, and the data about its frames is part of the budget
+    /// from the start: 72 bytes per 4 KiB, so 18 MiB per GiB. Default: the budget.
+    pub fn budget_max(mut self, bytes: u64) -> Builder {
+        self.budget_max = Some(bytes);
+        self
+    }
+
+    /// Makes the budget this share (0 to 1) of the memory limit of the process's cgroup, and lets it follow the limit. The limit is `memory.max`, or
+    /// `memory.limit_in_bytes` of version 1, and the least one of the group and all groups above it. Without a limit, the machine's memory counts.
+    /// [`Builder::budget`] is ignored.
+    ///
+    /// The limit is read when the cache is built, and then by a thread once a second. The budget grows at most to [`Builder::budget_max`]. It is not smaller
+    /// than the minimum. If guards or other contents prevent a smaller budget, the thread tries again each second; [`Memory::budget`] returns the current one.
+    ///
+    /// ```no_run
+    /// let memory = pageout::Memory::builder().budget_of_cgroup(0.5).budget_max(8 << 30).build()?;
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    pub fn budget_of_cgroup(mut self, share: f64) -> Builder {
+        self.cgroup_share = Some(share);
+        self
+    }
+
+    /// Sets the folder that has the system's files.
+    #[cfg(test)]
+    pub(crate) fn root(mut self, root: &Path) -> Builder {
+        self.root = Some(root.to_owned());
+        self
+    }
+
+    /// The limit that the budget follows, if it follows one.
+    fn follows(&self, memory: u64) -> Result<Option<Share>, Error> {
+        #[cfg(not(test))]
+        let root = Path::new("/");
+        #[cfg(test)]
+        let root = self.root.as_deref().unwrap_or(Path::new("/"));
+        self.cgroup_share.map(|share| Share::new(share, root, memory)).transpose()
     }
 
     /// Sets the total size of files and regions that can be open at the same time, in bytes. 9 bytes of the budget are reserved for each 4 KiB of
@@ -263,12 +303,6 @@ impl Builder {
         storage::of(file, &swap.folder.join("pageout-swap")).map(Some)
     }
 
-    /// Returns the minimum budget for these files and slots in addition to this many frames of slow memory.
-    fn least((files, slots): (u64, u64), slow: u64) -> u64 {
-        let frames = FRAMES_MIN.saturating_add(slow).saturating_mul(PAGE_SIZE + FRAME_BYTES);
-        frames.saturating_add(FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES + slots * SLOT_BYTES)
-    }
-
     /// Builds the cache.
     ///
     /// # Errors
@@ -284,22 +318,22 @@ impl Builder {
             return Err(ConfigError::OutOfRange { what: "threads that read", value, min: 0, max }.into());
         }
         let memory = machine_bytes();
-        if self.budget > memory {
-            return Err(Error::BudgetTooLarge { budget: self.budget, memory });
+        let follows = self.follows(memory)?;
+        let budget = follows.as_ref().map_or(self.budget, Share::bytes);
+        let most = self.budget_max.map_or(budget, |most| most.max(budget));
+        if most > memory {
+            return Err(Error::BudgetTooLarge { budget: most, memory });
         }
         let nodes = Nodes::of(&self.nodes)?;
-        let files_max = self.files.unwrap_or(self.budget.saturating_mul(16));
+        let files_max = self.files.unwrap_or(budget.saturating_mul(16));
         let slots = self.swap.as_ref().map_or(0, |swap| swap.bytes / PAGE_SIZE);
-        let set_aside = (FIXED_BYTES + files_max / PAGE_SIZE * FILE_PAGE_BYTES)
-            .saturating_add(slots.saturating_mul(SLOT_BYTES));
-        let frames = self.budget.saturating_sub(set_aside) / (PAGE_SIZE + FRAME_BYTES);
         let slow = nodes.slow.map_or(0, |(bytes, _)| bytes / PAGE_SIZE);
         if nodes.slow.is_some() && slow < FRAMES_MIN {
             return Err(Error::Nodes("the minimum of slow memory is 4 MiB"));
         }
-        if frames < FRAMES_MIN.saturating_add(slow) {
-            return Err(Error::BudgetTooSmall { least: Builder::least((files_max, slots), slow) });
-        }
+        let plan = Plan::new(most, (files_max, slots), slow)?;
+        plan.frames(budget)?;
+        let frames = plan.frames_max;
         let mut policy = Policy::by_name(&self.policy).ok_or_else(|| {
             ConfigError::Unknown(format!(
                 "policy `{}` (`pageout keys kernel.profile` lists the policies)",
@@ -333,17 +367,17 @@ impl Builder {
         let limits = FileLimits {
             bytes: files_max,
             handles: self.handles_max,
-            idle: (self.budget / IDLE_FILE_SHARE).min(descriptors_max() / 2) as usize,
+            idle: (budget / IDLE_FILE_SHARE).min(descriptors_max() / 2) as usize,
             ra_pages: self.read_ahead.map(pages),
             // Two windows are in memory at a time, and several files may be read.
-            ra_pages_max: pages(self.budget / 64).max(Bdi::default().ra_pages),
+            ra_pages_max: pages(budget / 64).max(Bdi::default().ra_pages),
         };
         let machine = LiveMachine::new(
             builder.build(),
             arena,
             io,
             limits,
-            (frames / 4, self.guard_wait),
+            (Budget::new(plan, follows), self.guard_wait),
             self.holds_by_cpu,
             self.swap_storage()?,
         )?;
@@ -351,7 +385,6 @@ impl Builder {
             machine: Arc::new(machine),
             threads: Mutex::default(),
             later: Later::default(),
-            frames,
             slow: nodes.slow.map(|(_, place)| (slow, place)),
             swap_bytes: self.swap.as_ref().map(|swap| swap.bytes),
             policy: self.policy.clone(),
@@ -360,6 +393,9 @@ impl Builder {
         let memory = Memory(Arc::new(shared));
         for (name, value) in &self.sysctls {
             memory.write(&format!("/proc/sys/{}", name.replace('.', "/")), value)?;
+        }
+        if budget < most {
+            memory.set_budget(budget)?;
         }
         memory.0.start_threads()?;
         Ok(memory)
@@ -418,6 +454,44 @@ impl Memory {
     /// Returns a builder.
     pub fn builder() -> Builder {
         Builder::default()
+    }
+
+    /// Changes the budget, and returns when the process has the new one. With a smaller budget, pages at the end of the arena move or are evicted, in steps between
+    /// which other threads continue, and the system gets the memory. With a larger one, up to [`Builder::budget_max`], frames take memory when they are first
+    /// used. The limit of pages that guards may hold is a quarter of the frames, and [`Builder::files`] is unchanged. Slow memory is unchanged, too.
+    ///
+    /// # Errors
+    /// The budget is unchanged after an error. Pages that were evicted stay evicted.
+    ///
+    /// - [`Error::Pinned`] if guards hold more than a quarter of the frames that the budget allows.
+    /// - [`Error::BudgetTooSmall`] if it is below the minimum, or if dirty pages that can't be written need more.
+    /// - [`Error::BudgetBeyondArena`] if it is above [`Builder::budget_max`].
+    /// - [`Error::NoSwap`] if regions are larger, and there is no swap file.
+    /// - [`Error::Io`] if the system does not take memory back, as of a process whose memory is locked.
+    ///
+    /// ```no_run
+    /// let memory = pageout::Memory::builder().budget(1 << 30).build()?;
+    /// memory.set_budget(256 << 20)?; // another part of the program needs the rest
+    /// memory.set_budget(1 << 30)?;
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    pub fn set_budget(&self, bytes: u64) -> Result<(), Error> {
+        self.0.guarded(|machine| machine.set_budget(bytes))
+    }
+
+    /// Returns the current budget in bytes.
+    pub fn budget(&self) -> u64 {
+        self.0.machine.budget.bytes()
+    }
+
+    /// Returns the address and the length in bytes of the memory that holds all pages. Both are fixed for the life of the cache, and each guard
+    /// ([`crate::PageRef`], [`crate::PageMut`]) points into it. So a program can register it once with a driver, and transfer pages from or to devices while
+    /// guards hold them.
+    ///
+    /// A driver that registers memory usually pins it: then all of the arena takes memory, and a cache whose budget changes must not be registered, as the
+    /// driver would keep the memory that the system took back. With slow memory, there may be addresses without memory between the two nodes.
+    pub fn arena(&self) -> (*const u8, usize) {
+        self.0.machine.arena.place()
     }
 
     /// Opens a file, or another handle of one that is open.
@@ -538,7 +612,7 @@ impl Memory {
             anon: vmstat(Stat::NrAnonPages),
             swapped: figures.swap_used(),
             refaults_anon: vmstat(Stat::WorkingsetRefaultAnon),
-            frames: self.0.frames,
+            frames: self.0.frames(),
             slow_frames,
             slow_resident,
             promoted: vmstat(Stat::PgpromoteSuccess),
@@ -596,12 +670,15 @@ impl Memory {
 
     /// Describes the cache in one line: policy, frames, swap, and reading threads.
     pub fn describe(&self) -> String {
-        let Shared { policy, frames, slow, swap_bytes, .. } = &*self.0;
+        let Shared { policy, slow, swap_bytes, .. } = &*self.0;
+        let frames = self.0.frames();
+        let follows = self.0.machine.budget.follows.as_ref();
+        let follows = follows.map_or_else(String::new, |share| format!(", {}", share.describe()));
         let slow =
             slow.map_or_else(String::new, |(frames, place)| format!(", {frames} of them slow, {place}"));
         let readers = self.0.machine.describe_readers();
         let swap = swap_bytes.map_or_else(String::new, |bytes| format!(", {} MiB of swap", bytes >> 20));
-        format!("{policy}, {frames} frames of {PAGE_SIZE} bytes{slow}{swap}; reads {readers}")
+        format!("{policy}, {frames} frames of {PAGE_SIZE} bytes{slow}{swap}{follows}; reads {readers}")
     }
 }
 
@@ -669,7 +746,7 @@ impl std::fmt::Debug for Group {
 impl Shared {
     /// Frames of memory, fast and slow.
     pub(crate) fn frames(&self) -> u64 {
-        self.frames
+        self.machine.budget.frames()
     }
 
     fn start_threads(&self) -> Result<(), Error> {
@@ -694,6 +771,9 @@ impl Shared {
             Ok(())
         };
         start("pageout-kernel", LiveMachine::run_kernel_threads)?;
+        if self.machine.budget.follows.is_some() {
+            start("pageout-budget", LiveMachine::follow_cgroup)?;
+        }
         (0..self.machine.io_threads()).try_for_each(|_| start("pageout-read", LiveMachine::run_reader))
     }
 
@@ -717,15 +797,7 @@ impl Shared {
         self.guarded(|machine| {
             // Made before the lock is taken, as its end takes the lock.
             let _call = KernelFileCall::begin(machine)?;
-            let mut locked: Locked<'_> = machine.drain(machine.lock()?)?;
-            let hired = locked.hire(0);
-            // It may take long, and others may close the file that was last lent to the task.
-            locked.engine.take_back(hired.task);
-            let step = begin(&mut locked.engine, hired.task)?;
-            let served;
-            (locked, served) = machine.see_through(locked, hired.task, step)?;
-            drop(machine.read(locked, 0)?);
-            Ok(served)
+            machine.with_task(begin)
         })
     }
 }

@@ -41,10 +41,35 @@ pub struct KernelMemory {
     pub has_tiny_slabs: bool,
     /// Pools of huge pages, by order.
     pub huge_pools: HugePools,
+    /// Frames that the host has back.
+    pub balloon: Balloon,
     /// Blocks that are given back by number: those of a kernel's trace.
     pub blocks: BTreeMap<u64, Pfn>,
     /// If they are all that the kernel takes from the allocator.
     pub aside: Aside,
+}
+
+/// Frames that the host has back: it gives their memory to others. In the order in which they were taken.
+#[derive(Default)]
+pub struct Balloon {
+    frames: Vec<Pfn>,
+}
+
+impl Balloon {
+    /// The frames, first taken first.
+    pub fn frames(&self) -> &[Pfn] {
+        &self.frames
+    }
+
+    /// Adds a frame.
+    pub fn push(&mut self, pfn: Pfn) {
+        self.frames.push(pfn);
+    }
+
+    /// Removes the frame that was taken last.
+    pub fn pop(&mut self) -> Option<Pfn> {
+        self.frames.pop()
+    }
 }
 
 /// Frames that the allocator never had, for nodes, page tables and stacks that are accounted elsewhere.
@@ -83,6 +108,7 @@ impl Default for KernelMemory {
             index_nodes: Slab::new(INDEX_NODES_PER_PAGE),
             has_tiny_slabs: false,
             huge_pools: HugePools::default(),
+            balloon: Balloon::default(),
             blocks: BTreeMap::new(),
             aside: Aside::default(),
         }

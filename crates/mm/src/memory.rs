@@ -253,6 +253,18 @@ impl Memory {
         self.zones.drain_all(&mut self.folios);
     }
 
+    /// Puts memory of a node that was never used into the lists of free blocks.
+    pub fn list_fresh(&mut self, node: NodeId) {
+        self.zones.list_fresh(&mut self.folios, node);
+    }
+
+    /// Takes all free pages of a node within a block out of the lists. Each is referred to by who has it now.
+    pub fn isolate_free(&mut self, node: NodeId, block: std::ops::Range<u32>) -> Vec<Pfn> {
+        let mut free = Vec::new();
+        self.zones.isolate_free(&mut self.folios, node, block, &mut free);
+        free
+    }
+
     /// Gives a request that fails what is kept for requests that can't wait; whether there was anything.
     pub fn release_highatomic(&mut self, request: &Request, even_last: bool) -> bool {
         self.zones.release_highatomic(&mut self.folios, request, even_last)

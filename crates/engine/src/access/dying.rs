@@ -109,6 +109,7 @@ impl Current<'_> {
             Stage::Compact(_)
             | Stage::DropCaches(_)
             | Stage::ResizePool(_)
+            | Stage::Balloon(_)
             | Stage::OpenProc(_)
             | Stage::LruGen(_)
             | Stage::Fsync(_)

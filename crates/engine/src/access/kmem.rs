@@ -11,9 +11,10 @@ use crate::access::miss::{Source, Stop};
 use crate::access::task::Current;
 use crate::config::ConfigError;
 use crate::kmem::{IndexRoom, STACK_PAGES};
+use crate::machine::step::Step;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::stat::Stat;
-use crate::units::{FileId, MemcgId, MmId, TaskId};
+use crate::units::{FileId, MemcgId, MmId, Pfn, TaskId};
 
 /// What a frame of the kernel's own is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +50,22 @@ impl Engine {
     /// piece by piece. The pages can't be moved, and they are charged to no group.
     pub fn hold_kernel_memory(&mut self, pages: u64) -> Result<(), ConfigError> {
         self.core.hold_kernel_memory(pages)
+    }
+
+    /// Resizes the balloon: frames of the fast node that the host has back, at the end of memory. What is in them moves or is evicted first, and
+    /// zones manage the rest. It stays smaller than was asked for if pages can be neither moved nor evicted now. The host must not
+    /// use [`Engine::balloon_frames`] before the last operations of the task are carried out.
+    pub fn balloon_resize(&mut self, task: TaskId, pages: u64) -> Step {
+        self.assert_idle(task);
+        let mut current = self.enter(task);
+        let node = current.core.current_node();
+        let resize = current.core.balloon_resize(node, usize::try_from(pages).unwrap_or(usize::MAX));
+        current.balloon(Box::new(resize))
+    }
+
+    /// Returns the frames that the host has back, the first taken first.
+    pub fn balloon_frames(&self) -> &[Pfn] {
+        self.core.mm.kmem.balloon.frames()
     }
 
     /// Moves a process to another group, as a write to `cgroup.procs` does. Its existing charges stay with the old group. None of its

@@ -28,6 +28,7 @@ impl Engine {
             Stage::Access => return task.waits_for_refault(&self.core).then_some(Memstall::Refault),
             Stage::High(_) => true,
             Stage::ResizePool(resize) => resize.is_stalled(),
+            Stage::Balloon(resize) => resize.is_stalled(),
             Stage::Thread(thread) => thread.in_reclaim(),
             Stage::OpenProc(opening) => opening.in_reclaim(),
             // The task has made its access. The device's queue may still be full for the pages that are read ahead with it.

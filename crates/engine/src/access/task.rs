@@ -9,7 +9,7 @@ use crate::access::proc::Opening;
 use crate::access::promote::PromotionWork;
 use crate::core::{Behalf, Core};
 use crate::kernfs::LruGenWrite;
-use crate::kmem::{PoolResize, PoolResizeStep, Stack};
+use crate::kmem::{BalloonResize, BalloonStep, PoolResize, PoolResizeStep, Stack};
 use crate::kthread::{KernelThread, ThreadInfo, ThreadStep};
 use crate::machine::step::{Access, DelayReason, IoWait, Served, Step, Touched, Wait};
 use crate::memcg::high::{HighReclaim, HighStep};
@@ -68,6 +68,8 @@ pub(crate) enum Stage {
     DropCaches(Box<DropCaches>),
     /// A write to `nr_hugepages`.
     ResizePool(Box<PoolResize>),
+    /// The host takes frames back, or gives some.
+    Balloon(Box<BalloonResize>),
     /// A file of `/proc` is being opened.
     OpenProc(Box<Opening>),
     /// A write to `lru_gen`.
@@ -279,6 +281,7 @@ impl Engine {
             Stage::Compact(request) => current.compact_memory(request),
             Stage::DropCaches(request) => current.drop_caches(request),
             Stage::ResizePool(resize) => current.resize_pool(resize),
+            Stage::Balloon(resize) => current.balloon(resize),
             Stage::OpenProc(opening) => current.open_proc_file_step(opening),
             Stage::LruGen(write) => match self.lru_gen_write(task, write) {
                 Ok(step) => step,
@@ -349,6 +352,7 @@ impl Engine {
             Stage::OpenProc(opening) => opening.in_reclaim(),
             Stage::High(debt) => debt.reclaim.in_reclaim(),
             Stage::ResizePool(resize) => resize.in_reclaim(),
+            Stage::Balloon(resize) => resize.in_reclaim(),
             Stage::Thread(thread) => thread.in_reclaim(),
         }
     }
@@ -433,6 +437,21 @@ impl Current<'_> {
             PoolResizeStep::Done => return Step::Done(Served::Written { reclaimed: 0 }),
         };
         self.task.stage = Stage::ResizePool(resize);
+        step
+    }
+
+    /// Goes on with a change of the balloon.
+    pub(crate) fn balloon(&mut self, mut resize: Box<BalloonResize>) -> Step {
+        let step = match self.core.balloon_step(&mut resize) {
+            BalloonStep::Again => Step::Again,
+            BalloonStep::Wait(wait) => self.wait(wait),
+            BalloonStep::WaitForWriteback => {
+                self.core.wait_for_any_write(self.id);
+                Step::Wait(Wait::Io(IoWait::Writeback))
+            }
+            BalloonStep::Done => return Step::Done(Served::Written { reclaimed: 0 }),
+        };
+        self.task.stage = Stage::Balloon(resize);
         step
     }
 

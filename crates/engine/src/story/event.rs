@@ -330,6 +330,8 @@ pub enum MigrateReason {
     Compaction,
     /// The page's node goes offline.
     Offline,
+    /// The host takes the frames of this range back.
+    ContigRange,
 }
 
 /// Why a page did not migrate to another node.

@@ -445,6 +445,46 @@ fn write_and_look(region: &Region, thread: u64, threads: u64, rounds: u64) {
 }
 
 #[test]
+fn budget_changes_beside_guards_and_readers() {
+    const MIB: u64 = 1 << 20;
+    let made = Made::new("budget");
+    let path = made.0.clone();
+    try_orders(move || {
+        let builder = Memory::builder().budget(8 * MIB).files(MIB).policy("mglru@6.12");
+        let memory = builder.backend(Backend::Threads).io_threads(1).build().unwrap();
+        let file = memory.open(&path, Open::read().random().buffered(true)).unwrap();
+        // The first frames are in use when pages of the file are read, and free later: those pages are at the end of memory, and have to move.
+        let region = memory.region(5 * MIB, RegionOptions::new()).unwrap();
+        region.write_at(&vec![1; 5 * MIB as usize], 0).unwrap();
+        (0..PAGES).for_each(|page| check(&file.page(page).unwrap(), page));
+        region.set_len(1).unwrap();
+        let threads = [
+            thread::spawn({
+                let file = file.clone();
+                move || read(&file, 1, 60)
+            }),
+            thread::spawn({
+                let file = file.clone();
+                move || look(&file, 2, 60)
+            }),
+        ];
+        for budget in [7 * MIB, 8 * MIB, 6 * MIB + 512 * 1024, 8 * MIB] {
+            let held = file.page(5).unwrap();
+            memory.set_budget(budget).unwrap();
+            check(&held, 5);
+            drop(held);
+            assert_eq!(memory.budget(), budget);
+            let stats = memory.stats().unwrap();
+            assert!(stats.resident <= stats.frames && stats.frames * PAGE <= budget);
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(memory.stats().unwrap().pinned, 0);
+        let vmstat = memory.read("/proc/vmstat").unwrap();
+        assert!(!vmstat.contains("pgmigrate_success 0\n"), "no page has moved");
+    });
+}
+
+#[test]
 fn region_loses_no_write_while_others_evict() {
     for (policy, io_threads) in [("mglru@6.12", 1), ("classic@6.12", 2)] {
         try_orders(move || {

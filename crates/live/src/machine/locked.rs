@@ -647,7 +647,7 @@ impl<'a> Locked<'a> {
 
     /// Keeps a page for a caller without a thread here, unless too many are held.
     pub(super) fn keep(&self, of: PageOwner, pin: Pin<'_>) -> Result<OwnedPin, Error> {
-        let (pinned, most) = (self.pinned() + 1, self.machine.pins_max);
+        let (pinned, most) = (self.pinned() + 1, self.machine.budget.pins_max());
         if pinned <= most {
             Ok(pin.into_owned(&self.machine.arena))
         } else {
@@ -657,7 +657,7 @@ impl<'a> Locked<'a> {
 
     /// The error for a caller that needs a held page.
     pub(crate) fn pinned_page(&self, of: impl Into<PageOwner>, page: u64) -> Error {
-        let (pinned, most) = (self.pinned(), self.machine.pins_max);
+        let (pinned, most) = (self.pinned(), self.machine.budget.pins_max());
         Error::Pinned { path: self.path_of(of.into()), page: Some(page), pinned, most }
     }
 

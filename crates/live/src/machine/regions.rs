@@ -328,7 +328,8 @@ impl LiveMachine {
     ) -> Result<Locked<'a>, Error> {
         locked = self.make_room_for(locked, more)?;
         let bytes = locked.regions.reserved().saturating_add(more);
-        let most = frames * PAGE_SIZE;
+        // The budget may have changed since the caller looked.
+        let most = frames.min(self.budget.frames()) * PAGE_SIZE;
         if locked.transfers.swap.is_none() && bytes > most {
             return Err(Error::NoSwap { bytes, most });
         }

@@ -172,5 +172,6 @@ impl LiveMachine {
         }
         self.service.notify_all();
         self.readers.notify_all();
+        self.stop_following();
     }
 }

@@ -258,6 +258,18 @@ impl Buddy {
         true
     }
 
+    /// Puts all blocks that were never used into the lists, behind the others.
+    pub(super) fn list_fresh(&mut self, folios: &mut FolioTable) {
+        while self.fresh < self.rest() {
+            let pfn = self.fresh;
+            self.fresh += MAX_BLOCK_PAGES;
+            folios.populate(Pfn(self.fresh - 1));
+            self.push_tail(folios, pfn, MAX_BLOCK_ORDER, MigrateType::Movable);
+        }
+        self.open_rest(folios);
+        self.assert_free_are_listed();
+    }
+
     /// The orders of which a type has blocks, a bit each.
     #[inline]
     pub(super) fn orders_of(&self, kind: MigrateType) -> u16 {

@@ -293,6 +293,11 @@ impl Zone {
         self.buddy.end()
     }
 
+    /// Puts memory that was never used into the lists, where [`Zone::isolate_free`] finds it.
+    pub fn list_fresh(&mut self, folios: &mut FolioTable) {
+        self.buddy.list_fresh(folios);
+    }
+
     /// Takes all free pages within a pageblock out of the lists. Each is referred to by who has it now.
     pub fn isolate_free(&mut self, folios: &mut FolioTable, within: Range<u32>, into: &mut Vec<Pfn>) {
         assert!(

@@ -16,7 +16,7 @@ use crate::page_alloc::free_memory::FreeMemory;
 use crate::page_alloc::info::ZoneInfo;
 use crate::page_alloc::pcp::PcpSizes;
 use crate::page_alloc::request::{Gfp, Request, Rights};
-use crate::page_alloc::watermark::{Watermark, min_free_kbytes, set_lowmem_reserves, set_marks};
+use crate::page_alloc::watermark::{Watermark, Watermarks, min_free_kbytes, set_lowmem_reserves, set_marks};
 use crate::page_alloc::zone::{Zone, next_node, zones_of};
 use crate::page_alloc::zonelist::node_order;
 use crate::units::ZoneType;
@@ -87,14 +87,48 @@ impl Zones {
         all
     }
 
+    /// Puts memory of a node that was never used into the lists of its zones.
+    pub fn list_fresh(&mut self, folios: &mut FolioTable, node: NodeId) {
+        self.of_node_mut(node).iter_mut().for_each(|zone| zone.list_fresh(folios));
+    }
+
+    /// Takes all free pages of a node within a block of one zone out of the lists: [`Zone::isolate_free`].
+    pub fn isolate_free(
+        &mut self,
+        folios: &mut FolioTable,
+        node: NodeId,
+        block: Range<u32>,
+        into: &mut Vec<Pfn>,
+    ) {
+        let at = self.place_of(node, Pfn(block.start));
+        self.zones[at].isolate_free(folios, block, into);
+    }
+
+    /// Frames of a zone leave the allocator (less than zero), or come back. [`Zones::managed_changed`] computes what depends on that.
+    #[doc(alias = "adjust_managed_page_count")]
+    pub fn adjust_managed(&mut self, node: NodeId, pfn: Pfn, pages: i64) {
+        let at = self.place_of(node, pfn);
+        let zone = &mut self.zones[at];
+        zone.managed = zone.managed.checked_add_signed(pages).expect("no more frames leave than a zone has");
+        assert!(zone.managed <= zone.present, "a zone manages more frames than it has");
+    }
+
+    /// Computes marks and reserves as a machine does that boots with the memory that zones manage now.
+    pub fn managed_changed(&mut self, config: &Config) {
+        for zone in &mut self.zones {
+            zone.marks = Watermarks::default();
+        }
+        self.set_marks_at_boot(config);
+        for zone in &mut self.zones {
+            let most = zone.pcp_sizes.high_max;
+            zone.pcps.iter_mut().flatten().for_each(|pcp| pcp.high = pcp.high.min(most));
+        }
+    }
+
     /// The memory of the kernel's own initialisation, in the lowest zone, is given back when marks are computed already.
     fn set_marks_at_boot(&mut self, config: &Config) {
-        let of_init = config.layout.init_pages;
         let lowest = self.nodes[0].zones.end - 1;
-        assert!(
-            self.zones[lowest].managed >= of_init,
-            "the lowest zone has less memory than the kernel needs to start"
-        );
+        let of_init = config.layout.init_pages.min(self.zones[lowest].managed);
         self.zones[lowest].managed -= of_init;
         set_lowmem_reserves(&mut self.zones, &config.layout.lowmem_reserve_ratio);
         self.min_free_by_default = [false, true].map(|has_huge| min_free_kbytes(&self.zones, has_huge));

@@ -246,6 +246,7 @@ fn migrated(from: u8, to: u8, why: MigrateReason) -> String {
         MigrateReason::Demotion => "demoted by reclaim",
         MigrateReason::Compaction => "compaction wants its place",
         MigrateReason::Offline => "its node goes offline",
+        MigrateReason::ContigRange => "the host takes its frame back",
     };
     if from == to {
         format!("moved within node {to}: {why}")

@@ -1,0 +1,176 @@
+//! The budget: how many frames it allows, and how large it may become.
+//!
+//! ```text
+//!   budget   ┃ code, words of files, slots ┃ data about all frames of the arena ┃ frames in use          ┃
+//!   arena                                                                      ┃ frames in use          ┃ frames without memory   ┃
+//!                                                                               ◀── Memory::set_budget ──▶                    budget_max
+//! ```
+//! The arena is mapped once, for the largest budget. Frames that a smaller budget does not allow are in the engine's balloon, and have no memory. The
+//! data about them exists in any case, so it is part of each budget.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use pageout_engine::PAGE_SIZE;
+
+use crate::cgroup::Share;
+use crate::error::Error;
+use crate::sync::{Condvar, Mutex};
+
+/// Memory of the engine that does not grow with frames and files: its code, its counters, and the stacks of threads.
+const FIXED_BYTES: u64 = 3 << 19;
+/// Memory per frame in addition to its page: its record, its links and place on lists, its gate.
+const FRAME_BYTES: u64 = 72;
+/// Memory per page of a file, cached or not: its word, and a share of the data about its neighbours. While words move, they exist twice for a moment.
+const FILE_PAGE_BYTES: u64 = 9;
+/// Bytes per slot of the swap file: the owner of its page, and its state. The word of a slot may move, and exists twice meanwhile.
+const SLOT_BYTES: u64 = 32;
+/// With fewer frames, a node could not satisfy its watermarks.
+pub(crate) const FRAMES_MIN: u64 = 1024;
+
+/// The division of a budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    /// Bytes that each budget needs for other purposes than frames.
+    set_aside: u64,
+    /// Frames of the arena.
+    pub(crate) frames_max: u64,
+    /// Frames of slow memory among them, whose number is fixed.
+    slow: u64,
+    /// The largest budget.
+    pub(crate) most: u64,
+}
+
+impl Plan {
+    /// The plan for budgets of up to `most` bytes, with so many bytes of files, slots of the swap file, and frames of slow memory.
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`].
+    pub(crate) fn new(most: u64, (files, slots): (u64, u64), slow: u64) -> Result<Plan, Error> {
+        let of_all = (FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES)
+            .saturating_add(slots.saturating_mul(SLOT_BYTES));
+        let frames_max = most.saturating_sub(of_all) / (PAGE_SIZE + FRAME_BYTES);
+        if frames_max < FRAMES_MIN.saturating_add(slow) {
+            let frames = FRAMES_MIN.saturating_add(slow).saturating_mul(PAGE_SIZE + FRAME_BYTES);
+            return Err(Error::BudgetTooSmall { least: frames.saturating_add(of_all) });
+        }
+        Ok(Plan { set_aside: of_all + frames_max * FRAME_BYTES, frames_max, slow, most })
+    }
+
+    /// The least budget.
+    pub(crate) fn least(&self) -> u64 {
+        self.bytes(FRAMES_MIN + self.slow)
+    }
+
+    /// The budget with which so many frames can be used.
+    pub(crate) fn bytes(&self, frames: u64) -> u64 {
+        self.set_aside + frames * PAGE_SIZE
+    }
+
+    /// Frames that a budget allows.
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`], [`Error::BudgetBeyondArena`].
+    pub(crate) fn frames(&self, budget: u64) -> Result<u64, Error> {
+        if budget > self.most {
+            return Err(Error::BudgetBeyondArena { budget, most: self.most });
+        }
+        let frames = (budget.saturating_sub(self.set_aside) / PAGE_SIZE).min(self.frames_max);
+        if frames < FRAMES_MIN + self.slow {
+            return Err(Error::BudgetTooSmall { least: self.least() });
+        }
+        Ok(frames)
+    }
+}
+
+/// The budget as it is now.
+pub(crate) struct Budget {
+    pub(crate) plan: Plan,
+    bytes: AtomicU64,
+    /// Frames in use. Changed under the engine's lock.
+    frames: AtomicU64,
+    /// Only one thread changes the budget at a time.
+    pub(crate) changes: Mutex<()>,
+    /// The limit that the budget follows.
+    pub(crate) follows: Option<Share>,
+    /// Whether the thread that follows it is to end.
+    pub(crate) stops: Mutex<bool>,
+    pub(crate) wake: Condvar,
+}
+
+impl Budget {
+    /// The largest budget of a plan.
+    pub(crate) fn new(plan: Plan, follows: Option<Share>) -> Budget {
+        Budget {
+            plan,
+            bytes: AtomicU64::new(plan.most),
+            frames: AtomicU64::new(plan.frames_max),
+            changes: Mutex::default(),
+            follows,
+            stops: Mutex::new(false),
+            wake: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    pub(crate) fn set_bytes(&self, bytes: u64) {
+        self.bytes.store(bytes, Relaxed);
+    }
+
+    /// Frames of memory, fast and slow.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames.load(Relaxed)
+    }
+
+    pub(crate) fn set_frames(&self, frames: u64) {
+        self.frames.store(frames, Relaxed);
+    }
+
+    /// Pages that guards may hold of so many frames.
+    pub(crate) fn pins_of(frames: u64) -> u64 {
+        frames / 4
+    }
+
+    /// Pages that guards may hold.
+    pub(crate) fn pins_max(&self) -> u64 {
+        Budget::pins_of(self.frames())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn budgets_of_a_plan_allow_the_frames_that_fit() {
+        let plan = Plan::new(64 << 20, (256 << 20, 1000), 0).unwrap();
+        assert_eq!(plan.frames(64 << 20).unwrap(), plan.frames_max);
+        assert_eq!(plan.frames(plan.least()).unwrap(), FRAMES_MIN);
+        for frames in [FRAMES_MIN, 5000, plan.frames_max - 1] {
+            assert_eq!(plan.frames(plan.bytes(frames)).unwrap(), frames);
+            assert_eq!(plan.frames(plan.bytes(frames) + PAGE_SIZE - 1).unwrap(), frames);
+        }
+        assert!(
+            matches!(plan.frames(plan.least() - 1), Err(Error::BudgetTooSmall { least }) if least == plan.least())
+        );
+        assert!(matches!(plan.frames((64 << 20) + 1), Err(Error::BudgetBeyondArena { .. })));
+    }
+
+    #[test]
+    fn least_budget_of_a_plan_is_the_one_that_its_error_names() {
+        for (files, slots, slow) in [(0, 0, 0), (1 << 40, 0, 0), (1 << 30, 100_000, 0), (1 << 30, 7, 2000)] {
+            let least = match Plan::new(0, (files, slots), slow) {
+                Err(Error::BudgetTooSmall { least }) => least,
+                other => panic!("{other:?}"),
+            };
+            assert!(Plan::new(least - 1, (files, slots), slow).is_err());
+            let plan = Plan::new(least, (files, slots), slow).unwrap();
+            assert_eq!(plan.frames(least).unwrap(), FRAMES_MIN + slow);
+            assert!(plan.least() <= least);
+        }
+    }
+}
