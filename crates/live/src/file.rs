@@ -10,11 +10,12 @@ use crate::arena::Pin;
 use crate::error::Error;
 use crate::guard::PageRef;
 use crate::length::Length;
-use crate::local;
-use crate::machine::{Accessed, Brought, Opened, Place, Unwritten, Want};
+use crate::local::{self, LocalFile};
+use crate::machine::{Accessed, Brought, LiveMachine, Opened, Place, Unwritten, Want};
 use crate::memory::{Group, Shared};
 use crate::pending::{Pending, Reader, TOGETHER_MAX};
-use crate::ring::Read;
+use crate::reader::FileReader;
+use crate::ring::{Read, Ring};
 use crate::stat::Identity;
 use crate::stats::FileStats;
 use crate::storage::{self, Storage};
@@ -301,18 +302,28 @@ impl File {
     #[inline]
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let file = &*self.0;
-        let mut len = file.bytes_of_page(page)?;
+        let len = file.bytes_of_page(page)?;
         if let Some((pin, pins)) = file.try_pin(page, len) {
             return PageRef::new((&*file.memory.machine, file.path()), pin, len as usize, pins);
         }
-        loop {
-            let pin = file.bring_in(Want { page, bytes: len })?;
-            if file.length.reaches(page * PAGE_SIZE + len) {
-                return PageRef::counted((&*file.memory.machine, file.path()), pin, len as usize);
-            }
-            drop(pin);
-            len = file.bytes_of_page(page)?;
-        }
+        file.page_slowly(page, len)
+    }
+
+    /// Returns a reader of this thread: it holds and copies pages in memory faster than the file itself, because it does not look up what the thread
+    /// knows of the file.
+    ///
+    /// # Errors
+    /// [`Error::Forgotten`], [`Error::Poisoned`].
+    ///
+    /// ```no_run
+    /// # let memory = pageout::Memory::builder().build()?;
+    /// let file = memory.open("index.bin", pageout::Open::read().random())?;
+    /// let reader = file.reader()?;
+    /// let sum: u64 = (0..1000).map(|page| Ok(u64::from(reader.page(page)?[0]))).sum::<Result<_, pageout::Error>>()?;
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    pub fn reader(&self) -> Result<FileReader<'_>, Error> {
+        FileReader::new(&self.0)
     }
 
     /// Reads a page without a lasting copy: `look` gets its bytes under a guard.
@@ -503,15 +514,26 @@ impl Inner {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
+        self.read_by(buf, offset, |piece, buf| self.read_piece(piece, buf))
+    }
+
+    /// Reads bytes, each part by a function.
+    #[inline(always)]
+    pub(crate) fn read_by(
+        &self,
+        buf: &mut [u8],
+        offset: u64,
+        read: impl Fn(&Piece, &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         /// If the file is shortened again and again, a read of several pages may never see a single point in time.
         const TRIES: u32 = 16;
         let mut pieces = self.pieces(buf.len(), offset)?;
         let Some(first) = pieces.next() else { return Ok(()) };
-        let Some(mut piece) = pieces.next() else { return self.read_piece(&first, buf) };
+        let Some(mut piece) = pieces.next() else { return read(&first, buf) };
         let cuts = self.length.cuts();
-        self.read_piece(&first, buf)?;
+        read(&first, buf)?;
         loop {
-            self.read_piece(&piece, buf)?;
+            read(&piece, buf)?;
             match pieces.next() {
                 Some(next) => piece = next,
                 None => break,
@@ -522,7 +544,7 @@ impl Inner {
         }
         for _ in 0..TRIES {
             let cuts = self.length.cuts();
-            self.pieces(buf.len(), offset)?.try_for_each(|piece| self.read_piece(&piece, buf))?;
+            self.pieces(buf.len(), offset)?.try_for_each(|piece| read(&piece, buf))?;
             if self.length.is_uncut_since(cuts) {
                 return Ok(());
             }
@@ -607,7 +629,7 @@ impl Inner {
     }
 
     #[cold]
-    fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
         loop {
             // It waits until the file has been shortened.
             let pin = match self.bring_in(piece.want) {
@@ -636,33 +658,46 @@ impl Inner {
     #[inline(always)]
     fn try_copy(&self, page: u64, skip: usize, to: &mut [u8], wanted: u64) -> bool {
         let machine = &*self.memory.machine;
+        local::with(machine, self, |ring, local| {
+            self.try_copy_by((machine, ring, local), page, skip, to, wanted)
+        })
+        .is_some()
+    }
+
+    /// The same with the ring of this thread, and its data of the file.
+    #[inline(always)]
+    pub(crate) fn try_copy_by(
+        &self,
+        (machine, ring, local): (&LiveMachine, &Ring, &mut LocalFile),
+        page: u64,
+        skip: usize,
+        to: &mut [u8],
+        wanted: u64,
+    ) -> Option<()> {
         let arena = &*machine.arena;
-        let copied = local::with(machine, self, |ring, local| {
-            for _ in 0..TRIES {
-                let word = local.words.get(page);
-                if !word.is_hit() {
-                    break;
-                }
-                let pfn = word.pfn();
-                let gate = arena.gate(pfn);
-                let Some(seen) = gate.begin() else {
-                    if machine.awaits_move(pfn) {
-                        continue;
-                    }
-                    break;
-                };
-                if !self.length.reaches(page * PAGE_SIZE + (skip + to.len()) as u64) {
-                    break;
-                }
-                arena.copy_out(pfn, skip, to);
-                let now = local.words.get(page);
-                if now.is_hit() && now.pfn() == pfn && gate.is_still(seen) {
-                    return self.note(ring, local, Read::new(self.object, page, wanted), now);
-                }
+        for _ in 0..TRIES {
+            let word = local.words.get(page);
+            if !word.is_hit() {
+                break;
             }
-            self.before_miss(ring, local)
-        });
-        copied.is_some()
+            let pfn = word.pfn();
+            let gate = arena.gate(pfn);
+            let Some(seen) = gate.begin() else {
+                if machine.awaits_move(pfn) {
+                    continue;
+                }
+                break;
+            };
+            if !self.length.reaches(page * PAGE_SIZE + (skip + to.len()) as u64) {
+                break;
+            }
+            arena.copy_out(pfn, skip, to);
+            let now = local.words.get(page);
+            if now.is_hit() && now.pfn() == pfn && gate.is_still(seen) {
+                return self.note(machine, (ring, local), Read::new(self.object, page, wanted), now);
+            }
+        }
+        self.before_miss(ring, local)
     }
 
     /// The frame of a page that is being written to, in place or by copying.
@@ -678,49 +713,57 @@ impl Inner {
     #[inline(always)]
     fn try_pin(&self, page: u64, wanted: u64) -> Option<(Pin<'_>, i64)> {
         let machine = &*self.memory.machine;
-        local::with(machine, self, |ring, local| {
-            for _ in 0..TRIES {
-                let word = local.words.get(page);
-                if !word.is_hit() {
-                    break;
-                }
-                let pfn = word.pfn();
-                // All threads must see a hold before this one looks at anything else; data behind it is fetched at the same time.
-                machine.arena.fetch(pfn);
-                let pin = match machine.arena.hold(pfn, ring.line) {
-                    Ok(pin) => pin,
-                    Err(_) if machine.awaits_move(pfn) => continue,
-                    Err(_) => break,
-                };
-                // Between the two the frame may have become another page's.
-                let now = local.words.get(page);
-                if !now.is_hit() || now.pfn() != pfn {
-                    continue;
-                }
-                if !self.length.reaches(page * PAGE_SIZE + wanted) {
-                    break;
-                }
-                self.note(ring, local, Read::new(self.object, page, wanted), now)?;
-                if pin.is_hold() {
-                    return Some((pin, PageRef::UNCOUNTED));
-                }
-                machine.guards.taken(pfn);
-                return Some((pin, ring.count_pins(1)));
+        local::with(machine, self, |ring, local| self.try_pin_by((machine, ring, local), page, wanted))
+    }
+
+    /// The same with the ring of this thread, and its data of the file.
+    #[inline(always)]
+    pub(crate) fn try_pin_by<'a>(
+        &'a self,
+        (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
+        page: u64,
+        wanted: u64,
+    ) -> Option<(Pin<'a>, i64)> {
+        for _ in 0..TRIES {
+            let word = local.words.get(page);
+            if !word.is_hit() {
+                break;
             }
-            self.before_miss(ring, local)
-        })
+            let pfn = word.pfn();
+            // All threads must see a hold before this one looks at anything else; data behind it is fetched at the same time.
+            machine.arena.fetch(pfn);
+            let pin = match machine.arena.hold(pfn, ring.line) {
+                Ok(pin) => pin,
+                Err(_) if machine.awaits_move(pfn) => continue,
+                Err(_) => break,
+            };
+            // Between the two the frame may have become another page's.
+            let now = local.words.get(page);
+            if !now.is_hit() || now.pfn() != pfn {
+                continue;
+            }
+            if !self.length.reaches(page * PAGE_SIZE + wanted) {
+                break;
+            }
+            self.note(machine, (ring, local), Read::new(self.object, page, wanted), now)?;
+            if pin.is_hold() {
+                return Some((pin, PageRef::UNCOUNTED));
+            }
+            machine.guards.taken(pfn);
+            return Some((pin, ring.count_pins(1)));
+        }
+        self.before_miss(ring, local)
     }
 
     /// Notes a hit. The engine is notified of it, or only of which page was read last. Nothing if it can't be notified any more.
     #[inline(always)]
     fn note(
         &self,
-        ring: &crate::ring::Ring,
-        local: &mut local::LocalFile,
+        machine: &LiveMachine,
+        (ring, local): (&Ring, &mut LocalFile),
         read: Read,
         word: Word,
     ) -> Option<()> {
-        let machine = &*self.memory.machine;
         let is_slow = machine.arena.is_slow(word.pfn());
         ring.count_hit(is_slow);
         local.hits.count(is_slow);
@@ -738,12 +781,12 @@ impl Inner {
     }
 
     #[inline]
-    fn push(&self, ring: &crate::ring::Ring, read: Read) -> Option<()> {
+    fn push(&self, ring: &Ring, read: Read) -> Option<()> {
         if ring.push(read) { Some(()) } else { self.drain_and_push(ring, read) }
     }
 
     #[cold]
-    fn drain_and_push(&self, ring: &crate::ring::Ring, read: Read) -> Option<()> {
+    fn drain_and_push(&self, ring: &Ring, read: Read) -> Option<()> {
         self.memory.guarded(|machine| machine.drain(machine.lock()?).map(drop)).ok()?;
         let has_room = ring.push(read);
         debug_assert!(has_room, "a ring that was just emptied");
@@ -752,11 +795,24 @@ impl Inner {
 
     /// The engine must know which page was read last before it decides on readahead. That page is not one of the requested ones.
     #[cold]
-    pub(crate) fn before_miss<T>(&self, ring: &crate::ring::Ring, local: &mut local::LocalFile) -> Option<T> {
+    pub(crate) fn before_miss<T>(&self, ring: &Ring, local: &mut LocalFile) -> Option<T> {
         if let Some(last) = local.last.take() {
             self.push(ring, last)?;
         }
         None
+    }
+
+    /// Holds a page that has to be brought in: the first bytes of it, as many as the file had.
+    #[cold]
+    pub(crate) fn page_slowly(&self, page: u64, mut len: u64) -> Result<PageRef<'_>, Error> {
+        loop {
+            let pin = self.bring_in(Want { page, bytes: len })?;
+            if self.length.reaches(page * PAGE_SIZE + len) {
+                return PageRef::counted((&*self.memory.machine, self.path()), pin, len as usize);
+            }
+            drop(pin);
+            len = self.bytes_of_page(page)?;
+        }
     }
 
     /// Brings a page in and pins it.

@@ -32,6 +32,7 @@
 
 mod memory; // the cache, how it is built, its groups
 mod file; // reading through it
+mod reader; // reading for one thread
 mod pending; // reads that are under way
 mod write; // writing through it
 mod batch; // several writes
@@ -45,9 +46,9 @@ mod error; // what can go wrong, and what to do
 mod stats; // what it counts
 mod prometheus; // figures as text
 
-mod machine; // the engine under its lock, and who waits for what
 mod budget; // how many frames a budget allows
 mod cgroup; // the memory limit of the process
+mod machine; // the engine under its lock, and who waits for what
 mod local; // what a thread keeps
 mod counts; // hits by handle
 mod ring; // hits that the engine has not heard of
@@ -93,5 +94,6 @@ pub use memory::{Builder, Group, Limits, Memory};
 pub use node::{Delay, Node};
 pub use owned::{OwnedPageMut, OwnedPageRef};
 pub use pending::Pending;
+pub use reader::{FileReader, RegionReader};
 pub use region::{Region, RegionAdvice, RegionOptions, Typed, TypedMut, TypedRef};
 pub use stats::{FileStats, GroupStats, LockHeld, Stats};

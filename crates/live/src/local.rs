@@ -1,6 +1,7 @@
 //! What a thread keeps of each cache that it reads: its ring, and the words of files as it has found them.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -17,7 +18,7 @@ use crate::sync::thread_local;
 /// A thread's part of one cache.
 pub(crate) struct Local {
     machine: u64,
-    ring: Arc<Ring>,
+    ring: Rc<OwnRing>,
     /// By number of the handle.
     files: Vec<Option<LocalFile>>,
     /// By number of the region.
@@ -107,9 +108,21 @@ pub(crate) struct LocalFile {
     pub(crate) is_watched: bool,
 }
 
-impl Drop for Local {
+/// The ring of this thread. It ends with its last user: the thread, or a reader that outlives the thread's other data.
+pub(crate) struct OwnRing(Arc<Ring>);
+
+impl std::ops::Deref for OwnRing {
+    type Target = Ring;
+
+    #[inline(always)]
+    fn deref(&self) -> &Ring {
+        &self.0
+    }
+}
+
+impl Drop for OwnRing {
     fn drop(&mut self) {
-        self.ring.end();
+        self.0.end();
     }
 }
 
@@ -149,10 +162,7 @@ impl Locals {
     /// The thread has read another cache or file before, or not this one yet; nothing where it can't.
     #[cold]
     fn meet<R: Readable>(&mut self, machine: &LiveMachine, read: &R) -> Option<()> {
-        self.last = match self.caches.iter().position(|local| local.machine == machine.id) {
-            Some(at) => at,
-            None => self.join(machine)?,
-        };
+        self.last = self.find(machine)?;
         if self.knows(machine, read) {
             return Some(());
         }
@@ -169,14 +179,21 @@ impl Locals {
         Some(())
     }
 
+    /// The thread's part of a cache.
+    fn find(&mut self, machine: &LiveMachine) -> Option<usize> {
+        let known = self.caches.iter().position(|local| local.machine == machine.id);
+        known.or_else(|| self.join(machine))
+    }
+
     /// This thread has not read anything of this cache.
     fn join(&mut self, machine: &LiveMachine) -> Option<usize> {
         // The rings of dropped caches have no other owner.
-        self.caches.retain(|local| Arc::strong_count(&local.ring) > 1);
+        self.caches.retain(|local| Arc::strong_count(&local.ring.0) > 1);
         let mut locked = machine.lock().ok()?;
         let ring = Arc::new(Ring::new(machine.arena.holds.take_line(thread_number())));
         locked.hits.rings.push(Arc::clone(&ring));
         let (files, regions, closed) = (Vec::new(), Vec::new(), locked.files.closed);
+        let ring = Rc::new(OwnRing(ring));
         self.caches.push(Local { machine: machine.id, ring, files, regions, closed });
         Some(self.caches.len() - 1)
     }
@@ -210,6 +227,20 @@ pub(crate) fn with<T, R: Readable>(
         use_it(ring, R::of(files, regions)[read.number()].as_mut()?)
     });
     used.ok().flatten()
+}
+
+/// What a reader of this thread has at hand: the thread's ring, and words of its own. `None` if the file can't be read: the next call of the engine returns
+/// the reason.
+pub(crate) fn at_hand<R: Readable>(machine: &LiveMachine, read: &R) -> Option<(Rc<OwnRing>, LocalFile)> {
+    let ring = LOCALS.try_with(|locals| {
+        let locals = &mut *locals.borrow_mut();
+        let at = locals.find(machine)?;
+        Some(Rc::clone(&locals.caches[at].ring))
+    });
+    let ring = ring.ok().flatten()?;
+    let mut locked = machine.lock().ok()?;
+    let (words, hits) = (read.words(&mut locked)?, read.counts(&mut locked)?.join());
+    Some((ring, LocalFile { serial: read.serial(), words, hits, last: None, is_watched: false }))
 }
 
 /// Counts pins that this thread has taken, or given back if less than none. Returns how many it has; nothing where it has no ring: it has read

@@ -18,9 +18,10 @@ use crate::gate::Unpinned;
 use crate::guard::{PageMut, PageRef};
 use crate::length::Length;
 use crate::local::{self, LocalFile};
-use crate::machine::{Accessed, BYTES_MAX, Begun, Brought, Place, Purpose, Want, Writable};
+use crate::machine::{Accessed, BYTES_MAX, Begun, Brought, LiveMachine, Place, Purpose, Want, Writable};
 use crate::memory::{Group, Shared};
 use crate::pending::{Pending, Reader, TOGETHER_MAX};
+use crate::reader::RegionReader;
 use crate::ring::{Read, Ring};
 
 const PAGE: usize = PAGE_SIZE as usize;
@@ -142,25 +143,28 @@ impl Region {
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let region = &*self.0;
         let machine = &*region.memory.machine;
-        let mut len = region.bytes_of_page(page)?;
+        let len = region.bytes_of_page(page)?;
         match region.try_pin(page, len) {
-            Some(Pinned::Page(pin, pins)) => {
-                return PageRef::new((machine, &region.name), pin, len as usize, pins);
-            }
-            Some(Pinned::Zeroes) => return Ok(PageRef::zeroes(machine, len as usize)),
-            None => {}
+            Some(pinned) => region.hold(machine, pinned, len),
+            None => region.page_slowly(page, len),
         }
-        loop {
-            let brought = region.bring_in(Want { page, bytes: len })?;
-            if region.length.reaches(page * PAGE_SIZE + len) {
-                return match brought {
-                    Brought::Page(pin) => PageRef::counted((machine, &region.name), pin, len as usize),
-                    Brought::Zeroes => Ok(PageRef::zeroes(machine, len as usize)),
-                };
-            }
-            drop(brought);
-            len = region.bytes_of_page(page)?;
-        }
+    }
+
+    /// Returns a reader of this thread: it holds and copies pages in memory faster than the region itself, because it does not look up what the thread
+    /// knows of the region.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    ///
+    /// ```no_run
+    /// # let memory = pageout::Memory::builder().build()?;
+    /// let region = memory.region(1 << 20, pageout::RegionOptions::new())?;
+    /// let reader = region.reader()?;
+    /// assert_eq!(reader.page(17)?[0], 0);
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    pub fn reader(&self) -> Result<RegionReader<'_>, Error> {
+        RegionReader::new(&self.0)
     }
 
     /// Holds a page for reading and writing in place. Other readers and writers of the page wait until the guard is dropped. The call waits for other guards
@@ -418,7 +422,7 @@ impl<T: Pod> DerefMut for TypedMut<'_, T> {
 }
 
 /// A page that a thread has pinned without the engine.
-enum Pinned<'a> {
+pub(crate) enum Pinned<'a> {
     /// The pin, and the number of pins of the thread.
     Page(Pin<'a>, i64),
     Zeroes,
@@ -460,7 +464,7 @@ impl Inner {
 
     /// Bytes of a page that are in the region.
     #[inline(always)]
-    fn bytes_of_page(&self, page: u64) -> Result<u64, Error> {
+    pub(crate) fn bytes_of_page(&self, page: u64) -> Result<u64, Error> {
         let bytes = self.bytes();
         if page >= bytes.div_ceil(PAGE_SIZE) {
             return Err(self.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)));
@@ -470,7 +474,11 @@ impl Inner {
 
     /// The parts of a call for these bytes, one per page.
     #[inline(always)]
-    fn pieces(&self, len: usize, offset: u64) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
+    pub(crate) fn pieces(
+        &self,
+        len: usize,
+        offset: u64,
+    ) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
         let end = offset.saturating_add(len as u64);
         if end > self.bytes() {
             return Err(self.beyond_end(end));
@@ -497,7 +505,7 @@ impl Inner {
     }
 
     #[cold]
-    fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
         loop {
             // It waits while another call changes the length.
             let brought = match self.bring_in(piece.want) {
@@ -525,81 +533,99 @@ impl Inner {
     #[inline(always)]
     fn try_copy(&self, piece: &Piece, buf: &mut [u8]) -> bool {
         let machine = &*self.memory.machine;
+        local::with(machine, self, |ring, local| self.try_copy_by((machine, ring, local), piece, buf))
+            .is_some()
+    }
+
+    /// The same with the ring of this thread, and its data of the region.
+    #[inline(always)]
+    pub(crate) fn try_copy_by(
+        &self,
+        (machine, ring, local): (&LiveMachine, &Ring, &mut LocalFile),
+        piece: &Piece,
+        buf: &mut [u8],
+    ) -> Option<()> {
         let arena = &*machine.arena;
         let (page, to) = (piece.want.page, &mut buf[piece.to.clone()]);
-        let copied = local::with(machine, self, |ring, local| {
-            for _ in 0..TRIES {
-                let word = local.words.get(page);
-                if word.is_zero_page() {
-                    if !self.length.reaches(piece.end()) {
-                        return None;
-                    }
-                    to.fill(0);
-                    return self.note(ring, local, page, word);
-                }
-                if !word.is_mapped_plainly() {
-                    return None;
-                }
-                let pfn = word.pfn();
-                let gate = arena.gate(pfn);
-                let Some(seen) = gate.begin() else {
-                    if machine.awaits_move(pfn) {
-                        continue;
-                    }
-                    return None;
-                };
+        for _ in 0..TRIES {
+            let word = local.words.get(page);
+            if word.is_zero_page() {
                 if !self.length.reaches(piece.end()) {
                     return None;
                 }
-                arena.copy_out(pfn, piece.skip, to);
-                let now = local.words.get(page);
-                if now.is_mapped_plainly() && now.pfn() == pfn && gate.is_still(seen) {
-                    return self.note(ring, local, page, now);
-                }
+                to.fill(0);
+                return self.note(ring, local, page, word);
             }
-            None
-        });
-        copied.is_some()
+            if !word.is_mapped_plainly() {
+                return None;
+            }
+            let pfn = word.pfn();
+            let gate = arena.gate(pfn);
+            let Some(seen) = gate.begin() else {
+                if machine.awaits_move(pfn) {
+                    continue;
+                }
+                return None;
+            };
+            if !self.length.reaches(piece.end()) {
+                return None;
+            }
+            arena.copy_out(pfn, piece.skip, to);
+            let now = local.words.get(page);
+            if now.is_mapped_plainly() && now.pfn() == pfn && gate.is_still(seen) {
+                return self.note(ring, local, page, now);
+            }
+        }
+        None
     }
 
     /// Pins a page that is in memory, if the region is still long enough.
     #[inline(always)]
     fn try_pin(&self, page: u64, wanted: u64) -> Option<Pinned<'_>> {
         let machine = &*self.memory.machine;
-        local::with(machine, self, |ring, local| {
-            for _ in 0..TRIES {
-                let word = local.words.get(page);
-                if word.is_zero_page() && self.length.reaches(page * PAGE_SIZE + wanted) {
-                    return self.note(ring, local, page, word).map(|()| Pinned::Zeroes);
-                }
-                if !word.is_mapped_plainly() {
-                    return None;
-                }
-                let pfn = word.pfn();
-                // All threads have to see the hold before anything else is read. The memory behind the hold is fetched at the same time.
-                machine.arena.fetch(pfn);
-                let pin = match machine.arena.hold(pfn, ring.line) {
-                    Ok(pin) => pin,
-                    Err(_) if machine.awaits_move(pfn) => continue,
-                    Err(_) => return None,
-                };
-                // Meanwhile the frame may have another page.
-                let now = local.words.get(page);
-                if !now.is_mapped_plainly() || now.pfn() != pfn {
-                    continue;
-                }
-                if !self.length.reaches(page * PAGE_SIZE + wanted) {
-                    return None;
-                }
-                self.note(ring, local, page, now)?;
-                if pin.is_hold() {
-                    return Some(Pinned::Page(pin, PageRef::UNCOUNTED));
-                }
-                machine.guards.taken(pfn);
-                return Some(Pinned::Page(pin, ring.count_pins(1)));
+        local::with(machine, self, |ring, local| self.try_pin_by((machine, ring, local), page, wanted))
+    }
+
+    /// The same with the ring of this thread, and its data of the region.
+    #[inline(always)]
+    pub(crate) fn try_pin_by<'a>(
+        &'a self,
+        (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
+        page: u64,
+        wanted: u64,
+    ) -> Option<Pinned<'a>> {
+        for _ in 0..TRIES {
+            let word = local.words.get(page);
+            if word.is_zero_page() && self.length.reaches(page * PAGE_SIZE + wanted) {
+                return self.note(ring, local, page, word).map(|()| Pinned::Zeroes);
             }
-            None
-        })
+            if !word.is_mapped_plainly() {
+                return None;
+            }
+            let pfn = word.pfn();
+            // All threads have to see the hold before anything else is read. The memory behind the hold is fetched at the same time.
+            machine.arena.fetch(pfn);
+            let pin = match machine.arena.hold(pfn, ring.line) {
+                Ok(pin) => pin,
+                Err(_) if machine.awaits_move(pfn) => continue,
+                Err(_) => return None,
+            };
+            // Meanwhile the frame may have another page.
+            let now = local.words.get(page);
+            if !now.is_mapped_plainly() || now.pfn() != pfn {
+                continue;
+            }
+            if !self.length.reaches(page * PAGE_SIZE + wanted) {
+                return None;
+            }
+            self.note(ring, local, page, now)?;
+            if pin.is_hold() {
+                return Some(Pinned::Page(pin, PageRef::UNCOUNTED));
+            }
+            machine.guards.taken(pfn);
+            return Some(Pinned::Page(pin, ring.count_pins(1)));
+        }
+        None
     }
 
     /// Notes a hit, which is reported to the engine if an accessed bit has to be set. Returns `None` if the engine can't be called any more.
@@ -620,6 +646,37 @@ impl Inner {
         let has_room = ring.push(read);
         debug_assert!(has_room, "a ring that was just emptied");
         Some(())
+    }
+
+    /// Holds what this thread has pinned, the first bytes of a page.
+    #[inline(always)]
+    pub(crate) fn hold<'a>(
+        &'a self,
+        machine: &'a LiveMachine,
+        pinned: Pinned<'a>,
+        len: u64,
+    ) -> Result<PageRef<'a>, Error> {
+        match pinned {
+            Pinned::Page(pin, pins) => PageRef::new((machine, &self.name), pin, len as usize, pins),
+            Pinned::Zeroes => Ok(PageRef::zeroes(machine, len as usize)),
+        }
+    }
+
+    /// Holds a page that has to be brought in: the first bytes of it, as many as the region had.
+    #[cold]
+    pub(crate) fn page_slowly(&self, page: u64, mut len: u64) -> Result<PageRef<'_>, Error> {
+        let machine = &*self.memory.machine;
+        loop {
+            let brought = self.bring_in(Want { page, bytes: len })?;
+            if self.length.reaches(page * PAGE_SIZE + len) {
+                return match brought {
+                    Brought::Page(pin) => PageRef::counted((machine, &self.name), pin, len as usize),
+                    Brought::Zeroes => Ok(PageRef::zeroes(machine, len as usize)),
+                };
+            }
+            drop(brought);
+            len = self.bytes_of_page(page)?;
+        }
     }
 
     /// Brings a page in and pins it.
