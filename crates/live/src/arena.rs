@@ -287,6 +287,24 @@ impl Arena {
         Ok(pin)
     }
 
+    /// Holds an open frame by a place in a line of this thread's own, if a place is left. What it returns is two words, which a caller keeps in registers: in
+    /// memory, a processor waits for words that are written one by one and read in pairs.
+    #[inline(always)]
+    pub(crate) fn hold_by_place(&self, pfn: Pfn, line: usize) -> Option<Held<'_>> {
+        let at = NonNull::new(self.frame(pfn))?;
+        let held = Held { at, hold: self.holds.try_name(line, pfn.0)? };
+        if !self.gate(pfn).is_open_after_hold() {
+            return None;
+        }
+        self.come_to(pfn);
+        Some(held)
+    }
+
+    /// The frame that a place holds.
+    pub(crate) fn held_frame(&self, held: &Held<'_>) -> Pfn {
+        Pfn(((held.at.as_ptr().addr() - self.frames.at.as_ptr().addr()) / PAGE) as u32)
+    }
+
     /// The page in a frame will be written to, with no other writer or reader. The caller must look up again afterwards which page is in the frame.
     #[inline]
     pub(crate) fn begin_write(&self, pfn: Pfn) -> Result<Writing<'_>, Unpinned> {
@@ -492,6 +510,34 @@ impl<A: Deref<Target = Arena>> Drop for WritingIn<A> {
     #[inline]
     fn drop(&mut self) {
         self.arena.gate(self.pfn).end_write();
+    }
+}
+
+/// A frame that stays open, and therefore unchanged, as long as this exists: a place says so.
+pub(crate) struct Held<'a> {
+    /// The frame, in an arena that lives as long as its places.
+    at: NonNull<u8>,
+    hold: &'a Hold,
+}
+
+// SAFETY: any thread may read a frame that is held, and take the name out of a place.
+unsafe impl Send for Held<'_> {}
+// SAFETY: by a shared reference one can only read the frame.
+unsafe impl Sync for Held<'_> {}
+
+impl Held<'_> {
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: `at` is a frame of an arena, by `hold_by_place`, which also borrows its places for longer than this. All of the frame is initialised, as the
+        // system hands out zeroes, and it is not written while a place names it: `close` fails, as for `pinned`.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), PAGE) }
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.hold.let_go();
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pageout_engine::{Bdi, FileId, ObjectId, PAGE_SIZE, Pfn, Word};
 
-use crate::arena::Pin;
+use crate::arena::{Held, Pin};
 use crate::error::Error;
 use crate::guard::PageRef;
 use crate::length::Length;
@@ -303,10 +303,10 @@ impl File {
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let file = &*self.0;
         let len = file.bytes_of_page(page)?;
-        if let Some((pin, pins)) = file.try_pin(page, len) {
-            return PageRef::new((&*file.memory.machine, file.path()), pin, len as usize, pins);
+        match file.try_hold(page, len) {
+            Some(held) => Ok(PageRef::held(held, len as usize)),
+            None => file.page_slowly(page, len),
         }
-        file.page_slowly(page, len)
     }
 
     /// Returns a reader of this thread: it holds and copies pages in memory faster than the file itself, because it does not look up what the thread
@@ -330,8 +330,14 @@ impl File {
     ///
     /// # Errors
     /// The same as [`File::page`].
+    #[inline]
     pub fn with_page<T>(&self, page: u64, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
-        Ok(look(&self.page(page)?))
+        let file = &*self.0;
+        let len = file.bytes_of_page(page)?;
+        match file.try_hold(page, len) {
+            Some(held) => Ok(look(&held.bytes()[..len as usize])),
+            None => file.page_slowly(page, len).map(|page| look(&page)),
+        }
     }
 
     /// Makes several reads, in any order. Pages in memory are copied immediately, and the rest is in flight together, 32 pages at most.
@@ -709,16 +715,46 @@ impl Inner {
         })
     }
 
-    /// Pins a page in memory, if the file still extends to it. Also returns how many pins this thread has.
+    /// Holds a page in memory by a place of this thread, if the file still extends to it. `None` if that needs more than a look at it.
     #[inline(always)]
+    fn try_hold(&self, page: u64, wanted: u64) -> Option<Held<'_>> {
+        let machine = &*self.memory.machine;
+        local::with(machine, self, |ring, local| self.try_hold_by((machine, ring, local), page, wanted))
+    }
+
+    /// The same with the ring of this thread, and its data of the file.
+    #[inline(always)]
+    pub(crate) fn try_hold_by<'a>(
+        &'a self,
+        (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
+        page: u64,
+        wanted: u64,
+    ) -> Option<Held<'a>> {
+        let word = local.words.get(page);
+        if !word.is_hit() {
+            return None;
+        }
+        let pfn = word.pfn();
+        // All threads must see a hold before this one looks at anything else; data behind it is fetched at the same time.
+        machine.arena.fetch(pfn);
+        let held = machine.arena.hold_by_place(pfn, ring.line?)?;
+        // Between the two the frame may have become another page's.
+        let now = local.words.get(page);
+        if !now.is_hit() || now.pfn() != pfn || !self.length.reaches(page * PAGE_SIZE + wanted) {
+            return None;
+        }
+        self.note(machine, (ring, local), Read::new(self.object, page, wanted), now)?;
+        Some(held)
+    }
+
+    /// Pins a page in memory, if the file still extends to it, after more than one look if need be. Also returns how many pins this thread has.
     fn try_pin(&self, page: u64, wanted: u64) -> Option<(Pin<'_>, i64)> {
         let machine = &*self.memory.machine;
         local::with(machine, self, |ring, local| self.try_pin_by((machine, ring, local), page, wanted))
     }
 
     /// The same with the ring of this thread, and its data of the file.
-    #[inline(always)]
-    pub(crate) fn try_pin_by<'a>(
+    fn try_pin_by<'a>(
         &'a self,
         (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
         page: u64,
@@ -802,9 +838,12 @@ impl Inner {
         None
     }
 
-    /// Holds a page that has to be brought in: the first bytes of it, as many as the file had.
+    /// Holds a page that is not in memory, or not available at the first look: the first bytes of it, as many as the file had.
     #[cold]
     pub(crate) fn page_slowly(&self, page: u64, mut len: u64) -> Result<PageRef<'_>, Error> {
+        if let Some((pin, pins)) = self.try_pin(page, len) {
+            return PageRef::new((&*self.memory.machine, self.path()), pin, len as usize, pins);
+        }
         loop {
             let pin = self.bring_in(Want { page, bytes: len })?;
             if self.length.reaches(page * PAGE_SIZE + len) {

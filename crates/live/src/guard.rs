@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pageout_engine::{PAGE_SIZE, Pfn};
 
-use crate::arena::{Pin, Writing};
+use crate::arena::{Held, Pin, Writing};
 use crate::error::Error;
 use crate::local;
 use crate::machine::LiveMachine;
@@ -41,43 +41,57 @@ impl Deref for Zeroes {
 
 /// A page of a file or a region, held in memory: [`crate::File::page`], [`crate::Region::page`].
 pub struct PageRef<'a> {
-    machine: &'a LiveMachine,
-    /// `None` for a page that was never written: no frame holds it, and it reads as zeroes.
-    pin: Option<Pin<'a>>,
+    kept: Kept<'a>,
     len: usize,
+}
+
+/// What keeps the bytes of a page.
+enum Kept<'a> {
+    /// A place in the line of a thread. Places are counted only on request.
+    Place(Held<'a>),
+    /// A pin of its frame, which is counted.
+    Pin(&'a LiveMachine, Pin<'a>),
+    /// Nothing: it was never written, no frame holds it, and it reads as zeroes.
+    Zeroes,
 }
 
 impl<'a> PageRef<'a> {
     /// Pins of a thread, if a place defines what it holds: places are counted only on request.
     pub(crate) const UNCOUNTED: i64 = 1;
 
-    /// Takes over a pin of a frame that holds this many bytes of a page, the last of this many pins of this thread.
+    /// Takes over a frame that a place holds, with this many bytes of a page.
     #[inline(always)]
+    pub(crate) fn held(held: Held<'a>, len: usize) -> PageRef<'a> {
+        PageRef { kept: Kept::Place(held), len }
+    }
+
+    /// Takes over a pin of a frame that holds this many bytes of a page, the last of this many pins of this thread.
     pub(crate) fn new(
         (machine, path): (&'a LiveMachine, &Path),
         pin: Pin<'a>,
         len: usize,
         pins: i64,
     ) -> Result<PageRef<'a>, Error> {
-        let pin = Some(pin);
-        if pins % COUNTED_AT_ONCE == 0
-            && let Err(error) = check_pins(machine, path)
-        {
-            drop(PageRef { machine, pin, len });
-            return Err(error);
+        let page = PageRef { kept: Kept::Pin(machine, pin), len };
+        if pins % COUNTED_AT_ONCE == 0 {
+            check_pins(machine, path)?;
         }
-        // Made in its final place: one that is moved is written in words and read in pairs of them, for which the processor waits.
-        Ok(PageRef { machine, pin, len })
+        Ok(page)
     }
 
     /// A page of this many zeroes, which no frame holds.
-    pub(crate) fn zeroes(machine: &'a LiveMachine, len: usize) -> PageRef<'a> {
-        PageRef { machine, pin: None, len }
+    pub(crate) fn zeroes(len: usize) -> PageRef<'a> {
+        PageRef { kept: Kept::Zeroes, len }
     }
 
-    /// The pin, unless no frame holds the page; and the bytes of the page.
-    pub(crate) fn parts(&self) -> (Option<&Pin<'a>>, usize) {
-        (self.pin.as_ref(), self.len)
+    /// The frame, unless none holds the page; and the bytes of the page.
+    pub(crate) fn parts(&self, machine: &LiveMachine) -> (Option<Pfn>, usize) {
+        let frame = match &self.kept {
+            Kept::Place(held) => Some(machine.arena.held_frame(held)),
+            Kept::Pin(_, pin) => Some(pin.pfn()),
+            Kept::Zeroes => None,
+        };
+        (frame, self.len)
     }
 
     /// The same for a pin that is not counted yet.
@@ -100,19 +114,32 @@ impl Deref for PageRef<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        let bytes = self.pin.as_ref().map_or(&ZEROES[..], |pin| pin.bytes());
+        let bytes = match &self.kept {
+            Kept::Place(held) => held.bytes(),
+            Kept::Pin(_, pin) => pin.bytes(),
+            Kept::Zeroes => &ZEROES[..],
+        };
         &bytes[..self.len]
+    }
+}
+
+/// A pin of a guard is about to go.
+#[cold]
+fn uncount(machine: &LiveMachine, pin: &Pin<'_>) {
+    if pin.is_hold() {
+        return;
+    }
+    machine.let_go_of_guard(pin.pfn());
+    if local::count_pins(machine, -1).is_none() {
+        machine.count_pins(-1);
     }
 }
 
 impl Drop for PageRef<'_> {
     #[inline]
     fn drop(&mut self) {
-        let Some(pin) = self.pin.as_ref().filter(|pin| !pin.is_hold()) else { return };
-        let machine = self.machine;
-        machine.let_go_of_guard(pin.pfn());
-        if local::count_pins(machine, -1).is_none() {
-            machine.count_pins(-1);
+        if let Kept::Pin(machine, pin) = &self.kept {
+            uncount(machine, pin);
         }
     }
 }

@@ -32,6 +32,7 @@ impl Hold {
         true
     }
 
+    #[inline(always)]
     fn is_taken(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
     }

@@ -113,10 +113,10 @@ fn check(machine: &LiveMachine, of: &Reader, owned: u64) -> Result<(), Error> {
 impl OwnedPageRef {
     fn new(guard: &PageRef<'_>, of: Reader, page: u64) -> Result<OwnedPageRef, Error> {
         let machine = &*of.memory().machine;
-        let (pin, len) = guard.parts();
-        let pin = match pin {
+        let (frame, len) = guard.parts(machine);
+        let pin = match frame {
             None => None,
-            Some(pin) => match pin_too(machine, pin.pfn()) {
+            Some(pfn) => match pin_too(machine, pfn) {
                 None => return Err(machine.lock()?.pinned_page(of.owner(), page)),
                 pin => pin,
             },

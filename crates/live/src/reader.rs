@@ -48,12 +48,32 @@ impl<'a> FileReader<'a> {
     #[inline]
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let len = self.file.bytes_of_page(page)?;
-        let pinned =
-            self.file.try_pin_by((self.machine, &self.ring, &mut self.local.borrow_mut()), page, len);
-        match pinned {
-            Some((pin, pins)) => PageRef::new((self.machine, self.file.path()), pin, len as usize, pins),
-            None => self.file.page_slowly(page, len),
+        let held = self.file.try_hold_by((self.machine, &self.ring, &mut self.local.borrow_mut()), page, len);
+        match held {
+            Some(held) => Ok(PageRef::held(held, len as usize)),
+            None => self.page_slowly(page, len),
         }
+    }
+
+    /// Shows a page in place while it is held, the fastest way to a hit: the guard stays in registers.
+    ///
+    /// # Errors
+    /// The same as [`crate::File::page`].
+    #[inline]
+    pub fn with_page<T>(&self, page: u64, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
+        let len = self.file.bytes_of_page(page)?;
+        let held = self.file.try_hold_by((self.machine, &self.ring, &mut self.local.borrow_mut()), page, len);
+        match held {
+            Some(held) => Ok(look(&held.bytes()[..len as usize])),
+            None => self.page_slowly(page, len).map(|page| look(&page)),
+        }
+    }
+
+    /// The engine must know first which page was read last through this.
+    #[cold]
+    fn page_slowly(&self, page: u64, len: u64) -> Result<PageRef<'_>, Error> {
+        let _: Option<()> = self.file.before_miss(&self.ring, &mut self.local.borrow_mut());
+        self.file.page_slowly(page, len)
     }
 
     /// Reads bytes from an offset on: the same as [`crate::File::read_at`].
@@ -106,11 +126,26 @@ impl<'a> RegionReader<'a> {
     #[inline]
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let len = self.region.bytes_of_page(page)?;
-        let pinned =
-            self.region.try_pin_by((self.machine, &self.ring, &mut self.local.borrow_mut()), page, len);
-        match pinned {
-            Some(pinned) => self.region.hold(self.machine, pinned, len),
+        let held =
+            self.region.try_hold_by((self.machine, &self.ring, &mut self.local.borrow_mut()), page, len);
+        match held {
+            Some(held) => Ok(PageRef::held(held, len as usize)),
             None => self.region.page_slowly(page, len),
+        }
+    }
+
+    /// Shows a page in place while it is held, the fastest way to a hit: the guard stays in registers.
+    ///
+    /// # Errors
+    /// The same as [`crate::Region::page`].
+    #[inline]
+    pub fn with_page<T>(&self, page: u64, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
+        let len = self.region.bytes_of_page(page)?;
+        let held =
+            self.region.try_hold_by((self.machine, &self.ring, &mut self.local.borrow_mut()), page, len);
+        match held {
+            Some(held) => Ok(look(&held.bytes()[..len as usize])),
+            None => self.region.page_slowly(page, len).map(|page| look(&page)),
         }
     }
 

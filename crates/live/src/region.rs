@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pageout_engine::{ConfigError, PAGE_SIZE, Pfn, Word};
 
-use crate::arena::{Pin, Writing};
+use crate::arena::{Held, Pin, Writing};
 use crate::error::Error;
 use crate::file::{Inner as File, Piece, ReadAt, TRIES};
 use crate::gate::Unpinned;
@@ -144,8 +144,10 @@ impl Region {
         let region = &*self.0;
         let machine = &*region.memory.machine;
         let len = region.bytes_of_page(page)?;
-        match region.try_pin(page, len) {
-            Some(pinned) => region.hold(machine, pinned, len),
+        let held =
+            local::with(machine, region, |ring, local| region.try_hold_by((machine, ring, local), page, len));
+        match held {
+            Some(held) => Ok(PageRef::held(held, len as usize)),
             None => region.page_slowly(page, len),
         }
     }
@@ -422,7 +424,7 @@ impl<T: Pod> DerefMut for TypedMut<'_, T> {
 }
 
 /// A page that a thread has pinned without the engine.
-pub(crate) enum Pinned<'a> {
+enum Pinned<'a> {
     /// The pin, and the number of pins of the thread.
     Page(Pin<'a>, i64),
     Zeroes,
@@ -579,16 +581,39 @@ impl Inner {
         None
     }
 
-    /// Pins a page that is in memory, if the region is still long enough.
+    /// Holds a page that is in memory by a place of this thread, if the region is still long enough. `None` if that needs more than a look at it.
     #[inline(always)]
+    pub(crate) fn try_hold_by<'a>(
+        &'a self,
+        (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
+        page: u64,
+        wanted: u64,
+    ) -> Option<Held<'a>> {
+        let word = local.words.get(page);
+        if !word.is_mapped_plainly() {
+            return None;
+        }
+        let pfn = word.pfn();
+        // All threads have to see the hold before anything else is read. The memory behind the hold is fetched at the same time.
+        machine.arena.fetch(pfn);
+        let held = machine.arena.hold_by_place(pfn, ring.line?)?;
+        // Meanwhile the frame may have another page.
+        let now = local.words.get(page);
+        if !now.is_mapped_plainly() || now.pfn() != pfn || !self.length.reaches(page * PAGE_SIZE + wanted) {
+            return None;
+        }
+        self.note(ring, local, page, now)?;
+        Some(held)
+    }
+
+    /// Pins a page that is in memory, if the region is still long enough, after more than one look if need be.
     fn try_pin(&self, page: u64, wanted: u64) -> Option<Pinned<'_>> {
         let machine = &*self.memory.machine;
         local::with(machine, self, |ring, local| self.try_pin_by((machine, ring, local), page, wanted))
     }
 
     /// The same with the ring of this thread, and its data of the region.
-    #[inline(always)]
-    pub(crate) fn try_pin_by<'a>(
+    fn try_pin_by<'a>(
         &'a self,
         (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
         page: u64,
@@ -648,30 +673,23 @@ impl Inner {
         Some(())
     }
 
-    /// Holds what this thread has pinned, the first bytes of a page.
-    #[inline(always)]
-    pub(crate) fn hold<'a>(
-        &'a self,
-        machine: &'a LiveMachine,
-        pinned: Pinned<'a>,
-        len: u64,
-    ) -> Result<PageRef<'a>, Error> {
-        match pinned {
-            Pinned::Page(pin, pins) => PageRef::new((machine, &self.name), pin, len as usize, pins),
-            Pinned::Zeroes => Ok(PageRef::zeroes(machine, len as usize)),
-        }
-    }
-
-    /// Holds a page that has to be brought in: the first bytes of it, as many as the region had.
+    /// Holds a page that is not in memory, or not available at the first look: the first bytes of it, as many as the region had.
     #[cold]
     pub(crate) fn page_slowly(&self, page: u64, mut len: u64) -> Result<PageRef<'_>, Error> {
         let machine = &*self.memory.machine;
+        match self.try_pin(page, len) {
+            Some(Pinned::Page(pin, pins)) => {
+                return PageRef::new((machine, &self.name), pin, len as usize, pins);
+            }
+            Some(Pinned::Zeroes) => return Ok(PageRef::zeroes(len as usize)),
+            None => {}
+        }
         loop {
             let brought = self.bring_in(Want { page, bytes: len })?;
             if self.length.reaches(page * PAGE_SIZE + len) {
                 return match brought {
                     Brought::Page(pin) => PageRef::counted((machine, &self.name), pin, len as usize),
-                    Brought::Zeroes => Ok(PageRef::zeroes(machine, len as usize)),
+                    Brought::Zeroes => Ok(PageRef::zeroes(len as usize)),
                 };
             }
             drop(brought);

@@ -60,7 +60,7 @@ fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
         }
     }
     let misses = memory.stats().unwrap().misses;
-    const ROWS: [&str; 11] = [
+    const ROWS: [&str; 16] = [
         "memcpy",
         "pageout, copy",
         "quick_cache, get and copy",
@@ -72,6 +72,11 @@ fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
         "guard, each of two threads",
         "guard of one page, again",
         "pread of one page, again",
+        "reader's guard, one word",
+        "reader's guard, one page again",
+        "reader, copy",
+        "reader's with_page, one word",
+        "reader's with_page, again",
     ];
     let mut rows: [Vec<f64>; ROWS.len()] = Default::default();
     for _ in 0..ROUNDS {
@@ -135,6 +140,33 @@ fn hits(made: &Made, bytes: usize, exponent: Option<f64>) {
         rows[10].push(each(READS, || {
             for _ in &pages {
                 system.read_exact_at(&mut buf, black_box(7) * PAGE as u64).unwrap();
+                black_box(&mut buf);
+            }
+        }));
+        let reader = file.reader().unwrap();
+        rows[11].push(each(READS, || {
+            for &page in &pages {
+                black_box(reader.page(page).unwrap()[8]);
+            }
+        }));
+        rows[12].push(each(READS, || {
+            for _ in &pages {
+                black_box(reader.page(black_box(7)).unwrap()[8]);
+            }
+        }));
+        rows[14].push(each(READS, || {
+            for &page in &pages {
+                black_box(reader.with_page(page, |page| page[8]).unwrap());
+            }
+        }));
+        rows[15].push(each(READS, || {
+            for _ in &pages {
+                black_box(reader.with_page(black_box(7), |page| page[8]).unwrap());
+            }
+        }));
+        rows[13].push(each(READS, || {
+            for &page in &pages {
+                reader.read_at(&mut buf, page * PAGE as u64).unwrap();
                 black_box(&mut buf);
             }
         }));

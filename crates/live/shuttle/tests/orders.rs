@@ -450,7 +450,7 @@ fn budget_changes_beside_guards_and_readers() {
     let made = Made::new("budget");
     let path = made.0.clone();
     try_orders(move || {
-        let builder = Memory::builder().budget(8 * MIB).files(MIB).policy("mglru@6.12");
+        let builder = Memory::builder().budget(8 * MIB).files(6 * MIB).policy("mglru@6.12");
         let memory = builder.backend(Backend::Threads).io_threads(1).build().unwrap();
         let file = memory.open(&path, Open::read().random().buffered(true)).unwrap();
         // The first frames are in use when pages of the file are read, and free later: those pages are at the end of memory, and have to move.
