@@ -16,8 +16,9 @@ use crate::machine::gate::FrameGate;
 use crate::machine::op::FullPlug;
 use crate::migrate::{Kcompactd, KcompactdThread};
 use crate::oom::OomKills;
+use crate::page_alloc::slow_path::Allocation;
 use crate::pghot::{KlruscandThread, KmigratedThread};
-use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, ThrottleReason};
+use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, Reclaim, ThrottleReason};
 use crate::stat::{StaleDecision, StaleDecisions};
 use crate::state::State;
 use crate::tiers::MemoryTiers;
@@ -81,6 +82,9 @@ pub(crate) struct Core {
     pub(crate) guest_fault: Option<Box<GuestFault>>,
     /// Buffer of the batch in reclaim's hands; kept so that a batch allocates nothing.
     pub(crate) isolated: Vec<Pfn>,
+    /// The last allocation of the slow path and the last direct reclaim that are over; kept so that a miss allocates nothing.
+    pub(crate) spare_allocation: Option<Box<Allocation>>,
+    pub(crate) spare_reclaim: Option<Box<Reclaim>>,
     /// What has been done, where assertions are.
     pub(crate) transitions: Transitions,
     #[cfg(test)]
@@ -125,6 +129,8 @@ impl Core {
             sleepers: Sleepers::default(),
             guest_fault: None,
             isolated: Vec::new(),
+            spare_allocation: None,
+            spare_reclaim: None,
             transitions: Transitions::default(),
             #[cfg(test)]
             mutant: None,

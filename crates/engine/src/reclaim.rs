@@ -82,6 +82,12 @@ impl Reclaim {
         Box::new(Reclaim { sc, nodes: Vec::new(), node: None, has_begun: false })
     }
 
+    /// Makes a call that is over another one. It keeps its list.
+    fn begin_anew(&mut self, sc: ScanControl) {
+        self.nodes.clear();
+        (self.sc, self.node, self.has_begun) = (sc, None, false);
+    }
+
     /// Makes the call end as soon as it may: whatever it has reclaimed is enough.
     pub(crate) fn cut_short(&mut self) {
         self.sc.nr_to_reclaim = 0;
@@ -122,7 +128,7 @@ impl Core {
                 }
             } else {
                 if call.nodes.is_empty() {
-                    call.nodes = self.mm.nodes_of(&mut call.sc);
+                    self.mm.list_nodes(&mut call.sc, &mut call.nodes);
                 }
                 match call.nodes.pop() {
                     Some(node) => call.node = Some(self.node_pass(node, &mut call.sc)),
@@ -191,22 +197,22 @@ impl Core {
 }
 
 impl State {
-    /// The nodes that a reclaimer shrinks, last first: those that it may allocate from, in the order in which it tries them. Zones in which
+    /// Lists the nodes that a reclaimer shrinks, last first: those that it may allocate from, in the order in which it tries them. Zones in which
     /// compaction can make the large block that it wants are left alone.
-    fn nodes_of(&self, sc: &mut ScanControl) -> Vec<NodeId> {
-        let mut nodes: Vec<NodeId> = match sc.by.node {
-            Some(node) => vec![node],
-            None => self.lruvecs.nodes().collect(),
-        };
+    fn list_nodes(&self, sc: &mut ScanControl, nodes: &mut Vec<NodeId>) {
         if let Some(from) = sc.by.from {
             let ready = sc.by.costly_block().filter(|_| !self.makes_blocks_by_reclaim());
             let is_ready = |zone: &&Zone| ready.is_some_and(|wanted| zone.is_ready_to_compact(&wanted));
             let zones = || self.memory.zones.zonelist(from, sc.by.class, sc.by.allowed);
             sc.compaction_ready = zones().any(|zone| is_ready(&zone));
-            nodes = zones().filter(|zone| !is_ready(zone)).map(|zone| zone.node).collect();
+            nodes.extend(zones().filter(|zone| !is_ready(zone)).map(|zone| zone.node));
             nodes.dedup();
+        } else {
+            match sc.by.node {
+                Some(node) => nodes.push(node),
+                None => nodes.extend(self.lruvecs.nodes()),
+            }
         }
         nodes.reverse();
-        nodes
     }
 }

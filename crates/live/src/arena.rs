@@ -20,6 +20,8 @@ use crate::holds::{Hold, Holds};
 use crate::node::Spin;
 
 const PAGE: usize = PAGE_SIZE as usize;
+/// Frames of a request whose locations take no allocation: those of a window of readahead.
+const VECTORS_INLINE: usize = 64;
 /// Frames of a huge page of the system's.
 const HUGE_FRAMES: usize = (2 << 20) / PAGE;
 /// Frames of one request: half as many vectors as a system call takes.
@@ -368,14 +370,20 @@ impl Arena {
 
     /// Locations of frames that a file will be read into. The frames are closed.
     pub(crate) fn vectors(&self, frames: &[Pfn]) -> Vectors {
-        let vector = |&pfn: &Pfn| {
-            self.assert_closed(pfn);
-            libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE }
-        };
         match frames {
-            [pfn] => Vectors::One(vector(pfn)),
-            _ => Vectors::Many(frames.iter().take(VECTORS_MAX).map(vector).collect()),
+            [pfn] => Vectors::One(self.vector(*pfn)),
+            _ => Vectors::Many(frames.iter().take(VECTORS_MAX).map(|&pfn| self.vector(pfn)).collect()),
         }
+    }
+
+    /// The location of nothing.
+    const NO_PLACE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+
+    /// The location of a frame that a file will be read into. It is closed.
+    #[inline]
+    fn vector(&self, pfn: Pfn) -> libc::iovec {
+        self.assert_closed(pfn);
+        libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE }
     }
 
     /// Locations of frames that will be written to a file. The engine keeps each in its place until the write has ended.
@@ -413,8 +421,17 @@ impl Arena {
         file: libc::c_int,
         offset: u64,
     ) -> io::Result<usize> {
-        let vectors = self.vectors(&frames[skip / PAGE..]);
-        let vectors = vectors.as_slice();
+        let (frames, mut room) = (&frames[skip / PAGE..], [Arena::NO_PLACE; VECTORS_INLINE]);
+        let many;
+        let vectors = if frames.len() <= VECTORS_INLINE {
+            for (place, &pfn) in room.iter_mut().zip(frames) {
+                *place = self.vector(pfn);
+            }
+            &room[..frames.len()]
+        } else {
+            many = self.vectors(frames);
+            many.as_slice()
+        };
         let offset =
             libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         // SAFETY: each vector is a frame of the mapping, whose gate is closed, so that no code relies on its contents; the kernel checks everything

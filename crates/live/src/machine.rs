@@ -22,6 +22,7 @@ mod lengths; // how long files are: set, cut, reloaded
 mod readers; // who reads what no thread makes for itself
 mod threads; // what the cache's own threads do
 mod turns; // who waits for the lock is not passed by for ever
+mod frames; // frames of a transfer
 mod transfer; // a read of a file into frames, or a write
 mod uring; // reads and writes in flight together
 mod waits; // who waits, and for whom
@@ -38,8 +39,8 @@ use std::time::Duration;
 use pageout_engine::{Engine, FileId, FrameGate, PAGE_SIZE, Pfn, Served, Step, TaskId, Wait, WatchedReads};
 
 use crate::arena::{Arena, Pin};
-use crate::error::Error;
 use crate::budget::Budget;
+use crate::error::Error;
 use crate::file::Inner as File;
 use crate::guard::ZEROES;
 use crate::guards::{GuardWait, Guards};

@@ -241,8 +241,8 @@ impl Builder {
         self
     }
 
-    /// Makes [`Stats::lock_held`] count the CPU time of the lock's holder. By default it counts wall-clock time, and a hold continues while its
-    /// thread does not run. CPU time needs two more system calls per hold.
+    /// Makes [`Stats::lock_held`] count the CPU time of the lock's holder, for each hold. By default it counts the wall-clock time of one hold in eight, and a
+    /// hold continues while its thread does not run. CPU time needs two more system calls per hold.
     pub fn lock_held_by_cpu(mut self, by_cpu: bool) -> Builder {
         self.holds_by_cpu = by_cpu;
         self
@@ -620,7 +620,7 @@ impl Memory {
             moves_failed: vmstat(Stat::PgmigrateFail),
             kept_by_pins: machine.arena.kept_by_pins(),
             pinned: locked.pinned(),
-            lock_held: machine.held.read(),
+            lock_held: machine.held.read(locked.holds),
         })
     }
 

@@ -444,7 +444,13 @@ impl Current<'_> {
     #[cold]
     fn begin_allocation(&mut self, memcg: MemcgId, request: &Request) {
         let allocation = self.core.allocation(*request, memcg, Some(self.task.mm()));
-        self.task.attempt.allocation = Some(Box::new(allocation));
+        self.task.attempt.allocation = Some(match self.core.spare_allocation.take() {
+            Some(mut spare) => {
+                *spare = allocation;
+                spare
+            }
+            None => Box::new(allocation),
+        });
     }
 
     /// Goes on with an allocation, and returns what it got and for what.
@@ -456,7 +462,9 @@ impl Current<'_> {
             break match self.core.allocation_step(&mut allocation) {
                 Allocated::Page(pfn) => {
                     self.task.attempt.progress.paid = allocation.outcome;
-                    return Ok((pfn, allocation.request));
+                    let request = allocation.request;
+                    self.core.spare_allocation = Some(allocation);
+                    return Ok((pfn, request));
                 }
                 Allocated::Oom(report) => return Err(Stop::Oom(report)),
                 Allocated::Dying => return Err(Stop::Dying),

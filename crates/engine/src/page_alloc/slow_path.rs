@@ -230,7 +230,11 @@ impl Core {
                         ReclaimStep::Wait(wait) => return Allocated::Wait(wait),
                         ReclaimStep::Done(reclaimed) => reclaimed,
                     };
-                    allocation.stage = Stage::Round;
+                    if let Stage::Reclaim(DirectReclaim::Reclaiming(call)) =
+                        std::mem::replace(&mut allocation.stage, Stage::Round)
+                    {
+                        self.spare_reclaim = Some(call);
+                    }
                     allocation.outcome.reclaim_calls += 1;
                     allocation.outcome.reclaimed += reclaimed;
                     if let Some(pfn) = self.alloc_after_reclaim(allocation, reclaimed) {

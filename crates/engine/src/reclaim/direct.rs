@@ -48,7 +48,14 @@ impl Core {
             DirectReclaim::Reclaiming(call) => call,
             DirectReclaim::AtGate | DirectReclaim::Waited => {
                 self.mm.count_node(request.node, ALLOCSTALL[request.class as usize], 1);
-                *direct = DirectReclaim::Reclaiming(self.mm.direct_reclaim_begin(request));
+                let sc = self.mm.direct_reclaim_begin(request);
+                *direct = DirectReclaim::Reclaiming(match self.spare_reclaim.take() {
+                    Some(mut spare) => {
+                        spare.begin_anew(sc);
+                        spare
+                    }
+                    None => Reclaim::new(sc),
+                });
                 return self.direct_reclaim_step(request, direct);
             }
         };
@@ -57,7 +64,7 @@ impl Core {
 }
 
 impl State {
-    fn direct_reclaim_begin(&self, request: &Request) -> Box<Reclaim> {
+    fn direct_reclaim_begin(&self, request: &Request) -> ScanControl {
         let by = Reclaimer {
             may_enter_fs: request.gfp.contains(Gfp::FS),
             may_do_io: request.gfp.contains(Gfp::IO),
@@ -68,6 +75,6 @@ impl State {
             allowed: request.allowed,
             ..Reclaimer::new(MemcgId::ROOT, Why::Direct, self.config.swappiness)
         };
-        Reclaim::new(ScanControl::new(by, self.config.reclaim_batch.max(1)))
+        ScanControl::new(by, self.config.reclaim_batch.max(1))
     }
 }

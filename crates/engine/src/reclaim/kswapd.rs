@@ -259,15 +259,15 @@ impl KernelThread for KswapdThread {
 impl Core {
     /// No zone that a request may use passes the low watermark: asks the kswapds of all their nodes for more.
     pub(crate) fn wake_kswapds(&mut self, request: &Request) {
-        let mut nodes: Vec<NodeId> = self
-            .mm
-            .memory
-            .zones
-            .zonelist(request.node, request.class, request.allowed)
-            .map(|zone| zone.node)
-            .collect();
-        nodes.dedup();
-        for node in nodes {
+        let (mut zone, mut last) = (0, None);
+        loop {
+            let zones = &self.mm.memory.zones;
+            let next = zones.zonelist(request.node, request.class, request.allowed).nth(zone);
+            let Some(node) = next.map(|zone| zone.node) else { return };
+            zone += 1;
+            if last.replace(node) == Some(node) {
+                continue;
+            }
             let has_work = self.wake_kswapd(node, request.order, request.class, GfpFlags::of(request));
             if !has_work && !request.gfp.contains(Gfp::DIRECT_RECLAIM) {
                 // Nor will the request compact for itself.

@@ -8,6 +8,7 @@ use pageout_engine::{CpuId, Engine, MemcgId, MmId, Nanos, ObjectId, Op, Pfn, Tas
 
 use super::device::Devices;
 use super::driven::Driven;
+use super::frames::Spare;
 use super::groups::Removed;
 use super::moves::Move;
 use super::open_file::OpenFile;
@@ -30,6 +31,8 @@ pub(crate) struct Inner {
     pub(super) waiting: Waiting,
     /// The engine's time.
     pub(super) now: Nanos,
+    /// Times that the lock was taken by [`super::LiveMachine::lock`].
+    pub(crate) holds: u64,
     /// The cache is being dropped.
     pub(super) stops: bool,
 }
@@ -74,6 +77,7 @@ pub(crate) struct Transfers {
     /// Reads for the threads that read.
     pub(super) queue: VecDeque<Transfer>,
     pub(super) devices: Devices,
+    pub(super) spare: Spare,
     pub(super) swap: Option<Swap>,
     /// Since when none of the transfers that there are could begin.
     pub(super) held_up_since: Option<Nanos>,
@@ -206,6 +210,7 @@ impl Inner {
             },
             waiting: Waiting { threads: threads.collect(), ..Waiting::default() },
             now: Nanos::ZERO,
+            holds: 0,
             stops: false,
         }
     }

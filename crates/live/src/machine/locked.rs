@@ -33,23 +33,36 @@ use crate::sync::{Instant, Mutex, MutexGuard, thread};
 /// Maximum number of reads for promotion that are reported to the engine in one step: mostly one page each.
 const PROMOTED_MAX: u64 = 31;
 
+/// One hold in so many is measured by the clock, which then is read once a hold: a read of it is a fiftieth of a miss.
+const MEASURED: u64 = 8;
+
+/// When a hold began.
+enum Since {
+    Clock(Instant),
+    /// By the holder's CPU time.
+    Cpu(Duration),
+}
+
 /// The lock, held.
 pub(crate) struct Locked<'a> {
     machine: &'a LiveMachine,
     /// There as long as this is.
     inner: Option<MutexGuard<'a, Inner>>,
-    since: Instant,
-    /// The holder's CPU time then, if holds are measured in it.
-    cpu_since: Option<Duration>,
+    /// Since when, if this hold is measured.
+    since: Option<Since>,
 }
 
 impl<'a> Locked<'a> {
     /// Creates it for the thread that has got the lock. The engine's time is now.
     pub(super) fn new(machine: &'a LiveMachine, inner: MutexGuard<'a, Inner>) -> Locked<'a> {
-        let since = Instant::now();
-        let cpu_since = machine.holds_by_cpu.then(cpu_time::of_thread);
-        let mut locked = Locked { machine, inner: Some(inner), since, cpu_since };
-        locked.tell_time(since - machine.began);
+        let now = Instant::now();
+        let mut locked = Locked { machine, inner: Some(inner), since: None };
+        locked.tell_time(now - machine.began);
+        locked.holds += 1;
+        locked.since = match machine.holds_by_cpu {
+            true => Some(Since::Cpu(cpu_time::of_thread())),
+            false => locked.holds.is_multiple_of(MEASURED).then_some(Since::Clock(now)),
+        };
         locked
     }
 
@@ -63,8 +76,9 @@ impl<'a> Locked<'a> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        let by_cpu = self.cpu_since.map(|since| cpu_time::of_thread().saturating_sub(since));
-        self.machine.held.count(by_cpu.unwrap_or_else(|| self.since.elapsed()));
+        if let Some(since) = self.since.take() {
+            self.count_hold(since);
+        }
         if self.inner.is_none() {
             return;
         }
@@ -137,7 +151,7 @@ impl Destination<'_> {
             device: self.device as u32,
             disk: Arc::clone(self.disk),
             page,
-            frames: vec![pfn],
+            frames: pfn.into(),
             bytes: PAGE_BYTES,
             writes: Some(Written { ios: vec![io], failed: Vec::new() }),
             progress: Progress::default(),
@@ -242,6 +256,14 @@ impl Miss {
 impl<'a> Locked<'a> {
     pub(super) fn machine(&self) -> &'a LiveMachine {
         self.machine
+    }
+
+    #[inline(never)]
+    fn count_hold(&self, since: Since) {
+        self.machine.held.count(match since {
+            Since::Clock(since) => since.elapsed(),
+            Since::Cpu(since) => cpu_time::of_thread().saturating_sub(since),
+        });
     }
 
     fn tell_time(&mut self, since: Duration) {
@@ -349,7 +371,7 @@ impl<'a> Locked<'a> {
                     // Data beyond the device's end is zeroes: it was never written, or it would be in memory.
                     let end = of.bytes().min(of.on_disk);
                     let bytes = end.saturating_sub(page * PAGE_SIZE).min(u64::from(pages) * PAGE_SIZE);
-                    let frames: Vec<Pfn> = inner.engine.frames_of(io).collect();
+                    let frames = inner.transfers.spare.collect(inner.engine.frames_of(io));
                     frames.iter().for_each(|&pfn| machine.await_move(&mut inner.effects.moves, pfn));
                     let disk = Arc::clone(&of.disk);
                     let progress = Progress::default();
@@ -393,7 +415,7 @@ impl<'a> Locked<'a> {
                         device: swap.device as u32,
                         disk: Arc::clone(&swap.disk),
                         page: slot.into(),
-                        frames: vec![pfn],
+                        frames: pfn.into(),
                         bytes: PAGE_BYTES,
                         writes: None,
                         progress: Progress::default(),
@@ -501,23 +523,30 @@ impl<'a> Locked<'a> {
                 self.transfers.device_bytes += u64::from(read.bytes);
                 read.frames.iter().for_each(|&pfn| self.machine.arena.gate(pfn).open());
             }
-            Err(failed) => match read.target {
-                Target::File(file) => {
-                    if let Some(of) = &mut self.files.open[file.0 as usize] {
-                        of.failed = Some((read.page, failed));
-                    }
-                }
-                Target::Swap => {
-                    let swap = self.transfers.swap.as_mut().expect("it was read");
-                    swap.read_error = match failed {
-                        Failed::Errno(errno) => errno,
-                        Failed::Shortened => libc::EIO,
-                    };
-                }
-            },
+            Err(failed) => self.note_failed(&read, failed),
         }
+        self.transfers.spare.give_back(read.frames);
         self.engine.io_done(read.io, CpuId(0), result.map_err(|_| IoError::Device));
         self.settle();
+    }
+
+    /// Keeps the reason why a read has failed, for those who wait for it.
+    #[cold]
+    fn note_failed(&mut self, read: &Transfer, failed: Failed) {
+        match read.target {
+            Target::File(file) => {
+                if let Some(of) = &mut self.files.open[file.0 as usize] {
+                    of.failed = Some((read.page, failed));
+                }
+            }
+            Target::Swap => {
+                let swap = self.transfers.swap.as_mut().expect("it was read");
+                swap.read_error = match failed {
+                    Failed::Errno(errno) => errno,
+                    Failed::Shortened => libc::EIO,
+                };
+            }
+        }
     }
 
     /// Takes all hits out of the rings of all threads.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use pageout_engine::{FileId, IoId, PAGE_SIZE, Pfn};
 
+use super::frames::Frames;
 use crate::arena::Arena;
 use crate::storage::Storage;
 
@@ -39,7 +40,7 @@ pub(super) struct Transfer {
     pub(super) device: u32,
     pub(super) disk: Arc<dyn Storage>,
     pub(super) page: u64,
-    pub(super) frames: Vec<Pfn>,
+    pub(super) frames: Frames,
     /// Bytes that are to be read, zeroes behind them; of a write all. These numbers are short, as a transfer of more than 128 bytes is moved by a call.
     pub(super) bytes: u32,
     /// It is a write. The engine sees one write per page.
@@ -173,7 +174,7 @@ impl Transfer {
     }
 
     fn fill_up(&self, arena: &Arena) {
-        for (page, &pfn) in (0_u64..).zip(&self.frames).skip(self.bytes as usize / PAGE_SIZE as usize) {
+        for (page, &pfn) in (0_u64..).zip(self.frames.iter()).skip(self.bytes as usize / PAGE_SIZE as usize) {
             arena.zero(pfn, u64::from(self.bytes).saturating_sub(page * PAGE_SIZE).min(PAGE_SIZE) as usize);
         }
     }
@@ -240,7 +241,7 @@ mod tests {
             device: 0,
             disk,
             page: 0,
-            frames,
+            frames: Frames::Many(frames),
             bytes: bytes as u32,
             writes: None,
             progress,
@@ -301,7 +302,7 @@ mod tests {
                 Some(bytes) => ends(&arena, &mut transfer, bytes),
             };
             assert_eq!(result, Ok(()));
-            for &pfn in &transfer.frames {
+            for &pfn in transfer.frames.iter() {
                 arena.gate(pfn).open();
                 assert!(arena.pin(pfn).ok().unwrap().bytes().iter().all(|&byte| byte == 0));
             }
