@@ -118,6 +118,12 @@ impl Regions {
         self.open.iter().flatten().map(|of| of.reserved).fold(0, u64::saturating_add)
     }
 
+    /// Whether a call changes the length of a region.
+    #[cfg(test)]
+    pub(crate) fn is_resizing(&self, region: usize) -> bool {
+        self.get(region).is_some_and(|of| of.is_resizing)
+    }
+
     /// The task in whose name hits on a region are reported to the engine, and its object.
     pub(super) fn hitter_of(&self, region: usize) -> Option<(TaskId, ObjectId)> {
         self.get(region).map(|of| (of.space.owner, of.space.object))
@@ -555,18 +561,31 @@ impl LiveMachine {
     /// to the page of the end. The length is then unchanged.
     pub(crate) fn set_region_len(&self, region: &Region, bytes: u64, frames: u64) -> Result<(), Error> {
         let mut locked = self.await_resized(self.drain(self.lock()?)?, region)?;
-        let before = region.bytes();
-        if bytes > before {
-            locked = self.reserve_for_region(locked, bytes - before, frames)?;
-            // Other threads may have had the lock.
+        let before = loop {
+            let before = locked.regions.of(region.number).reserved;
+            if bytes > before {
+                locked = self.reserve_for_region(locked, bytes - before, frames)?;
+            }
+            // Another thread may have had the lock, and changed the length.
+            let of = locked.regions.of(region.number);
+            if !of.is_resizing && of.reserved == before {
+                break before;
+            }
             locked = self.await_resized(locked, region)?;
-        }
-        locked.regions.of_mut(region.number).is_resizing = true;
+        };
+        let of = locked.regions.of_mut(region.number);
+        of.is_resizing = true;
+        // Calls that check the limit meanwhile count the longer region.
+        of.reserved = before.max(bytes);
         let outcome = self.resize_alone(locked, region, bytes);
         let mut locked = self.lock()?;
         let of = locked.regions.of_mut(region.number);
-        if outcome.is_err() {
-            of.length.widen();
+        match outcome {
+            Ok(()) => of.reserved = bytes,
+            Err(_) => {
+                of.length.widen();
+                of.reserved = before;
+            }
         }
         of.is_resizing = false;
         self.wake_idle();
@@ -597,7 +616,6 @@ impl LiveMachine {
         locked.engine.resize_anon(owner, object, pages)?;
         let of = locked.regions.of_mut(number);
         of.unreadable.retain(|&page| page < kept);
-        of.reserved = bytes;
         of.length.settle(bytes);
         Ok(())
     }

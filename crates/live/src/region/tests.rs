@@ -523,6 +523,40 @@ fn region_dropped_with_reads_in_flight_goes_when_they_have_ended() {
 }
 
 #[test]
+fn region_that_grows_counts_its_new_length_at_once() {
+    const HALF: u64 = 40 << 20;
+    let held = Arc::new(Held::default());
+    let silent = Arc::new(Silent { is_on: AtomicBool::new(false), held: Arc::clone(&held) });
+    let (memory, region) = swapped(Arc::clone(&silent) as Arc<dyn Faults>);
+    let other = memory.region(PAGE_SIZE, RegionOptions::new()).unwrap();
+    silent.is_on.store(true, SeqCst);
+    let mut buf = vec![7; PAGE];
+    let pending = region.submit(vec![ReadAt { buf: &mut buf, offset: 0 }]).unwrap();
+    std::thread::scope(|scope| {
+        // It waits for the read.
+        let grows = scope.spawn(|| region.set_len(HALF));
+        let began = Instant::now();
+        let number = region.0.number;
+        while !memory.0.machine.lock().unwrap().regions.is_resizing(number) {
+            assert!(began.elapsed() < Duration::from_secs(60), "the region does not begin to grow");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(region.len(), 200 * PAGE_SIZE);
+        let refused = memory.region(HALF, RegionOptions::new()).map(drop);
+        assert!(matches!(refused, Err(Error::TooManyFiles { .. })), "{refused:?}");
+        let refused = other.set_len(HALF);
+        assert!(matches!(refused, Err(Error::TooManyFiles { .. })), "{refused:?}");
+        held.release();
+        grows.join().unwrap().unwrap();
+    });
+    drop(pending);
+    // The refused length was not counted, and the larger one no longer is.
+    other.set_len(20 << 20).unwrap();
+    region.set_len(PAGE_SIZE).unwrap();
+    other.set_len(HALF).unwrap();
+}
+
+#[test]
 fn frame_of_another_shows_nothing_of_it() {
     let memory = builder((Backend::Threads, 2)).build().unwrap();
     let secret = memory.group("secret", Limits { max: Some(100 * PAGE_SIZE), ..Limits::NONE }).unwrap();
