@@ -365,6 +365,7 @@ impl ByHand {
                 Op::WriteSwapNow { .. } => ("swap-out now", None),
                 Op::ZswapStore { .. } => ("zswap-in", None),
                 Op::ZswapLoad { .. } => ("zswap-out", None),
+                Op::ZswapMove { .. } => ("zswap-move", None),
                 Op::ZswapFree { .. } => ("zswap-free", None),
                 Op::Copy { .. } => ("copy", None),
                 Op::FreeFrame { .. } => ("free", None),

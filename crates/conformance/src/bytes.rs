@@ -22,6 +22,7 @@ pub(crate) mod gate; // who looks at frames
 mod files; // kernel files, and what is written to them
 mod input; // from bytes to a machine and what happens on it
 mod machine; // tasks and what they do
+mod pool; // the bytes of compressed pages
 pub(crate) mod store; // where the bytes are
 
 use gate::Gate;

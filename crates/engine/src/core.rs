@@ -12,6 +12,7 @@ use crate::config::{Config, ConfigError};
 use crate::io::Transfers;
 use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::GuestFault;
+use crate::lru::lruvec::LruvecId;
 use crate::machine::gate::FrameGate;
 use crate::machine::op::FullPlug;
 use crate::migrate::{Kcompactd, KcompactdThread};
@@ -21,6 +22,7 @@ use crate::pghot::{KlruscandThread, KmigratedThread};
 use crate::reclaim::{Kswapd, KswapdThread, NodeWrites, Pageouts, Reclaim, ThrottleReason};
 use crate::stat::{StaleDecision, StaleDecisions};
 use crate::state::State;
+use crate::swap::contents::PageContents;
 use crate::tiers::MemoryTiers;
 use crate::units::{CpuId, Nanos, NodeId, Pfn, TaskId};
 use crate::writeback::Writeback;
@@ -74,6 +76,10 @@ pub(crate) struct Core {
     pub(crate) full_plug: Option<FullPlug>,
     /// The callback before a page is taken from its users; none: pages have no users without a reference.
     pub(crate) gate: Option<Box<dyn FrameGate>>,
+    /// The host's answers about pages that leave memory; none: their contents are drawn.
+    pub(crate) contents: Option<Box<dyn PageContents>>,
+    /// The lists that the last page came from that was offered to zswap.
+    pub(crate) last_swapped: Option<LruvecId>,
     /// Tasks that wait to be woken by someone.
     pub(crate) sleepers: Sleepers,
     /// Kernel threads that the machine has yet to start.
@@ -126,6 +132,8 @@ impl Core {
             looked_at: 0,
             full_plug: None,
             gate: None,
+            contents: None,
+            last_swapped: None,
             sleepers: Sleepers::default(),
             guest_fault: None,
             isolated: Vec::new(),

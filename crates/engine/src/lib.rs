@@ -104,7 +104,8 @@ pub use pageout_mm::page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use pageout_mm::page_alloc::request::MigrateType;
 pub use pageout_mm::promotion::WatchedReads;
 pub use pageout_mm::stat::Stat;
-pub use pageout_mm::swap::contents::{Compressibility, Lengths};
+pub use pageout_mm::swap::contents::{Compressibility, Lengths, PageContents};
+pub use pageout_mm::swap::zspool::ObjectPlace;
 pub use pageout_mm::tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, MemoryTier, MemoryTiers, adistance};
 pub use pageout_mm::zswap::ZswapPool;
 
@@ -124,7 +125,7 @@ pub use lru::{
     StartLruvec,
 };
 pub use machine::gate::FrameGate;
-pub use machine::op::{FullPlug, Op};
+pub use machine::op::{Compressed, FullPlug, Op};
 pub use machine::queue::OpQueue;
 pub use machine::step::{
     Access, AccessError, DelayReason, IoWait, Memstall, OomReport, Served, Step, Touched, Unrelieved, Wait,

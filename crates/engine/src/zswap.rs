@@ -21,6 +21,7 @@ mod store; // a page goes into the pool, and comes back
 mod shrinker; // how much reclaim takes from the pool
 mod writeback; // an entry goes to the device
 mod worker; // a pool over its limit
+mod next; // pages that a host may compress in advance
 
 pub(crate) use pageout_mm::zswap::*;
 pub(crate) use shrinker::{ZswapShrink, ZswapShrinkStep};

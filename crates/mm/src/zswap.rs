@@ -16,6 +16,8 @@ pub struct Entry {
     pub slot: SwapEntry,
     /// `None`: one word repeated, which takes nothing.
     pub handle: Option<Handle>,
+    /// That word.
+    pub word: u64,
     /// The group that paid for the page when it was stored, or the root.
     pub payer: MemcgId,
     /// The node of the page that it was.

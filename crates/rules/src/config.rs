@@ -147,6 +147,12 @@ parameters! {
         /// The debt of an access for `memory.high` is paid when the machine calls for it (`Engine::pay`), and not before the access has ended.
         /// read(2) has copied the page by then, too. A machine that scans pages itself can keep the page meanwhile.
         pays_on_request: bool = false,
+        /// Groups pay for their pages in zswap even if they pay for no other kernel memory (`memcg.kmem`). A machine whose page tables and slabs are
+        /// not part of its memory needs this, as reclaim of a group writes only pages back that the group pays for.
+        kmem_of_zswap: bool = false,
+        /// Pages that zswap stores at most, whatever they shrink to: with more, the pool counts as full. A kernel has no such bound. A machine in a process
+        /// has a budget for the records of these pages.
+        zswap_pages_max: u64 = u64::MAX,
         /// Policy of groups that name none.
         policy: Policy = Policy::of("classic@6.12"),
     }

@@ -43,6 +43,7 @@ impl Carried {
             | Op::WriteFile { .. }
             | Op::ReadSwap { .. }
             | Op::WriteSwap { .. }
+            | Op::ZswapMove { .. }
             | Op::ZswapFree { .. }
             | Op::FreeFrame { .. }
             | Op::PunchHole { .. }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use pageout_engine::{
     Advice, Bdi, Config, ConfigError, CpuId, Engine, FileError, FileId, FileKind, FileSpec, MemcgId, Nanos,
-    ObjectId, PageName, Step, StoryFilter, SwapId, SwapKind, SwapSpec, TaskId,
+    ObjectId, PageContents, PageName, Step, StoryFilter, SwapId, SwapKind, SwapSpec, TaskId,
 };
 
 use crate::cost::{Channel, Costs};
@@ -66,7 +66,21 @@ impl LoneReader {
     /// # Errors
     /// [`LoneReaderError::Config`].
     pub fn with_swap(config: &Config, group: &str, pages: u64) -> Result<LoneReader, LoneReaderError> {
+        LoneReader::with_contents(config, group, pages, None)
+    }
+
+    /// The same where a host knows the contents of the pages that go to swap.
+    ///
+    /// # Errors
+    /// [`LoneReaderError::Config`].
+    pub fn with_contents(
+        config: &Config,
+        group: &str,
+        pages: u64,
+        contents: Option<Box<dyn PageContents>>,
+    ) -> Result<LoneReader, LoneReaderError> {
         let mut builder = Engine::builder(config.clone())?;
+        contents.into_iter().for_each(|contents| builder.set_page_contents(contents));
         let swap = match pages {
             0 => None,
             _ => Some(builder.swap_on(SwapSpec { pages, kind: SwapKind::Device })?),

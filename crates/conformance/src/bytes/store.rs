@@ -10,10 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use pageout_engine::{Engine, FileId, FullPlug, IoError, IoId, Op, OpQueue, PageCacheEvent, Pfn, SwapId};
+use pageout_engine::{
+    Compressed, Engine, FileId, FullPlug, IoError, IoId, Op, OpQueue, PageCacheEvent, Pfn, SwapId,
+};
 
 use super::contents::{Page, of_file};
 use super::gate::Gate;
+use super::pool::Pool;
 
 /// Contents of freed and of never used memory.
 const GARBAGE: u64 = 0xdead_beef_dead_beef;
@@ -62,6 +65,8 @@ pub(crate) struct Store {
     slots: BTreeMap<(SwapId, u32), u64>,
     /// What was compressed in place of it.
     compressed: BTreeMap<(SwapId, u32), u64>,
+    /// The same by place.
+    pool: Pool,
     /// The page that each of them holds, as soon as that is known, when all that waits has been carried out.
     pages: BTreeMap<Pfn, Option<Page>>,
     slot_pages: BTreeMap<(SwapId, u32), Option<Page>>,
@@ -263,10 +268,11 @@ impl Store {
                 }
                 self.slot_pages.insert((swap, slot), self.page_in(pfn));
             }
-            Op::ZswapStore { swap, slot, pfn } => {
+            Op::ZswapStore { swap, slot, pfn, .. } => {
                 self.compressed_pages.insert((swap, slot), self.page_in(pfn));
             }
-            Op::ZswapLoad { swap, slot, pfn } => {
+            Op::ZswapMove { .. } => {}
+            Op::ZswapLoad { swap, slot, pfn, .. } => {
                 self.uncompressed.insert(pfn);
                 let page = self.compressed_pages.get(&(swap, slot)).copied();
                 self.name(
@@ -325,7 +331,10 @@ impl Store {
         let mut waiting: Vec<(&Op, &[Pfn])> = self.queue.iter().collect();
         let (_, frames) = waiting.pop().expect("it was just put there");
         // Pages compressed for a slot have nothing to do with its device.
-        let in_memory = matches!(op, Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapFree { .. });
+        let in_memory = matches!(
+            op,
+            Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapMove { .. } | Op::ZswapFree { .. }
+        );
         let slot = op.slot().filter(|_| !in_memory);
         let races = |at: Option<(SwapId, u32)>, of: &[Pfn]| {
             of.iter().any(|pfn| frames.contains(pfn)) || (slot.is_some() && slot == at)
@@ -389,10 +398,22 @@ impl Store {
             Op::WriteSwapNow { swap, slot, pfn } => {
                 self.slots.insert((swap, slot), self.frame(pfn));
             }
-            Op::ZswapStore { swap, slot, pfn } => {
-                self.compressed.insert((swap, slot), self.frame(pfn));
+            Op::ZswapStore { swap, slot, pfn, to } => {
+                let value = self.frame(pfn);
+                self.compressed.insert((swap, slot), value);
+                if let Compressed::At(place) = to {
+                    self.pool.put(place, value);
+                }
             }
-            Op::ZswapLoad { swap, slot, pfn } => self.fill_and_open(pfn, self.compressed[&(swap, slot)]),
+            Op::ZswapMove { from, to } => self.pool.copy(from, to),
+            Op::ZswapLoad { swap, slot, pfn, from } => {
+                let value = self.compressed[&(swap, slot)];
+                if let Compressed::At(place) = from {
+                    let found = self.pool.get(place);
+                    assert_eq!(found, Some(value), "what {place:?} of the pool has for slot {slot}");
+                }
+                self.fill_and_open(pfn, value);
+            }
             Op::ZswapFree { swap, slot } => {
                 self.compressed.remove(&(swap, slot));
             }

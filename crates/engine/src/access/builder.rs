@@ -8,7 +8,7 @@ use crate::machine::gate::FrameGate;
 use crate::machine::op::FullPlug;
 use crate::memory::room::check_room;
 use crate::swap::SwapDevice;
-use crate::swap::contents::Compressibility;
+use crate::swap::contents::{Compressibility, PageContents};
 use crate::swap::zram::Zram;
 use crate::units::{BdiId, SwapId};
 use crate::writeback::BdiLimits;
@@ -114,6 +114,12 @@ impl EngineBuilder {
     /// know. Without this, it has none.
     pub fn set_frame_gate(&mut self, gate: Box<dyn FrameGate>) {
         self.core.gate = Some(gate);
+    }
+
+    /// Makes the engine ask the machine about the contents of pages that go to swap. Without this, the contents are drawn from distributions
+    /// ([`EngineBuilder::swap_compressibility`]).
+    pub fn set_page_contents(&mut self, contents: Box<dyn PageContents>) {
+        self.core.contents = Some(contents);
     }
 
     fn zram_mut(&mut self, swap: SwapId) -> Result<&mut Zram, ConfigError> {

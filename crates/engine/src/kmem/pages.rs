@@ -78,6 +78,11 @@ impl State {
         if self.config.kmem { memcg } else { MemcgId::ROOT }
     }
 
+    /// The memcg that is charged for the bytes of a page of this group in zswap; the root means no charge.
+    pub(crate) fn zswap_payer(&self, memcg: MemcgId) -> MemcgId {
+        if self.config.kmem_of_zswap { memcg } else { self.kmem_payer(memcg) }
+    }
+
     /// The memcg that nodes of an index are accounted to, whether or not it is charged for them.
     pub(crate) fn kmem_owner(&self, memcg: MemcgId) -> MemcgId {
         if self.config.kmem || self.config.kmem_counted { memcg } else { MemcgId::ROOT }

@@ -8,14 +8,13 @@ use crate::memory::table::SwapEntry;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
 use crate::state::State;
-use crate::swap::contents::Contents;
 use crate::swap::zram::Zram;
 use crate::units::{MemcgId, Pfn};
 
 impl Core {
     /// Stores a page in its slot of a compressed device. False if there is no memory for it.
     pub(crate) fn zram_store(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
-        let Some(kept) = self.mm.compressed_length(pfn, entry) else { return true };
+        let Some(kept) = self.compressed_length(pfn, entry) else { return true };
         // What the slot held of the page before is of no use any more.
         self.zram_free(entry);
         let wanted = self.mm.memory.swap.zram(entry.swap).and_then(|zram| zram.wanted(kept));
@@ -31,6 +30,16 @@ impl Core {
         self.mm.memory.swap.note_written(entry, true);
         self.mm.assert_zspages_counted();
         true
+    }
+
+    /// Bytes that a page takes on a zram device; `None` if the entry's device is not a zram device.
+    fn compressed_length(&mut self, pfn: Pfn, entry: SwapEntry) -> Option<u16> {
+        self.mm.memory.swap.zram(entry.swap)?;
+        if self.repeated_word(pfn, entry.swap).is_some() {
+            return Some(0);
+        }
+        let length = self.compressed_bytes(pfn, entry.swap);
+        self.mm.memory.swap.zram(entry.swap).map(|zram| zram.kept(length))
     }
 
     /// So many frames for compressed pages; none at all where there are too few.
@@ -81,15 +90,6 @@ impl State {
             let pages = of_devices + self.zswap.pool.pages();
             assert_eq!(self.vmstat(Stat::NrZspages), pages as i64, "nr_zspages, and pages of all pools");
         }
-    }
-
-    /// Bytes that a page takes on a zram device; `None` if the entry's device is not a zram device.
-    fn compressed_length(&self, pfn: Pfn, entry: SwapEntry) -> Option<u16> {
-        let zram = self.memory.swap.zram(entry.swap)?;
-        Some(match self.contents_of(pfn, entry.swap) {
-            Contents::Zeroes | Contents::OneWord => 0,
-            Contents::Bytes(length) => zram.kept(length),
-        })
     }
 
     /// Whether a device may take a page that comes to this length; one that doesn't compress takes any.

@@ -5,11 +5,12 @@
 //! machine asks it, when it is the root's turn. The calls are those that `mm_shrink_slab_*` show in recorded runs. [tiering-zswap-6.12 1.1]
 
 use crate::core::Core;
+use crate::machine::op::Op;
 use crate::reclaim::{ScanControl, ShrinkerCall};
 use crate::stat::Stat;
 use crate::story::{GfpFlags, Shrinker};
-use crate::swap::zspool::ZsPool;
-use crate::units::{MemcgId, NodeId, Pfn};
+use crate::swap::zspool::{Compacted, ZsPool};
+use crate::units::{MemcgId, NodeId};
 
 impl Core {
     /// Offers each pool the pressure of a pass over a group's lists.
@@ -20,13 +21,19 @@ impl Core {
         }
         let zrams = self.mm.memory.swap.zrams_mut().map(|zram| &mut zram.pool);
         let mut freed = Vec::new();
-        let pools = zrams.chain([&mut self.mm.zswap.pool]);
         let mut calls = Vec::new();
-        for pool in pools {
-            let before = freed.len();
-            let call = shrink(pool, sc.priority, &mut freed);
-            calls.extend(call.map(|call| (call, freed.len() - before)));
+        for pool in zrams {
+            let mut compacted = Compacted::default();
+            // Nobody keeps the bytes of a zram device.
+            let call = shrink(pool, sc.priority, &mut compacted);
+            calls.extend(call.map(|call| (call, compacted.freed.len())));
+            freed.extend(compacted.freed);
         }
+        let mut compacted = Compacted::default();
+        let call = shrink(&mut self.mm.zswap.pool, sc.priority, &mut compacted);
+        calls.extend(call.map(|call| (call, compacted.freed.len())));
+        freed.extend(compacted.freed);
+        compacted.moved.into_iter().for_each(|(from, to)| self.out.push(Op::ZswapMove { from, to }));
         for (call, freed) in calls {
             self.mm.count_node(node, Stat::SlabsScanned, call.scanned() as i64);
             let gfp = GfpFlags::of_reclaimer(&sc.by);
@@ -38,19 +45,20 @@ impl Core {
     }
 }
 
-/// A call of a pool's shrinker, if there is anything to free. The pages that it frees join `freed`.
-fn shrink(pool: &mut ZsPool, priority: u8, freed: &mut Vec<Pfn>) -> Option<ShrinkerCall> {
+/// A call of a pool's shrinker, if there is anything to free. What it frees and moves joins `compacted`.
+fn shrink(pool: &mut ZsPool, priority: u8, compacted: &mut Compacted) -> Option<ShrinkerCall> {
     let freeable = pool.compactable();
     if freeable == 0 {
         return None;
     }
     let mut call = ShrinkerCall::begin(freeable, &mut pool.deferred, priority);
     while let Some(chunk) = call.chunk() {
-        let (pages, _) = pool.compact();
-        if pages.is_empty() {
+        let Compacted { freed, moved } = pool.compact();
+        if freed.is_empty() {
             break;
         }
-        freed.extend(pages);
+        compacted.freed.extend(freed);
+        compacted.moved.extend(moved);
         call.note(chunk);
     }
     pool.deferred += call.left();

@@ -4,12 +4,22 @@
 //! writes into device requests and the rest into CPU time.
 
 use crate::memory::errors::IoError;
+use crate::swap::zspool::ObjectPlace;
 use crate::units::{FileId, IoId, Pfn, SwapId};
 use std::ops::Range;
 
 /// A machine's answer to a full plug, which reclaim submits in the middle of a batch. It contains the results of those writes, from the first, that
 /// end before the batch does ([`crate::EngineBuilder::set_full_plug`]).
 pub type FullPlug = Box<dyn FnMut(&[Op]) -> Vec<Result<(), IoError>> + Send + Sync>;
+
+/// What zswap keeps of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compressed {
+    /// Its bytes, compressed, or unchanged if they are 4096.
+    At(ObjectPlace),
+    /// The page is this word, repeated.
+    Word(u64),
+}
 
 /// One operation on a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,6 +108,8 @@ pub enum Op {
         slot: u32,
         /// The frame to compress.
         pfn: Pfn,
+        /// Where its bytes go.
+        to: Compressed,
     },
     /// Fill a frame from what was compressed for a slot, which stays until it is freed.
     ZswapLoad {
@@ -107,6 +119,15 @@ pub enum Op {
         slot: u32,
         /// The frame to fill.
         pfn: Pfn,
+        /// Where its bytes are.
+        from: Compressed,
+    },
+    /// Move the bytes of a compressed page within the pool: the pool is being compacted.
+    ZswapMove {
+        /// Where the bytes are.
+        from: ObjectPlace,
+        /// Where they go.
+        to: ObjectPlace,
     },
     /// The compressed copy of a slot's page in zswap is dropped. The slot's block on the device is not touched.
     ZswapFree {
@@ -149,8 +170,18 @@ pub enum Op {
     },
 }
 
+impl Compressed {
+    /// The place of its bytes, if it has any.
+    fn place(self) -> Option<ObjectPlace> {
+        match self {
+            Compressed::At(place) => Some(place),
+            Compressed::Word(_) => None,
+        }
+    }
+}
+
 impl Op {
-    /// The frames that it fills, reads or frees; of a read of a file, the engine knows them ([`crate::Engine::frames_of`]).
+    /// The frames that it fills, reads or frees, those of the pool included; of a read of a file, the engine knows them ([`crate::Engine::frames_of`]).
     pub(crate) fn frames(&self) -> impl Iterator<Item = Pfn> {
         let (first, second, pages) = match *self {
             Op::Zero { pfn, pages } | Op::FreeFrame { pfn, pages } => (Some(pfn), None, pages),
@@ -162,12 +193,20 @@ impl Op {
             | Op::WriteSwapNow { pfn, .. }
             | Op::ZswapStore { pfn, .. }
             | Op::ZswapLoad { pfn, .. } => (Some(pfn), None, 1),
-            Op::ReadFile { .. } | Op::ZswapFree { .. } | Op::PunchHole { .. } | Op::FreeSlot { .. } => {
-                (None, None, 0)
-            }
+            Op::ReadFile { .. }
+            | Op::ZswapMove { .. }
+            | Op::ZswapFree { .. }
+            | Op::PunchHole { .. }
+            | Op::FreeSlot { .. } => (None, None, 0),
         };
         let folios = first.into_iter().chain(second);
-        folios.flat_map(move |pfn| (pfn.0..pfn.0 + pages).map(Pfn))
+        let objects = match *self {
+            Op::ZswapStore { to: object, .. } | Op::ZswapLoad { from: object, .. } => [object.place(), None],
+            Op::ZswapMove { from, to } => [Some(from), Some(to)],
+            _ => [None; 2],
+        };
+        let of_pool = objects.into_iter().flatten().flat_map(|place| place.frames);
+        folios.flat_map(move |pfn| (pfn.0..pfn.0 + pages).map(Pfn)).chain(of_pool)
     }
 
     /// Returns the swap slot that the operation fills, reads or frees, on its device or compressed.
@@ -185,6 +224,7 @@ impl Op {
             | Op::ReadFile { .. }
             | Op::WriteFile { .. }
             | Op::Copy { .. }
+            | Op::ZswapMove { .. }
             | Op::PunchHole { .. }
             | Op::FreeFrame { .. } => None,
         }

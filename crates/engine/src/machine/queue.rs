@@ -156,6 +156,8 @@ impl OpQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::op::Compressed;
+    use crate::swap::zspool::ObjectPlace;
 
     fn queue(ops: &[Op]) -> OpQueue {
         let mut queue = OpQueue::default();
@@ -186,8 +188,8 @@ mod tests {
     #[test]
     fn what_names_the_same_slot_keeps_its_order_whatever_the_frames() {
         let mut queue = queue(&[
-            Op::ZswapStore { swap: SWAP, slot: 5, pfn: Pfn(1) },
-            Op::ZswapLoad { swap: SWAP, slot: 5, pfn: Pfn(2) },
+            Op::ZswapStore { swap: SWAP, slot: 5, pfn: Pfn(1), to: Compressed::Word(7) },
+            Op::ZswapLoad { swap: SWAP, slot: 5, pfn: Pfn(2), from: Compressed::Word(7) },
             Op::ZswapFree { swap: SWAP, slot: 5 },
             Op::FreeFrame { pfn: Pfn(1), pages: 1 },
             Op::FreeSlot { swap: SWAP, slot: 6 },
@@ -195,6 +197,20 @@ mod tests {
         assert_eq!(ready(&queue), [0, 4]);
         queue.take(0);
         assert_eq!(ready(&queue), [1, 3, 4], "a frame is free before the page is back in another");
+    }
+
+    #[test]
+    fn operations_on_a_frame_of_the_pool_keep_their_order() {
+        let place = |pfn: u32, offset| ObjectPlace { frames: [Pfn(pfn); 2], offset, length: 90 };
+        let across = ObjectPlace { frames: [Pfn(30), Pfn(31)], offset: 4050, length: 90 };
+        let queue = queue(&[
+            Op::ZswapStore { swap: SWAP, slot: 5, pfn: Pfn(1), to: Compressed::At(across) },
+            Op::ZswapMove { from: place(31, 100), to: place(32, 0) },
+            Op::ZswapLoad { swap: SWAP, slot: 6, pfn: Pfn(2), from: Compressed::At(place(32, 0)) },
+            Op::ZswapLoad { swap: SWAP, slot: 7, pfn: Pfn(3), from: Compressed::At(place(33, 0)) },
+            Op::Zero { pfn: Pfn(30), pages: 1 },
+        ]);
+        assert_eq!(ready(&queue), [0, 3]);
     }
 
     #[test]

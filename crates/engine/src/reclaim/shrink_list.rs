@@ -393,7 +393,7 @@ impl Core {
             kind: LruType::Anon,
             is_sync: sc.hands.lumpy == Lumpy::Sync,
         });
-        if self.mm.swap_zeroes_out(pfn, entry) {
+        if self.swap_zeroes_out(pfn, entry) {
             // What the slot held of the page before is of no use any more.
             self.zswap_invalidate(entry);
             self.zram_free(entry);

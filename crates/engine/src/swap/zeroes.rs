@@ -1,4 +1,5 @@
-//! Zero-filled pages on swap (`swap_zeromap`), and where the contents of any swapped page come from: its region, or else its device.
+//! Zero-filled pages on swap (`swap_zeromap`), and where the contents of any swapped page come from: the host if it has the pages, the page's region, or
+//! else its device.
 //!
 //! A page of zeroes needs no place: a bit of its slot says that it is one. It is asked for before zswap and the device are, on the
 //! way out and on the way in. Its slot and its place in the swap cache are those of any page. [reclaim 6.2; reclaim-6.12 6]
@@ -10,9 +11,56 @@ use crate::memory::table::SwapEntry;
 use crate::stat::Stat;
 use crate::state::State;
 use crate::swap::contents::{Compressibility, Contents};
-use crate::units::{FileId, MmId, Pfn, SwapId};
+use crate::units::{FileId, MmId, PAGE_SIZE, Pfn, SwapId};
+
+/// The compressed size of a page of one word repeated, if such pages are not detected: a few tens of bytes with
+/// any compressor.
+const ONE_WORD_BYTES: u16 = 36;
+/// Any word but zero.
+const ONE_WORD: u64 = u64::MAX;
 
 impl Core {
+    /// The word that a page repeats that goes to a swap device, if it has no other content.
+    pub(crate) fn repeated_word(&mut self, pfn: Pfn, swap: SwapId) -> Option<u64> {
+        if let Some(contents) = &mut self.contents {
+            return contents.repeated_word(pfn);
+        }
+        match self.mm.contents_of(pfn, swap) {
+            Contents::Zeroes => Some(0),
+            Contents::OneWord => Some(ONE_WORD),
+            Contents::Bytes(_) => None,
+        }
+    }
+
+    /// The number of bytes that a page comes to when it is compressed, from 1 to 4096.
+    pub(crate) fn compressed_bytes(&mut self, pfn: Pfn, swap: SwapId) -> u16 {
+        let Some(contents) = &mut self.contents else {
+            return match self.mm.contents_of(pfn, swap) {
+                Contents::Zeroes | Contents::OneWord => ONE_WORD_BYTES,
+                Contents::Bytes(length) => length,
+            };
+        };
+        let length = contents.compressed_bytes(pfn);
+        assert!((1..=PAGE_SIZE).contains(&length.into()), "the host has {pfn:?} come to {length} bytes");
+        length
+    }
+
+    /// A page of zeroes goes out as a bit of its slot. False if it is none.
+    pub(crate) fn swap_zeroes_out(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
+        assert_eq!(
+            self.mm.memory.swap.cached(entry),
+            Some(pfn),
+            "slot {} is another page's than goes out",
+            entry.slot
+        );
+        let is_zeroes = self.mm.config.zero_map && self.repeated_word(pfn, entry.swap) == Some(0);
+        self.mm.memory.swap.set_holds_zeroes(entry, is_zeroes);
+        if is_zeroes {
+            self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::SwpoutZero, 1);
+        }
+        is_zeroes
+    }
+
     /// Fills a page whose slot says that it is one of zeroes. False if it doesn't.
     pub(crate) fn swap_zeroes_in(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
         let is_zeroes = self.mm.memory.swap.holds_zeroes(entry);
@@ -35,8 +83,8 @@ impl Core {
 }
 
 impl State {
-    /// The contents of a page that goes to a swap device.
-    pub(crate) fn contents_of(&self, pfn: Pfn, swap: SwapId) -> Contents {
+    /// The contents of a page that goes to a swap device, where they are drawn.
+    fn contents_of(&self, pfn: Pfn, swap: SwapId) -> Contents {
         let folio = &self.memory.folios[pfn];
         let (is_anon, owner, index) = (folio.has(FolioFlags::ANON), folio.owner, folio.index);
         let of_region = self.region_compressibility(is_anon, owner, index.into());
@@ -57,21 +105,5 @@ impl State {
         // A page may be held for longer than its mapping exists.
         let mut vmas = self.memory.mm(MmId(owner)).vmas.iter();
         vmas.find(|vma| vma.range().contains(&page)).and_then(|vma| vma.compressibility)
-    }
-
-    /// A page of zeroes goes out as a bit of its slot. False if it is none.
-    pub(crate) fn swap_zeroes_out(&mut self, pfn: Pfn, entry: SwapEntry) -> bool {
-        assert_eq!(
-            self.memory.swap.cached(entry),
-            Some(pfn),
-            "slot {} is another page's than goes out",
-            entry.slot
-        );
-        let is_zeroes = self.config.zero_map && self.contents_of(pfn, entry.swap) == Contents::Zeroes;
-        self.memory.swap.set_holds_zeroes(entry, is_zeroes);
-        if is_zeroes {
-            self.count_node(self.memory.folios[pfn].node, Stat::SwpoutZero, 1);
-        }
-        is_zeroes
     }
 }

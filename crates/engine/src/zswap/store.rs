@@ -10,22 +10,17 @@
 //! All this happens within reclaim, so nothing here waits, and the charge for the bytes passes over limits: a store frees a page
 //! and takes about half a one. So who reclaims at a limit gets less than it counts. [tiering-zswap-6.12 1.1 to 1.3]
 
-use super::{Entry, EntryId, ZswapPool};
+use super::{Entry, EntryId, Zswap, ZswapPool};
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
-use crate::machine::op::Op;
+use crate::machine::op::{Compressed, Op};
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::SwapEntry;
 use crate::stat::Stat;
 use crate::state::State;
 use crate::story::PageEvent;
-use crate::swap::contents::Contents;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
 use pageout_rules::zswap::{Incompressible, WorkerWalk, ZswapProtection};
-
-/// The compressed size of a page of one word repeated, if such pages are not detected: a few tens of bytes with
-/// any compressor.
-const ONE_WORD_BYTES: u16 = 36;
 
 impl Core {
     /// Stores a page that is about to be written to its slot. False if it has to be written.
@@ -42,8 +37,9 @@ impl Core {
     }
 
     fn zswap_try_store(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
+        self.last_swapped = Some(self.mm.lruvec_of(pfn));
         // Pages of a removed group are still swapped out.
-        let payer = self.mm.kmem_payer(self.mm.memcgs.online(self.mm.memory.folios[pfn].memcg));
+        let payer = self.mm.zswap_payer(self.mm.memcgs.online(self.mm.memory.folios[pfn].memcg));
         if !self.may_zswap(payer) && !self.zswap_shrink_memcg(payer) {
             return false;
         }
@@ -51,11 +47,8 @@ impl Core {
             return false;
         }
         let rules = self.mm.config.policy.machine.zswap;
-        let length = match self.mm.contents_of(pfn, slot.swap) {
-            Contents::Zeroes | Contents::OneWord if rules.same_filled => 0,
-            Contents::Zeroes | Contents::OneWord => ONE_WORD_BYTES,
-            Contents::Bytes(length) => length,
-        };
+        let word = if rules.same_filled { self.repeated_word(pfn, slot.swap) } else { None };
+        let length = if word.is_some() { 0 } else { self.compressed_bytes(pfn, slot.swap) };
         let is_incompressible = u64::from(length) == PAGE_SIZE;
         if is_incompressible
             && (rules.incompressible == Incompressible::Reject || !self.mm.may_write_back(payer))
@@ -92,6 +85,7 @@ impl Core {
         let entry = Entry {
             slot,
             handle,
+            word: word.unwrap_or(0),
             payer,
             node,
             referenced: rules.protection == ZswapProtection::SecondChance,
@@ -110,7 +104,8 @@ impl Core {
         );
         self.mm.zswap.assert_counted();
         assert!(!self.mm.memory.swap.holds_zeroes(slot), "slot {} holds zeroes and gets an entry", slot.slot);
-        self.out.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn });
+        let to = compressed(&self.mm.zswap, id);
+        self.out.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn, to });
         self.tell(pfn, |_| PageEvent::ZswapStored { bytes: length });
         self.zswap_charge(payer, node, length.into(), 1);
         self.zswap_count(payer, node, Stat::Zswpout);
@@ -130,7 +125,8 @@ impl Core {
         let &Entry { payer, node, slot: of_entry, .. } = self.mm.zswap.entry(id);
         assert_eq!(of_entry, slot, "a page is filled from the entry of another slot");
         assert_eq!(self.mm.memory.folios[pfn].mapped, 0, "{pfn:?} is filled while it is mapped");
-        self.out.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
+        let from = compressed(&self.mm.zswap, id);
+        self.out.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn, from });
         self.tell(pfn, |_| PageEvent::ZswapLoaded);
         self.zswap_count(payer, node, Stat::Zswpin);
         self.zswap_free(id);
@@ -234,6 +230,12 @@ impl Core {
             }
         })
     }
+}
+
+/// What is kept of an entry's page, and where.
+pub(super) fn compressed(zswap: &Zswap, id: EntryId) -> Compressed {
+    let entry = zswap.entry(id);
+    entry.handle.map_or(Compressed::Word(entry.word), |handle| Compressed::At(zswap.pool.place(handle)))
 }
 
 /// What counts entries: those stored, those of one word, those of a page; of who pays, on their node: bytes, entries, those on its list.
@@ -362,13 +364,21 @@ impl State {
     /// leaves it would let one in, and the worker would never be done.
     fn zswap_has_room(&mut self) -> bool {
         let pages = self.zswap.pool.pages();
-        if pages >= self.zswap_max_pages() {
+        if pages >= self.zswap_max_pages() || self.zswap.stored() >= self.config.zswap_pages_max {
             self.zswap.stat.pool_limit_hit += 1;
             self.zswap.is_full = true;
         } else if self.zswap.is_full && pages <= self.zswap_pages(0) {
             self.zswap.is_full = false;
         }
         !self.zswap.is_full
+    }
+
+    /// Whether a page that was offered now would be stored, as far as the pool as a whole decides.
+    pub(super) fn zswap_accepts(&self) -> bool {
+        let pages = self.zswap.pool.pages();
+        let is_full = self.zswap.is_full && pages > self.zswap_pages(0);
+        let has_room = pages < self.zswap_max_pages() && self.zswap.stored() < self.config.zswap_pages_max;
+        self.config.zswap_enabled && !is_full && has_room
     }
 
     /// Whether a page that was rejected wakes the worker: if the pool was full and has not been emptied yet, or, up to 6.4, if it is full.

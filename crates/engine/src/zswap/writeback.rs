@@ -13,6 +13,7 @@
 //! *Where no source says more:* an entry stays where it is if the device behind it is a compressed one without space for
 //! it. Its page would only be stored again, and reclaim and the worker would loop forever.
 
+use super::store::compressed;
 use super::{Entry, EntryId};
 use crate::audit::Transition;
 use crate::config::SwapKind;
@@ -84,7 +85,8 @@ impl Core {
             self.workingset_refault(pfn, shadow, AddedFor::Other);
         }
         self.lru_add(pfn, AddedFor::Other);
-        self.out.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn });
+        let from = compressed(&self.mm.zswap, id);
+        self.out.push(Op::ZswapLoad { swap: slot.swap, slot: slot.slot, pfn, from });
         self.zswap_count(payer, node, Stat::Zswpwb);
         self.tell(pfn, |_| PageEvent::ZswapWrittenBack);
         self.zswap_free(id);

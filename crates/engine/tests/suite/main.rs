@@ -18,6 +18,7 @@ mod seam; // what a machine with threads asks for beside accesses
 mod words; // page words that other threads read
 mod anon; // anonymous mappings that change
 mod forgotten_groups; // numbers of groups that are used again
+mod compressed; // a host that compresses
 mod citations; // documents that comments name
 mod kernel_functions; // the page that says where a function of the kernel is
 mod kernel_files; // the page of kernel files

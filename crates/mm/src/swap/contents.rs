@@ -1,11 +1,22 @@
 //! Compressed lengths of pages: a distribution by region, and the length that each page draws from it.
 //!
-//! The engine never learns a page's contents, so their distribution is given in advance. It has the share of pages that are all zeroes, the share of
+//! The engine never learns a page's contents. A host that has the pages answers questions about them ([`PageContents`]). For others, the distribution of
+//! contents is given in advance. It has the share of pages that are all zeroes, the share of
 //! one repeated word, and the lengths of the others. Each page has its own contents, derived from its identity (which address space or file, and
 //! which page of it). The same page has the same length each time, in every run and under every seed. [tiering-zswap-6.12 1.1]
 
 use crate::config::{ConfigError, check_range};
-use crate::units::PAGE_SIZE;
+use crate::units::{PAGE_SIZE, Pfn};
+
+/// A host's answers about pages that leave memory. The engine asks while the page is unmapped and its frame gate is closed, so that nothing changes the page
+/// until the operations of the call are carried out. It may ask about a page several times.
+pub trait PageContents: Send + Sync {
+    /// Returns the word of 64 bits that the page repeats; `None` if it has another content.
+    fn repeated_word(&mut self, pfn: Pfn) -> Option<u64>;
+
+    /// Returns the number of bytes that the page is compressed to, from 1 to 4096. 4096: the page does not shrink.
+    fn compressed_bytes(&mut self, pfn: Pfn) -> u16;
+}
 
 /// How well pages compress: what is drawn for each from what it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

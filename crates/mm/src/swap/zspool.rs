@@ -11,10 +11,12 @@
 //! empty and give their pages back. [tiering-zswap-6.12 1.1]
 //!
 //! Freed objects leave holes. Reclaim can have the objects of a class *compacted*. Those of the emptiest zspages move into the holes of the fullest,
-//! until less than a zspage of holes is left (`kmem/zspools.rs`). So a handle names an object, not its place.
+//! until less than a zspage of holes is left (`kmem/zspools.rs`). So a handle names an object, not its place. A host that keeps the objects' bytes asks for
+//! the place ([`ZsPool::place`]), and is notified of each move ([`Compacted`]).
 
 use crate::units::{PAGE_SIZE, Pfn};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Smallest object, and the step from class to class.
 const SIZE_MIN: u64 = 32;
@@ -48,16 +50,60 @@ impl Handle {
 /// The pages of a zspage, as many as its class has.
 pub type ZspagePages = [Pfn; ZSPAGE_PAGES_MAX];
 
+/// Frames and offset of an object's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObjectPlace {
+    /// The frame of its first byte, and the one that has the rest if it lies across two pages; else twice the same.
+    pub frames: [Pfn; 2],
+    /// Its first byte in the first frame.
+    pub offset: u16,
+    /// Its bytes.
+    pub length: u16,
+}
+
+impl ObjectPlace {
+    /// Returns its parts: the frame of each, and the bytes of that frame. There is one part, or two.
+    pub fn parts(self) -> impl Iterator<Item = (Pfn, Range<usize>)> {
+        let (start, end) = (usize::from(self.offset), usize::from(self.offset) + usize::from(self.length));
+        let page = PAGE_SIZE as usize;
+        let parts = [(self.frames[0], start..end.min(page)), (self.frames[1], 0..end.saturating_sub(page))];
+        parts.into_iter().filter(|(_, bytes)| !bytes.is_empty())
+    }
+}
+
+/// The outcome of compaction.
+#[derive(Default, Debug)]
+pub struct Compacted {
+    /// Pages of zspages that have become empty.
+    pub freed: Vec<Pfn>,
+    /// Objects that have moved, in order: from where, and to where. As long as the moves are not carried out, the old places keep their bytes.
+    pub moved: Vec<(ObjectPlace, ObjectPlace)>,
+}
+
 struct Zspage {
     objects: Vec<u32>,
     pages: ZspagePages,
+    /// Positions from this one on were never used.
+    unused_from: u16,
+    /// Positions before that without an object.
+    free: Vec<u16>,
+}
+
+/// Where an object is.
+#[derive(Clone, Copy, Default)]
+struct InZspage {
+    zspage: u32,
+    /// Its position there.
+    at: u16,
 }
 
 struct Class {
     pages: u8,
     objects_max: u16,
-    /// By object: its zspage.
-    places: Vec<u32>,
+    /// Bytes of an object's position.
+    size: u16,
+    /// By object: its zspage, and its position there.
+    places: Vec<InZspage>,
     /// Numbers without an object.
     unused_objects: Vec<u32>,
     zspages: Vec<Option<Zspage>>,
@@ -97,11 +143,13 @@ impl Default for ZsPool {
         let mut last = None;
         // From the largest, so that a class is as large as the largest size that is laid out like it.
         for at in (0..SIZES).rev() {
-            let (pages, objects) = layout(SIZE_MIN + at as u64 * SIZE_STEP);
+            let size = SIZE_MIN + at as u64 * SIZE_STEP;
+            let (pages, objects) = layout(size);
             if last != Some((pages, objects)) {
                 classes.push(Class {
                     pages: pages as u8,
                     objects_max: objects as u16,
+                    size: size as u16,
                     places: Vec::new(),
                     unused_objects: Vec::new(),
                     zspages: Vec::new(),
@@ -141,7 +189,12 @@ impl ZsPool {
         assert_eq!(pages.len(), self.wanted(length), "pages for an object, and those that it needs");
         let class = &mut self.classes[at];
         if !pages.is_empty() {
-            let mut zspage = Zspage { objects: Vec::new(), pages: ZspagePages::default() };
+            let mut zspage = Zspage {
+                objects: Vec::new(),
+                pages: ZspagePages::default(),
+                unused_from: 0,
+                free: Vec::new(),
+            };
             zspage.pages[..pages.len()].copy_from_slice(pages);
             let id = class.unused.pop().unwrap_or_else(|| {
                 class.zspages.push(None);
@@ -154,13 +207,19 @@ impl ZsPool {
             self.pages += pages.len() as u64;
         }
         let object = class.unused_objects.pop().unwrap_or_else(|| {
-            class.places.push(0);
+            class.places.push(InZspage::default());
             class.places.len() as u32 - 1
         });
         let &(_, fullest) = class.partial.first().expect("what was wanted has been given");
         class.put(object, fullest);
         self.assert_pages_counted();
         Handle { length, object }
+    }
+
+    /// The place of an object's bytes, until it is freed or moved.
+    pub fn place(&self, handle: Handle) -> ObjectPlace {
+        let class = &self.classes[self.class(handle.length)];
+        class.place(handle.object, handle.length)
     }
 
     /// Frees an object. The pages of its zspage, if it was the last one there.
@@ -205,12 +264,11 @@ impl ZsPool {
         self.classes.iter().map(of_class).sum()
     }
 
-    /// Moves objects of the emptiest zspages into the fullest, class by class, until each class has less than a zspage of free places. Returns the
-    /// freed pages, and the number of moved objects.
+    /// Moves objects of the emptiest zspages into the fullest, class by class, until each class has less than a zspage of free places.
     #[doc(alias = "zs_compact")]
     #[must_use]
-    pub fn compact(&mut self) -> (Vec<Pfn>, u64) {
-        let (mut freed, mut moved) = (Vec::new(), 0);
+    pub fn compact(&mut self) -> Compacted {
+        let Compacted { mut freed, mut moved } = Compacted::default();
         for class in &mut self.classes {
             while class.room >= u64::from(class.objects_max) {
                 let (from, to) = (class.partial.last(), class.partial.first());
@@ -218,15 +276,16 @@ impl ZsPool {
                 let emptiest = class.zspages[from as usize].as_ref().expect("a zspage with room is there");
                 let object = *emptiest.objects.last().expect("no zspage is empty");
                 assert_ne!(from, to, "an object moves to the zspage that it is in");
+                let before = class.place(object, class.size);
                 let pages = class.take(object);
                 class.put(object, to);
-                moved += 1;
+                moved.push((before, class.place(object, class.size)));
                 freed.extend(pages.iter().flat_map(|pages| &pages[..class.pages.into()]));
             }
         }
         self.pages -= freed.len() as u64;
         self.assert_pages_counted();
-        (freed, moved)
+        Compacted { freed, moved }
     }
 
     /// Pages that it takes.
@@ -253,7 +312,7 @@ impl ZsPool {
         let mut held = vec![std::collections::BTreeMap::<u32, BTreeSet<u32>>::new(); self.classes.len()];
         for handle in objects {
             let at = self.class(handle.length);
-            let zspage = self.classes[at].places[handle.object as usize];
+            let InZspage { zspage, .. } = self.classes[at].places[handle.object as usize];
             assert!(held[at].entry(zspage).or_default().insert(handle.object), "an object has one owner");
         }
         let mut pages = 0;
@@ -263,6 +322,16 @@ impl ZsPool {
                 let objects = zspage.as_ref().map(|zspage| zspage.objects.iter().copied().collect());
                 assert_eq!(objects, held.get(&id).cloned(), "objects of zspage {id}");
                 let Some(zspage) = zspage else { continue };
+                let at = |&object: &u32| class.places[object as usize].at;
+                let mut positions: BTreeSet<u16> = zspage.objects.iter().map(at).collect();
+                assert_eq!(
+                    positions.len(),
+                    zspage.objects.len(),
+                    "objects of zspage {id} that lie on others"
+                );
+                positions.extend(&zspage.free);
+                let used = positions.iter().copied().eq(0..zspage.unused_from);
+                assert!(used && zspage.unused_from <= class.objects_max, "positions of zspage {id}");
                 let room = class.room_of(zspage);
                 assert_eq!(class.partial.contains(&(room, id)), room > 0, "zspage {id} has room");
                 pages += u64::from(class.pages);
@@ -279,13 +348,27 @@ impl Class {
         self.objects_max - zspage.objects.len() as u16
     }
 
+    /// The place of this many bytes of an object.
+    fn place(&self, object: u32, length: u16) -> ObjectPlace {
+        let InZspage { zspage, at } = self.places[object as usize];
+        let zspage = self.zspages[zspage as usize].as_ref().expect("an object is in a zspage");
+        let first = usize::from(at) * usize::from(self.size);
+        let (page, offset) = (first / PAGE_SIZE as usize, (first % PAGE_SIZE as usize) as u16);
+        let last = (first + usize::from(length).max(1) - 1) / PAGE_SIZE as usize;
+        ObjectPlace { frames: [zspage.pages[page], zspage.pages[last]], offset, length }
+    }
+
     /// Puts an object into a zspage with a free place.
     fn put(&mut self, object: u32, id: u32) {
         let zspage = self.zspages[id as usize].as_mut().expect("a zspage with room is there");
         let room = self.objects_max - zspage.objects.len() as u16;
         assert!(room > 0, "an object is put into zspage {id}, which is full");
         zspage.objects.push(object);
-        self.places[object as usize] = id;
+        let at = zspage.free.pop().unwrap_or_else(|| {
+            zspage.unused_from += 1;
+            zspage.unused_from - 1
+        });
+        self.places[object as usize] = InZspage { zspage: id, at };
         let was_partial = self.partial.remove(&(room, id));
         assert!(was_partial, "zspage {id} has room for {room} and is not found by it");
         if room > 1 {
@@ -298,12 +381,13 @@ impl Class {
 
     /// Takes an object out of its zspage. The pages of that, if it was the last one there.
     fn take(&mut self, object: u32) -> Option<ZspagePages> {
-        let id = self.places[object as usize];
+        let InZspage { zspage: id, at: position } = self.places[object as usize];
         let slot = self.zspages.get_mut(id as usize).expect("an object is in a zspage");
         let zspage = slot.as_mut().expect("an object is freed once");
         let room = self.objects_max - zspage.objects.len() as u16;
         let at = zspage.objects.iter().position(|&other| other == object).expect("an object is freed once");
         zspage.objects.swap_remove(at);
+        zspage.free.push(position);
         let was_partial = self.partial.remove(&(room, id));
         assert_eq!(was_partial, room > 0, "zspage {id} has room for {room}, or is found by it");
         self.room += 1;
@@ -339,6 +423,7 @@ impl Class {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     /// The sizes that a class has are told apart by one rule, so a few that can be worked out by hand say it all.
     #[test]
@@ -380,6 +465,23 @@ mod tests {
         assert_eq!(pool.pages(), 6736_u64.div_ceil(11) * 6);
     }
 
+    /// Bytes of an object, one of each step from class to class: the frame of each, and its place there.
+    fn bytes_of(place: ObjectPlace) -> impl Iterator<Item = (Pfn, usize)> {
+        let step = SIZE_STEP as usize;
+        place.parts().flat_map(move |(pfn, bytes)| bytes.step_by(step).map(move |at| (pfn, at)))
+    }
+
+    #[test]
+    fn object_across_two_pages_has_two_parts() {
+        let mut pool = ZsPool::default();
+        let pages: Vec<Pfn> = (0..pool.wanted(3200)).map(|page| Pfn(70 + page as u32)).collect();
+        pool.store(3200, &pages);
+        let second = pool.store(3200, &[]);
+        let place = pool.place(second);
+        let parts: Vec<_> = place.parts().collect();
+        assert_eq!(parts, [(Pfn(70), 3264..4096), (Pfn(71), 0..2368)]);
+    }
+
     proptest! {
         /// Against objects in a plain list: whatever is stored, freed and compacted, each zspage holds what it may and none is
         /// empty, and pages that were given are given back.
@@ -390,17 +492,25 @@ mod tests {
             let mut pool = ZsPool::default();
             let mut objects: Vec<Handle> = Vec::new();
             let mut held: BTreeSet<Pfn> = BTreeSet::new();
-            let mut next = 0;
+            // What is in each byte of a frame: the number of the object that was stored there.
+            let mut bytes: BTreeMap<(Pfn, usize), u32> = BTreeMap::new();
+            let mut stored: Vec<u32> = Vec::new();
+            let (mut next, mut number) = (0, 0);
             for (what, length, which) in steps {
                 if what == 0 {
                     let before = (pool.pages(), pool.compactable());
-                    let (pages, _) = pool.compact();
+                    let Compacted { freed: pages, moved } = pool.compact();
+                    for (from, to) in moved {
+                        let moved: Vec<u32> = bytes_of(from).map(|byte| bytes.get(&byte).copied().unwrap_or(0)).collect();
+                        bytes.extend(bytes_of(to).zip(moved));
+                    }
                     prop_assert_eq!((pool.pages(), pool.compactable()), (before.0 - before.1, 0));
                     prop_assert_eq!(pages.len() as u64, before.1, "what it promised");
                     for pfn in pages {
                         prop_assert!(held.remove(&pfn), "{pfn:?} is given back twice");
                     }
                 } else if what < 5 && !objects.is_empty() {
+                    stored.swap_remove(which.index(objects.len()));
                     let handle = objects.swap_remove(which.index(objects.len()));
                     if let Some((pages, count)) = pool.free(handle) {
                         for pfn in &pages[..count] {
@@ -411,11 +521,20 @@ mod tests {
                     let pages: Vec<Pfn> = (next..).take(pool.wanted(length)).map(Pfn).collect();
                     next += pages.len() as u32;
                     held.extend(&pages);
-                    objects.push(pool.store(length, &pages));
+                    let handle = pool.store(length, &pages);
+                    number += 1;
+                    bytes.extend(bytes_of(pool.place(handle)).map(|byte| (byte, number)));
+                    objects.push(handle);
+                    stored.push(number);
                 }
                 pool.check_invariants(objects.iter().copied());
                 prop_assert_eq!(pool.frames().collect::<BTreeSet<Pfn>>(), held.clone());
                 prop_assert_eq!(pool.pages(), held.len() as u64);
+            }
+            for (&handle, number) in objects.iter().zip(&stored) {
+                let place = pool.place(handle);
+                prop_assert_eq!(place.length, handle.length);
+                prop_assert!(bytes_of(place).all(|byte| bytes[&byte] == *number && held.contains(&byte.0)));
             }
         }
     }

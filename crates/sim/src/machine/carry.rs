@@ -226,6 +226,7 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
         | Op::WriteSwapNow { .. }
         | Op::ZswapStore { .. }
         | Op::ZswapLoad { .. }
+        | Op::ZswapMove { .. }
         | Op::ZswapFree { .. }
         | Op::Copy { .. }
         | Op::FreeFrame { .. }

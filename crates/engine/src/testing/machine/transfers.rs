@@ -74,7 +74,10 @@ impl ByteMachine {
         let mut waiting: Vec<(&Op, &[Pfn])> = self.queue.iter().collect();
         let (_, frames) = waiting.pop().expect("it was just put there");
         // Pages compressed for a slot have nothing to do with its device.
-        let in_memory = matches!(op, Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapFree { .. });
+        let in_memory = matches!(
+            op,
+            Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapMove { .. } | Op::ZswapFree { .. }
+        );
         let slot = op.slot().filter(|_| !in_memory).map(|(swap, slot)| Medium::Slot(swap, slot));
         let races = |medium: Option<Medium>, of: &[Pfn]| {
             of.iter().any(|pfn| frames.contains(pfn)) || (slot.is_some() && slot == medium)
@@ -146,11 +149,12 @@ impl ByteMachine {
                 let data = self.frame(pfn);
                 self.slots.insert((swap, slot), data);
             }
-            Op::ZswapStore { swap, slot, pfn } => {
+            Op::ZswapStore { swap, slot, pfn, .. } => {
                 let data = self.frame(pfn);
                 self.compressed.insert((swap, slot), data);
             }
-            Op::ZswapLoad { swap, slot, pfn } => {
+            Op::ZswapMove { .. } => {}
+            Op::ZswapLoad { swap, slot, pfn, .. } => {
                 let data = self.compressed.get(&(swap, slot)).copied().unwrap_or(GARBAGE);
                 self.frames.insert(pfn, data);
             }

@@ -1,0 +1,70 @@
+//! Pages that are probably stored next: a host that compresses takes its time for them before reclaim asks, while others use the engine.
+//!
+//! They are the coldest anonymous pages of the group that was reclaimed from last, without those that have been used since or need no write. They are named
+//! when reclaim is near or in progress: a page that is named long before is often used again first. The answer decides nothing. A page that was left out is compressed when reclaim asks, and a page too many was compressed in vain.
+
+use crate::access::engine::Engine;
+use crate::lru::lruvec::LruvecId;
+use crate::memory::folio::FolioFlags;
+use crate::memory::list::{Links, NONE};
+use crate::page_alloc::watermark::Watermark;
+use crate::state::State;
+use crate::units::{LruType, Pfn, ZoneType};
+
+/// Pages that are passed for each that is found.
+const PASSED: usize = 3;
+/// Reclaim is near if a group can charge fewer pages.
+const NEAR: u64 = 8;
+
+impl Engine {
+    /// Adds the pages that zswap will probably be asked to store next to `pages`, at most this many, the first one first. It adds none if no reclaim is
+    /// near, the pool accepts no page, or none was offered to it since the start.
+    pub fn swapped_next(&self, most: usize, pages: &mut Vec<Pfn>) {
+        let mm = &self.core.mm;
+        let is_near = |lruvec: &LruvecId| mm.zswap_accepts() && mm.is_reclaim_near(*lruvec);
+        let Some(lruvec) = self.core.last_swapped.filter(is_near) else { return };
+        let found = mm.coldest_anon(lruvec).take(most * (1 + PASSED)).filter(|&pfn| mm.is_swapped_soon(pfn));
+        pages.extend(found.take(most));
+    }
+}
+
+impl State {
+    /// Whether the group, or its node, is about to be reclaimed from, or is reclaimed from now.
+    fn is_reclaim_near(&self, lruvec: LruvecId) -> bool {
+        let (memcg, node) = (self.lruvecs[lruvec].memcg, self.lruvecs[lruvec].node);
+        let stocks = self.cpus.iter().filter(|cpu| cpu.stock.memcg == memcg).map(|cpu| cpu.stock.pages);
+        let margin = self.memcgs.ancestors(memcg).map(|memcg| self.memcgs.margin(memcg)).min();
+        margin.is_some_and(|margin| margin.saturating_add(stocks.sum()) < NEAR)
+            || self.memcgs.is_over_high(memcg)
+            || !self.memory.zones.is_beyond(node, ZoneType::Movable, Watermark::High, 0)
+    }
+
+    /// The anonymous pages of a group's coldest list, from the coldest on.
+    fn coldest_anon(&self, lruvec: LruvecId) -> impl Iterator<Item = Pfn> {
+        let folios = &self.memory.folios;
+        let next = |pfn: &Pfn| Some(folios.links(pfn.0).0).filter(|&next| next != NONE).map(Pfn);
+        std::iter::successors(self.coldest(lruvec, LruType::Anon), next)
+    }
+
+    /// Whether reclaim would write the page if it met it now.
+    fn is_swapped_soon(&self, pfn: Pfn) -> bool {
+        let folio = &self.memory.folios[pfn];
+        let busy = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::MLOCKED | FolioFlags::PINNED;
+        if folio.order > 0 || folio.refs > 0 || folio.flags().intersects(busy) {
+            return false;
+        }
+        let mut is_dirty = folio.has(FolioFlags::DIRTY) || !folio.has(FolioFlags::SWAPCACHE);
+        for at in 0..self.memory.rmap_len(folio) {
+            let (mm, page) = self.rmap_entry(folio, at);
+            let table = &self.memory.mm(mm).table;
+            let word = table.word_if_any(page);
+            if word.is_present() && word.pfn() == pfn {
+                if table.is_entry_young(page) {
+                    return false;
+                }
+                is_dirty |= word.is_dirty();
+            }
+        }
+        is_dirty
+    }
+}
