@@ -360,6 +360,15 @@ impl Arena {
         unsafe { std::ptr::copy_nonoverlapping(self.frame(from), self.frame(to), PAGE) };
     }
 
+    /// Writes bytes to a frame from an offset on. The frame is closed, and stays closed: it is the engine's own.
+    pub(crate) fn copy_in(&self, pfn: Pfn, offset: usize, from: &[u8]) {
+        assert!(offset + from.len() <= PAGE, "a copy ends within its frame");
+        self.assert_closed(pfn);
+        // SAFETY: the bytes lie in the frame by the line above, and the frame in a mapping that lives as long as `self`. Its gate is closed, so no
+        // reference leads there, and `from` is other memory. Who still copies from the frame discards the copy.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.frame(pfn).add(offset), from.len()) };
+    }
+
     /// Fills a frame with zeroes from an offset on. It is closed.
     pub(crate) fn zero(&self, pfn: Pfn, from: usize) {
         assert!(from <= PAGE, "a frame ends before that");

@@ -24,8 +24,31 @@ const FRAME_BYTES: u64 = 72;
 const FILE_PAGE_BYTES: u64 = 9;
 /// Bytes per slot of the swap file: the owner of its page, and its state. The word of a slot may move, and exists twice meanwhile.
 const SLOT_BYTES: u64 = 32;
+/// With zswap, bytes per slot in addition: the compressed copy of its page.
+const ZSWAP_SLOT_BYTES: u64 = 4;
 /// With fewer frames, a node could not satisfy its watermarks.
 pub(crate) const FRAMES_MIN: u64 = 1024;
+
+/// What a budget has to hold in addition to frames.
+pub(crate) struct Records {
+    /// Bytes of files and regions.
+    pub(crate) files: u64,
+    /// Slots of the swap file.
+    pub(crate) slots: u64,
+    /// With zswap, bytes of its buffers.
+    pub(crate) zswap: Option<u64>,
+    /// With zswap, bytes for each frame: records of the compressed pages in it.
+    pub(crate) of_page: u64,
+}
+
+impl Records {
+    /// Bytes that do not depend on the number of frames.
+    fn of_all(&self) -> u64 {
+        let of_slot = SLOT_BYTES + self.zswap.map_or(0, |_| ZSWAP_SLOT_BYTES);
+        let fixed = FIXED_BYTES + self.zswap.unwrap_or(0) + self.files / PAGE_SIZE * FILE_PAGE_BYTES;
+        fixed.saturating_add(self.slots.saturating_mul(of_slot))
+    }
+}
 
 /// The division of a budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,19 +64,18 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The plan for budgets of up to `most` bytes, with so many bytes of files, slots of the swap file, and frames of slow memory.
+    /// The plan for budgets of up to `most` bytes, with these records, and so many frames of slow memory.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`].
-    pub(crate) fn new(most: u64, (files, slots): (u64, u64), slow: u64) -> Result<Plan, Error> {
-        let of_all = (FIXED_BYTES + files / PAGE_SIZE * FILE_PAGE_BYTES)
-            .saturating_add(slots.saturating_mul(SLOT_BYTES));
-        let frames_max = most.saturating_sub(of_all) / (PAGE_SIZE + FRAME_BYTES);
+    pub(crate) fn new(most: u64, records: &Records, slow: u64) -> Result<Plan, Error> {
+        let (of_all, of_frame) = (records.of_all(), FRAME_BYTES + records.of_page);
+        let frames_max = most.saturating_sub(of_all) / (PAGE_SIZE + of_frame);
         if frames_max < FRAMES_MIN.saturating_add(slow) {
-            let frames = FRAMES_MIN.saturating_add(slow).saturating_mul(PAGE_SIZE + FRAME_BYTES);
+            let frames = FRAMES_MIN.saturating_add(slow).saturating_mul(PAGE_SIZE + of_frame);
             return Err(Error::BudgetTooSmall { least: frames.saturating_add(of_all) });
         }
-        Ok(Plan { set_aside: of_all + frames_max * FRAME_BYTES, frames_max, slow, most })
+        Ok(Plan { set_aside: of_all + frames_max * of_frame, frames_max, slow, most })
     }
 
     /// The least budget.
@@ -145,9 +167,14 @@ mod tests {
 
     use super::*;
 
+    fn records(files: u64, slots: u64, has_zswap: bool) -> Records {
+        let (zswap, of_page) = if has_zswap { (Some(1 << 20), 288) } else { (None, 0) };
+        Records { files, slots, zswap, of_page }
+    }
+
     #[test]
     fn budgets_of_a_plan_allow_the_frames_that_fit() {
-        let plan = Plan::new(64 << 20, (256 << 20, 1000), 0).unwrap();
+        let plan = Plan::new(64 << 20, &records(256 << 20, 1000, false), 0).unwrap();
         assert_eq!(plan.frames(64 << 20).unwrap(), plan.frames_max);
         assert_eq!(plan.frames(plan.least()).unwrap(), FRAMES_MIN);
         for frames in [FRAMES_MIN, 5000, plan.frames_max - 1] {
@@ -162,13 +189,15 @@ mod tests {
 
     #[test]
     fn least_budget_of_a_plan_is_the_one_that_its_error_names() {
-        for (files, slots, slow) in [(0, 0, 0), (1 << 40, 0, 0), (1 << 30, 100_000, 0), (1 << 30, 7, 2000)] {
-            let least = match Plan::new(0, (files, slots), slow) {
+        let cases = [(0, 0, 0), (1 << 40, 0, 0), (1 << 30, 100_000, 0), (1 << 30, 7, 2000)];
+        let cases = cases.into_iter().flat_map(|case| [(case, false), (case, true)]);
+        for ((files, slots, slow), has_zswap) in cases {
+            let least = match Plan::new(0, &records(files, slots, has_zswap), slow) {
                 Err(Error::BudgetTooSmall { least }) => least,
                 other => panic!("{other:?}"),
             };
-            assert!(Plan::new(least - 1, (files, slots), slow).is_err());
-            let plan = Plan::new(least, (files, slots), slow).unwrap();
+            assert!(Plan::new(least - 1, &records(files, slots, has_zswap), slow).is_err());
+            let plan = Plan::new(least, &records(files, slots, has_zswap), slow).unwrap();
             assert_eq!(plan.frames(least).unwrap(), FRAMES_MIN + slow);
             assert!(plan.least() <= least);
         }

@@ -146,6 +146,8 @@ pub enum Error {
     },
     /// Memory that is not available as requested ([`crate::Builder::node`]).
     Nodes(&'static str),
+    /// Compression that is not available as requested ([`crate::Builder::zswap`]).
+    Zswap(&'static str),
     /// The machine has no such node.
     NoSuchNode {
         /// The requested node.
@@ -282,7 +284,7 @@ impl fmt::Display for Error {
             Error::BudgetTooSmall { least } => {
                 write!(f, "the budget is too small: the minimum is {} MiB", mib(*least))
             }
-            Error::Nodes(why) => f.write_str(why),
+            Error::Nodes(why) | Error::Zswap(why) => f.write_str(why),
             Error::NoSuchNode { node, nodes } => write!(
                 f,
                 "this machine has no memory on NUMA node {node}, only on {nodes}; help: name one of these, or use `emulated` slow memory"
@@ -358,6 +360,7 @@ impl Error {
             | Error::BudgetBeyondArena { .. }
             | Error::BudgetTooSmall { .. }
             | Error::Nodes(_)
+            | Error::Zswap(_)
             | Error::NoSuchNode { .. }
             | Error::Config(_)
             | Error::File(_) => ErrorKind::InvalidInput,

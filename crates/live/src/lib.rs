@@ -58,6 +58,7 @@ mod gate; // how readers and the engine keep clear of each other
 mod holds; // what threads say they look at
 mod storage; // a file on its device
 mod swap; // the swap file of regions
+mod zswap; // pages compressed in memory
 mod guards; // who holds which page, and waits that can't end
 mod length; // how long a file is, and how it gets shorter
 mod stat; // what the file system says of a file
@@ -97,3 +98,6 @@ pub use pending::Pending;
 pub use reader::{FileReader, RegionReader};
 pub use region::{Region, RegionAdvice, RegionOptions, Typed, TypedMut, TypedRef};
 pub use stats::{FileStats, GroupStats, LockHeld, Stats};
+pub use zswap::Zswap;
+#[doc(hidden)]
+pub use zswap::ZswapAnswer;

@@ -12,6 +12,7 @@ mod device; // backing devices, and what each has to do
 mod driven; // misses that no thread waits for
 mod budget; // a change of the budget
 mod moves; // copies that are made without it
+mod compressed; // pages on their way to the compressed pool, and back
 mod inner; // what is under the lock, in parts
 mod locked; // what is done under the lock
 mod files; // which files there are, and how one is forgotten
@@ -50,6 +51,7 @@ use crate::stats::Histogram;
 use crate::storage::Storage;
 use crate::sync::{Condvar, Instant, Mutex, thread};
 
+pub(crate) use compressed::Zpool;
 pub(crate) use files::{FileLimits, Opened, Unwritten};
 pub(crate) use groups::{FileRow, Place, bytes};
 use inner::Inner;
@@ -88,6 +90,8 @@ pub(crate) struct LiveMachine {
     pub(crate) guards: Guards,
     /// Maximum wait for a guard.
     pub(crate) guard_wait: Duration,
+    /// Compressed pages, if the cache has any.
+    pub(crate) zpool: Option<Zpool>,
     /// Hits that the engine must be notified of although nothing has to be recorded in their words.
     pub(crate) watched_reads: WatchedReads,
     /// The bug that it has in a test.
@@ -215,7 +219,7 @@ impl LiveMachine {
         limits: FileLimits,
         (budget, guard_wait): (Budget, Duration),
         holds_by_cpu: bool,
-        swap: Option<Arc<dyn Storage>>,
+        (swap, zpool): (Option<Arc<dyn Storage>>, Option<Zpool>),
     ) -> Result<LiveMachine, Error> {
         Ok(LiveMachine {
             watched_reads: engine.watched_reads(),
@@ -235,6 +239,7 @@ impl LiveMachine {
             budget,
             guards: Guards::default(),
             guard_wait,
+            zpool,
             #[cfg(test)]
             bug: std::sync::Mutex::default(),
         })
@@ -249,8 +254,15 @@ impl LiveMachine {
         Ok(Locked::new(self, inner))
     }
 
-    /// Notifies the engine of all pending hits. Others may have the lock in between, if pages are promoted by that.
+    /// Notifies the engine of all pending hits. Others may have the lock in between, if pages are promoted by that, or are compressed.
     pub(crate) fn drain<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        locked = self.drain_hits(locked)?;
+        let has_compressed;
+        (locked, has_compressed) = self.compress_ahead(locked)?;
+        if has_compressed { self.drain_hits(locked) } else { Ok(locked) }
+    }
+
+    fn drain_hits<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
         locked.collect_hits();
         while !locked.drain_step() {
             drop(locked);

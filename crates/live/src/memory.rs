@@ -8,14 +8,15 @@ use std::time::Duration;
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Bdi, Config, ConfigError, Engine, FailedWrite, Layout, MemoryType, NodeId, PAGE_SIZE,
     PageName, Policy, Served, Stat, Step, StoryEvent, StoryFilter, SwapKind, SwapSpec, Switch, TaskId,
+    kernel_bool,
 };
 
-use crate::budget::{Budget, FRAMES_MIN, Plan};
+use crate::budget::{Budget, FRAMES_MIN, Plan, Records};
 use crate::cgroup::Share;
 use crate::error::Error;
 use crate::file::{File, Open};
 use crate::later::Later;
-use crate::machine::{Backend, Doors, FileLimits, LiveMachine};
+use crate::machine::{Backend, Doors, FileLimits, LiveMachine, Zpool};
 use crate::node::{Node, Nodes, Place};
 use crate::region::{Region, RegionOptions};
 use crate::ring::Read;
@@ -24,9 +25,12 @@ use crate::storage::{self, Storage};
 use crate::swap::SwapFile;
 use crate::sync::thread::JoinHandle;
 use crate::sync::{Mutex, thread};
+use crate::zswap::{Zswap, ZswapAnswer};
 
 /// More threads do not read faster, and a wrong number could use all that the system has.
 const IO_THREADS_MAX: usize = 1024;
+/// Bytes per compressed page in addition to the pool: its record, and its part of the pool's tables.
+const ZSWAP_PAGE_BYTES: u64 = 96;
 /// Accessing a page takes less time.
 const GUARD_WAIT: Duration = Duration::from_secs(10);
 /// Part of a budget for each closed file: its name, its tables, and the data about its pages.
@@ -57,6 +61,8 @@ pub struct Builder {
     guard_wait: Duration,
     read_ahead: Option<u64>,
     swap: Option<SwapFile>,
+    zswap: Option<Zswap>,
+    records_zswap: bool,
     pub(crate) handles_max: u32,
     #[cfg(test)]
     swap_faults: Option<Arc<dyn storage::failing::Faults>>,
@@ -102,6 +108,7 @@ pub(crate) struct Shared {
     slow: Option<(u64, Place)>,
     /// Bytes of the swap file, if there is one.
     swap_bytes: Option<u64>,
+    zswap: Option<Zswap>,
     policy: String,
     config: Config,
 }
@@ -123,6 +130,8 @@ impl Default for Builder {
             guard_wait: GUARD_WAIT,
             read_ahead: None,
             swap: None,
+            zswap: None,
+            records_zswap: false,
             handles_max: Read::HANDLES_MAX,
             #[cfg(test)]
             swap_faults: None,
@@ -220,7 +229,7 @@ impl Builder {
         self
     }
 
-    /// Sets a sysctl, such as `vm.swappiness`, when the cache is built.
+    /// Sets a sysctl, such as `vm.swappiness`, or a parameter of zswap, such as `zswap.max_pool_percent`, when the cache is built.
     pub fn sysctl(mut self, name: &str, value: impl ToString) -> Builder {
         self.sysctls.push((name.to_owned(), value.to_string()));
         self
@@ -284,6 +293,34 @@ impl Builder {
         self
     }
 
+    /// Compresses pages of regions into memory when they are evicted, in front of the swap file, which is required ([`Builder::swap_file`]). The compressed
+    /// pages are in frames of the budget, and are charged to the groups of their regions. Default: no compression. It pays if pages shrink to less than
+    /// half, or if the device is slow.
+    ///
+    /// The settings have the kernel's names. `zswap.max_pool_percent` (20), `zswap.accept_threshold_percent` (90), `zswap.shrinker_enabled` (1, where the
+    /// kernel has 0) and `zswap.enabled` (1) are set by [`Builder::sysctl`], or at run time in `/sys/module/zswap/parameters` by [`Memory::write`]. A group has
+    /// `memory.zswap.max`, `memory.zswap.writeback` and `memory.zswap.current`. The pool holds three compressed pages per two frames at most. 4
+    /// bytes of the budget are reserved for each slot, and 96 bytes for each page that the pool can hold.
+    ///
+    /// ```no_run
+    /// use pageout::{Memory, Zswap};
+    ///
+    /// let builder = Memory::builder().budget(256 << 20).swap_file("/var/tmp", 4 << 30);
+    /// let memory = builder.zswap(Zswap::lz4()).sysctl("zswap.max_pool_percent", 30).build()?;
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    pub fn zswap(mut self, zswap: Zswap) -> Builder {
+        self.zswap = Some(zswap);
+        self
+    }
+
+    /// Records the answers to the engine's questions about compressed pages ([`Memory::zswap_answers`]).
+    #[doc(hidden)]
+    pub fn record_zswap_answers(mut self) -> Builder {
+        self.records_zswap = true;
+        self
+    }
+
     /// Sets the faults of the swap file's device.
     #[cfg(test)]
     pub(crate) fn swap_faults(mut self, faults: Arc<dyn storage::failing::Faults>) -> Builder {
@@ -303,11 +340,18 @@ impl Builder {
         storage::of(file, &swap.folder.join("pageout-swap")).map(Some)
     }
 
+    /// What pages, files of this many bytes and this many slots need of a budget in addition to frames.
+    fn records(&self, files: u64, slots: u64) -> Records {
+        let of_page = self.zswap.map_or(0, |_| zswap_pages(2) * ZSWAP_PAGE_BYTES / 2);
+        Records { files, slots, zswap: self.zswap.map(Zswap::bytes), of_page }
+    }
+
     /// Builds the cache.
     ///
     /// # Errors
     /// - [`Error::BudgetTooSmall`].
     /// - [`Error::Io`] and [`Error::DirectRefused`] if the swap file can't be created.
+    /// - [`Error::Zswap`] if there is no swap file for [`Builder::zswap`].
     /// - [`Error::UringRefused`] if io_uring is required.
     /// - [`Error::Nodes`] and [`Error::NoSuchNode`] for unavailable memory.
     /// - [`Error::Config`] and [`Error::File`] for settings that the engine does not know.
@@ -316,6 +360,14 @@ impl Builder {
         if self.io_threads > IO_THREADS_MAX {
             let (value, max) = (self.io_threads as u64, IO_THREADS_MAX as u64);
             return Err(ConfigError::OutOfRange { what: "threads that read", value, min: 0, max }.into());
+        }
+        if let Some(zswap) = self.zswap {
+            zswap.check()?;
+            if self.swap.is_none() {
+                return Err(Error::Zswap(
+                    "zswap compresses what goes to a swap file; help: call `swap_file`",
+                ));
+            }
         }
         let memory = machine_bytes();
         let follows = self.follows(memory)?;
@@ -331,7 +383,7 @@ impl Builder {
         if nodes.slow.is_some() && slow < FRAMES_MIN {
             return Err(Error::Nodes("the minimum of slow memory is 4 MiB"));
         }
-        let plan = Plan::new(most, (files_max, slots), slow)?;
+        let plan = Plan::new(most, &self.records(files_max, slots), slow)?;
         plan.frames(budget)?;
         let frames = plan.frames_max;
         let mut policy = Policy::by_name(&self.policy).ok_or_else(|| {
@@ -354,6 +406,18 @@ impl Builder {
             0 => Config { node_pages: vec![frames], policy, ..config() },
             _ => Config { node_pages: vec![frames - slow, slow], policy, ..config_of_tiers() },
         };
+        let config = match self.zswap {
+            Some(_) => Config {
+                zswap_enabled: true,
+                // A group is charged for its part of the pool, which would otherwise fill its limit.
+                zswap_shrinker_enabled: true,
+                zero_map: true,
+                kmem_of_zswap: true,
+                zswap_pages_max: zswap_pages(frames),
+                ..config
+            },
+            None => config,
+        };
         let mut builder = Engine::builder(config.clone())?;
         let arena = Arc::new(nodes.arena(&builder.frames())?);
         // All files use it, whatever their devices: one thread writes them back.
@@ -362,6 +426,10 @@ impl Builder {
         if self.swap.is_some() {
             builder.swap_on(SwapSpec { pages: slots, kind: SwapKind::Device })?;
         }
+        let finds_words = config.policy.machine.zswap.same_filled;
+        let zpool =
+            self.zswap.map(|zswap| Zpool::new(zswap, &arena, finds_words, self.records_zswap)).transpose()?;
+        zpool.iter().for_each(|zpool| builder.set_page_contents(zpool.answers()));
         let io = (self.backend, self.io_threads);
         let pages = |bytes: u64| (bytes / PAGE_SIZE).try_into().unwrap_or(u32::MAX);
         let limits = FileLimits {
@@ -379,7 +447,7 @@ impl Builder {
             limits,
             (Budget::new(plan, follows), self.guard_wait),
             self.holds_by_cpu,
-            self.swap_storage()?,
+            (self.swap_storage()?, zpool),
         )?;
         let shared = Shared {
             machine: Arc::new(machine),
@@ -387,18 +455,32 @@ impl Builder {
             later: Later::default(),
             slow: nodes.slow.map(|(_, place)| (slow, place)),
             swap_bytes: self.swap.as_ref().map(|swap| swap.bytes),
+            zswap: self.zswap,
             policy: self.policy.clone(),
             config,
         };
         let memory = Memory(Arc::new(shared));
         for (name, value) in &self.sysctls {
-            memory.write(&format!("/proc/sys/{}", name.replace('.', "/")), value)?;
+            memory.write(&path_of_sysctl(name), value)?;
         }
         if budget < most {
             memory.set_budget(budget)?;
         }
         memory.0.start_threads()?;
         Ok(memory)
+    }
+}
+
+/// Compressed pages that a pool can hold at most in a cache with this many frames: as many as a fifth of memory has if pages shrink to 13 %.
+fn zswap_pages(frames: u64) -> u64 {
+    frames + frames / 2
+}
+
+/// The file of a sysctl, or of a parameter of zswap.
+fn path_of_sysctl(name: &str) -> String {
+    match name.strip_prefix("zswap.") {
+        Some(parameter) => format!("/sys/module/zswap/parameters/{parameter}"),
+        None => format!("/proc/sys/{}", name.replace('.', "/")),
     }
 }
 
@@ -571,8 +653,14 @@ impl Memory {
     /// Writes a kernel file, like a shell's `echo`, and waits until this is done.
     ///
     /// # Errors
-    /// [`Error::File`] if it does not exist, can't be written, or the value is invalid.
+    /// [`Error::File`] if it does not exist, can't be written, or the value is invalid. [`Error::Zswap`] if it turns zswap on in a cache without a
+    /// compressor.
     pub fn write(&self, path: &str, value: &str) -> Result<(), Error> {
+        let turns_zswap_on =
+            path == path_of_sysctl("zswap.enabled") && kernel_bool(value.trim()) == Some(true);
+        if turns_zswap_on && self.0.zswap.is_none() {
+            return Err(Error::Zswap("there is no compressor; help: call `zswap` before the cache is built"));
+        }
         self.0.with_task(|engine, task| Ok(engine.write_file(task, path, value)?)).and_then(|served| {
             match served {
                 Served::Refused(error) => Err(Error::File(*error)),
@@ -597,6 +685,7 @@ impl Memory {
         const DEMOTIONS: [Stat; 4] =
             [Stat::PgdemoteKswapd, Stat::PgdemoteDirect, Stat::PgdemoteKhugepaged, Stat::PgdemoteProactive];
         let hits = locked.hits();
+        let zpool = machine.zpool.as_ref().map(Zpool::counts).unwrap_or_default();
         Ok(Stats {
             hits: hits.all,
             slow_hits: hits.slow,
@@ -612,6 +701,11 @@ impl Memory {
             anon: vmstat(Stat::NrAnonPages),
             swapped: figures.swap_used(),
             refaults_anon: vmstat(Stat::WorkingsetRefaultAnon),
+            zswapped: figures.zswap_pool().stored,
+            zswap_frames: figures.zswap_pool().pages,
+            zswap_stores: zpool.stores,
+            zswap_compressions: zpool.compressions,
+            zswap_compressions_locked: zpool.under_lock,
             frames: self.0.frames(),
             slow_frames,
             slow_resident,
@@ -668,9 +762,15 @@ impl Memory {
         self.0.machine.backend()
     }
 
+    /// The recorded answers to the engine's questions about compressed pages, in order.
+    #[doc(hidden)]
+    pub fn zswap_answers(&self) -> Vec<ZswapAnswer> {
+        self.0.machine.zpool.as_ref().map(Zpool::given_answers).unwrap_or_default()
+    }
+
     /// Describes the cache in one line: policy, frames, swap, and reading threads.
     pub fn describe(&self) -> String {
-        let Shared { policy, slow, swap_bytes, .. } = &*self.0;
+        let Shared { policy, slow, swap_bytes, zswap, .. } = &*self.0;
         let frames = self.0.frames();
         let follows = self.0.machine.budget.follows.as_ref();
         let follows = follows.map_or_else(String::new, |share| format!(", {}", share.describe()));
@@ -678,7 +778,8 @@ impl Memory {
             slow.map_or_else(String::new, |(frames, place)| format!(", {frames} of them slow, {place}"));
         let readers = self.0.machine.describe_readers();
         let swap = swap_bytes.map_or_else(String::new, |bytes| format!(", {} MiB of swap", bytes >> 20));
-        format!("{policy}, {frames} frames of {PAGE_SIZE} bytes{slow}{swap}{follows}; reads {readers}")
+        let zswap = zswap.map_or_else(String::new, |zswap| format!(" behind zswap by {zswap}"));
+        format!("{policy}, {frames} frames of {PAGE_SIZE} bytes{slow}{swap}{zswap}{follows}; reads {readers}")
     }
 }
 

@@ -712,6 +712,15 @@ impl Inner {
         })
     }
 
+    /// The frame of a page that is in memory.
+    #[cfg(test)]
+    pub(crate) fn frame_of(&self, page: u64) -> Option<Pfn> {
+        local::with(&self.memory.machine, self, |_, local| {
+            let word = local.words.get(page);
+            word.is_mapped_plainly().then(|| word.pfn())
+        })
+    }
+
     /// A page that is already dirty, for a write up to a byte of the region. Returns `None` if the write needs the engine, or the page is held.
     #[inline]
     fn try_overwrite(&self, page: u64, end: u64) -> Option<Writing<'_>> {

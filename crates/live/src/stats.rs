@@ -36,6 +36,17 @@ pub struct Stats {
     pub swapped: u64,
     /// Evicted pages of regions that were accessed again soon (`workingset_refault_anon`).
     pub refaults_anon: u64,
+    /// Pages of regions that are compressed in memory ([`crate::Builder::zswap`]), and the frames that they take.
+    pub zswapped: u64,
+    /// See [`Stats::zswapped`].
+    pub zswap_frames: u64,
+    /// Pages that were stored compressed, pages that were compressed for that or in vain, and those among them that were compressed under the engine's
+    /// lock.
+    pub zswap_stores: u64,
+    /// See [`Stats::zswap_stores`].
+    pub zswap_compressions: u64,
+    /// See [`Stats::zswap_stores`].
+    pub zswap_compressions_locked: u64,
     /// Frames in the budget, of fast memory and of slow.
     pub frames: u64,
     /// Frames of slow memory among them, and the pages in these.

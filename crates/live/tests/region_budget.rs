@@ -1,7 +1,7 @@
 //! A process with regions of many times the budget stays in its budget: frames, words, and the state of slots. The test has its own process.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that reads /proc")]
 
-use pageout::{Memory, RegionOptions};
+use pageout::{Memory, RegionOptions, Zswap};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
@@ -16,15 +16,25 @@ fn status(name: &str) -> u64 {
 #[test]
 fn process_with_regions_grows_by_the_budget_and_a_mebibyte_at_most() {
     let budget = 24 * MIB;
-    for (policy, times, accesses) in
-        [("mglru@6.12", 3, 30_000), ("classic@6.12", 3, 30_000), ("mglru@6.12", 24, 15_000)]
-    {
+    for (policy, times, accesses, zswap) in [
+        ("mglru@6.12", 3, 30_000, None),
+        ("classic@6.12", 3, 30_000, None),
+        ("mglru@6.12", 24, 15_000, None),
+        ("mglru@6.12", 3, 30_000, Some(Zswap::lz4())),
+        ("classic@6.12", 24, 30_000, Some(Zswap::zstd(1))),
+        ("classic@6.8", 3, 30_000, Some(Zswap::zstd(22))),
+    ] {
         let bytes = times * budget;
         // Resets the peak.
         std::fs::write("/proc/self/clear_refs", "5").unwrap();
         let before = status("VmRSS");
         let builder = Memory::builder().budget(budget).files(bytes).policy(policy);
-        let memory = builder.swap_file(std::env::temp_dir(), bytes).swap_buffered(true).build().unwrap();
+        let builder = builder.swap_file(std::env::temp_dir(), bytes).swap_buffered(true);
+        let builder = match zswap {
+            None => builder,
+            Some(zswap) => builder.zswap(zswap).sysctl("zswap.max_pool_percent", 50),
+        };
+        let memory = builder.build().unwrap();
         let region = memory.region(bytes, RegionOptions::new()).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..2_u64 {
@@ -50,13 +60,19 @@ fn process_with_regions_grows_by_the_budget_and_a_mebibyte_at_most() {
         let grown = status("VmHWM") - before;
         let stats = memory.stats().unwrap();
         println!(
-            "{policy}, a region of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} pages in swap",
+            "{policy}, {zswap:?}, a region of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} pages in swap, {} of them compressed in {} frames",
             grown as f64 / MIB as f64,
             budget / MIB,
             stats.frames,
             stats.swapped,
+            stats.zswapped,
+            stats.zswap_frames,
         );
+        assert!(zswap.is_none() || stats.zswapped > 1000, "{policy}, {times}: {stats:?}");
         assert!(stats.swapped > 1000, "{policy}, {times}: {} pages in swap", stats.swapped);
-        assert!(grown <= budget + MIB, "{policy}, a region of {times} budgets: grown by {grown} bytes");
+        assert!(
+            grown <= budget + MIB,
+            "{policy}, {zswap:?}, a region of {times} budgets: grown by {grown} bytes"
+        );
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use pageout_shuttle::{
     Advice, Backend, Delay, Error, File, Limits, Memory, Node, Open, ReadAt, Region, RegionAdvice,
-    RegionOptions,
+    RegionOptions, Zswap,
 };
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
@@ -503,6 +503,37 @@ fn region_loses_no_write_while_others_evict() {
             }
             threads.into_iter().for_each(|thread| thread.join().unwrap());
             assert_eq!(memory.stats().unwrap().pinned, 0);
+        });
+    }
+}
+
+#[test]
+fn compressed_pages_lose_no_write_while_they_are_written_back() {
+    for (policy, io_threads) in [("mglru@6.12", 1), ("classic@6.8", 2)] {
+        try_orders(move || {
+            let builder = Memory::builder().budget(8 << 20).files(4 << 20).policy(policy);
+            let builder = builder.swap_file(std::env::temp_dir(), 1 << 20).swap_buffered(true);
+            let builder = builder.zswap(Zswap::lz4()).backend(Backend::Threads).io_threads(io_threads);
+            let memory = builder.build().unwrap();
+            let tenant = memory.group("tenant", Limits { max: Some(LIMIT * PAGE), ..Limits::NONE }).unwrap();
+            // A page of the pool has the bytes of all pages: with more, each store writes another page back.
+            tenant.write("memory.zswap.max", "4096").unwrap();
+            let region = memory.region(PAGES * PAGE, RegionOptions::new().group(&tenant)).unwrap();
+            let threads: Vec<_> = (0..3)
+                .map(|thread| {
+                    let region = region.clone();
+                    thread::spawn(move || write_and_look(&region, thread, 3, 50))
+                })
+                .collect();
+            for at in 0..4 {
+                let pages = at * 13 % PAGES..(at * 13 + 30).min(PAGES);
+                region.advise(RegionAdvice::PageOut, pages.start * PAGE..pages.end * PAGE).unwrap();
+                region.prefetch(pages.start * PAGE..pages.end * PAGE).unwrap();
+                thread::yield_now();
+            }
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            let stats = memory.stats().unwrap();
+            assert!(stats.zswap_stores > 0 && stats.pinned == 0, "{stats:?}");
         });
     }
 }

@@ -10,8 +10,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, CpuId, FileId, IoError, IoId, Nanos, ObjectId, OomReport, Op, PAGE_SIZE, Pfn,
-    Served, Step, TaskId, Touched,
+    Access, AccessError, Compressed, CpuId, FileId, IoError, IoId, Nanos, ObjectId, OomReport, Op, PAGE_SIZE,
+    Pfn, Served, Step, TaskId, Touched,
 };
 
 use super::device::Devices;
@@ -158,6 +158,15 @@ impl Destination<'_> {
             is_stable: self.is_stable,
         });
     }
+}
+
+/// The frames of the pool that have what zswap keeps of a page.
+fn frames_of(compressed: Compressed) -> impl Iterator<Item = Pfn> {
+    let place = match compressed {
+        Compressed::At(place) => Some(place.frames),
+        Compressed::Word(_) => None,
+    };
+    place.into_iter().flatten()
 }
 
 /// Closes a frame that is free from now on. A thread with an outdated word may still be reading the frame. Returns false if it does not end.
@@ -430,8 +439,22 @@ impl<'a> Locked<'a> {
                     let to = Destination { target, device, disk, is_stable: false };
                     to.write(&mut inner.transfers.devices, io, slot.into(), pfn);
                 }
-                // A free slot is written before it is read again.
-                Op::FreeSlot { .. } => {}
+                Op::ZswapStore { pfn, to, .. } => {
+                    machine.await_move(&mut inner.effects.moves, pfn);
+                    for pfn in frames_of(to) {
+                        machine.await_move(&mut inner.effects.moves, pfn);
+                    }
+                    machine.zpool.as_ref().expect("the engine has no zswap without it").store(pfn, to);
+                }
+                Op::ZswapLoad { pfn, from, .. } => {
+                    machine.await_move(&mut inner.effects.moves, pfn);
+                    machine.zpool.as_ref().expect("it was stored").load(pfn, from);
+                }
+                Op::ZswapMove { from, to } => {
+                    machine.zpool.as_ref().expect("it was stored").relocate(from, to);
+                }
+                // What is free is written before it is read again.
+                Op::ZswapFree { .. } | Op::FreeSlot { .. } => {}
                 Op::FreeFrame { pfn, pages } => {
                     for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {
                         inner.effects.zeroes.retain(|&other| other != pfn);
@@ -645,7 +668,7 @@ impl<'a> Locked<'a> {
     pub(super) fn outcome(&mut self, of: PageOwner, page: u64, served: Served) -> Outcome<Brought<'a>> {
         match self.frame_of(of, page, served) {
             Outcome::Found(Ok(None)) => Outcome::Found(Ok(Brought::Zeroes)),
-            Outcome::Found(Ok(Some(pfn))) => match self.machine.arena.pin(pfn) {
+            Outcome::Found(Ok(Some(pfn))) => match self.pin_filled(pfn) {
                 Ok(pin) => Outcome::Found(Ok(Brought::Page(pin))),
                 Err(Unpinned::Full | Unpinned::Held) => Outcome::Found(Err(self.pinned_page(of, page))),
                 Err(Unpinned::Written) => Outcome::Taken(pfn),
@@ -655,6 +678,16 @@ impl<'a> Locked<'a> {
             Outcome::Taken(pfn) => Outcome::Taken(pfn),
             Outcome::Again => Outcome::Again,
         }
+    }
+
+    /// Pins a frame. If it is to be filled with zeroes, that is done first: a page of zeroes comes from swap this way.
+    fn pin_filled(&mut self, pfn: Pfn) -> Result<Pin<'a>, Unpinned> {
+        let arena = &self.machine.arena;
+        if !arena.gate(pfn).is_open() && self.take_zeroes(pfn) {
+            arena.zero(pfn, 0);
+            arena.gate(pfn).open();
+        }
+        arena.pin(pfn)
     }
 
     /// The frame of a page whose access is over, or the error. `None` for a page of a region that was never written.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::storage::failing::{Fate, Faults, Held, Request, When};
-use crate::{Backend, Builder, Limits, Memory};
+use crate::{Backend, Builder, Limits, Memory, Zswap};
 
 fn builder((backend, io_threads): (Backend, usize)) -> Builder {
     let builder = Memory::builder().budget(8 << 20).files(64 << 20).backend(backend).io_threads(io_threads);
@@ -287,7 +287,13 @@ impl Stress {
 }
 
 /// Runs threads on one region. Returns the numbers of failed reads and writes.
-fn stress(backend: (Backend, usize), profile: &str, fails: bool, seed: u64) -> (u64, u64) {
+fn stress(
+    backend: (Backend, usize),
+    profile: &str,
+    zswap: Option<Zswap>,
+    fails: bool,
+    seed: u64,
+) -> (u64, u64) {
     let faulty = Arc::new(Faulty {
         random: Random::new(seed),
         is_on: AtomicBool::new(fails),
@@ -295,7 +301,12 @@ fn stress(backend: (Backend, usize), profile: &str, fails: bool, seed: u64) -> (
         failed_writes: AtomicU64::new(0),
     });
     let faults = Arc::clone(&faulty) as Arc<dyn Faults>;
-    let memory = builder(backend).policy(profile).swap_faults(faults).build().unwrap();
+    let builder = builder(backend).policy(profile).swap_faults(faults);
+    let builder = match zswap {
+        Some(zswap) => builder.zswap(zswap),
+        None => builder,
+    };
+    let memory = builder.build().unwrap();
     let group = memory.group("job", Limits { max: Some(90 * PAGE_SIZE), ..Limits::NONE }).unwrap();
     let region = memory.region(PAGES * PAGE_SIZE, RegionOptions::new().group(&group)).unwrap();
     let turns = (0..PAGES).map(|_| Turns::default()).collect();
@@ -306,7 +317,9 @@ fn stress(backend: (Backend, usize), profile: &str, fails: bool, seed: u64) -> (
             scope.spawn(move || stress.run(thread, memory, 1200));
         }
     });
-    assert!(memory.stats().unwrap().swapped > 0, "nothing was swapped");
+    let stats = memory.stats().unwrap();
+    assert!(stats.swapped > 0, "nothing was swapped");
+    assert_eq!(stats.zswap_stores > 0, zswap.is_some(), "{stats:?}");
     assert_eq!(memory.stats().unwrap().pinned, 0);
     memory.0.machine.lock().unwrap().engine.check_invariants();
     let failed = [&stress.faulty.failed_reads, &stress.faulty.failed_writes];
@@ -334,7 +347,8 @@ fn await_freed(memory: &Memory) {
 fn threads_find_in_a_region_what_they_wrote() {
     for (at, backend) in (0..).zip(BACKENDS) {
         for profile in ["mglru@6.12", "classic@6.12"] {
-            stress(backend, profile, false, 7 + at);
+            stress(backend, profile, None, false, 7 + at);
+            stress(backend, profile, Some(Zswap::lz4()), false, 17 + at);
         }
     }
 }
@@ -343,7 +357,7 @@ fn threads_find_in_a_region_what_they_wrote() {
 fn threads_find_what_they_wrote_though_swap_fails() {
     let (mut reads, mut writes) = (0, 0);
     for (at, backend) in (0..).zip(BACKENDS) {
-        let failed = stress(backend, "mglru@6.12", true, 100 + at);
+        let failed = stress(backend, "mglru@6.12", None, true, 100 + at);
         (reads, writes) = (reads + failed.0, writes + failed.1);
     }
     assert!(reads > 0 && writes > 0, "{reads} reads and {writes} writes have failed");

@@ -22,6 +22,7 @@ mod holds;
 #[path = "../../../src/length.rs"]
 mod length;
 
+mod compressed; // a page compressed ahead, with a writer and an evictor
 mod cuts; // a file that gets shorter beside those
 mod reads; // a reader and a guard beside an evictor
 mod swaps; // a writer and a guard during an eviction to swap
