@@ -118,6 +118,8 @@ pub(super) struct Waiting {
     /// By task.
     pub(super) waiters: Vec<Waiter>,
     pub(super) threads: Vec<KernelThread>,
+    /// The one among them that ran last.
+    pub(super) ran_last: usize,
     /// The thread that runs the kernel threads is waiting.
     pub(super) service_sleeps: bool,
     /// Misses that no thread waits for, and that may go on.

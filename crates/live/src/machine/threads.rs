@@ -58,7 +58,11 @@ impl LiveMachine {
                 Runs::WhenWoken => false,
                 Runs::At(time) => time <= now,
             };
-            if let Some(at) = locked.waiting.threads.iter().position(is_due) {
+            // In turn: kswapd may have work for long, and others make the room that it looks for.
+            let (all, last) = (locked.waiting.threads.len(), locked.waiting.ran_last);
+            let mut in_turn = (1..=all).map(|after| (last + after) % all);
+            if let Some(at) = in_turn.find(|&at| is_due(&locked.waiting.threads[at])) {
+                locked.waiting.ran_last = at;
                 let task = locked.waiting.threads[at].task;
                 let step = locked.engine.resume(task);
                 locked.waiting.threads[at].runs = match step {
