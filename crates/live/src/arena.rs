@@ -177,6 +177,11 @@ impl Arena {
         }
     }
 
+    /// Whether there is slow memory.
+    pub(crate) fn has_slow(&self) -> bool {
+        self.slow_from != u32::MAX
+    }
+
     /// Whether a frame is of slow memory.
     #[inline(always)]
     pub(crate) fn is_slow(&self, pfn: Pfn) -> bool {

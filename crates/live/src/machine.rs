@@ -18,6 +18,7 @@ mod locked; // what is done under the lock
 mod files; // which files there are, and how one is forgotten
 mod groups; // groups: made, removed, counted
 mod regions; // anonymous memory and its address spaces
+mod scans; // which of its pages in slow memory are in use
 mod open_file; // a file: its handles, its lengths, and what of it could not be written
 mod lengths; // how long files are: set, cut, reloaded
 mod readers; // who reads what no thread makes for itself

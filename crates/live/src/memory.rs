@@ -35,6 +35,8 @@ const ZSWAP_PAGE_BYTES: u64 = 96;
 const GUARD_WAIT: Duration = Duration::from_secs(10);
 /// Part of a budget for each closed file: its name, its tables, and the data about its pages.
 const IDLE_FILE_SHARE: u64 = 64 << 10;
+/// Memory that one scan for hint faults marks, under the lock: some 100 microseconds.
+const SCAN_MIB: u32 = 16;
 /// Pages that one step moves between nodes, under the lock: some 20 microseconds.
 const STEP_MOVES: u64 = 32;
 
@@ -211,7 +213,8 @@ impl Builder {
     /// Adds slow memory ([`Node::slow`]), or binds the fast memory ([`Node::bound_to`]). Default: fast memory alone, on any node that the system
     /// chooses.
     ///
-    /// With slow memory, pages that would be evicted from fast memory are demoted instead, and pages that are read there repeatedly are promoted.
+    /// With slow memory, pages that would be evicted from fast memory are demoted instead. Pages of files that are read there repeatedly are promoted, and so
+    /// are pages of regions that are accessed soon after a scan has marked them (hint faults).
     /// `/sys/kernel/mm/numa/demotion_enabled`, `/sys/kernel/mm/numa/pagecache_promotion_enabled` and `kernel.numa_balancing` (2) show this. They can
     /// be written ([`Memory::write`]).
     ///
@@ -513,6 +516,7 @@ fn config_of_tiers() -> Config {
         demotion_enabled: true,
         pagecache_promotion_enabled: true,
         step_moves: STEP_MOVES,
+        scan_size_mb: SCAN_MIB,
         ..config()
     }
 }
@@ -596,7 +600,6 @@ impl Memory {
     /// - [`Error::TooManyFiles`] if files and regions would exceed [`Builder::files`].
     /// - [`Error::TooLong`].
     /// - [`Error::TooManyHandles`] if there are too many regions.
-    /// - [`Error::Nodes`] if the cache has slow memory, which serves files only.
     /// - [`Error::Config`] if the group is another cache's.
     ///
     /// ```no_run
@@ -609,11 +612,6 @@ impl Memory {
     /// # Ok::<(), pageout::Error>(())
     /// ```
     pub fn region(&self, bytes: u64, options: RegionOptions) -> Result<Region, Error> {
-        if self.0.slow.is_some() {
-            return Err(Error::Nodes(
-                "slow memory serves files only; help: make regions in a cache without slow memory",
-            ));
-        }
         Region::make(&self.0, bytes, &options)
     }
 
@@ -679,7 +677,12 @@ impl Memory {
         let figures = locked.engine.figures();
         let vmstat = |stat| figures.vmstat(stat) as u64;
         let (slow_frames, slow_resident) = match self.0.slow {
-            Some((frames, _)) => (frames, figures.node_stat(NodeId(1), Stat::NrFilePages) as u64),
+            Some((frames, _)) => {
+                let slow = |stat| figures.node_stat(NodeId(1), stat);
+                // A page of a region may be in the swap cache and mapped.
+                let files = slow(Stat::NrFilePages) - slow(Stat::NrSwapcached);
+                (frames, (files + slow(Stat::NrAnonPages)) as u64)
+            }
             None => (0, 0),
         };
         const DEMOTIONS: [Stat; 4] =

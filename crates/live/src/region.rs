@@ -656,8 +656,9 @@ impl Inner {
     /// Notes a hit, which is reported to the engine if an accessed bit has to be set. Returns `None` if the engine can't be called any more.
     #[inline(always)]
     fn note(&self, ring: &Ring, local: &LocalFile, page: u64, word: Word) -> Option<()> {
-        ring.count_hit(false);
-        local.hits.count(false);
+        let is_slow = !word.is_zero_page() && self.memory.machine.arena.is_slow(word.pfn());
+        ring.count_hit(is_slow);
+        local.hits.count(is_slow);
         if word.is_settled() {
             return Some(());
         }

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, Advice, CpuId, HugeAdvice, MemcgId, MmId, ObjectId, PAGE_SIZE, Pfn, Step, TaskId,
-    Touched, WordReader,
+    Access, AccessError, Advice, CpuId, HugeAdvice, MemPolicy, MemcgId, MmId, Nanos, ObjectId, PAGE_SIZE,
+    Pfn, Step, TaskId, Touched, WordReader,
 };
 
 use super::locked::{Locked, Miss, Outcome};
@@ -54,6 +54,9 @@ pub(crate) struct Regions {
     idle: Vec<Space>,
     /// Regions without handles, which the engine's own thread frees.
     dropped: Vec<usize>,
+    /// Time of the next check for a scan, and the region that was scanned last, by its place among those that exist.
+    pub(super) scans_at: Nanos,
+    pub(super) scanned_last: usize,
 }
 
 /// The machine's state of a region.
@@ -127,6 +130,11 @@ impl Regions {
     /// The task in whose name hits on a region are reported to the engine, and its object.
     pub(super) fn hitter_of(&self, region: usize) -> Option<(TaskId, ObjectId)> {
         self.get(region).map(|of| (of.space.owner, of.space.object))
+    }
+
+    /// The tasks that have a region each.
+    pub(super) fn owners(&self) -> Vec<TaskId> {
+        self.open.iter().flatten().map(|of| of.space.owner).collect()
     }
 
     pub(super) fn name_of(&self, region: usize) -> Option<PathBuf> {
@@ -210,6 +218,8 @@ impl Locked<'_> {
             None => {
                 let group = self.add_group(memcg);
                 let mm = self.files.groups[group].mm;
+                // A new address space does not know the `cpuset.mems` of its group.
+                self.engine.set_mempolicy(mm, MemPolicy::Default)?;
                 let owner = self.engine.task_create(mm, CpuId(0));
                 let object = self.engine.map_anon(owner, 1, Advice::Normal)?;
                 // Guards and words are by page.
@@ -322,6 +332,8 @@ impl LiveMachine {
             group: group.number,
             counts: Counts::default(),
         });
+        // The engine's thread scans regions of slow memory.
+        locked.wake_service();
         Ok(Made { number, serial, length })
     }
 

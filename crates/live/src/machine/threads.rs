@@ -45,6 +45,7 @@ impl LiveMachine {
                 continue;
             }
             locked.note_held_up_writes();
+            locked.scan_next_region();
             if locked.is_time_to_tend() {
                 drop(locked);
                 // Failed writes are tried again.
@@ -85,7 +86,7 @@ impl LiveMachine {
                 _ => None,
             });
             let next = next.chain(locked.next_driven());
-            let next = next.chain(locked.next_tending());
+            let next = next.chain(locked.next_tending()).chain(locked.next_scan());
             // A page that must go to its device was being written to.
             let held_up = locked.transfers.devices.have_writes().then_some(HELD_UP);
             let next = next.chain(held_up).min().unwrap_or(Duration::from_secs(60));
