@@ -2,7 +2,8 @@
  * A VFS of SQLite whose databases are read and written through a page cache with a budget: pageout.
  *
  *   connection ──► pager ──► this VFS ──► main database: pageout, direct I/O       the VFS below: its locks and shared memory
- *                                     └─► journals, WAL, temporary files: the VFS below, all of it
+ *                                     ├─► WAL of a connection in exclusive mode: pageout, the same budget
+ *                                     └─► other WALs, journals, temporary files: the VFS below, all of it
  *
  * All connections of a process share one cache, and all connections to a database share one handle (`struct database`). The VFS
  * below opens the database as well, for its locks; it does not read or write it.
@@ -90,6 +91,13 @@ struct file {
     uint32_t was_copied;      /* before a checkpoint that has failed */
     volatile uint32_t *index; /* the WAL's, where it is mapped */
     char *name; /* of the database, for messages: SQLite's, as long as it is open */
+    struct file *wal; /* of a database whose WAL is in the cache */
+    /* Of a WAL only: */
+    struct pageout_file *pages; /* in the cache; NULL: the VFS below reads and writes it */
+    struct file *main;          /* its database, if it is in the cache */
+    sqlite3_int64 next;         /* end of the last frame that was written */
+    sqlite3_int64 header;       /* place of the last frame header that was written */
+    int is_commit;              /* which ends a transaction */
 };
 
 static sqlite3_vfs *below;
@@ -587,6 +595,8 @@ static int file_close(sqlite3_file *file) {
     return settled ? settled : closed;
 }
 
+static int leave_wal(struct file *wal);
+
 /* How often a file may be truncated during a read of a page. */
 enum { CUTS_MAX = 16 };
 
@@ -698,6 +708,8 @@ static int file_lock(sqlite3_file *file, int level) {
 
 static int file_unlock(sqlite3_file *file, int level) {
     int settled = SQLITE_OK, unlocked;
+    if (level < SQLITE_LOCK_EXCLUSIVE && leave_wal(of(file)->wal) != SQLITE_OK)
+        return SQLITE_IOERR_UNLOCK;
     /* Other processes may check the file from now on. */
     if (level <= SQLITE_LOCK_SHARED)
         settled = end_writing(of(file), &of(file)->is_writer);
@@ -761,7 +773,9 @@ static int file_device_characteristics(sqlite3_file *file) {
 
 static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend, void volatile **at) {
     struct file *our = of(file);
-    int mapped;
+    int mapped = leave_wal(our->wal);
+    if (mapped != SQLITE_OK)
+        return mapped;
     errno = 0;
     mapped = full_or(under(file)->pMethods->xShmMap(under(file), region, size, may_extend, at));
     if ((mapped != SQLITE_OK && mapped != SQLITE_READONLY) || region != 0 || !*at || our->index)
@@ -912,6 +926,125 @@ static const sqlite3_io_methods methods_without_wal = {
     NULL,
 };
 
+/*
+ * ---- The WAL of a connection in exclusive mode ----
+ *
+ * `PRAGMA locking_mode=EXCLUSIVE` before the first access: the connection holds the lock of the database as long as it has the WAL, which has no
+ * index in shared memory then. So no one else reads or writes the WAL, and it can be in the cache, in the budget of the database. When that lock is
+ * about to go, or an index is mapped, the VFS below takes over.
+ *
+ * A commit survives the process, as it does in the VFS below: the last frame of a transaction has the size of the database in its header, and all
+ * that is written is on the device when that frame is. SQLite's own syncs come on top, and flush the device.
+ */
+
+/* Sizes of a WAL's headers, and the place of a frame's size of the database: https://www.sqlite.org/fileformat.html. */
+enum { WAL_HEADER = 32, FRAME_HEADER = 24, FRAME_COMMIT = 4 };
+
+/* Whether the cache can have a WAL: the database, which has the lock; NULL: not. */
+static struct file *exclusive_main(const char *name, int flags) {
+    sqlite3_file *main;
+    if (!(flags & SQLITE_OPEN_WAL) || sqlite3_libversion_number() < 3032000)
+        return NULL;
+    main = sqlite3_database_file_object(name);
+    if (!main || main->pMethods == NULL || main->pMethods->xRead != file_read)
+        return NULL;
+    return of(main)->level == SQLITE_LOCK_EXCLUSIVE && !of(main)->index && !of(main)->wal && !of(main)->is_read_only ? of(main) : NULL;
+}
+
+/* Opens it in the cache, if its file system allows direct I/O; else the VFS below keeps it. */
+static void begin_wal(const char *name, struct file *wal, struct file *main) {
+    memset(wal, 0, sizeof *wal);
+    if (cache && pageout_open(cache, name, PAGEOUT_RDWR | PAGEOUT_OWN_LOCKS, NULL, &wal->pages) < 0)
+        wal->pages = NULL;
+    if (!wal->pages)
+        return;
+    wal->name = (char *)name;
+    wal->main = main;
+    wal->header = -1;
+    main->wal = wal;
+}
+
+/* Leaves a WAL to the VFS below. All that is written to it is on the device then, or the call fails. */
+static int leave_wal(struct file *wal) {
+    int64_t said;
+    if (!wal || !wal->pages)
+        return SQLITE_OK;
+    said = pageout_sync(wal->pages, PAGEOUT_SYNC_WRITE);
+    if (said == 0)
+        said = pageout_forget(wal->pages);
+    if (said < 0)
+        return told(wal->name, said, SQLITE_IOERR_WRITE);
+    pageout_close(wal->pages);
+    wal->pages = NULL;
+    wal->main->wal = NULL;
+    return SQLITE_OK;
+}
+
+/* The connection closes it, whatever its writes have come to: SQLite has been told. */
+static void close_wal(struct file *wal) {
+    if (!wal->pages)
+        return;
+    if (pageout_forget(wal->pages) < 0)
+        pageout_forget_and_discard(wal->pages);
+    pageout_close(wal->pages);
+    wal->pages = NULL;
+    wal->main->wal = NULL;
+}
+
+static int wal_read(struct file *wal, void *buf, int size, sqlite3_int64 offset) {
+    int64_t there = pageout_pread(wal->pages, buf, (size_t)size, (uint64_t)offset);
+    if (is_to_fail())
+        return SQLITE_IOERR_READ;
+    if (there < 0)
+        return told(wal->name, there, SQLITE_IOERR_READ);
+    if (there == size)
+        return SQLITE_OK;
+    memset((char *)buf + there, 0, (size_t)(size - there));
+    return SQLITE_IOERR_SHORT_READ;
+}
+
+/* Whether a commit is complete with this write, or a new WAL begins. SQLite writes a frame's header, then its page; or, at the end of a transaction, headers of frames again. */
+static int ends_commit(struct file *wal, const unsigned char *buf, int size, sqlite3_int64 offset) {
+    int is_frame = wal->header >= 0 && offset == wal->header + FRAME_HEADER && size != FRAME_HEADER;
+    if (size == FRAME_HEADER && offset >= WAL_HEADER) {
+        int is_again = offset != wal->next;
+        wal->header = offset;
+        wal->is_commit = buf[FRAME_COMMIT] || buf[FRAME_COMMIT + 1] || buf[FRAME_COMMIT + 2] || buf[FRAME_COMMIT + 3];
+        return is_again && wal->is_commit;
+    }
+    if (is_frame || offset == 0)
+        wal->next = offset + size;
+    /* A header that begins the WAL anew is there before any of its frames: behind the old header, they would leave some of the old ones valid. */
+    return offset == 0 || (is_frame && wal->is_commit);
+}
+
+static int wal_write(struct file *wal, const void *buf, int size, sqlite3_int64 offset) {
+    int64_t said = pageout_pwrite(wal->pages, buf, (size_t)size, (uint64_t)offset);
+    if (is_to_fail())
+        return SQLITE_IOERR_WRITE;
+    if (is_to_be_full())
+        return SQLITE_FULL;
+    if (said >= 0 && ends_commit(wal, (const unsigned char *)buf, size, offset)) {
+        said = pageout_sync(wal->pages, PAGEOUT_SYNC_WRITE);
+        if (said < 0)
+            pageout_acknowledge(wal->pages);
+    }
+    return said < 0 ? told(wal->name, said, SQLITE_IOERR_WRITE) : SQLITE_OK;
+}
+
+static int wal_sync(struct file *wal, int flags) {
+    int64_t said;
+    if (is_to_be_full())
+        return SQLITE_FULL;
+    count_sync(flags);
+    said = pageout_sync(wal->pages, PAGEOUT_SYNC_DATA);
+    if (said < 0)
+        pageout_acknowledge(wal->pages);
+    if (is_to_fail())
+        return SQLITE_IOERR_FSYNC;
+    return said < 0 ? told(wal->name, said, SQLITE_IOERR_FSYNC) : SQLITE_OK;
+}
+
 /* ---- Journals, WAL and temporary files ---- */
 
 /* Converts a result of the VFS below for such a file: it keeps the errno. */
@@ -922,29 +1055,61 @@ static int other_said(sqlite3_file *file, int said) {
     return is_full(error) ? SQLITE_FULL : said;
 }
 
-static int other_close(sqlite3_file *file) { return under(file)->pMethods->xClose(under(file)); }
+static int other_close(sqlite3_file *file) {
+    close_wal(of(file));
+    return under(file)->pMethods->xClose(under(file));
+}
 static int other_read(sqlite3_file *file, void *buf, int size, sqlite3_int64 offset) {
+    if (of(file)->pages)
+        return wal_read(of(file), buf, size, offset);
     return under(file)->pMethods->xRead(under(file), buf, size, offset);
 }
 static int other_write(sqlite3_file *file, const void *buf, int size, sqlite3_int64 offset) {
+    if (of(file)->pages)
+        return wal_write(of(file), buf, size, offset);
     return other_said(file, under(file)->pMethods->xWrite(under(file), buf, size, offset));
 }
 static int other_truncate(sqlite3_file *file, sqlite3_int64 size) {
+    if (of(file)->pages) {
+        int64_t said = pageout_truncate(of(file)->pages, (uint64_t)size);
+        return said < 0 ? told(of(file)->name, said, SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
+    }
     return other_said(file, under(file)->pMethods->xTruncate(under(file), size));
 }
-static int other_sync(sqlite3_file *file, int flags) { return other_said(file, under(file)->pMethods->xSync(under(file), flags)); }
-static int other_size(sqlite3_file *file, sqlite3_int64 *size) { return under(file)->pMethods->xFileSize(under(file), size); }
+static int other_sync(sqlite3_file *file, int flags) {
+    if (of(file)->pages)
+        return wal_sync(of(file), flags);
+    return other_said(file, under(file)->pMethods->xSync(under(file), flags));
+}
+static int other_size(sqlite3_file *file, sqlite3_int64 *size) {
+    int64_t said;
+    if (!of(file)->pages)
+        return under(file)->pMethods->xFileSize(under(file), size);
+    said = pageout_size(of(file)->pages);
+    if (said < 0)
+        return told(of(file)->name, said, SQLITE_IOERR_FSTAT);
+    *size = said;
+    return SQLITE_OK;
+}
 static int other_lock(sqlite3_file *file, int level) { return under(file)->pMethods->xLock(under(file), level); }
 static int other_unlock(sqlite3_file *file, int level) { return under(file)->pMethods->xUnlock(under(file), level); }
 static int other_control(sqlite3_file *file, int op, void *arg) {
-    int said = under(file)->pMethods->xFileControl(under(file), op, arg);
+    int said;
+    /* The VFS below would write the file. */
+    if (of(file)->pages && (op == SQLITE_FCNTL_SIZE_HINT || op == SQLITE_FCNTL_CHUNK_SIZE))
+        return SQLITE_OK;
+    said = under(file)->pMethods->xFileControl(under(file), op, arg);
     return op == SQLITE_FCNTL_LAST_ERRNO ? said : other_said(file, said);
 }
 static int other_device_characteristics(sqlite3_file *file) { return under(file)->pMethods->xDeviceCharacteristics(under(file)); }
 static int other_fetch(sqlite3_file *file, sqlite3_int64 offset, int size, void **at) {
+    if (of(file)->pages)
+        return file_fetch(file, offset, size, at);
     return under(file)->pMethods->xFetch(under(file), offset, size, at);
 }
 static int other_unfetch(sqlite3_file *file, sqlite3_int64 offset, void *at) {
+    if (of(file)->pages)
+        return SQLITE_OK;
     return under(file)->pMethods->xUnfetch(under(file), offset, at);
 }
 static int other_shm_map(sqlite3_file *file, int region, int size, int may_extend, void volatile **at) {
@@ -1002,7 +1167,9 @@ static const sqlite3_io_methods methods_of_others_without_maps = {
 };
 
 static int open_other(const char *name, sqlite3_file *file, int flags, int *out_flags) {
+    struct file *main = exclusive_main(name, flags);
     int opened;
+    memset(of(file), 0, sizeof *of(file));
     file->pMethods = under(file)->pMethods = NULL;
     opened = below->xOpen(below, name, under(file), flags, out_flags);
     if (opened != SQLITE_OK) {
@@ -1010,6 +1177,8 @@ static int open_other(const char *name, sqlite3_file *file, int flags, int *out_
             under(file)->pMethods->xClose(under(file));
         return opened_or_full(opened, name, flags);
     }
+    if (main)
+        begin_wal(name, of(file), main);
     file->pMethods = under(file)->pMethods->iVersion >= 3 ? &methods_of_others : &methods_of_others_without_maps;
     return SQLITE_OK;
 }

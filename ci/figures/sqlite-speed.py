@@ -1,7 +1,7 @@
 """speedtest1 at equal memory: with the kernel's cache and with the VFS `pageout`, each in a memory cgroup with the same limit. Run by ci/slow/sqlite.sh.
 
 sqlite-speed.py DIR [CELLS]: cells are "SIZE LIMIT_MIB BUDGET_MIB", separated by semicolons. The memory of SQLite itself, and journals, is in the limit of both. The
-kernel's cache has all of the rest, and pageout's its budget. Rounds alternate. Needs memory cgroups of version 1, and root.
+kernel's cache has all of the rest, and pageout's its budget. Rounds alternate. JOURNALS: some of "journal;WAL;WAL, exclusive". Needs memory cgroups of version 1, and root.
 """
 
 import json
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 GROUPS = Path("/sys/fs/cgroup/memory")
+JOURNALS = [("journal", []), ("WAL", ["--journal", "wal"]), ("WAL, exclusive", ["--journal", "wal", "--exclusive"])]
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 
 
@@ -74,7 +75,7 @@ def main() -> int:
         pass
     for cell in cells.split(";"):
         size, limit, budget = cell.split()
-        for name, options in [("journal", []), ("WAL", ["--journal", "wal"])]:
+        for name, options in [of for of in JOURNALS if of[0] in os.environ.get("JOURNALS", of[0]).split(";")]:
             rows = {"kernel": [], "pageout": []}
             for _ in range(ROUNDS):
                 for who, with_budget in [("kernel", None), ("pageout", int(budget))]:
@@ -86,6 +87,9 @@ def main() -> int:
             for who in rows:
                 figures = f"{median(who, 'wall'):.2f} s, CPU {median(who, 'cpu'):.2f} s, read {median(who, 'read') / 2**20:.0f} MiB, written {median(who, 'written') / 2**20:.0f} MiB"
                 print(f"  {who:8} {figures}, peak {median(who, 'peak') / 2**20:.0f} MiB")
+            of_device = lambda row: row["read"] + row["written"]
+            device = [of_device(ours) / of_device(plain) for plain, ours in zip(rows["kernel"], rows["pageout"], strict=True)]
+            print(f"  pageout moves {statistics.median(device):.2f} times as many bytes of the device ({min(device):.2f} to {max(device):.2f})")
             print(f"  pageout takes {statistics.median(ratios):.2f} times as long ({min(ratios):.2f} to {max(ratios):.2f})")
             by_test = {number: [o["tests"][number] / max(p["tests"][number], 1e-3) for p, o in zip(rows["kernel"], rows["pageout"], strict=True)] for number in rows["kernel"][0]["tests"]}
             worst = sorted(((statistics.median(by), number) for number, by in by_test.items() if rows["kernel"][0]["tests"][number] > 0.05), reverse=True)

@@ -288,15 +288,55 @@ done(sqlite.sqlite3_file_control(ours, b"main", CHUNK_SIZE, ctypes.byref(ctypes.
 done(sqlite.sqlite3_file_control(ours, b"main", SIZE_HINT, ctypes.byref(ctypes.c_int64(100000))))
 assert sqlite3.connect("hint.db").execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 PYTHON
+    # The WAL of a connection in exclusive mode is in the cache, and not in the kernel's. Transactions larger than SQLite's cache write their frames again.
+    for locking in normal exclusive; do
+        rm -f inside.db*
+        sqlite3 > said.txt <<SQL
+$load
+.open file:inside.db?vfs=pageout
+PRAGMA locking_mode=$locking;
+PRAGMA journal_mode=wal;
+PRAGMA cache_size=20;
+PRAGMA wal_autocheckpoint=500;
+CREATE TABLE t(id INTEGER PRIMARY KEY, text);
+BEGIN;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 2000) INSERT INTO t SELECT i, hex(randomblob(500)) FROM n;
+UPDATE t SET text = hex(randomblob(600)) WHERE id % 3 = 0;
+SAVEPOINT s;
+UPDATE t SET text = 'lost' WHERE id % 5 = 0;
+ROLLBACK TO s;
+COMMIT;
+UPDATE t SET text = text || 'x' WHERE id < 50;
+PRAGMA integrity_check;
+SELECT count(*), sum(text = 'lost'), sum(text LIKE '%x') FROM t;
+.shell stat -c 'wal %s' inside.db-wal
+.shell fincore -b -n -o RES inside.db-wal | sed 's/^ */kernel /'
+PRAGMA wal_checkpoint(TRUNCATE);
+INSERT INTO t VALUES(3000, 'after');
+PRAGMA journal_mode=delete;
+INSERT INTO t VALUES(3001, 'after');
+PRAGMA journal_mode=wal;
+INSERT INTO t VALUES(3002, 'after');
+SQL
+        grep -qx ok said.txt && grep -qx '2000|0|49' said.txt || { cat said.txt; return 1; }
+        if [[ $locking == exclusive ]]; then
+            grep -qx 'kernel 0' said.txt && grep -qE '^wal [1-9]' said.txt || { cat said.txt; echo "the WAL is in the kernel's cache"; return 1; }
+        else
+            grep -qE '^kernel [1-9]' said.txt || { cat said.txt; return 1; }
+        fi
+        [[ $(sqlite3 inside.db "PRAGMA integrity_check; SELECT count(*) FROM t WHERE text = 'after';" | tr '\n' ' ') == "ok 3 " ]] || { echo "$locking: others do not see it"; return 1; }
+    done
     # Killed at random moments, with any `synchronous`: no commit is lost, and the database is intact.
     local kills=0
     for synchronous in off normal full; do
-        for mode in delete wal; do
+        for mode in delete wal exclusive; do
             for try in 1 2 3 4; do
                 rm -f killed.db* committed.txt
                 sqlite3 killed.db 'CREATE TABLE t(id INTEGER PRIMARY KEY, text)'
                 {
-                    printf '%s\n' "$load" ".open file:killed.db?vfs=pageout" "PRAGMA synchronous=$synchronous;" "PRAGMA journal_mode=$mode;" "PRAGMA cache_size=20;" "PRAGMA wal_autocheckpoint=20;"
+                    local modes="PRAGMA journal_mode=$mode;"
+                    [[ $mode != exclusive ]] || modes="PRAGMA locking_mode=exclusive; PRAGMA journal_mode=wal;"
+                    printf '%s\n' "$load" ".open file:killed.db?vfs=pageout" "PRAGMA synchronous=$synchronous;" "$modes" "PRAGMA cache_size=20;" "PRAGMA wal_autocheckpoint=20;"
                     for ((id = 1; id <= 3000; id++)); do echo "INSERT INTO t VALUES($id, hex(randomblob(3000))); SELECT 'committed', $id;"; done
                 } > commands.txt
                 sqlite3 < commands.txt > committed.txt 2>&1 &

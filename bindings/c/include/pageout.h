@@ -230,10 +230,11 @@ int64_t pageout_pwrite(struct pageout_file *file, const void *buf, size_t size, 
 
 #define PAGEOUT_SYNC_ALL 0  /* as fsync(2): data and all metadata */
 #define PAGEOUT_SYNC_DATA 1 /* as fdatasync(2): data, and the metadata needed to read it */
+#define PAGEOUT_SYNC_WRITE 2 /* writes only, without a flush of the device's cache: the data survives the process */
 
 /*
  * Writes all data that was written to the file before this call, through any handle, and flushes the device's cache. After 0 the
- * data survives the process, and a power loss if the device's flush works. `how` is PAGEOUT_SYNC_ALL or PAGEOUT_SYNC_DATA.
+ * data survives the process, and a power loss if the device's flush works. `how` is one of the three above.
  * Errors: -ENOSPC, -EDQUOT, -EFBIG or -EIO while a page could not be written (FULL DISK above), -EINVAL, -EBADF, -ESTALE.
  */
 int pageout_sync(struct pageout_file *file, int how);

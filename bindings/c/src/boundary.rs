@@ -25,6 +25,7 @@ const OWN_LOCKS: c_int = 32;
 
 const SYNC_ALL: c_int = 0;
 const SYNC_DATA: c_int = 1;
+const SYNC_WRITE: c_int = 2;
 
 /// What a handle is of.
 ///
@@ -332,6 +333,7 @@ unsafe extern "C" fn pageout_sync(file: *mut File, how: c_int) -> c_int {
         match how {
             SYNC_ALL => file.sync_all()?,
             SYNC_DATA => file.sync_data()?,
+            SYNC_WRITE => file.write_back()?,
             _ => return Err(Failure::invalid(format!("unknown kind of sync: {how}"))),
         }
         Ok(0)

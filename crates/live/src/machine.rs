@@ -64,7 +64,7 @@ pub use readers::Backend;
 use readers::Readers;
 pub(crate) use regions::Purpose;
 use turns::Turns;
-pub(crate) use writes::{BYTES_MAX, Begun, Part, Writable};
+pub(crate) use writes::{BYTES_MAX, Begun, Flush, Part, Writable};
 
 /// State that all handles share.
 pub(crate) struct LiveMachine {

@@ -6,7 +6,7 @@ use crate::file::{File, Inner, Piece, TRIES};
 use crate::gate::Unpinned;
 use crate::guard::PageMut;
 use crate::local;
-use crate::machine::{BYTES_MAX, Begun, Part, Writable};
+use crate::machine::{BYTES_MAX, Begun, Flush, Part, Writable};
 
 use pageout_engine::{PAGE_SIZE, Pfn};
 
@@ -51,7 +51,15 @@ impl File {
     /// [`File::acknowledge`]. [`Error::Pinned`] if a guard of this thread, or one held for too long, holds a page that must be written;
     /// [`Error::Forgotten`].
     pub fn sync_data(&self) -> Result<(), Error> {
-        self.0.memory.guarded(|machine| machine.sync(&self.0, false))
+        self.0.memory.guarded(|machine| machine.sync(&self.0, Flush::Data))
+    }
+
+    /// Writes all dirty pages without a flush of the device's cache: after a return without error the data survives the process, but not a loss of power.
+    ///
+    /// # Errors
+    /// The same as [`File::sync_data`].
+    pub fn write_back(&self) -> Result<(), Error> {
+        self.0.memory.guarded(|machine| machine.sync(&self.0, Flush::Nothing))
     }
 
     /// The same, with the file's times: fsync(2).
@@ -59,7 +67,7 @@ impl File {
     /// # Errors
     /// The same as [`File::sync_data`].
     pub fn sync_all(&self) -> Result<(), Error> {
-        self.0.memory.guarded(|machine| machine.sync(&self.0, true))
+        self.0.memory.guarded(|machine| machine.sync(&self.0, Flush::All))
     }
 
     /// Acknowledges that writes of the file have failed: from now on a sync reports only later failures. Pages that could not be written stay dirty,

@@ -19,6 +19,7 @@ use pageout_engine::{Bdi, FileId, FileKind, FileSpec, PAGE_SIZE, Served};
 use super::LiveMachine;
 use super::locked::Locked;
 use super::open_file::OpenFile;
+use super::writes::Flush;
 use crate::error::Error;
 use crate::file::{Inner as File, Open};
 use crate::local;
@@ -453,7 +454,7 @@ impl LiveMachine {
         let owner = locked.files.owner;
         let object = locked.engine.open(owner, id)?;
         let outcome;
-        (locked, outcome) = self.sync_object(locked, id, object, false)?;
+        (locked, outcome) = self.sync_object(locked, id, object, Flush::Data)?;
         locked = self.drain(locked)?;
         locked.engine.close(owner, object)?;
         outcome.map(|()| locked)

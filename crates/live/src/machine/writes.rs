@@ -308,6 +308,16 @@ impl Locked<'_> {
     }
 }
 
+/// What a sync flushes of the device's cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flush {
+    Nothing,
+    /// The data, and the length.
+    Data,
+    /// The file's times, too.
+    All,
+}
+
 impl LiveMachine {
     /// Writes that threads without a ring make at the same time, over all devices: the others read.
     pub(super) fn writers_max(&self) -> usize {
@@ -488,10 +498,10 @@ impl LiveMachine {
     }
 
     /// Has all that was written to a file so far on its device: with its times, too, where `is_all`.
-    pub(crate) fn sync(&self, file: &File, is_all: bool) -> Result<(), Error> {
+    pub(crate) fn sync(&self, file: &File, flush: Flush) -> Result<(), Error> {
         let mut locked = self.drain(self.lock()?)?;
         locked = self.wait_if_going(locked, file)?;
-        self.sync_object(locked, file.id, file.object, is_all)?.1
+        self.sync_object(locked, file.id, file.object, flush)?.1
     }
 
     /// The same of a file that the owner has open.
@@ -500,7 +510,7 @@ impl LiveMachine {
         mut locked: Locked<'a>,
         file: FileId,
         object: ObjectId,
-        is_all: bool,
+        flush: Flush,
     ) -> Result<(Locked<'a>, Result<(), Error>), Error> {
         let hired = locked.hire(0);
         let owner = locked.files.owner;
@@ -552,7 +562,9 @@ impl LiveMachine {
         };
         let cut;
         (locked, cut) = self.set_len_on_device(locked, file)?;
-        locked = self.flush(locked, file, object, is_all)?;
+        if flush != Flush::Nothing {
+            locked = self.flush(locked, file, object, flush == Flush::All)?;
+        }
         let of = locked.file_mut(file);
         of.busy -= 1;
         self.wake_idle();
