@@ -133,3 +133,22 @@ fn a_sync_waits_for_the_flush_of_another_and_fails_with_it() {
         });
     }
 }
+
+#[test]
+fn write_back_leaves_the_flush_to_the_next_sync() {
+    const PAGES: usize = 20;
+    for (backend, threads) in backends() {
+        let (made, device) = (Made::new("back"), Arc::new(Device::default()));
+        let (memory, file) = cache(backend, threads, &made, &device);
+        device.set(flush_fails);
+        file.write_at(&[1; PAGES * PAGE], 0).unwrap();
+        file.write_back().unwrap();
+        let stats = memory.stats().unwrap();
+        assert_eq!((stats.dirty, stats.device_bytes_written), (0, (PAGES * PAGE) as u64));
+        assert_eq!(told(file.sync_data()), (PAGES as u64, 0));
+        device.heal();
+        file.acknowledge().unwrap();
+        file.sync_data().unwrap();
+        assert_eq!(kept(&device, PAGES, 1), PAGES);
+    }
+}
