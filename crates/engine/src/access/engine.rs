@@ -88,11 +88,15 @@ impl Engine {
     }
 
     /// Forgets a group that was removed ([`Engine::remove_directory`]), once nothing is charged to it any more: a later group of the same policy gets its
-    /// number. Returns whether it is forgotten. The caller must not use the number any more. A shadow that names it is judged by the later group's clock,
-    /// as in Linux, where identifiers of groups are reused.
+    /// number. Returns whether it is forgotten. The caller must not use the number any more, and no task may be in a call that reclaims from the group
+    /// alone. A shadow that names it is judged by the later group's clock, as in Linux, where identifiers of groups are reused.
+    ///
+    /// With [`Config::kmem`] no group is forgotten: objects of kernel memory outlive their group, and name it.
     pub fn memcg_forget(&mut self, memcg: MemcgId) -> bool {
         self.core.release_empty_memcgs();
-        self.core.mm.memcgs.contains(memcg) && self.core.mm.memcgs.forget(memcg)
+        let mm = &mut self.core.mm;
+        let is_named = || mm.zswap.entries().any(|entry| entry.payer == memcg);
+        !mm.config.kmem && mm.memcgs.contains(memcg) && !is_named() && mm.memcgs.forget(memcg)
     }
 
     /// Returns the first error of a guest policy, if any: results after it are meaningless.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::reader::Reader;
-use pageout_engine::{Config, MemcgId, Stat};
+use pageout_engine::{Config, Engine, MemcgId, Stat};
 
 /// The group that `Reader` makes.
 const JOB: &str = "/sys/fs/cgroup/job";
@@ -34,6 +34,16 @@ fn forgotten_group_number_is_given_to_the_next_group() {
     (0..256).for_each(|page| _ = reader.read(page));
     assert_eq!(reader.engine.figures().memcg_stat_now(next, Stat::NrFilePages), 256);
     reader.engine.check_invariants();
+}
+
+#[test]
+fn group_is_not_forgotten_while_kernel_memory_names_it() {
+    let config = Config { kmem: true, ..Config::default() };
+    let mut engine = Engine::new(config).unwrap();
+    let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+    engine.remove_directory(JOB).unwrap();
+    assert!(!engine.memcg_forget(memcg));
+    assert_ne!(engine.memcg_create(MemcgId::ROOT, "next").unwrap(), memcg);
 }
 
 #[test]
