@@ -933,8 +933,8 @@ static const sqlite3_io_methods methods_without_wal = {
  * index in shared memory then. So no one else reads or writes the WAL, and it can be in the cache, in the budget of the database. When that lock is
  * about to go, or an index is mapped, the VFS below takes over.
  *
- * A commit survives the process, as it does in the VFS below: the last frame of a transaction has the size of the database in its header, and all
- * that is written is on the device when that frame is. SQLite's own syncs come on top, and flush the device.
+ * A commit survives the process, as it does in the VFS below. The last frame of a transaction has the size of the database in its header. When
+ * that frame is on the device, all earlier ones are. SQLite's own syncs come on top, and flush the device.
  */
 
 /* Sizes of a WAL's headers, and the place of a frame's size of the database: https://www.sqlite.org/fileformat.html. */
@@ -980,7 +980,7 @@ static int leave_wal(struct file *wal) {
     return SQLITE_OK;
 }
 
-/* The connection closes it, whatever its writes have come to: SQLite has been told. */
+/* The connection closes it, whatever its writes have come to: SQLite has the error. */
 static void close_wal(struct file *wal) {
     if (!wal->pages)
         return;
@@ -1014,7 +1014,7 @@ static int ends_commit(struct file *wal, const unsigned char *buf, int size, sql
     }
     if (is_frame || offset == 0)
         wal->next = offset + size;
-    /* A header that begins the WAL anew is there before any of its frames: behind the old header, they would leave some of the old ones valid. */
+    /* A header that starts the WAL again is written before any of its frames: behind the old header, they would leave some of the old ones valid. */
     return offset == 0 || (is_frame && wal->is_commit);
 }
 

@@ -55,7 +55,7 @@ def list_of_sqlite(folder: Path, into: Path) -> None:
         subprocess.run(command, check=True, stdin=commands, stdout=subprocess.DEVNULL)
     read = re.compile(r"pread64\(\d+<[^>]*/reads\.db>.*, (\d+), (\d+)\) = \d+$")
     found = (read.match(line) for line in log.read_text(errors="replace").splitlines())
-    # A read of less than a page is of the header: SQLite looks whether somebody else has written.
+    # A read of less than a page is of the header: SQLite checks whether another connection has written.
     pages = array("I", (int(call[2]) // 4096 for call in found if call and int(call[1]) >= 4096))
     into.write_bytes(pages.tobytes())
     for path in (database, log, script):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the C library into a folder, and builds the program of bindings/c/README.md against it as users do: through pkg-config and through CMake, each with
-# the shared library and with the static one. Each program runs on a file. Needs cc, pkg-config, CMake and readelf. PROFILE and PAGEOUT_BUILT as for
+# Installs the C library into a folder, and builds the program of bindings/c/README.md against it as users do: through pkg-config and through CMake. Each
+# is tried with the shared library and with the static one. Each program runs on a file. Needs cc, pkg-config, CMake and readelf. PROFILE and PAGEOUT_BUILT as for
 # ci/slow/bindings.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -131,8 +131,9 @@ void pageout_free(struct pageout *cache);
 
 /*
  * Copies a kernel file's text into `text`, with a NUL at its end: "/proc/vmstat", "/sys/kernel/debug/lru_gen",
- * "/sys/fs/cgroup/TENANT/memory.stat" and so on. Three names are pageout's. "describe" is one line about the cache, and "stats" has
- * counters that the kernel does not have. "prometheus" has all counters, by group and by file, in Prometheus' text format. At most `size` bytes are written, including the NUL; the rest is cut off.
+ * "/sys/fs/cgroup/TENANT/memory.stat" and so on. Three names are pageout's. "describe" is one line about the cache. "stats" has
+ * counters that the kernel does not have. "prometheus" has all counters in Prometheus' text format. At most `size`
+ * bytes are written, including the NUL; the rest is cut off.
  * Returns the length of the complete text without the NUL, as snprintf(3). `text` may be NULL if `size` is 0.
  * Errors: -EINVAL, -ENOENT, -EACCES.
  */

@@ -21,7 +21,7 @@ const PAGES: u64 = 16_384;
 /// Reads of a synthetic load: those that count, and those before them.
 const READS: usize = 120_000;
 const WARM_UP: usize = 40_000;
-/// Pages that a scan reads at once, each time after 64 other reads.
+/// Pages of one read of a scan, which follows 64 other reads.
 const RUN: u64 = 64;
 const SEEDS: [u64; 3] = [1, 2, 3];
 const POLICIES: [&str; 10] = [
@@ -37,7 +37,7 @@ const POLICIES: [&str; 10] = [
     "s3-fifo",
 ];
 
-/// A load: the pages of the first file, and whether a second one is scanned beside it.
+/// A load: the pages of the first file, and whether a second one is scanned meanwhile.
 struct Load {
     name: String,
     /// By seed, given the number of frames.
@@ -92,7 +92,7 @@ fn loads(lists: &[(String, PathBuf)]) -> Vec<Load> {
     let mut loads = vec![
         of("Zipf 0.8", |_, seed| zipf(0.8, seed), false, false),
         of("Zipf 1.1", |_, seed| zipf(1.1, seed), false, false),
-        of("scan beside a hot set", |frames, seed| hot(frames, 0, seed), true, false),
+        of("scan and a hot set", |frames, seed| hot(frames, 0, seed), true, false),
         of("loop", looped, false, false),
         of("hot set that shifts", |frames, seed| hot(frames, 1500, seed), false, false),
         of("two groups, one scans", |frames, seed| hot(frames, 0, seed), true, true),

@@ -74,8 +74,8 @@ impl Map {
     /// Gives the memory of a part to the system. It reads as zeroes then, and takes memory where it is touched next.
     fn give_back(&self, range: Range<usize>) -> io::Result<()> {
         let (at, bytes) = self.part(range);
-        // SAFETY: the range is of this mapping. Its contents become zeroes: the caller has all frames in it, which are closed, so that no reference
-        // leads there, and a thread that still copies from one discards its copy.
+        // SAFETY: the range is of this mapping. Its contents become zeroes. The caller has all frames in it, which are closed, so no reference leads
+        // there. A thread that still copies from one discards its copy.
         told(unsafe { libc::madvise(at, bytes, libc::MADV_DONTNEED) })
     }
 
@@ -294,7 +294,7 @@ impl Arena {
         Ok(pin)
     }
 
-    /// Holds an open frame by a place in a line of this thread's own, if a place is left. What it returns is two words, which a caller keeps in registers: in
+    /// Holds an open frame by a place in a line of this thread's own, if a place is left. The result has two words, which a caller keeps in registers: in
     /// memory, a processor waits for words that are written one by one and read in pairs.
     #[inline(always)]
     pub(crate) fn hold_by_place(&self, pfn: Pfn, line: usize) -> Option<Held<'_>> {

@@ -309,8 +309,8 @@ impl File {
         }
     }
 
-    /// Returns a reader of this thread: it holds and copies pages in memory faster than the file itself, because it does not look up what the thread
-    /// knows of the file.
+    /// Returns a reader of this thread. It holds and copies pages in memory faster than the file itself, as it does not look up the thread's data
+    /// of the file.
     ///
     /// # Errors
     /// [`Error::Forgotten`], [`Error::Poisoned`].

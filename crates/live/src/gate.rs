@@ -138,13 +138,13 @@ impl Gate {
     }
 
     /// Whether the gate was closed since a read has begun, and nothing else has happened: the page is what the read has seen. The caller has the engine's
-    /// lock, so nobody else opens or closes the gate.
+    /// lock, so no other thread opens or closes the gate.
     pub(crate) fn is_closed_since(&self, seen: Seen) -> bool {
         // Acquire: a writer that has ended before the gate was closed is seen.
         self.0.load(Ordering::Acquire) == (seen.0 + 1) << 8 | CLOSED
     }
 
-    /// What a read would have seen that began before the gate was closed.
+    /// The state that a read would have seen if it had begun before the gate was closed.
     pub(crate) fn seen_before_closed(&self) -> Option<Seen> {
         let seen = self.0.load(Ordering::Relaxed);
         (seen & COUNT == CLOSED).then(|| Seen((seen >> 8).wrapping_sub(1)))

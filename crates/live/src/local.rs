@@ -229,7 +229,7 @@ pub(crate) fn with<T, R: Readable>(
     used.ok().flatten()
 }
 
-/// What a reader of this thread has at hand: the thread's ring, and words of its own. `None` if the file can't be read: the next call of the engine returns
+/// The data of a reader of this thread: the thread's ring, and words of its own. `None` if the file can't be read: the next call of the engine returns
 /// the reason.
 pub(crate) fn at_hand<R: Readable>(machine: &LiveMachine, read: &R) -> Option<(Rc<OwnRing>, LocalFile)> {
     let ring = LOCALS.try_with(|locals| {

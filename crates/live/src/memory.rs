@@ -574,7 +574,7 @@ impl Memory {
     /// ([`crate::PageRef`], [`crate::PageMut`]) points into it. So a program can register it once with a driver, and transfer pages from or to devices while
     /// guards hold them.
     ///
-    /// A driver that registers memory usually pins it: then all of the arena takes memory, and a cache whose budget changes must not be registered, as the
+    /// A driver that registers memory usually pins it: then all of the arena takes memory. A cache whose budget changes must not be registered: the
     /// driver would keep the memory that the system took back. With slow memory, there may be addresses without memory between the two nodes.
     pub fn arena(&self) -> (*const u8, usize) {
         self.0.machine.arena.place()

@@ -1,4 +1,4 @@
-//! [`FileReader`] and [`RegionReader`]: a file or a region for one thread, with all at hand that a hit needs.
+//! [`FileReader`] and [`RegionReader`]: a file or a region for one thread, with the data that a hit needs.
 //!
 //! ```text
 //!   File::page         the thread's table ─▶ its part of this cache ─▶ of this file ─▶ word ─▶ hold ─▶ gate ─▶ word

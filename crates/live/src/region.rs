@@ -152,8 +152,8 @@ impl Region {
         }
     }
 
-    /// Returns a reader of this thread: it holds and copies pages in memory faster than the region itself, because it does not look up what the thread
-    /// knows of the region.
+    /// Returns a reader of this thread. It holds and copies pages in memory faster than the region itself, as it does not look up the thread's data
+    /// of the region.
     ///
     /// # Errors
     /// [`Error::Poisoned`].

@@ -1,4 +1,4 @@
-//! The bytes of compressed pages, in frames of the pool: an object is found whole where the engine says that it is, or not at all.
+//! The bytes of compressed pages, in frames of the pool: an object is complete where the engine says that it is, or not at all.
 
 use pageout_engine::{ObjectPlace, Pfn};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Places of objects are multiples of this many bytes.
 const GRAIN: usize = 16;
 
-/// What is in the pool, by frame and grain: the value of the page that was stored there, and which part of the object it is.
+/// The contents of the pool, by frame and grain: the value of the page that was stored there, and which part of the object it is.
 #[derive(Default)]
 pub(super) struct Pool(BTreeMap<(Pfn, usize), (u64, usize)>);
 
@@ -17,12 +17,12 @@ fn grains(place: ObjectPlace) -> impl Iterator<Item = (Pfn, usize)> {
 }
 
 impl Pool {
-    /// Writes an object, over all that was there.
+    /// Writes an object over the former contents.
     pub(super) fn put(&mut self, place: ObjectPlace, value: u64) {
         self.0.extend(grains(place).enumerate().map(|(part, grain)| (grain, (value, part))));
     }
 
-    /// The value of an object, if all of it is there.
+    /// The value of an object, if it is complete.
     pub(super) fn get(&self, place: ObjectPlace) -> Option<u64> {
         let (value, _) = *self.0.get(&grains(place).next()?)?;
         let is_whole = grains(place).enumerate().all(|(part, at)| self.0.get(&at) == Some(&(value, part)));

@@ -52,7 +52,7 @@ impl Engine {
         self.core.hold_kernel_memory(pages)
     }
 
-    /// Resizes the balloon: frames of the fast node that the host has back, at the end of memory. What is in them moves or is evicted first, and
+    /// Resizes the balloon: frames of the fast node that the host has back, at the end of memory. Their pages move or are evicted first, and
     /// zones manage the rest. It stays smaller than was asked for if pages can be neither moved nor evicted now. The host must not
     /// use [`Engine::balloon_frames`] before the last operations of the task are carried out.
     pub fn balloon_resize(&mut self, task: TaskId, pages: u64) -> Step {

@@ -7,8 +7,8 @@
 //!     what is free there is taken ─▶ what is in use moves to a frame elsewhere, for which reclaim makes room ─▶ what is free now is taken
 //! ```
 //! The machine shrinks from its end, as if it had booted with less memory: zones manage fewer frames, and their watermarks and reserves are those of
-//! such a machine. So the frames of the balloon lie side by side, and a host can give them back in a few calls. A frame that comes out of the
-//! allocator and is of a block that was searched is taken, and another one is allocated.
+//! such a machine. So the frames of the balloon lie side by side, and a host can give them back in a few calls. If the
+//! allocator gives out a frame of a block that was searched, the balloon keeps it, and another one is allocated.
 //!
 //! A page that can't move now is passed by: it is held by the host, in transfer, or the kernel's. A frame of a lower block is taken instead. A huge
 //! page stays where it is.
@@ -33,7 +33,7 @@ const STEP_FRAMES: u32 = 32;
 pub(crate) struct BalloonResize {
     node: NodeId,
     wanted: usize,
-    /// First frames of the blocks that the balloon is to have, the next one last. What is free there is taken first, so that no page moves there.
+    /// First frames of the blocks that the balloon is to have, the next one last. Free frames there go to the balloon first, so that no page moves there.
     free: Vec<u32>,
     /// Blocks that were not searched, the next one last, and the end of the zone of each.
     blocks: Vec<(Range<u32>, u32)>,
@@ -48,7 +48,7 @@ struct Search {
     zone_end: u32,
     /// First frame of the zone: those of higher zones, which were searched, have lower numbers.
     zone_start: u32,
-    /// Frames from here on were looked at.
+    /// Frames from here on were searched.
     from: u32,
 }
 
@@ -169,7 +169,7 @@ impl Core {
                 continue;
             }
             if search.from == search.block.start && resize.allocation.is_none() {
-                // What has moved or was evicted since is free.
+                // Frames whose pages have moved or were evicted since are free.
                 let start = search.block.start;
                 resize.current = None;
                 self.balloon_take_free(resize.node, start, resize.wanted);

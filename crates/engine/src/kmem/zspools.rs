@@ -24,7 +24,7 @@ impl Core {
         let mut calls = Vec::new();
         for pool in zrams {
             let mut compacted = Compacted::default();
-            // Nobody keeps the bytes of a zram device.
+            // The bytes of a zram device are not kept.
             let call = shrink(pool, sc.priority, &mut compacted);
             calls.extend(call.map(|call| (call, compacted.freed.len())));
             freed.extend(compacted.freed);

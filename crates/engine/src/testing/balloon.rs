@@ -1,4 +1,4 @@
-//! Promises of the balloon: which frames the host gets back, what becomes of their pages, and what zones are without them.
+//! Promises of the balloon: which frames the host gets back, where their pages go, and how zones change.
 
 use super::compaction::{Bench, PAGES};
 use crate::page_alloc::request::MigrateType;

@@ -158,7 +158,7 @@ impl LiveMachine {
             let plan = &self.budget.plan;
             let bytes = share.bytes().clamp(plan.least(), plan.most);
             if bytes != self.budget.bytes() {
-                // What guards hold now may be gone when the limit is read again.
+                // Guards of now may be gone when the limit is read again.
                 let _ = self.set_budget(bytes);
             }
             stopped = stops();

@@ -1,4 +1,4 @@
-//! Compressed pages: what the engine is told of a page's contents, and the bytes on their way into frames of the pool and back. [live-3 4]
+//! Compressed pages: the answers to the engine about a page's contents, and the bytes on their way into frames of the pool and back. [live-3 4]
 //!
 //! ```text
 //!   ahead    lock ─▶ the pages that are probably next ─▶ unlock ─▶ the gate's version ─▶ copy, compress ─▶ the same version? ─▶ lock ─▶ ready
@@ -7,8 +7,8 @@
 //!   load     Op::ZswapLoad ─▶ the bytes, from one frame of the pool or two ─▶ decompressed into the page's frame ─▶ its gate opens
 //! ```
 //! A page that a thread writes to after it was compressed has another version, and is compressed again. Bytes are ready for few pages: those that were
-//! compressed ahead, and those that one step of reclaim stores. The operations of a step are carried out in order before the lock is free, so nothing
-//! changes a page between the engine's question and its operation: the page is unmapped.
+//! compressed ahead, and those that one step of reclaim stores. The operations of a step are carried out in order before the lock is free. The page
+//! is unmapped, so nothing changes it between the engine's question and the operation.
 //!
 //! Decompression is done under the lock, as it is short. If it fails, the pool was overwritten by a bug: the cache is then poisoned.
 
@@ -116,7 +116,7 @@ impl Ahead {
 }
 
 impl Parts {
-    /// What is known of a page whose gate is closed, if that is still true.
+    /// The known contents of a page whose gate is closed, if they are still true.
     fn find(&self, pfn: Pfn) -> Option<usize> {
         let at = self.ready.iter().position(|ready| ready.pfn == pfn)?;
         self.arena.gate(pfn).is_closed_since(self.ready[at].seen).then_some(at)
@@ -241,7 +241,7 @@ impl Parts {
         Some(ahead)
     }
 
-    /// What was compressed is ready, if its page has not changed.
+    /// Compressed pages are ready, if they have not changed.
     fn end_ahead(&mut self, mut ahead: Box<Ahead>) {
         self.counts.compressions += ahead.done.iter().filter(|ready| ready.shrunk.is_some()).count() as u64;
         ahead.done.drain(..).for_each(|ready| _ = self.put(ready));

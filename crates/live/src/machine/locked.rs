@@ -33,7 +33,7 @@ use crate::sync::{Instant, Mutex, MutexGuard, thread};
 /// Maximum number of reads for promotion that are reported to the engine in one step: mostly one page each.
 const PROMOTED_MAX: u64 = 31;
 
-/// One hold in so many is measured by the clock, which then is read once a hold: a read of it is a fiftieth of a miss.
+/// Every `MEASURED`-th hold is timed. A read of the clock takes a fiftieth of a miss.
 const MEASURED: u64 = 8;
 
 /// When a hold began.

@@ -4,7 +4,7 @@
 //!   service  lock ─▶ a region's scan is due ─▶ words of pages in slow memory are marked ─▶ unlock
 //!   access   W is marked: no plain mapping ─▶ lock ─▶ start: a hint fault, and the page is promoted if it is hot ─▶ unlock
 //! ```
-//! In the kernel a thread scans its own memory by its CPU time. The threads that access a region are not known, so a region is scanned by the clock. The
+//! In the kernel a thread scans its own memory by its CPU time. The threads that access a region are not known, so a region is scanned at intervals of wall-clock time. The
 //! engine decides when (`kernel.numa_balancing`, the files in `/sys/kernel/debug/sched/numa_balancing`), and how many pages a scan marks. Pages move like
 //! those of files (`moves.rs`).
 
@@ -17,7 +17,7 @@ use crate::sync::Instant;
 
 /// How often the service thread asks whether a scan is due.
 const LOOK: Nanos = Nanos(50_000_000);
-/// What a scan costs counts in whole timer ticks.
+/// The cost of a scan counts in whole timer ticks.
 const TICK: Duration = Duration::from_millis(4);
 
 impl Locked<'_> {

@@ -59,7 +59,7 @@ impl LiveMachine {
                 Runs::WhenWoken => false,
                 Runs::At(time) => time <= now,
             };
-            // In turn: kswapd may have work for long, and others make the room that it looks for.
+            // In turn: kswapd may have work for long, and others free the memory that it looks for.
             let (all, last) = (locked.waiting.threads.len(), locked.waiting.ran_last);
             let mut in_turn = (1..=all).map(|after| (last + after) % all);
             if let Some(at) = in_turn.find(|&at| is_due(&locked.waiting.threads[at])) {

@@ -54,7 +54,7 @@ impl Disk {
                 }
                 file.write_all(&run[..here as usize * PAGE])?;
             }
-            // Else the kernel's writeback runs beside what is measured.
+            // Otherwise the kernel's writeback would run during the measurement.
             file.sync_all()
         };
         fill().during(|| format!("cannot write {}", path.display()))

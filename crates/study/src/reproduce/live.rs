@@ -81,8 +81,8 @@ pub struct Row {
     pub live: Measured,
 }
 
-/// Runs a live chapter's experiments on both machines. Errors: there is no such chapter or experiment; a scenario is
-/// wrong, or has a key that the live machine lacks; a run failed; a claim names a figure that a machine lacks; a signal came.
+/// Runs a live chapter's experiments on both machines. Errors: there is no such chapter or experiment. A
+/// scenario is wrong, or has a key that the live machine lacks. A run failed. A claim names a figure that a machine lacks. A signal came.
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     let place = Place::find_live(&ask.chapter)?;
     let chapter = place.chapter()?;

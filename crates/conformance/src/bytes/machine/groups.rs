@@ -39,7 +39,7 @@ impl ByteMachine {
         let mut heir = memcg;
         match self.engine.remove_directory(&directory) {
             Ok(()) => {
-                // Of every second group: if nothing is charged to it, the heir has its number, and its lists.
+                // Half of the groups are forgotten: if nothing is charged to one, a later group gets its number and its lists.
                 if group % 2 == 0 {
                     self.engine.memcg_forget(memcg);
                 }

@@ -56,7 +56,7 @@ impl Faults for Failing {
     }
 }
 
-/// A region of 600 pages, of which this many and a pool of so many percent are in memory.
+/// A region of 600 pages, of which `pages` and a pool of `percent` are in memory.
 fn over_failing(fails: fn(Request) -> bool, pages: u64, percent: u8) -> (Arc<Failing>, Memory, Region) {
     let failing = Arc::new(Failing { fails, is_on: AtomicBool::new(false), failed: AtomicU64::new(0) });
     let faults = Arc::clone(&failing) as Arc<dyn Faults>;
