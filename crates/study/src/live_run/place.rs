@@ -74,6 +74,14 @@ pub(super) struct Place<'a> {
     pub(super) disk: &'a Disk,
 }
 
+/// Nodes of a machine with slow memory.
+pub(super) const ALL_NODES: &str = "0-1";
+
+/// Lets new pages of a group come from these nodes only.
+pub(super) fn on_node(group: &Group, nodes: &str) -> Result<(), Error> {
+    group.write("cpuset.mems", nodes).during(|| "cpuset.mems".to_string())
+}
+
 /// What a task accesses.
 pub(super) enum Target {
     File { file: File, call_pages: u64, buf: Vec<u8> },
@@ -96,7 +104,15 @@ impl Place<'_> {
             let options = RegionOptions::new().name(&format!("task {task}, object {at}"));
             let options = group.iter().fold(options, |options, group| options.group(group));
             let region = self.memory.region(bytes, options);
-            return Ok(Target::Region(region.during(|| "anonymous memory".to_string())?));
+            let region = region.during(|| "anonymous memory".to_string())?;
+            if let (Some(node), Some(group)) = (object.populate_node, group) {
+                on_node(group, &node.to_string())?;
+                for page in 0..bytes / PAGE as u64 {
+                    stamp(&mut region.page_mut(page).during(|| format!("page {page}"))?, page);
+                }
+                on_node(group, ALL_NODES)?;
+            }
+            return Ok(Target::Region(region));
         }
         let path =
             object.file.as_deref().map_or_else(|| self.disk.own(task, at), |name| self.disk.shared(name));

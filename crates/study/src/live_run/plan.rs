@@ -42,6 +42,9 @@ const KERNEL_FILES: [(&str, &str); 2] = [
     ("numa.demotion_enabled", "/sys/kernel/mm/numa/demotion_enabled"),
 ];
 
+/// Kernel switches under this name are files of this folder.
+const SCHED: (&str, &str) = ("sched.numa_balancing.", "/sys/kernel/debug/sched/numa_balancing/");
+
 /// The sysctl that lets pages of slow memory be promoted.
 const BALANCING: &str = "kernel.numa_balancing";
 
@@ -61,6 +64,8 @@ impl Plan<'_> {
                 let is_known = matches!(object.advice, Advice::Normal | Advice::Random);
                 ensure!(is_known, "{key}.advice: found a hint, expected random or none");
                 ensure!(object.workload.is_some(), "{key}: found no workload, expected one");
+                let has_group = object.populate_node.is_none() || scenario.memcg.iter().any(|group| group.path == task.memcg);
+                ensure!(has_group, "{key}.populate_node: the task needs a [[memcg]]: its cpuset.mems selects the node");
             }
         }
         let slow = match &scenario.machine.node[..] {
@@ -85,7 +90,7 @@ impl Plan<'_> {
         let text =
             |(name, value): (&str, &pageout_sim::scenario::Scalar)| (name.to_string(), value.to_string());
         let (switches, rules): (Vec<_>, Vec<_>) = (scenario.kernel.switches.iter().map(text))
-            .partition(|(name, _)| KERNEL_FILES.iter().any(|(switch, _)| switch == name));
+            .partition(|(name, _)| name.starts_with(SCHED.0) || KERNEL_FILES.iter().any(|(switch, _)| switch == name));
         let mut sysctls: Vec<_> = scenario.sysctl.iter().map(text).collect();
         let mut kernel_files = Vec::new();
         if slow.is_some() {
@@ -93,6 +98,9 @@ impl Plan<'_> {
             let is_on = |name: &str| switches.iter().any(|(switch, value)| switch == name && value == "true");
             let file = |(name, path): &(&str, &str)| ((*path).to_string(), u8::from(is_on(name)).to_string());
             kernel_files.extend(KERNEL_FILES.iter().map(file));
+            kernel_files.extend(switches.iter().filter_map(|(name, value)| {
+                Some((format!("{}{}", SCHED.1, name.strip_prefix(SCHED.0)?), value.clone()))
+            }));
             if sysctls.iter().all(|(name, _)| name != BALANCING) {
                 sysctls.push((BALANCING.to_string(), "0".to_string()));
             }
@@ -144,6 +152,7 @@ const OBJECT_KEYS: &[&str] = &[
     "share",
     "read_only",
     "write_first",
+    "populate_node",
     "workload",
 ];
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use pageout_sim::scenario::Task;
 use pageout_workload::Access;
 
-use super::place::{Place, Target};
+use super::place::{ALL_NODES, Place, Target, on_node};
 use crate::error::{During as _, Error};
 use crate::watch::Watcher;
 
@@ -89,7 +89,7 @@ fn one(
     watcher: &dyn Watcher,
 ) -> Result<Ended, Error> {
     if let (Some(node), Some(group)) = (task.preferred_node, place.group(&task.memcg)) {
-        group.write("cpuset.mems", &node.to_string()).during(|| format!("{}.preferred_node", task.name))?;
+        on_node(group, &node.to_string())?;
     }
     let targets =
         task.object.iter().enumerate().map(|(object_at, object)| place.target(at, object_at, object));
@@ -113,7 +113,7 @@ fn one(
     }
     let ended = Ended { accesses, runtime_ns: began.elapsed().as_nanos() as u64, cpu_ns: cpu_ns()? - cpu };
     if let (Some(_), Some(group)) = (task.preferred_node, place.group(&task.memcg)) {
-        group.write("cpuset.mems", "0-1").during(|| format!("{}.preferred_node", task.name))?;
+        on_node(group, ALL_NODES)?;
     }
     Ok(ended)
 }

@@ -24,6 +24,7 @@ pub const CHAPTERS: &[(&str, &str)] = &[
 pub const LIVE_CHAPTERS: &[(&str, &str)] = &[
     ("mglru", "chapters/live/mglru.toml"),
     ("page-cache-promotion", "chapters/live/page-cache-promotion.toml"),
+    ("pghot", "chapters/live/pghot.toml"),
 ];
 
 /// Where a chapter was found, and so the scenarios that it names.
