@@ -333,7 +333,7 @@ void pageout_cancel(struct pageout_batch *batch);
  * Creates a region: anonymous memory of `size` bytes, which is reserved, not resident, and reads as zeroes until it is written. Its pages
  * are evicted to the swap file (key "swap" of pageout_new). Without one, all regions together must fit into memory. `group` names the
  * group that is charged; NULL means none. Nothing of a region outlives the process.
- * Errors: -EINVAL (unknown group, a cache with slow memory), -ENOMEM (larger than memory, and no swap file), -ENFILE, -EFBIG.
+ * Errors: -EINVAL (unknown group), -ENOMEM (larger than memory, and no swap file), -ENFILE, -EFBIG.
  */
 int pageout_region_new(struct pageout *cache, uint64_t size, const char *group, struct pageout_region **region);
 

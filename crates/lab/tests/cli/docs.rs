@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{check_success, pageout};
 
 /// Pages of results, in the order of their index.
-const RESULTS: [&str; 14] = [
+const RESULTS: [&str; 15] = [
     "fidelity",
     "twin",
     "premature-oom",
@@ -20,6 +20,7 @@ const RESULTS: [&str; 14] = [
     "tiering",
     "no-writeback",
     "zswap-lru",
+    "live-seeds",
     "live-speed",
     "live-durability",
     "bindings",
