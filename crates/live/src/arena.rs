@@ -560,7 +560,7 @@ impl Held<'_> {
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: `at` is a frame of an arena, by `hold_by_place`, which also borrows its places for longer than this. All of the frame is initialised, as the
-        // system hands out zeroes, and it is not written while a place names it: `close` fails, as for `pinned`.
+        // system hands out zeroes. It is not written while a place names it: `close` fails, as for `pinned`.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), PAGE) }
     }
 }

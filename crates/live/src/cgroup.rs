@@ -103,7 +103,7 @@ impl Group {
         let ways = self.innermost.ancestors().take_while(|folder| folder.starts_with(&self.mount));
         ways.filter_map(|folder| {
             let text = std::fs::read_to_string(folder.join(self.file)).ok()?;
-            // `max` is no number, and means unlimited.
+            // `max` means unlimited.
             text.trim().parse().ok()
         })
         .min()

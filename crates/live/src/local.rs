@@ -231,7 +231,7 @@ pub(crate) fn with<T, R: Readable>(
 
 /// The data of a reader of this thread: the thread's ring, and words of its own. `None` if the file can't be read: the next call of the engine returns
 /// the reason.
-pub(crate) fn at_hand<R: Readable>(machine: &LiveMachine, read: &R) -> Option<(Rc<OwnRing>, LocalFile)> {
+pub(crate) fn of_reader<R: Readable>(machine: &LiveMachine, read: &R) -> Option<(Rc<OwnRing>, LocalFile)> {
     let ring = LOCALS.try_with(|locals| {
         let locals = &mut *locals.borrow_mut();
         let at = locals.find(machine)?;

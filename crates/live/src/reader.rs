@@ -34,7 +34,7 @@ pub struct FileReader<'a> {
 impl<'a> FileReader<'a> {
     pub(crate) fn new(file: &'a File) -> Result<FileReader<'a>, Error> {
         let machine = &*file.memory.machine;
-        let (ring, local) = local::at_hand(machine, file).ok_or_else(|| match machine.lock() {
+        let (ring, local) = local::of_reader(machine, file).ok_or_else(|| match machine.lock() {
             Ok(_) => file.forgotten(),
             Err(error) => error,
         })?;
@@ -115,7 +115,7 @@ pub struct RegionReader<'a> {
 impl<'a> RegionReader<'a> {
     pub(crate) fn new(region: &'a Region) -> Result<RegionReader<'a>, Error> {
         let machine = &*region.memory.machine;
-        let (ring, local) = local::at_hand(machine, region).ok_or(Error::Poisoned)?;
+        let (ring, local) = local::of_reader(machine, region).ok_or(Error::Poisoned)?;
         Ok(RegionReader { region, machine, ring, local: RefCell::new(local) })
     }
 
