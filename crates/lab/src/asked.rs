@@ -231,6 +231,6 @@ mod tests {
         let asked = crate::answer("runn", json!({}), UserPolicyOptions::default(), Program::default(), &());
         let (code, why) = asked.failure.unwrap();
         assert_eq!(code, 2);
-        assert!(why.starts_with("unknown study `runn`; known: run, compare, ablate"), "{why}");
+        assert!(why.starts_with("unknown study `runn`; known: run, compare, explain"), "{why}");
     }
 }

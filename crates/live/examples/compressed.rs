@@ -49,7 +49,7 @@ fn run(folder: &Path, zswap: Option<Zswap>, is_buffered: bool) -> Result<(), Err
     for _ in 0..ACCESSES {
         word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // Low numbers are more frequent.
-        let page = (word >> 33) % pages * (word >> 17 & 0xffff) >> 16;
+        let page = ((word >> 33) % pages * (word >> 17 & 0xffff)) >> 16;
         let version = &mut versions[page as usize];
         assert!(*region.page(page)? == records(page, *version), "page {page} is not at version {version}");
         if word >> 60 == 0 {

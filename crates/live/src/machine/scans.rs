@@ -52,3 +52,6 @@ impl Locked<'_> {
         has_scans.then(|| Duration::from_nanos(self.regions.scans_at.0.saturating_sub(self.now.0)))
     }
 }
+
+#[cfg(test)]
+mod tests; // beside the engine alone

@@ -24,6 +24,7 @@ mod length;
 
 mod compressed; // a page compressed ahead, with a writer and an evictor
 mod cuts; // a file that gets shorter beside those
+mod hints; // a page that is marked and moves, with a guard and a writer
 mod reads; // a reader and a guard beside an evictor
 mod swaps; // a writer and a guard during an eviction to swap
 mod writes; // a writer beside the flusher, a reader and a guard
