@@ -102,7 +102,7 @@ macro_rules! commands {
 }
 
 commands! {
-    "Simulate a machine" {
+    "Simulate" {
         Run(run::args::RunArgs) => run, chapter "run", asks pageout_study::run;
         Compare(compare::args::CompareArgs) => compare, chapter "compare", asks pageout_study::compare;
         Explain(explain::args::ExplainArgs) => explain, chapter "explain", asks pageout_study::explain;
@@ -110,7 +110,7 @@ commands! {
         Crossover(crossover::args::CrossoverArgs) => crossover, chapter "crossover", asks pageout_study::ablate::crossover;
         AdviseTier(advise_tier::args::AdviseTierArgs) => advise_tier, chapter "advise-tier", asks pageout_study::advise_tier;
     }
-    "Study a kernel change" {
+    "Kernel changes" {
         Ablate(ablate::args::AblateArgs) => ablate, chapter "ablate", asks pageout_study::ablate;
         Bisect(bisect::args::BisectArgs) => bisect, chapter "bisect", asks pageout_study::bisect;
         Coverletter(coverletter::args::CoverletterArgs) => coverletter, chapter "coverletter";
@@ -124,7 +124,7 @@ commands! {
         Trace(trace::args::TraceArgs) => trace, chapter "trace";
         Import(import::args::ImportArgs) => import, chapter "import";
     }
-    "Write a policy" {
+    "Write policies" {
         NewPolicy(new_policy::args::NewPolicyArgs) => new_policy, chapter "new-policy and check-policy";
         CheckPolicy(check_policy::args::CheckPolicyArgs) => check_policy, chapter "new-policy and check-policy", asks check_policy with context;
     }

@@ -446,7 +446,7 @@ impl Manifest {
         if !path.exists() {
             let what = match (folder.is_dir(), folder.join(format!("{ACCESSES}.part")).exists()) {
                 (false, _) if folder.exists() => {
-                    "found a file, expected the folder of a recording\nhelp: name the folder that `pageout record --into` wrote"
+                    "found a file, expected the folder of a recording\nhelp: name the folder of a recording"
                 }
                 (false, _) => "no such folder\nhelp: `pageout record --into FOLDER -- COMMAND` writes one",
                 (true, true) => {

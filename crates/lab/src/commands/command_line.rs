@@ -1,12 +1,12 @@
 //! The command line of `pageout` and its help.
 //!
-//! ```text
-//!   pageout -h               one screen: the commands by purpose          `commands_by_purpose`
-//!   pageout run -h           one screen: the common options               the definition itself
-//!   pageout run --help       all options, description and examples        `with_complete_help`
-//!   pageout help run         the same
-//!   pageout help output      the options that all commands share          `shared_options`
-//! ```
+//! | help | what it has | made by |
+//! |---|---|---|
+//! | `-h` | one screen: the commands by purpose | `commands_by_purpose` |
+//! | `run -h` | one screen: the common options | the definition itself |
+//! | `run --help`, `help run` | all options, description and examples | `with_complete_help` |
+//! | `help output` | the options that all commands share | `shared_options` |
+//!
 //! Both kinds of help have one row per option, so that the long one is two screens at most. `crates/lab/tests/examples` checks these limits.
 
 use std::ffi::{OsStr, OsString};

@@ -486,7 +486,10 @@ fn a_grid_that_makes_no_sense_is_refused() {
             &["--over changes the set of switches"],
         ),
         ("ablate scenario.toml --over kernel.lru.tiers=true,false", &["--over changes the set of switches"]),
-        ("ablate scenario.toml --over seed=1,2", &["--over seed and --repeat both vary the seed"]),
+        (
+            "ablate scenario.toml --over seed=1,2",
+            &["--over seed and --repeat: found both, expected one source of seeds"],
+        ),
         (
             "ablate scenario.toml --over memcg./app.memory.max=1MiB,2MiB --set memcg./app.memory.max=3MiB",
             &["both set and varied", "--over memcg./app.memory.max overrides it"],

@@ -270,7 +270,7 @@ fn sizes_of_a_replay_that_make_no_curve_are_refused() {
     let directory = with_words(1000);
     for (memory, says) in [
         ("10%,,20%", "--memory: empty size"),
-        ("10%,64MiB,10%", "--memory: duplicate size 10%"),
+        ("10%,64MiB,10%", "--memory: found 10% twice"),
         ("0%", "--memory 0%: `0%` is not a percentage above 0\n"),
         ("1e9%", "`1e9%` is more than 10000%"),
         ("many", "or a percentage such as 30%"),

@@ -239,7 +239,7 @@ fn who_called_a_policy_of_the_machine_by_its_bare_name_is_told_what_it_is_called
     let scenario = check_success(&replay(&[&shift, "--policy", "lru@machine", "--print-scenario"]));
     assert!(scenario.contains("profile = \"lru\""), "{scenario}");
     check_failure(&replay(&[&shift, "--policy", "arc@machine"]), 2, &["sieve@machine"]);
-    check_failure(&replay(&[&shift, "--policy", "lru,arc,lru"]), 2, &["--policy names lru twice"]);
+    check_failure(&replay(&[&shift, "--policy", "lru,arc,lru"]), 2, &["--policy: found `lru` twice"]);
     check_failure(&replay(&[&shift, "--policy", "s3-fifo:smal=0.1"]), 2, &["do you mean `small`?"]);
     check_failure(
         &replay(&[&shift, "--policy", "lru", "--memory", "0.001%"]),

@@ -130,7 +130,7 @@ fn bisect_refuses_what_makes_no_sense() {
             "bisect scenario.toml --from 6.12 --to 6.1",
             &["--from 6.12 is later than --to 6.1", "exchange"][..],
         ),
-        ("bisect scenario.toml --from 6.12 --to 6.12", &["the same version"]),
+        ("bisect scenario.toml --from 6.12 --to 6.12", &["found 6.12 twice, expected two versions"]),
         (
             "bisect scenario.toml --from 6.21 --to 7.1",
             &["invalid value '6.21' for '--from <VERSION>'", "2.6.35 to 7.3"],

@@ -72,7 +72,7 @@ fn what_holds_nothing_is_refused_and_leaves_no_file() {
     check_failure(
         &pageout(directory.path(), &["import", "in.txt", "--source", "lines", "-o", "out.pgt"]),
         2,
-        &["needs --pattern"],
+        &["found no --pattern"],
     );
     check_failure(
         &pageout(directory.path(), &["import", "missing.txt", "-o", "out.pgt"]),

@@ -94,7 +94,7 @@ fn a_live_replay_refuses_what_it_can_not_do() {
     std::fs::write(folder.path().join("two.csv"), "object,page\na,1\nb,2\n").unwrap();
     let refused: [(&[&str], &[&str]); 9] = [
         (&["trace.txt", "--live", "short.bin"], &["page 599", "2.34 MiB", "short.bin"]),
-        (&["trace.txt", "--live", "."], &["not a regular file"]),
+        (&["trace.txt", "--live", "."], &["found a folder or a device, expected a file"]),
         (&["trace.txt", "--live", "data.bin", "--live", "data.bin"], &["1 object", "2 files"]),
         (
             &["two.csv", "--live", "data.bin", "--memory", "1MiB"],

@@ -51,7 +51,7 @@ fn what_cannot_be_recorded_is_refused_before_anything_is_made() {
     };
     refused(&["--events", "reads,everything"], &["everything", "insertions"]);
     refused(&["--sample", "1/3"], &["1/3", "power of two"]);
-    refused(&["--for", "0s"], &["--for must be greater than 0"]);
+    refused(&["--for", "0s"], &["--for: found 0, expected a time above 0"]);
     refused(&["--for", "fast"], &["--for fast"]);
     refused(&["--stat-every", "1ms"], &["10ms"]);
     refused(&["--cgroup", "no/such/group"], &["no/such/group"]);

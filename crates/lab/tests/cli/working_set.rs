@@ -278,7 +278,7 @@ fn the_memory_of_every_machine_must_be_known_and_be_that_of_a_machine() {
     fails(&["--reserve", "5%"], &["--memory"]);
     fails(&["--within", "2"], &["--within 2", "unit is missing"]);
     fails(&["--page-size", "5KiB"], &["--page-size 5KiB", "64KiB"]);
-    fails(&["web1.lru_gen"], &["web1.lru_gen is given twice"]);
+    fails(&["web1.lru_gen"], &["web1.lru_gen: found twice"]);
     fails(&["web3.lru_gen"], &["web3.lru_gen", "No such file"]);
 }
 

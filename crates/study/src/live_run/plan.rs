@@ -64,8 +64,12 @@ impl Plan<'_> {
                 let is_known = matches!(object.advice, Advice::Normal | Advice::Random);
                 ensure!(is_known, "{key}.advice: found a hint, expected random or none");
                 ensure!(object.workload.is_some(), "{key}: found no workload, expected one");
-                let has_group = object.populate_node.is_none() || scenario.memcg.iter().any(|group| group.path == task.memcg);
-                ensure!(has_group, "{key}.populate_node: the task needs a [[memcg]]: its cpuset.mems selects the node");
+                let has_group = object.populate_node.is_none()
+                    || scenario.memcg.iter().any(|group| group.path == task.memcg);
+                ensure!(
+                    has_group,
+                    "{key}.populate_node: the task needs a [[memcg]]: its cpuset.mems selects the node"
+                );
             }
         }
         let slow = match &scenario.machine.node[..] {
@@ -89,8 +93,10 @@ impl Plan<'_> {
         };
         let text =
             |(name, value): (&str, &pageout_sim::scenario::Scalar)| (name.to_string(), value.to_string());
-        let (switches, rules): (Vec<_>, Vec<_>) = (scenario.kernel.switches.iter().map(text))
-            .partition(|(name, _)| name.starts_with(SCHED.0) || KERNEL_FILES.iter().any(|(switch, _)| switch == name));
+        let (switches, rules): (Vec<_>, Vec<_>) =
+            (scenario.kernel.switches.iter().map(text)).partition(|(name, _)| {
+                name.starts_with(SCHED.0) || KERNEL_FILES.iter().any(|(switch, _)| switch == name)
+            });
         let mut sysctls: Vec<_> = scenario.sysctl.iter().map(text).collect();
         let mut kernel_files = Vec::new();
         if slow.is_some() {

@@ -102,7 +102,7 @@ pub(super) fn collect(folder: &Path, watcher: &dyn Watcher) -> Result<Vec<Row>, 
     }
     if rows.is_empty() {
         return Err(Error::asked(format!(
-            "{}: found no rows, expected the folder of `pageout sweep --into`",
+            "{}: found no rows, expected the folder of a sweep",
             folder.display()
         )));
     }

@@ -23,8 +23,12 @@ pub(super) fn print(version: Version, lists: Option<Lists>, wanted: &str, cx: &C
     let mut unmodelled: Vec<_> = unmodelled(kernel).collect();
     unmodelled.retain(|row| format!("kernel.{}", row.name()).contains(wanted));
     if rows.is_empty() && unmodelled.is_empty() {
-        let all = format!("`pageout keys --at {version}` lists all rules");
-        return Err(none_contains("kernel rule", wanted, Knob::meant(wanted), &all));
+        return Err(none_contains(
+            "kernel rule",
+            wanted,
+            Knob::meant(wanted),
+            "without FILTER, all rules are listed",
+        ));
     }
     if cx.output.is_data() {
         let rules: Vec<Value> = rows.iter().map(|row| row.json(version)).collect();

@@ -64,7 +64,7 @@ pub(crate) struct ReproduceArgs {
     #[command(flatten)]
     pub(crate) page: PageOptions,
 
-    /// Run a small load on the simulated machine and on real memory, side by side
+    /// Compare the simulator with real memory, at a small size
     #[arg(long, conflicts_with_all = ["scale", "seeds", "report", "settings", "kernel", "seed"])]
     pub(crate) live: bool,
 

@@ -1,4 +1,4 @@
-//! `pageout reproduce --live` and `pageout tour --live`: a published table next to figures of the simulated machine and of
+//! `reproduce --live` and `tour --live`: a published table next to figures of the simulated machine and of
 //! real memory ([`pageout_study::reproduce::live`]).
 
 use std::fmt::Write;

@@ -45,7 +45,7 @@ pub(crate) struct TourArgs {
     #[command(flatten)]
     pub(crate) page: PageOptions,
 
-    /// Run small loads on the simulated machine and on real memory, side by side
+    /// Compare the simulator with real memory, at a small size
     #[arg(long, conflicts_with_all = ["file", "report"])]
     pub(crate) live: bool,
 
