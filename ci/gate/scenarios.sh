@@ -53,7 +53,7 @@ each() {
 
 longest=scenarios/mglru-v4/fio-io-uring-small.toml
 ends_well "$longest" &
-printf '%s\n' scenarios/*.toml scenarios/mglru-v4/*-small.toml | grep -vx "$longest" | each same_bytes
+printf '%s\n' scenarios/*.toml scenarios/live/*.toml scenarios/mglru-v4/*-small.toml | grep -vx "$longest" | each same_bytes
 wait $!
 # The mechanisms of the two families in all combinations, and each turned alone.
 mixed=(scenarios/heap-index-data.toml --repeat 2 --json --set 'task.db.object.*.workload.ops=8_000')

@@ -502,7 +502,7 @@ fn a_grid_that_makes_no_sense_is_refused() {
             "crossover scenario.toml --over kernel.lru.lists=two_lists,generations",
             &["--over kernel.lru.lists", "the combinations already set this switch"],
         ),
-        ("crossover scenario.toml --over seed=1,2", &["--over seed and --repeat both vary the seed"]),
+        ("crossover scenario.toml --over seed=1,2", &["--over seed and --repeat: found both"]),
     ] {
         let arguments: Vec<&str> = command.split_whitespace().collect();
         check_failure(&pageout(directory.path(), &arguments), 2, parts);

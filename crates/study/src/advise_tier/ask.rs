@@ -321,7 +321,7 @@ mod tests {
         for (ratios, devices, told) in [
             (&[][..], &["pmem"][..], "--ratio: the list is empty, expected one element or more"),
             (&["1:1"], &[], "--device: the list is empty, expected one element or more"),
-            (&["1:1", "1:2", "1:1"], &["pmem"], "--ratio names 1:1 twice"),
+            (&["1:1", "1:2", "1:1"], &["pmem"], "--ratio: found `1:1` twice, expected it once"),
             (&["1:1"], &["pmem", "pmem"], "--device names pmem twice"),
         ] {
             let ask = Ask { ratios: texts(ratios), devices: texts(devices), ..Ask::default() };

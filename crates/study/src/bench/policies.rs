@@ -169,7 +169,7 @@ mod tests {
     fn who_is_misspelt_or_named_twice_is_told() {
         assert!(wrong("lur").contains("did you mean `lru`?"), "{}", wrong("lur"));
         assert!(wrong("classic").contains("did you mean `classic@6.12`?"), "{}", wrong("classic"));
-        assert!(wrong("lru,opt,lru").contains("names lru twice"));
+        assert!(wrong("lru,opt,lru").contains("found `lru` twice"));
         assert!(wrong("lru,,opt").contains("empty name"));
         assert!(wrong("arc@machine").contains("sieve@machine"), "{}", wrong("arc@machine"));
         assert!(wrong("s3-fifo:small=2").contains("small must be a number from 0 to 1 (default 0.1)"));

@@ -199,7 +199,7 @@ fn shipped(left: &mut Vec<Left>) -> Vec<File> {
     for (path, text) in FILES {
         let path = Path::new(path);
         let folder = path.parent().map(Path::to_string_lossy).unwrap_or_default();
-        if folder == "chapters" {
+        if path.starts_with("chapters") {
             continue;
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
