@@ -378,7 +378,8 @@ mod tests {
             "memcg./g.memory.max: found in both --vary and --unknown, expected in one of them"
         );
         // Five seeds, and seeds beside them.
-        let both = "--unknown seed and --repeat: found both, expected one source of seeds\nhelp: remove one of them";
+        let both =
+            "--unknown seed and --repeat: found both, expected one source of seeds\nhelp: remove one of them";
         assert_eq!(refused(limits, "seed=1,2"), both);
     }
 }

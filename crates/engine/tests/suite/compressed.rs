@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use pageout_engine::{
@@ -49,8 +49,10 @@ struct Heap {
     pool: BTreeMap<(Pfn, usize), (u64, usize)>,
     slots: BTreeMap<u32, u64>,
     stored: usize,
-    /// Pages that were named before the last step, and stored pages that had been named.
+    /// Pages that were named before the last step.
     named: Vec<Pfn>,
+    /// Named pages whose contents have not changed since, the last ones: those that a host has compressed. And stored pages that were among them.
+    ready: VecDeque<Pfn>,
     known: usize,
     moves: u64,
 }
@@ -81,15 +83,16 @@ impl Heap {
         let task = engine.task_create(mm, CpuId(0));
         let object = engine.map_anon(task, pages, Advice::Normal).unwrap();
         let (pool, slots) = (BTreeMap::new(), BTreeMap::new());
-        let named = Vec::new();
-        Heap { engine, task, object, frames, pool, slots, stored: 0, named, known: 0, moves: 0 }
+        let (named, ready) = (Vec::new(), VecDeque::new());
+        Heap { engine, task, object, frames, pool, slots, stored: 0, named, ready, known: 0, moves: 0 }
     }
 
     fn value(&self, pfn: Pfn) -> u64 {
         self.frames.lock().unwrap()[&pfn]
     }
 
-    fn fill(&self, pfn: Pfn, value: u64) {
+    fn fill(&mut self, pfn: Pfn, value: u64) {
+        self.ready.retain(|&ready| ready != pfn);
         self.frames.lock().unwrap().insert(pfn, value);
     }
 
@@ -114,7 +117,7 @@ impl Heap {
                     Op::ZswapStore { pfn, to, .. } => {
                         let value = self.value(pfn);
                         self.stored += 1;
-                        self.known += usize::from(self.named.contains(&pfn));
+                        self.known += usize::from(self.ready.contains(&pfn));
                         match to {
                             Compressed::Word(word) => assert_eq!(Some(word), word_of(value)),
                             Compressed::At(place) => {
@@ -157,6 +160,13 @@ impl Heap {
         self.named.clear();
         self.engine.swapped_next(64, &mut self.named);
         assert!(self.named.len() <= 64);
+        for &pfn in &self.named {
+            if !self.ready.contains(&pfn) {
+                self.ready.push_back(pfn);
+            }
+        }
+        let old = self.ready.len().saturating_sub(96);
+        self.ready.drain(..old);
     }
 
     fn access(&mut self, page: u64, write: bool) {

@@ -13,7 +13,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("engine", 18),
     ("kerneltext", 2),
     ("lab", 2),
-    ("live", 8),
+    ("live", 11),
     ("mm", 7),
     ("policy", 0),
     ("record", 0),

@@ -21,22 +21,13 @@ def compare(scenario, *, vary=(), repeat=1, jobs=0, all=False, set=None, seed=No
     return _ask("compare", fields, **own)
 
 
-def ablate(scenario, *, variant=None, over=(), switch=(), repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
-    """Measure the effect of each mechanism of the reclaim policy.
+def explain(scenario, *, about=None, steps=12, set=None, seed=None, kernel=None, **own):
+    """Explain why a page was kept or evicted.
 
-    Keywords are explained by ``pageout help ablate``.
+    Keywords are explained by ``pageout help explain``.
     """
-    fields = {"scenario": scenario, "variant": variant, "over": _varied(over), "switch": switch, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
-    return _ask("ablate", fields, **own)
-
-
-def bisect(scenario, *, variant=None, from_="", to="", lists=None, judge_by=None, repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
-    """Find the rule that changed a result between two versions.
-
-    Keywords are explained by ``pageout help bisect``.
-    """
-    fields = {"scenario": scenario, "variant": variant, "from": from_, "to": to, "lists": lists, "judge_by": judge_by, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
-    return _ask("bisect", fields, **own)
+    fields = {"scenario": scenario, "about": about, "steps": steps, "changes": _changes(set, seed, kernel)}
+    return _ask("explain", fields, **own)
 
 
 def crossover(scenario, *, over=(), repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
@@ -55,6 +46,24 @@ def advise_tier(scenario, *, memory=None, device=("cxl-1.1", "cxl-2.0-switch",),
     """
     fields = {"scenario": scenario, "memory": memory, "device": device, "ratio": ratio, "loss": loss, "price": price, "warm_up": warm_up, "check_scale": check_scale, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
     return _ask("advise_tier", fields, **own)
+
+
+def ablate(scenario, *, variant=None, over=(), switch=(), repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
+    """Measure the effect of each mechanism of the reclaim policy.
+
+    Keywords are explained by ``pageout help ablate``.
+    """
+    fields = {"scenario": scenario, "variant": variant, "over": _varied(over), "switch": switch, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
+    return _ask("ablate", fields, **own)
+
+
+def bisect(scenario, *, variant=None, from_="", to="", lists=None, judge_by=None, repeat=5, jobs=0, set=None, seed=None, kernel=None, **own):
+    """Find the rule that changed a result between two versions.
+
+    Keywords are explained by ``pageout help bisect``.
+    """
+    fields = {"scenario": scenario, "variant": variant, "from": from_, "to": to, "lists": lists, "judge_by": judge_by, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
+    return _ask("bisect", fields, **own)
 
 
 def replay(traces, *, memory=("30%",), policy=("classic@6.12",), channel="file", writes=False, by=None, timed=None, warm_up=None, sample=None, exact=False, live=(), make=False, device="nvme", read_ahead_kb=None, swap=None, think_time="0s", read=None, seed=1, trace_memory="1GiB", jobs=0, print_scenario=False, **own):
@@ -84,13 +93,13 @@ def check_policy(policy, **own):
     return _ask("check_policy", fields, **own)
 
 
-def explain(scenario, *, about=None, steps=12, set=None, seed=None, kernel=None, **own):
-    """Explain why a page was kept or evicted.
+def twin(recordings, *, ask=(), allow_loss=False, curve=False, jobs=0, **own):
+    """Simulate a recorded machine, unchanged or with changes.
 
-    Keywords are explained by ``pageout help explain``.
+    Keywords are explained by ``pageout help twin``.
     """
-    fields = {"scenario": scenario, "about": about, "steps": steps, "changes": _changes(set, seed, kernel)}
-    return _ask("explain", fields, **own)
+    fields = {"recordings": recordings, "ask": ask, "allow_loss": allow_loss, "curve": curve, "jobs": jobs}
+    return _ask("twin", fields, **own)
 
 
 def validate(dir, *, runs=(), expect_short=(), tolerances=None, without=(), simulations=None, first_difference=False, jobs=0, **own):
@@ -100,12 +109,3 @@ def validate(dir, *, runs=(), expect_short=(), tolerances=None, without=(), simu
     """
     fields = {"dir": dir, "runs": runs, "expect_short": expect_short, "tolerances": tolerances, "without": without, "simulations": simulations, "first_difference": first_difference, "jobs": jobs}
     return _ask("validate", fields, **own)
-
-
-def twin(recordings, *, ask=(), allow_loss=False, curve=False, jobs=0, **own):
-    """Simulate a recorded machine, unchanged or with changes.
-
-    Keywords are explained by ``pageout help twin``.
-    """
-    fields = {"recordings": recordings, "ask": ask, "allow_loss": allow_loss, "curve": curve, "jobs": jobs}
-    return _ask("twin", fields, **own)

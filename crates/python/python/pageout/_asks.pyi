@@ -33,32 +33,11 @@ def compare(
     call_limit: str | None = None,
 ) -> Result: ...
 
-def ablate(
+def explain(
     scenario: _Text,
     *,
-    variant: object | None = None,
-    over: _Many = (),
-    switch: _Many = (),
-    repeat: int = 5,
-    jobs: int = 0,
-    set: Mapping[str, object] | None = None,
-    seed: int | None = None,
-    kernel: str | None = None,
-    allow_plugins: bool = False,
-    fallback: bool = False,
-    call_limit: str | None = None,
-) -> Result: ...
-
-def bisect(
-    scenario: _Text,
-    *,
-    variant: object | None = None,
-    from_: _Text = "",
-    to: _Text = "",
-    lists: object | None = None,
-    judge_by: object | None = None,
-    repeat: int = 5,
-    jobs: int = 0,
+    about: Mapping[str, object] | None = None,
+    steps: int = 12,
     set: Mapping[str, object] | None = None,
     seed: int | None = None,
     kernel: str | None = None,
@@ -92,6 +71,40 @@ def advise_tier(
     warm_up: _Text = "20%",
     check_scale: bool = False,
     repeat: int = 1,
+    jobs: int = 0,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    kernel: str | None = None,
+    allow_plugins: bool = False,
+    fallback: bool = False,
+    call_limit: str | None = None,
+) -> Result: ...
+
+def ablate(
+    scenario: _Text,
+    *,
+    variant: object | None = None,
+    over: _Many = (),
+    switch: _Many = (),
+    repeat: int = 5,
+    jobs: int = 0,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    kernel: str | None = None,
+    allow_plugins: bool = False,
+    fallback: bool = False,
+    call_limit: str | None = None,
+) -> Result: ...
+
+def bisect(
+    scenario: _Text,
+    *,
+    variant: object | None = None,
+    from_: _Text = "",
+    to: _Text = "",
+    lists: object | None = None,
+    judge_by: object | None = None,
+    repeat: int = 5,
     jobs: int = 0,
     set: Mapping[str, object] | None = None,
     seed: int | None = None,
@@ -152,14 +165,13 @@ def check_policy(
     call_limit: str | None = None,
 ) -> Result: ...
 
-def explain(
-    scenario: _Text,
+def twin(
+    recordings: _Many,
     *,
-    about: Mapping[str, object] | None = None,
-    steps: int = 12,
-    set: Mapping[str, object] | None = None,
-    seed: int | None = None,
-    kernel: str | None = None,
+    ask: _Many = (),
+    allow_loss: bool = False,
+    curve: bool = False,
+    jobs: int = 0,
     allow_plugins: bool = False,
     fallback: bool = False,
     call_limit: str | None = None,
@@ -174,18 +186,6 @@ def validate(
     without: _Many = (),
     simulations: object | None = None,
     first_difference: bool = False,
-    jobs: int = 0,
-    allow_plugins: bool = False,
-    fallback: bool = False,
-    call_limit: str | None = None,
-) -> Result: ...
-
-def twin(
-    recordings: _Many,
-    *,
-    ask: _Many = (),
-    allow_loss: bool = False,
-    curve: bool = False,
     jobs: int = 0,
     allow_plugins: bool = False,
     fallback: bool = False,
