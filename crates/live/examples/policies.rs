@@ -10,7 +10,7 @@
     reason = "an example that ends where it can't measure"
 )]
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pageout::{Error, File, Limits, Memory, Open};
@@ -21,8 +21,9 @@ const PAGES: u64 = 16_384;
 /// Reads of a synthetic load: those that count, and those before them.
 const READS: usize = 120_000;
 const WARM_UP: usize = 40_000;
-/// Pages of one read of a scan, which follows 64 other reads.
-const RUN: u64 = 64;
+/// Pages of one read of a scan, and other reads from one to the next.
+const RUN: u64 = 16;
+const SCAN_EVERY: usize = 64;
 const SEEDS: [u64; 3] = [1, 2, 3];
 const POLICIES: [&str; 10] = [
     "mglru@6.1",
@@ -105,7 +106,7 @@ fn loads(lists: &[(String, PathBuf)]) -> Vec<Load> {
         let mut distinct = ids.clone();
         distinct.sort_unstable();
         distinct.dedup();
-        let numbers: HashMap<u32, u64> = distinct.iter().copied().zip(0..).collect();
+        let numbers: BTreeMap<u32, u64> = distinct.iter().copied().zip(0..).collect();
         let pages: Vec<u64> = ids.iter().map(|id| numbers[id]).collect();
         Load {
             name: name.clone(),
@@ -140,7 +141,7 @@ fn measured(dir: &Path, load: &Load, policy: &str, seed: u64) -> Result<(f64, f6
         }
         file.read_at(&mut buf, page * PAGE as u64)?;
         reads += 1;
-        if load.is_beside_scan && read % RUN as usize == 0 {
+        if load.is_beside_scan && read.is_multiple_of(SCAN_EVERY) {
             scanned.read_at(&mut run, at * PAGE as u64)?;
             at = (at + RUN) % PAGES;
             reads += RUN;

@@ -40,7 +40,7 @@ impl ByteMachine {
         match self.engine.remove_directory(&directory) {
             Ok(()) => {
                 // Half of the groups are forgotten: if nothing is charged to one, a later group gets its number and its lists.
-                if group % 2 == 0 {
+                if group.is_multiple_of(2) {
                     self.engine.memcg_forget(memcg);
                 }
                 let (parent, name) = path.rsplit_once('/').expect("only the root has no name");
