@@ -153,7 +153,11 @@ fn what_advise_tier_cannot_do_is_refused() {
         "[[machine.node]]\nmemory = \"24MiB\"\n[[machine.node]]\nmemory = \"24MiB\"\npreset = \"cxl-1.1\"",
     ) + leaves;
     for (scenario, arguments, parts) in [
-        (CHURN, &["--device", "cxl-9"][..], &["--device: found `cxl-9`", "known: dram, ", "pmem"][..]),
+        (
+            CHURN,
+            &["--device", "cxl-9"][..],
+            &["--device: found `cxl-9`", "expected one of dram, ", "pmem"][..],
+        ),
         (CHURN, &["--device", "dram"], &["on dram", "all memory of this machine is in its top tier"]),
         (CHURN, &["--ratio", "0:1"], &["--ratio 0:1", "expected FAST:SLOW, each from 1 to 1000"]),
         (CHURN, &["--ratio", "1:999"], &["1:999 of 24MiB on cxl-1.1", "too small"]),

@@ -87,9 +87,9 @@ fn what_can_not_be_measured_says_why() {
     std::fs::write(path.join("empty"), "").unwrap();
     std::fs::create_dir(path.join("folder")).unwrap();
     check_failure(&run(path, &["empty"]), 2, &["empty: found an empty file"]);
-    check_failure(&run(path, &["folder"]), 2, &["folder is not a regular file"]);
+    check_failure(&run(path, &["folder"]), 2, &["folder: found a folder or a device, expected a file"]);
     check_failure(&run(path, &["none"]), 2, &["cannot read none"]);
-    check_failure(&run(path, &["scenario.toml", "empty"]), 2, &["empty is empty"]);
+    check_failure(&run(path, &["scenario.toml", "empty"]), 2, &["empty: found an empty file"]);
     check_failure(&run(path, &["scenario.toml", "--sample", "0"]), 2, &["--sample"]);
     check_failure(&run(path, &["scenario.toml", "--compressor", "lzo"]), 2, &["--compressor", "lz4", "zstd"]);
     check_failure(&run(path, &[]), 2, &["FILE|PID"]);

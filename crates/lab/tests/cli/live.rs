@@ -199,8 +199,8 @@ fn a_bench_refuses_what_can_not_be_read_or_held() {
         (&["--size", "900GiB", "--budget", "8GiB", "--beside", "none"], &["free", "--size"]),
         (&["--size", "1B"], &["--size", "4 KiB"]),
         (&["--reads", "100000000", "--rounds", "900"], &["--reads", "268,435,456"]),
-        (&["."], &["not a regular file"]),
-        (&["pipe"], &["pipe", "not a regular file"]),
+        (&["."], &["found a folder or a device, expected a file"]),
+        (&["pipe"], &["pipe", "found a folder or a device, expected a file"]),
         (&["little"], &["1 byte", "4 KiB"]),
         (&["data.bin", "--load", "far.txt"], &["page 700", "600 whole pages"]),
     ];

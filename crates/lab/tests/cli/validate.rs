@@ -303,7 +303,7 @@ fn a_run_expected_to_fall_short_fails_only_when_it_passes() {
     let falls_short = ["fr-zipf099.classic.t", "--expect-short", "fr-zipf099.classic.t"];
     check_success(&validate(&ground_truth(), &falls_short));
     let stranger = validate(&ground_truth(), &["fr-loop.classic.t", "--expect-short", "fr-lop.classic.t"]);
-    check_failure(&stranger, 2, &["--expect-short: found `fr-lop.classic.t`", "no such run"]);
+    check_failure(&stranger, 2, &["--expect-short: found `fr-lop.classic.t`", "expected the name of a run"]);
 }
 
 #[test]

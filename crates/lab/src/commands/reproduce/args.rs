@@ -47,11 +47,11 @@ pub(crate) struct ReproduceArgs {
     #[arg(long = "experiment", value_name = "NAME")]
     pub(crate) experiments: Vec<String>,
 
-    /// Run at this smaller size; --list shows those that are valid
+    /// Run at this smaller size of --list
     #[arg(long, value_name = "SIZE")]
     pub(crate) scale: Option<String>,
 
-    /// Number of seeds, starting at the scenario's seed
+    /// Number of seeds, from the scenario's on
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) seeds: u32,
 

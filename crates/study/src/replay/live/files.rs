@@ -63,7 +63,7 @@ impl Files {
                 true => Error::asked(format!("{name}: {error}")),
             })?;
             if !metadata.is_file() {
-                return Err(Error::asked(format!("{name}: not a regular file")));
+                return Err(Error::asked(format!("{name}: found a folder or a device, expected a file")));
             }
             if metadata.len().div_ceil(PAGE_SIZE) < object.pages {
                 return Err(Error::asked(format!(
