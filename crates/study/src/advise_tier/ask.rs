@@ -322,7 +322,7 @@ mod tests {
             (&[][..], &["pmem"][..], "--ratio: the list is empty, expected one element or more"),
             (&["1:1"], &[], "--device: the list is empty, expected one element or more"),
             (&["1:1", "1:2", "1:1"], &["pmem"], "--ratio: found `1:1` twice, expected it once"),
-            (&["1:1"], &["pmem", "pmem"], "--device names pmem twice"),
+            (&["1:1"], &["pmem", "pmem"], "--device: found `pmem` twice, expected it once"),
         ] {
             let ask = Ask { ratios: texts(ratios), devices: texts(devices), ..Ask::default() };
             assert_eq!(read(&ask), told);
