@@ -74,12 +74,6 @@ impl Error {
         Error::Asked(why.into())
     }
 
-    /// The error with words in front that say whose it is.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn of(&self, whose: &str) -> Error {
-        Error::Asked(format!("{whose}: {}", told(self)))
-    }
-
     /// The error with each of its causes, for one input among several.
     pub(crate) fn in_full(&self) -> String {
         told(self)

@@ -23,6 +23,7 @@ use pageout_sim::scenario::Scenario;
 use crate::error::{During as _, Error};
 use crate::result::metrics::Metric;
 use crate::watch::Watcher;
+pub(crate) use place::buffered;
 use place::{Disk, Place};
 use plan::Plan;
 
@@ -44,12 +45,12 @@ pub(crate) fn run(
         Ok(made)
     });
     let groups = groups.collect::<Result<Vec<_>, Error>>()?;
-    let place = Place { plan: &plan, memory: &memory, groups: &groups, disk: &disk };
-    let Some(ended) = tasks::run(&place, watcher)? else { return Ok(None) };
-    counters::metrics(&memory, &plan, &ended).map(Some)
+    let place = Place { plan: &plan, memory: &memory, groups: &groups, disk: &disk, watcher };
+    let Some(done) = tasks::run(&place, watcher)? else { return Ok(None) };
+    counters::metrics(&memory, &plan, &done).map(Some)
 }
 
-/// The memory that the plan asks for. Frames are the scenario's; records and the machine's own data come on top.
+/// The memory that the plan asks for: the scenario's, and some 16 MiB more for records and the machine's own data.
 fn memory(plan: &Plan<'_>, folder: &Path) -> Result<Memory, Error> {
     let pages = plan.pages();
     let budget = plan.memory + plan.memory / 16 + pages * 16 + plan.swap / 128 + (16 << 20);
@@ -126,6 +127,7 @@ mod tests {
             assert!(value(&metrics, &format!("memcg /load: {name}")) > 0.0, "{name}");
         }
         assert!(value(&metrics, "/proc/vmstat: pswpout") > 0.0);
+        assert!(value(&metrics, "memcg /load: anon") > 0.0, "gauges are read before the tasks' memory goes");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -137,7 +139,7 @@ mod tests {
         let disk = Disk::create(&plan, folder.path()).unwrap();
         let memory = memory(&plan, folder.path()).unwrap();
         let group = memory.group("load", Limits::NONE).unwrap();
-        let place = Place { plan: &plan, memory: &memory, groups: &[group], disk: &disk };
+        let place = Place { plan: &plan, memory: &memory, groups: &[group], disk: &disk, watcher: &() };
         let mut target = place.target(0, 1, &scenario.task[0].object[1]).unwrap();
         target.access(3, false).unwrap();
         let place::Target::File { file, .. } = &target else { panic!("object 1 is a file") };
@@ -162,5 +164,30 @@ mod tests {
         assert!(with("loops = 2", "loops = 2\ncopies = 2").contains("task[1].copies"));
         assert!(with("channel = \"anonymous\"", "locked = true, channel = \"anonymous\"").contains("locked"));
         assert!(with("\"4MiB\"", "\"50%\"").contains("expected a size"));
+        let machine = "memory = \"32MiB\"";
+        assert!(with(machine, "memory = \"32MiB\"\nzone_dma = true").contains("machine.zone_dma"));
+        let switch = "[kernel]\nsched.numa_balancing.scan_delay_ms = 5\n[machine]";
+        assert!(with("[machine]", switch).contains("kernel.sched.numa_balancing.scan_delay_ms"));
+        let random = "pattern = \"uniform\", ops = 9";
+        assert!(with("pattern = \"sequential\"", random).contains("task[1].loops"));
+    }
+
+    #[test]
+    fn scenarios_of_live_chapters_are_accepted_at_each_side() {
+        use crate::reproduce::place::{LIVE_CHAPTERS, Place};
+
+        for (name, _) in LIVE_CHAPTERS {
+            let place = Place::find_live(name).unwrap();
+            let chapter = place.chapter().unwrap();
+            for experiment in &chapter.experiment {
+                let source = place.scenario(&experiment.scenario).unwrap();
+                for side in &chapter.side {
+                    let settings = experiment.settings(side, None);
+                    let scenario = load(&source, &Changes::default(), &settings, &()).unwrap();
+                    let refused = Plan::of(&scenario).err();
+                    assert!(refused.is_none(), "{name}, {}: {refused:?}", side.name);
+                }
+            }
+        }
     }
 }

@@ -3,18 +3,18 @@
 use pageout_live::Memory;
 
 use super::plan::Plan;
-use super::tasks::Ended;
+use super::tasks::Done;
 use crate::error::{During as _, Error};
 use crate::result::metrics::{Metric, Unit};
 
 /// All figures of a run.
-pub(super) fn metrics(memory: &Memory, plan: &Plan<'_>, ended: &[Ended]) -> Result<Vec<Metric>, Error> {
+pub(super) fn metrics(memory: &Memory, plan: &Plan<'_>, done: &[Done]) -> Result<Vec<Metric>, Error> {
     let mut metrics = Vec::new();
     let mut add = |group: &str, name: &str, value: f64, unit| {
         let (group, name) = (group.to_string(), name.to_string());
         metrics.push(Metric { group, name, value, unit, is_truncated: false });
     };
-    for (task, ended) in plan.scenario.task.iter().zip(ended) {
+    for (task, (ended, _)) in plan.scenario.task.iter().zip(done) {
         let group = format!("task {}", task.name);
         let seconds = ended.runtime_ns as f64 / 1e9;
         add(&group, "accesses", ended.accesses as f64, Unit::Count);

@@ -9,6 +9,7 @@ use pageout_sim::scenario::{Advice, Channel, Object};
 
 use super::plan::Plan;
 use crate::error::{During as _, Error};
+use crate::watch::Watcher;
 
 const PAGE: usize = 4096;
 
@@ -72,6 +73,7 @@ pub(super) struct Place<'a> {
     pub(super) memory: &'a Memory,
     pub(super) groups: &'a [Group],
     pub(super) disk: &'a Disk,
+    pub(super) watcher: &'a dyn Watcher,
 }
 
 /// Nodes of a machine with slow memory.
@@ -123,13 +125,24 @@ impl Place<'_> {
             self.memory.open(&path, how.buffered(is_buffered))
         };
         let opened = match open(false) {
-            Err(pageout_live::Error::DirectRefused { .. }) => open(true),
+            Err(pageout_live::Error::DirectRefused { .. }) => {
+                self.watcher.remark(&buffered(&path));
+                open(true)
+            }
             opened => opened,
         };
         let call_pages = object.request_size.map_or(1, |size| size.pages_ceil());
         let file = opened.during(|| path.display().to_string())?;
         Ok(Target::File { file, call_pages, buf: vec![0; call_pages as usize * PAGE] })
     }
+}
+
+/// What a reader has to know of figures of such a file.
+pub(crate) fn buffered(path: &Path) -> String {
+    format!(
+        "{} is read through the kernel's page cache because its file system does not support O_DIRECT",
+        path.display()
+    )
 }
 
 impl Target {

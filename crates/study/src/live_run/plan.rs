@@ -1,8 +1,9 @@
 //! What the live machine has of a scenario. A key that it lacks is an error, never ignored.
 
-use pageout_sim::scenario::{Advice, Channel, Object, Scenario, Size, SwapKind, Task};
+use pageout_sim::scenario::{Advice, Channel, File, Machine, Object, Scenario, Size};
 use serde::Serialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use crate::error::{Error, bail, ensure};
 
@@ -54,20 +55,41 @@ impl Plan<'_> {
         ensure!(scenario.event.is_empty(), "[[event]]: the live machine has no events");
         ensure!(scenario.until.is_none(), "until: the live machine ends with the last task");
         ensure!(scenario.swap.len() <= 1, "[[swap]]: found {}, expected at most one", scenario.swap.len());
+        refuse("machine", &scenario.machine, &Machine::default(), MACHINE_KEYS)?;
+        for (at, swap) in scenario.swap.iter().enumerate() {
+            refuse(&format!("swap[{at}]"), swap, &blank(json!({ "size": 4096 })), &["size", "device"])?;
+        }
+        for (at, file) in scenario.file.iter().enumerate() {
+            let blank: File = blank(json!({ "name": "", "size": 1 }));
+            refuse(&format!("file[{at}]"), file, &blank, &["name", "size", "device"])?;
+        }
         for (at, task) in scenario.task.iter().enumerate() {
-            refuse(&format!("task[{at}]"), task, &blank_task(), TASK_KEYS)?;
+            refuse(&format!("task[{at}]"), task, &blank(json!({ "name": "" })), TASK_KEYS)?;
+            let has_group = scenario.memcg.iter().any(|group| group.path == task.memcg);
+            ensure!(
+                task.preferred_node.is_none() || has_group,
+                "task[{at}].preferred_node: the task needs a [[memcg]]: its cpuset.mems selects the node"
+            );
+            let repeats = |object: &Object| {
+                object
+                    .workload
+                    .as_ref()
+                    .is_some_and(|table| table.0.get("pattern") == Some(&json!("sequential")))
+            };
+            ensure!(
+                task.loops == 1 || task.object.iter().all(repeats),
+                "task[{at}].loops: random accesses differ from loop to loop in the simulator, and not here; expected 1"
+            );
             for (object_at, object) in task.object.iter().enumerate() {
                 let key = format!("task[{at}].object[{object_at}]");
-                refuse(&key, object, &blank_object(), OBJECT_KEYS)?;
+                refuse(&key, object, &blank(json!({ "channel": "file" })), OBJECT_KEYS)?;
                 let is_known = matches!(object.channel, Channel::File | Channel::Anonymous);
                 ensure!(is_known, "{key}.channel: the live machine has files and anonymous memory");
                 let is_known = matches!(object.advice, Advice::Normal | Advice::Random);
                 ensure!(is_known, "{key}.advice: found a hint, expected random or none");
                 ensure!(object.workload.is_some(), "{key}: found no workload, expected one");
-                let has_group = object.populate_node.is_none()
-                    || scenario.memcg.iter().any(|group| group.path == task.memcg);
                 ensure!(
-                    has_group,
+                    object.populate_node.is_none() || has_group,
                     "{key}.populate_node: the task needs a [[memcg]]: its cpuset.mems selects the node"
                 );
             }
@@ -75,8 +97,12 @@ impl Plan<'_> {
         let slow = match &scenario.machine.node[..] {
             [] | [_] => None,
             [fast, slow] => {
-                let line = |node: &pageout_sim::scenario::Node| node.read_latency.map_or(0, |time| time.0);
-                let (fast, delayed) = (line(fast), line(slow));
+                let (Some(fast), Some(delayed)) = (fast.read_latency, slow.read_latency) else {
+                    bail!(
+                        "[[machine.node]]: expected a read_latency of each: their difference is the emulated delay"
+                    );
+                };
+                let (fast, delayed) = (fast.0, delayed.0);
                 ensure!(delayed > fast, "machine.node[1].read_latency: expected more than that of node 0");
                 // The first line of a page waits; the processor fetches those behind it ahead.
                 Some(Slow { bytes: slow.memory.0, delay_ns: delayed - fast })
@@ -84,19 +110,18 @@ impl Plan<'_> {
             more => bail!("[[machine.node]]: found {}, expected at most two", more.len()),
         };
         let memory = scenario.machine.node_sizes().iter().map(|size| size.0).sum();
-        let swap = match &scenario.swap[..] {
-            [area] => {
-                ensure!(area.kind == SwapKind::Disk, "swap[0].kind: the live machine has a swap file only");
-                area.size.0
-            }
-            _ => 0,
-        };
+        let swap = scenario.swap.first().map_or(0, |area| area.size.0);
         let text =
             |(name, value): (&str, &pageout_sim::scenario::Scalar)| (name.to_string(), value.to_string());
         let (switches, rules): (Vec<_>, Vec<_>) =
             (scenario.kernel.switches.iter().map(text)).partition(|(name, _)| {
                 name.starts_with(SCHED.0) || KERNEL_FILES.iter().any(|(switch, _)| switch == name)
             });
+        ensure!(
+            slow.is_some() || switches.is_empty(),
+            "kernel.{}: expected two [[machine.node]], as the live machine has it with slow memory only",
+            switches[0].0
+        );
         let mut sysctls: Vec<_> = scenario.sysctl.iter().map(text).collect();
         let mut kernel_files = Vec::new();
         if slow.is_some() {
@@ -146,6 +171,8 @@ impl Plan<'_> {
     }
 }
 
+/// Memory is used; processors, their prices and clocks are those of this machine.
+const MACHINE_KEYS: &[&str] = &["memory", "node", "cpus", "costs", "hz"];
 const TASK_KEYS: &[&str] =
     &["name", "memcg", "cpu", "after", "loops", "background", "preferred_node", "object"];
 const OBJECT_KEYS: &[&str] = &[
@@ -162,12 +189,9 @@ const OBJECT_KEYS: &[&str] = &[
     "workload",
 ];
 
-fn blank_task() -> Task {
-    serde_json::from_value(serde_json::json!({ "name": "" })).expect("a task needs a name only")
-}
-
-fn blank_object() -> Object {
-    serde_json::from_value(serde_json::json!({ "channel": "file" })).expect("an object needs a channel only")
+/// A table with its required keys alone.
+fn blank<T: DeserializeOwned>(required: Value) -> T {
+    serde_json::from_value(required).expect("these are the required keys")
 }
 
 /// Refuses a table with a key that is neither known nor at its default.

@@ -2,18 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread;
-use std::time::Instant;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
 
 use pageout_sim::scenario::Task;
 use pageout_workload::Access;
 
 use super::place::{ALL_NODES, Place, Target, on_node};
-use crate::error::{During as _, Error};
+use crate::error::{During as _, Error, Failed};
 use crate::watch::Watcher;
 
 /// Accesses between two looks at whether a task is to end.
 const AT_ONCE: usize = 1 << 10;
+
+/// Time between two looks whether only background tasks are left.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// What a task did.
 #[derive(Debug, Clone, Default)]
@@ -31,11 +34,6 @@ struct Order {
 }
 
 impl Order {
-    fn end(&self, name: &str) {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(name.to_string());
-        self.changed.notify_all();
-    }
-
     fn wait_for(&self, name: &str) {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let is_missing = |ended: &mut Vec<String>| !ended.iter().any(|other| other == name);
@@ -43,42 +41,54 @@ impl Order {
     }
 }
 
+/// A task that has begun. When it goes, by a panic too, those that wait for the task begin.
+struct Begun<'a>(&'a Order, &'a str);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner).push(self.1.to_string());
+        self.0.changed.notify_all();
+    }
+}
+
+/// What the tasks did, and what they hold to the end of the run, as tasks of the simulator do.
+pub(super) type Done = (Ended, Vec<Target>);
+
 /// Runs all tasks. Nothing if a signal came.
-pub(super) fn run(place: &Place<'_>, watcher: &dyn Watcher) -> Result<Option<Vec<Ended>>, Error> {
+pub(super) fn run(place: &Place<'_>, watcher: &dyn Watcher) -> Result<Option<Vec<Done>>, Error> {
     let tasks = &place.plan.scenario.task;
     let (order, is_over) = (Order::default(), AtomicBool::new(false));
-    let ended = thread::scope(|scope| {
-        let threads: Vec<_> = (0..tasks.len())
-            .map(|at| {
-                let (order, is_over) = (&order, &is_over);
-                scope.spawn(move || {
-                    let task = &tasks[at];
-                    if let Some(first) = &task.after {
-                        order.wait_for(first);
-                    }
-                    let ended = one(place, at, task, is_over, watcher);
-                    if ended.is_err() {
-                        is_over.store(true, Ordering::Relaxed);
-                    }
-                    order.end(&task.name);
-                    ended
-                })
+    let done = thread::scope(|scope| {
+        let begin = |(at, task)| {
+            let (order, is_over) = (&order, &is_over);
+            scope.spawn(move || {
+                let task: &Task = task;
+                let _begun = Begun(order, &task.name);
+                if let Some(first) = &task.after {
+                    order.wait_for(first);
+                }
+                let done = one(place, at, task, is_over, watcher);
+                if done.is_err() {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+                done
             })
-            .collect();
+        };
+        let threads: Vec<_> = tasks.iter().enumerate().map(begin).collect();
         // Background tasks end with the last of the others.
-        let mut ended: Vec<_> = threads.into_iter().map(Some).collect();
-        let mut results: Vec<Option<Result<Ended, Error>>> = tasks.iter().map(|_| None).collect();
-        for is_background in [false, true] {
-            for (at, task) in tasks.iter().enumerate().filter(|(_, task)| task.background == is_background) {
-                let thread = ended[at].take().expect("each is joined once");
-                results[at] = Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-                _ = task;
-            }
-            is_over.store(true, Ordering::Relaxed);
+        let is_running =
+            |(thread, task): (&ScopedJoinHandle<'_, _>, &Task)| !task.background && !thread.is_finished();
+        while threads.iter().zip(tasks).any(is_running) {
+            thread::sleep(LOOK);
         }
-        results.into_iter().flatten().collect::<Result<Vec<Ended>, Error>>()
+        is_over.store(true, Ordering::Relaxed);
+        let done = threads.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        done.collect::<Result<Vec<Done>, Error>>()
     })?;
-    Ok(watcher.stop().is_none().then_some(ended))
+    Ok(watcher.stop().is_none().then_some(done))
 }
 
 fn one(
@@ -87,7 +97,7 @@ fn one(
     task: &Task,
     is_over: &AtomicBool,
     watcher: &dyn Watcher,
-) -> Result<Ended, Error> {
+) -> Result<Done, Error> {
     if let (Some(node), Some(group)) = (task.preferred_node, place.group(&task.memcg)) {
         on_node(group, &node.to_string())?;
     }
@@ -103,7 +113,9 @@ fn one(
         while stream.fill(&mut chunk, AT_ONCE).during(|| task.name.clone())? > 0 {
             for access in chunk.drain(..) {
                 let target = &mut targets[access.object() as usize];
-                target.access(access.page(), access.is_write()).map_err(|error| error.of(&task.name))?;
+                target
+                    .access(access.page(), access.is_write())
+                    .map_err(|error| failed(&task.name, &error))?;
                 accesses += target.call_pages();
             }
             if is_over.load(Ordering::Relaxed) || watcher.stop().is_some() {
@@ -115,7 +127,12 @@ fn one(
     if let (Some(_), Some(group)) = (task.preferred_node, place.group(&task.memcg)) {
         on_node(group, ALL_NODES)?;
     }
-    Ok(ended)
+    Ok((ended, targets))
+}
+
+/// An access failed, or found the wrong bytes: that is no fault of the input.
+fn failed(task: &str, error: &Error) -> Error {
+    Error::Failed(Failed { is_input: false, message: format!("{task}: {error}") })
 }
 
 /// CPU time of this thread.

@@ -13,6 +13,7 @@ use pageout_workload::{Access, AccessStream, ReadOptions, TraceError};
 use super::files::{Files, OnFile};
 use crate::error::{Error, Failed, told};
 use crate::figures;
+use crate::live_run::buffered;
 use crate::replay::ask::Ask;
 use crate::watch::Watcher;
 
@@ -100,10 +101,7 @@ impl Replay<'_> {
             let how = if self.is_random() { how.random() } else { how };
             match memory.open(&file.path, how.clone()) {
                 Err(pageout_live::Error::DirectRefused { .. }) => {
-                    remark = Some(format!(
-                        "{} is read through the kernel's page cache because its file system does not support O_DIRECT",
-                        file.path.display()
-                    ));
+                    remark = Some(buffered(&file.path));
                     memory.open(&file.path, how.buffered(true))
                 }
                 opened => opened,
