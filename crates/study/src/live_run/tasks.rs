@@ -130,7 +130,7 @@ fn one(
     Ok((ended, targets))
 }
 
-/// An access failed, or found the wrong bytes: that is no fault of the input.
+/// An access failed, or found the wrong bytes: the input is not at fault.
 fn failed(task: &str, error: &Error) -> Error {
     Error::Failed(Failed { is_input: false, message: format!("{task}: {error}") })
 }
