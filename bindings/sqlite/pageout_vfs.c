@@ -2,11 +2,11 @@
  * A VFS of SQLite whose databases are read and written through a page cache with a budget: pageout.
  *
  *   connection ──► pager ──► this VFS ──► main database: pageout, direct I/O       the VFS below: its locks and shared memory
- *                                     ├─► WAL of a connection in exclusive mode: pageout, the same budget
- *                                     └─► other WALs, journals, temporary files: the VFS below, all of it
+ *                                     ├─► its WAL: pageout, the same budget, until another process writes the WAL
+ *                                     └─► journals, temporary files: the VFS below, all of it
  *
- * All connections of a process share one cache, and all connections to a database share one handle (`struct database`). The VFS
- * below opens the database as well, for its locks; it does not read or write it.
+ * All connections of a process share one cache, and all connections to a database share one handle (`struct database`) and one of
+ * its WAL (`struct log`). The VFS below opens both files as well, for the locks of the database and the syncs of the WAL.
  *
  * DURABILITY. A write is in the cache until xSync. SQLITE_FCNTL_SYNC and SQLITE_FCNTL_CKPT_DONE are syncs, too: SQLite sends them
  * at each sync, even if `PRAGMA synchronous=OFF` skips it. It deletes the journal or restarts the WAL only after that. So the
@@ -20,7 +20,7 @@
  *
  * A FULL DISK is SQLITE_FULL, whichever call finds it: ENOSPC, EDQUOT, EFBIG, and a database beyond the cache's `files`. The space
  * that a transaction needs is reserved before its first page is written (SQLITE_FCNTL_SIZE_HINT), so even `journal_mode=OFF` has
- * nothing to undo. Journals, WAL and temporary files are the files of the VFS below, with that one change (`other_said`).
+ * nothing to undo. Journals and temporary files are the files of the VFS below, with that one change (`other_said`).
  *
  * Not supported: memory maps (`PRAGMA mmap_size` has no effect: pages are copied) and batch atomic writes.
  */
@@ -42,6 +42,9 @@
 #include "sqlite3ext.h"
 SQLITE_EXTENSION_INIT1
 
+/* Tries to drop unwritten pages: one of them may be held for a moment. */
+enum { DROPS_MAX = 16 };
+
 /* Which bytes of a database say that it has changed: the change counter, and the version that it is valid for. */
 enum { HEADER = 100 };
 
@@ -53,6 +56,19 @@ struct copied {
     uint32_t salts[2];
     uint32_t frames;
     int is_known; /* no connection was about to change it */
+};
+
+/* The words of a WAL's index, from https://www.sqlite.org/walformat.html: a header that is there twice, and how much is copied. */
+enum { HEADER_WORDS = 12, LAST_FRAME = 4, SALTS = 8, COPIED = 2 * HEADER_WORDS };
+
+/* The WAL of a database in the cache, shared by the connections of this process. Under the database's `lock`, except `is_left`. */
+struct log {
+    struct pageout_file *pages;
+    int connections;
+    int writers;                 /* connections of this process with a lock that excludes other writers of the WAL */
+    int is_seen;                 /* `seen` is valid */
+    uint32_t seen[HEADER_WORDS]; /* header of the WAL's index, when this process last wrote the WAL, or first read it */
+    atomic_int is_left;          /* to the VFS below: another process has written the WAL. Changes only if there are no writers */
 };
 
 /* An open database, shared by its connections. */
@@ -69,6 +85,7 @@ struct database {
     struct timespec seen_time; /* the file after the last sync or check of this process */
     off_t seen_size;
     struct copied seen_copied; /* state of the WAL in the oldest cached page */
+    struct log log;
 };
 
 struct file {
@@ -91,13 +108,14 @@ struct file {
     uint32_t was_copied;      /* before a checkpoint that has failed */
     volatile uint32_t *index; /* the WAL's, where it is mapped */
     char *name; /* of the database, for messages: SQLite's, as long as it is open */
-    struct file *wal; /* of a database whose WAL is in the cache */
+    struct file *wal; /* of a database whose WAL was opened in the cache */
+    int is_logging;       /* a writer of the WAL, by the WAL's lock */
+    int is_logging_alone; /* the same, by SQLite's lock of the database */
     /* Of a WAL only: */
-    struct pageout_file *pages; /* in the cache; NULL: the VFS below reads and writes it */
-    struct file *main;          /* its database, if it is in the cache */
-    sqlite3_int64 next;         /* end of the last frame that was written */
-    sqlite3_int64 header;       /* place of the last frame header that was written */
-    int is_commit;              /* which ends a transaction */
+    struct file *main;    /* its database, if the WAL was opened in the cache; NULL: the VFS below reads and writes it */
+    sqlite3_int64 next;   /* end of the last frame that was written by this connection, -1: none since it got the lock */
+    sqlite3_int64 header; /* place of the last frame header that was written */
+    int is_commit;        /* which ends a transaction */
 };
 
 static sqlite3_vfs *below;
@@ -221,18 +239,20 @@ static int has_changed(struct database *database) {
     return on_disk >= 0 && (pageout_pread(database->pages, here, sizeof here, 0) != on_disk || memcmp(disk, here, (size_t)on_disk) != 0);
 }
 
-/* The words of a WAL's index, from https://www.sqlite.org/walformat.html: a header that is there twice, and how much is copied. */
-enum { HEADER_WORDS = 12, LAST_FRAME = 4, SALTS = 8, COPIED = 2 * HEADER_WORDS };
+/* Reads both headers of a WAL's index. */
+static void read_headers(struct file *file, uint32_t headers[2][HEADER_WORDS]) {
+    int word;
+    for (word = 0; word < 2 * HEADER_WORDS; word++)
+        headers[word / HEADER_WORDS][word % HEADER_WORDS] = file->index[word];
+    atomic_thread_fence(memory_order_acquire);
+}
 
 static struct copied copied_as(struct file *file) {
     struct copied now = {{0, 0}, 0, 0};
     uint32_t headers[2][HEADER_WORDS];
-    int word;
     if (!file->index)
         return now;
-    for (word = 0; word < 2 * HEADER_WORDS; word++)
-        headers[word / HEADER_WORDS][word % HEADER_WORDS] = file->index[word];
-    atomic_thread_fence(memory_order_acquire);
+    read_headers(file, headers);
     now.frames = file->index[COPIED];
     memcpy(now.salts, headers[0] + SALTS, sizeof now.salts);
     /* A restart of the WAL writes the second header, the first, and then 0 copied frames. A commit changes neither the salts nor that number. */
@@ -305,7 +325,104 @@ static int settle(struct file *file, int as) {
     return SQLITE_OK;
 }
 
+/* ---- Who writes the WAL: see "The WAL" below ---- */
+
+/* Leaves the WAL to the VFS below, for all connections of this process. No page of it is dirty. `lock` is held. */
+static void leave_log(struct log *log) {
+    int drops = 0;
+    log->is_left = 1;
+    while (pageout_forget_and_discard(log->pages) == -EBUSY && ++drops < DROPS_MAX)
+        sched_yield();
+}
+
+/* Before a connection reads or writes the WAL: has another process written it? No page is dirty, as no connection is a writer. `lock` is held. */
+static void check_log(struct file *file) {
+    struct log *log = &file->database->log;
+    uint32_t headers[2][HEADER_WORDS];
+    int is_whole;
+    if (!file->index || !log->pages || log->writers || log->is_left)
+        return;
+    read_headers(file, headers);
+    is_whole = memcmp(headers[0], headers[1], sizeof headers[0]) == 0;
+    if (log->is_seen && is_whole && memcmp(log->seen, headers[0], sizeof log->seen) == 0)
+        return;
+    /* The first check of a WAL: nothing has been read, but the file may be longer than when it was opened. */
+    if (!log->is_seen && is_whole && pageout_reload(log->pages) == 0) {
+        memcpy(log->seen, headers[0], sizeof log->seen);
+        log->is_seen = 1;
+    } else {
+        leave_log(log);
+    }
+}
+
+/* The WAL counts towards `files`. Leaves it to the VFS below if this connection needs more; returns whether it has. */
+static int has_left_log(struct file *file) {
+    struct database *database = file->database;
+    struct log *log = &database->log;
+    int is_so;
+    pthread_mutex_lock(&database->lock);
+    is_so = log->pages && !log->is_left && log->writers == file->is_logging + file->is_logging_alone &&
+            pageout_sync(log->pages, PAGEOUT_SYNC_WRITE) == 0;
+    if (is_so)
+        leave_log(log);
+    pthread_mutex_unlock(&database->lock);
+    return is_so;
+}
+
+/* A write of this connection has failed, and SQLite rolls the transaction back. Drops its dirty pages: they would be written later. */
+static void drop_transaction(struct database *database) {
+    int drops = 0;
+    pthread_mutex_lock(&database->lock);
+    while (pageout_reload(database->log.pages) < 0 && ++drops < DROPS_MAX)
+        sched_yield();
+    pthread_mutex_unlock(&database->lock);
+    /* The next write must report only new failures. */
+    pageout_acknowledge(database->log.pages);
+}
+
+/* This connection has just got a lock that excludes other writers of the WAL. `lock` is held. */
+static void begin_logging(struct file *file, int *is_so) {
+    if (!file->wal || *is_so)
+        return;
+    check_log(file);
+    file->database->log.writers++;
+    file->wal->next = -1;
+    *is_so = 1;
+}
+
+/* The connection is about to release one. A transaction that was rolled back can leave dirty pages, which must not be written later. */
+static int end_logging(struct file *file, int *is_so) {
+    struct database *database = file->database;
+    struct log *log = &database->log;
+    uint32_t headers[2][HEADER_WORDS];
+    int64_t said;
+    if (!*is_so)
+        return SQLITE_OK;
+    said = log->is_left ? 0 : pageout_sync(log->pages, PAGEOUT_SYNC_WRITE);
+    if (said < 0)
+        drop_transaction(database);
+    pthread_mutex_lock(&database->lock);
+    log->is_seen = 0;
+    if (file->index && !log->is_left) {
+        read_headers(file, headers);
+        memcpy(log->seen, headers[0], sizeof log->seen);
+        log->is_seen = memcmp(headers[0], headers[1], sizeof headers[0]) == 0;
+    }
+    *is_so = 0;
+    log->writers--;
+    pthread_mutex_unlock(&database->lock);
+    return said < 0 ? told(file->wal->name, said, SQLITE_IOERR_WRITE) : SQLITE_OK;
+}
+
 /* ---- Space on disk ---- */
+
+/* Writes the database, and gives the WAL to the VFS below if both together exceed `files`. */
+static int64_t write_database(struct file *file, const void *buf, size_t size, sqlite3_int64 offset) {
+    int64_t said = pageout_pwrite(file->database->pages, buf, size, (uint64_t)offset);
+    if (said == -ENFILE && has_left_log(file))
+        said = pageout_pwrite(file->database->pages, buf, size, (uint64_t)offset);
+    return said;
+}
 
 static int has_room(struct file *file, off_t offset, off_t size) {
     int said;
@@ -342,7 +459,7 @@ static int may_become(struct file *file, sqlite3_int64 size) {
         return SQLITE_FULL;
     if (!has_room(file, from, end - from))
         return SQLITE_FULL;
-    said = pageout_pwrite(pages, "", 1, (uint64_t)size - 1);
+    said = write_database(file, "", 1, size - 1);
     if (said < 0)
         return told(file->name, said, SQLITE_IOERR_WRITE);
     file->has_written = 1;
@@ -356,9 +473,6 @@ static void begin_writing(struct file *file, int *is_so) {
     file->database->writers += !*is_so;
     *is_so = 1;
 }
-
-/* Tries to drop unwritten pages: one of them may be held for a moment. */
-enum { DROPS_MAX = 16 };
 
 /*
  * The connection is about to release one. Pages that could not be written are dropped: later they would overwrite other processes'
@@ -595,8 +709,6 @@ static int file_close(sqlite3_file *file) {
     return settled ? settled : closed;
 }
 
-static int leave_wal(struct file *wal);
-
 /* How often a file may be truncated during a read of a page. */
 enum { CUTS_MAX = 16 };
 
@@ -634,7 +746,7 @@ static int file_write(sqlite3_file *file, const void *buf, int size, sqlite3_int
     of(file)->failed = SQLITE_OK; /* of an earlier checkpoint */
     if (make_room(of(file), size, offset) != SQLITE_OK)
         return SQLITE_FULL;
-    said = pageout_pwrite(of(file)->database->pages, buf, (size_t)size, (uint64_t)offset);
+    said = write_database(of(file), buf, (size_t)size, offset);
     if (is_to_fail())
         return SQLITE_IOERR_WRITE;
     if (is_to_be_full())
@@ -652,6 +764,8 @@ static int resize(struct file *file, sqlite3_int64 size) {
         return SQLITE_READONLY;
     file->has_written = 1;
     said = pageout_truncate(file->database->pages, (uint64_t)size);
+    if (said == -ENFILE && has_left_log(file))
+        said = pageout_truncate(file->database->pages, (uint64_t)size);
     return said < 0 ? told(file->name, said, SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
 }
 
@@ -698,6 +812,8 @@ static int file_lock(sqlite3_file *file, int level) {
     /* A writer of a WAL does not change the database, and others may copy meanwhile. */
     if (done == SQLITE_OK && (our->index ? level == SQLITE_LOCK_EXCLUSIVE : level > SQLITE_LOCK_SHARED))
         begin_writing(our, &our->is_writer);
+    if (done == SQLITE_OK && level == SQLITE_LOCK_EXCLUSIVE)
+        begin_logging(our, &our->is_logging_alone);
     pthread_mutex_unlock(&our->database->lock);
     if (done != SQLITE_OK)
         under(file)->pMethods->xUnlock(under(file), our->level);
@@ -707,12 +823,14 @@ static int file_lock(sqlite3_file *file, int level) {
 }
 
 static int file_unlock(sqlite3_file *file, int level) {
-    int settled = SQLITE_OK, unlocked;
-    if (level < SQLITE_LOCK_EXCLUSIVE && leave_wal(of(file)->wal) != SQLITE_OK)
-        return SQLITE_IOERR_UNLOCK;
+    int logged = SQLITE_OK, settled = SQLITE_OK, unlocked;
+    if (level < SQLITE_LOCK_EXCLUSIVE)
+        logged = end_logging(of(file), &of(file)->is_logging_alone);
     /* Other processes may check the file from now on. */
     if (level <= SQLITE_LOCK_SHARED)
         settled = end_writing(of(file), &of(file)->is_writer);
+    if (settled == SQLITE_OK)
+        settled = logged;
     unlocked = under(file)->pMethods->xUnlock(under(file), level);
     /* Whatever the result: SQLite continues as if it had succeeded, and one check too many does no harm. */
     if (level < of(file)->level)
@@ -773,9 +891,7 @@ static int file_device_characteristics(sqlite3_file *file) {
 
 static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend, void volatile **at) {
     struct file *our = of(file);
-    int mapped = leave_wal(our->wal);
-    if (mapped != SQLITE_OK)
-        return mapped;
+    int mapped;
     errno = 0;
     mapped = full_or(under(file)->pMethods->xShmMap(under(file), region, size, may_extend, at));
     if ((mapped != SQLITE_OK && mapped != SQLITE_READONLY) || region != 0 || !*at || our->index)
@@ -784,7 +900,7 @@ static int file_shm_map(sqlite3_file *file, int region, int size, int may_extend
     our->index = (volatile uint32_t *)*at;
     /* While no connection of this process had it, it may have been deleted and replaced. */
     if (our->database->indexes++ == 0)
-        our->database->seen_copied.is_known = 0;
+        our->database->seen_copied.is_known = our->database->log.is_seen = 0;
     pthread_mutex_unlock(&our->database->lock);
     return mapped;
 }
@@ -804,9 +920,10 @@ static int has_shm_locked(struct file *our, int offset, int n) {
             begin_writing(our, &our->is_copying);
         return done;
     }
-    if (offset == WRITER_LOCK)
+    if (offset == WRITER_LOCK) {
         our->is_beginning = is_as_seen && now.frames == 0;
-    else if (offset == DATABASE_LOCK)
+        begin_logging(our, &our->is_logging);
+    } else if (offset == DATABASE_LOCK)
         our->failed = SQLITE_OK; /* of an interrupted checkpoint in exclusive mode, where nothing was asked or unlocked after it */
     else if (offset == FIRST_READER_LOCK && n > 1)
         our->is_restarting = is_as_seen;
@@ -820,10 +937,13 @@ static int before_shm_unlock(struct file *our, int offset, int n) {
             note_copied(our);
         return end_writing(our, &our->is_copying);
     }
-    if (offset == WRITER_LOCK && our->is_beginning) {
-        note_begun(our);
+    if (offset == WRITER_LOCK) {
+        if (our->is_beginning)
+            note_begun(our);
         our->is_beginning = 0;
-    } else if (offset == DATABASE_LOCK) {
+        return end_logging(our, &our->is_logging);
+    }
+    if (offset == DATABASE_LOCK) {
         put_back_copied(our);
     } else if (offset == FIRST_READER_LOCK && n > 1 && our->is_restarting) {
         note_begun(our);
@@ -863,6 +983,9 @@ static void file_shm_barrier(sqlite3_file *file) {
     /* The header is half written while this connection starts or restarts a WAL. */
     if (our->index && !our->is_restarting && !(our->is_beginning && our->index[COPIED] == 0))
         our->is_unsure = revalidate(our, SIGN_OF_INDEX) != SQLITE_OK;
+    pthread_mutex_lock(&our->database->lock);
+    check_log(our);
+    pthread_mutex_unlock(&our->database->lock);
 }
 
 static int file_shm_unmap(sqlite3_file *file, int is_deleted) {
@@ -927,72 +1050,87 @@ static const sqlite3_io_methods methods_without_wal = {
 };
 
 /*
- * ---- The WAL of a connection in exclusive mode ----
+ * ---- The WAL ----
  *
- * `PRAGMA locking_mode=EXCLUSIVE` before the first access: the connection holds the lock of the database as long as it has the WAL, which has no
- * index in shared memory then. So no one else reads or writes the WAL, and it can be in the cache, in the budget of the database. When that lock is
- * about to go, or an index is mapped, the VFS below takes over.
+ * A connection reads and writes it in the cache, in the budget of the database. This is invisible to other processes:
  *
- * A commit survives the process, as it does in the VFS below. The last frame of a transaction has the size of the database in its header. When
- * that frame is on the device, all earlier ones are. SQLite's own syncs come on top, and flush the device.
+ * - Their reads find each commit. The last frame of a transaction has the size of the database in its header, and SQLite publishes a
+ *   transaction in the index after its last frame. When that frame is written, it and all earlier ones go to the device before the write
+ *   returns. So a commit also survives the process.
+ * - Their writes are noticed. Each commit and each restart changes the index's header. A reader reads the header, with a barrier, before it
+ *   reads frames; a writer has the lock, too. There this VFS compares the header with that of the last write of this process
+ *   (`check_log`). If it differs, the VFS below takes over: processes that share a WAL need one cache, which is the kernel's. Frames
+ *   up to those in a reader's header never change while it reads, so it does not matter which cache has them.
+ * - Nothing is written late. When a connection releases its lock on writes, no page of the WAL is dirty.
+ *
+ * In exclusive mode there may be no index. The lock of the database excludes others then. The VFS below also takes over if the database and
+ * the WAL together exceed the cache's `files`.
  */
 
 /* Sizes of a WAL's headers, and the place of a frame's size of the database: https://www.sqlite.org/fileformat.html. */
 enum { WAL_HEADER = 32, FRAME_HEADER = 24, FRAME_COMMIT = 4 };
 
-/* Whether the cache can have a WAL: the database, which has the lock; NULL: not. */
-static struct file *exclusive_main(const char *name, int flags) {
+/* Returns the database of a WAL that the cache can have, or NULL. */
+static struct file *main_of(const char *name, int flags) {
     sqlite3_file *main;
     if (!(flags & SQLITE_OPEN_WAL) || sqlite3_libversion_number() < 3032000)
         return NULL;
     main = sqlite3_database_file_object(name);
     if (!main || main->pMethods == NULL || main->pMethods->xRead != file_read)
         return NULL;
-    return of(main)->level == SQLITE_LOCK_EXCLUSIVE && !of(main)->index && !of(main)->wal && !of(main)->is_read_only ? of(main) : NULL;
+    return !of(main)->wal && !of(main)->is_read_only ? of(main) : NULL;
 }
 
 /* Opens it in the cache, if its file system allows direct I/O; else the VFS below keeps it. */
 static void begin_wal(const char *name, struct file *wal, struct file *main) {
-    memset(wal, 0, sizeof *wal);
-    if (cache && pageout_open(cache, name, PAGEOUT_RDWR | PAGEOUT_OWN_LOCKS, NULL, &wal->pages) < 0)
-        wal->pages = NULL;
-    if (!wal->pages)
-        return;
-    wal->name = (char *)name;
-    wal->main = main;
-    wal->header = -1;
-    main->wal = wal;
-}
-
-/* Leaves a WAL to the VFS below. All that is written to it is on the device then, or the call fails. */
-static int leave_wal(struct file *wal) {
-    int64_t said;
-    if (!wal || !wal->pages)
-        return SQLITE_OK;
-    said = pageout_sync(wal->pages, PAGEOUT_SYNC_WRITE);
-    if (said == 0)
-        said = pageout_forget(wal->pages);
-    if (said < 0)
-        return told(wal->name, said, SQLITE_IOERR_WRITE);
-    pageout_close(wal->pages);
-    wal->pages = NULL;
-    wal->main->wal = NULL;
-    return SQLITE_OK;
+    struct database *database = main->database;
+    struct log *log = &database->log;
+    pthread_mutex_lock(&database->lock);
+    if (!log->pages && pageout_open(cache, name, PAGEOUT_RDWR | PAGEOUT_OWN_LOCKS, NULL, &log->pages) < 0)
+        log->pages = NULL;
+    if (log->pages) {
+        log->connections++;
+        wal->name = (char *)name;
+        wal->main = main;
+        wal->header = -1;
+        main->wal = wal;
+        if (main->level == SQLITE_LOCK_EXCLUSIVE)
+            begin_logging(main, &main->is_logging_alone);
+    }
+    pthread_mutex_unlock(&database->lock);
 }
 
 /* The connection closes it, whatever its writes have come to: SQLite has the error. */
 static void close_wal(struct file *wal) {
-    if (!wal->pages)
+    struct file *main = wal->main;
+    struct log *log;
+    if (!main)
         return;
-    if (pageout_forget(wal->pages) < 0)
-        pageout_forget_and_discard(wal->pages);
-    pageout_close(wal->pages);
-    wal->pages = NULL;
-    wal->main->wal = NULL;
+    end_logging(main, &main->is_logging);
+    end_logging(main, &main->is_logging_alone);
+    log = &main->database->log;
+    pthread_mutex_lock(&main->database->lock);
+    if (--log->connections == 0) {
+        if (pageout_forget(log->pages) < 0)
+            pageout_forget_and_discard(log->pages);
+        pageout_close(log->pages);
+        memset(log, 0, sizeof *log);
+    }
+    main->wal = wal->main = NULL;
+    pthread_mutex_unlock(&main->database->lock);
 }
 
-static int wal_read(struct file *wal, void *buf, int size, sqlite3_int64 offset) {
-    int64_t there = pageout_pread(wal->pages, buf, (size_t)size, (uint64_t)offset);
+/* Returns the WAL in the cache, or NULL: the VFS below reads and writes this file. */
+static struct pageout_file *pages_of(struct file *other) {
+    struct log *log = other->main ? &other->main->database->log : NULL;
+    return log && !log->is_left ? log->pages : NULL;
+}
+
+/* Whether the VFS below has taken over since `pages_of`. */
+static int is_left_since(struct file *wal, int64_t said) { return said == -ESTALE && wal->main->database->log.is_left; }
+
+/* Returns what a read came to. The bytes beyond the end are 0. */
+static int wal_was_read(struct file *wal, int64_t there, void *buf, int size) {
     if (is_to_fail())
         return SQLITE_IOERR_READ;
     if (there < 0)
@@ -1007,7 +1145,7 @@ static int wal_read(struct file *wal, void *buf, int size, sqlite3_int64 offset)
 static int ends_commit(struct file *wal, const unsigned char *buf, int size, sqlite3_int64 offset) {
     int is_frame = wal->header >= 0 && offset == wal->header + FRAME_HEADER && size != FRAME_HEADER;
     if (size == FRAME_HEADER && offset >= WAL_HEADER) {
-        int is_again = offset != wal->next;
+        int is_again = wal->next >= 0 && offset != wal->next;
         wal->header = offset;
         wal->is_commit = buf[FRAME_COMMIT] || buf[FRAME_COMMIT + 1] || buf[FRAME_COMMIT + 2] || buf[FRAME_COMMIT + 3];
         return is_again && wal->is_commit;
@@ -1018,31 +1156,18 @@ static int ends_commit(struct file *wal, const unsigned char *buf, int size, sql
     return offset == 0 || (is_frame && wal->is_commit);
 }
 
-static int wal_write(struct file *wal, const void *buf, int size, sqlite3_int64 offset) {
-    int64_t said = pageout_pwrite(wal->pages, buf, (size_t)size, (uint64_t)offset);
+/* Returns what a write came to, after the commit that it may end. */
+static int wal_was_written(struct file *wal, struct pageout_file *pages, int64_t said, const void *buf, int size, sqlite3_int64 offset) {
     if (is_to_fail())
         return SQLITE_IOERR_WRITE;
     if (is_to_be_full())
         return SQLITE_FULL;
-    if (said >= 0 && ends_commit(wal, (const unsigned char *)buf, size, offset)) {
-        said = pageout_sync(wal->pages, PAGEOUT_SYNC_WRITE);
-        if (said < 0)
-            pageout_acknowledge(wal->pages);
-    }
-    return said < 0 ? told(wal->name, said, SQLITE_IOERR_WRITE) : SQLITE_OK;
-}
-
-static int wal_sync(struct file *wal, int flags) {
-    int64_t said;
-    if (is_to_be_full())
-        return SQLITE_FULL;
-    count_sync(flags);
-    said = pageout_sync(wal->pages, PAGEOUT_SYNC_DATA);
-    if (said < 0)
-        pageout_acknowledge(wal->pages);
-    if (is_to_fail())
-        return SQLITE_IOERR_FSYNC;
-    return said < 0 ? told(wal->name, said, SQLITE_IOERR_FSYNC) : SQLITE_OK;
+    if (said >= 0 && ends_commit(wal, (const unsigned char *)buf, size, offset))
+        said = pageout_sync(pages, PAGEOUT_SYNC_WRITE);
+    if (said >= 0)
+        return SQLITE_OK;
+    drop_transaction(wal->main->database);
+    return told(wal->name, said, SQLITE_IOERR_WRITE);
 }
 
 /* ---- Journals, WAL and temporary files ---- */
@@ -1060,32 +1185,40 @@ static int other_close(sqlite3_file *file) {
     return under(file)->pMethods->xClose(under(file));
 }
 static int other_read(sqlite3_file *file, void *buf, int size, sqlite3_int64 offset) {
-    if (of(file)->pages)
-        return wal_read(of(file), buf, size, offset);
+    struct pageout_file *pages = pages_of(of(file));
+    if (pages) {
+        int64_t there = pageout_pread(pages, buf, (size_t)size, (uint64_t)offset);
+        if (!is_left_since(of(file), there))
+            return wal_was_read(of(file), there, buf, size);
+    }
     return under(file)->pMethods->xRead(under(file), buf, size, offset);
 }
 static int other_write(sqlite3_file *file, const void *buf, int size, sqlite3_int64 offset) {
-    if (of(file)->pages)
-        return wal_write(of(file), buf, size, offset);
+    struct pageout_file *pages = pages_of(of(file));
+    if (pages) {
+        int64_t said = pageout_pwrite(pages, buf, (size_t)size, (uint64_t)offset);
+        if (said != -ENFILE || !has_left_log(of(file)->main))
+            return wal_was_written(of(file), pages, said, buf, size, offset);
+    }
     return other_said(file, under(file)->pMethods->xWrite(under(file), buf, size, offset));
 }
 static int other_truncate(sqlite3_file *file, sqlite3_int64 size) {
-    if (of(file)->pages) {
-        int64_t said = pageout_truncate(of(file)->pages, (uint64_t)size);
+    struct pageout_file *pages = pages_of(of(file));
+    if (pages) {
+        int64_t said = pageout_truncate(pages, (uint64_t)size);
         return said < 0 ? told(of(file)->name, said, SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
     }
     return other_said(file, under(file)->pMethods->xTruncate(under(file), size));
 }
 static int other_sync(sqlite3_file *file, int flags) {
-    if (of(file)->pages)
-        return wal_sync(of(file), flags);
+    /* The commits of a WAL in the cache are on the device. Those of other processes are in the kernel's cache. */
     return other_said(file, under(file)->pMethods->xSync(under(file), flags));
 }
 static int other_size(sqlite3_file *file, sqlite3_int64 *size) {
-    int64_t said;
-    if (!of(file)->pages)
+    struct pageout_file *pages = pages_of(of(file));
+    int64_t said = pages ? pageout_size(pages) : 0;
+    if (!pages || is_left_since(of(file), said))
         return under(file)->pMethods->xFileSize(under(file), size);
-    said = pageout_size(of(file)->pages);
     if (said < 0)
         return told(of(file)->name, said, SQLITE_IOERR_FSTAT);
     *size = said;
@@ -1096,19 +1229,19 @@ static int other_unlock(sqlite3_file *file, int level) { return under(file)->pMe
 static int other_control(sqlite3_file *file, int op, void *arg) {
     int said;
     /* The VFS below would write the file. */
-    if (of(file)->pages && (op == SQLITE_FCNTL_SIZE_HINT || op == SQLITE_FCNTL_CHUNK_SIZE))
+    if (pages_of(of(file)) && (op == SQLITE_FCNTL_SIZE_HINT || op == SQLITE_FCNTL_CHUNK_SIZE))
         return SQLITE_OK;
     said = under(file)->pMethods->xFileControl(under(file), op, arg);
     return op == SQLITE_FCNTL_LAST_ERRNO ? said : other_said(file, said);
 }
 static int other_device_characteristics(sqlite3_file *file) { return under(file)->pMethods->xDeviceCharacteristics(under(file)); }
 static int other_fetch(sqlite3_file *file, sqlite3_int64 offset, int size, void **at) {
-    if (of(file)->pages)
+    if (of(file)->main)
         return file_fetch(file, offset, size, at);
     return under(file)->pMethods->xFetch(under(file), offset, size, at);
 }
 static int other_unfetch(sqlite3_file *file, sqlite3_int64 offset, void *at) {
-    if (of(file)->pages)
+    if (of(file)->main)
         return SQLITE_OK;
     return under(file)->pMethods->xUnfetch(under(file), offset, at);
 }
@@ -1167,7 +1300,7 @@ static const sqlite3_io_methods methods_of_others_without_maps = {
 };
 
 static int open_other(const char *name, sqlite3_file *file, int flags, int *out_flags) {
-    struct file *main = exclusive_main(name, flags);
+    struct file *main = main_of(name, flags);
     int opened;
     memset(of(file), 0, sizeof *of(file));
     file->pMethods = under(file)->pMethods = NULL;
