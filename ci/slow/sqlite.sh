@@ -325,7 +325,7 @@ SQL
     # The kernel's cache gets the WAL when another process has written it. Before and after that, and in a transaction that began before, each process finds all commits.
     local large="WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 1000) INSERT INTO t(text) SELECT hex(randomblob(500)) FROM n;"
     sqlite3 handed.db "PRAGMA journal_mode=wal; CREATE TABLE t(id INTEGER PRIMARY KEY, text);" > /dev/null
-    sqlite3 > said.txt 2>&1 <<SQL
+    sqlite3 > said.txt 2>&1 <<SQL || true
 $load
 .open file:handed.db?vfs=pageout
 PRAGMA cache_size=20;
@@ -357,6 +357,21 @@ SQL
         grep -qxF "$line" said.txt || { cat said.txt; echo "a WAL that is handed to the kernel's cache: no '$line'"; return 1; }
     done
     grep -qE '^kernel [1-9]' said.txt && [[ $(grep -cx ok said.txt) == 3 ]] || { cat said.txt; return 1; }
+    # The frames of a transaction that was rolled back are not written over the commit of another process.
+    sqlite3 undone.db "PRAGMA journal_mode=wal; CREATE TABLE t(id INTEGER PRIMARY KEY, text);" > /dev/null
+    sqlite3 > said.txt 2>&1 <<SQL || true
+$load
+.open file:undone.db?vfs=pageout
+PRAGMA cache_size=20;
+PRAGMA wal_autocheckpoint=0;
+INSERT INTO t(text) VALUES('ours');
+BEGIN; $large ROLLBACK;
+.shell sqlite3 undone.db "PRAGMA wal_autocheckpoint=0; $large SELECT 'theirs', count(*) FROM t;"
+SELECT 'ours', count(*) FROM t;
+.shell sqlite3 undone.db "SELECT 'theirs', count(*), sum(length(text)) FROM t; PRAGMA integrity_check"
+PRAGMA integrity_check;
+SQL
+    grep -qx 'ours|1001' said.txt && grep -qx 'theirs|1001|1000004' said.txt && [[ $(grep -cx ok said.txt) == 2 ]] || { cat said.txt; echo "a transaction that was rolled back is written over another's"; return 1; }
     # Killed at random moments, with any `synchronous`: no commit is lost, and the database is intact.
     local kills=0
     for synchronous in off normal full; do
