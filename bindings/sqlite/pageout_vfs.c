@@ -109,6 +109,7 @@ struct file {
     volatile uint32_t *index; /* the WAL's, where it is mapped */
     char *name; /* of the database, for messages: SQLite's, as long as it is open */
     struct file *wal; /* of a database whose WAL was opened in the cache */
+    int keeps_wal_below;  /* as asked: `wal=kernel` */
     int is_logging;       /* a writer of the WAL, by the WAL's lock */
     int is_logging_alone; /* the same, by SQLite's lock of the database */
     /* Of a WAL only: */
@@ -1078,7 +1079,7 @@ static struct file *main_of(const char *name, int flags) {
     main = sqlite3_database_file_object(name);
     if (!main || main->pMethods == NULL || main->pMethods->xRead != file_read)
         return NULL;
-    return !of(main)->wal && !of(main)->is_read_only ? of(main) : NULL;
+    return !of(main)->wal && !of(main)->is_read_only && !of(main)->keeps_wal_below ? of(main) : NULL;
 }
 
 /* Opens it in the cache, if its file system allows direct I/O; else the VFS below keeps it. */
@@ -1321,11 +1322,17 @@ static int open_other(const char *name, sqlite3_file *file, int flags, int *out_
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags) {
     struct file *our = of(file);
     struct stat now;
+    const char *wal;
     int opened, has_moved = 0, got = 0;
     (void)vfs;
     if (!(flags & SQLITE_OPEN_MAIN_DB) || !name)
         return open_other(name, file, flags, out_flags);
     memset(our, 0, sizeof *our);
+    wal = sqlite3_uri_parameter(name, "wal");
+    if (wal && strcmp(wal, "budget") != 0 && strcmp(wal, "kernel") != 0) {
+        sqlite3_log(SQLITE_CANTOPEN, "pageout: %s: found wal=%s, expected wal=budget or wal=kernel", name, wal);
+        return SQLITE_CANTOPEN;
+    }
     /* A folder or a device can't be cached in pages. */
     if (stat(name, &now) == 0 && !S_ISREG(now.st_mode))
         return below->xOpen(below, name, file, flags, out_flags);
@@ -1346,6 +1353,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
         return opened_or_full(opened, name, flags);
     our->name = (char *)name;
     our->is_read_only = (got & SQLITE_OPEN_READONLY) != 0;
+    our->keeps_wal_below = wal && strcmp(wal, "kernel") == 0;
     our->base.pMethods = under(file)->pMethods->iVersion >= 2 ? &methods : &methods_without_wal;
     if (out_flags)
         *out_flags = got;
