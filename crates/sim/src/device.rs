@@ -22,7 +22,10 @@
 //! The median of a distribution is the time of a single 4 KiB request on an idle device, transfer included: devices are measured
 //! that way ([`DeviceSpec::latency_covers`]).
 //!
-//! Not modelled: reordering within the device, how far it has to seek, caches, garbage collection, and any difference between a busy and an
+//! A device with [`DeviceSpec::seek`] has a head: a request that does not follow the previous one takes longer, the further away it is. Blocks of a
+//! file are as far from each other as their numbers, and two files are as far apart as can be.
+//!
+//! Not modelled: reordering within the device, caches, garbage collection, and any difference between a busy and an
 //! idle device other than its queue.
 //!
 //! The end of a request is handled on the CPU that submitted it, or, where a device has fewer interrupts than the machine CPUs, by
@@ -41,7 +44,7 @@ mod spec;
 pub use draw::{Latency, Tail};
 pub use fault::{Fault, FaultRule};
 pub use preset::{Figure, PRESETS, Preset};
-pub use spec::{DeviceError, DeviceSpec, IoScheduler};
+pub use spec::{DeviceError, DeviceSpec, IoScheduler, Seek};
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -438,7 +441,16 @@ impl Device {
             (_, Direction::Read) => self.read_draw.draw(),
             (_, Direction::Write) => self.write_draw.draw(),
         };
+        let idle = match self.spec.seek {
+            Some(seek) if !follows => idle + seek.time(self.distance(request)),
+            _ => idle,
+        };
         Nanos(idle.0.saturating_sub(self.rate(request.direction).covered.0))
+    }
+
+    /// Blocks between the head and a request; `None` if it is in another area.
+    fn distance(&self, request: Request) -> Option<u64> {
+        self.head.filter(|(area, _)| *area == request.area).map(|(_, block)| block.abs_diff(request.block))
     }
 
     fn rate(&self, direction: Direction) -> &Rate {

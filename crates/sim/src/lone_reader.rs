@@ -175,6 +175,7 @@ impl LoneReader {
             read: Latency::Constant(Nanos::ZERO),
             tail: None,
             sequential: None,
+            seek: None,
             iops_max: None,
             read_bandwidth: u64::MAX,
             write: Latency::Constant(Nanos::ZERO),

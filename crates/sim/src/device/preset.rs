@@ -183,6 +183,7 @@ impl Preset {
             read: Latency::new(self.read.value, self.read_p99.value),
             write: Latency::new(self.write.value, self.write_p99.value),
             sequential: self.sequential.map(|figure| figure.value),
+            seek: None,
             tail: self.tail.map(|figure| figure.value),
             read_bandwidth: self.read_bandwidth.value,
             write_bandwidth: self.write_bandwidth.value,

@@ -18,6 +18,23 @@ pub enum IoScheduler {
     Cfq,
 }
 
+/// The time of a seek by its distance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seek {
+    /// The time of the longest seek.
+    pub longest: Nanos,
+    /// Blocks from which on a seek is the longest; greater than 0.
+    pub span: u64,
+}
+
+impl Seek {
+    /// The time of a seek over so many blocks; of `None`, the longest.
+    pub(super) fn time(self, distance: Option<u64>) -> Nanos {
+        let far = distance.map_or(self.span, |blocks| blocks.min(self.span));
+        Nanos((u128::from(self.longest.0) * u128::from(far) / u128::from(self.span)) as u64)
+    }
+}
+
 /// The parameters of a block device. Any value is possible; [`super::Device::new`] refuses those that make no sense.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeviceSpec {
@@ -29,6 +46,8 @@ pub struct DeviceSpec {
     pub write: Latency,
     /// Latency of a request that begins where the previous one ended, on a device that has to seek otherwise.
     pub sequential: Option<Nanos>,
+    /// What a seek costs in addition to the latencies; `None`: the latencies are those of any seek.
+    pub seek: Option<Seek>,
     /// Rare long latencies, for reads and writes alike.
     pub tail: Option<Tail>,
     /// Bytes a second when reading; greater than 0.
@@ -100,6 +119,9 @@ impl DeviceSpec {
         if self.iops_max == Some(0) {
             return refuse(Problem::ZeroIops);
         }
+        if self.seek.is_some_and(|seek| seek.span == 0) {
+            return refuse(Problem::NoSpan);
+        }
         if self.queue_depth == 0 {
             return refuse(Problem::ZeroQueueDepth);
         }
@@ -146,6 +168,8 @@ enum Problem {
     ZeroBandwidth { direction: Direction },
     #[error("the greatest number of requests a second is 0; leave it out for no limit")]
     ZeroIops,
+    #[error("the longest seek goes over 0 blocks; it must be at least 1")]
+    NoSpan,
     #[error("the queue depth is 0; it must be at least 1 request")]
     ZeroQueueDepth,
     #[error("its largest request has no pages; it must have at least 1")]

@@ -10,6 +10,7 @@ fn plain(queue_depth: u32, latency: u64) -> DeviceSpec {
         read: Latency::Constant(Nanos(latency)),
         write: Latency::Constant(Nanos(latency)),
         sequential: None,
+        seek: None,
         tail: None,
         // A page takes 4,096 ns.
         read_bandwidth: 1_000 * MEGABYTE,
@@ -110,6 +111,25 @@ fn a_disk_seeks_unless_the_request_follows_the_previous_one() {
     assert_eq!(took(read(10)), 8_000_000);
     let other_file = Request { area: OTHER, ..read(11) };
     assert_eq!(took(other_file), 8_000_000, "the same block number of another file is elsewhere");
+}
+
+#[test]
+fn seek_takes_longer_with_its_distance() {
+    let seek = Some(Seek { longest: Nanos(8_000_000), span: 1_000 });
+    let latency = Latency::Constant(Nanos(1_000_000));
+    let mut device = device(DeviceSpec { read: latency, write: latency, seek, ..preset("hdd") });
+    let mut previous = 0;
+    let mut took = |request| {
+        let now = Nanos(previous);
+        previous = device.serve_in_turn(now, request).at.0;
+        previous - now.0
+    };
+    assert_eq!(took(read(7)), 9_000_000, "the head is nowhere yet");
+    assert_eq!(took(read(8)), 100_000, "it follows");
+    assert_eq!(took(read(109)), 1_800_000, "100 of 1,000 blocks");
+    assert_eq!(took(write(10)), 1_800_000, "the same way back");
+    assert_eq!(took(read(5_000)), 9_000_000, "the longest");
+    assert_eq!(took(Request { area: OTHER, ..read(5_001) }), 9_000_000, "another file");
 }
 
 #[test]

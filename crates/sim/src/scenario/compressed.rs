@@ -109,6 +109,14 @@ impl Compressed {
     }
 }
 
+impl Object {
+    /// How its pages compress, if it has a key that says so.
+    pub fn compressibility(&self) -> Option<Compressibility> {
+        // The check of the scenario has seen that its keys go together.
+        Compressed::of_object(self).engine().ok().flatten()
+    }
+}
+
 /// What is measured under this name; the check of the keys has seen that there is one.
 fn find(name: Option<&String>) -> Option<&'static Contents> {
     CONTENTS.iter().find(|contents| Some(contents.name) == name.map(String::as_str))

@@ -25,6 +25,10 @@ section! {
             "99th percentile of the same.";
         sequential_latency: Option<TimeSpan>, [absent "the preset's"] in LATENCY => Same,
             "Latency of a request that begins where the previous one ended, on a device that seeks.";
+        seek_latency: Option<TimeSpan>, [absent "none"] in LATENCY => Same,
+            "Time that the longest seek adds to a request that does not follow the previous one. A seek within a file adds it in proportion to its distance, and at most all of it. A seek to another file adds all of it.";
+        seek_span: Option<Size>, [absent "1GiB"] in Accepts::Size(4096, SIZE_MAX) => Twice,
+            "Distance within a file from which on a seek takes all of seek_latency.";
         read_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth => Same,
             "Bytes per second, shared by reads.";
         write_bandwidth: Option<Bandwidth>, [absent "the preset's"] in Accepts::Bandwidth => Same,

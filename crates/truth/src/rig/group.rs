@@ -176,6 +176,7 @@ pub(super) fn instant_disk() -> DeviceSpec {
         read: Latency::Constant(Nanos::ZERO),
         write: Latency::Constant(Nanos::ZERO),
         sequential: None,
+        seek: None,
         tail: None,
         read_bandwidth: u64::MAX,
         write_bandwidth: u64::MAX,

@@ -1,10 +1,13 @@
 //! From a `[[device]]` to the machine's device: a preset, with the figures that the scenario overrides.
 
-use pageout_engine::Nanos;
+use pageout_engine::{Nanos, PAGE_SIZE};
 
 use super::{nanos, problem};
-use crate::device::{DeviceError, DeviceSpec, Direction, Fault, FaultRule, IoScheduler, Latency};
-use crate::scenario::{Device, Problem, TimeSpan};
+use crate::device::{DeviceError, DeviceSpec, Direction, Fault, FaultRule, IoScheduler, Latency, Seek};
+use crate::scenario::{Device, Problem, Size, TimeSpan};
+
+/// The distance of the longest seek where a scenario does not say it: 1 GiB.
+const SEEK_SPAN_PAGES: u64 = (1 << 30) / PAGE_SIZE;
 
 impl Device {
     /// What the machine makes of this device. The problem's key is relative to the device.
@@ -18,6 +21,8 @@ impl Device {
             write_latency,
             write_p99,
             sequential_latency,
+            seek_latency,
+            seek_span,
             read_bandwidth,
             write_bandwidth,
             queue_depth,
@@ -42,6 +47,16 @@ impl Device {
         spec.read = latency(spec.read, *read_latency, *read_p99);
         spec.write = latency(spec.write, *write_latency, *write_p99);
         spec.sequential = sequential_latency.map(nanos).or(spec.sequential);
+        spec.seek = match (*seek_latency, *seek_span) {
+            (Some(longest), span) => {
+                let span = span.map_or(SEEK_SPAN_PAGES, Size::pages_ceil);
+                Some(Seek { longest: nanos(longest), span })
+            }
+            (None, Some(_)) => {
+                return Err(problem(".seek_span", "it has no effect without `seek_latency`".to_string()));
+            }
+            (None, None) => None,
+        };
         spec.read_bandwidth = read_bandwidth.map_or(spec.read_bandwidth, |rate| rate.0);
         spec.write_bandwidth = write_bandwidth.map_or(spec.write_bandwidth, |rate| rate.0);
         spec.queue_depth = queue_depth.unwrap_or(spec.queue_depth);
@@ -98,5 +113,10 @@ mod tests {
         let device: Device =
             serde_json::from_str(r#"{"name": "d", "read_latency": "9us", "read_p99": "1us"}"#).unwrap();
         assert!(device.spec().unwrap_err().message.contains("below the median"));
+        let device: Device =
+            serde_json::from_str(r#"{"name": "d", "seek_latency": "8ms", "seek_span": "1MiB"}"#).unwrap();
+        assert_eq!(device.spec().unwrap().seek, Some(Seek { longest: Nanos(8_000_000), span: 256 }));
+        let device: Device = serde_json::from_str(r#"{"name": "d", "seek_span": "1MiB"}"#).unwrap();
+        assert!(device.spec().unwrap_err().message.contains("without `seek_latency`"));
     }
 }
