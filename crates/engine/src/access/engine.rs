@@ -289,6 +289,12 @@ impl Engine {
         self.core.frames_of(io)
     }
 
+    /// Drains the folio batches of all CPUs. Pages whose owner is gone are freed: in a batch they keep their frames and slots until others fill it.
+    #[doc(alias = "lru_add_drain_all")]
+    pub fn drain_batches(&mut self) {
+        (0..self.core.mm.config.cpus).for_each(|cpu| self.core.lru_add_drain_cpu(CpuId(cpu)));
+    }
+
     /// Brings all statistics up to date, as the kernel's periodic worker does: call it every [`Engine::stat_flush_period`].
     pub fn flush_stats(&mut self) {
         self.core.flush_stats();

@@ -48,6 +48,11 @@ pub(super) struct Device {
 }
 
 impl Device {
+    /// Whether writes were requested and have not ended.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.writes.is_empty() || self.writing > 0
+    }
+
     /// Whether it accepts more writes.
     pub(super) fn has_room(&self) -> bool {
         self.writes.len() + self.writing < BACKLOG_MAX

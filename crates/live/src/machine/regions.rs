@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pageout_engine::{
-    Access, AccessError, Advice, CpuId, HugeAdvice, MemPolicy, MemcgId, MmId, Nanos, ObjectId, PAGE_SIZE,
-    Pfn, Step, TaskId, Touched, WordReader,
+    Access, AccessError, Advice, ConfigError, CpuId, HugeAdvice, MemPolicy, MemcgId, MmId, Nanos, ObjectId,
+    PAGE_SIZE, Pfn, Step, TaskId, Touched, WordReader,
 };
 
 use super::locked::{Locked, Miss, Outcome};
@@ -54,6 +54,8 @@ pub(crate) struct Regions {
     idle: Vec<Space>,
     /// Regions without handles, which the engine's own thread frees.
     dropped: Vec<usize>,
+    /// Pages were discarded while writes of slots were in flight. Each is freed when its write has ended, and is in no batch.
+    discarded_in_flight: bool,
     /// Time of the next check for a scan, and the region that was scanned last, by its place among those that exist.
     pub(super) scans_at: Nanos,
     pub(super) scanned_last: usize,
@@ -289,6 +291,26 @@ impl Locked<'_> {
         }
     }
 
+    /// Frees pages of a region, up to the first one that a thread is reading, which is returned. Pages whose slots are being written follow when the writes have
+    /// ended.
+    fn discard_pages(
+        &mut self,
+        (owner, object): (TaskId, ObjectId),
+        pages: Range<u64>,
+    ) -> Result<Option<u64>, ConfigError> {
+        let is_written = self.swap_device().is_some_and(|device| self.transfers.devices[device].is_busy());
+        self.regions.discarded_in_flight |= is_written;
+        self.engine.madvise_dontneed(owner, object, pages)
+    }
+
+    /// A slot was written. A page that was discarded meanwhile may have gone to a batch, where nothing would look for it.
+    pub(super) fn slot_was_written(&mut self, device: usize) {
+        if self.regions.discarded_in_flight {
+            self.engine.drain_batches();
+            self.regions.discarded_in_flight = self.transfers.devices[device].is_busy();
+        }
+    }
+
     /// Takes the next region without handles, to be freed.
     pub(super) fn next_dropped(&mut self) -> Option<usize> {
         self.regions.dropped.pop()
@@ -450,7 +472,7 @@ impl LiveMachine {
             return Ok(());
         }
         locked.regions.of_mut(region.number).unreadable.insert(page);
-        let held = locked.engine.madvise_dontneed(owner, object, page..page + 1)?;
+        let held = locked.discard_pages((owner, object), page..page + 1)?;
         locked.settle();
         debug_assert_eq!(held, None, "no thread reads a page that is not in memory");
         Ok(())
@@ -516,7 +538,7 @@ impl LiveMachine {
                     locked.engine.madvise_pageout(owner, object, page..next)?;
                 }
                 RegionAdvice::DontNeed => {
-                    let is_at = locked.engine.madvise_dontneed(owner, object, page..next)?;
+                    let is_at = locked.discard_pages((owner, object), page..next)?;
                     next = is_at.unwrap_or(next);
                     locked.regions.of_mut(region.number).unreadable.retain(|at| !(page..next).contains(at));
                     held = is_at.map(|at| (at, self.frame_of_region(&mut locked, (owner, object), at)));
@@ -692,7 +714,7 @@ impl LiveMachine {
             let mut locked = self.drain(self.lock()?)?;
             let Space { owner, object, .. } = locked.regions.of(region).space;
             let next = pages.end.min(page + AT_ONCE);
-            let held = locked.engine.madvise_dontneed(owner, object, page..next)?;
+            let held = locked.discard_pages((owner, object), page..next)?;
             locked.settle();
             drop(locked);
             match held {

@@ -256,6 +256,9 @@ impl Locked<'_> {
             let result = if is_failed { Err(IoError::Device) } else { Ok(()) };
             self.engine.io_done(io, CpuId(0), result);
         }
+        if target == Target::Swap {
+            self.slot_was_written(device);
+        }
         self.settle();
         if let Target::File(file) = target
             && self.unlock_if_done(file)

@@ -536,6 +536,75 @@ fn region_dropped_with_reads_in_flight_goes_when_they_have_ended() {
     await_freed(&memory);
 }
 
+/// A device that answers no write until it is released.
+#[derive(Debug)]
+struct SilentWrites(Arc<Held>);
+
+impl Faults for SilentWrites {
+    fn fate(&self, _: Request) -> Fate {
+        Fate::Well
+    }
+
+    fn when(&self, request: Request) -> When {
+        match request {
+            Request::Write { .. } => When::Released(Arc::clone(&self.0)),
+            _ => When::Now,
+        }
+    }
+}
+
+/// Discards pages while their slots are being written, and waits until they are free.
+fn discard_in_flight(backend: (Backend, usize), zswap: bool, discard: fn(Region) -> Option<Region>) {
+    let held = Arc::new(Held::default());
+    let builder = builder(backend).swap_faults(Arc::new(SilentWrites(Arc::clone(&held))));
+    let builder =
+        if zswap { builder.zswap(Zswap::lz4()).sysctl("zswap.max_pool_percent", 0) } else { builder };
+    let memory = builder.build().unwrap();
+    let region = memory.region(20 * PAGE_SIZE, RegionOptions::new()).unwrap();
+    (0..20).for_each(|page| region.write_at(&[page as u8 + 1; 100], page * PAGE_SIZE).unwrap());
+    region.advise(RegionAdvice::PageOut, 0..20 * PAGE_SIZE).unwrap();
+    let began = Instant::now();
+    while held.waiting() == 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "no slot is written");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let kept = discard(region);
+    held.release();
+    // Nothing else happens: no reclaim drains the batches.
+    while memory.stats().map(|stats| (stats.anon, stats.swapped)).unwrap() != (0, 0) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", memory.stats().unwrap());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(kept);
+    memory.0.machine.lock().unwrap().engine.check_invariants();
+}
+
+#[test]
+fn slots_in_flight_are_free_when_their_region_is_dropped() {
+    let discard = |region| {
+        drop(region);
+        None
+    };
+    for backend in [(Backend::Threads, 3), (Backend::Uring, 3)] {
+        discard_in_flight(backend, false, discard);
+        discard_in_flight(backend, true, discard);
+    }
+}
+
+#[test]
+fn slots_in_flight_are_free_when_pages_are_discarded() {
+    for backend in [(Backend::Threads, 3), (Backend::Uring, 3)] {
+        discard_in_flight(backend, false, |region| {
+            region.advise(RegionAdvice::DontNeed, 0..20 * PAGE_SIZE).unwrap();
+            Some(region)
+        });
+        discard_in_flight(backend, false, |region| {
+            region.set_len(0).unwrap();
+            Some(region)
+        });
+    }
+}
+
 #[test]
 fn region_that_grows_counts_its_new_length_at_once() {
     const HALF: u64 = 40 << 20;
