@@ -18,7 +18,7 @@ use crate::reader::FileReader;
 use crate::ring::{Read, Ring};
 use crate::stat::Identity;
 use crate::stats::FileStats;
-use crate::storage::{self, Storage};
+use crate::storage::{self, EmulatedDisk, Storage};
 
 /// Copies of a page without a pin before the page is pinned for a copy.
 pub(crate) const TRIES: u32 = 2;
@@ -36,6 +36,7 @@ pub struct Open {
     /// The system's setting, if none was given.
     is_stable: Option<bool>,
     group: Option<Group>,
+    disk: Option<EmulatedDisk>,
     #[cfg(test)]
     faults: Option<Arc<dyn storage::failing::Faults>>,
     #[cfg(test)]
@@ -54,6 +55,7 @@ impl Open {
             has_own_locks: false,
             is_stable: None,
             group: None,
+            disk: None,
             #[cfg(test)]
             faults: None,
             #[cfg(test)]
@@ -113,7 +115,7 @@ impl Open {
         if let Some(number) = self.device {
             return number;
         }
-        identity.device()
+        self.disk.as_ref().map_or_else(|| identity.device(), EmulatedDisk::device)
     }
 
     /// The storage that the file is read from and written to.
@@ -123,13 +125,24 @@ impl Open {
             let real = storage::Real::new(file);
             return Ok(Arc::new(storage::failing::Failing::new(real, Arc::clone(faults))));
         }
-        storage::of(file, path)
+        let storage = storage::of(file, path)?;
+        Ok(match &self.disk {
+            Some(disk) => Arc::new(disk.file(storage)),
+            None => storage,
+        })
     }
 
     /// Uses the system's page cache if `is_buffered`: for file systems without direct I/O. Pages may then be in memory twice, and the system's copy
     /// is not part of the budget. Default: no.
     pub fn buffered(mut self, is_buffered: bool) -> Open {
         self.is_buffered = is_buffered;
+        self
+    }
+
+    /// Puts the file on an emulated disk: its reads and writes take as long as that needs. A file that is open already stays on the disk where it is. Default: the
+    /// file's own device.
+    pub fn on_disk(mut self, disk: &EmulatedDisk) -> Open {
+        self.disk = Some(disk.clone());
         self
     }
 

@@ -98,6 +98,7 @@ pub use pending::Pending;
 pub use reader::{FileReader, RegionReader};
 pub use region::{Region, RegionAdvice, RegionOptions, Typed, TypedMut, TypedRef};
 pub use stats::{FileStats, GroupStats, LockHeld, Stats};
+pub use storage::EmulatedDisk;
 pub use zswap::Zswap;
 #[doc(hidden)]
 pub use zswap::ZswapAnswer;

@@ -1,12 +1,14 @@
 //! [`Storage`]: what the machine asks of a file on its device.
 //!
 //! ```text
-//!   machine ─▶ Storage ─┬─ real     a file of the system                           the product
-//!                       └─ failing  the same, but requests fail, are short or late  tests, feature `failing`
+//!   machine ─▶ Storage ─┬─ real      a file of the system                           the product
+//!                       ├─ emulated  the same, but requests take a disk's times      experiments
+//!                       └─ failing   the same, but requests fail, are short or late  tests, feature `failing`
 //! ```
 //! No method has a default, and the failing device matches on every kind of request. So a new kind of request does not compile before the failing device
 //! answers for it. A request costs one virtual call, and takes 20 us or more.
 
+mod emulated; // a disk with a head
 #[cfg(any(test, feature = "failing"))]
 pub(crate) mod failing; // a device on which requests fail
 mod real; // a file of the system
@@ -21,6 +23,7 @@ use pageout_engine::Pfn;
 
 use crate::arena::Arena;
 use crate::error::Error;
+pub use emulated::EmulatedDisk;
 pub(crate) use real::Real;
 
 /// A file that pages are read from and written to.
@@ -50,7 +53,6 @@ pub(crate) enum ByRing {
     /// The kernel reads and writes this descriptor.
     Descriptor(RawFd),
     /// A thread calls [`Storage::read`] or [`Storage::write`], and the ring is notified when it returns.
-    #[cfg(any(test, feature = "failing"))]
     Call,
 }
 

@@ -8,7 +8,6 @@
 //! that the kernel may still fill. A system that refuses io_uring to this process refuses it when a ring is created, and never later: a
 //! request that does nothing is sent through each new ring.
 
-#[cfg(any(test, feature = "failing"))]
 mod called; // requests of a storage that the kernel can't make
 
 use std::io;
@@ -46,7 +45,6 @@ struct InFlight {
     transfer: Transfer,
     vectors: Vectors,
     /// A thread makes it, and not the kernel.
-    #[cfg(any(test, feature = "failing"))]
     call: Option<called::Call>,
 }
 
@@ -59,12 +57,7 @@ impl Flight {
             self.transfers.push(None);
             self.transfers.len() - 1
         });
-        self.transfers[number] = Some(InFlight {
-            transfer,
-            vectors,
-            #[cfg(any(test, feature = "failing"))]
-            call: None,
-        });
+        self.transfers[number] = Some(InFlight { transfer, vectors, call: None });
         number
     }
 
@@ -72,7 +65,6 @@ impl Flight {
     fn take(&mut self, number: usize, answer: i32) -> (Transfer, i32) {
         self.free.push(number);
         let ended = self.transfers[number].take().expect("the kernel answers once");
-        #[cfg(any(test, feature = "failing"))]
         let answer = ended.call.map_or(answer, |call| call.answer());
         (ended.transfer, answer)
     }
@@ -164,7 +156,6 @@ impl Uring {
             let begun = flight.transfers[number].as_mut().expect("it was just put there");
             let request = match begun.transfer.disk.by_ring() {
                 ByRing::Descriptor(file) => begun.request(file),
-                #[cfg(any(test, feature = "failing"))]
                 ByRing::Call => begun.call.insert(called::Call::begin(arena, &begun.transfer)).entry(),
             };
             self.push(&flight, &request.user_data(number as u64));

@@ -44,7 +44,7 @@ impl Call {
             return call;
         };
         let made = Arc::clone(&make);
-        let thread = std::thread::Builder::new().name("pageout-failing".to_owned()).spawn(move || {
+        let thread = std::thread::Builder::new().name("pageout-device".to_owned()).spawn(move || {
             made();
             // The request ends when the pipe is closed. Nothing of it may be in use then.
             drop(made);
