@@ -358,32 +358,7 @@ impl File {
     /// # Errors
     /// The same as [`File::read_at`], for any of them; the others may have been made.
     pub fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
-        let file = &*self.0;
-        let cuts = file.length.cuts();
-        let missing = file.copy_what_is_there(reads)?;
-        for missing in missing.chunks(TOGETHER_MAX) {
-            let brought = file.memory.guarded(|machine| {
-                let wants = missing.iter().map(|(_, piece)| piece.want);
-                machine.bring_in_all(file.accessed(), wants, |at, page| {
-                    let (read, piece) = &missing[at];
-                    file.show(piece, page, reads[*read].buf)
-                })
-            });
-            // A small group may not have enough memory for all of them together. Then they are read one after the other, or return the error.
-            if brought.is_err() {
-                for (read, piece) in missing {
-                    file.read_piece(piece, reads[*read].buf)?;
-                }
-            }
-        }
-        if !file.length.is_uncut_since(cuts) {
-            // Pages of one read may be of different points in time.
-            let several = reads.iter_mut().filter(|read| Inner::is_of_several(read));
-            for read in several {
-                file.read_at(read.buf, read.offset)?;
-            }
-        }
-        Ok(())
+        self.0.read_batch(reads).map_err(|error| self.0.error_of_reads(reads, error))
     }
 
     /// Starts several reads, and waits for none of them. Pages in memory are copied immediately, and the rest is in flight together, 32 pages at
@@ -404,7 +379,8 @@ impl File {
     pub fn prefetch(&self, bytes: Range<u64>) -> Result<(), Error> {
         let Bdi { ra_pages, io_pages, .. } = Bdi::default();
         let pages = self.0.pages_of(&bytes)?;
-        self.0.read_ahead(pages, ra_pages.max(io_pages).into())
+        let outcome = self.0.read_ahead(pages, ra_pages.max(io_pages).into());
+        outcome.map_err(|error| self.0.error_up_to(bytes.end, error))
     }
 
     /// Announces how bytes of the file will be read, as posix_fadvise(2).
@@ -413,6 +389,10 @@ impl File {
     /// [`Error::BeyondEnd`], [`Error::Forgotten`], [`Error::Poisoned`].
     pub fn advise(&self, advice: Advice, bytes: Range<u64>) -> Result<(), Error> {
         let pages = self.0.pages_of(&bytes)?;
+        self.advise_pages(advice, pages).map_err(|error| self.0.error_up_to(bytes.end, error))
+    }
+
+    fn advise_pages(&self, advice: Advice, pages: Range<u64>) -> Result<(), Error> {
         let of_handle = match advice {
             Advice::Normal => pageout_engine::Advice::Normal,
             Advice::Sequential => pageout_engine::Advice::Sequential,
@@ -498,6 +478,26 @@ impl Inner {
         if end <= bytes { Error::CutMeanwhile { path } } else { Error::BeyondEnd { path, end, bytes } }
     }
 
+    /// The error of a call up to a byte of the file, whose length it has checked. If the file was shortened since then, and forgotten after that, the call has
+    /// the error of a later one, which checks the length first.
+    #[cold]
+    pub(crate) fn error_up_to(&self, end: u64, error: Error) -> Error {
+        match error {
+            Error::Forgotten { .. } if end > self.bytes() => self.beyond_end(end),
+            error => error,
+        }
+    }
+
+    /// The same for several reads.
+    #[cold]
+    pub(crate) fn error_of_reads(&self, reads: &[ReadAt<'_>], error: Error) -> Error {
+        let mut ends = reads.iter().map(|read| read.offset.saturating_add(read.buf.len() as u64));
+        match ends.find(|&end| end > self.bytes()) {
+            Some(end) => self.error_up_to(end, error),
+            None => error,
+        }
+    }
+
     #[cold]
     pub(crate) fn io_error(&self, op: &'static str, source: std::io::Error) -> Error {
         Error::Io { op, path: self.path.clone(), page: None, source }
@@ -536,9 +536,48 @@ impl Inner {
         self.read_by(buf, offset, |piece, buf| self.read_piece(piece, buf))
     }
 
+    fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
+        let cuts = self.length.cuts();
+        let missing = self.copy_what_is_there(reads)?;
+        for missing in missing.chunks(TOGETHER_MAX) {
+            let brought = self.memory.guarded(|machine| {
+                let wants = missing.iter().map(|(_, piece)| piece.want);
+                machine.bring_in_all(self.accessed(), wants, |at, page| {
+                    let (read, piece) = &missing[at];
+                    self.show(piece, page, reads[*read].buf)
+                })
+            });
+            // A small group may not have enough memory for all of them together. Then they are read one after the other, or return the error.
+            if brought.is_err() {
+                for (read, piece) in missing {
+                    self.read_piece(piece, reads[*read].buf)?;
+                }
+            }
+        }
+        if !self.length.is_uncut_since(cuts) {
+            // Pages of one read may be of different points in time.
+            let several = reads.iter_mut().filter(|read| Inner::is_of_several(read));
+            for read in several {
+                self.read_at(read.buf, read.offset)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads bytes, each part by a function.
     #[inline(always)]
     pub(crate) fn read_by(
+        &self,
+        buf: &mut [u8],
+        offset: u64,
+        read: impl Fn(&Piece, &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let end = offset.saturating_add(buf.len() as u64);
+        self.read_all_by(buf, offset, read).map_err(|error| self.error_up_to(end, error))
+    }
+
+    #[inline(always)]
+    fn read_all_by(
         &self,
         buf: &mut [u8],
         offset: u64,
@@ -858,8 +897,10 @@ impl Inner {
             return PageRef::new((&*self.memory.machine, self.path()), pin, len as usize, pins);
         }
         loop {
-            let pin = self.bring_in(Want { page, bytes: len })?;
-            if self.length.reaches(page * PAGE_SIZE + len) {
+            let end = page * PAGE_SIZE + len;
+            let pin =
+                self.bring_in(Want { page, bytes: len }).map_err(|error| self.error_up_to(end, error))?;
+            if self.length.reaches(end) {
                 return PageRef::counted((&*self.memory.machine, self.path()), pin, len as usize);
             }
             drop(pin);

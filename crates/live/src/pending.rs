@@ -154,6 +154,15 @@ impl Reader {
         }
     }
 
+    /// The error of reads whose range was checked ([`Inner::error_up_to`]).
+    fn error_of_reads(&self, reads: &[ReadAt<'_>], error: Error) -> Error {
+        match self {
+            Reader::File(file) => file.0.error_of_reads(reads, error),
+            // A region is not forgotten.
+            Reader::Region(_) => error,
+        }
+    }
+
     fn copy_what_is_there(&self, reads: &mut [ReadAt<'_>]) -> Result<Vec<(usize, Piece)>, Error> {
         match self {
             Reader::File(file) => file.0.copy_what_is_there(reads),
@@ -224,7 +233,8 @@ impl<'a> Pending<'a> {
         }
         let wants = next.iter().map(|&at| (at, self.missing[at].1.want));
         let (of, is_alone, flight) = (self.of.accessed(), self.is_alone, &self.flight);
-        self.of.memory().guarded(|machine| machine.begin_all(of, wants, is_alone, flight))
+        let begun = self.of.memory().guarded(|machine| machine.begin_all(of, wants, is_alone, flight));
+        begun.map_err(|error| self.of.error_of_reads(&self.reads, error))
     }
 
     /// Whether all possible reads have ended, so that [`Pending::wait`] does not wait. Copies present pages. The task that has polled last is still
@@ -311,7 +321,7 @@ impl<'a> Pending<'a> {
                     Ok(()) => continue,
                     Err(error) => return Poll::Ready(Err(error)),
                 },
-                Some(error) => return Poll::Ready(Err(error)),
+                Some(error) => return Poll::Ready(Err(self.of.error_of_reads(&self.reads, error))),
                 // Pages of one read may be of different moments.
                 None if is_over && !self.of.length().is_uncut_since(self.cuts) && self.has_several() => {
                     self.error = Some(Error::CutMeanwhile { path: self.of.accessed().path().to_owned() });

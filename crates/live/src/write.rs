@@ -254,7 +254,8 @@ impl Inner {
                 return PageMut::new((machine, self.path()), writing, len as usize).map(Some);
             }
             // No byte is taken away before the page is held, and a call that does so afterwards sees that.
-            let span = Span::up_to(self, 0)?;
+            let end = page * PAGE_SIZE + len;
+            let span = Span::up_to(self, 0).map_err(|error| self.error_up_to(end, error))?;
             let len = self.bytes_of_page(page)?;
             // All of it may stay unchanged.
             let part = Part { page, skip: PAGE_SIZE as usize, len: 0 };

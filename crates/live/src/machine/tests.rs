@@ -17,7 +17,7 @@ fn cache(name: &str, pages: usize) -> (Memory, crate::File) {
     let path = std::env::temp_dir().join(format!("pageout-machine-{name}-{}", std::process::id()));
     std::fs::write(&path, vec![7; pages * PAGE]).unwrap();
     let memory = Memory::builder().budget(8 << 20).io_threads(1).build().unwrap();
-    let file = memory.open(&path, Open::read().random().buffered(true)).unwrap();
+    let file = memory.open(&path, Open::read_write().random().buffered(true)).unwrap();
     std::fs::remove_file(&path).unwrap();
     (memory, file)
 }
@@ -52,7 +52,7 @@ fn whatever_fails_the_pool_has_all_its_tasks_afterwards() {
         );
     }
     let mut bufs = [[0; 9]; 40];
-    let reads = bufs.iter_mut().zip(20..).map(|(buf, page)| crate::ReadAt { buf, offset: page * PAGE_SIZE });
+    let reads = bufs.iter_mut().zip(20..).map(|(buf, page)| ReadAt { buf, offset: page * PAGE_SIZE });
     assert!(file.read_batch(&mut reads.collect::<Vec<_>>()).is_err());
     let hired = idle(&memory);
     assert!(hired >= tasks, "a batch hires more");
@@ -256,4 +256,65 @@ fn a_panic_in_the_middle_of_a_move_is_told_and_reaches_nobody() {
     assert!(matches!(outcome, Err(Error::Poisoned)), "{outcome:?}");
     assert!(matches!(memory.stats(), Err(Error::Poisoned)));
     assert!(matches!(memory.read("/proc/vmstat"), Err(Error::Poisoned)));
+}
+
+/// A file that is shortened and forgotten after a call has checked the length: the call fails as a later one would, which checks the length first.
+#[test]
+fn call_overtaken_by_set_len_and_forget_is_beyond_the_end() {
+    let calls: [(&str, fn(&crate::File, &dyn Fn())); 6] = [
+        ("read_at", |file, overtake| {
+            let mut buf = [0; 9];
+            let read = |piece: &crate::file::Piece, buf: &mut [u8]| {
+                overtake();
+                file.0.read_slowly(piece, buf)
+            };
+            assert_beyond("read_at", file.0.read_by(&mut buf, 5, read));
+        }),
+        ("page", |file, overtake| {
+            let len = file.0.bytes_of_page(3).unwrap();
+            overtake();
+            assert_beyond("page", file.0.page_slowly(3, len).map(drop));
+        }),
+        ("submit", |file, overtake| {
+            let mut buf = [0; 9];
+            let mut reads = vec![ReadAt { buf: &mut buf, offset: 5 }];
+            let (cuts, missing) = (file.0.length.cuts(), file.0.copy_what_is_there(&mut reads).unwrap());
+            overtake();
+            let reader = crate::pending::Reader::File(file.clone());
+            assert_beyond("submit", crate::Pending::new(reader, reads, missing, cuts).map(drop));
+        }),
+        ("reads of a batch", |file, overtake| {
+            let mut buf = [0; 9];
+            let reads = [ReadAt { buf: &mut buf, offset: 5 }];
+            overtake();
+            assert_beyond("a batch", Err(file.0.error_of_reads(&reads, file.0.forgotten())));
+        }),
+        ("a range", |file, overtake| {
+            overtake();
+            assert_beyond("a range", Err(file.0.error_up_to(1, file.0.forgotten())));
+        }),
+        ("later calls", |file, overtake| {
+            overtake();
+            assert_beyond("a later read", file.read_at(&mut [0; 9], 5));
+            assert_beyond("a later page", file.page_mut(3).map(drop));
+            // Within the length, it is forgotten.
+            assert!(matches!(file.0.error_up_to(0, file.0.forgotten()), Error::Forgotten { .. }));
+        }),
+    ];
+    for (name, call) in calls {
+        let (memory, file) = cache("overtaken", 64);
+        let is_over = std::cell::Cell::new(false);
+        call(&file, &|| {
+            if !is_over.replace(true) {
+                file.set_len(0).unwrap();
+                file.clone().forget().unwrap();
+            }
+        });
+        assert!(is_over.get(), "{name}");
+        drop((memory, file));
+    }
+}
+
+fn assert_beyond(what: &str, outcome: Result<(), Error>) {
+    assert!(matches!(outcome, Err(Error::BeyondEnd { bytes: 0, .. })), "{what}: {outcome:?}");
 }
