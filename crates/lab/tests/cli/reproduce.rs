@@ -323,7 +323,7 @@ fn live(chapter: &str, scenario: &str, arguments: &[&str]) -> std::process::Outp
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("chapter.toml"), chapter).unwrap();
     std::fs::write(directory.path().join("live.toml"), scenario).unwrap();
-    let fixed = ["reproduce", "chapter.toml", "--live", "--folder", ".", "--rounds", "2"];
+    let fixed = ["reproduce", "chapter.toml", "--live", "--folder", ".", "--rounds", "5"];
     let arguments: Vec<&str> = fixed.iter().chain(arguments).copied().collect();
     let output = pageout(directory.path(), &arguments);
     let left = std::fs::read_dir(directory.path()).unwrap().count();
@@ -341,7 +341,7 @@ fn live_rows_stand_beside_simulated_ones_with_the_verdict() {
         "(min to max)",
         "6,000",
         "(6,000 to 6,000)",
-        "held",
+        "held, 5 of 5",
         "to hold is large == small",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
@@ -359,8 +359,22 @@ fn live_relation_that_does_not_hold_ends_with_4() {
     let output = live(&LIVE.replace("large == small", "large > small"), LIVE_SCENARIO, &[]);
     let (printed, told) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(4), "{told}");
-    assert!(told.contains("not held: reader, accesses, simulated; reader, accesses, live"), "{told}");
+    assert!(
+        told.contains("not held: reader, accesses, simulated; reader, accesses, live (0 of 5 rounds)"),
+        "{told}"
+    );
     assert!(printed.contains("to hold is large > small"), "the table is printed nevertheless: {printed}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn live_relation_of_too_few_rounds_is_not_judged() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("chapter.toml"), LIVE).unwrap();
+    std::fs::write(directory.path().join("live.toml"), LIVE_SCENARIO).unwrap();
+    let arguments = ["reproduce", "chapter.toml", "--live", "--folder", ".", "--rounds", "2"];
+    let printed = check_success(&pageout(directory.path(), &arguments));
+    assert!(printed.contains("too few rounds, 2 of 2") && !printed.contains("held, "), "{printed}");
 }
 
 #[test]

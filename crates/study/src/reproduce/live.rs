@@ -2,10 +2,14 @@
 //!
 //! ```text
 //!   live chapter ─▶ experiments × sides × rounds ─┬─▶ simulated, one seed a round ─▶ every seed has to hold
-//!                                                 └─▶ live, sides in turn ─────────▶ the medians have to hold
+//!                                                 └─▶ live, sides in turn ─────────▶ a sign test over the rounds
 //! ```
 //! A row with a relation (`holds`) must hold on both machines. The relation stands in the chapter since before the first
 //! live run. Other rows are printed: times of a real machine differ from host to host.
+//!
+//! **Sign test.** The sides of a round follow each other, in every other round backwards. So a round's relation compares figures
+//! of the same minute. If a relation were a matter of chance, each round would have it with probability 1/2. It is held if at most
+//! 5 % of chance outcomes have as many rounds with it: 5 of 5, 9 of 10, 15 of 20. Fewer than five rounds decide nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -124,13 +128,18 @@ fn compare(
     let runs = scenarios.len() * ask.rounds as usize;
     watcher.begin(&Stage::Running { name: &format!("{}, live", experiment.name), runs, accesses: None });
     for round in 0..u64::from(ask.rounds) {
-        for ((scenario, side), live) in scenarios.iter().zip(&chapter.side).zip(&mut live) {
-            let mut scenario = scenario.clone();
+        let mut order: Vec<usize> = (0..scenarios.len()).collect();
+        if round % 2 == 1 {
+            // Otherwise a side that always follows another one would always find what that leaves.
+            order.reverse();
+        }
+        for side in order {
+            let mut scenario = scenarios[side].clone();
             scenario.seed += round;
-            let whose = format!("{}, {}, live", experiment.name, side.name);
+            let whose = format!("{}, {}, live", experiment.name, chapter.side[side].name);
             let metrics = live_run::run(&scenario, folder, watcher);
             let metrics = metrics.map_err(|error| Error::Failed(Failed::from(error).of(&whose)))?;
-            live.push(metrics.ok_or_else(|| interrupted(watcher))?);
+            live[side].push(metrics.ok_or_else(|| interrupted(watcher))?);
             watcher.advance(1);
         }
     }
@@ -165,15 +174,55 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// Rounds of the live machine that have a relation, of how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounds {
+    /// Rounds whose figures have it.
+    pub with: u32,
+    /// All rounds.
+    pub all: u32,
+}
+
+impl Rounds {
+    /// The rounds that a relation needs, of `all`; nothing if no number is enough.
+    pub fn needed(all: u32) -> Option<u32> {
+        // Outcomes of a coin with `with` heads or more, of all outcomes: from all heads down.
+        let (mut share, mut chance, mut needed) = (0.0, 0.5_f64.powi(all as i32), None);
+        for with in (0..=all).rev() {
+            share += chance;
+            if share > CHANCE_MAX {
+                break;
+            }
+            needed = Some(with);
+            chance *= f64::from(with) / f64::from(all - with + 1);
+        }
+        needed
+    }
+
+    /// Whether the relation is held; nothing if every round has it and these are too few to tell.
+    pub fn holds(self) -> Option<bool> {
+        match Rounds::needed(self.all) {
+            Some(needed) => Some(self.with >= needed),
+            None if self.with == self.all => None,
+            None => Some(false),
+        }
+    }
+}
+
+/// The part of chance outcomes that may look like a relation.
+const CHANCE_MAX: f64 = 0.05;
+
 impl Row {
-    /// Whether its relation is true of the medians of the live machine; nothing for a row without one.
-    pub fn holds_live(&self, names: &[&str]) -> Option<bool> {
+    /// Rounds of the live machine that have its relation; nothing for a row without one.
+    pub fn rounds_live(&self, names: &[&str]) -> Option<Rounds> {
         let relation = self.live.claim.holds.as_ref()?;
-        let of = |name: &str| {
+        let all = self.live.sides.iter().flatten().map(Vec::len).min().unwrap_or(0);
+        let of = |name: &str, round: usize| {
             let at = names.iter().position(|side| *side == name)?;
-            self.live.sides[at].as_deref().map(median)
+            self.live.sides[at].as_ref()?.get(round).copied()
         };
-        Some(relation.is_true(of) == Some(true))
+        let has_it = |round: &usize| relation.is_true(|name| of(name, *round)) == Some(true);
+        Some(Rounds { with: (0..all).filter(has_it).count() as u32, all: all as u32 })
     }
 
     /// Whether its relation is true of each seed of the simulated machine; nothing for a row without one.
@@ -198,8 +247,9 @@ impl Answer {
                 if row.holds_simulated() == Some(false) {
                     all.push(format!("{name}, simulated"));
                 }
-                if row.holds_live(&names) == Some(false) {
-                    all.push(format!("{name}, live"));
+                if let Some(rounds) = row.rounds_live(&names).filter(|rounds| rounds.holds() == Some(false)) {
+                    let Rounds { with, all: rounds } = rounds;
+                    all.push(format!("{name}, live ({with} of {rounds} rounds)"));
                 }
             }
         }
@@ -242,7 +292,8 @@ impl Answer {
                 json!({
                     "row": row.live.claim.row,
                     "holds_simulated": row.holds_simulated(),
-                    "holds_live": row.holds_live(&names),
+                    "holds_live": row.rounds_live(&names).and_then(Rounds::holds),
+                    "rounds_live": row.rounds_live(&names).map(|rounds| rounds.with),
                     "simulated": row.simulated.json(&names),
                     "live": row.live.json(&names),
                 })
@@ -270,5 +321,25 @@ impl Answer {
 impl Serialize for Answer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.json().serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relation_needs_more_rounds_than_chance_gives() {
+        let needed = |all| Rounds::needed(all);
+        assert_eq!([0, 1, 4].map(needed), [None; 3]);
+        assert_eq!([5, 6, 8, 10, 20, 100].map(needed), [5, 6, 7, 9, 15, 59].map(Some));
+    }
+
+    #[test]
+    fn rounds_that_are_too_few_decide_only_against_a_relation() {
+        let holds = |with, all| Rounds { with, all }.holds();
+        assert_eq!([holds(4, 4), holds(3, 4)], [None, Some(false)]);
+        assert_eq!([holds(5, 5), holds(4, 5)], [Some(true), Some(false)]);
+        assert_eq!([holds(9, 10), holds(8, 10)], [Some(true), Some(false)]);
     }
 }

@@ -80,7 +80,7 @@ pub(crate) struct LiveOptions {
     #[arg(long, value_name = "DIR", requires = "live", value_hint = ValueHint::DirPath, hide_short_help = true)]
     pub(crate) folder: Option<PathBuf>,
 
-    /// Runs of each side on each machine
+    /// Runs of each side on each machine; at least 5 are judged
     #[arg(long, value_name = "N", default_value_t = 5, requires = "live", value_parser = clap::value_parser!(u32).range(1..=100), hide_short_help = true)]
     pub(crate) rounds: u32,
 }

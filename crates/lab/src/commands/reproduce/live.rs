@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use anyhow::anyhow;
-use pageout_study::reproduce::live::{self, Answer, Ask, Row, median};
+use pageout_study::reproduce::live::{self, Answer, Ask, Rounds, Row, median};
 use pageout_study::result::metrics::Unit;
 use pageout_study::result::spread::Spread;
 
@@ -77,19 +77,17 @@ fn text(answer: &Answer, layout: Layout) -> String {
     text
 }
 
-const CRITERIA: &str = "A relation holds if it is true of each seed of the simulated machine, and of the medians of the \
-    live one. Rows without a relation are not judged. Times of the live machine are of this machine, and of what else \
-    it did; the sides took turns.";
+const CRITERIA: &str = "A relation is held if it is true for each seed of the simulated machine, and in so many rounds \
+    of the live one that chance alone has them in at most 5 % of cases (sign test: 5 of 5 rounds, 9 of 10). Rows without a \
+    relation are not judged. The sides take turns within a round, so a round compares figures of the same minute. Live \
+    figures are medians.";
 
 /// A row of the first side, and one for each other side that it speaks of.
 fn lines(row: &Row, answer: &Answer, names: &[&str]) -> Vec<Vec<String>> {
     let claim = &row.live.claim;
-    let verdict = match (row.holds_simulated(), row.holds_live(names)) {
-        (None, _) | (_, None) => "not judged",
-        (Some(true), Some(true)) => "held",
-        (Some(false), Some(true)) => "not held: simulated",
-        (Some(true), Some(false)) => "not held: live",
-        (Some(false), Some(false)) => "not held",
+    let verdict = match (row.holds_simulated(), row.rounds_live(names)) {
+        (None, _) | (_, None) => "not judged".to_string(),
+        (Some(simulated), Some(rounds)) => verdict(simulated, rounds),
     };
     let mut lines = Vec::new();
     for (at, side) in answer.chapter.side.iter().enumerate() {
@@ -111,9 +109,21 @@ fn lines(row: &Row, answer: &Answer, names: &[&str]) -> Vec<Vec<String>> {
         ]);
     }
     if let Some(last) = lines.last_mut() {
-        last[5] = verdict.to_string();
+        last[5] = verdict;
     }
     lines
+}
+
+/// The verdict on a relation, with the rounds of the live machine that have it.
+fn verdict(simulated: bool, rounds: Rounds) -> String {
+    let Rounds { with, all } = rounds;
+    match (simulated, rounds.holds()) {
+        (true, Some(true)) => format!("held, {with} of {all}"),
+        (false, Some(true)) => "not held: simulated".to_string(),
+        (true, Some(false)) => format!("not held: live, {with} of {all}"),
+        (false, Some(false)) => format!("not held: both, {with} of {all}"),
+        (_, None) => format!("too few rounds, {with} of {all}"),
+    }
 }
 
 /// Median, and the range.
