@@ -104,7 +104,7 @@ pub use pageout_mm::page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use pageout_mm::page_alloc::request::MigrateType;
 pub use pageout_mm::promotion::WatchedReads;
 pub use pageout_mm::stat::Stat;
-pub use pageout_mm::swap::contents::{Compressibility, Lengths, PageContents};
+pub use pageout_mm::swap::contents::{Compressibility, Contents, Lengths, PageContents};
 pub use pageout_mm::swap::zspool::ObjectPlace;
 pub use pageout_mm::tiers::{ADISTANCE_DAX_KMEM, ADISTANCE_DRAM, MemoryTier, MemoryTiers, adistance};
 pub use pageout_mm::zswap::ZswapPool;

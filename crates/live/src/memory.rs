@@ -721,6 +721,12 @@ impl Memory {
         })
     }
 
+    /// Returns figures of the engine that have no kernel file. `look` must not panic: that poisons the cache.
+    #[doc(hidden)]
+    pub fn look_at_engine<T>(&self, look: impl FnOnce(&Engine) -> T) -> Result<T, Error> {
+        self.0.guarded(|machine| Ok(look(&machine.lock()?.engine)))
+    }
+
     /// Starts recording each decision on some pages of a file, with the numbers behind it, as `pageout explain` prints them for a simulated machine.
     /// Pages that were followed before are not followed any more.
     ///

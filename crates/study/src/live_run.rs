@@ -7,7 +7,8 @@
 //! ```
 //! Metrics have the names of the simulator's, so that one relation can be checked on both. Each page has its number in
 //! its first bytes, and each access checks it. CPUs, prices and devices of the scenario are not used: they are those of
-//! this machine.
+//! this machine. There are two exceptions. Swap on a device of preset `pmem` is a file in memory. Files on a device with
+//! `seek_latency` are on an emulated disk.
 
 mod plan; // what the live machine has of a scenario
 mod place; // files and regions, with a number in each page
@@ -17,7 +18,8 @@ mod counters; // kernel files as metrics
 use std::path::Path;
 use std::time::Duration;
 
-use pageout_live::{Delay, Limits, Memory, Node};
+use pageout_live::engine::PAGE_SIZE;
+use pageout_live::{Delay, EmulatedDisk, Limits, Memory, Node, Zswap};
 use pageout_sim::scenario::Scenario;
 
 use crate::error::{During as _, Error};
@@ -25,7 +27,7 @@ use crate::result::metrics::Metric;
 use crate::watch::Watcher;
 pub(crate) use place::buffered;
 use place::{Disk, Place};
-use plan::Plan;
+use plan::{Head, Plan};
 
 /// Runs a scenario on real memory. Its files and swap are in `folder` while it runs. Nothing if a signal came. Errors: the
 /// scenario has a key that the live machine lacks, or an access failed.
@@ -37,6 +39,7 @@ pub(crate) fn run(
     let plan = Plan::of(scenario)?;
     let disk = Disk::create(&plan, folder)?;
     let memory = memory(&plan, folder)?;
+    let head = plan.disk.map(head);
     let groups = plan.groups.iter().map(|group| {
         let made = memory.group(&group.name, Limits::NONE).during(|| format!("cgroup {}", group.name))?;
         for (file, value) in &group.files {
@@ -45,23 +48,55 @@ pub(crate) fn run(
         Ok(made)
     });
     let groups = groups.collect::<Result<Vec<_>, Error>>()?;
-    let place = Place { plan: &plan, memory: &memory, groups: &groups, disk: &disk, watcher };
+    let place = Place { plan: &plan, memory: &memory, groups: &groups, disk: &disk, watcher, head };
     let Some(done) = tasks::run(&place, watcher)? else { return Ok(None) };
     counters::metrics(&memory, &plan, &done).map(Some)
 }
 
-/// The memory that the plan asks for: the scenario's, and some 16 MiB more for records and the machine's own data.
+/// The emulated disk of all files.
+fn head(head: Head) -> EmulatedDisk {
+    let nanos = Duration::from_nanos;
+    EmulatedDisk::new(nanos(head.latency_ns), head.bytes_per_second)
+        .seek(nanos(head.seek_ns), head.seek_span)
+        .follows(nanos(head.follows_ns))
+}
+
+/// A file system in memory, for swap on a device of memory.
+const IN_MEMORY: &str = "/dev/shm";
+
+/// The memory that the plan asks for. With cgroups it is the scenario's and some MiB more for the machine's own data, as the cgroups are limited. Otherwise
+/// it has as many frames as the scenario has pages.
 fn memory(plan: &Plan<'_>, folder: &Path) -> Result<Memory, Error> {
     let pages = plan.pages();
     let budget = plan.memory + plan.memory / 16 + pages * 16 + plan.swap / 128 + (16 << 20);
-    let mut builder =
-        Memory::builder().budget(budget).files((pages * 4096).max(4096)).policy(&plan.policy).io_threads(2);
+    let memory = build(plan, folder, budget)?;
+    if !plan.groups.is_empty() {
+        return Ok(memory);
+    }
+    // What a budget leaves for frames depends on what else is in it.
+    let frames = memory.stats().during(|| "stats".to_string())?.frames;
+    let (page, wanted) = (PAGE_SIZE, plan.memory / PAGE_SIZE);
+    drop(memory);
+    build(plan, folder, (budget + wanted * page).saturating_sub(frames * page))
+}
+
+fn build(plan: &Plan<'_>, folder: &Path, budget: u64) -> Result<Memory, Error> {
+    let pages = plan.pages();
+    let mut builder = Memory::builder()
+        .budget(budget)
+        .files((pages * PAGE_SIZE).max(PAGE_SIZE))
+        .policy(&plan.policy)
+        .io_threads(2);
     if let Some(slow) = plan.slow {
         let delay = Delay::per_page(Duration::from_nanos(slow.delay_ns));
         builder = builder.node(Node::slow(slow.bytes).emulated(delay));
     }
     if plan.swap > 0 {
+        let folder = if plan.swaps_in_memory { Path::new(IN_MEMORY) } else { folder };
         builder = builder.swap_file(folder, plan.swap);
+    }
+    if plan.zswap {
+        builder = builder.zswap(Zswap::lz4());
     }
     for (name, value) in &plan.rules {
         builder = builder.rule(name, value);
@@ -139,7 +174,8 @@ mod tests {
         let disk = Disk::create(&plan, folder.path()).unwrap();
         let memory = memory(&plan, folder.path()).unwrap();
         let group = memory.group("load", Limits::NONE).unwrap();
-        let place = Place { plan: &plan, memory: &memory, groups: &[group], disk: &disk, watcher: &() };
+        let place =
+            Place { plan: &plan, memory: &memory, groups: &[group], disk: &disk, watcher: &(), head: None };
         let mut target = place.target(0, 1, &scenario.task[0].object[1]).unwrap();
         target.access(3, false).unwrap();
         let place::Target::File { file, .. } = &target else { panic!("object 1 is a file") };

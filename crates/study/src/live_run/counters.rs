@@ -5,7 +5,8 @@ use pageout_live::Memory;
 use super::plan::Plan;
 use super::tasks::Done;
 use crate::error::{During as _, Error};
-use crate::result::metrics::{Metric, Unit};
+use crate::result::metrics::{Metric, Unit, writeback_metrics};
+use crate::result::writeback::WritebackResult;
 
 /// All figures of a run.
 pub(super) fn metrics(memory: &Memory, plan: &Plan<'_>, done: &[Done]) -> Result<Vec<Metric>, Error> {
@@ -21,6 +22,11 @@ pub(super) fn metrics(memory: &Memory, plan: &Plan<'_>, done: &[Done]) -> Result
         add(&group, "runtime", ended.runtime_ns as f64, Unit::Nanoseconds);
         add(&group, "CPU time", ended.cpu_ns as f64, Unit::Nanoseconds);
         add(&group, "throughput", ended.accesses as f64 / seconds, Unit::PerSecond);
+        for (name, part) in [("access p50", 0.5), ("access p99", 0.99), ("access longest", 1.0)] {
+            if let Some(time) = ended.percentile_ns(part) {
+                add(&group, name, time as f64, Unit::Nanoseconds);
+            }
+        }
     }
     for memcg in &plan.groups {
         let group = format!("memcg /{}", memcg.name);
@@ -35,10 +41,13 @@ pub(super) fn metrics(memory: &Memory, plan: &Plan<'_>, done: &[Done]) -> Result
     for (name, value) in counters(memory, "/proc/vmstat")? {
         add("/proc/vmstat", &name, value, Unit::Count);
     }
+    let writeback = memory.look_at_engine(WritebackResult::of).during(|| "writeback".to_string())?;
     let stats = memory.stats().during(|| "stats".to_string())?;
     add("device", "bytes read", stats.device_bytes as f64, Unit::Bytes);
     add("device", "bytes written", stats.device_bytes_written as f64, Unit::Bytes);
     add("tiers", "slow hits", stats.slow_hits as f64, Unit::Count);
+    add("zswap", "stores", stats.zswap_stores as f64, Unit::Count);
+    metrics.extend(writeback_metrics(&writeback));
     Ok(metrics)
 }
 

@@ -4,8 +4,10 @@ use std::fs::File as SystemFile;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use pageout_live::{File, Group, Memory, Open, Region, RegionOptions};
+use pageout_live::engine::{Compressibility, Contents};
+use pageout_live::{EmulatedDisk, File, Group, Memory, Open, Region, RegionOptions};
 use pageout_sim::scenario::{Advice, Channel, Object};
+use pageout_workload::rng::SplitMix64;
 
 use super::plan::Plan;
 use crate::error::{During as _, Error};
@@ -67,6 +69,35 @@ pub(super) fn stamp(bytes: &mut [u8], page: u64) {
     bytes[..8].copy_from_slice(&(page + 1).to_le_bytes());
 }
 
+/// Contents of the pages of a region.
+#[derive(Clone, Copy)]
+pub(super) struct Filler {
+    /// A number that no other region of the run has.
+    region: u32,
+    compressibility: Option<Compressibility>,
+}
+
+impl Filler {
+    /// Fills a page that was never written: its number, and bytes that compress as the scenario says. A page of zeroes has no number.
+    fn fill(self, bytes: &mut [u8], page: u64) {
+        /// What lz4 adds to bytes that do not compress: headers, and one byte per 255.
+        const OVERHEAD: usize = 40;
+        let Some(compressibility) = self.compressibility else { return stamp(bytes, page) };
+        match compressibility.contents_of(true, self.region, page as u32) {
+            Contents::Zeroes => {}
+            Contents::OneWord => bytes.chunks_exact_mut(8).for_each(|word| stamp(word, page)),
+            Contents::Bytes(length) => {
+                stamp(bytes, page);
+                let random = usize::from(length).saturating_sub(OVERHEAD + 8).min(PAGE - 8);
+                let mut draw = SplitMix64::new(SplitMix64::derive_seed(self.region.into(), page));
+                for word in bytes[8..8 + random].chunks_mut(8) {
+                    word.copy_from_slice(&draw.next_u64().to_le_bytes()[..word.len()]);
+                }
+            }
+        }
+    }
+}
+
 /// The memory in which the tasks run, and what they access.
 pub(super) struct Place<'a> {
     pub(super) plan: &'a Plan<'a>,
@@ -74,6 +105,8 @@ pub(super) struct Place<'a> {
     pub(super) groups: &'a [Group],
     pub(super) disk: &'a Disk,
     pub(super) watcher: &'a dyn Watcher,
+    /// The disk that has all files, if it is emulated.
+    pub(super) head: Option<EmulatedDisk>,
 }
 
 /// Nodes of a machine with slow memory.
@@ -87,7 +120,7 @@ pub(super) fn on_node(group: &Group, nodes: &str) -> Result<(), Error> {
 /// What a task accesses.
 pub(super) enum Target {
     File { file: File, call_pages: u64, buf: Vec<u8> },
-    Region(Region),
+    Region(Region, Filler),
 }
 
 impl Place<'_> {
@@ -107,14 +140,16 @@ impl Place<'_> {
             let options = group.iter().fold(options, |options, group| options.group(group));
             let region = self.memory.region(bytes, options);
             let region = region.during(|| "anonymous memory".to_string())?;
+            let filler =
+                Filler { region: (task << 8 | at) as u32, compressibility: object.compressibility() };
             if let (Some(node), Some(group)) = (object.populate_node, group) {
                 on_node(group, &node.to_string())?;
                 for page in 0..bytes / PAGE as u64 {
-                    stamp(&mut region.page_mut(page).during(|| format!("page {page}"))?, page);
+                    filler.fill(&mut region.page_mut(page).during(|| format!("page {page}"))?, page);
                 }
                 on_node(group, ALL_NODES)?;
             }
-            return Ok(Target::Region(region));
+            return Ok(Target::Region(region, filler));
         }
         let path =
             object.file.as_deref().map_or_else(|| self.disk.own(task, at), |name| self.disk.shared(name));
@@ -122,6 +157,7 @@ impl Place<'_> {
         let open = |is_buffered| {
             let how = group.iter().fold(Open::read_write(), |how, group| how.group(group));
             let how = if is_random { how.random() } else { how };
+            let how = self.head.iter().fold(how, |how, disk| how.on_disk(disk));
             self.memory.open(&path, how.buffered(is_buffered))
         };
         let opened = match open(false) {
@@ -172,12 +208,16 @@ impl Target {
                 }
                 Ok(())
             }
-            Target::Region(region) if is_write => {
+            Target::Region(region, filler) if is_write => {
                 let mut held = region.page_mut(page).during(|| format!("page {page}"))?;
-                stamp(&mut held, page);
+                match number(&held) {
+                    0 => filler.fill(&mut held, page),
+                    found if found == page + 1 => stamp(&mut held, page),
+                    found => return Err(other(page, found)),
+                }
                 Ok(())
             }
-            Target::Region(region) => {
+            Target::Region(region, _) => {
                 let found = number(&region.page(page).during(|| format!("page {page}"))?);
                 // A page that was never written reads as zeroes.
                 if found == 0 || found == page + 1 { Ok(()) } else { Err(other(page, found)) }
@@ -189,7 +229,7 @@ impl Target {
     pub(super) fn call_pages(&self) -> u64 {
         match self {
             Target::File { call_pages, .. } => *call_pages,
-            Target::Region(_) => 1,
+            Target::Region(..) => 1,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What the live machine has of a scenario. A key that it lacks is an error, never ignored.
 
-use pageout_sim::scenario::{Advice, Channel, File, Machine, Object, Scenario, Size};
+use pageout_live::engine::PAGE_SIZE;
+use pageout_sim::device::{IoScheduler, Latency};
+use pageout_sim::scenario::{Advice, Channel, Device, File, Machine, Object, Scenario, Size};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -19,6 +21,11 @@ pub(super) struct Plan<'a> {
     pub(super) memory: u64,
     pub(super) slow: Option<Slow>,
     pub(super) swap: u64,
+    /// The swap file is in memory, as on a device of preset `pmem`.
+    pub(super) swaps_in_memory: bool,
+    pub(super) zswap: bool,
+    /// The emulated disk of all files.
+    pub(super) disk: Option<Head>,
     pub(super) read_ahead: u64,
     pub(super) groups: Vec<Group>,
 }
@@ -29,6 +36,50 @@ pub(super) struct Slow {
     pub(super) bytes: u64,
     /// What a page costs more there.
     pub(super) delay_ns: u64,
+}
+
+/// An emulated disk with a head.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    pub(super) latency_ns: u64,
+    pub(super) follows_ns: u64,
+    pub(super) seek_ns: u64,
+    pub(super) seek_span: u64,
+    pub(super) bytes_per_second: u64,
+}
+
+impl Head {
+    /// The emulated disk of a device that seeks by distance; nothing for another one. Errors: a figure that the emulated disk lacks.
+    fn of(at: usize, device: &Device) -> Result<Option<Head>, Error> {
+        let spec = device
+            .spec()
+            .map_err(|problem| Error::Asked(format!("device[{at}]{}: {}", problem.key, problem.message)))?;
+        let Some(seek) = spec.seek else { return Ok(None) };
+        let expected =
+            |what: &str| format!("device[{at}]: {what}, as the live machine emulates a disk with a head");
+        let (Latency::Constant(read), Latency::Constant(write)) = (spec.read, spec.write) else {
+            bail!("{}", expected("expected read_p99 = read_latency and write_p99 = write_latency"));
+        };
+        ensure!(read == write, "{}", expected("expected equal latencies of reads and writes"));
+        ensure!(
+            spec.read_bandwidth == spec.write_bandwidth,
+            "{}",
+            expected("expected equal bandwidths of reads and writes")
+        );
+        ensure!(spec.queue_depth == 1, "{}", expected("expected queue_depth = 1"));
+        ensure!(
+            spec.scheduler == IoScheduler::MqDeadline,
+            "{}",
+            expected("expected scheduler = \"mq-deadline\"")
+        );
+        Ok(Some(Head {
+            latency_ns: read.0,
+            follows_ns: spec.sequential.unwrap_or(read).0,
+            seek_ns: seek.longest.0,
+            seek_span: seek.span * PAGE_SIZE,
+            bytes_per_second: spec.read_bandwidth,
+        }))
+    }
 }
 
 /// A cgroup, by its name without the slash, and the values written to its files.
@@ -42,6 +93,13 @@ const KERNEL_FILES: [(&str, &str); 2] = [
     ("numa.pagecache_promotion_enabled", "/sys/kernel/mm/numa/pagecache_promotion_enabled"),
     ("numa.demotion_enabled", "/sys/kernel/mm/numa/demotion_enabled"),
 ];
+
+/// Kernel switches that are parameters of zswap.
+const ZSWAP: [&str; 3] =
+    ["zswap.max_pool_percent", "zswap.accept_threshold_percent", "zswap.shrinker_enabled"];
+
+/// The kernel switch for the age of statistics.
+const STAT_FLUSH: &str = "memcg.stat_flush";
 
 /// Kernel switches under this name are files of this folder.
 const SCHED: (&str, &str) = ("sched.numa_balancing.", "/sys/kernel/debug/sched/numa_balancing/");
@@ -111,10 +169,42 @@ impl Plan<'_> {
         };
         let memory = scenario.machine.node_sizes().iter().map(|size| size.0).sum();
         let swap = scenario.swap.first().map_or(0, |area| area.size.0);
+        let (mut swaps_in_memory, mut disk) = (false, None);
+        for (at, device) in scenario.device.iter().enumerate() {
+            let of_swap = scenario.swap.iter().any(|swap| swap.device.as_deref() == Some(&device.name));
+            if of_swap {
+                swaps_in_memory = device.preset == "pmem";
+                ensure!(
+                    device.seek_latency.is_none(),
+                    "device[{at}].seek_latency: the live machine's swap has no head"
+                );
+                continue;
+            }
+            let of_files = scenario.device.len() == 1
+                || scenario.file.iter().all(|file| file.device.as_deref() == Some(&device.name));
+            let head = Head::of(at, device)?;
+            ensure!(
+                head.is_none() || of_files,
+                "device[{at}].seek_latency: expected all [[file]] on this device"
+            );
+            disk = disk.or(head);
+        }
+        let flush = scenario.kernel.switches.iter().find(|(name, _)| *name == STAT_FLUSH);
+        ensure!(
+            flush.is_none_or(|(_, value)| value.to_string() == "live"),
+            "kernel.{STAT_FLUSH}: the live machine's statistics are always current; expected \"live\""
+        );
+        let is_own = |name: &str| name == STAT_FLUSH || name == "zswap.enabled" || ZSWAP.contains(&name);
+        let given = |name: &str| {
+            let found = scenario.kernel.switches.iter().find(|(switch, _)| *switch == name);
+            found.map(|(_, value)| value.to_string())
+        };
+        let zswap = given("zswap.enabled").is_some_and(|value| value == "true");
         let text =
             |(name, value): (&str, &pageout_sim::scenario::Scalar)| (name.to_string(), value.to_string());
-        let (switches, rules): (Vec<_>, Vec<_>) =
-            (scenario.kernel.switches.iter().map(text)).partition(|(name, _)| {
+        let (switches, rules): (Vec<_>, Vec<_>) = (scenario.kernel.switches.iter().map(text))
+            .filter(|(name, _)| !is_own(name))
+            .partition(|(name, _)| {
                 name.starts_with(SCHED.0) || KERNEL_FILES.iter().any(|(switch, _)| switch == name)
             });
         ensure!(
@@ -123,6 +213,23 @@ impl Plan<'_> {
             switches[0].0
         );
         let mut sysctls: Vec<_> = scenario.sysctl.iter().map(text).collect();
+        if zswap {
+            ensure!(swap > 0, "kernel.zswap.enabled: expected a [[swap]]");
+            // A live machine has the kernel's defaults, as a scenario has, except for the shrinker.
+            let usual =
+                |name: &str| if name == "zswap.shrinker_enabled" { Some("false".to_string()) } else { None };
+            let parameters = ZSWAP
+                .iter()
+                .filter_map(|name| Some(((*name).to_string(), given(name).or_else(|| usual(name))?)));
+            sysctls.extend(parameters.map(|(name, value)| {
+                let value = match value.as_str() {
+                    "true" => "1".to_string(),
+                    "false" => "0".to_string(),
+                    _ => value,
+                };
+                (name, value)
+            }));
+        }
         let mut kernel_files = Vec::new();
         if slow.is_some() {
             // A live machine with slow memory has all of these on, a scenario has them off.
@@ -157,6 +264,9 @@ impl Plan<'_> {
             memory,
             slow,
             swap,
+            swaps_in_memory,
+            zswap,
+            disk,
             read_ahead: u64::from(read_ahead) << 10,
             groups: groups.collect::<Result<_, Error>>()?,
         })
@@ -186,6 +296,12 @@ const OBJECT_KEYS: &[&str] = &[
     "read_only",
     "write_first",
     "populate_node",
+    "contents",
+    "compressed_deciles",
+    "compressed_min",
+    "compressed_max",
+    "same_filled",
+    "zero_filled",
     "workload",
 ];
 

@@ -24,6 +24,16 @@ pub(super) struct Ended {
     pub(super) accesses: u64,
     pub(super) runtime_ns: u64,
     pub(super) cpu_ns: u64,
+    /// Time of each access, the shortest first, if they were timed.
+    times_ns: Vec<u64>,
+}
+
+impl Ended {
+    /// The time within which this part of the accesses ended, if they were timed.
+    pub(super) fn percentile_ns(&self, part: f64) -> Option<u64> {
+        let last = self.times_ns.len().checked_sub(1)?;
+        Some(self.times_ns[(part * last as f64).round() as usize])
+    }
 }
 
 /// Names of tasks that have ended, and who waits for one.
@@ -106,6 +116,7 @@ fn one(
     let mut targets = targets.collect::<Result<Vec<Target>, Error>>()?;
     let (began, cpu) = (Instant::now(), cpu_ns()?);
     let (mut accesses, mut chunk) = (0, Vec::<Access>::new());
+    let (is_timed, mut times_ns) = (place.plan.disk.is_some(), Vec::new());
     'loops: for _ in 0..task.loops {
         let stream = place.plan.scenario.accesses(at);
         let mut stream =
@@ -113,17 +124,25 @@ fn one(
         while stream.fill(&mut chunk, AT_ONCE).during(|| task.name.clone())? > 0 {
             for access in chunk.drain(..) {
                 let target = &mut targets[access.object() as usize];
+                let began = is_timed.then(Instant::now);
                 target
                     .access(access.page(), access.is_write())
                     .map_err(|error| failed(&task.name, &error))?;
                 accesses += target.call_pages();
+                times_ns.extend(began.map(|began| began.elapsed().as_nanos() as u64));
+                if is_timed && is_over.load(Ordering::Relaxed) {
+                    // A chunk of such accesses takes seconds.
+                    break 'loops;
+                }
             }
             if is_over.load(Ordering::Relaxed) || watcher.stop().is_some() {
                 break 'loops;
             }
         }
     }
-    let ended = Ended { accesses, runtime_ns: began.elapsed().as_nanos() as u64, cpu_ns: cpu_ns()? - cpu };
+    let runtime_ns = began.elapsed().as_nanos() as u64;
+    times_ns.sort_unstable();
+    let ended = Ended { accesses, runtime_ns, cpu_ns: cpu_ns()? - cpu, times_ns };
     if let (Some(_), Some(group)) = (task.preferred_node, place.group(&task.memcg)) {
         on_node(group, ALL_NODES)?;
     }

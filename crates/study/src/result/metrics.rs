@@ -179,8 +179,7 @@ pub fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         list.machine(result, all);
     }
     if !result.writeback.is_empty() {
-        list.group = "writeback".to_string();
-        list.writeback(&result.writeback);
+        list.metrics.extend(writeback_metrics(&result.writeback));
     }
     list.group = "decisions by old statistics".to_string();
     if let Some(writers) = result.stale_decisions.get("dirty_throttle") {
@@ -364,23 +363,6 @@ impl List {
         }
     }
 
-    fn writeback(&mut self, writeback: &WritebackResult) {
-        let each = [
-            ("pages written, reason", &writeback.pages_by_reason),
-            ("pages written by reclaim,", &writeback.pages_by_reclaim),
-            ("waits of reclaim,", &writeback.waits_of_reclaim),
-            ("rotations of written pages,", &writeback.rotations),
-        ];
-        for (what, counters) in each {
-            for name in counters.keys() {
-                self.add(&format!("{what} {name}"), counter(counters, name) as f64, Unit::Count);
-            }
-        }
-        self.add("pages written by reclaim, left dirty", writeback.redirtied as f64, Unit::Count);
-        self.add("dirty pages that went with their files", writeback.cancelled as f64, Unit::Count);
-        self.add("flusher wake-ups by reclaim", writeback.wakeups_by_reclaim as f64, Unit::Count);
-    }
-
     fn latency(&mut self, what: &str, latency: &Latency) {
         self.add(&format!("{what} calls"), latency.count as f64, Unit::Count);
         let spans = [
@@ -393,6 +375,29 @@ impl List {
             self.add(&format!("{what} {name}"), value as f64, Unit::Nanoseconds);
         }
     }
+}
+
+/// Figures of writeback, in the group `writeback`.
+pub(crate) fn writeback_metrics(writeback: &WritebackResult) -> Vec<Metric> {
+    let each = [
+        ("pages written, reason", &writeback.pages_by_reason),
+        ("pages written by reclaim,", &writeback.pages_by_reclaim),
+        ("waits of reclaim,", &writeback.waits_of_reclaim),
+        ("rotations of written pages,", &writeback.rotations),
+    ];
+    let of = |name: String, value: f64| {
+        let (group, unit) = ("writeback".to_string(), Unit::Count);
+        Metric { group, name, value, unit, is_truncated: false }
+    };
+    let counted = each.into_iter().flat_map(|(what, counters)| {
+        counters.keys().map(move |name| of(format!("{what} {name}"), counter(counters, name) as f64))
+    });
+    let others = [
+        ("pages written by reclaim, left dirty", writeback.redirtied),
+        ("dirty pages that went with their files", writeback.cancelled),
+        ("flusher wake-ups by reclaim", writeback.wakeups_by_reclaim),
+    ];
+    counted.chain(others.map(|(name, value)| of(name.to_string(), value as f64))).collect()
 }
 
 /// Tasks by the scenario's name: `reader.0` and `reader.1` are copies of `reader`.
