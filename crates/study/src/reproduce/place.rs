@@ -25,6 +25,8 @@ pub const LIVE_CHAPTERS: &[(&str, &str)] = &[
     ("mglru", "chapters/live/mglru.toml"),
     ("page-cache-promotion", "chapters/live/page-cache-promotion.toml"),
     ("pghot", "chapters/live/pghot.toml"),
+    ("zswap-lru", "chapters/live/zswap-lru.toml"),
+    ("no-writeback", "chapters/live/no-writeback.toml"),
 ];
 
 /// Where a chapter was found, and so the scenarios that it names.
