@@ -30,7 +30,8 @@
 #![allow(clippy::disallowed_methods, reason = "a machine has a clock, threads and files")]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
-mod memory; // the cache, how it is built, its groups
+mod memory; // the cache, and its groups
+mod builder; // how it is built
 mod file; // reading through it
 mod reader; // reading for one thread
 mod pending; // reads that are under way
@@ -83,6 +84,7 @@ pub use pageout_engine as engine; // what errors and configurations are made of
 pub use batch::WriteAt;
 #[cfg(feature = "rivals")]
 pub use batches::Batches;
+pub use builder::Builder;
 pub use cursor::Cursor;
 pub use error::Error;
 pub use file::{Advice, File, Open, ReadAt};
@@ -91,7 +93,7 @@ pub use later::{PendingSync, PendingWrites};
 pub use machine::Backend;
 #[cfg(feature = "rivals")]
 pub use mapped::Mapped;
-pub use memory::{Builder, Group, Limits, Memory};
+pub use memory::{Group, Limits, Memory};
 pub use node::{Delay, Node};
 pub use owned::{OwnedPageMut, OwnedPageRef};
 pub use pending::Pending;
