@@ -444,6 +444,11 @@ pub(super) enum Action {
         object: u8,
         to: u8,
     },
+    /// Resizes the balloon: the host has this many 512ths of the fast node.
+    Balloon {
+        task: u8,
+        share: u8,
+    },
     /// A flush of a file's device begins, or the current one ends.
     Flush {
         task: u8,
@@ -520,6 +525,7 @@ impl Action {
                 let enabled = ["always", "madvise", "never"][usize::from(b % 3)];
                 Action::TransparentHugepage { task, enabled }
             }
+            248 if object == 2 => Action::Balloon { task, share: if c & 3 == 0 { 0 } else { b } },
             248 => Action::Hugepages { task, order: b % 10 + 1, blocks: c & 7 },
             249..253 => Action::Tick { nanos: (u64::from(b) + 1) << (c % 36) },
             253.. => Action::Spawn { parent: a, policy: policy(b), cpu: c },

@@ -58,6 +58,10 @@ pub(super) struct ByteMachine {
     killed: Vec<usize>,
     /// Writes have ended in the present step, before their batch was over.
     ended_early: Arc<AtomicBool>,
+    /// Pages of the fast node, whose last frames the balloon takes.
+    fast_pages: u64,
+    /// The task that resized the balloon last.
+    balloons: Option<usize>,
     show: bool,
 }
 
@@ -97,6 +101,8 @@ impl ByteMachine {
             hints: Vec::new(),
             killed: Vec::new(),
             ended_early,
+            fast_pages: setup.config.node_pages[0],
+            balloons: None,
             show,
         };
         for (at, &(kind, pages)) in setup.files.iter().enumerate() {

@@ -132,6 +132,11 @@ impl Store {
         self.pages.len()
     }
 
+    /// Whether a page is in a frame.
+    pub(crate) fn is_in_use(&self, pfn: Pfn) -> bool {
+        self.pages.contains_key(&pfn)
+    }
+
     /// The frame that a page is in.
     pub(crate) fn home(&self, page: Page) -> Option<Pfn> {
         self.home.get(&page).copied()

@@ -253,6 +253,10 @@ impl ByteMachine {
                 let step = self.engine.write_file(TaskId(task as u32), path, enabled);
                 self.advanced(task, Doing::Reclaim, step.expect("it takes its words"), false);
             }
+            Action::Balloon { task, share } => {
+                let Some(task) = self.idle(task) else { return };
+                self.resize_balloon(task, self.fast_pages * u64::from(share) / 512);
+            }
             Action::Tick { nanos } => {
                 self.pass(Nanos(self.now.0 + nanos));
                 // An idle task has run all the time, and returns to user space now.
@@ -281,6 +285,27 @@ impl ByteMachine {
     /// No migration fails of itself.
     #[cfg(not(feature = "fault-injection"))]
     fn refuse(&mut self, _: MigrateStep, _: u8) {}
+
+    /// Resizes the balloon, unless another task does.
+    pub(super) fn resize_balloon(&mut self, task: usize, pages: u64) {
+        if self.balloons.is_some_and(|other| !self.tasks[other].is_at_rest()) {
+            return;
+        }
+        self.check_balloon();
+        self.balloons = Some(task);
+        let step = self.engine.balloon_resize(TaskId(task as u32), pages);
+        self.advanced(task, Doing::Reclaim, step, false);
+    }
+
+    /// No page is in a frame that the host has back.
+    pub(super) fn check_balloon(&mut self) {
+        while self.store.has_operations() {
+            self.store.carry_out_youngest();
+        }
+        for &pfn in self.engine.balloon_frames() {
+            assert!(!self.store.is_in_use(pfn), "{pfn:?} is in the balloon, and a page is in it");
+        }
+    }
 
     pub(super) fn pass(&mut self, until: Nanos) {
         self.now = self.now.max(until);

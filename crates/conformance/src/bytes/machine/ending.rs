@@ -27,6 +27,9 @@ impl ByteMachine {
         }
         self.store.gate.all_look_away();
         self.settle();
+        self.resize_balloon(shells[0], 0);
+        self.settle();
+        assert!(self.engine.balloon_frames().is_empty(), "the host does not have all frames back");
         self.read_back(shells[0]);
         self.check_devices(shells[0]);
         self.engine.check_invariants();
