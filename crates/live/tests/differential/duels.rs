@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 
 use pageout::{Advice, Error, File, Memory, Open, ReadAt};
 
-use acts::{Act, Came, Duel, Generator, Model, Start, effects, is_fit, orders};
+pub(crate) use acts::orders;
+use acts::{Act, Came, Duel, Generator, Model, Start, effects, is_fit};
 
 use crate::draw::{Draw, filled};
 use crate::folder::{self, Folder};

@@ -3,6 +3,7 @@
 //! ```text
 //!   one_thread    a sequence of operations of every kind ─▶ each result equals the model's ─▶ a failure is shrunken to a short program
 //!   duels         two to four operations at the same time ─▶ results and contents equal those of one order of the operations
+//!   region_duels  the same on a region, over a swap file, compressed or not, that is full now and then
 //!   many_threads  slots with versions as registers ─▶ a reader sees a version that was there during its read, and never a torn one
 //! ```
 //! With one thread and with many, the device is full now and then (`full.rs`).
@@ -31,6 +32,7 @@ mod one_thread; // sequences of operations
 mod shrink; // a failing sequence becomes a short one
 mod duels; // few operations at the same time
 mod many_threads; // slots as registers
+mod region_duels; // few operations on a region at the same time
 
 use std::sync::{Mutex, PoisonError};
 
@@ -51,6 +53,11 @@ fn one_thread_equals_the_model() {
 #[test]
 fn operations_at_once_equal_one_order() {
     alone(duels::run);
+}
+
+#[test]
+fn operations_on_a_region_at_once_equal_one_order() {
+    alone(region_duels::run);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use pageout::{Backend, Delay, Error, Limits, Memory, Node};
+use pageout::{Backend, Delay, Error, Limits, Memory, Node, Zswap};
 
 use crate::draw::Draw;
 use crate::settings::longest;
@@ -37,7 +37,21 @@ pub(crate) struct Setup {
     pub(crate) slow: bool,
     /// `memory.max` of each group, in pages.
     pub(crate) groups: Vec<Option<u64>>,
+    /// A swap file, if there is one.
+    pub(crate) swap: Option<Swap>,
 }
+
+/// The swap file, and what is in front of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Swap {
+    pub(crate) bytes: u64,
+    pub(crate) zswap: Option<Zswap>,
+    pub(crate) max_pool_percent: u64,
+    pub(crate) shrinker: bool,
+}
+
+/// The largest budget of a cache with swap, which begins with it.
+pub(crate) const BUDGET_OF_SWAP: u64 = 12 << 20;
 
 impl Setup {
     pub(crate) fn draw(draw: &mut Draw) -> Setup {
@@ -50,7 +64,20 @@ impl Setup {
             writeback_any: draw.once_in(5),
             slow: draw.once_in(6),
             groups,
+            swap: None,
         }
+    }
+
+    /// The same with a swap file, and mostly with compression in front of it.
+    pub(crate) fn draw_with_swap(draw: &mut Draw) -> Setup {
+        let setup = Setup::draw(draw);
+        let swap = Swap {
+            bytes: 32 << 20,
+            zswap: draw.pick(&[None, Some(Zswap::lz4()), Some(Zswap::lz4()), Some(Zswap::zstd(1))]),
+            max_pool_percent: draw.pick(&[0, 2, 20, 50]),
+            shrinker: draw.once_in(2),
+        };
+        Setup { budget: Some(BUDGET_OF_SWAP), swap: Some(swap), ..setup }
     }
 
     pub(crate) fn build(&self) -> Result<Memory, Error> {
@@ -65,6 +92,15 @@ impl Setup {
                 .guard_wait(longest());
             if self.writeback_any {
                 builder = builder.rule("reclaim.file_writeback", "any");
+            }
+            if let Some(swap) = self.swap {
+                builder = builder.swap_file(std::env::temp_dir(), swap.bytes).swap_buffered(true);
+                if let Some(zswap) = swap.zswap {
+                    builder = builder
+                        .zswap(zswap)
+                        .sysctl("zswap.max_pool_percent", swap.max_pool_percent)
+                        .sysctl("zswap.shrinker_enabled", u8::from(swap.shrinker));
+                }
             }
             if self.slow {
                 let delay = Delay::per_page(Duration::from_nanos(60));
@@ -129,7 +165,7 @@ impl Setup {
 
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setup { budget, policy, backend, io_threads, writeback_any, slow, groups } = self;
+        let Setup { budget, policy, backend, io_threads, writeback_any, slow, groups, swap } = self;
         match budget {
             Some(budget) => write!(f, "budget {} MiB", budget >> 20)?,
             None => write!(f, "the least budget")?,
@@ -140,6 +176,12 @@ impl fmt::Display for Setup {
         }
         if *slow {
             write!(f, ", a slow node of 4 MiB")?;
+        }
+        if let Some(Swap { bytes, zswap, max_pool_percent, shrinker }) = swap {
+            write!(f, ", {} MiB of swap", bytes >> 20)?;
+            if let Some(zswap) = zswap {
+                write!(f, " behind {zswap}, {max_pool_percent} % of pool, shrinker {shrinker}")?;
+            }
         }
         for (at, max) in groups.iter().enumerate() {
             match max {

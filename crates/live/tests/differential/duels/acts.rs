@@ -268,7 +268,7 @@ pub(super) fn effects(acts: &[Act], came: &[Came]) -> Vec<Vec<(Act, Came)>> {
 }
 
 /// All orders of so many.
-pub(super) fn orders(of: usize) -> Vec<Vec<usize>> {
+pub(crate) fn orders(of: usize) -> Vec<Vec<usize>> {
     if of == 0 {
         return vec![Vec::new()];
     }
