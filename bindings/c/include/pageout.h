@@ -107,6 +107,7 @@ struct pageout_batch;  /* reads in flight */
  * Builds a cache. `json` is an object; NULL means `{}`. Unknown and duplicate keys are errors. Keys and defaults:
  *
  *   {"budget": 268435456,            max bytes that the process grows by: frames, records, threads
+ *    "budget_max": 268435456,        largest budget of pageout_set_budget(); default: the budget
  *    "files": 4294967296,            max bytes of open files; default: 16 times the budget
  *    "policy": "mglru@6.12",         the kernel whose reclaim policy is used
  *    "sysctl": {},                   sysctls by name: {"vm.swappiness": 60}
@@ -128,6 +129,20 @@ int pageout_new(const char *json, struct pageout **cache);
  * written: the library reports files with unwritten pages on stderr. Call pageout_sync() first to get the error.
  */
 void pageout_free(struct pageout *cache);
+
+/*
+ * Changes the budget to `bytes`, and returns when the process has the new one. With a smaller one, pages move or are evicted, and the
+ * system gets the memory back. The maximum is the key "budget_max". After an error the budget is unchanged.
+ * Errors: -EINVAL if it is below the minimum or above the maximum, -EBUSY if more pages are held than it allows, -ENOMEM if regions
+ * are larger and there is no swap file, and the system's answer if it does not take memory back.
+ */
+int pageout_set_budget(struct pageout *cache, uint64_t bytes);
+
+/*
+ * Returns the current budget in bytes.
+ * Errors: -EINVAL.
+ */
+int64_t pageout_budget(struct pageout *cache);
 
 /*
  * Copies a kernel file's text into `text`, with a NUL at its end: "/proc/vmstat", "/sys/kernel/debug/lru_gen",

@@ -129,6 +129,28 @@ unsafe extern "C" fn pageout_free(cache: *mut Cache) {
 /// # Safety
 /// As the header says.
 #[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_set_budget(cache: *mut Cache, bytes: u64) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        unsafe { handle(cache, "cache") }?.memory.set_budget(bytes)?;
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_budget(cache: *mut Cache) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle.
+        let bytes = unsafe { handle(cache, "cache") }?.memory.budget();
+        Ok(i64::try_from(bytes).expect("no machine has so much memory"))
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
 unsafe extern "C" fn pageout_text(
     cache: *mut Cache,
     path: *const c_char,

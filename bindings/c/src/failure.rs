@@ -58,6 +58,8 @@ impl From<Error> for Failure {
             | Error::NoRegularFile { .. }
             | Error::BudgetTooSmall { .. }
             | Error::BudgetTooLarge { .. }
+            | Error::BudgetBeyondArena { .. }
+            | Error::Zswap(_)
             | Error::Nodes(_)
             | Error::NoSuchNode { .. }
             | Error::Config(_)
@@ -130,6 +132,14 @@ mod tests {
     fn said(error: i64) -> String {
         // SAFETY: `strerror` returns a text that ends, and lasts until this thread's next failure.
         unsafe { CStr::from_ptr(strerror(error)) }.to_str().expect("UTF-8").to_owned()
+    }
+
+    #[test]
+    fn setting_that_can_not_be_is_einval() {
+        let beyond = Error::BudgetBeyondArena { budget: 2, most: 1 };
+        for error in [Error::Zswap("there is no compressor"), beyond] {
+            assert_eq!(Failure::from(error).errno, libc::EINVAL);
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(crate) struct Cache {
 #[serde(deny_unknown_fields, default)]
 struct Setup {
     budget: Option<u64>,
+    budget_max: Option<u64>,
     files: Option<u64>,
     policy: Option<String>,
     #[serde(deserialize_with = "distinct")]
@@ -244,6 +245,9 @@ impl Setup {
         let mut builder = Memory::builder();
         if let Some(bytes) = self.budget {
             builder = builder.budget(bytes);
+        }
+        if let Some(bytes) = self.budget_max {
+            builder = builder.budget_max(bytes);
         }
         if let Some(bytes) = self.files {
             builder = builder.files(bytes);

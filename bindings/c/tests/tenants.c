@@ -39,6 +39,44 @@ static void version_is_that_of_the_header(void) {
     CHECK(strcmp(parts, PAGEOUT_VERSION) == 0);
 }
 
+/* In memory of the budget's size, less is kept. Beyond its maximum, nothing changes. */
+static void budget_changes_within_its_bounds(const char *path) {
+    const uint64_t SMALL = 12 << 20, LARGE = 24 << 20;
+    struct pageout *cache = NULL;
+    struct pageout_file *file = NULL;
+    uint64_t page;
+    CHECK(pageout_budget(NULL) == -EINVAL);
+    CHECK(pageout_set_budget(NULL, SMALL) == -EINVAL);
+    FINE(pageout_new("{\"budget\": 12582912, \"budget_max\": 25165824}", &cache));
+    CHECK(pageout_budget(cache) == (int64_t)SMALL);
+    FINE(pageout_set_budget(cache, LARGE));
+    CHECK(pageout_budget(cache) == (int64_t)LARGE);
+    FINE(pageout_open(cache, path, PAGEOUT_RDWR | PAGEOUT_RANDOM, NULL, &file));
+    for (page = 0; page < 16 << 8; page++)
+        CHECK(FINE(pageout_pwrite(file, &page, sizeof page, page * PAGE)) == sizeof page);
+    FINE(pageout_sync(file, PAGEOUT_SYNC_WRITE));
+    CHECK(value_of(cache, "/proc/vmstat", "nr_file_pages") > (long long)(SMALL / PAGE));
+    FINE(pageout_set_budget(cache, SMALL));
+    CHECK(value_of(cache, "/proc/vmstat", "nr_file_pages") < (long long)(SMALL / PAGE));
+    CHECK(pageout_set_budget(cache, LARGE + PAGE) == -EINVAL);
+    CHECK(strstr(pageout_strerror(-EINVAL), "budget_max") != NULL);
+    CHECK(pageout_set_budget(cache, 1) == -EINVAL);
+    CHECK(pageout_budget(cache) == (int64_t)SMALL);
+    for (page = 0; page < 16 << 8; page += 7) {
+        uint64_t found = 0;
+        CHECK(FINE(pageout_pread(file, &found, sizeof found, page * PAGE)) == sizeof found && found == page);
+    }
+    FINE(pageout_truncate(file, PAGES * PAGE));
+    pageout_close(file);
+    pageout_free(cache);
+}
+
+/* A setting of zswap in a cache without it is the caller's error. */
+static void zswap_without_a_compressor_is_refused(struct pageout *cache) {
+    CHECK(pageout_text_write(cache, "/sys/module/zswap/parameters/enabled", "1") == -EINVAL);
+    CHECK(strstr(pageout_strerror(-EINVAL), "compressor") != NULL);
+}
+
 static void groups_come_and_go(struct pageout *cache, const char *path) {
     struct pageout_file *file = NULL;
     struct pageout_region *region = NULL;
@@ -230,12 +268,14 @@ int main(int argc, char **argv) {
              "\"bytes\": 67108864}}",
              (int)(strrchr(argv[1], '/') - argv[1]), argv[1]);
     FINE(pageout_new(json, &cache));
+    zswap_without_a_compressor_is_refused(cache);
     groups_come_and_go(cache, argv[1]);
     advice_is_taken(argv[1]);
     writes_pages_in_place(cache, argv[1]);
     regions_are_larger_than_memory(cache);
     prometheus_text_names_group_and_file(cache, argv[1]);
     pageout_free(cache);
+    budget_changes_within_its_bounds(argv[1]);
     CHECK(unlink(argv[1]) == 0);
     printf("%s: %d checks hold\n", argv[0], checks);
     return 0;

@@ -94,6 +94,18 @@ static void what_is_synced_is_on_disk(struct pageout_file *file, const char *pat
     CHECK(on_disk(path, buf, sizeof buf, 3 * PAGE - 5) == 6 && memcmp(buf, "\0\0pa\0\0", 6) == 0);
 }
 
+/* The data survives the process, as others read it. The flush is left out. */
+static void what_is_written_back_is_in_the_file(struct pageout_file *file, const char *path) {
+    char buf[8];
+    CHECK(FINE(pageout_pwrite(file, "earlier", 7, PAGE + 9)) == 7);
+    FINE(pageout_sync(file, PAGEOUT_SYNC_DATA));
+    CHECK(FINE(pageout_pwrite(file, "written", 7, PAGE + 9)) == 7);
+    CHECK(on_disk(path, buf, 7, PAGE + 9) == 7 && memcmp(buf, "earlier", 7) == 0);
+    FINE(pageout_sync(file, PAGEOUT_SYNC_WRITE));
+    CHECK(on_disk(path, buf, 7, PAGE + 9) == 7 && memcmp(buf, "written", 7) == 0);
+    FINE(pageout_sync(file, PAGEOUT_SYNC_WRITE));
+}
+
 static uint64_t word_at(uint64_t offset) { return (offset + 1) * 0x9e3779b97f4a7c15u; }
 
 static void more_than_fits_is_written(struct pageout_file *file, const char *path) {
@@ -169,6 +181,7 @@ int main(int argc, char **argv) {
     a_reader_may_not_write(cache, argv[1]);
     FINE(pageout_open(cache, argv[1], PAGEOUT_RDWR | PAGEOUT_RANDOM, NULL, &file));
     what_is_synced_is_on_disk(file, argv[1]);
+    what_is_written_back_is_in_the_file(file, argv[1]);
     more_than_fits_is_written(file, argv[1]);
     others_writes_are_read_after_a_reload(file, argv[1]);
     FINE(pageout_pwrite(file, "the last", 8, 0));
