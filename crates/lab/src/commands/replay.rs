@@ -90,6 +90,7 @@ fn asked(args: &ReplayArgs) -> anyhow::Result<Ask> {
         exact: args.exact,
         live: args.live.clone(),
         make: args.make,
+        region: args.region,
         device: args.device.clone(),
         read_ahead_kb: args.read_ahead_kb,
         swap: match args.swap {

@@ -72,6 +72,39 @@ fn a_trace_on_a_real_file_leaves_the_counters_of_the_simulator() {
 }
 
 #[test]
+fn trace_on_a_region_leaves_the_counters_of_the_simulator() {
+    let folder = folder();
+    std::fs::write(
+        folder.path().join("writes.csv"),
+        std::fs::read_to_string(folder.path().join("trace.txt"))
+            .unwrap()
+            .lines()
+            .enumerate()
+            .fold("page,op\n".to_string(), |text, (at, page)| {
+                text + page + if at % 3 == 0 { ",write\n" } else { ",read\n" }
+            }),
+    )
+    .unwrap();
+    for (policy, trace) in
+        [("classic@6.12", "trace.txt"), ("mglru@6.12", "writes.csv"), ("mglru@7.1", "trace.txt")]
+    {
+        let replay = ["replay", trace, "--live", ".", "--region", "--memory", "30%", "--policy", policy];
+        let writes: &[&str] = if trace == "writes.csv" { &["--writes"] } else { &[] };
+        let result = json(folder.path(), &[&replay, writes].concat());
+        assert_eq!(result["equal"], true, "{policy}: {result:#}");
+        assert_eq!(result["region_bytes"], 600 * PAGE);
+        let counters = result["counters"].as_array().unwrap();
+        let of =
+            |name: &str| counters.iter().find(|row| row["name"] == name).unwrap()["live"].as_u64().unwrap();
+        assert!(of("memory.stat workingset_refault_anon") > 100, "{policy}: {result:#}");
+        assert!(of("vmstat pswpin") > 100 && of("vmstat pswpout") > 300, "{policy}: {result:#}");
+    }
+    let told = check_success(&pageout(folder.path(), &["replay", "trace.txt", "--live", ".", "--region"]));
+    assert!(told.contains("on anonymous memory") && told.contains("all are equal"), "{told}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "the swap file is gone");
+}
+
+#[test]
 fn a_file_that_is_made_for_a_trace_is_as_long_as_that_and_goes_where_the_replay_fails() {
     let folder = folder();
     let replay = |more: &[&str]| {
@@ -92,7 +125,10 @@ fn a_live_replay_refuses_what_it_can_not_do() {
     let folder = folder();
     std::fs::write(folder.path().join("short.bin"), vec![1; 599 * PAGE as usize]).unwrap();
     std::fs::write(folder.path().join("two.csv"), "object,page\na,1\nb,2\n").unwrap();
-    let refused: [(&[&str], &[&str]); 9] = [
+    let refused: [(&[&str], &[&str]); 12] = [
+        (&["trace.txt", "--live", "data.bin", "--region"], &["data.bin", "expected the folder"]),
+        (&["two.csv", "--live", ".", "--region"], &["2 objects", "1 folder", "one of each"]),
+        (&["trace.txt", "--live", ".", "--region", "--swap", "disk"], &["--swap"]),
         (&["trace.txt", "--live", "short.bin"], &["page 599", "2.34 MiB", "short.bin"]),
         (&["trace.txt", "--live", "."], &["found a folder or a device, expected a file"]),
         (&["trace.txt", "--live", "data.bin", "--live", "data.bin"], &["1 object", "2 files"]),

@@ -368,13 +368,13 @@ fn live_relation_that_does_not_hold_ends_with_4() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn live_relation_of_too_few_rounds_is_not_judged() {
+fn live_relation_of_few_rounds_is_undecided() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("chapter.toml"), LIVE).unwrap();
     std::fs::write(directory.path().join("live.toml"), LIVE_SCENARIO).unwrap();
     let arguments = ["reproduce", "chapter.toml", "--live", "--folder", ".", "--rounds", "2"];
     let printed = check_success(&pageout(directory.path(), &arguments));
-    assert!(printed.contains("too few rounds, 2 of 2") && !printed.contains("held, "), "{printed}");
+    assert!(printed.contains("undecided, 2 of 2") && !printed.contains("held, "), "{printed}");
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub struct Ask {
     pub live: Vec<PathBuf>,
     /// Whether missing files of `live` are made. Default: no.
     pub make: bool,
+    /// Whether the accesses are made on a region, anonymous memory, and not on a file. Its swap file is in the folder that `live` names. Default: no.
+    pub region: bool,
     /// The preset of the device that misses are read from. Default: `nvme`.
     pub device: String,
     /// The largest readahead window in KiB. Default: 128, or 0 for a trace of opaque ids.
@@ -84,6 +86,7 @@ impl Default for Ask {
             exact: false,
             live: Vec::new(),
             make: false,
+            region: false,
             device: DEVICE.to_string(),
             read_ahead_kb: None,
             swap: None,
@@ -196,6 +199,12 @@ impl Ask {
             let seed = self.seed;
             return Err(Error::asked(format!("seed: found {seed}, expected a number from 0 to {SEED_MAX}")));
         }
+        if self.region && self.live.is_empty() {
+            return Err(Error::asked("region: its swap file is in the folder of live, and there is none"));
+        }
+        if self.region && self.make {
+            return Err(Error::asked("make: it makes files of live, and with region that is a folder"));
+        }
         if self.make && self.live.is_empty() {
             return Err(Error::asked("make: it makes files of live, and there are none"));
         }
@@ -240,6 +249,7 @@ mod tests {
             (Ask { warm_up: Some(WarmUp::Percent(f64::NAN)), ..whole.clone() }, "warm_up: found NaN%"),
             (Ask { warm_up: Some(WarmUp::Percent(100.0)), ..whole.clone() }, "warm_up: found 100%"),
             (Ask { make: true, ..whole.clone() }, "make: it makes files of live"),
+            (Ask { region: true, ..whole.clone() }, "region: its swap file is in the folder"),
             (Ask { seed: u64::MAX, ..whole.clone() }, "seed: found 18446744073709551615, expected"),
         ] {
             let error = wrong.check().unwrap_err().to_string();

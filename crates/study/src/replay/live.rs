@@ -1,4 +1,4 @@
-//! A trace's accesses made on real files by the live page cache, and its counters next to those of a simulated machine.
+//! A trace's accesses made on real files, or on anonymous memory, by the live page cache, and its counters next to those of a simulated machine.
 //!
 //! One thread reads, and nothing is read by others, so that the outcome is always the same. The simulated machine is built from the same configuration, its
 //! work costs nothing and its device has no latency: what then differs is a fault of one of the two.
@@ -11,6 +11,7 @@ use std::path::Path;
 use pageout_engine::PAGE_SIZE;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{Channel, Device};
+use pageout_workload::trace::Loaded;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
@@ -19,6 +20,7 @@ use super::setup::{PAGES_MIN, pages};
 use crate::bench::Policy;
 use crate::check::holds;
 use crate::error::Error;
+use crate::figures;
 use crate::watch::{Stage, Watcher};
 use files::Files;
 pub use files::OnFile;
@@ -37,6 +39,8 @@ pub struct Live {
     pub pages: u64,
     /// The files, by object.
     pub files: Vec<OnFile>,
+    /// Bytes of the region, if the accesses were made on one.
+    pub region: Option<u64>,
     /// Time that the live machine took, in nanoseconds.
     pub elapsed_ns: u64,
     /// A limit of the measurement: a file that is not read past the kernel's page cache.
@@ -80,9 +84,11 @@ pub(super) fn live(
         return Err(Error::asked(format!("{}: the trace has no accesses", trace.display())));
     }
     let limit_pages = pages(*limit, loaded.footprint.distinct_pages(), PAGES_MIN)?;
-    let files = Files::open(ask, trace, &loaded)?;
+    let region = ask.region.then(|| region(ask, trace, &loaded)).transpose()?;
+    let files = if region.is_some() { Files::none() } else { Files::open(ask, trace, &loaded)? };
     let (options, loaded) = (&options, &loaded);
-    let replay = Replay { ask, trace, options, loaded, files: &files.all, profile, limit_pages, watcher };
+    let replay =
+        Replay { ask, trace, options, loaded, files: &files.all, region, profile, limit_pages, watcher };
     // A signal never ends the program where files that were made would stay.
     watcher.heed_stop();
     let both = both(&replay)?;
@@ -98,12 +104,39 @@ pub(super) fn live(
         accesses,
         pages: limit_pages,
         files: files.all.clone(),
+        region: region.map(|region| region.pages * PAGE_SIZE),
         elapsed_ns: live.elapsed_ns,
         rows: rows(&live, &simulated),
         remark: live.remark,
     };
     debug_assert_eq!(answer.check(), Ok(()));
     Ok(answer)
+}
+
+/// The region of a trace, and the folder of its swap file.
+#[derive(Clone, Copy, Debug)]
+struct OnRegion<'a> {
+    pages: u64,
+    folder: &'a Path,
+}
+
+fn region<'a>(ask: &'a Ask, trace: &Path, loaded: &Loaded) -> Result<OnRegion<'a>, Error> {
+    let (objects, folders) = (&loaded.footprint.objects, &ask.live[..]);
+    let ([object], [folder]) = (&objects[..], folders) else {
+        return Err(Error::asked(format!(
+            "--region: found {} in {} and {} with --live, expected one of each\nhelp: --read csv.object=[] joins all objects into one",
+            figures::counted(objects.len() as u64, "object"),
+            trace.display(),
+            figures::counted(folders.len() as u64, "folder"),
+        )));
+    };
+    if !folder.is_dir() {
+        return Err(Error::asked(format!(
+            "--region: found {} with --live, expected the folder of the swap file",
+            folder.display()
+        )));
+    }
+    Ok(OnRegion { pages: object.pages, folder })
 }
 
 /// Runs both machines. Nothing if a signal came.
@@ -122,14 +155,22 @@ fn both(replay: &Replay) -> Result<Option<(Counted, Counted)>, Error> {
 /// What a file that is only read has no use for.
 fn refuse(ask: &Ask) -> Result<(), Error> {
     let given = [
-        ("--channel", ask.channel != Channel::File, "it only reads files"),
-        ("--writes", ask.writes, "it only reads files; without this option writes are replayed as reads"),
+        (
+            "--channel",
+            ask.channel != Channel::File,
+            "it only reads files; --region accesses anonymous memory",
+        ),
+        (
+            "--writes",
+            ask.writes && !ask.region,
+            "it only reads files; without this option writes are replayed as reads",
+        ),
         ("--by", ask.by.is_some(), "one group reads"),
         ("--timed", ask.timed.is_some(), "accesses follow each other"),
         ("--warm-up", ask.warm_up.is_some(), "the counters begin with the first access"),
         ("--sample", ask.sample.is_some(), "every access is made"),
         ("--device", ask.device != "nvme", "it uses the device of the file"),
-        ("--swap", ask.swap.is_some(), "pages of files are not swapped"),
+        ("--swap", ask.swap.is_some(), "pages of files are not swapped, and a region has a swap file"),
         ("--think-time", ask.think_time != "0s", "accesses follow each other"),
         (
             "--print-scenario",
@@ -190,7 +231,8 @@ impl Live {
 
     /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
     pub fn check(&self) -> Result<(), String> {
-        let (asked, files) = (self.ask.live.len(), self.files.len());
+        let asked = if self.region.is_some() { 0 } else { self.ask.live.len() };
+        let files = self.files.len();
         holds!(files == asked, "found {files} files, expected {asked}");
         for (at, row) in self.rows.iter().enumerate() {
             let name = &row.name;
@@ -204,6 +246,7 @@ impl Live {
         json!({
             "trace": self.trace().display().to_string(),
             "files": self.files.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
+            "region_bytes": self.region,
             "accesses": self.accesses,
             "policy": self.policy,
             "memory_bytes": self.pages * PAGE_SIZE,

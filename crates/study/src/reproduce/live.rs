@@ -9,7 +9,8 @@
 //!
 //! **Sign test.** The sides of a round follow each other, in every other round backwards. So a round's relation compares figures
 //! of the same minute. If a relation were a matter of chance, each round would have it with probability 1/2. It is held if at most
-//! 5 % of chance outcomes have as many rounds with it: 5 of 5, 9 of 10, 15 of 20. Fewer than five rounds decide nothing.
+//! 5 % of chance outcomes have as many rounds with it: 5 of 5, 9 of 10, 15 of 20. It is not held if as many rounds lack it.
+//! Otherwise it is undecided, as it always is with fewer than five rounds: more rounds, or a quieter machine, decide.
 
 use std::path::{Path, PathBuf};
 
@@ -199,12 +200,14 @@ impl Rounds {
         needed
     }
 
-    /// Whether the relation is held; nothing if every round has it and these are too few to tell.
+    /// Whether chance explains neither that so many rounds have the relation (it is held) nor that so few have it (it is not).
+    /// Nothing if chance explains the number.
     pub fn holds(self) -> Option<bool> {
-        match Rounds::needed(self.all) {
-            Some(needed) => Some(self.with >= needed),
-            None if self.with == self.all => None,
-            None => Some(false),
+        let needed = Rounds::needed(self.all)?;
+        match (self.with >= needed, self.all - self.with >= needed) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
         }
     }
 }
@@ -254,6 +257,20 @@ impl Answer {
             }
         }
         all
+    }
+
+    /// Rows whose relation the rounds of the live machine do not decide, each with its experiment.
+    pub fn undecided(&self) -> Vec<String> {
+        let names = self.side_names();
+        let of_experiment = |compared: &Compared| {
+            let rows = compared.rows.iter().filter_map(|row| {
+                let Rounds { with, all } =
+                    row.rounds_live(&names).filter(|rounds| rounds.holds().is_none())?;
+                Some(format!("{}, {} ({with} of {all} rounds)", compared.experiment.name, row.live.claim.row))
+            });
+            rows.collect::<Vec<String>>()
+        };
+        self.experiments.iter().flat_map(of_experiment).collect()
     }
 
     /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
@@ -314,6 +331,7 @@ impl Answer {
             "sides": names,
             "experiments": experiments.collect::<Vec<_>>(),
             "not_held": self.not_held(),
+            "undecided": self.undecided(),
         })
     }
 }
@@ -336,10 +354,10 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_are_too_few_decide_only_against_a_relation() {
+    fn rounds_decide_for_or_against_a_relation_or_not_at_all() {
         let holds = |with, all| Rounds { with, all }.holds();
-        assert_eq!([holds(4, 4), holds(3, 4)], [None, Some(false)]);
-        assert_eq!([holds(5, 5), holds(4, 5)], [Some(true), Some(false)]);
-        assert_eq!([holds(9, 10), holds(8, 10)], [Some(true), Some(false)]);
+        assert_eq!([0, 2, 4].map(|with| holds(with, 4)), [None; 3]);
+        assert_eq!([5, 4, 1, 0].map(|with| holds(with, 5)), [Some(true), None, None, Some(false)]);
+        assert_eq!([9, 8, 2, 1].map(|with| holds(with, 10)), [Some(true), None, None, Some(false)]);
     }
 }

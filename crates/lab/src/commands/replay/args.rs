@@ -80,6 +80,12 @@ pub(crate) struct ReplayArgs {
     #[arg(long, requires = "live", hide_short_help = true)]
     pub(crate) make: bool,
 
+    /// Access anonymous memory (a region) instead of a file; --live names the folder of its swap file
+    ///
+    /// The first access to each page writes it. With --writes, writes of the trace are writes
+    #[arg(long, requires = "live", conflicts_with = "make", hide_short_help = true)]
+    pub(crate) region: bool,
+
     /// Start accesses at the trace's times (open loop), SPEED times as fast
     ///
     /// Late accesses wait, and the wait counts

@@ -27,9 +27,10 @@ pub(super) fn verdict(answer: &Live) -> Outcome {
 pub(super) fn text(answer: &Live, layout: Layout) -> String {
     let accesses = answer.accesses;
     let mut text = format!(
-        "{} accesses of {} on real files, by one thread, with {} of memory (memory.max), {}: {}, {} each\n",
+        "{} accesses of {} on {}, by one thread, with {} of memory (memory.max), {}: {}, {} each\n",
         figures::count(accesses),
         name_of(answer.trace()),
+        if answer.region.is_some() { "anonymous memory" } else { "real files" },
         figures::bytes(answer.pages * PAGE_SIZE),
         answer.policy,
         figures::time(answer.elapsed_ns),
@@ -38,6 +39,10 @@ pub(super) fn text(answer: &Live, layout: Layout) -> String {
     for (at, file) in answer.files.iter().enumerate() {
         let made = if file.is_made { ", made for this: it reads as zeroes, and stays" } else { "" };
         let _ = writeln!(text, "object {at}: {}, {}{made}", file.path.display(), figures::bytes(file.bytes));
+    }
+    if let Some(bytes) = answer.region {
+        let folder = answer.ask.live[0].display();
+        let _ = writeln!(text, "region: {}, its swap file is in {folder}", figures::bytes(bytes));
     }
     let rows = &answer.rows;
     let is_shown =

@@ -31,7 +31,7 @@ Examples:
 ///
 /// Rows that are not held are not an error. The exit code is 1 if a run failed; the other rows are printed.
 ///
-/// With --live the exit code is 4 if a row with a relation does not hold. Such a row was fixed before the first run on real memory.
+/// With --live the exit code is 4 if a row with a relation is not held. Such a row was fixed before the first run on real memory. A row that the rounds do not decide is not an error.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReproduceArgs {

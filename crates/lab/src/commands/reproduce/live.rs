@@ -78,7 +78,8 @@ fn text(answer: &Answer, layout: Layout) -> String {
 }
 
 const CRITERIA: &str = "A relation is held if it is true for each seed of the simulated machine, and in so many rounds \
-    of the live one that chance alone has them in at most 5 % of cases (sign test: 5 of 5 rounds, 9 of 10). Rows without a \
+    of the live one that chance alone has them in at most 5 % of cases (sign test: 5 of 5 rounds, 9 of 10). It is not held if \
+    it is false in so many rounds. Otherwise it is undecided: use more --rounds or a quieter machine. Rows without a \
     relation are not judged. The sides take turns within a round, so a round compares figures of the same minute. Live \
     figures are medians.";
 
@@ -122,7 +123,8 @@ fn verdict(simulated: bool, rounds: Rounds) -> String {
         (false, Some(true)) => "not held: simulated".to_string(),
         (true, Some(false)) => format!("not held: live, {with} of {all}"),
         (false, Some(false)) => format!("not held: both, {with} of {all}"),
-        (_, None) => format!("too few rounds, {with} of {all}"),
+        (true, None) => format!("undecided, {with} of {all}"),
+        (false, None) => format!("not held: simulated; live undecided, {with} of {all}"),
     }
 }
 

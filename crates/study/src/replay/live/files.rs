@@ -29,6 +29,11 @@ pub(super) struct Files {
 }
 
 impl Files {
+    /// No file: the accesses are made on a region.
+    pub(super) fn none() -> Files {
+        Files { all: Vec::new(), are_kept: Cell::new(false) }
+    }
+
     /// One for each object of the trace.
     pub(super) fn open(ask: &Ask, trace: &Path, loaded: &Loaded) -> Result<Files, Error> {
         let objects = &loaded.footprint.objects;

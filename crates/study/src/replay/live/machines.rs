@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use pageout_engine::PAGE_SIZE;
-use pageout_live::{Limits, Memory, Open};
+use pageout_live::{Group, Limits, Memory, Open, Region, RegionOptions};
 use pageout_sim::{LoneReader, Observer, Progress};
 use pageout_workload::trace::{self, Loaded};
 use pageout_workload::{Access, AccessStream, ReadOptions, TraceError};
 
+use super::OnRegion;
 use super::files::{Files, OnFile};
 use crate::error::{Error, Failed, told};
 use crate::figures;
@@ -29,6 +30,8 @@ pub(super) struct Replay<'a> {
     pub(super) options: &'a ReadOptions,
     pub(super) loaded: &'a Loaded,
     pub(super) files: &'a [OnFile],
+    /// What is accessed in place of files.
+    pub(super) region: Option<OnRegion<'a>>,
     pub(super) profile: &'a str,
     pub(super) limit_pages: u64,
     pub(super) watcher: &'a dyn Watcher,
@@ -50,7 +53,16 @@ fn wrong(error: impl std::error::Error + 'static) -> Error {
 }
 
 impl Replay<'_> {
+    /// The accesses as both machines make them.
     fn stream(&self) -> Result<Box<dyn AccessStream>, TraceError> {
+        let stream = self.recorded()?;
+        Ok(match self.region {
+            Some(region) => Box::new(Filled::new(stream, region.pages, self.ask.writes)),
+            None => Box::new(Reads(stream)),
+        })
+    }
+
+    fn recorded(&self) -> Result<Box<dyn AccessStream>, TraceError> {
         match &self.loaded.accesses {
             Some(packed) => Ok(Box::new(packed.stream())),
             None => Ok(Box::new(trace::open(self.trace, self.options)?)),
@@ -63,11 +75,14 @@ impl Replay<'_> {
 
     /// A page cache in which the group's limit is what is short.
     fn memory(&self) -> Result<Memory, Error> {
-        let bytes = Files::bytes(self.files);
+        let region = self.region.map_or(0, |region| region.pages * PAGE_SIZE);
+        let bytes = Files::bytes(self.files) + region;
         let limit = self.limit_pages * PAGE_SIZE;
         // Words of the files' pages, and twice the limit with the records of its frames.
-        let budget =
-            (limit * 2).saturating_add(limit / 16).saturating_add(bytes / 400).saturating_add(16 << 20);
+        let budget = (limit * 2)
+            .saturating_add(limit / 16)
+            .saturating_add((bytes + 3 * region) / 400)
+            .saturating_add(16 << 20);
         let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let available = text.lines().find_map(|line| {
             line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
@@ -83,11 +98,30 @@ impl Replay<'_> {
         // The thread that waits for a page reads it: another thread would read at a different time in each run.
         let read_ahead = u64::from(self.ask.window_kb(self.loaded.has_neighbours)) << 10;
         let builder = Memory::builder().budget(budget).files(bytes).policy(self.profile);
-        let built = builder.io_threads(0).read_ahead(read_ahead).build();
+        let builder = builder.io_threads(0).read_ahead(read_ahead);
+        let built = match self.region {
+            None => builder.build(),
+            Some(of) => match builder.clone().swap_file(of.folder, of.swap_bytes()).build() {
+                Err(pageout_live::Error::DirectRefused { .. }) => {
+                    builder.swap_file(of.folder, of.swap_bytes()).swap_buffered(true).build()
+                }
+                built => built,
+            },
+        };
         built.map_err(|error| match error {
             pageout_live::Error::Config(_) => Error::asked(format!("--policy {}: {error}", self.profile)),
             error => wrong(error),
         })
+    }
+
+    /// The region, if the accesses are made on one.
+    fn map(&self, memory: &Memory, tenant: &Group) -> Result<Option<Region>, Error> {
+        let map = |of: OnRegion<'_>| {
+            let region =
+                memory.region(of.pages * PAGE_SIZE, RegionOptions::new().group(tenant).name("replay"));
+            region.map_err(wrong)
+        };
+        self.region.map(map).transpose()
     }
 
     /// Makes the accesses on real files. Nothing where a signal has come.
@@ -108,12 +142,18 @@ impl Replay<'_> {
             }
         };
         let files = self.files.iter().map(&mut open).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+        let region = self.map(&memory, &tenant)?;
         let mut stream = self.stream().map_err(wrong)?;
         let (mut accesses, mut buf) = (Vec::<Access>::new(), vec![0; PAGE_SIZE as usize]);
         let began = Instant::now();
         while stream.fill(&mut accesses, AT_ONCE).map_err(wrong)? > 0 {
             self.watcher.advance(accesses.len() as u64);
             for access in accesses.drain(..) {
+                if let Some(region) = &region {
+                    let made = access_region(region, access, &mut buf);
+                    made.map_err(|message| Error::Failed(Failed { is_input: false, message }))?;
+                    continue;
+                }
                 let file = &files[access.object() as usize];
                 let offset = access.page() * PAGE_SIZE;
                 let len = file.len().saturating_sub(offset).min(PAGE_SIZE) as usize;
@@ -135,21 +175,29 @@ impl Replay<'_> {
 
     /// The same of a simulated machine that is built as the live one is.
     pub(super) fn simulated(&self, memory: &Memory) -> Result<Option<Counted>, Error> {
-        let mut reader = LoneReader::new(memory.config(), GROUP).map_err(wrong)?;
+        let swap = self.region.map_or(0, |region| region.swap_bytes() / PAGE_SIZE);
+        let mut reader = LoneReader::with_swap(memory.config(), GROUP, swap).map_err(wrong)?;
         let (path, limit) = (format!("/sys/fs/cgroup/{GROUP}/memory.max"), self.limit_pages * PAGE_SIZE);
         reader.write(&path, &limit.to_string()).map_err(wrong)?;
         for file in self.files {
             let pages = file.bytes.div_ceil(PAGE_SIZE);
             reader.open(pages, self.is_random()).map_err(wrong)?;
         }
+        if let Some(region) = self.region {
+            reader.map(region.pages, []).map_err(wrong)?;
+        }
         let (packed, path, options) =
             (self.loaded.accesses.clone(), self.trace.to_path_buf(), self.options.clone());
+        let (region, writes) = (self.region.map(|region| region.pages), self.ask.writes);
         let source = move |_| -> Result<Box<dyn AccessStream>, TraceError> {
             let stream: Box<dyn AccessStream> = match &packed {
                 Some(packed) => Box::new(packed.stream()),
                 None => Box::new(trace::open(&path, &options)?),
             };
-            Ok(Box::new(Reads(stream)))
+            Ok(match region {
+                Some(pages) => Box::new(Filled::new(stream, pages, writes)),
+                None => Box::new(Reads(stream)),
+            })
         };
         let began = Instant::now();
         let ended = reader.run(Box::new(source), &mut Watching { watcher: self.watcher, told: 0 });
@@ -182,6 +230,61 @@ impl AccessStream for Reads {
     }
 }
 
+/// A trace on a region: the first access to each page writes it, as a page that was never written has no contents.
+struct Filled {
+    stream: Box<dyn AccessStream>,
+    /// Pages that were accessed.
+    filled: Vec<bool>,
+    /// Writes of the trace are writes.
+    writes: bool,
+}
+
+impl Filled {
+    fn new(stream: Box<dyn AccessStream>, pages: u64, writes: bool) -> Filled {
+        Filled { stream, filled: vec![false; pages as usize], writes }
+    }
+}
+
+impl AccessStream for Filled {
+    fn fill(&mut self, out: &mut Vec<Access>, max: usize) -> Result<usize, TraceError> {
+        let had = out.len();
+        let count = self.stream.fill(out, max)?;
+        for access in &mut out[had..] {
+            let is_first = !std::mem::replace(&mut self.filled[access.page() as usize], true);
+            let is_write = is_first || self.writes && access.is_write();
+            *access = Access::new(access.object(), access.page(), is_write);
+        }
+        Ok(count)
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        self.stream.len_hint()
+    }
+}
+
+/// Makes an access on a region, and checks that the page is the one that was written. Errors: why it failed.
+fn access_region(region: &Region, access: Access, buf: &mut [u8]) -> Result<(), String> {
+    let (page, number) = (access.page(), (access.page() + 1).to_le_bytes());
+    let offset = page * PAGE_SIZE;
+    if access.is_write() {
+        buf.fill(0);
+        buf[..8].copy_from_slice(&number);
+        return region.write_at(buf, offset).map_err(|error| told(&error));
+    }
+    region.read_at(buf, offset).map_err(|error| told(&error))?;
+    match buf[..8] == number {
+        true => Ok(()),
+        false => Err(format!("page {page}: found the bytes {:?}, expected {number:?}", &buf[..8])),
+    }
+}
+
+impl OnRegion<'_> {
+    /// Bytes of the swap file: all pages, and a batch of slots of the CPU.
+    fn swap_bytes(self) -> u64 {
+        self.pages * PAGE_SIZE + (1 << 20)
+    }
+}
+
 /// Reports the progress of the simulated machine, and ends it when a signal comes.
 struct Watching<'a> {
     watcher: &'a dyn Watcher,
@@ -200,7 +303,7 @@ impl Observer for Watching<'_> {
 /// The counters of both machines: all of the group's `memory.stat`, the counters of reclaim and files in `/proc/vmstat`, and pages by
 /// generation.
 fn counters(mut read: impl FnMut(&str) -> Result<String, Error>) -> Result<Vec<(String, u64)>, Error> {
-    const OF_MACHINE: [&str; 11] = [
+    const OF_MACHINE: [&str; 15] = [
         "pgscan",
         "pgsteal",
         "workingset",
@@ -212,6 +315,10 @@ fn counters(mut read: impl FnMut(&str) -> Result<String, Error>) -> Result<Vec<(
         "nr_file_pages",
         "allocstall",
         "pgpromote",
+        "nr_anon_pages",
+        "pswp",
+        "pgrotated",
+        "nr_swapcached",
     ];
     let named = |text: &str, file: &str, is_meant: &dyn Fn(&str) -> bool| {
         let lines = text.lines().filter_map(|line| line.split_once(' '));
