@@ -91,6 +91,20 @@ fn check_size(size: usize) -> Result<(), Failure> {
     }
 }
 
+/// The bytes that C writes, and does not change meanwhile.
+///
+/// # Safety
+/// NULL, or `size` bytes that exist and that no code writes to.
+unsafe fn bytes_of<'a>(buf: *const c_void, size: usize) -> Result<&'a [u8], Failure> {
+    check_size(size)?;
+    match size {
+        0 => Ok(&[]),
+        _ if buf.is_null() => Err(null("buf")),
+        // SAFETY: the caller's word; they are no more than a slice may have.
+        size => Ok(unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), size) }),
+    }
+}
+
 /// Checks where a file is to end.
 fn check_end(end: Option<u64>) -> Result<(), Failure> {
     match end.map(i64::try_from) {
@@ -330,13 +344,8 @@ unsafe extern "C" fn pageout_pwrite(file: *mut File, buf: *const c_void, size: u
     outcome(|| {
         // SAFETY: the header: a handle.
         let file = unsafe { handle(file, "file") }?;
-        check_size(size)?;
-        let buf = match size {
-            0 => &[],
-            _ if buf.is_null() => return Err(null("buf")),
-            // SAFETY: the header: `size` bytes exist, no more than a slice may have, and no code writes to them.
-            size => unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), size) },
-        };
+        // SAFETY: the header: `size` bytes exist, and no code writes to them.
+        let buf = unsafe { bytes_of(buf, size) }?;
         if size > 0 {
             check_end(offset.checked_add(size as u64))?;
         }
@@ -406,13 +415,8 @@ unsafe extern "C" fn pageout_page_get(
     data: *mut *const c_void,
     held: *mut *mut Held,
 ) -> i64 {
-    outcome(|| {
-        // SAFETY: the header: a handle, and two places for pointers.
-        unsafe {
-            let owner = || Ok(Owner::File(handle(file, "file")?.clone()));
-            hold(owner, page, How::Read, data.cast::<*mut c_void>(), held)
-        }
-    })
+    // SAFETY: the header: a handle, and two places for pointers.
+    unsafe { page_get(|| Ok(Owner::File(handle(file, "file")?.clone())), page, data, held) }
 }
 
 /// # Safety
@@ -424,13 +428,36 @@ unsafe extern "C" fn pageout_page_get_mut(
     data: *mut *mut c_void,
     held: *mut *mut Held,
 ) -> i64 {
-    outcome(|| {
-        // SAFETY: the header: a handle, and two places for pointers.
-        unsafe {
-            let owner = || Ok(Owner::File(handle(file, "file")?.clone()));
-            hold(owner, page, How::Write, data, held)
-        }
-    })
+    // SAFETY: the header: a handle, and two places for pointers.
+    unsafe { page_get_mut(|| Ok(Owner::File(handle(file, "file")?.clone())), page, data, held) }
+}
+
+/// Holds a page of a file or a region to read it.
+///
+/// # Safety
+/// A pointer to such a handle or NULL, and NULL or places for pointers.
+unsafe fn page_get(
+    owner: impl FnOnce() -> Result<Owner, Failure>,
+    page: u64,
+    data: *mut *const c_void,
+    held: *mut *mut Held,
+) -> i64 {
+    // SAFETY: the caller's word.
+    outcome(|| unsafe { hold(owner, page, How::Read, data.cast::<*mut c_void>(), held) })
+}
+
+/// The same to read and write it.
+///
+/// # Safety
+/// As [`page_get`].
+unsafe fn page_get_mut(
+    owner: impl FnOnce() -> Result<Owner, Failure>,
+    page: u64,
+    data: *mut *mut c_void,
+    held: *mut *mut Held,
+) -> i64 {
+    // SAFETY: the caller's word.
+    outcome(|| unsafe { hold(owner, page, How::Write, data, held) })
 }
 
 /// Holds a page for C. Returns its bytes.

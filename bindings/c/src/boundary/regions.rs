@@ -5,9 +5,11 @@ use std::ffi::{c_char, c_int, c_void};
 use pageout_live::{Region, RegionAdvice, RegionOptions};
 
 use super::groups::{advice, within};
-use super::{check_end, check_size, count, give, handle, hold, null, take, text};
+use super::{
+    bytes_of, check_end, check_size, count, give, handle, null, page_get, page_get_mut, take, text,
+};
 use crate::failure::{Failure, outcome, outcome_int};
-use crate::held::{Held, How, Owner};
+use crate::held::{Held, Owner};
 use crate::setup::Cache;
 
 /// # Safety
@@ -104,13 +106,8 @@ unsafe extern "C" fn pageout_region_write(
     outcome(|| {
         // SAFETY: the header: a handle.
         let region = unsafe { handle(region, "region") }?;
-        check_size(size)?;
-        let buf = match size {
-            0 => &[],
-            _ if buf.is_null() => return Err(null("buf")),
-            // SAFETY: the header: `size` bytes exist, no more than a slice may have, and no code writes to them.
-            size => unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), size) },
-        };
+        // SAFETY: the header: `size` bytes exist, and no code writes to them.
+        let buf = unsafe { bytes_of(buf, size) }?;
         region.write_at(buf, offset)?;
         Ok(count(size))
     })
@@ -149,13 +146,8 @@ unsafe extern "C" fn pageout_region_page_get(
     data: *mut *const c_void,
     held: *mut *mut Held,
 ) -> i64 {
-    outcome(|| {
-        // SAFETY: the header: a handle, and two places for pointers.
-        unsafe {
-            let owner = || Ok(Owner::Region(handle(region, "region")?.clone()));
-            hold(owner, page, How::Read, data.cast::<*mut c_void>(), held)
-        }
-    })
+    // SAFETY: the header: a handle, and two places for pointers.
+    unsafe { page_get(|| Ok(Owner::Region(handle(region, "region")?.clone())), page, data, held) }
 }
 
 /// # Safety
@@ -167,11 +159,6 @@ unsafe extern "C" fn pageout_region_page_get_mut(
     data: *mut *mut c_void,
     held: *mut *mut Held,
 ) -> i64 {
-    outcome(|| {
-        // SAFETY: the header: a handle, and two places for pointers.
-        unsafe {
-            let owner = || Ok(Owner::Region(handle(region, "region")?.clone()));
-            hold(owner, page, How::Write, data, held)
-        }
-    })
+    // SAFETY: the header: a handle, and two places for pointers.
+    unsafe { page_get_mut(|| Ok(Owner::Region(handle(region, "region")?.clone())), page, data, held) }
 }

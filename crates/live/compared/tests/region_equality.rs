@@ -4,15 +4,17 @@
 
 #[path = "../../tests/made/mod.rs"]
 mod made;
+mod told;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use made::Made;
 use pageout::{Limits, Memory, Open, RegionOptions};
-use pageout_engine::{Nanos, PROFILES, StoryEvent};
+use pageout_engine::PROFILES;
 use pageout_sim::{LoneReader, Observer};
 use pageout_workload::{Access, AccessStream, InMemory};
+use told::Story;
 
 const PAGE: u64 = 4096;
 const FILE_PAGES: u64 = 1000;
@@ -58,21 +60,6 @@ fn accesses(case: Case, count: usize) -> Vec<Access> {
 
 fn followed() -> impl Iterator<Item = u64> {
     (0..8).chain((8..REGION_PAGES).step_by(60))
-}
-
-/// The decisions on the followed pages, without times, and without the numbers of tasks and address spaces, which differ between hosts.
-#[derive(Default)]
-struct Story(Vec<String>);
-
-impl Observer for Story {
-    fn story(&mut self, event: &StoryEvent) {
-        let mut told = format!("{:?}", StoryEvent { at: Nanos::ZERO, ..event.clone() });
-        for number in ["TaskId(", "MmId("] {
-            let parts = told.split(number).map(|part| part.trim_start_matches(char::is_numeric));
-            told = parts.collect::<Vec<_>>().join(number);
-        }
-        self.0.push(told);
-    }
 }
 
 /// The counters of a host's group, and the decisions on the followed pages.

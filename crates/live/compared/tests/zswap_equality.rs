@@ -3,13 +3,20 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+#[path = "../../tests/made/pages.rs"]
+mod pages;
+mod told;
+
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use pages::{contents, draws};
+use told::Story;
+
 use pageout::{Builder, Limits, Memory, Open, RegionOptions, Zswap, ZswapAnswer};
-use pageout_engine::{Nanos, PAGE_SIZE, PROFILES, PageContents, Pfn, StoryEvent};
+use pageout_engine::{PAGE_SIZE, PROFILES, PageContents, Pfn};
 use pageout_sim::{LoneReader, Observer};
 use pageout_workload::{Access, AccessStream, InMemory};
 
@@ -26,44 +33,6 @@ const REGION: u32 = 1;
 fn builder() -> Builder {
     let builder = Memory::builder().budget(16 << 20).files(16 << 20).zswap(Zswap::lz4());
     builder.swap_file(std::env::temp_dir(), SWAP).swap_buffered(true)
-}
-
-fn draws(mut state: u64) -> impl FnMut(u64) -> u64 {
-    move |sides| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % sides
-    }
-}
-
-/// The contents of a page: zeroes at version 0, and else as many bytes that do not shrink as its number says.
-fn contents(page: u64, version: u64) -> Vec<u8> {
-    if version == 0 {
-        return vec![0; PAGE];
-    }
-    let name = [page, version].map(u64::to_le_bytes).concat();
-    if page.is_multiple_of(9) {
-        return (page << 32 | version).to_le_bytes().repeat(PAGE / 8);
-    }
-    let mut draw = draws(page << 20 | version);
-    let mut bytes = name.repeat(PAGE / 16);
-    let random = page * 769 % 5000;
-    bytes[16..].iter_mut().take(random as usize).for_each(|byte| *byte = draw(256) as u8);
-    bytes
-}
-
-/// The decisions on the followed pages, without times and numbers that differ between hosts.
-#[derive(Default)]
-struct Story(Vec<String>);
-
-impl Observer for Story {
-    fn story(&mut self, event: &StoryEvent) {
-        let mut told = format!("{:?}", StoryEvent { at: Nanos::ZERO, ..event.clone() });
-        for number in ["TaskId(", "MmId("] {
-            let parts = told.split(number).map(|part| part.trim_start_matches(char::is_numeric));
-            told = parts.collect::<Vec<_>>().join(number);
-        }
-        self.0.push(told);
-    }
 }
 
 /// The answers of a live cache, in order.

@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "../../../tests/made/pages.rs"]
+mod pages;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+
+use pages::{contents, draws};
 
 use super::*;
 use crate::storage::failing::{Fate, Faults, Request};
@@ -13,29 +18,6 @@ const SWAP: u64 = 16 << 20;
 fn builder() -> Builder {
     let builder = Memory::builder().budget(16 << 20).files(16 << 20).zswap(Zswap::lz4());
     builder.swap_file(std::env::temp_dir(), SWAP).swap_buffered(true)
-}
-
-fn draws(mut state: u64) -> impl FnMut(u64) -> u64 {
-    move |sides| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % sides
-    }
-}
-
-/// The contents of a page: zeroes at version 0, and else as many bytes that do not shrink as its number says.
-fn contents(page: u64, version: u64) -> Vec<u8> {
-    if version == 0 {
-        return vec![0; PAGE];
-    }
-    let name = [page, version].map(u64::to_le_bytes).concat();
-    if page.is_multiple_of(9) {
-        return (page << 32 | version).to_le_bytes().repeat(PAGE / 8);
-    }
-    let mut draw = draws(page << 20 | version);
-    let mut bytes = name.repeat(PAGE / 16);
-    let random = page * 769 % 5000;
-    bytes[16..].iter_mut().take(random as usize).for_each(|byte| *byte = draw(256) as u8);
-    bytes
 }
 
 /// A device on which requests of one kind fail while `is_on`.

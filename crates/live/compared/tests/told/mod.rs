@@ -1,0 +1,19 @@
+//! Decisions on pages as text, for a comparison of two hosts.
+
+use pageout_engine::{Nanos, StoryEvent};
+use pageout_sim::Observer;
+
+/// The decisions on the followed pages, without times, and without the numbers of tasks and address spaces, which differ between hosts.
+#[derive(Default)]
+pub(crate) struct Story(pub(crate) Vec<String>);
+
+impl Observer for Story {
+    fn story(&mut self, event: &StoryEvent) {
+        let mut told = format!("{:?}", StoryEvent { at: Nanos::ZERO, ..event.clone() });
+        for number in ["TaskId(", "MmId("] {
+            let parts = told.split(number).map(|part| part.trim_start_matches(char::is_numeric));
+            told = parts.collect::<Vec<_>>().join(number);
+        }
+        self.0.push(told);
+    }
+}
