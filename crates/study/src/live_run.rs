@@ -73,7 +73,7 @@ fn memory(plan: &Plan<'_>, folder: &Path) -> Result<Memory, Error> {
     if !plan.groups.is_empty() {
         return Ok(memory);
     }
-    // What a budget leaves for frames depends on what else is in it.
+    // A budget also has records, so its frames are known when it is built.
     let frames = memory.stats().during(|| "stats".to_string())?.frames;
     let (page, wanted) = (PAGE_SIZE, plan.memory / PAGE_SIZE);
     drop(memory);

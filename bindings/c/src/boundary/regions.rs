@@ -5,9 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use pageout_live::{Region, RegionAdvice, RegionOptions};
 
 use super::groups::{advice, within};
-use super::{
-    bytes_of, check_end, check_size, count, give, handle, null, page_get, page_get_mut, take, text,
-};
+use super::{bytes_of, check_end, check_size, count, give, handle, null, page_get, page_get_mut, take, text};
 use crate::failure::{Failure, outcome, outcome_int};
 use crate::held::{Held, Owner};
 use crate::setup::Cache;

@@ -127,7 +127,10 @@ fn a_live_replay_refuses_what_it_can_not_do() {
     std::fs::write(folder.path().join("two.csv"), "object,page\na,1\nb,2\n").unwrap();
     let refused: [(&[&str], &[&str]); 12] = [
         (&["trace.txt", "--live", "data.bin", "--region"], &["data.bin", "expected the folder"]),
-        (&["two.csv", "--live", ".", "--region"], &["2 objects", "1 folder", "one of each"]),
+        (
+            &["two.csv", "--live", ".", "--region", "--memory", "1MiB"],
+            &["2 objects", "1 folder", "one of each"],
+        ),
         (&["trace.txt", "--live", ".", "--region", "--swap", "disk"], &["--swap"]),
         (&["trace.txt", "--live", "short.bin"], &["page 599", "2.34 MiB", "short.bin"]),
         (&["trace.txt", "--live", "."], &["found a folder or a device, expected a file"]),

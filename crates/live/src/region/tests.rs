@@ -754,7 +754,7 @@ fn fill_group(shrinker: u64, all: u64, faults: Arc<dyn Faults>) -> (Memory, Regi
     (memory, region, written, swapped)
 }
 
-/// All pages that were written are there.
+/// Checks all pages that were written.
 fn check_half_random(region: &Region, pages: u64) {
     let mut buf = vec![7; PAGE];
     for page in 0..pages {

@@ -4,7 +4,7 @@
 //!   request ─▶ waits with the others ─▶ is chosen ─▶ the file ─▶ the rest of its time ─▶ done, and the next one is chosen
 //!                reads before writes, in batches by position       base + seek by distance + transfer; less if it follows
 //! ```
-//! The order is that of the block layer's mq-deadline, as far as its documentation goes: a batch has up to 16 requests of one direction in the order of
+//! The order is that of the block layer's mq-deadline, as far as its documentation goes. A batch has up to 16 requests of one direction in the order of
 //! their positions. Reads go first, and writes yield to two batches. A batch begins with the oldest request if that is overdue.
 //!
 //! Two files are as far apart as can be. The disk remembers nothing: what is written is in the file when the call returns.
@@ -145,8 +145,8 @@ impl Times {
 static DISKS: AtomicU64 = AtomicU64::new(0);
 
 impl EmulatedDisk {
-    /// Returns a disk on which a request of 4 KiB takes this time without a seek, and more bytes are transferred at this rate, in bytes per second, which
-    /// is at least 1.
+    /// Returns a disk on which a request of 4 KiB takes this time without a seek. More bytes are transferred at this rate, in bytes per second; the
+    /// minimum is 1.
     pub fn new(base: Duration, bytes_per_second: u64) -> EmulatedDisk {
         let times = Times {
             base,

@@ -77,9 +77,9 @@ fn text(answer: &Answer, layout: Layout) -> String {
     text
 }
 
-const CRITERIA: &str = "A relation is held if it is true for each seed of the simulated machine, and in so many rounds \
-    of the live one that chance alone has them in at most 5 % of cases (sign test: 5 of 5 rounds, 9 of 10). It is not held if \
-    it is false in so many rounds. Otherwise it is undecided: use more --rounds or a quieter machine. Rows without a \
+const CRITERIA: &str = "A relation is held if each seed of the simulated machine has it, and enough rounds of the live \
+    one. Enough are so many that chance gives them in at most 5 % of cases (sign test: 5 of 5, 9 of 10). It is not held if so \
+    many rounds lack it. Otherwise it is undecided: use more --rounds or a quieter machine. Rows without a \
     relation are not judged. The sides take turns within a round, so a round compares figures of the same minute. Live \
     figures are medians.";
 
