@@ -364,7 +364,26 @@ fn fadvise_drops_an_unused_page_at_once_and_leaves_no_shadow() {
 }
 
 #[test]
-fn fadvise_sends_a_page_that_waits_in_a_batch_to_the_cold_end() {
+fn fadvise_drops_pages_that_wait_in_batches_of_any_cpu() {
+    check(
+        "
+        config cpus=2 charge_stock=1
+        group job
+        file data 8
+        task a in job cpu=0
+        task b in job cpu=1
+        a open data as f
+        a read f 0..4             => 4M
+        a dontneed data 0..2                 # in a batch of its own CPU
+        usage job                 => 2
+        b dontneed data 2..4                 # in one of another CPU
+        usage job                 => 0
+    ",
+    );
+}
+
+#[test]
+fn fadvise_sends_a_page_in_use_to_the_cold_end() {
     check(
         "
         config charge_stock=1
@@ -373,8 +392,27 @@ fn fadvise_sends_a_page_that_waits_in_a_batch_to_the_cold_end() {
         task t in job
         t open data as f
         t read f 0..2             => 2M
-        t dontneed data 0                    # not on a list yet: stays
-        usage job                 => 2
+        t write f 1               => H
+        t dontneed data 0..2                 # page 1 is dirty
+        usage job                 => 1
+    ",
+    );
+}
+
+#[test]
+fn fadvise_drops_shadows() {
+    check(
+        "
+        config folio_batch=1 charge_stock=1
+        group job
+        file data 8
+        task t in job
+        t open data as f
+        t read f 0..4             => 4M
+        t sets job reclaim 4      => reclaimed 4
+        t dontneed data 0..2
+        t read f 0..4             => 4M
+        vmstat workingset_refault_file => 2
     ",
     );
 }

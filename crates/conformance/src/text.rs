@@ -531,9 +531,7 @@ impl<M: TestMachine> Run<M> {
             }
             ["dontneed", file, pages] => {
                 let file = self.files[*file];
-                self.engine(|engine| {
-                    range(pages).for_each(|page| engine.fadvise_dontneed(task, file, page).unwrap());
-                });
+                self.engine(|engine| engine.fadvise_dontneed(task, file, range(pages)).unwrap());
                 String::new()
             }
             words => panic!("there is no task command {words:?}"),

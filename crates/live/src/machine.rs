@@ -557,9 +557,7 @@ impl LiveMachine {
             if page >= end {
                 return Ok(());
             }
-            for page in page..end.min(page + AT_ONCE) {
-                locked.engine.fadvise_dontneed(owner, file.id, page)?;
-            }
+            locked.engine.fadvise_dontneed(owner, file.id, page..end.min(page + AT_ONCE))?;
             locked.settle();
             page += AT_ONCE;
         }

@@ -112,16 +112,21 @@ impl Engine {
         Ok(self.current(task).attempt())
     }
 
-    /// `fadvise(POSIX_FADV_DONTNEED)` on a page of a file: dropped immediately if it is not in use, otherwise moved to the cold end.
-    pub fn fadvise_dontneed(&mut self, task: TaskId, file: FileId, page: u64) -> Result<(), ConfigError> {
+    /// `fadvise(POSIX_FADV_DONTNEED)` on pages of a file: those that are not in use are dropped immediately, the others are moved to the cold end.
+    /// Drains the batches of the task's CPU first; if pages stay, those of all CPUs, for a second attempt. [machine 6]
+    pub fn fadvise_dontneed(
+        &mut self,
+        task: TaskId,
+        file: FileId,
+        pages: Range<u64>,
+    ) -> Result<(), ConfigError> {
         self.enter(task);
         let cached = self.core.mm.memory.files.get(file.index());
         let cached = cached.ok_or_else(|| ConfigError::Unknown(format!("file {}", file.0)))?;
-        if page >= cached.pages() {
-            return Err(ConfigError::Unknown(format!("page {page} in {}", cached.name)));
+        if pages.is_empty() || pages.end > cached.pages() {
+            return Err(ConfigError::Unknown(format!("pages {pages:?} in {}", cached.name)));
         }
-        let Entry::Present(pfn) = cached.index.word(page).decode() else { return Ok(()) };
-        self.core.invalidate_folio(pfn);
+        self.core.invalidate_pages(file, pages);
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::{Entry, Word};
 use crate::units::{CpuId, FileId, MemcgId, Pfn};
+use std::ops::Range;
 
 /// A write to `drop_caches` in progress.
 pub(crate) struct DropCaches {
@@ -41,8 +42,7 @@ impl Core {
     #[doc(alias = "drop_caches_sysctl_handler")]
     pub(crate) fn drop_caches_step(&mut self, request: &mut DropCaches) -> bool {
         if !std::mem::replace(&mut request.has_begun, true) && request.pages_from.is_some() {
-            // A page in a CPU's batch is in use by the batch.
-            (0..self.mm.config.cpus).for_each(|cpu| self.lru_add_drain_cpu(CpuId(cpu)));
+            self.lru_add_drain_all();
         }
         if let Some(from) = request.pages_from {
             request.pages_from = self.drop_pagecache(from);
@@ -76,9 +76,39 @@ impl Core {
         None
     }
 
+    /// A page in a CPU's batch is in use by the batch.
+    fn lru_add_drain_all(&mut self) {
+        (0..self.mm.config.cpus).for_each(|cpu| self.lru_add_drain_cpu(CpuId(cpu)));
+    }
+
+    /// Drops pages of a file, and shadows among them. If pages stay, batches of other CPUs may hold them, and the pages have a second chance.
+    /// [machine 6]
+    pub(crate) fn invalidate_pages(&mut self, file: FileId, pages: Range<u64>) {
+        self.lru_add_drain();
+        if !self.invalidate(file, pages.clone()) {
+            self.lru_add_drain_all();
+            self.invalidate(file, pages);
+        }
+    }
+
+    /// Drops what it can of pages of a file; true if all are gone.
+    #[doc(alias = "invalidate_mapping_pages")]
+    fn invalidate(&mut self, file: FileId, mut pages: Range<u64>) -> bool {
+        let mut are_all_gone = true;
+        while let Some(page) = self.mm.next_in_index(file, pages.clone()) {
+            match self.mm.memory.file(file).index.word(page).decode() {
+                Entry::Present(pfn) => are_all_gone &= self.invalidate_folio(pfn),
+                Entry::Shadow(_) => self.index_forget(file, page),
+                Entry::Empty | Entry::Swap(_) => {}
+            }
+            pages.start = page + 1;
+        }
+        are_all_gone
+    }
+
     /// Drops a page of a file if it is clean and not in use, else sends it to the cold end. True if it is gone.
     #[doc(alias = "mapping_evict_folio")]
-    pub(crate) fn invalidate_folio(&mut self, pfn: Pfn) -> bool {
+    fn invalidate_folio(&mut self, pfn: Pfn) -> bool {
         let folio = self.mm.memory.folios[pfn];
         let busy = FolioFlags::DIRTY | FolioFlags::WRITEBACK | FolioFlags::LOCKED | FolioFlags::PINNED;
         let goes = folio.mapped == 0 && !folio.flags().intersects(busy) && self.folio_freeze(pfn);

@@ -321,7 +321,7 @@ fn a_page_that_is_set_aside_can_not_be_dropped() {
     for page in 0..PAGES - 1 {
         bench.read(page, (PAGES - page) as u32);
     }
-    bench.engine.fadvise_dontneed(bench.task, bench.file, 2).unwrap();
+    bench.engine.fadvise_dontneed(bench.task, bench.file, 2..3).unwrap();
     bench.read(PAGES - 1, 1);
     bench.settle();
     assert_eq!(bench.whereabouts(), (0, 0, 8));
@@ -388,7 +388,7 @@ fn a_call_that_goes_on_in_another_task_promotes_at_its_end_what_the_first_has_re
     bench.engine.pass_call(bench.task, other);
     bench.engine.check_invariants();
     // A page that has gone has nothing to be noted, and is not brought in for that.
-    bench.engine.fadvise_dontneed(bench.task, bench.file, 6).unwrap();
+    bench.engine.fadvise_dontneed(bench.task, bench.file, 6..7).unwrap();
     assert_eq!(bench.engine.start_hit(other, Access::new(object, 6, false)), None);
     assert_eq!(
         bench.engine.run_hits(other, &[()], |()| Access::new(object, 7, false)),
@@ -481,7 +481,7 @@ fn what_was_said_of_a_page_is_forgotten_with_it() {
         bench.read(3, 1);
         assert_eq!(bench.engine.core.mm.pghot.records.iter().count(), 1);
         bench.settle();
-        bench.engine.fadvise_dontneed(bench.task, bench.file, 3).unwrap();
+        bench.engine.fadvise_dontneed(bench.task, bench.file, 3..4).unwrap();
         bench.settle();
         assert_eq!(bench.engine.core.mm.pghot.records.iter().count(), left);
     }

@@ -101,10 +101,10 @@ fn a_page_that_somebody_looks_at_is_not_evicted() {
     let left: Vec<u64> = (0..64).filter(|&page| bench.is_cached(page)).collect();
     assert!(left.contains(&7) && left.len() < 40, "{left:?}");
     assert!(!bench.looks.0.lock().unwrap().1.contains(&pfn), "its frame is open still");
-    bench.engine.fadvise_dontneed(bench.task, bench.file, 7).unwrap();
+    bench.engine.fadvise_dontneed(bench.task, bench.file, 7..8).unwrap();
     assert!(bench.is_cached(7));
     bench.looks.0.lock().unwrap().0.clear();
-    bench.engine.fadvise_dontneed(bench.task, bench.file, 7).unwrap();
+    bench.engine.fadvise_dontneed(bench.task, bench.file, 7..8).unwrap();
     bench.engine.check_invariants();
 }
 

@@ -117,8 +117,8 @@ impl Stage {
             }
         }
         engine.process_exit(process);
-        for page in 0..program_pages {
-            engine.fadvise_dontneed(task, program, page)?;
+        if program_pages > 0 {
+            engine.fadvise_dontneed(task, program, 0..program_pages)?;
         }
         let generations = engine.figures().lru_gen(group, NodeId(0));
         Ok(Played {

@@ -69,7 +69,8 @@ impl ByteMachine {
                 let Some(task) = self.idle(task) else { return };
                 let file = usize::from(file) % self.files.len();
                 let page = self.page_at(Object::Open(file), page, 1);
-                let result = self.engine.fadvise_dontneed(TaskId(task as u32), self.files[file].0, page);
+                let result =
+                    self.engine.fadvise_dontneed(TaskId(task as u32), self.files[file].0, page..page + 1);
                 assert_eq!(result.is_ok(), page < self.files[file].2, "{result:?}");
             }
             Action::Truncate { task, file, page } => {

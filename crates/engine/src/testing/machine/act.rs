@@ -82,7 +82,7 @@ impl ByteMachine {
             Action::FadviseDontneed { task, tmpfs, page } => {
                 if let Some(task) = self.idle(task) {
                     let file = if tmpfs { self.tmpfs } else { self.regular };
-                    self.engine.fadvise_dontneed(task, file, page).unwrap();
+                    self.engine.fadvise_dontneed(task, file, page..page + 1).unwrap();
                 }
             }
             Action::Mlock { task, kind } => {
