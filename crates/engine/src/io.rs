@@ -528,8 +528,10 @@ impl Core {
     /// It is freed if its owner has released it meanwhile, as no other code would free it later.
     #[cold]
     fn read_failed(&mut self, pfn: Pfn) {
-        let folio = &self.mm.memory.folios[pfn];
+        let folio = &mut self.mm.memory.folios[pfn];
         if folio.has(FolioFlags::INDEXED) {
+            // A buffer lets go with its page.
+            folio.clear(FolioFlags::PINNED);
             self.page_cache_remove(pfn, Word::EMPTY);
         } else if folio.has(FolioFlags::SWAPCACHE) {
             if self.mm.memory.is_slot_referenced(pfn) {

@@ -599,6 +599,33 @@ fn pages_that_nobody_has_used_are_counted_until_someone_does_or_they_go() {
     machine.engine.check_invariants();
 }
 
+#[test]
+fn pinned_page_whose_read_fails_is_freed() {
+    let mut machine = Machine::new(1000, Bdi::NO_READAHEAD);
+    let (task, file, object) = (machine.task, machine.file, machine.open());
+    let mut step = machine.engine.start(task, Access::new(object, 0, false));
+    // What readahead could not read, the task reads again by itself.
+    while matches!(step, Step::Wait(Wait::Io(_))) {
+        assert!(machine.engine.pin(file, 0));
+        let mut ops = Vec::new();
+        machine.engine.take_ops(&mut ops);
+        for op in ops {
+            if let Op::ReadFile { io, .. } = op {
+                machine.engine.io_done(io, CpuId(0), Err(IoError::Device));
+            }
+        }
+        step = machine.engine.resume(task);
+    }
+    assert_eq!(step, Step::Done(Served::Failed(AccessError::Io)));
+    // The batch, which may be the last to hold it, is drained.
+    machine.engine.fadvise_dontneed(task, file, 0..1000).unwrap();
+    machine.engine.check_invariants();
+    assert_eq!(machine.engine.figures().vmstat(Stat::NrFilePages), 0);
+    assert!(!machine.read(object, (0, 1)).is_empty(), "it is read again");
+    machine.engine.fadvise_dontneed(task, file, 0..1).unwrap();
+    assert!(!machine.read(object, (0, 1)).is_empty(), "no pin is left that keeps it");
+}
+
 /// Loads from a mapping of a file of 1000 pages, each with the reads of the device that it causes.
 struct Mapping {
     machine: Machine,
