@@ -60,7 +60,8 @@ impl Current<'_> {
             return;
         };
         let block = u64::from(self.core.mm.config.fault_around_bytes) / PAGE_SIZE;
-        if write || block < 2 {
+        // The file may have lost the page since the access began.
+        if write || block < 2 || page >= pages {
             return;
         }
         let block = 1 << block.ilog2();

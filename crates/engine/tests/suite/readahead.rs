@@ -733,3 +733,25 @@ fn advice_to_a_mapping_decides_what_a_fault_reads() {
     let object = machine.engine.map_file(machine.task, machine.file, Advice::Normal, false).unwrap();
     assert_eq!(machine.access(Access::new(object, 100, false)), [(100, 1)]);
 }
+
+#[test]
+fn fault_behind_a_new_end_of_file_maps_nothing_around() {
+    for page in [20, 3] {
+        let Mapping { mut machine, object } = Mapping::new(65_536, Advice::Random);
+        machine.cache(0..=1);
+        let mm = machine.engine.mm_of(machine.task);
+        let other = machine.engine.task_create(mm, CpuId(0));
+        let open = machine.engine.open(other, machine.file).unwrap();
+        let fault = machine.engine.start(machine.task, Access::new(object, page, false));
+        assert!(matches!(fault, Step::Wait(Wait::Io(_))), "{fault:?}");
+        let shrink = machine.engine.file_shrink(other, open, 2).unwrap();
+        assert!(matches!(shrink, Step::Wait(Wait::Delay(..))), "it waits for the fault: {shrink:?}");
+        assert_eq!(machine.finish(fault), [(page, 1)]);
+        let mut step = machine.engine.resume(other);
+        while step != Step::Done(Served::Truncated) {
+            step = machine.engine.resume(other);
+        }
+        assert_eq!(machine.engine.figures().vmstat(Stat::NrFilePages), 2);
+        machine.engine.check_invariants();
+    }
+}
