@@ -82,7 +82,7 @@ impl ByteMachine {
                 let (first, pages) = (self.page_at(object, page, 1), self.pages_of(object));
                 // Up to the end, or a few.
                 let end = if page & 1 == 0 { pages } else { (first + u64::from(page >> 4)).min(pages) };
-                let gone = Truncated { object, first, end, shrinks: false };
+                let gone = Truncated { object, first, end, what: self.what(object, first..end) };
                 let result = self.begin_truncation(task, gone);
                 let fits = object != Object::Anon && first < end;
                 assert_eq!(result.is_ok(), fits, "{object:?} {id:?} pages {first}..{end}: {result:?}");

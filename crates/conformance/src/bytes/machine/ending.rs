@@ -3,7 +3,7 @@
 use pageout_engine::*;
 
 use super::ByteMachine;
-use super::tasks::{Doing, Object, State, Task, Truncated};
+use super::tasks::{Doing, Object, State, Task, Truncated, What};
 use crate::bytes::contents::Page;
 use crate::bytes::input::Limit;
 
@@ -104,8 +104,8 @@ impl ByteMachine {
         let files: Vec<usize> =
             (0..self.files.len()).filter(|&file| self.open_object(shell, file).is_some()).collect();
         for &file in &files {
-            let gone =
-                Truncated { object: Object::Open(file), first: 0, end: self.files[file].2, shrinks: false };
+            let (object, end) = (Object::Open(file), self.files[file].2);
+            let gone = Truncated { object, first: 0, end, what: What::Deleted };
             gone.pages().for_each(|page| self.is_going(shell, gone.object, page));
             let step = self.begin_truncation(shell, gone).expect("it is open");
             self.advanced(shell, Doing::Truncate(gone), step, false);

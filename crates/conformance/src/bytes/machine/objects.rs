@@ -1,12 +1,13 @@
 //! Objects and files that come, go, and change: closed and opened again, lent, grown and shrunk.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use pageout_engine::*;
 
 use super::ByteMachine;
 use super::act::OBJECTS_MAX;
-use super::tasks::{Doing, Object, State, Truncated};
+use super::tasks::{Doing, Object, State, Truncated, What};
 use crate::bytes::contents::{Heap, Page};
 
 /// The maximum size of a file.
@@ -78,8 +79,8 @@ impl ByteMachine {
             return;
         }
         let pages = before.saturating_sub(u64::from(pages)).max(1);
-        let gone =
-            Truncated { object: Object::Open(file), first: pages, end: self.longest[file], shrinks: true };
+        let (object, end) = (Object::Open(file), self.longest[file]);
+        let gone = Truncated { object, first: pages, end, what: What::Shorter };
         self.files[file].2 = pages;
         gone.pages().for_each(|page| self.is_going(task, gone.object, page));
         let step = self.begin_truncation(task, gone).expect("it is in range");
@@ -113,15 +114,20 @@ impl ByteMachine {
         }
     }
 
+    /// The effect on a file that loses these pages: it is deleted if these are all of its pages.
+    pub(super) fn what(&self, object: Object, pages: Range<u64>) -> What {
+        if pages == (0..self.pages_of(object)) { What::Deleted } else { What::Hole }
+    }
+
     /// Has the engine take pages of a file away.
     pub(super) fn begin_truncation(&mut self, task: usize, gone: Truncated) -> Result<Step, ConfigError> {
-        let Truncated { object, first, end, shrinks } = gone;
+        let Truncated { object, first, end, what } = gone;
         let found = self.tasks[task].objects.iter().find(|&&(_, of)| of == object);
         let (id, task) = (found.expect("the task has it").0, TaskId(task as u32));
-        match first {
-            _ if shrinks => self.engine.file_shrink(task, id, first),
-            0 if end == self.pages_of(object) => self.engine.unlink(task, id),
-            _ => self.engine.truncate(task, id, first..end),
+        match what {
+            What::Shorter => self.engine.file_shrink(task, id, first),
+            What::Deleted => self.engine.unlink(task, id),
+            What::Hole => self.engine.truncate(task, id, first..end),
         }
     }
 }

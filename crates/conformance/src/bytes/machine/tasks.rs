@@ -34,13 +34,28 @@ pub(super) struct Truncated {
     pub(super) object: Object,
     pub(super) first: u64,
     pub(super) end: u64,
-    /// The file ends there from now on.
-    pub(super) shrinks: bool,
+    pub(super) what: What,
+}
+
+/// The effect on the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    /// It has a hole.
+    Hole,
+    /// It ends where the pages begin.
+    Shorter,
+    /// It is deleted. While another task makes it shorter, pages behind its end are deleted with it.
+    Deleted,
 }
 
 impl Truncated {
     pub(super) fn pages(self) -> std::ops::Range<u64> {
         self.first..self.end
+    }
+
+    /// Whether the call may meet this page.
+    fn reaches(self, page: u64) -> bool {
+        self.pages().contains(&page) || self.what == What::Deleted && page >= self.end
     }
 }
 
@@ -166,18 +181,22 @@ impl ByteMachine {
                 self.tasks[task].repeats = repeats;
                 self.start(task, access, object);
             }
-            State::Repeat(doing @ Doing::Truncate(gone), _) => {
+            State::Repeat(Doing::Truncate(gone), _) => {
                 // The page's contents may be in flight still, so that its frame is not open yet.
                 self.store.carry_out_any(0);
                 // The file may have got shorter meanwhile.
-                let end = if gone.shrinks { gone.end } else { gone.end.min(self.pages_of(gone.object)) };
+                let is_shorter = gone.what == What::Shorter;
+                let end = if is_shorter { gone.end } else { gone.end.min(self.pages_of(gone.object)) };
+                // A file that has another length by now is deleted, or is not, as the engine is called.
+                let what = if is_shorter { gone.what } else { self.what(gone.object, gone.first..end) };
                 let step = match gone.first < end {
                     true => {
-                        self.begin_truncation(task, Truncated { end, ..gone }).expect("it had begun before")
+                        let now = Truncated { end, what, ..gone };
+                        self.begin_truncation(task, now).expect("it had begun before")
                     }
                     false => Step::Done(Served::Truncated),
                 };
-                self.advanced(task, doing, step, false);
+                self.advanced(task, Doing::Truncate(Truncated { what, ..gone }), step, false);
             }
             State::Runnable(doing) => {
                 let step = self.engine.resume(TaskId(task as u32));
@@ -249,7 +268,7 @@ impl ByteMachine {
                     }
                     // The page's reader leaves, and the truncation then continues.
                     Served::Failed(AccessError::Held { page }) => {
-                        assert!(gone.pages().contains(&page), "{gone:?} meets page {page}");
+                        assert!(gone.reaches(page), "{gone:?} meets page {page}");
                         let access = Access::new(ObjectId(0), page, false);
                         self.store.gate.look_away_from(self.page(task, access, gone.object));
                         State::Repeat(doing, 0)
