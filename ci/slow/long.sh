@@ -7,3 +7,4 @@ cd "$(dirname "$0")/../.."
 export PAGEOUT_RUNS=${1:-5000} CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
 set -x
 cargo test --locked --release -p pageout-engine --lib testing::tests::
+cargo test --locked --release -p pageout-conformance --test suite no_input_of_random_bytes

@@ -15,6 +15,6 @@ mod by_hand; // the machine that does one thing after the other
 mod text; // the commands of a text
 
 pub use by_hand::ByHand;
-pub use bytes::run;
+pub use bytes::{run, run_behind_deaf_gate};
 pub use machine::{Came, Device, Rested, Stepped, TestMachine};
 pub use text::check;
