@@ -68,6 +68,7 @@ mod arena; // memory of all frames
 mod copy; // a copy out of memory that others may write
 mod cpu_time; // how long a thread has run
 mod numa; // memory on a node of the machine
+mod resident; // what the system caches of a file
 #[cfg(feature = "rivals")]
 mod mapped; // a file as the system maps it, to compare with
 #[cfg(feature = "rivals")]
@@ -99,6 +100,7 @@ pub use owned::{OwnedPageMut, OwnedPageRef};
 pub use pending::Pending;
 pub use reader::{FileReader, RegionReader};
 pub use region::{Region, RegionAdvice, RegionOptions, Typed, TypedMut, TypedRef};
+pub use resident::resident;
 pub use stats::{FileStats, GroupStats, LockHeld, Stats};
 pub use storage::EmulatedDisk;
 pub use zswap::Zswap;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, read, read_if_there};
 use crate::manifest::Sample;
+use crate::root::Root;
 
 /// Where hierarchies of cgroups are mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
@@ -34,7 +35,7 @@ const LIMITS: [&str; 15] = [
 /// A group of tasks that pays for memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cgroup {
-    /// 1 or 2.
+    /// 1 or 2; 0 without a memory controller.
     pub(crate) version: u8,
     /// From the root of the hierarchy.
     pub(crate) path: String,
@@ -42,9 +43,19 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
+    /// No group: the machine has no memory controller, or it is out of sight.
+    pub(crate) fn none() -> Cgroup {
+        Cgroup { version: 0, path: String::new(), folder: PathBuf::new() }
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_there(&self) -> bool {
+        self.version > 0
+    }
+
     /// The group called `given`: a folder, or a path below the root of the hierarchy.
-    pub(crate) fn find(given: &str) -> Result<Cgroup, Error> {
-        Cgroup::find_below(Path::new(MOUNT), given)
+    pub(crate) fn find(root: &Root, given: &str) -> Result<Cgroup, Error> {
+        Cgroup::find_below(&root.path(MOUNT), given)
     }
 
     fn find_below(mount: &Path, given: &str) -> Result<Cgroup, Error> {
@@ -56,8 +67,8 @@ impl Cgroup {
             let there = folders.iter().any(|folder| folder.join("cgroup.procs").is_file());
             let mount = mount.display();
             Error::Asked(match there {
-                true => format!("the cgroup {given} has no memory.stat: its parent's cgroup.subtree_control lacks `memory`"),
-                false => format!("no cgroup {given} below {mount} or {mount}/memory"),
+                true => format!("the cgroup {given} has no memory.stat: its parent's cgroup.subtree_control lacks `memory`\nhelp: write `+memory` to that file, or record the processes of cgroup.procs by --pid"),
+                false => format!("no cgroup {given} below {mount} or {mount}/memory\nhelp: in a container mount the host's (docker: --cgroupns host -v /sys/fs/cgroup:/sys/fs/cgroup:ro), or record processes by --pid"),
             })
         })?;
         Ok(Cgroup::at(mount, folder))
@@ -77,11 +88,16 @@ impl Cgroup {
     }
 
     /// The group that a task pays from.
-    pub(crate) fn of_pid(pid: u32) -> Result<Cgroup, Error> {
-        let text = read(Path::new(&format!("/proc/{pid}/cgroup")))?;
-        Cgroup::of_text(Path::new(MOUNT), &text).ok_or_else(|| {
+    pub(crate) fn of_pid(root: &Root, pid: u32) -> Result<Cgroup, Error> {
+        Cgroup::of_process(root, &pid.to_string())
+    }
+
+    /// The same of a process by its name in `/proc`, such as `self`.
+    pub(crate) fn of_process(root: &Root, pid: &str) -> Result<Cgroup, Error> {
+        let text = read(&root.path(format!("/proc/{pid}/cgroup")))?;
+        Cgroup::of_text(&root.path(MOUNT), &text).ok_or_else(|| {
             Error::Asked(format!(
-                "the cgroup of process {pid} has no memory.stat: the memory controller is off"
+                "the cgroup of process {pid} has no memory.stat: the memory controller is off, or cgroups are not mounted"
             ))
         })
     }
@@ -109,7 +125,7 @@ impl Cgroup {
     /// All tasks, threads too, of the group and the groups below it.
     pub(crate) fn tasks(&self) -> Vec<u32> {
         let mut tasks = Vec::new();
-        let mut folders = vec![self.folder.clone()];
+        let mut folders = if self.is_there() { vec![self.folder.clone()] } else { Vec::new() };
         while let Some(folder) = folders.pop() {
             let text =
                 read_if_there(folder.join("cgroup.threads")).or_else(|| read_if_there(folder.join("tasks")));
@@ -132,12 +148,18 @@ impl Cgroup {
 
     /// Its limits: each existing file.
     pub(crate) fn limits(&self) -> BTreeMap<String, String> {
+        if !self.is_there() {
+            return BTreeMap::new();
+        }
         let read = |name: &str| Some((name.to_string(), read_if_there(self.folder.join(name))?));
         LIMITS.iter().filter_map(|name| read(name)).collect()
     }
 
     /// The lowest limit of the group and its parents, in bytes.
     pub(crate) fn limit(&self) -> Option<u64> {
+        if !self.is_there() {
+            return None;
+        }
         let file = if self.version == 1 { "memory.limit_in_bytes" } else { "memory.max" };
         let limits = self
             .folder
@@ -149,12 +171,18 @@ impl Cgroup {
 
     /// `memory.stat`, of the group and all below it.
     pub(crate) fn stat(&self) -> Result<BTreeMap<String, u64>, Error> {
+        if !self.is_there() {
+            return Ok(BTreeMap::new());
+        }
         let text = read(&self.folder.join("memory.stat"))?;
         Ok(stat_of(&text))
     }
 
     /// How often it met its limits so far, and processes that were killed: `memory.events`, of which the first version has but the last.
     pub(crate) fn events(&self) -> BTreeMap<String, u64> {
+        if !self.is_there() {
+            return BTreeMap::new();
+        }
         let file = if self.version == 1 { "memory.oom_control" } else { "memory.events" };
         let mut events = stat_of(&read_if_there(self.folder.join(file)).unwrap_or_default());
         // Settings, and what is so just now.
@@ -202,7 +230,7 @@ impl Cgroup {
 }
 
 /// Reads `memory.stat`. In the first version the sums over all groups below have names of their own, and it is these that count.
-fn stat_of(text: &str) -> BTreeMap<String, u64> {
+pub(crate) fn stat_of(text: &str) -> BTreeMap<String, u64> {
     let lines = || {
         text.lines()
             .filter_map(|line| line.split_once(' '))
@@ -246,7 +274,7 @@ mod tests {
 
     #[test]
     fn what_is_no_group_is_named() {
-        let error = Cgroup::find("no/such/group").unwrap_err().to_string();
+        let error = Cgroup::find(&Root::machine(), "no/such/group").unwrap_err().to_string();
         assert!(error.contains("no/such/group"), "{error}");
     }
 

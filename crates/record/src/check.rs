@@ -1,11 +1,11 @@
 //! Which sources of a recording there are here, and what is lost without each.
 
-use std::path::Path;
-
-use crate::cgroup::Cgroup;
-use crate::error::{Error, read_if_there};
+use crate::damon;
+use crate::error::Error;
 use crate::event::KNOWN;
+use crate::root::Root;
 use crate::tracefs;
+use crate::ways::{need_host_pids, own_group, tracefs_place};
 
 /// A source, and whether it is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,22 +21,17 @@ pub struct Availability {
 }
 
 /// Tries each source. Makes an instance of tracefs for it, and removes it.
-pub fn check() -> Vec<Availability> {
+pub fn check(root: &Root) -> Vec<Availability> {
     let mut found = Vec::new();
     let mut tell = |source: &str, tells, is_there, remark: String| {
         found.push(Availability { source: source.to_string(), tells, is_there, remark });
     };
-    let instance = tracefs::Instance::new();
+    let instance = need_host_pids(root).and_then(|()| tracefs::Instance::new(root));
     match &instance {
-        Ok(_) => tell(
-            "tracefs instance",
-            "every event",
-            true,
-            format!("{}", tracefs::root().unwrap_or_default().display()),
-        ),
+        Ok(_) => tell("tracefs instance", "every event", true, tracefs_place(root)),
         Err(error) => tell("tracefs instance", "every event", false, in_a_line(error)),
     }
-    let release = read_if_there("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = root.text("/proc/sys/kernel/osrelease").unwrap_or_default();
     for known in KNOWN {
         let name = known.name.replace('/', ":");
         let (tells, without) = told(known.name);
@@ -57,7 +52,7 @@ pub fn check() -> Vec<Availability> {
         }
     }
     drop(instance);
-    match Cgroup::of_pid(std::process::id()) {
+    match own_group(root) {
         Ok(group) => {
             let remark = format!("cgroup v{}, {}", group.version, group.folder().display());
             tell("memory.stat", "refaults and memory of a group", true, remark);
@@ -68,21 +63,20 @@ pub fn check() -> Vec<Availability> {
         }
         Err(error) => tell("memory.stat", "refaults and memory of a group", false, in_a_line(&error)),
     }
-    let there = |path: &str| Path::new(path).exists();
-    let pressure = there("/proc/pressure/memory");
+    let pressure = root.has("/proc/pressure/memory");
     tell(
         "/proc/pressure/memory",
         "stalls of the machine",
         pressure,
         if pressure { "" } else { "CONFIG_PSI is off, or psi=0" }.to_string(),
     );
-    let generations = read_if_there("/sys/kernel/mm/lru_gen/enabled");
+    let generations = root.text("/sys/kernel/mm/lru_gen/enabled");
     let remark = match &generations {
         Some(enabled) => enabled.clone(),
         None => "CONFIG_LRU_GEN is off: the twin uses the classic LRU".to_string(),
     };
     tell("lru_gen", "the kernel's LRU (MGLRU or classic)", generations.is_some(), remark);
-    let smaps = std::fs::read_to_string("/proc/self/smaps").is_ok_and(|text| text.contains("VmFlags:"));
+    let smaps = root.text("/proc/self/smaps").is_some_and(|text| text.contains("VmFlags:"));
     tell(
         "smaps",
         "advice of mappings",
@@ -90,6 +84,17 @@ pub fn check() -> Vec<Availability> {
         if smaps { "" } else { "CONFIG_PROC_PAGE_MONITOR is off: `--ask` does not know random mappings" }
             .to_string(),
     );
+    for (name, tells) in [
+        ("io", "bytes that calls read, and bytes from disks, of each process"),
+        ("smaps_rollup", "memory of each process, by kind"),
+    ] {
+        let is_there = root.text(format!("/proc/self/{name}")).is_some();
+        let remark = if is_there { "" } else { "missing, or not readable by this user" };
+        tell(name, tells, is_there, remark.to_string());
+    }
+    let damon = damon::usable(root);
+    let is_there = damon.is_ok();
+    tell("DAMON", "use of address ranges of one process", is_there, damon.err().unwrap_or_default());
     found
 }
 

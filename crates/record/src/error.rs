@@ -55,10 +55,10 @@ impl Error {
 fn help(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "\nhelp: recording needs root (in a container: CAP_SYS_ADMIN and the host's tracefs mounted); \
-             `pageout record --check` lists what is available"
+            "\nhelp: events need root and the host's tracefs; `pageout record --check` lists the ways that are open, \
+             such as `--events none`"
         }
-        io::ErrorKind::NotFound => "\nhelp: `pageout record --check` lists what is available",
+        io::ErrorKind::NotFound => "\nhelp: `pageout record --check` lists the ways that are open",
         _ => "",
     }
 }

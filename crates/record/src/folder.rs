@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use pageout_workload::Access;
 use pageout_workload::trace::{FILE_CALL_COLUMNS, PgtWriter};
 
-use crate::cgroup::Cgroup;
 use crate::collect::Collector;
 use crate::error::Error;
 use crate::manifest::{
@@ -85,8 +84,8 @@ impl Samples {
         Ok(Samples { path, folder: folder.to_path_buf(), out })
     }
 
-    pub(crate) fn take(&mut self, group: &Cgroup, time_ns: u64) -> Result<(), Error> {
-        let line = group.sample(time_ns)?.line();
+    pub(crate) fn push(&mut self, sample: &Sample) -> Result<(), Error> {
+        let line = sample.line();
         self.out.write_all(line.as_bytes()).map_err(|source| write_error(&self.folder, &self.path, source))
     }
 

@@ -17,6 +17,8 @@
 // It records a real machine: files, clocks and waiting are its business.
 #![allow(clippy::disallowed_methods)]
 
+#[cfg(target_os = "linux")]
+mod root; // where /proc and /sys are
 pub mod regular; // files of folders that others wrote
 mod error; // how it can fail
 
@@ -45,6 +47,19 @@ mod processes; // which tasks there are, what they have open and mapped
 mod manifest; // what a recording says of itself
 
 #[cfg(target_os = "linux")]
+mod usage; // what processes read and hold
+#[cfg(target_os = "linux")]
+mod damon; // how often address ranges of a process are used
+#[cfg(target_os = "linux")]
+mod watch; // figures of a recording without events
+
+#[cfg(target_os = "linux")]
+mod ways; // ways to record, best first
+#[cfg(target_os = "linux")]
+mod cold; // files that leave the page cache before a recording
+#[cfg(target_os = "linux")]
+mod limited; // a cgroup whose limit is set for each recording
+#[cfg(target_os = "linux")]
 mod check; // which sources there are
 #[cfg(target_os = "linux")]
 mod started; // the command that a recording is of
@@ -58,15 +73,26 @@ mod import; // the same events, written by another tool
 
 #[cfg(target_os = "linux")]
 pub use check::{Availability, check};
+#[cfg(target_os = "linux")]
+pub use cold::forget;
 pub use error::Error;
 #[cfg(target_os = "linux")]
 pub use event::Kinds;
 #[cfg(target_os = "linux")]
 pub use import::Importer;
+#[cfg(target_os = "linux")]
+pub use limited::Limited;
 pub use manifest::{
-    ACCESSES, BEFORE, Channel, DeviceRecord, EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord,
-    KernelRecord, MANIFEST, Manifest, MappedAdvice, ROOM_STEP, ROOMS, Recorded, SAMPLES, Sample,
+    ACCESSES, BEFORE, BEGIN_GENERATIONS, Channel, CostRecord, DeviceRecord, END_GENERATIONS, EVENT_NS,
+    EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord, KernelRecord, MANIFEST, Manifest,
+    MappedAdvice, PROCESSES, ProcessRecord, REGIONS, RESIDENT, ROOM_STEP, ROOMS, Recorded, SAMPLES, Sample,
     SourceRecord, Sums,
 };
 #[cfg(target_os = "linux")]
 pub use recorder::{Options, Progress, Target, record};
+#[cfg(target_os = "linux")]
+pub use root::Root;
+#[cfg(target_os = "linux")]
+pub use watch::Resident;
+#[cfg(target_os = "linux")]
+pub use ways::{Way, events, ways};

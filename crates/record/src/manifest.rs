@@ -25,6 +25,20 @@ pub const ROOMS: &str = "rooms.csv";
 /// and that of what the group held from time to time.
 pub const SAMPLES: &str = "samples.csv";
 
+/// CPU time that an event takes from the recorded program: what a cached read of 4 KiB takes longer, measured by `ci/figures/twin.sh cost`.
+pub const EVENT_NS: u64 = 110;
+
+/// Without events: figures of processes,
+pub const PROCESSES: &str = "processes.csv";
+/// pages of named files in memory,
+pub const RESIDENT: &str = "resident.csv";
+/// regions of DAMON,
+pub const REGIONS: &str = "regions.csv";
+/// and MGLRU's generations at the begin
+pub const BEGIN_GENERATIONS: &str = "begin.lru_gen";
+/// and at the end.
+pub const END_GENERATIONS: &str = "end.lru_gen";
+
 /// The columns of [`EVICTIONS`],
 pub(crate) const EVICTION_COLUMNS: &str = "access,evicted";
 /// and of [`ROOMS`].
@@ -57,6 +71,12 @@ pub struct Manifest {
     pub kernel: KernelRecord,
     /// The group that paid.
     pub group: GroupRecord,
+    /// What the recording cost. Earlier versions did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostRecord>,
+    /// What processes read, if no events were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<ProcessRecord>,
     /// Settings of the kernel, by their names below `/proc/sys` with dots.
     #[serde(default)]
     pub sysctl: BTreeMap<String, i64>,
@@ -181,6 +201,41 @@ pub struct Sums {
     pub sampled_long: u64,
 }
 
+/// What a recording cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CostRecord {
+    /// Events that the kernel wrote for it, those lost included.
+    pub events: u64,
+    /// CPU time of the recorder.
+    pub recorder_ns: u64,
+}
+
+impl CostRecord {
+    /// CPU time that events took from the recorded programs, as an estimate: [`EVENT_NS`] each.
+    pub fn events_ns(self) -> u64 {
+        self.events.saturating_mul(EVENT_NS)
+    }
+}
+
+/// What the recorded processes read and wrote, by `/proc/PID/io`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProcessRecord {
+    /// The most processes at a time.
+    pub most: u64,
+    /// Processes whose figures may not be read.
+    pub unreadable: u64,
+    /// Bytes that calls read, of files, pipes and sockets.
+    pub rchar: u64,
+    /// Bytes that calls wrote.
+    pub wchar: u64,
+    /// Bytes that came from disks for them.
+    pub read_bytes: u64,
+    /// Bytes that they have to write to disks.
+    pub write_bytes: u64,
+}
+
 /// The kernel and the machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -214,7 +269,7 @@ pub struct KernelRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupRecord {
-    /// Version of the hierarchy: 1 or 2.
+    /// Version of the hierarchy: 1 or 2; 0 without a memory controller.
     pub version: u8,
     /// From the root of the hierarchy.
     pub path: String,
@@ -299,7 +354,7 @@ pub enum MappedAdvice {
 }
 
 /// A file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileRecord {
     /// Its name, or `inode N` if that could not be found out.
@@ -656,6 +711,8 @@ mod tests {
             sums: Sums::default(),
             kernel: KernelRecord::default(),
             group: GroupRecord::default(),
+            cost: None,
+            processes: None,
             sysctl: BTreeMap::new(),
             device: Vec::new(),
             file: Vec::new(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::read_if_there;
 use crate::event::FileKey;
 use crate::manifest::MappedAdvice;
+use crate::root::Root;
 
 /// Entries of folders that are checked to find names of files that were open too shortly.
 const SEARCHED_MAX: usize = 200_000;
@@ -30,9 +31,11 @@ pub(crate) struct Names {
 
 impl Names {
     /// Looks at what these processes have open.
-    pub(crate) fn look(&mut self, pids: &BTreeSet<u32>) {
+    pub(crate) fn look(&mut self, root: &Root, pids: &BTreeSet<u32>) {
         for pid in pids {
-            for entry in std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
+            for entry in
+                std::fs::read_dir(root.path(format!("/proc/{pid}/fd"))).into_iter().flatten().flatten()
+            {
                 let Ok(name) = std::fs::read_link(entry.path()) else { continue };
                 if !name.is_absolute() {
                     continue;
@@ -51,9 +54,9 @@ impl Names {
     }
 
     /// Looks at what these processes have mapped, and with which advice. The kernel walks their page tables for it.
-    pub(crate) fn look_at_mappings(&mut self, pids: &BTreeSet<u32>) {
+    pub(crate) fn look_at_mappings(&mut self, root: &Root, pids: &BTreeSet<u32>) {
         for pid in pids {
-            let smaps = read_if_there(format!("/proc/{pid}/smaps")).unwrap_or_default();
+            let smaps = root.text(format!("/proc/{pid}/smaps")).unwrap_or_default();
             for (key, name, advice) in mappings(&smaps) {
                 let size = std::fs::metadata(&name)
                     .ok()
@@ -65,6 +68,11 @@ impl Names {
                 }
             }
         }
+    }
+
+    /// Paths of files that have a name.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.known.values().filter(|known| !known.deleted).map(|known| Path::new(&known.name))
     }
 
     fn found(&mut self, key: FileKey, name: &str, bytes: Option<u64>) {
@@ -155,17 +163,17 @@ fn mapping(line: &str) -> Option<Option<(FileKey, String)>> {
 }
 
 /// The processes that these tasks are of.
-pub(crate) fn processes(tasks: &[u32], of: &mut BTreeMap<u32, u32>) -> BTreeSet<u32> {
+pub(crate) fn processes(root: &Root, tasks: &[u32], of: &mut BTreeMap<u32, u32>) -> BTreeSet<u32> {
     let process = |task: u32| {
-        let status = read_if_there(format!("/proc/{task}/status")).unwrap_or_default();
+        let status = root.text(format!("/proc/{task}/status")).unwrap_or_default();
         status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()).unwrap_or(task)
     };
     tasks.iter().map(|&task| *of.entry(task).or_insert_with(|| process(task))).collect()
 }
 
 /// The threads of a process.
-pub(crate) fn threads(pid: u32) -> Vec<u32> {
-    let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+pub(crate) fn threads(root: &Root, pid: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir(root.path(format!("/proc/{pid}/task"))).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
@@ -175,16 +183,16 @@ pub(crate) fn state(pid: u32) -> Option<char> {
 }
 
 /// All processes of the machine.
-pub(crate) fn all() -> Vec<u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+pub(crate) fn all(root: &Root) -> Vec<u32> {
+    let entries = std::fs::read_dir(root.path("/proc")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Kernel threads that reclaim for all groups: kswapd of each node, and DAMON's.
-pub(crate) fn reclaimers() -> (Vec<u32>, Vec<u32>) {
+pub(crate) fn reclaimers(root: &Root) -> (Vec<u32>, Vec<u32>) {
     let (mut kswapd, mut damon) = (Vec::new(), Vec::new());
-    for pid in all() {
-        let name = read_if_there(format!("/proc/{pid}/comm")).unwrap_or_default();
+    for pid in all(root) {
+        let name = root.text(format!("/proc/{pid}/comm")).unwrap_or_default();
         if name.starts_with("kswapd") {
             kswapd.push(pid);
         } else if name.starts_with("kdamond") {
@@ -217,7 +225,7 @@ mod tests {
         let stat = file.as_file().metadata().unwrap();
         let key = FileKey::of_stat(stat.dev(), stat.ino());
         let mut names = Names::default();
-        names.look(&BTreeSet::from([std::process::id()]));
+        names.look(&Root::machine(), &BTreeSet::from([std::process::id()]));
         assert_eq!(names.of(key).unwrap().bytes, Some(5));
         names.found(key, "/other (deleted)", None);
         let known = names.of(key).unwrap();

@@ -26,13 +26,18 @@ use crate::event::{Decoder, FileKey, KNOWN, Kind, Kinds};
 use crate::folder::{Samples, write_before, write_calls, write_error, write_rooms};
 use crate::host;
 use crate::manifest::{
-    ACCESSES, BEFORE, Channel, EVICTIONS, FILE_CALLS, FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST,
-    Manifest, MappedAdvice, ROOMS, Recorded, SAMPLES, SourceRecord,
+    ACCESSES, BEFORE, BEGIN_GENERATIONS, Channel, CostRecord, END_GENERATIONS, EVICTIONS, FILE_CALLS,
+    FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST, Manifest, MappedAdvice, PROCESSES, REGIONS, RESIDENT,
+    ROOMS, Recorded, SAMPLES, SourceRecord,
 };
 use crate::merge::Merge;
 use crate::processes::{self, Names};
+use crate::root::Root;
 use crate::started::{PATIENCE, Started, told};
 use crate::tracefs::Instance;
+use crate::usage::{self, Usage};
+use crate::watch::{Resident, Watch};
+use crate::ways::need_host_pids;
 
 /// Between two rounds over the buffers, if they are not filling fast.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -40,6 +45,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const BUSY_BYTES: u64 = 1 << 20;
 /// How often at most it is looked what processes have mapped. The first looks follow each other faster.
 const MAPPINGS_EVERY: Duration = Duration::from_secs(5);
+/// Why a recording ends whose command has.
+const COMMAND_ENDED: &str = "the command has ended";
 /// Files that a filter can name: the kernel takes a page of text.
 const FILTER_BYTES: usize = 4000;
 
@@ -82,6 +89,14 @@ pub struct Options {
     pub stat_every: Duration,
     /// Leave names out.
     pub anonymize: bool,
+    /// Have DAMON watch the address ranges of a process. It needs [`Kinds::NONE`].
+    pub regions: bool,
+    /// Reports which pages of a file are in memory. Without it and with events, files are not looked at.
+    pub resident: Option<Resident>,
+    /// Remarks for readers of the recording.
+    pub remarks: Vec<String>,
+    /// The machine.
+    pub root: Root,
 }
 
 /// The progress of a recording.
@@ -108,7 +123,9 @@ pub fn record(
     let made = Recorder::begin(options).and_then(|recorder| recorder.run(stop, progress));
     if made.is_err() {
         let part = format!("{ACCESSES}.part");
-        for name in [&part, ACCESSES, BEFORE, FILE_CALLS, EVICTIONS, ROOMS, SAMPLES, MANIFEST] {
+        let files = [ACCESSES, BEFORE, FILE_CALLS, EVICTIONS, ROOMS, SAMPLES, MANIFEST];
+        let without_events = [PROCESSES, RESIDENT, REGIONS, BEGIN_GENERATIONS, END_GENERATIONS];
+        for name in files.into_iter().chain(without_events).chain([part.as_str()]) {
             let _ = std::fs::remove_file(options.into.join(name));
         }
         // Only if nothing else is in it.
@@ -167,7 +184,32 @@ struct Recorder<'a> {
     stat_begin: BTreeMap<String, u64>,
     stalled_begin: Option<u64>,
     disks: host::DiskCounts,
+    watch: Option<Watch>,
+    /// Events so far.
+    events: u64,
+    cpu_begin: Duration,
     began: Instant,
+}
+
+/// What a recording has without a memory controller.
+const SUM_OF_PROCESSES: &str = "no memory controller: memory is the sum over the recorded processes (smaps_rollup); limits, refaults and reclaim are not recorded";
+const WHOLE_MACHINE: &str =
+    "no memory controller: memory and counters are the machine's (/proc/meminfo, /proc/vmstat)";
+
+/// The group, or none with a remark.
+fn or_none(found: Result<Cgroup, Error>, remark: &str, remarks: &mut Vec<String>) -> Cgroup {
+    found.unwrap_or_else(|_| {
+        remarks.push(remark.to_string());
+        Cgroup::none()
+    })
+}
+
+/// The counters of the group; for the machine without a memory controller those of `/proc/vmstat`, which have the same names.
+fn stat(options: &Options, group: &Cgroup) -> Result<BTreeMap<String, u64>, Error> {
+    match group.is_there() || options.target != Target::Machine {
+        true => group.stat(),
+        false => Ok(host::vmstat(&options.root)),
+    }
 }
 
 impl<'a> Recorder<'a> {
@@ -178,23 +220,28 @@ impl<'a> Recorder<'a> {
                 options.sample
             )));
         }
+        let root = &options.root;
         let mut child = None;
+        let mut source = SourceRecord { accesses: "none".to_string(), ..SourceRecord::default() };
+        source.remarks.clone_from(&options.remarks);
         let (group, tasks) = match &options.target {
-            Target::Machine => (Cgroup::find("/")?, Vec::new()),
+            Target::Machine => {
+                (or_none(Cgroup::find(root, "/"), WHOLE_MACHINE, &mut source.remarks), Vec::new())
+            }
             Target::Cgroup(path) => {
-                let group = Cgroup::find(path)?;
+                let group = Cgroup::find(root, path)?;
                 let tasks = group.tasks();
                 (group, tasks)
             }
             Target::Pids(pids) => {
-                if let Some(gone) = pids.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                if let Some(gone) = pids.iter().find(|pid| !root.has(&format!("/proc/{pid}"))) {
                     return Err(Error::Asked(format!("no process {gone}")));
                 }
-                let group = Cgroup::of_pid(pids[0])?;
-                (group, pids.iter().flat_map(|&pid| processes::threads(pid)).collect())
+                let group = or_none(Cgroup::of_pid(root, pids[0]), SUM_OF_PROCESSES, &mut source.remarks);
+                (group, pids.iter().flat_map(|&pid| processes::threads(root, pid)).collect())
             }
             Target::Command { argv, cgroup } => {
-                let group = cgroup.as_deref().map(Cgroup::find).transpose()?;
+                let group = cgroup.as_deref().map(|path| Cgroup::find(root, path)).transpose()?;
                 let started = Started::new(argv)?;
                 let pid = started.pid();
                 // From here on dropping it ends it.
@@ -205,14 +252,14 @@ impl<'a> Recorder<'a> {
                         group.enter(pid)?;
                         group
                     }
-                    None => Cgroup::of_pid(pid)?,
+                    None => or_none(Cgroup::of_pid(root, pid), SUM_OF_PROCESSES, &mut source.remarks),
                 };
                 (group, vec![pid])
             }
         };
         let near = match &options.target {
             Target::Command { .. } => std::env::current_dir().ok(),
-            Target::Pids(pids) => std::fs::read_link(format!("/proc/{}/cwd", pids[0])).ok(),
+            Target::Pids(pids) => std::fs::read_link(root.path(format!("/proc/{}/cwd", pids[0]))).ok(),
             _ => None,
         };
         let mut recorder = Recorder {
@@ -220,16 +267,19 @@ impl<'a> Recorder<'a> {
             instance: None,
             decoder: None,
             child,
-            source: SourceRecord { accesses: "none".to_string(), ..SourceRecord::default() },
+            source,
             tasks: BTreeSet::new(),
             process_of: BTreeMap::new(),
             names: Names::default(),
             near: near.into_iter().collect(),
+            watch: None,
+            events: 0,
+            cpu_begin: cpu_time(),
             limits: group.limits(),
             events_begin: group.events(),
-            stat_begin: group.stat()?,
-            stalled_begin: host::stalled_us(),
-            disks: host::disk_counts(),
+            stat_begin: stat(options, &group)?,
+            stalled_begin: host::stalled_us(root),
+            disks: host::disk_counts(root),
             began: Instant::now(),
             group,
         };
@@ -243,8 +293,9 @@ impl<'a> Recorder<'a> {
     /// Makes the instance, with its events behind their filters.
     fn set_up(&mut self) -> Result<(), Error> {
         let options = self.options;
-        let files = self.files()?;
-        let instance = Instance::new()?;
+        let (files, _) = self.files()?;
+        need_host_pids(&options.root)?;
+        let instance = Instance::new(&options.root)?;
         let (mut readers, mut any) = (Vec::new(), String::new());
         for known in KNOWN.iter().filter(|known| known.kind.is_in(options.kinds)) {
             let name = known.name.replace('/', ":");
@@ -288,9 +339,9 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// The files that patterns name.
-    fn files(&mut self) -> Result<Vec<FileKey>, Error> {
-        let mut files = Vec::new();
+    /// The files that patterns name, with their paths.
+    fn files(&mut self) -> Result<(Vec<FileKey>, Vec<PathBuf>), Error> {
+        let (mut files, mut all) = (Vec::new(), Vec::new());
         for pattern in &self.options.files {
             let paths =
                 glob::glob(pattern).map_err(|error| Error::Asked(format!("--file {pattern}: {error}")))?;
@@ -306,6 +357,7 @@ impl<'a> Recorder<'a> {
                         path.display().to_string()
                     });
                     self.near.extend(path.parent().map(Path::to_path_buf));
+                    all.push(path);
                 }
             }
             if files.len() == before {
@@ -314,7 +366,7 @@ impl<'a> Recorder<'a> {
                 )));
             }
         }
-        Ok(files)
+        Ok((files, all))
     }
 
     /// Follows these tasks as well. The machine as a whole has none to follow.
@@ -338,7 +390,9 @@ impl<'a> Recorder<'a> {
         let tasks: Vec<u32> = match &self.options.target {
             Target::Machine => return Ok(true),
             Target::Cgroup(_) => self.group.tasks(),
-            Target::Pids(pids) => pids.iter().flat_map(|&pid| processes::threads(pid)).collect(),
+            Target::Pids(pids) => {
+                pids.iter().flat_map(|&pid| processes::threads(&self.options.root, pid)).collect()
+            }
             Target::Command { cgroup: Some(_), .. } => self.group.tasks(),
             Target::Command { .. } => self.descendants(),
         };
@@ -353,7 +407,7 @@ impl<'a> Recorder<'a> {
         let mut at = 0;
         while let Some(&pid) = found.get(at) {
             at += 1;
-            for thread in processes::threads(pid) {
+            for thread in processes::threads(&self.options.root, pid) {
                 let children = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children"))
                     .unwrap_or_default();
                 found.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
@@ -362,22 +416,86 @@ impl<'a> Recorder<'a> {
         found
     }
 
-    fn look_at_names(&mut self, with_mappings: bool) {
+    /// The processes of now.
+    fn processes(&mut self) -> BTreeSet<u32> {
+        let root = &self.options.root;
         let tasks: Vec<u32> = match &self.options.target {
             Target::Command { cgroup: None, .. } => self.descendants(),
-            Target::Machine => processes::all(),
-            _ => self
-                .tasks
-                .iter()
-                .copied()
-                .filter(|task| Path::new(&format!("/proc/{task}")).exists())
-                .collect(),
+            Target::Machine => processes::all(root),
+            _ => {
+                let tasks = self.tasks.iter().copied();
+                tasks.filter(|task| root.has(&format!("/proc/{task}"))).collect()
+            }
         };
-        let processes = processes::processes(&tasks, &mut self.process_of);
-        self.names.look(&processes);
-        if with_mappings && self.options.kinds.faults {
-            self.names.look_at_mappings(&processes);
+        processes::processes(root, &tasks, &mut self.process_of)
+    }
+
+    fn look_at_names(&mut self, with_mappings: bool) {
+        let processes = self.processes();
+        let root = &self.options.root;
+        self.names.look(root, &processes);
+        if with_mappings && (self.options.kinds.faults || self.watch.is_some()) {
+            self.names.look_at_mappings(root, &processes);
         }
+        if let Some(watch) = self.watch.as_mut().filter(|_| self.options.files.is_empty()) {
+            watch.add(self.names.paths());
+        }
+    }
+
+    /// Begins to look at what a recording without events has.
+    fn begin_watch(&mut self) -> Result<(), Error> {
+        let options = self.options;
+        if options.kinds != Kinds::NONE {
+            return Ok(());
+        }
+        let (_, files) = self.files()?;
+        let regions = match (&options.target, &self.child) {
+            _ if !options.regions => None,
+            (Target::Pids(pids), _) => pids.first().copied(),
+            (_, Some(child)) => Some(child.pid()),
+            _ => None,
+        };
+        if options.regions && regions.is_none() {
+            return Err(Error::Asked(
+                "--events regions: found no process, expected one that DAMON watches\nhelp: name it by --pid, or start it as the command".to_string(),
+            ));
+        }
+        let mut watch = Watch::new(&options.root, &options.into, options.resident, regions)?;
+        watch.add(files.iter().map(PathBuf::as_path));
+        self.watch = Some(watch);
+        self.look_at_names(true);
+        Ok(())
+    }
+
+    /// Reads the counters of the group, and without events those of processes and files.
+    fn take_counters(
+        &mut self,
+        samples: &mut Samples,
+        elapsed: Duration,
+        is_last: bool,
+    ) -> Result<(), Error> {
+        let time_ns = elapsed.as_nanos() as u64;
+        let has_group = self.group.is_there();
+        let is_machine = self.options.target == Target::Machine;
+        let needs_processes = self.watch.is_some() || (!has_group && !is_machine);
+        let pids = if needs_processes { self.processes() } else { BTreeSet::new() };
+        let of: BTreeMap<u32, Usage> = match &mut self.watch {
+            Some(watch) => watch.take(elapsed, &pids, is_last)?,
+            None => BTreeMap::new(),
+        };
+        let sample = match (has_group, is_machine) {
+            (true, _) => self.group.sample(time_ns)?,
+            (false, true) => host::sample(&self.options.root, time_ns),
+            (false, false) => {
+                let root = &self.options.root;
+                let with_memory = |pid: &u32| (*pid, Usage::of(root, *pid, true));
+                // Those of the watch lack memory if it was too soon for it.
+                let is_whole = !of.is_empty() && of.values().all(|usage| usage.memory.is_some());
+                let read = || pids.iter().map(with_memory).collect();
+                usage::sample(&if is_whole { of } else { read() }, time_ns)
+            }
+        };
+        samples.push(&sample)
     }
 
     fn run(
@@ -398,7 +516,7 @@ impl<'a> Recorder<'a> {
 
         let insertions_alone = self.source.accesses == "insertions";
         let mut collector = Collector::new(insertions_alone, options.sample);
-        let (kswapd, damon) = processes::reclaimers();
+        let (kswapd, damon) = processes::reclaimers(&options.root);
         if options.target == Target::Machine {
             collector.reclaim_always(&kswapd, &damon);
         } else {
@@ -414,8 +532,9 @@ impl<'a> Recorder<'a> {
 
         let began_s =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.begin_watch()?;
         self.began = Instant::now();
-        samples.take(&self.group, 0)?;
+        self.take_counters(&mut samples, Duration::ZERO, false)?;
         if let Some(instance) = &self.instance {
             instance.set("tracing_on", "1")?;
         }
@@ -438,6 +557,7 @@ impl<'a> Recorder<'a> {
                     self.decoder.as_ref().expect("an instance has one"),
                     &mut merge,
                     &mut self.source,
+                    &mut self.events,
                 )?;
                 match ending {
                     Some(_) => merge.finish(|event| collector.take(event, &mut accesses)),
@@ -449,7 +569,7 @@ impl<'a> Recorder<'a> {
             }
             if ending.is_none() && elapsed >= next_stat {
                 next_stat = elapsed + options.stat_every;
-                samples.take(&self.group, elapsed.as_nanos() as u64)?;
+                self.take_counters(&mut samples, elapsed, false)?;
                 if !self.look_at_tasks()? && matches!(options.target, Target::Pids(_)) {
                     ending = Some("the processes have ended".to_string());
                 }
@@ -472,9 +592,9 @@ impl<'a> Recorder<'a> {
             }
         };
         let duration_ns = self.began.elapsed().as_nanos() as u64;
-        samples.take(&self.group, duration_ns)?;
+        self.take_counters(&mut samples, Duration::from_nanos(duration_ns), true)?;
         samples.finish()?;
-        let stat_end = self.group.stat()?;
+        let stat_end = stat(options, &self.group)?;
         self.look_at_names(true);
         if let Some(instance) = self.instance.take() {
             self.source.lost_events = instance.lost_events();
@@ -484,6 +604,11 @@ impl<'a> Recorder<'a> {
         if let Some(remark) = self.end_child()? {
             self.source.remarks.push(remark);
         }
+        let status = self.child.as_mut().and_then(Started::ended);
+        let ended = match status.filter(|_| ended == COMMAND_ENDED) {
+            Some(status) => told(status),
+            None => ended,
+        };
 
         collector.finish();
         let wanted = collector.files.iter().map(|file| file.key).collect();
@@ -494,7 +619,7 @@ impl<'a> Recorder<'a> {
             // Also of a mapping that was not inspected before: advice is rare.
             let advice = known.and_then(|known| known.advice);
             let is_read_around = advice.is_none_or(|advice| advice == MappedAdvice::Normal);
-            if let Some(window) = host::read_ahead_kb(key).filter(|_| is_read_around) {
+            if let Some(window) = host::read_ahead_kb(&options.root, key).filter(|_| is_read_around) {
                 collector.read_around(file, window * 1024 / page_size);
             }
             // For a file that was not inspected, pages are known up to the last used one.
@@ -544,7 +669,15 @@ impl<'a> Recorder<'a> {
             write_rooms(&folder, &collector)?;
         }
 
-        let after = host::disk_counts();
+        let watched = self.watch.take().map(|watch| watch.finish(options.anonymize)).transpose()?;
+        let (processes, files) = match watched {
+            Some((processes, looked_at, remarks)) => {
+                self.source.remarks.extend(remarks);
+                (Some(processes), looked_at)
+            }
+            None => (None, files),
+        };
+        let after = host::disk_counts(&options.root);
         let devices: BTreeSet<String> = files.iter().map(|file| file.device.clone()).collect();
         let limits_end = self.group.limits();
         let mut events = self.group.events();
@@ -568,7 +701,12 @@ impl<'a> Recorder<'a> {
                 is_anonymous: options.anonymize,
             },
             sums: collector.sums,
-            kernel: host::kernel(),
+            kernel: host::kernel(&options.root),
+            cost: Some(CostRecord {
+                events: self.events + self.source.lost_events,
+                recorder_ns: cpu_time().saturating_sub(self.cpu_begin).as_nanos() as u64,
+            }),
+            processes,
             group: GroupRecord {
                 version: self.group.version,
                 path: if options.anonymize { String::new() } else { self.group.path.clone() },
@@ -583,15 +721,18 @@ impl<'a> Recorder<'a> {
                     .collect(),
                 limits: self.limits.clone(),
                 stat_every_ns: options.stat_every.as_nanos() as u64,
-                machine_stalled_us: host::stalled_us()
+                machine_stalled_us: host::stalled_us(&options.root)
                     .zip(self.stalled_begin)
                     .map(|(end, begin)| end.saturating_sub(begin)),
                 events: bounded(&events),
                 stat_begin: bounded(&self.stat_begin),
                 stat_end: bounded(&stat_end),
             },
-            sysctl: host::sysctls(),
-            device: devices.iter().map(|number| host::device(number, &self.disks, &after)).collect(),
+            sysctl: host::sysctls(&options.root),
+            device: devices
+                .iter()
+                .map(|number| host::device(&options.root, number, &self.disks, &after))
+                .collect(),
             file: files,
             source: self.source.clone(),
         };
@@ -609,10 +750,13 @@ impl<'a> Recorder<'a> {
         bytes: u64,
         stop: &dyn Fn() -> Option<&'static str>,
     ) -> Option<String> {
-        if let Some(child) = &mut self.child
-            && let Some(status) = child.ended()
-        {
-            return Some(told(status));
+        let is_over = |child: &mut Started| match self.watch {
+            // What it has read is known until it is reaped.
+            Some(_) => processes::state(child.pid()) == Some('Z'),
+            None => child.ended().is_some(),
+        };
+        if self.child.as_mut().is_some_and(is_over) {
+            return Some(COMMAND_ENDED.to_string());
         }
         if let Some(signal) = stop() {
             return Some(signal.to_string());
@@ -706,6 +850,12 @@ impl<'a> Recorder<'a> {
     }
 }
 
+/// CPU time of this process so far.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32)
+}
+
 /// Counters that TOML can hold.
 fn bounded(stat: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     stat.iter().map(|(name, value)| (name.clone(), (*value).min(i64::MAX as u64))).collect()
@@ -717,14 +867,18 @@ fn take_round(
     decoder: &Decoder,
     merge: &mut Merge,
     source: &mut SourceRecord,
+    events: &mut u64,
 ) -> Result<u64, Error> {
     let mut bytes = 0;
     for cpu in 0..instance.cpus() {
         bytes += instance.drain(cpu, |layout, page| {
             source.lost_before_pages += u64::from(layout.has_missed(page));
-            layout.events(page, |raw| match decoder.event(raw.time_ns, raw.bytes) {
-                Some(event) => merge.take(cpu, event),
-                None => source.unread_events += 1,
+            layout.events(page, |raw| {
+                *events += 1;
+                match decoder.event(raw.time_ns, raw.bytes) {
+                    Some(event) => merge.take(cpu, event),
+                    None => source.unread_events += 1,
+                }
             })
         })?;
     }

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, read_at_once, read_if_there};
 use crate::processes;
 use crate::ring::PageLayout;
+use crate::root::Root;
+use crate::ways::NEXT;
 
 /// Places where tracefs is mounted.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -22,21 +24,20 @@ const PREFIX: &str = "pageout-record-";
 const BUFFER_KIB: u64 = 16 << 10;
 
 /// The mount point of tracefs, if it is mounted and accessible.
-pub(crate) fn root() -> Option<PathBuf> {
-    PLACES.iter().map(PathBuf::from).find(|place| place.join("events").is_dir())
+pub(crate) fn mount(root: &Root) -> Option<PathBuf> {
+    PLACES.iter().map(|place| root.path(place)).find(|place| place.join("events").is_dir())
 }
 
 /// Where tracefs is, or what to do.
-pub(crate) fn need_root() -> Result<PathBuf, Error> {
-    root().ok_or_else(|| {
-        let mounted = Path::new(PLACES[0]).exists();
+pub(crate) fn need_mount(root: &Root) -> Result<PathBuf, Error> {
+    mount(root).ok_or_else(|| {
+        let mounted = root.has(PLACES[0]);
         Error::Asked(match mounted {
             true => format!(
-                "tracefs is not mounted, or this user has no access\nhelp: run as root: mount -t tracefs nodev {}",
+                "tracefs is not mounted, or this user has no access\nhelp: run as root: mount -t tracefs nodev {} (in a container: `pageout record --check` prints the lines), or {NEXT}",
                 PLACES[0]
             ),
-            false => "this kernel has no tracefs (CONFIG_FTRACE), so it has no events to record\nhelp: \
-                record counters only: `pageout record --into DIR --events none`".to_string(),
+            false => format!("this kernel has no tracefs (CONFIG_FTRACE), or /sys is not mounted: no event can be recorded\nhelp: {NEXT}"),
         })
     })
 }
@@ -52,8 +53,8 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Makes one, switched off, with buffers and clock as a recording needs them.
-    pub(crate) fn new() -> Result<Instance, Error> {
-        let root = need_root()?;
+    pub(crate) fn new(machine: &Root) -> Result<Instance, Error> {
+        let root = need_mount(machine)?;
         let instances = root.join("instances");
         remove_orphans(&instances);
         let path = instances.join(format!("{PREFIX}{}", std::process::id()));

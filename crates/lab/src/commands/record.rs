@@ -1,6 +1,8 @@
 //! `pageout record`: options, progress and the printed result. `pageout-record` makes the recording.
 
 pub(crate) mod args; // what can be asked
+#[cfg(target_os = "linux")]
+mod check; // ways that are open here
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use args::RecordArgs;
@@ -23,19 +25,80 @@ mod linux {
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail, ensure};
-    use pageout_record::{Error, Kinds, Manifest, Options, Progress, Target};
+    use pageout_record::{CostRecord, Error, Kinds, Limited, Manifest, Options, Progress, Root, Target};
     use pageout_sim::scenario::{Size, TimeSpan};
-    use serde_json::json;
 
     use super::*;
     use crate::print::{Layout, figures, progress};
     use crate::signals;
 
     pub(super) fn record(args: &RecordArgs, cx: &Context) -> Outcome {
+        let root = args.root.as_deref().map_or_else(Root::machine, Root::below);
         if args.check {
-            return check(cx);
+            return check::check(&root, cx);
         }
-        let options = options(args)?;
+        let options = options(args, root, cx)?;
+        if !args.limits.is_empty() {
+            return at_limits(args, &options, cx);
+        }
+        pageout_record::forget(&args.cold).map_err(anyhow::Error::new)?;
+        let manifest = one(&options, cx)?;
+        if cx.output.is_data() {
+            return cx.output.print_json(&manifest);
+        }
+        let text = told(&manifest, &options, cx.layout());
+        cx.output.print_text(&format!("{text}next: pageout twin {}\n", options.into.display()))
+    }
+
+    /// Records the command at each limit, into a folder of that name.
+    fn at_limits(args: &RecordArgs, options: &Options, cx: &Context) -> Outcome {
+        let mut limits: Vec<(String, u64)> = Vec::new();
+        for text in &args.limits {
+            let size: Size = text.parse().map_err(|error| anyhow!("--limits {text}: {error}"))?;
+            let name: String = text.split_whitespace().collect();
+            if size.0 == 0 || limits.iter().any(|(other, bytes)| *other == name || *bytes == size.0) {
+                return Err(anyhow!("--limits {text}: expected sizes above 0, each once").into());
+            }
+            limits.push((name, size.0));
+        }
+        let Target::Command { argv, cgroup } = &options.target else {
+            return Err(anyhow!("--limits: expected a command after `--`").into());
+        };
+        let group = Limited::new(&options.root, cgroup.as_deref()).map_err(anyhow::Error::new)?;
+        let mut found = Vec::new();
+        for (name, bytes) in &limits {
+            pageout_record::forget(&args.cold).map_err(anyhow::Error::new)?;
+            group.set(*bytes).map_err(anyhow::Error::new)?;
+            let cgroup = Some(group.folder().display().to_string());
+            let target = Target::Command { argv: argv.clone(), cgroup };
+            let options = Options { into: options.into.join(name), target, ..options.clone() };
+            let manifest = one(&options, cx)?;
+            if !cx.output.is_data() {
+                cx.output.print_text(&told(&manifest, &options, cx.layout()))?;
+            }
+            found.push(manifest);
+            if let Some(signal) = cx.output.to_end() {
+                let (made, all) = (found.len(), limits.len());
+                return Err(Failure::Interrupted(
+                    signal,
+                    anyhow!("interrupted after {made} of {all} limits"),
+                ));
+            }
+        }
+        if cx.output.is_data() {
+            return cx.output.print_json(&found);
+        }
+        limits.sort_by_key(|(_, bytes)| *bytes);
+        let (middle, _) = limits.remove(limits.len() / 2);
+        let folder = |name: &str| options.into.join(name).display().to_string();
+        let others: Vec<String> = limits.iter().map(|(name, _)| folder(name)).collect();
+        let against =
+            if others.is_empty() { String::new() } else { format!(" --against {}", others.join(",")) };
+        cx.output.print_text(&format!("next: pageout twin {}{against}\n", folder(&middle)))
+    }
+
+    /// Makes one recording.
+    fn one(options: &Options, cx: &Context) -> Result<Manifest, Failure> {
         if let Some(signal) = cx.output.to_end() {
             return Err(Failure::Interrupted(signal, anyhow!("interrupted before the recording began")));
         }
@@ -43,23 +106,19 @@ mod linux {
         let bar = progress::bar(&cx.output, None, "recording");
         bar.set_style(indicatif::ProgressStyle::with_template("{msg}").expect("the template is a constant"));
         let mut last = Progress::default();
-        let made = pageout_record::record(&options, &|| cx.output.to_end().map(signals::name), &mut |now| {
-            bar.set_message(line(&now, &last, &options));
+        let made = pageout_record::record(options, &|| cx.output.to_end().map(signals::name), &mut |now| {
+            bar.set_message(line(&now, &last, options));
             last = now;
         });
         bar.finish_and_clear();
         drop(listening);
-        let manifest = made.map_err(|error| match error {
+        made.map_err(|error| match error {
             Error::Write { source, path, dir } => Failure::Output(std::io::Error::new(
                 source.kind(),
                 format!("{path}: {source}; there is no recording in {dir}"),
             )),
             error => Failure::Input(error.into()),
-        })?;
-        if cx.output.is_data() {
-            return cx.output.print_json(&manifest);
-        }
-        cx.output.print_text(&told(&manifest, &options, cx.layout()))
+        })
     }
 
     /// How far it is: rate, size, and the time or size that is left.
@@ -86,7 +145,7 @@ mod linux {
         )
     }
 
-    fn options(args: &RecordArgs) -> anyhow::Result<Options> {
+    fn options(args: &RecordArgs, root: Root, cx: &Context) -> anyhow::Result<Options> {
         let span = |option: &str, text: &str| -> anyhow::Result<Duration> {
             let span: TimeSpan = text.parse().map_err(|error| anyhow!("{option} {text}: {error}"))?;
             Ok(Duration::from_nanos(span.0))
@@ -115,10 +174,15 @@ mod linux {
                 args.sample
             )
         })?;
+        let (kinds, remarks) = kinds(&args.events, &root, cx)?;
         Ok(Options {
             into: args.into.clone().expect("needed unless --check"),
             target,
-            kinds: kinds(&args.events)?,
+            kinds,
+            regions: args.events.iter().any(|name| name == "regions"),
+            resident: Some(pageout_live::resident),
+            remarks,
+            root,
             files: args.file.clone(),
             sample,
             duration,
@@ -128,9 +192,23 @@ mod linux {
         })
     }
 
-    fn kinds(names: &[String]) -> anyhow::Result<Kinds> {
-        if names == ["none"] {
-            return Ok(Kinds::NONE);
+    /// The kinds of events. If none are named, it is all, or none on a machine that has no events, with a remark.
+    fn kinds(names: &[String], root: &Root, cx: &Context) -> anyhow::Result<(Kinds, Vec<String>)> {
+        if names.is_empty() {
+            return Ok(match pageout_record::events(root) {
+                Ok(()) => (Kinds::ALL, Vec::new()),
+                Err(error) => {
+                    let why = error.to_string();
+                    let why = why.split("\nhelp: ").next().unwrap_or_default();
+                    cx.output.remark(&format!(
+                        "warning: no events are recorded, only counters: {why}\nhelp: `pageout record --check` prints how to open events"
+                    ));
+                    (Kinds::NONE, vec![format!("no events: {why}")])
+                }
+            });
+        }
+        if names == ["none"] || names == ["regions"] {
+            return Ok((Kinds::NONE, Vec::new()));
         }
         let mut kinds = Kinds::NONE;
         for name in names {
@@ -141,12 +219,12 @@ mod linux {
                 "writes" => kinds.writes = true,
                 other => {
                     bail!(
-                        "--events: unknown kind: found `{other}`, expected reads, faults, insertions, writes, or none alone"
+                        "--events: unknown kind: found `{other}`, expected reads, faults, insertions, writes, or alone none or regions"
                     )
                 }
             }
         }
-        Ok(kinds)
+        Ok((kinds, Vec::new()))
     }
 
     /// The result, and its limits for later use.
@@ -175,12 +253,42 @@ mod linux {
             count("calls of reclaim", sums.reclaim_calls),
             count("in memory at the start", sums.resident_at_start),
         ];
+        if let Some(processes) = &manifest.processes {
+            rows.push(vec!["read by calls".to_string(), figures::bytes(processes.rchar)]);
+            rows.push(vec!["read from disks".to_string(), figures::bytes(processes.read_bytes)]);
+        }
         rows.retain(|row| row[1] != "0");
         text += &layout.table(&rows, 1);
+        if let Some(cost) = manifest.cost {
+            text += &format!("cost: {}\n", cost_of(cost, manifest.recording.duration_ns));
+        }
+        let kept = sums.resident_at_start;
+        if kept * 10 > sums.pages_read.max(sums.faults) && manifest.group.limit_bytes.is_some() {
+            text += &format!(
+                "note: {} in memory at the start: hits at any limit, if other groups are charged for them; --cold drops files before the run\n",
+                figures::counted(kept, "page")
+            );
+        }
         for remark in remarks(manifest) {
             text += &format!("note: {remark}\n");
         }
-        text + &format!("next: pageout twin {}\n", options.into.display())
+        text
+    }
+
+    /// The estimated cost of a recording.
+    fn cost_of(cost: CostRecord, duration_ns: u64) -> String {
+        let all = cost.events_ns() + cost.recorder_ns;
+        let share = figures::percent(figures::share(all, duration_ns.max(1)));
+        let events = match cost.events {
+            0 => String::new(),
+            events => format!(
+                "about {} of CPU time in the recorded programs ({}, {} ns each), ",
+                figures::time(cost.events_ns()),
+                figures::counted(events, "event"),
+                pageout_record::EVENT_NS
+            ),
+        };
+        format!("{events}{} in the recorder: {share} of one CPU", figures::time(cost.recorder_ns))
     }
 
     /// What is missing, and what follows from it.
@@ -226,22 +334,5 @@ mod linux {
             ));
         }
         remarks
-    }
-
-    fn check(cx: &Context) -> Outcome {
-        let found = pageout_record::check();
-        if cx.output.is_data() {
-            let sources = found.iter().map(|source| {
-                json!({ "source": source.source, "tells": source.tells, "is_there": source.is_there, "remark": source.remark })
-            });
-            return cx.output.print_json(&json!({ "sources": sources.collect::<Vec<_>>() }));
-        }
-        let mut rows = vec![["source", "", "tells", "remark"].map(str::to_string).to_vec()];
-        rows.extend(found.into_iter().map(|source| {
-            let there = if source.is_there { "yes" } else { "no" };
-            vec![source.source, there.to_string(), source.tells.to_string(), source.remark]
-        }));
-        let notes = "\n\nNot recorded: hits on mapped pages, anonymous accesses, reads with O_DIRECT.\n";
-        cx.output.print_text(&(cx.layout().table(&rows, 4).trim_end().to_string() + notes))
     }
 }

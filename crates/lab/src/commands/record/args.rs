@@ -19,13 +19,18 @@ Examples, as root:
   # an eighth of the pages of some files
   pageout record --into rec --file '/srv/db/*.ibd' --sample 1/8 --for 10min
   # counters only, without tracefs
-  pageout record --into rec --cgroup job --events none --for 10min";
+  pageout record --into rec --cgroup job --events none --for 10min
+  # a command at three limits
+  pageout record --into rec --limits 48M,64M,96M --cold /srv/db -- ./run-queries";
 
 /// Record the page cache accesses of programs on this machine
 ///
-/// Needs root. Reads the page cache tracepoints through a private tracefs instance, which it removes at the end. The kernel filters by cgroup,
-/// process or command, including their children. Linux 6.12 and later reports each buffered read with its pages; older kernels report
-/// insertions. Recorded are also faults on mapped files, and the amount of anonymous memory; contents are never read.
+/// Events need root. `record` reads the page cache tracepoints through a private tracefs instance, which it removes at the end. The kernel
+/// filters by cgroup, process or command, including their children. Linux 6.12 and later reports each buffered read with its pages; older
+/// kernels report insertions. Recorded are also faults on mapped files, and the amount of anonymous memory; contents are never read.
+///
+/// Without tracefs, `record` reads counters: memory.stat, /proc/PID/io and smaps_rollup, and pages of named files in memory. --check prints
+/// which ways are open, and how to open the others; its exit code is 0 for events, 4 for counters only, 2 for nothing.
 ///
 /// A recording ends with the command, the tasks, the duration, or Ctrl-C (SIGINT, SIGTERM, SIGHUP), with exit code 0; it is complete in each
 /// case. Without --cgroup a command shares the recorder's cgroup, whose files then count, too. Lost events are counted here and in
@@ -33,7 +38,7 @@ Examples, as root:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RecordArgs {
-    /// Test the sources, record nothing
+    /// List the ways to record here, record nothing
     #[arg(long, conflicts_with_all = ["into", "cgroup", "pid", "command"])]
     pub(crate) check: bool,
 
@@ -49,13 +54,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "PID", value_delimiter = ',', conflicts_with = "command")]
     pub(crate) pid: Vec<u32>,
 
-    /// Events to record; `none` is counters only
-    #[arg(
-        long,
-        value_name = "KIND",
-        value_delimiter = ',',
-        default_value = "reads,faults,insertions,writes"
-    )]
+    /// Events to record: reads, faults, insertions, writes; `none` is counters only, `regions` counters and DAMON
+    ///
+    /// Default: all four, or counters if this machine or user has no events
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) events: Vec<String>,
 
     /// Files to record: about 70 that exist at the start
@@ -81,6 +83,20 @@ pub(crate) struct RecordArgs {
     /// Reading memory.stat updates the counters that reclaim uses, so a twin reads them at the same interval
     #[arg(long, value_name = "DURATION", default_value = "1s", hide_short_help = true)]
     pub(crate) stat_every: String,
+
+    /// Record COMMAND once per limit, each into a folder of DIR
+    ///
+    /// Sets the limit of --cgroup and restores it at the end; without --cgroup in a new cgroup. Between runs the cgroup's pages are reclaimed
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', requires = "command", conflicts_with = "pid")]
+    pub(crate) limits: Vec<String>,
+
+    /// Files and folders whose pages leave memory before each run
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', requires = "command")]
+    pub(crate) cold: Vec<String>,
+
+    /// Folder with /proc and /sys of another machine, for tests
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with_all = ["command", "limits"])]
+    pub(crate) root: Option<PathBuf>,
 
     /// Write file-1, file-2 for names; omit inodes, command, cgroup
     #[arg(long)]

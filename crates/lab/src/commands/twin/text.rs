@@ -1,5 +1,6 @@
 //! What a recording is of, and what its counters tell without a simulation, in sentences.
 
+use pageout_record::ProcessRecord;
 use pageout_study::basis::{Verdict, verdict};
 use pageout_study::twin::{By, Counted, Need, Recording, TwinMachine};
 
@@ -24,6 +25,21 @@ pub(super) fn heading(recording: &Recording) -> String {
         figures::time(manifest.recording.duration_ns),
         manifest.kernel.release,
         TwinMachine::of(recording).profile,
+    )
+}
+
+/// What processes read, without an event.
+fn by_processes(of: &ProcessRecord) -> String {
+    let hits = match of.rchar.checked_sub(of.read_bytes).filter(|_| of.rchar > 0) {
+        Some(hits) => {
+            format!("at most {} of the bytes were hits", figures::percent(figures::share(hits, of.rchar)))
+        }
+        None => "faults of mapped files and readahead read more than calls".to_string(),
+    };
+    format!(
+        "By /proc/PID/io: calls read {}, pipes and sockets included; disks delivered {}, readahead and faults included: {hits}.",
+        figures::bytes(of.rchar),
+        figures::bytes(of.read_bytes)
     )
 }
 
@@ -52,6 +68,7 @@ pub(super) fn counters(counted: &Verdict<Counted>, recording: &Recording) -> Vec
         }
     }];
     if recording.header.is_none() {
+        lines.extend(recording.manifest.processes.as_ref().map(by_processes));
         let floor = match counted {
             Ok(counted) if counted.is_floor() => ", the floor",
             _ => "",
