@@ -25,8 +25,10 @@ mod question; // what is asked, and whether the recording can say
 mod play; // runs, and their figures beside the recorded ones
 mod counters; // what can be told without simulating anything
 mod limits; // what it does not model, and what the recording does not tell
+mod against; // predictions checked by other recordings
 mod answer; // all of it, asked and answered
 
+pub use against::{Against, Error as PredictionError, Kind};
 pub use answer::{Answer, Ask, Off, ask, scenario, value};
 pub use counters::{By, Counted};
 pub use evidence::Need;

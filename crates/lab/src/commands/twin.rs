@@ -1,6 +1,7 @@
 //! `pageout twin`: a recorded machine next to its simulation, and answers to "what if" ([`pageout_study::twin`]), as text, JSON and a page.
 
 pub(crate) mod args; // what can be asked
+mod against; // predicted next to recorded
 mod page; // recorded and simulated as pictures
 mod text; // the result as sentences
 
@@ -23,6 +24,7 @@ pub(crate) fn run(args: &TwinArgs, cx: &Context) -> Outcome {
     let ask = Ask {
         recordings: args.recordings.clone(),
         questions: args.ask.clone(),
+        against: args.against.clone(),
         allow_loss: args.allow_loss,
         curve: args.page.report.is_some(),
         jobs: args.parallel.jobs,
@@ -192,6 +194,9 @@ fn notes(found: &Answer) -> Vec<String> {
             figures::count(in_swap.insertions),
         ));
     }
+    if !found.errors.is_empty() && answered().next().is_some() {
+        notes.extend(against::note(found));
+    }
     for (question, answer) in &found.asked {
         if let Err(why) = answer {
             notes.push(format!("{}: not answered, as {why}.", question.text));
@@ -213,6 +218,7 @@ fn to_text(found: &Answer, layout: Layout) -> String {
     for line in text::counters(&found.counted, &found.recording) {
         text += &format!("\n{line}");
     }
+    text += &against::text(found, layout);
     if !found.asked.is_empty() {
         let rows = asked_rows(found);
         if !rows.is_empty() {

@@ -497,6 +497,74 @@ fn repeats_say_how_much_the_machine_differs_from_itself() {
 }
 
 #[test]
+fn predictions_are_compared_with_recordings_at_other_limits() {
+    let own = reads();
+    let own = own.to_str().unwrap();
+    let limit = |bytes: u64| changed("limit_bytes = 25165824", &format!("limit_bytes = {bytes}"));
+    // The same figures at less memory: the twin is wrong about that machine, and its answers say by how much.
+    let less = limit(22_650_880);
+    let less = less.path().join("rec");
+    let less = less.to_str().unwrap();
+    let two = twin(&["--against", own]);
+    assert_eq!(
+        (&two["errors"], two["against"][0]["kind"].as_str()),
+        (&serde_json::json!([]), Some("as recorded"))
+    );
+    let ask = "memory=-15%,memory=+10%";
+    let found = twin(&["--against", own, less, "--ask", ask]);
+    let alone = twin(&["--ask", ask]);
+    let error = |kind: &str| {
+        let errors = found["errors"].as_array().unwrap().iter();
+        let mut of = errors.filter(|of| of["row"] == "pages brought in" && of["kind"] == kind);
+        of.next().map(|of| (of["comparisons"].as_u64().unwrap(), of["worst_percent"].as_f64().unwrap()))
+    };
+    let (count, worst) = error("less memory").unwrap();
+    assert!(count == 1 && worst > 10.0, "{found}");
+    assert_eq!(error("as recorded").map(|(count, _)| count), Some(2));
+    assert_eq!(error("more memory"), None);
+    let of = |found: &Value, at: usize, what: &str| {
+        found["asked"][at]["answer"]["insertions"][what].as_f64().unwrap()
+    };
+    assert_eq!(of(&found, 0, "value"), of(&alone, 0, "value"));
+    let least = of(&found, 0, "value") / (1.0 + worst / 100.0);
+    assert!((of(&found, 0, "least") - least).abs() <= 1.0, "{found}");
+    assert!(of(&found, 0, "most") > of(&alone, 0, "most"), "{found}");
+    assert_eq!(of(&found, 1, "least"), of(&alone, 1, "least"), "that kind was not checked");
+    let told = check_success(&pageout(&reads(), &["twin", ".", "--against", ".", less, "--ask", ask]));
+    for part in
+        ["against ", "less memory", "predicted", "largest error", "Ranges of answers for less memory are"]
+    {
+        assert!(told.contains(part), "{part:?} is not in:\n{told}");
+    }
+    let told = check_success(&pageout(&reads(), &["twin", ".", "--against", "."]));
+    assert!(told.contains("error: stated from three compared recordings on; missing 1 recording"), "{told}");
+}
+
+#[test]
+fn recordings_that_cannot_be_compared_say_why() {
+    let of = |command: &str| {
+        changed("target = \"a command\"", &format!("target = \"a command\"\ncommand = \"{command}\""))
+    };
+    let (one, other) = (of("one"), of("another"));
+    let rec = other.path().join("rec");
+    let arguments = ["twin", "rec", "--against", rec.to_str().unwrap()];
+    let expected = ["--against", "found a recording of `another`, expected one of `one`"];
+    check_failure(&pageout(one.path(), &arguments), 2, &expected);
+    check_failure(&pageout(&reads(), &["twin", ".", "--against", "none"]), 2, &["no such folder"]);
+    // A limit that the twin can't have is a row, and no failure.
+    let tiny = changed("limit_bytes = 25165824", "limit_bytes = 2097152");
+    let rec = tiny.path().join("rec");
+    let told = check_success(&pageout(&reads(), &["twin", ".", "--against", rec.to_str().unwrap()]));
+    assert!(told.contains("not answered, as 2 MiB is less than the 3.23 MiB"), "{told}");
+    // Nor is a twin that does not reproduce its own recording compared.
+    let wrong = changed("insertions = 8719", "insertions = 18719");
+    let own = reads();
+    let arguments = ["twin", "rec", "--against", own.to_str().unwrap()];
+    let told = check_success(&pageout(wrong.path(), &arguments));
+    assert!(told.contains("not answered, as the twin does not reproduce its recording"), "{told}");
+}
+
+#[test]
 fn the_page_has_the_twin_beside_the_machine_and_the_curve() {
     let directory = tempfile::tempdir().unwrap();
     let reads = reads();

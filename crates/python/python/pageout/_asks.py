@@ -93,12 +93,12 @@ def check_policy(policy, **own):
     return _ask("check_policy", fields, **own)
 
 
-def twin(recordings, *, ask=(), allow_loss=False, curve=False, jobs=0, **own):
+def twin(recordings, *, ask=(), against=(), allow_loss=False, curve=False, jobs=0, **own):
     """Simulate a recorded machine, unchanged or with changes.
 
     Keywords are explained by ``pageout help twin``.
     """
-    fields = {"recordings": recordings, "ask": ask, "allow_loss": allow_loss, "curve": curve, "jobs": jobs}
+    fields = {"recordings": recordings, "ask": ask, "against": against, "allow_loss": allow_loss, "curve": curve, "jobs": jobs}
     return _ask("twin", fields, **own)
 
 

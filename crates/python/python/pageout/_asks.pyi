@@ -169,6 +169,7 @@ def twin(
     recordings: _Many,
     *,
     ask: _Many = (),
+    against: _Many = (),
     allow_loss: bool = False,
     curve: bool = False,
     jobs: int = 0,

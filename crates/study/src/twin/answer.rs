@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::against::{self, Against, Kind};
 use super::counters::Counted;
 use super::limits::limits;
 use super::machine::TwinMachine;
@@ -42,6 +43,9 @@ pub struct Ask {
     /// Questions, such as `memory=-25%` or `policy=mglru@6.12+memory=48MiB`. Default: none.
     #[serde(rename = "ask", deserialize_with = "crate::json::one_or_more")]
     pub questions: Vec<String>,
+    /// Folders of other recordings of the same load, each at another limit: what the twin predicts for it is compared. Default: none.
+    #[serde(deserialize_with = "crate::json::one_or_more")]
+    pub against: Vec<PathBuf>,
     /// Accept recordings that miss events. Default: no.
     pub allow_loss: bool,
     /// Simulate the twin at other memory limits too. Default: no.
@@ -67,6 +71,10 @@ pub struct Answer {
     pub twin: Option<Played>,
     /// Rows of the recording that its twin misses.
     pub off: Vec<Off>,
+    /// Other recordings, each with the prediction for it.
+    pub against: Vec<Against>,
+    /// The errors of predictions. Empty if fewer than three were compared.
+    pub errors: Vec<against::Error>,
     /// Each question with its answer, or why there is none.
     pub asked: Vec<(Question, Result<Played, String>)>,
     /// Limits of the group in bytes, ascending, and the twin at each. Empty unless [`Ask::curve`] is set.
@@ -103,6 +111,8 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
         recording,
         twin: None,
         off: Vec::new(),
+        against: Vec::new(),
+        errors: Vec::new(),
         asked: Vec::new(),
         curve: Vec::new(),
         extent: None,
@@ -111,31 +121,75 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     // A twin that does not reproduce its recording gets no question: its figures would be read as an answer.
     let refusal = answer.refusal();
     let curve = if ask.curve { curve(&answer.recording) } else { Vec::new() };
+    let checks = read_against(ask, &answer.recording)?;
     let mut played = Vec::new().into_iter();
     if let (Some(prepared), None) = (&prepared, &refusal) {
+        let checked = checks.iter().filter_map(|check| {
+            let (question, carried) = check.question.as_ref().ok()?;
+            Some((question.machine.clone(), carried.missing_percent()?))
+        });
         let asked = questions
             .iter()
             .zip(&carried)
             .filter_map(|(question, carried)| Some((question.machine.clone(), carried.missing_percent()?)));
-        let machines: Vec<(TwinMachine, u32)> = asked.chain(curve.iter().cloned()).collect();
+        let machines: Vec<(TwinMachine, u32)> = checked.chain(asked).chain(curve.iter().cloned()).collect();
         if !machines.is_empty() {
             let (of, extent) = play(&answer.recording, prepared, &machines, ask.jobs, watcher)?;
             played = of.into_iter();
             answer.extent = answer.extent.map(|first| first.and(&extent));
         }
     }
-    let asked = questions.into_iter().zip(carried).map(|(question, carried)| {
-        let answer = match (carried, &refusal) {
-            (Carried::Not(why), _) => Err(why),
-            (_, Some(why)) => Err(why.clone()),
-            _ => played.next().ok_or_else(|| "it did not run".to_string()),
+    let has_twin = answer.twin.is_some();
+    let mut next = |carried: Carried| match (carried, &refusal) {
+        (Carried::Not(why), _) => Err(why),
+        (_, Some(why)) => Err(why.clone()),
+        _ => played.next().ok_or_else(|| match has_twin {
+            true => "it did not run".to_string(),
+            false => "the recording has no twin".to_string(),
+        }),
+    };
+    for Check { recording, question } in checks {
+        let (kind, predicted) = match question {
+            Ok((question, carried)) => (Kind::of(&question, &answer.recording), next(carried)),
+            Err(why) => (Kind::Other, Err(why)),
         };
-        (question, answer)
-    });
-    answer.asked = asked.collect();
+        let recorded = Figures::recorded(&recording);
+        answer.against.push(Against { recording, recorded, kind, predicted });
+    }
+    answer.asked =
+        questions.into_iter().zip(carried).map(|(question, carried)| (question, next(carried))).collect();
     answer.curve = curve.into_iter().map(|(machine, _)| machine.limit).zip(played).collect();
+    answer.apply_errors();
     debug_assert_eq!(answer.check(), Ok(()));
     Ok(answer)
+}
+
+/// A recording that checks a prediction, with the question that it answers.
+struct Check {
+    recording: Recording,
+    question: Result<(Question, Carried), String>,
+}
+
+/// Recordings that check predictions. Errors: one can't be read, or is of another load.
+fn read_against(ask: &Ask, about: &Recording) -> Result<Vec<Check>, Error> {
+    let check = |folder: &PathBuf| {
+        let recording = Recording::read(folder, ask.allow_loss)?;
+        if let Some(why) = against::unlike(about, &recording) {
+            return Err(Error::Asked(format!("--against {}: {why}", folder.display())));
+        }
+        // A limit that the twin can't have is no error here: the row says so.
+        let question = Question::parse(&against::question(&recording, about), about)
+            .map(|question| {
+                let carried = answerable(about, &question);
+                (question, carried)
+            })
+            .map_err(|error| {
+                let told = error.to_string();
+                told.split_once(": ").map_or(told.clone(), |(_, why)| why.to_string())
+            });
+        Ok(Check { recording, question })
+    };
+    ask.against.iter().map(check).collect()
 }
 
 /// The recording and its repeats.
@@ -188,13 +242,67 @@ impl Answer {
         Ok(Some(prepared))
     }
 
+    /// States the errors of predictions, and widens answers about changes of a kind that was checked.
+    fn apply_errors(&mut self) {
+        self.errors = against::errors(&self.pairs(), self.compared());
+        let (recording, errors) = (&self.recording, &self.errors);
+        for (question, played) in &mut self.asked {
+            if let Ok(played) = played {
+                played.checked = against::checked(&played.figures, Kind::of(question, recording), errors);
+            }
+        }
+        let here = TwinMachine::of(recording).limit;
+        for (limit, played) in &mut self.curve {
+            let kind = match (*limit).cmp(&here) {
+                std::cmp::Ordering::Less => Kind::LessMemory,
+                std::cmp::Ordering::Equal => Kind::AsRecorded,
+                std::cmp::Ordering::Greater => Kind::MoreMemory,
+            };
+            played.checked = against::checked(&played.figures, kind, errors);
+        }
+    }
+
+    /// Recordings that were compared: this one, and those with a prediction.
+    pub fn compared(&self) -> usize {
+        let own = usize::from(self.played().is_some());
+        own + self.against.iter().filter(|against| against.played().is_some()).count()
+    }
+
+    /// How many recordings are missing for an error to be stated.
+    pub fn missing(&self) -> usize {
+        against::missing(self.compared())
+    }
+
+    /// Predicted and recorded figures.
+    fn pairs(&self) -> Vec<against::Pair> {
+        let has_time = self.time_refusal().is_none();
+        let mut pairs = Vec::new();
+        for (at, figure) in
+            Figures::NAMED.iter().enumerate().filter(|(at, _)| has_time || *at != Figures::TIME)
+        {
+            if let (Some(twin), Ok(recorded)) = (self.played(), &self.recorded[at]) {
+                pairs.push((Kind::AsRecorded, at, (figure.of)(&twin.figures), *recorded));
+            }
+            pairs.extend(self.against.iter().filter_map(|against| {
+                let (predicted, recorded) = against.pair(at)?;
+                Some((against.kind, at, predicted.value, recorded))
+            }));
+        }
+        pairs
+    }
+
     /// The failures of all runs but those of the curve, saying whose they are.
     pub fn failures(&self) -> Vec<Failed> {
         let asked = self
             .asked
             .iter()
             .filter_map(|(question, played)| Some((question.text.as_str(), played.as_ref().ok()?)));
-        let all = self.twin.iter().map(|played| ("the twin", played)).chain(asked);
+        let against = self.against.iter();
+        let against: Vec<(String, &Played)> = against
+            .filter_map(|of| Some((of.recording.folder.display().to_string(), of.predicted.as_ref().ok()?)))
+            .collect();
+        let checks = against.iter().map(|(name, played)| (name.as_str(), *played));
+        let all = self.twin.iter().map(|played| ("the twin", played)).chain(checks).chain(asked);
         all.filter_map(|(name, played)| {
             let message = format!("{name}: {}", played.failed.as_ref()?);
             Some(Failed { is_input: false, message })
@@ -249,9 +357,21 @@ impl Answer {
         let [listed, missed] =
             [&self.off, &self.missed()].map(|off| off.iter().map(|off| off.figure.key).collect::<Vec<_>>());
         holds!(listed == missed, "the twin misses {missed:?}, but the answer lists {listed:?}");
+        let (checks, others) = (self.against.len(), self.ask.against.len());
+        holds!(checks == others, "found {others} recordings to compare, but {checks} comparisons");
+        let is_wide = |played: &Played| {
+            let covers = |figure: &Figure| {
+                let Interval { value, least, most } = played.interval(figure.of);
+                least <= value && value <= most
+            };
+            played.failed.is_some() || Figures::NAMED.iter().all(covers)
+        };
+        let predicted = || self.against.iter().filter_map(|against| against.predicted.as_ref().ok());
         let answered =
             || self.asked.iter().filter_map(|(question, played)| Some((question, played.as_ref().ok()?)));
-        let is_answered = answered().next().is_some() || !self.curve.is_empty();
+        holds!(answered().all(|(_, played)| is_wide(played)), "an answer is outside of its interval");
+        let is_answered =
+            answered().next().is_some() || predicted().next().is_some() || !self.curve.is_empty();
         holds!(!is_answered || self.twin.is_some(), "the answer has questions but no twin");
         holds!(
             !is_answered || self.refusal().is_none(),
@@ -309,6 +429,25 @@ impl Answer {
             })
         });
         let counted = self.counted.as_ref().ok();
+        let against = self.against.iter().map(|against| {
+            json!({
+                "recording": against.recording.folder.to_string_lossy(),
+                "limit_bytes": against.recording.limit(),
+                "kind": against.kind.name(),
+                "recorded": of_recording(&against.recorded),
+                "predicted": against.predicted.as_ref().ok().map(figures),
+                "not_answered": against.predicted.as_ref().err(),
+            })
+        });
+        let errors = self.errors.iter().map(|error| {
+            json!({
+                "row": error.figure.name,
+                "kind": error.kind.name(),
+                "comparisons": error.count,
+                "median_percent": error.median * 100.0,
+                "worst_percent": error.worst * 100.0,
+            })
+        });
         json!({
             "recording": self.recording.folder.to_string_lossy(),
             "recorded": of_recording(&self.recorded),
@@ -318,6 +457,8 @@ impl Answer {
             "off": off.collect::<Vec<_>>(),
             "distinct_pages": counted.filter(|counted| counted.is_floor()).map(|counted| counted.distinct()),
             "distinct_pages_at_most": counted.map(|counted| counted.distinct()),
+            "against": against.collect::<Vec<_>>(),
+            "errors": errors.collect::<Vec<_>>(),
             "asked": asked.collect::<Vec<_>>(),
             "limits": limits(&self.recording),
         })
@@ -404,6 +545,8 @@ mod tests {
             counted: of.counted.clone(),
             twin: of.twin.clone(),
             off: of.off.clone(),
+            against: Vec::new(),
+            errors: of.errors.clone(),
             asked: of.asked.clone(),
             curve: of.curve.clone(),
             extent: of.extent.clone(),
@@ -416,7 +559,18 @@ mod tests {
         assert!(whole.asked[0].1.is_ok() && whole.asked[1].1.is_err());
         assert_eq!(serde_json::to_value(&whole).unwrap(), whole.json());
         type Mutant = fn(&mut Answer);
-        let mutants: [(Mutant, &str); 8] = [
+        let mutants: [(Mutant, &str); 10] = [
+            (
+                |answer| answer.ask.against.push(PathBuf::new()),
+                "found 1 recordings to compare, but 0 comparisons",
+            ),
+            (
+                |answer| {
+                    let played = answer.asked[0].1.as_mut().unwrap();
+                    played.figures.insertions = 1;
+                },
+                "an answer is outside of its interval",
+            ),
             (|answer| drop(answer.asked.pop()), "found 1 questions, expected these 2"),
             (|answer| answer.repeats.clear(), "found 2 recordings, but 0 repeats"),
             (|answer| answer.off.truncate(1), "but the answer lists [\"insertions\"]"),
@@ -444,7 +598,13 @@ mod tests {
                 "not ascending",
             ),
             (
-                |answer| answer.asked[0].1.as_mut().unwrap().figures.insertions += 1,
+                |answer| {
+                    // Within its interval, and of no run.
+                    let played = answer.asked[0].1.as_mut().unwrap();
+                    let wide = Figures { runtime_ns: u64::MAX, ..played.figures };
+                    played.checked = Some((Figures::default(), wide));
+                    played.figures.runtime_ns += 1;
+                },
                 "memory=-10%: the figures belong to none of its runs",
             ),
         ];

@@ -48,6 +48,8 @@ pub struct Figure {
     pub key: &'static str,
     /// Reads the figure.
     pub of: fn(&Figures) -> u64,
+    /// Sets the figure.
+    pub set: fn(&mut Figures, u64),
     /// Smaller differences need no cause: a CPU charges in batches, and a call can begin a page earlier.
     pub few: u64,
 }
@@ -55,12 +57,48 @@ pub struct Figure {
 impl Figures {
     /// The compared figures in the order of output; the last one is time.
     pub const NAMED: [Figure; 6] = [
-        Figure { name: "pages brought in", key: "insertions", of: |of| of.insertions, few: FEW_PAGES },
-        Figure { name: "accesses that missed", key: "misses", of: |of| of.misses, few: FEW_PAGES },
-        Figure { name: "refaults", key: "refaults", of: |of| of.refaults, few: FEW_PAGES },
-        Figure { name: "calls of reclaim", key: "reclaim_calls", of: |of| of.reclaim_calls, few: FEW_CALLS },
-        Figure { name: "pages reclaimed", key: "reclaimed", of: |of| of.reclaimed, few: FEW_PAGES },
-        Figure { name: "time", key: "runtime_ns", of: |of| of.runtime_ns, few: 0 },
+        Figure {
+            name: "pages brought in",
+            key: "insertions",
+            of: |of| of.insertions,
+            set: |of, to| of.insertions = to,
+            few: FEW_PAGES,
+        },
+        Figure {
+            name: "accesses that missed",
+            key: "misses",
+            of: |of| of.misses,
+            set: |of, to| of.misses = to,
+            few: FEW_PAGES,
+        },
+        Figure {
+            name: "refaults",
+            key: "refaults",
+            of: |of| of.refaults,
+            set: |of, to| of.refaults = to,
+            few: FEW_PAGES,
+        },
+        Figure {
+            name: "calls of reclaim",
+            key: "reclaim_calls",
+            of: |of| of.reclaim_calls,
+            set: |of, to| of.reclaim_calls = to,
+            few: FEW_CALLS,
+        },
+        Figure {
+            name: "pages reclaimed",
+            key: "reclaimed",
+            of: |of| of.reclaimed,
+            set: |of, to| of.reclaimed = to,
+            few: FEW_PAGES,
+        },
+        Figure {
+            name: "time",
+            key: "runtime_ns",
+            of: |of| of.runtime_ns,
+            set: |of, to| of.runtime_ns = to,
+            few: 0,
+        },
     ];
 
     /// The place of time among them.
@@ -142,18 +180,19 @@ pub struct Played {
     pub failed: Option<String>,
     /// Share of misses that may be more, as accesses are missing, in percent.
     pub up_to: u32,
+    /// The least and the most by the error that other recordings have shown, if they have shown one for this kind of change.
+    pub checked: Option<(Figures, Figures)>,
 }
 
 impl Played {
     /// A figure of it.
     pub fn interval(&self, of: fn(&Figures) -> u64) -> Interval {
         let all = || self.runs.iter().map(of);
-        let most = all().max().unwrap_or(0);
-        Interval {
-            value: of(&self.figures),
-            least: all().min().unwrap_or(0),
-            most: most + most * u64::from(self.up_to) / 100,
-        }
+        let (least, most) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
+        let most = most + most * u64::from(self.up_to) / 100;
+        let (checked_least, checked_most) =
+            self.checked.as_ref().map_or((least, most), |(least, most)| (of(least), of(most)));
+        Interval { value: of(&self.figures), least: least.min(checked_least), most: most.max(checked_most) }
     }
 }
 
@@ -228,6 +267,7 @@ pub fn play(
             in_swap: in_swap.flatten(),
             failed,
             up_to: *up_to,
+            checked: None,
         }
     });
     let played = played.collect();

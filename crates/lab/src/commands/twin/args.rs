@@ -12,6 +12,8 @@ Examples:
   pageout twin rec
   # the same, with the variation of repeated recordings
   pageout twin rec rec-2 rec-3
+  # checked by recordings at other limits
+  pageout twin rec --against rec-2 rec-3
   # three changes
   pageout twin rec --ask memory=-25%,memory=+50%,policy=mglru@6.12
   # two changes at the same time, with a report
@@ -47,6 +49,12 @@ pub(crate) struct TwinArgs {
     /// Changes to simulate, for example memory=-25%
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) ask: Vec<String>,
+
+    /// Recordings of the same load at other limits: compare predicted and recorded
+    ///
+    /// From three recordings on, DIR included, the twin states its error by counter and kind of change, and answers are at least as wide
+    #[arg(long, value_name = "DIR", value_delimiter = ',', num_args = 1.., value_hint = ValueHint::DirPath)]
+    pub(crate) against: Vec<PathBuf>,
 
     /// Accept a recording that lost events
     #[arg(long)]

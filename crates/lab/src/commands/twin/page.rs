@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pageout_study::result::better::Better;
-use pageout_study::twin::{Answer, Figures, Interval, Played, TwinMachine, limits};
+use pageout_study::twin::{Against, Answer, Figures, Interval, Kind, Played, TwinMachine, limits};
 
-use super::{asked_rows, difference, notes, rows, text, unknown};
+use super::{against, asked_rows, difference, notes, rows, text, unknown};
 use crate::report::{Axis, Band, Bar, Bars, Chart, Colour, Line, Page, Part, Shape, Table, Unit};
 
 pub(super) fn page(found: &Answer) -> Page {
@@ -21,6 +21,21 @@ pub(super) fn page(found: &Answer) -> Page {
     page.parts.extend(beside(found).map(Part::Bars));
     page.parts.extend(curve(found));
     page.parts.extend(asked(found).map(Part::Bars));
+    for of in found.against.iter().filter(|of| of.played().is_some()) {
+        let title = format!("Predicted and recorded: {}", against::title(of, found));
+        let rows = against::rows(of, found);
+        page.parts.push(Part::Table(Table { title, says: String::new(), rows, words: 1, last_words: 0 }));
+    }
+    if !found.errors.is_empty() {
+        page.parts.push(Part::Table(Table {
+            title: "Largest error of predictions".to_string(),
+            says: "By counter and kind of change. Ranges of answers of that kind are at least as wide."
+                .to_string(),
+            rows: against::error_rows(&found.errors),
+            words: 1,
+            last_words: 0,
+        }));
+    }
     let table = |title: &str, rows| {
         Part::Table(Table { title: title.to_string(), says: String::new(), rows, words: 1, last_words: 0 })
     };
@@ -89,6 +104,13 @@ fn curve(found: &Answer) -> Option<Part> {
     let mut points: BTreeSet<u64> = simulated.keys().copied().collect();
     points.extend(asked.iter().map(|(limit, _)| *limit));
     points.insert(here);
+    let checks: BTreeMap<u64, f64> = found
+        .against
+        .iter()
+        .filter(|of| matches!(of.kind, Kind::LessMemory | Kind::MoreMemory))
+        .filter_map(|of| Some((of.recording.limit(), *of.recorded[0].as_ref().ok()? as f64)))
+        .collect();
+    points.extend(checks.keys());
     let line = |name: &str, nth, of: &dyn Fn(u64) -> Option<f64>| Line {
         name: name.to_string(),
         colour: Colour::nth(nth),
@@ -97,11 +119,16 @@ fn curve(found: &Answer) -> Option<Part> {
     let asked_at = |limit: u64| asked.iter().find(|(of, _)| *of == limit).map(|(_, played)| *played);
     let of_played = |played: &Played| played.figures.insertions as f64;
     // A line goes on through points that were asked: they are of the same twin.
+    let predicted = |limit: u64| {
+        let of = found.against.iter().find(|of| checks.contains_key(&limit) && of.recording.limit() == limit);
+        of.and_then(Against::played)
+    };
     let at = |limit: u64| {
         simulated
             .get(&limit)
             .copied()
             .or_else(|| asked_at(limit))
+            .or_else(|| predicted(limit))
             .or_else(|| found.played().filter(|_| limit == here))
     };
     let recorded = found.recorded[0].as_ref().ok().map(|&count| count as f64);
@@ -109,6 +136,9 @@ fn curve(found: &Answer) -> Option<Part> {
         line("simulated", 1, &|limit| at(limit).map(of_played)),
         line("you are here (recorded)", 3, &|limit| recorded.filter(|_| limit == here)),
     ];
+    if !checks.is_empty() {
+        lines.push(line("recorded at other limits", 0, &|limit| checks.get(&limit).copied()));
+    }
     let mut bands = vec![Band { line: 0, ends: points.iter().map(|&limit| at(limit).map(span)).collect() }];
     if !asked.is_empty() {
         bands.push(Band {
