@@ -15,7 +15,7 @@ use std::path::Path;
 use pageout_sim::scenario::{Channel, SwapKind};
 use pageout_study::Error;
 use pageout_study::replay::{self, Answer, Ask, OpenLoop};
-use pageout_study::result::requests;
+use pageout_study::result::requests::{self, Deletes};
 use pageout_workload::trace::Requests;
 use serde_json::Value;
 
@@ -171,8 +171,8 @@ fn touched(trace: &Path, accesses: u64, distinct_pages: u64) -> String {
 }
 
 /// Lines about parts of the trace that are not accesses.
-fn requests_lines(requests: Option<&Requests>, are_deletes_played: bool) -> String {
-    let says = requests.map(|of| requests::says(of, are_deletes_played)).unwrap_or_default();
+fn requests_lines(requests: Option<&Requests>, deletes: Deletes) -> String {
+    let says = requests.map(|of| requests::says(of, deletes)).unwrap_or_default();
     says.into_iter().map(|says| says + "\n").collect()
 }
 

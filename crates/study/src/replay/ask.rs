@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::result::requests::Deletes;
 use pageout_sim::scenario::{Channel, Device, SEED_MAX, Size, SwapKind, Table};
 use pageout_workload::ReadOptions;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -144,9 +145,13 @@ impl Ask {
         self.read_ahead_kb.unwrap_or(usual)
     }
 
-    /// Whether deletes end pages in the machine: files can be truncated.
-    pub fn are_deletes_played(&self) -> bool {
-        self.channel != Channel::Anonymous
+    /// The effect of deletes: files can be truncated, and textbook policies drop a page.
+    pub fn deletes(&self, has_machine: bool, has_textbook: bool) -> Deletes {
+        match (has_machine && self.channel == Channel::Anonymous, has_textbook) {
+            (false, _) => Deletes::Played,
+            (true, false) => Deletes::Kept,
+            (true, true) => Deletes::KeptByMachine,
+        }
     }
 
     /// Whether anonymous pages have nowhere to go.

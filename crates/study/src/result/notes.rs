@@ -11,7 +11,7 @@ use pageout_sim::{Report, TaskReport, Watched};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::requests;
+use super::requests::{self, Deletes};
 use super::run_result::{Counters, counter};
 use crate::figures;
 use crate::scenario::nearest::nearest;
@@ -631,9 +631,13 @@ fn requests_of_traces(scenario: &Scenario) -> Option<Note> {
             let Some(requests) = trace.loaded.as_ref().and_then(|loaded| loaded.requests.as_ref()) else {
                 continue;
             };
-            let is_played = task.removals().is_some();
+            let keeps = |at: usize| task.object[at].channel == Channel::Anonymous;
+            let deletes = match task.removals() {
+                Some((at, _)) if !keeps(at) => Deletes::Played,
+                _ => Deletes::Kept,
+            };
             says.extend(
-                requests::says(requests, is_played).into_iter().map(|of| format!("{}: {of}", task.name)),
+                requests::says(requests, deletes).into_iter().map(|of| format!("{}: {of}", task.name)),
             );
         }
     }

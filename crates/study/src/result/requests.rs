@@ -8,9 +8,21 @@ use crate::figures;
 /// Operations that are named one by one.
 const NAMED_MAX: usize = 5;
 
-/// Returns a sentence, without its period, for each thing that the model omits or that is not an access. `are_played`: deletes remove the
-/// pages that they name.
-pub fn says(of: &Requests, are_played: bool) -> Vec<String> {
+/// The effect of a trace's deletes on memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletes {
+    /// They remove the pages that they name.
+    Played,
+    /// Anonymous memory keeps the pages.
+    Kept,
+    /// Textbook policies remove the pages, anonymous memory of the machine keeps them.
+    KeptByMachine,
+    /// Nothing is replayed: they are counted.
+    Counted,
+}
+
+/// Returns a sentence, without its period, for each thing that the model omits or that is not an access.
+pub fn says(of: &Requests, deletes: Deletes) -> Vec<String> {
     let mut says = Vec::new();
     if of.has_sizes() {
         let bytes = match of.bytes {
@@ -24,10 +36,16 @@ pub fn says(of: &Requests, are_played: bool) -> Vec<String> {
         ));
     }
     if of.deletes > 0 {
-        says.push(match are_played || of.pages_deleted == 0 {
-            true => format!("{}: the deleted pages leave memory", figures::counted(of.deletes, "delete")),
-            false => format!("{} not replayed here", figures::counted(of.deletes, "delete")),
-        });
+        let effect = match deletes {
+            Deletes::Counted => "",
+            _ if of.pages_deleted == 0 => ": the deleted pages leave memory",
+            Deletes::Played => ": the deleted pages leave memory",
+            Deletes::Kept => ": anonymous memory keeps the deleted pages",
+            Deletes::KeptByMachine => {
+                ": textbook policies drop the deleted pages, anonymous memory of the machine keeps them"
+            }
+        };
+        says.push(format!("{}{effect}", figures::counted(of.deletes, "delete")));
     }
     if of.ttls > 0 {
         says.push(format!(
@@ -79,7 +97,7 @@ mod tests {
             ..Requests::default()
         };
         assert_eq!(
-            says(&of, true),
+            says(&of, Deletes::Played),
             [
                 "2,000 requests for 512 MiB became 123,360 pages; object sizes are not modelled (see --ignore-size)"
             ]
@@ -87,13 +105,13 @@ mod tests {
         (of.pages, of.deletes, of.pages_deleted, of.ttls) = (2_000, 1, 3, 2);
         of.skipped.insert("HEAD".to_string(), 4);
         assert_eq!(
-            says(&of, true),
+            says(&of, Deletes::Played),
             [
                 "1 delete: the deleted pages leave memory",
                 "2 requests with a time to live: expiry is not modelled",
                 "4 records skipped by operation: `HEAD` 4"
             ]
         );
-        assert_eq!(says(&of, false)[0], "1 delete not replayed here");
+        assert_eq!(says(&of, Deletes::Kept)[0], "1 delete: anonymous memory keeps the deleted pages");
     }
 }

@@ -29,7 +29,7 @@ fn heading(answer: &Alone) -> String {
     );
     text += &loop_line(ask);
     text += &machine(ask, footprint.writes(), answer.has_neighbours);
-    text += &requests_lines(loaded.requests.as_ref(), ask.are_deletes_played());
+    text += &requests_lines(loaded.requests.as_ref(), ask.deletes(true, false));
     if points.len() > PERCENTAGES_TOLD {
         text += &percentages(footprint.distinct_pages());
     } else {

@@ -65,7 +65,7 @@ pub(super) fn heading(bench: &Comparison, of: &OfTrace) -> String {
         text += &loop_line(ask);
         text += &machine(ask, of.trace.writes, of.has_neighbours);
     }
-    text += &requests_lines(of.trace.requests.as_ref(), machines.is_empty() || ask.are_deletes_played());
+    text += &requests_lines(of.trace.requests.as_ref(), ask.deletes(!machines.is_empty(), has_book));
     if of.sampled.is_some() && of.trace.has_removals() {
         text += "estimates leave deletes out\n";
     }

@@ -68,7 +68,10 @@ fn heading(found: &Tenants, of: &OfTrace) -> String {
         text += &loop_line(ask);
         text += &machine(ask, all.writes, of.has_neighbours);
     }
-    text += &requests_lines(of.requests.as_ref(), machines.is_empty() || ask.are_deletes_played());
+    text += &requests_lines(
+        of.requests.as_ref(),
+        ask.deletes(!machines.is_empty(), machines.len() < of.cells.len()),
+    );
     if of.cells.iter().any(|cell| matches!(cell.limit, Limit::Percent(_))) {
         text += &percentages(all.distinct_pages.into());
     }

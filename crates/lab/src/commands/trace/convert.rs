@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
-use pageout_study::result::requests;
+use pageout_study::result::requests::{self, Deletes};
 use pageout_study::scenario::interpretation;
 use pageout_workload::trace::{self, Format};
 
@@ -74,7 +74,7 @@ pub(crate) fn convert(
         }
         cx.output.print(text)
     };
-    for says in header.requests.iter().flat_map(|of| requests::says(of, false)) {
+    for says in header.requests.iter().flat_map(|of| requests::says(of, Deletes::Counted)) {
         cx.output.remark(&format!("note: {}: {says}; a .pgt does not keep this", from.display()));
     }
     if cx.output.is_data() {

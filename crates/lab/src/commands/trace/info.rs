@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use pageout_study::result::requests;
+use pageout_study::result::requests::{self, Deletes};
 use pageout_study::scenario::interpretation;
 use pageout_workload::trace::{self, Column, TraceInfo};
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ fn to_text(path: &Path, info: &TraceInfo, layout: Layout) -> String {
         ),
     );
     text += &reuse(info);
-    let says = info.requests.iter().flat_map(|of| requests::says(of, true));
+    let says = info.requests.iter().flat_map(|of| requests::says(of, Deletes::Played));
     for says in says {
         text += &layout.wrap(&format!("{says}."), "  ");
     }
