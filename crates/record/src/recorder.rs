@@ -112,7 +112,7 @@ pub struct Progress {
     pub lost: u64,
 }
 
-/// Records. `stop` names what asks it to end, once something does. Errors: what was asked for can't be done here, or the result can't be
+/// Records. `stop` names what asks it to end, once something does. `progress` is called when the recording begins, and twice a second. Errors: what was asked for can't be done here, or the result can't be
 /// written; then nothing is left in the folder.
 pub fn record(
     options: &Options,
@@ -513,6 +513,7 @@ impl<'a> Recorder<'a> {
         let page_size = rustix::param::page_size() as u64;
         let mut writer = PgtWriter::new(&mut out, page_size as u32, options.kinds.writes).map_err(fail)?;
         let mut samples = Samples::new(&folder)?;
+        progress(Progress::default());
 
         let insertions_alone = self.source.accesses == "insertions";
         let mut collector = Collector::new(insertions_alone, options.sample);

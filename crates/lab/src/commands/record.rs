@@ -22,6 +22,7 @@ pub(crate) fn run(_: &RecordArgs, _: &Context) -> Outcome {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::path::Path;
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail, ensure};
@@ -106,7 +107,12 @@ mod linux {
         let bar = progress::bar(&cx.output, None, "recording");
         bar.set_style(indicatif::ProgressStyle::with_template("{msg}").expect("the template is a constant"));
         let mut last = Progress::default();
+        let is_endless = !matches!(options.target, Target::Command { .. });
+        let mut begins = is_endless.then(|| starts(&options.into, options.max_size, options.duration));
         let made = pageout_record::record(options, &|| cx.output.to_end().map(signals::name), &mut |now| {
+            if let Some(text) = begins.take() {
+                progress::announce(&cx.output, &text);
+            }
             bar.set_message(line(&now, &last, options));
             last = now;
         });
@@ -119,6 +125,15 @@ mod linux {
             )),
             error => Failure::Input(error.into()),
         })
+    }
+
+    /// What ends a recording that does not end with a command.
+    pub(super) fn starts(into: &Path, max_size: Option<u64>, duration: Option<Duration>) -> String {
+        let mut ends = vec!["SIGINT (Ctrl-C)".to_string()];
+        ends.extend(max_size.map(|size| format!("{} of accesses", figures::bytes(size))));
+        ends.extend(duration.map(|time| figures::time(time.as_nanos() as u64)));
+        let help = if duration.is_none() { "; --for DURATION limits the time" } else { "" };
+        format!("recording into {} until {}{help}", into.display(), ends.join(" or "))
     }
 
     /// How far it is: rate, size, and the time or size that is left.
@@ -334,5 +349,25 @@ mod linux {
             ));
         }
         remarks
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::linux::starts;
+
+    #[test]
+    fn recording_without_command_announces_its_end() {
+        assert_eq!(
+            starts(Path::new("rec"), Some(4 << 30), None),
+            "recording into rec until SIGINT (Ctrl-C) or 4 GiB of accesses; --for DURATION limits the time"
+        );
+        assert_eq!(
+            starts(Path::new("rec"), Some(4 << 30), Some(Duration::from_secs(10))),
+            "recording into rec until SIGINT (Ctrl-C) or 4 GiB of accesses or 10.0 s"
+        );
     }
 }

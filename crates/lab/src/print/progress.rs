@@ -48,6 +48,13 @@ pub(crate) fn bar(output: &Output, length: Option<u64>, what: &str) -> ProgressB
     bar
 }
 
+/// Reports to a pipe or a log what a bar shows at a terminal.
+pub(crate) fn announce(output: &Output, text: &str) {
+    if !output.is_quiet && !is_seen(output) {
+        output.remark(text);
+    }
+}
+
 /// The file's name without its directory, for progress.
 pub(crate) fn name_of(path: &Path) -> String {
     visible::name(&path.file_name().unwrap_or_default().to_string_lossy()).into_owned()
