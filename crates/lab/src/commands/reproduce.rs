@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use pageout_study::reproduce::chapter::Claim;
 use pageout_study::reproduce::judge::{CRITERIA, Judged, Measured};
-use pageout_study::reproduce::place::{CHAPTERS, Place};
+use pageout_study::reproduce::place::{CHAPTERS, LIVE_CHAPTERS, Place};
 use pageout_study::reproduce::{self, Answer, Ask, Reproduced, change, published_text};
 use pageout_study::result::metrics::Unit;
 use pageout_study::result::notes;
@@ -81,9 +81,11 @@ pub(crate) fn on_real_memory(
 fn list(cx: &Context) -> Outcome {
     let mut rows = vec![["chapter", "experiment", "sizes", ""].map(str::to_string).to_vec()];
     let mut chapters: Vec<Value> = Vec::new();
-    for (name, _) in CHAPTERS {
-        let chapter = Place::find(name)?.chapter()?;
-        rows.push([name, "", "", chapter.title.as_str()].map(str::to_string).to_vec());
+    let simulated = CHAPTERS.iter().map(|(name, _)| (*name, false));
+    for (name, is_live) in simulated.chain(LIVE_CHAPTERS.iter().map(|(name, _)| (*name, true))) {
+        let chapter = if is_live { Place::find_live(name)? } else { Place::find(name)? }.chapter()?;
+        let shown = if is_live { format!("{name} --live") } else { name.to_string() };
+        rows.push([shown.as_str(), "", "", chapter.title.as_str()].map(str::to_string).to_vec());
         for experiment in &chapter.experiment {
             let sizes: Vec<&str> = experiment.scales().map(|scale| scale.unwrap_or("full")).collect();
             rows.push(
@@ -99,7 +101,7 @@ fn list(cx: &Context) -> Outcome {
             })
         });
         let experiments: Vec<Value> = experiments.collect();
-        chapters.push(json!({ "name": name, "title": chapter.title, "source": chapter.source, "experiments": experiments }));
+        chapters.push(json!({ "name": name, "live": is_live, "title": chapter.title, "source": chapter.source, "experiments": experiments }));
     }
     match cx.output.is_data() {
         true => cx.output.print_json(&chapters),

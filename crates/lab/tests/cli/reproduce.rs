@@ -266,13 +266,18 @@ fn a_side_whose_runs_fail_is_shown_as_failed_and_holds_nothing() {
 #[test]
 fn the_shipped_chapters_are_listed_with_their_experiments_and_sizes() {
     let printed = check_success(&pageout(&scenarios(), &["reproduce", "--list"]));
-    for part in ["mglru", "Multigenerational LRU Framework", "fio", "browser", "full, small"] {
+    let live = ["mglru --live", "page-cache-promotion --live", "pghot --live"];
+    for part in
+        ["mglru", "Multigenerational LRU Framework", "fio", "browser", "full, small"].into_iter().chain(live)
+    {
         assert!(printed.contains(part), "expected {part:?} in:\n{printed}");
     }
     let list: Value =
         serde_json::from_str(&check_success(&pageout(&scenarios(), &["reproduce", "--list", "--json"])))
             .unwrap();
     assert!(list[0]["experiments"][0]["rows"].as_u64().unwrap() > 0);
+    let live = list.as_array().unwrap().iter().filter(|chapter| chapter["live"] == true).count();
+    assert_eq!(live, 3, "chapters of --live");
 }
 
 /// A chapter that real memory can run.
@@ -351,6 +356,20 @@ fn live_rows_stand_beside_simulated_ones_with_the_verdict() {
     let rows = json["experiments"][0]["rows"].as_array().unwrap();
     assert!(rows.iter().all(|row| row["holds_live"] == true && row["holds_simulated"] == true), "{rows:?}");
     assert_eq!(json["not_held"], serde_json::json!([]));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn live_experiments_have_their_own_seeds() {
+    let (_, second) = LIVE.split_at(LIVE.find("[[experiment]]").unwrap());
+    let second = second.replace("name = \"reader\"", "name = \"second\"\nset = { seed = 7 }");
+    let both = format!("{LIVE}\n{second}");
+    let text = check_success(&live(&both, LIVE_SCENARIO, &[]));
+    assert!(text.contains("live.toml, from seed 1)") && text.contains("live.toml, from seed 7)"), "{text}");
+    let json: Value = serde_json::from_str(&check_success(&live(&both, LIVE_SCENARIO, &["--json"]))).unwrap();
+    let seeds: Vec<Option<u64>> =
+        json["experiments"].as_array().unwrap().iter().map(|of| of["seed"].as_u64()).collect();
+    assert_eq!(seeds, [Some(1), Some(7)]);
 }
 
 #[test]

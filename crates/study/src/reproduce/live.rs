@@ -60,8 +60,6 @@ pub struct Answer {
     pub chapter: Chapter,
     /// Where it was found.
     pub place: Place,
-    /// The first seed.
-    pub seed: u64,
     /// Its experiments.
     pub experiments: Vec<Compared>,
 }
@@ -73,6 +71,8 @@ pub struct Compared {
     pub experiment: Experiment,
     /// Its scenario's file.
     pub source: Source,
+    /// The first seed, that of the scenario.
+    pub seed: u64,
     /// Its rows.
     pub rows: Vec<Row>,
 }
@@ -94,10 +94,9 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     let folder = ask.folder.clone().unwrap_or_else(std::env::temp_dir);
     // A signal never ends the program where files would stay.
     watcher.heed_stop();
-    let mut answer = Answer { ask: ask.clone(), place, chapter, seed: 0, experiments: Vec::new() };
+    let mut answer = Answer { ask: ask.clone(), place, chapter, experiments: Vec::new() };
     for experiment in answer.chapter.choose(&ask.experiments)? {
-        let (seed, compared) = compare(experiment, &answer, &folder, watcher)?;
-        answer.seed = seed;
+        let compared = compare(experiment, &answer, &folder, watcher)?;
         answer.experiments.push(compared);
     }
     debug_assert_eq!(answer.check(), Ok(()));
@@ -109,7 +108,7 @@ fn compare(
     answer: &Answer,
     folder: &Path,
     watcher: &dyn Watcher,
-) -> Result<(u64, Compared), Error> {
+) -> Result<Compared, Error> {
     let Answer { ask, chapter, place, .. } = answer;
     let source = place.scenario(&experiment.scenario)?;
     let sides = chapter.side.iter();
@@ -155,7 +154,7 @@ fn compare(
         Ok(Row { simulated, live })
     });
     let rows = rows.collect::<Result<Vec<Row>, Error>>()?;
-    Ok((seed, Compared { experiment: experiment.clone(), source, rows }))
+    Ok(Compared { experiment: experiment.clone(), source, seed, rows })
 }
 
 fn interrupted(watcher: &dyn Watcher) -> Error {
@@ -319,6 +318,7 @@ impl Answer {
                 "name": compared.experiment.name,
                 "title": compared.experiment.title,
                 "scenario": compared.experiment.scenario,
+                "seed": compared.seed,
                 "rows": rows.collect::<Vec<_>>(),
             })
         });
@@ -327,7 +327,6 @@ impl Answer {
             "title": self.chapter.title,
             "source": self.chapter.source,
             "rounds": self.ask.rounds,
-            "seed": self.seed,
             "sides": names,
             "experiments": experiments.collect::<Vec<_>>(),
             "not_held": self.not_held(),

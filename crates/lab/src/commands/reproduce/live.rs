@@ -11,7 +11,7 @@ use pageout_study::result::spread::Spread;
 use super::args::LiveOptions;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::print::{Layout, Terminal};
+use crate::print::{Layout, Terminal, figures};
 
 /// Compares these chapters on both machines, and prints the tables.
 pub(crate) fn run(
@@ -51,14 +51,21 @@ pub(crate) fn run(
 
 fn text(answer: &Answer, layout: Layout) -> String {
     let mut text = layout.wrap(&answer.chapter.title, "");
-    let rounds = answer.ask.rounds;
-    _ = writeln!(text, "{}; {rounds} rounds, from seed {}", answer.chapter.source, answer.seed);
+    let rounds = figures::counted(answer.ask.rounds.into(), "round");
+    let mut seeds: Vec<u64> = answer.experiments.iter().map(|compared| compared.seed).collect();
+    seeds.dedup();
+    // Scenarios of one chapter may start at different seeds.
+    let from = |seed: u64| format!(", from seed {seed}");
+    let of_all = if let [seed] = seeds[..] { from(seed) } else { String::new() };
+    _ = writeln!(text, "{}; {rounds}{of_all}", answer.chapter.source);
     text += &layout.wrap(&answer.chapter.note, "");
     let names = answer.side_names();
     for compared in &answer.experiments {
         let (name, title) = (&compared.experiment.name, &compared.experiment.title);
         let path = answer.place.path_of(&compared.experiment.scenario);
-        _ = write!(text, "\n{}", layout.wrap(&format!("{name}: {title} ({})", path.display()), ""));
+        let of_one = if of_all.is_empty() { from(compared.seed) } else { String::new() };
+        let heading = format!("{name}: {title} ({}{of_one})", path.display());
+        _ = write!(text, "\n{}", layout.wrap(&heading, ""));
         let mut table =
             vec![["", "published", "simulated", "live", "(min to max)", ""].map(str::to_string).to_vec()];
         table.extend(compared.rows.iter().flat_map(|row| lines(row, answer, &names)));
