@@ -27,7 +27,7 @@ pub(crate) fn text(scenario: &Scenario, result: &RunResult, layout: Layout) -> S
     if told.is_empty() {
         return String::new();
     }
-    let heading = ["accesses of", "count", "p50", "p99", "p99.9", "longest", "in all", "of slowest 1%"];
+    let heading = ["accesses of", "count", "p50", "p99", "p99.9", "longest", "total", "of slowest 1%"];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
     for (name, access) in told.iter().take(TOLD_MAX) {
         rows.extend(rows_of(name, access));

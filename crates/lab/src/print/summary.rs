@@ -394,7 +394,7 @@ fn writeback_lines(writeback: &WritebackResult) -> String {
 /// Decisions of reclaim or a throttle that used outdated statistics.
 fn outdated_lines(result: &RunResult, layout: Layout) -> String {
     if !result.stale_decisions_compared {
-        return "\ndecided by statistics of the last flush: not compared with live ones (machine.access_times = false)\n".to_string();
+        return "\noutdated statistics: their effect on decisions was not measured (machine.access_times = false)\n".to_string();
     }
     let told: Vec<String> = result.stale_decisions.values().filter_map(OutdatedResult::told).collect();
     if told.is_empty() {
@@ -402,7 +402,7 @@ fn outdated_lines(result: &RunResult, layout: Layout) -> String {
     }
     let lines = told.iter().map(|told| layout.wrap(told, "  "));
     format!(
-        "\ndecided by statistics of the last flush, and otherwise than by live ones (kernel.memcg.stat_flush)\n{}",
+        "\ndecisions that up-to-date statistics would have changed (kernel.memcg.stat_flush)\n{}",
         lines.collect::<String>()
     )
 }
@@ -427,7 +427,7 @@ fn compaction_line(result: &RunResult, layout: Layout) -> String {
     );
     if time > 0 {
         let (took, share) = (figures::time(took), figures::percent(figures::share(took, time)));
-        let _ = write!(text, "; {took} in all, {share} of the tasks' time");
+        let _ = write!(text, "; {took} total, {share} of the tasks' time");
     }
     format!("\n{}", layout.wrap(&text, ""))
 }
@@ -462,7 +462,7 @@ fn reclaim_line(name: &str, reclaim: &Latency, whose: &str) -> String {
         return format!("  no {name}{whose}\n");
     }
     format!(
-        "  {name}: {} calls, p50 {}, p99 {}, max {}, {} in all\n",
+        "  {name}: {} calls, p50 {}, p99 {}, max {}, {} total\n",
         figures::count(reclaim.count),
         figures::time(reclaim.p50_ns),
         figures::time(reclaim.p99_ns),

@@ -205,7 +205,7 @@ fn of_numbers_that_are_never_old_nothing_is_told() {
     let directory = with_scenario(LOG);
     let arguments = ["run", "scenario.toml", "--set", "kernel.memcg.stat_flush=live"];
     let printed = check_success(&pageout(directory.path(), &arguments));
-    assert!(!printed.contains("statistics of the last flush"), "{printed}");
+    assert!(!printed.contains("up-to-date statistics"), "{printed}");
     assert!(json(directory.path(), &arguments).get("stale_decisions").is_none());
 }
 
@@ -213,7 +213,7 @@ fn of_numbers_that_are_never_old_nothing_is_told() {
 fn a_run_that_does_not_look_at_decisions_by_old_numbers_says_so_in_the_summary_and_in_json() {
     let directory = with_scenario(LOG);
     let line =
-        "decided by statistics of the last flush: not compared with live ones (machine.access_times = false)";
+        "outdated statistics: their effect on decisions was not measured (machine.access_times = false)";
     let is_said = |sets: &[&str]| {
         let sets = sets.iter().flat_map(|set| ["--set", set]);
         let arguments: Vec<&str> = ["run", "scenario.toml"].into_iter().chain(sets).collect();

@@ -69,9 +69,9 @@ fn a_working_set_is_what_is_certainly_and_what_is_possibly_in_use() {
     let directory = with_files(&[("web1.lru_gen", machine(5, 4, 1, 2))]);
     let printed = check_success(&working_set(directory.path(), &["web1.lru_gen"]));
     for line in [
-        "memcg          in use              anon              file            idle  in all",
-        "/web   4 GiB to 5 GiB  2 GiB to 2.5 GiB  2 GiB to 2.5 GiB  2 GiB to 3 GiB   7 GiB",
-        "total  4 GiB to 5 GiB  2 GiB to 2.5 GiB  2 GiB to 2.5 GiB  2 GiB to 3 GiB   7 GiB",
+        "memcg          in use              anon              file            idle  total",
+        "/web   4 GiB to 5 GiB  2 GiB to 2.5 GiB  2 GiB to 2.5 GiB  2 GiB to 3 GiB  7 GiB",
+        "total  4 GiB to 5 GiB  2 GiB to 2.5 GiB  2 GiB to 2.5 GiB  2 GiB to 3 GiB  7 GiB",
     ] {
         assert!(printed.lines().any(|printed| printed == line), "expected {line:?} in:\n{printed}");
     }

@@ -89,7 +89,7 @@ impl Report<'_> {
 
     /// One row a machine.
     fn overview(&self) -> String {
-        let mut rows = vec![row(["machine", "in use", "anon", "file", "idle", "in all", "dumps", "trend"])];
+        let mut rows = vec![row(["machine", "in use", "anon", "file", "idle", "total", "dumps", "trend"])];
         if self.knows_memory() {
             rows[0].splice(1..1, row(["memory", "free"]));
         }
@@ -123,7 +123,7 @@ impl Report<'_> {
         });
         let shown = if self.all { memcgs.len() } else { memcgs.len().min(ROWS) };
 
-        let mut rows = vec![row(["memcg", "in use", "anon", "file", "idle", "in all"])];
+        let mut rows = vec![row(["memcg", "in use", "anon", "file", "idle", "total"])];
         rows.extend(memcgs[..shown].iter().map(|(memcg, estimate)| self.cells(path(memcg), estimate)));
         if shown < memcgs.len() {
             let mut others = Estimate::default();
@@ -137,7 +137,7 @@ impl Report<'_> {
         let count = history.estimates.len();
         if count > 1 {
             let first = if self.all { 0 } else { count.saturating_sub(ROWS) };
-            let mut rows = vec![row(["dump", "in use", "anon", "file", "idle", "in all"])];
+            let mut rows = vec![row(["dump", "in use", "anon", "file", "idle", "total"])];
             let readings = history.machine.dumps.iter().zip(&history.estimates).skip(first);
             rows.extend(readings.map(|(reading, estimate)| self.cells(&reading.file, estimate)));
             let _ = write!(text, "\n{}", self.layout.table(&rows, 1));
