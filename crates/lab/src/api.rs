@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::cli::usage;
 use crate::commands::command_line::{self, Cli};
 use crate::context::Context;
 use crate::print::Output;
@@ -42,7 +43,7 @@ pub fn call(words: &[OsString], program: Program, stop: &Arc<AtomicBool>) -> Cal
     let (cli, matches) = match Cli::parse_with_matches(words) {
         Ok(parsed) => parsed,
         Err(error) => {
-            let failure = Some((2, error.render().to_string().trim_end().to_string()));
+            let failure = Some((2, usage::told(&error, &command_line::named(words))));
             return Called { failure, ..Called::default() };
         }
     };

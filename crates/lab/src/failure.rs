@@ -1,6 +1,7 @@
 //! Failures of a command, and their exit codes.
 
 use std::fmt;
+use std::io::ErrorKind;
 
 use pageout_sim::scenario::SEED_MAX;
 use pageout_study::{Error, Failed};
@@ -38,6 +39,16 @@ impl Failure {
         }
     }
 
+    /// The error with what to do about it. `command` has the names of the command, such as `trace info`.
+    pub(crate) fn with_help(&self, command: &str) -> String {
+        let told = self.to_string();
+        let has_cause = matches!(self, Failure::Workload(_) | Failure::Input(_));
+        match has_cause && !told.contains("help: ") {
+            true => format!("{told}\nhelp: {}", more(command)),
+            false => told,
+        }
+    }
+
     /// An error while writing to standard output.
     pub(crate) fn writing(error: std::io::Error) -> Failure {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
@@ -45,6 +56,30 @@ impl Failure {
         } else {
             Failure::Output(error)
         }
+    }
+}
+
+/// Returns the help of last resort: the command that describes `command`, which is empty if none was recognised.
+pub(crate) fn more(command: &str) -> String {
+    match command {
+        "" => "`pageout -h` lists the commands".to_string(),
+        command => format!("`pageout help {command}` describes its arguments, with examples"),
+    }
+}
+
+/// What to do if a result cannot be written.
+fn to_write(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "create the folder first, or write to another one",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "check the permissions of the file and its folder, or write to another folder"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free space on this device, or write to another one"
+        }
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => "choose a name that is not in use",
+        ErrorKind::IsADirectory => "name a file; this is a folder",
+        _ => "write to another file or device",
     }
 }
 
@@ -88,7 +123,14 @@ impl fmt::Display for Failure {
             | Failure::Unexpected(error)
             | Failure::Interrupted(_, error) => f.write_str(&told(error)),
             Failure::Output(error) => {
-                write!(f, "cannot write the result: {error}; the output is not complete")
+                let told = error.to_string();
+                let (told, help) = told.split_once("\nhelp: ").unwrap_or((&told, to_write(error.kind())));
+                // The option whose file it is comes first, as in all errors.
+                let (place, why) = match told.split_once(": ") {
+                    Some((option, why)) if option.starts_with("--") => (format!("{option}: "), why),
+                    _ => (String::new(), told),
+                };
+                write!(f, "{place}cannot write the result: {why}; the output is not complete\nhelp: {help}")
             }
             Failure::ReaderGone => f.write_str("the reader closed the output"),
         }
@@ -132,3 +174,35 @@ impl From<Failed> for Failure {
 
 /// What commands return.
 pub(crate) type Outcome = Result<(), Failure>;
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn unwritten_result_has_place_reason_and_help() {
+        let full = io::Error::new(ErrorKind::StorageFull, "--out a.json: No space left on device");
+        assert_eq!(
+            Failure::Output(full).with_help("run"),
+            "--out a.json: cannot write the result: No space left on device; the output is not complete\nhelp: free space on this device, or write to another one"
+        );
+        let missing = io::Error::new(ErrorKind::NotFound, "--trace x/y: no such folder\nhelp: create it");
+        assert_eq!(
+            Failure::Output(missing).with_help("run"),
+            "--trace x/y: cannot write the result: no such folder; the output is not complete\nhelp: create it"
+        );
+    }
+
+    #[test]
+    fn error_without_help_names_the_help_of_its_command() {
+        let wrong = || Failure::Input(anyhow::anyhow!("--ratio 1: expected FAST:SLOW"));
+        assert_eq!(
+            wrong().with_help("advise-tier"),
+            "--ratio 1: expected FAST:SLOW\nhelp: `pageout help advise-tier` describes its arguments, with examples"
+        );
+        let helped = Failure::Input(anyhow::anyhow!("--ratio 1: expected FAST:SLOW\nhelp: for example 1:2"));
+        assert!(helped.with_help("advise-tier").ends_with("\nhelp: for example 1:2"));
+    }
+}

@@ -21,7 +21,6 @@ mod asked; // questions for programs
 pub mod commands; // what is done with all of that: a row and a module a command
 pub mod api; // commands for programs
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -29,11 +28,10 @@ use std::sync::Arc;
 
 use clap::error::ErrorKind;
 
-use commands::command_line::Cli;
+use commands::command_line::{self, Cli};
 use context::Context;
 use failure::Failure;
 use print::output::Output;
-use print::visible;
 
 pub use asked::{Asked, Question, Rows, UserPolicyOptions};
 pub use commands::{answer, questions};
@@ -71,7 +69,7 @@ pub fn run(words: &[OsString], policies: &[(&str, MakePolicy)], program: Program
 fn run_with(words: &[OsString], program: Program, baselines: &[(&'static str, baselines::Open)]) -> u8 {
     let (cli, matches) = match Cli::parse_with_matches(words) {
         Ok(parsed) => parsed,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, &command_line::named(words)),
     };
     let (output, done) = match Output::asked(&matches) {
         Ok(output) => (Arc::new(output), Ok(())),
@@ -92,7 +90,7 @@ fn run_with(words: &[OsString], program: Program, baselines: &[(&'static str, ba
     if let Err(failure) = &done
         && !matches!(failure, Failure::ReaderGone)
     {
-        let told = failure.to_string();
+        let told = failure.with_help(&command_line::named(words));
         cx.output.remark(&format!("error: {told}"));
         cx.user_policies.unsaid(&told).iter().for_each(|why| cx.output.remark(&format!("note: {why}")));
     }
@@ -101,7 +99,7 @@ fn run_with(words: &[OsString], program: Program, baselines: &[(&'static str, ba
 }
 
 /// Prints help or an error of clap. Help is a result and goes to standard output; an error goes to standard error.
-fn usage(error: &clap::Error) -> u8 {
+fn usage(error: &clap::Error, command: &str) -> u8 {
     let output = Output::default();
     let is_help = matches!(
         error.kind(),
@@ -110,12 +108,7 @@ fn usage(error: &clap::Error) -> u8 {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if !is_help {
-        // It quotes arguments, which may be file names.
-        let plain = error.render().to_string();
-        match visible::lines(&plain) {
-            Cow::Borrowed(_) => _ = error.print(),
-            Cow::Owned(shown) => output.remark(shown.trim_end()),
-        }
+        output.remark(&format!("error: {}", cli::usage::told(error, command)));
         return 2;
     }
     // Not clap's own print: it would not notice a full disk, and sends the help of a bare `pageout` to standard error.
@@ -126,7 +119,7 @@ fn usage(error: &clap::Error) -> u8 {
     match output.write(text.as_bytes()) {
         Ok(()) => 0,
         Err(failure) => {
-            output.remark(&format!("error: {failure}"));
+            output.remark(&format!("error: {}", failure.with_help(command)));
             failure.code()
         }
     }

@@ -241,7 +241,14 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Why a policy that is a file is refused.
 fn not_allowed(name: &str) -> String {
-    format!("{name}: a policy from a library runs with your rights: allow it with --allow-plugins")
+    match Path::new(name).exists() {
+        true => format!(
+            "{name}: a policy from a library runs with your rights\nhelp: allow it with --allow-plugins"
+        ),
+        false => format!(
+            "{name}: no such file\nhelp: check the path; `pageout keys policy` lists the built-in policies"
+        ),
+    }
 }
 
 /// Touches the variables of this thread that the end of the program reads. A shared library, such as the Python module, allocates them under the loader's lock.

@@ -114,12 +114,17 @@ impl Library {
         let whole = std::path::absolute(path).map_err(|error| wrong(error.to_string()))?;
         // SAFETY: the effects of loading a library can't be known. The caller was warned that it runs with their rights.
         let library = unsafe { libloading::Library::new(&whole) };
-        let library = library.map_err(|error| wrong(format!("it can't be loaded: {}", reason(&error))))?;
+        let library = library.map_err(|error| {
+            wrong(format!(
+                "it can't be loaded: {}\nhelp: `pageout new-policy NAME --c` writes a library that can",
+                reason(&error)
+            ))
+        })?;
         // Never unloaded: its code may be called as long as there is a policy of it.
         let library: &'static libloading::Library = Box::leak(Box::new(library));
         // SAFETY: the header says that what is called so has this type.
         let entry = unsafe { library.get::<unsafe extern "C" fn() -> *const Table>(b"pageout_policy\0") };
-        let entry = entry.map_err(|_| wrong("it does not export a function pageout_policy".to_owned()))?;
+        let entry = entry.map_err(|_| wrong("it does not export a function pageout_policy\nhelp: `pageout new-policy NAME --c` writes a library that does".to_owned()))?;
         // SAFETY: it takes nothing and returns a pointer; the header demands no more of it.
         let table = NonNull::new(unsafe { entry() }.cast_mut());
         let table = table.ok_or_else(|| wrong("pageout_policy() returns NULL".to_owned()))?;
@@ -169,7 +174,7 @@ fn read(table: NonNull<Table>) -> Result<Table, String> {
     let [version, size] = unsafe { table.cast::<[u32; 2]>().read() };
     if version != VERSION {
         return Err(format!(
-            "its table has version {version}, but this program supports version {VERSION}; help: build it with the pageout_policy.h of this program (`pageout new-policy NAME --c` writes it)"
+            "its table has version {version}, but this program supports version {VERSION}\nhelp: build it with the pageout_policy.h of this program (`pageout new-policy NAME --c` writes it)"
         ));
     }
     let least = std::mem::offset_of!(Table, cold);

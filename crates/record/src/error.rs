@@ -27,7 +27,9 @@ pub enum Error {
     #[error("{0}")]
     Asked(String),
     /// The result could not be written.
-    #[error("cannot write {path}: {source}; there is no recording in {dir}")]
+    #[error(
+        "cannot write {path}: {source}; there is no recording in {dir}\nhelp: name another folder by --into, new or empty"
+    )]
     Write {
         /// The file.
         path: String,

@@ -216,7 +216,7 @@ impl<'a> Recorder<'a> {
     fn begin(options: &'a Options) -> Result<Recorder<'a>, Error> {
         if !options.sample.is_power_of_two() {
             return Err(Error::Asked(format!(
-                "--sample 1/{}: expected a power of two, for example 1/8",
+                "--sample 1/{}: expected a power of two\nhelp: for example --sample 1/8",
                 options.sample
             )));
         }
@@ -235,7 +235,9 @@ impl<'a> Recorder<'a> {
             }
             Target::Pids(pids) => {
                 if let Some(gone) = pids.iter().find(|pid| !root.has(&format!("/proc/{pid}"))) {
-                    return Err(Error::Asked(format!("no process {gone}")));
+                    return Err(Error::Asked(format!(
+                        "--pid {gone}: no such process\nhelp: `ps -e` lists the processes"
+                    )));
                 }
                 let group = or_none(Cgroup::of_pid(root, pids[0]), SUM_OF_PROCESSES, &mut source.remarks);
                 (group, pids.iter().flat_map(|&pid| processes::threads(root, pid)).collect())

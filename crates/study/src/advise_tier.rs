@@ -97,7 +97,9 @@ impl std::str::FromStr for Ratio {
             text.split_once(':').and_then(|(fast, slow)| Some((fast.parse().ok()?, slow.parse().ok()?)));
         match parts {
             Some((fast @ 1..=1000, slow @ 1..=1000)) => Ok(Ratio { fast, slow }),
-            _ => Err(format!("{text}: expected FAST:SLOW, each from 1 to 1000, for example 1:2")),
+            _ => {
+                Err(format!("{text}: expected FAST:SLOW, each from 1 to 1000\nhelp: for example --ratio 1:2"))
+            }
         }
     }
 }

@@ -92,9 +92,9 @@ impl Ask {
         }
         match from.cmp(&to) {
             std::cmp::Ordering::Less => Ok([from, to]),
-            std::cmp::Ordering::Equal => {
-                Err(Error::Asked(format!("--from and --to: found {from} twice, expected two versions")))
-            }
+            std::cmp::Ordering::Equal => Err(Error::Asked(format!(
+                "--from and --to: found {from} twice, expected two versions\nhelp: for example --from 6.1 --to 6.12"
+            ))),
             std::cmp::Ordering::Greater => {
                 Err(Error::Asked(format!("--from {from} is later than --to {to}\nhelp: exchange them")))
             }

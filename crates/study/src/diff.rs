@@ -161,7 +161,7 @@ fn seconds(ask: &Ask) -> Result<Option<f64>, Error> {
         };
         ensure!(
             seconds.is_finite() && seconds > 0.0,
-            "--interval {text}: expected a time above 0, for example 60s"
+            "--interval {text}: expected a time above 0\nhelp: for example --interval 60s"
         );
         return Ok(Some(seconds));
     }
@@ -172,7 +172,9 @@ fn seconds(ask: &Ask) -> Result<Option<f64>, Error> {
         let modified = path.metadata().and_then(|metadata| metadata.modified());
         modified.during(|| format!("cannot read the modification time of {}", path.display()))
     };
-    let Some(after) = &ask.after else { bail!("--by-mtime: found one file, expected two") };
+    let Some(after) = &ask.after else {
+        bail!("--by-mtime: found one file, expected two\nhelp: add the later snapshot, or give --interval")
+    };
     match modified(after)?.duration_since(modified(&ask.before)?) {
         Ok(between) if between.as_secs_f64() > 0.0 => Ok(Some(between.as_secs_f64())),
         _ => bail!(

@@ -179,25 +179,31 @@ fn lines(failures: &[Failed]) -> String {
 
 /// An error with what could not be done in front.
 #[cfg(target_os = "linux")]
-pub(crate) fn cannot<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Error {
-    move |error| Error::Asked(format!("{what}: {error}"))
+pub(crate) fn cannot<E: StdError + 'static>(what: impl fmt::Display) -> impl FnOnce(E) -> Error {
+    move |error| Error::Asked(format!("{what}: {}", told(&error)))
 }
 
 /// Returns the text of an error and its causes, and what to do about an error of the file system. Many errors of the
 /// lower crates repeat the text of their cause; it is printed once.
 pub fn told(error: &(dyn StdError + 'static)) -> String {
-    let mut told = String::new();
+    let (mut told, mut help) = (String::new(), String::new());
     for cause in causes(error) {
         let cause = cause.to_string();
-        if !told.contains(&cause) {
+        // The help of a cause comes last, once.
+        let (cause, more) = cause.split_once("\nhelp: ").unwrap_or((&cause, ""));
+        if help.is_empty() && !more.is_empty() {
+            help = format!("\nhelp: {more}");
+        }
+        if !told.contains(cause) {
             let between = if told.is_empty() { "" } else { ": " };
             told += &format!("{between}{cause}");
         }
     }
-    if !told.contains("help:") {
-        told += causes(error).find_map(|cause| cause.downcast_ref()).and_then(help).unwrap_or_default();
+    if help.is_empty() && !told.contains("help: ") {
+        let system = causes(error).find_map(|cause| cause.downcast_ref()).and_then(system_help);
+        help = system.unwrap_or_default().to_string();
     }
-    told
+    told + &help
 }
 
 fn causes<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
@@ -205,7 +211,7 @@ fn causes<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (
 }
 
 /// What to do about an error of the file system.
-fn help(error: &io::Error) -> Option<&'static str> {
+fn system_help(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::NotFound => {
             Some("\nhelp: check the path; a relative path starts at the current folder")
@@ -213,6 +219,11 @@ fn help(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::PermissionDenied => Some("\nhelp: check the permissions of the file and its folders"),
         io::ErrorKind::IsADirectory => Some("\nhelp: name a file; this is a folder"),
         io::ErrorKind::NotADirectory => Some("\nhelp: name a folder; a part of this path is a file"),
+        io::ErrorKind::InvalidData => Some("\nhelp: this is not a text in UTF-8; check which file is named"),
+        io::ErrorKind::UnexpectedEof => Some("\nhelp: the file is truncated; copy it again"),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Some("\nhelp: free space on this device, or use another one")
+        }
         _ => None,
     }
 }

@@ -239,9 +239,12 @@ impl<'a> Runs<'a> {
         if let Some((id, _)) = groups.iter().find(|(_, known)| known == path) {
             return Ok(*id);
         }
-        let hint = nearest(path, groups.iter().map(|(_, known)| known.as_str()))
-            .map_or_else(String::new, |near| format!("\nhelp: did you mean `{near}`?"));
-        Err(Error::asked(format!("--memcg {path}: no such cgroup{hint}")))
+        let known: Vec<&str> = groups.iter().map(|(_, known)| known.as_str()).collect();
+        let help = nearest(path, known.iter().copied()).map_or_else(
+            || format!("the cgroups are {}", known.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        Err(Error::asked(format!("--memcg {path}: no such cgroup\nhelp: {help}")))
     }
 
     /// Runs the scenario once. A run that fails is a result too: the question may be about what led to its end.

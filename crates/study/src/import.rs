@@ -202,7 +202,11 @@ fn source(ask: &Ask) -> Result<Source, Error> {
 /// Hands each line to `take`, by its number from 1.
 fn for_each_line(path: &Path, mut take: impl FnMut(u64, &str) -> Result<(), Error>) -> Result<(), Error> {
     let file = File::open(path).during(|| format!("cannot read {}", path.display()))?;
-    ensure!(!path.is_dir(), "{}: found a folder, expected a file", path.display());
+    ensure!(
+        !path.is_dir(),
+        "{}: found a folder, expected a file\nhelp: name the file with the text of one tool",
+        path.display()
+    );
     let (mut input, mut bytes, mut number) = (BufReader::new(file), Vec::new(), 0);
     loop {
         bytes.clear();

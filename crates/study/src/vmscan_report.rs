@@ -241,7 +241,7 @@ fn faults(totals: &Totals) -> Vec<String> {
 fn no_trace(name: &str, totals: &Totals, faults: &[String]) -> Error {
     if totals.bytes == 0 && faults.is_empty() {
         return Error::Asked(format!(
-            "{name}: found an empty file, expected the text of /sys/kernel/tracing/trace, `trace-cmd report` or `perf script`"
+            "{name}: found an empty file, expected the text of a trace\nhelp: write it by `cat /sys/kernel/tracing/trace`, `trace-cmd report` or `perf script`"
         ));
     }
     let mut text = format!(

@@ -247,7 +247,9 @@ fn size(option: &str, text: &str) -> Result<Size, Error> {
 
 fn parse_reserve(text: &str) -> Result<Limit, Error> {
     match text.parse() {
-        Ok(Limit::Max) => bail!("--reserve max: expected a size such as 1GiB or a percentage such as 5%"),
+        Ok(Limit::Max) => bail!(
+            "--reserve max: expected a size or a percentage\nhelp: for example --reserve 1GiB or --reserve 5%"
+        ),
         Ok(limit) => Ok(limit),
         Err(message) => bail!("--reserve {text}: {message}, or a percentage such as 5%"),
     }

@@ -6,17 +6,19 @@ use std::num::ParseIntError;
 use super::change::{is_counter, is_counter_of, is_of};
 
 /// What a snapshot should be, for errors.
-const EXPECTED: &str =
-    "expected: lines of a name and a number, as in /proc/vmstat and a cgroup's memory.stat";
+const EXPECTED: &str = "expected lines of a name and a number";
+
+/// How to make a snapshot.
+const HELP: &str = "\nhelp: save a snapshot by `cat /proc/vmstat > before`, or of a cgroup's memory.stat";
 
 /// Why a text is not a snapshot. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// The text is empty.
-    #[error("empty file; {EXPECTED}")]
+    #[error("found an empty file, {EXPECTED}{HELP}")]
     Empty,
     /// A line is not a name and one value.
-    #[error("line {line}: found `{}`; {EXPECTED}", .text.escape_debug())]
+    #[error("line {line}: found `{}`, {EXPECTED}{HELP}", .text.escape_debug())]
     Line {
         /// The line's number.
         line: usize,
@@ -24,7 +26,7 @@ pub enum SnapshotError {
         text: String,
     },
     /// A value is not a number from 0 to 2^64 - 1.
-    #[error("line {line}: {name}: found `{}`, expected a whole number from 0", .value.escape_debug())]
+    #[error("line {line}: {name}: found `{}`, expected a whole number from 0{HELP}", .value.escape_debug())]
     Value {
         /// The line's number.
         line: usize,
@@ -36,7 +38,9 @@ pub enum SnapshotError {
         source: ParseIntError,
     },
     /// A name has a second value: two snapshots are in one text.
-    #[error("line {line}: duplicate {name}, expected one snapshot per file")]
+    #[error(
+        "line {line}: duplicate {name}, expected one snapshot per file\nhelp: save each snapshot to a file of its own"
+    )]
     Twice {
         /// The line's number.
         line: usize,
@@ -44,7 +48,7 @@ pub enum SnapshotError {
         name: String,
     },
     /// The text is of another file of the kernel.
-    #[error("line {line}: {what}; {EXPECTED}")]
+    #[error("line {line}: {what}, {EXPECTED}{HELP}")]
     OtherFile {
         /// The line's number.
         line: usize,
@@ -53,7 +57,7 @@ pub enum SnapshotError {
     },
     /// A line of `/proc/pressure/*` has another form.
     #[error(
-        "line {line}: found `{}`, expected `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, or the same with `full`",
+        "line {line}: found `{}`, expected `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, or the same with `full`{HELP}",
         .text.escape_debug()
     )]
     Pressure {
@@ -63,11 +67,11 @@ pub enum SnapshotError {
         text: String,
     },
     /// The last line has no end, so its number may be cut.
-    #[error("the last line has no end, so its number may be truncated")]
+    #[error("the last line has no end, so its number may be truncated{HELP}")]
     Cut,
     /// No name is known here.
     #[error(
-        "found no known name, expected: lines of /proc/vmstat (such as nr_free_pages), of a memory.stat (such as anon), or of /proc/pressure"
+        "found no known name, expected lines of /proc/vmstat (such as nr_free_pages), of a memory.stat (such as anon), or of /proc/pressure{HELP}"
     )]
     Unknown,
 }

@@ -107,9 +107,36 @@ impl Cli {
     }
 }
 
+/// Returns the names of the commands in the words of a command line: `run`, or `trace info`. Empty if no command is known.
+pub(crate) fn named(words: &[OsString]) -> String {
+    let root = Cli::command();
+    let mut names: Vec<&str> = Vec::new();
+    let mut command = &root;
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        match command.find_subcommand(word) {
+            Some(found) => {
+                names.push(word);
+                command = found;
+            }
+            // Options stand before the command, or after it.
+            None if names.is_empty() => {}
+            None => break,
+        }
+    }
+    names.join(" ")
+}
+
+/// The command line, whose options accept numbers below 0: their parsers reject them with the range.
+fn parsed() -> clap::Command {
+    let is_option = |arg: &Arg| arg.get_long().is_some() && arg.get_action().takes_values();
+    each_command(Cli::command(), |command, _, _| {
+        command.mut_args(|arg| if is_option(&arg) { arg.allow_negative_numbers(true) } else { arg })
+    })
+}
+
 /// Returns the definition of the command line. Its help is that of `-h`.
 pub(crate) fn definition() -> clap::Command {
-    let root = Cli::command().help_template(format!("{ROOT_LAYOUT}{}{{after-help}}", commands_by_purpose()));
+    let root = parsed().help_template(format!("{ROOT_LAYOUT}{}{{after-help}}", commands_by_purpose()));
     each_command(root, |command, path, _| {
         let mut end = format!("All options and examples: `pageout help {path}`");
         if has_result(&command) {
@@ -121,7 +148,7 @@ pub(crate) fn definition() -> clap::Command {
 
 /// Returns the same definition with the help of `--help`.
 pub(crate) fn with_complete_help() -> clap::Command {
-    let root = each_command(Cli::command(), |command, _, chapter| {
+    let root = each_command(parsed(), |command, _, chapter| {
         let mut end = command.get_after_long_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
         if has_result(&command) {
             end += &format!("Options of all commands (--json, --out FILE ...): `pageout help {TOPIC}`\n");

@@ -31,12 +31,12 @@ pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
     let is_taken = pageout_cache::POLICIES.iter().any(|row| row.name == name);
     if !is_name || name.len() > 40 {
         return Err(Failure::Input(anyhow::anyhow!(
-            "NAME: invalid name: found `{name}`, expected up to 40 of a-z, 0-9, - and _, a letter first"
+            "NAME: invalid name: found `{name}`, expected up to 40 of a-z, 0-9, - and _, a letter first\nhelp: for example my-policy"
         )));
     }
     if is_taken || ["test", "pageout", "policy"].contains(&name) {
         return Err(Failure::Input(anyhow::anyhow!(
-            "NAME: name is in use: found `{name}`, expected another name"
+            "NAME: name is in use: found `{name}`, expected another name\nhelp: `pageout keys policy` lists the names in use"
         )));
     }
     let sources = match args.c || args.python {

@@ -172,20 +172,23 @@ mod linux {
             (true, None, true) => Target::Machine,
         };
         let duration = args.duration.as_deref().map(|text| span("--for", text)).transpose()?;
-        ensure!(duration != Some(Duration::ZERO), "--for: found 0, expected a time above 0");
+        ensure!(
+            duration != Some(Duration::ZERO),
+            "--for: found 0, expected a time above 0\nhelp: for example --for 10s"
+        );
         let max: Size =
             args.max_size.parse().map_err(|error| anyhow!("--max-size {}: {error}", args.max_size))?;
         let stat_every = span("--stat-every", &args.stat_every)?;
         ensure!(
             stat_every >= Duration::from_millis(10),
-            "--stat-every: too short: found `{}`, expected at least 10ms",
+            "--stat-every: too short: found `{}`, expected at least 10ms\nhelp: for example --stat-every 1s",
             args.stat_every
         );
         let sample = args.sample.strip_prefix("1/").and_then(|number| number.parse::<u64>().ok());
         let sample = sample.filter(|number| number.is_power_of_two() && *number <= 1 << 20);
         let sample = sample.with_context(|| {
             format!(
-                "--sample: invalid share: found `{}`, expected 1/N with a power of two, for example 1/8",
+                "--sample: invalid share: found `{}`, expected 1/N with a power of two\nhelp: for example --sample 1/8",
                 args.sample
             )
         })?;

@@ -93,7 +93,7 @@ fn check_outputs(args: &RunArgs, scenario: &Scenario, cx: &Context) -> anyhow::R
     let every = args.timeline_every;
     anyhow::ensure!(
         every >= TIMELINE_EVERY_MIN,
-        "--timeline-every: too short: found `{every}`, expected at least {TIMELINE_EVERY_MIN}"
+        "--timeline-every: too short: found `{every}`, expected at least {TIMELINE_EVERY_MIN}\nhelp: for example --timeline-every 10ms"
     );
     Ok(())
 }

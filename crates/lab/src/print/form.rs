@@ -147,6 +147,10 @@ fn check_file(path: &Path) -> anyhow::Result<()> {
     let inputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).filter(|input| *input != path).collect();
     outputs::check(&[("--out", path)], &inputs)?;
-    anyhow::ensure!(!path.is_dir(), "--out: expected a file, found the directory `{}`", path.display());
+    anyhow::ensure!(
+        !path.is_dir(),
+        "--out: found the folder `{}`, expected a file\nhelp: name a file in it",
+        path.display()
+    );
     Ok(())
 }

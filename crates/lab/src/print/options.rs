@@ -67,7 +67,7 @@ impl TypedValueParser for FormParser {
         parsed.map_err(|mut error| {
             if is_of_trace {
                 let name = value.to_string_lossy();
-                let hint = format!("this is a trace format: use '--trace-format {name}'");
+                let hint = format!("this is a trace format: use --trace-format {name}");
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
             }
             error

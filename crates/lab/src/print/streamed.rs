@@ -28,7 +28,10 @@ impl Streamed {
         }
         let cannot = || format!("{option} {}", path.display());
         if path.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            anyhow::bail!("{option}: expected a file, found the directory `{}`", path.display());
+            anyhow::bail!(
+                "{option}: found the folder `{}`, expected a file\nhelp: name a file in it",
+                path.display()
+            );
         }
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(path).map_err(unwritten).with_context(cannot)?;

@@ -87,7 +87,7 @@ fn form_of(path: &Path) -> anyhow::Result<Form> {
         Some("csv") => Ok(Form::Csv),
         Some("jsonl") => Ok(Form::JsonLines),
         _ => bail!(
-            "--timeline: unknown suffix: found `{}`, expected .csv, .jsonl, or `-` for standard output",
+            "--timeline: unknown suffix: found `{}`, expected .csv, .jsonl, or `-`\nhelp: the suffix selects the format; `-` prints a table on standard output",
             path.display()
         ),
     }

@@ -27,12 +27,15 @@ pub(crate) fn check_name(path: &Path, picture: Picture) -> anyhow::Result<()> {
         return Ok(());
     }
     if is_svg(path) && picture == Picture::None {
-        bail!("--report: no charts to write: found `{}`, expected a name that ends in .html", path.display());
+        bail!(
+            "--report: no charts to write: found `{}`, expected a name that ends in .html\nhelp: `pageout replay` with many sizes has charts for a .svg",
+            path.display()
+        );
     }
     let names = if picture == Picture::None { ".html" } else { ".html (report) or .svg (charts)" };
     ensure!(
         is_html || is_svg(path),
-        "--report: unknown suffix: found `{}`, expected {names}",
+        "--report: unknown suffix: found `{}`, expected {names}\nhelp: for example --report report.html; --out writes the result in other forms",
         path.display()
     );
     let directory = directory(path);

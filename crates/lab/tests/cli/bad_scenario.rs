@@ -155,7 +155,7 @@ fn a_scenario_that_is_missing_or_no_toml_is_told() {
     check_failure(
         &pageout(directory.path(), &["run", "latin.toml"]),
         2,
-        &["invalid UTF-8", "0xe9", "--> latin.toml:2", "save the scenario in UTF-8"],
+        &["invalid UTF-8", "0xe9", "--> latin.toml:2", "a scenario is a text file in UTF-8"],
     );
 }
 
@@ -270,8 +270,8 @@ fn a_disk_that_fails_ends_the_run() {
 fn the_command_line_itself_is_checked() {
     let directory = with_scenario(GOOD);
     let run = |arguments: &[&str]| pageout(directory.path(), arguments);
-    check_failure(&run(&["run"]), 2, &["required", "<SCENARIO>"]);
-    check_failure(&run(&["rnu"]), 2, &["unrecognized subcommand"]);
+    check_failure(&run(&["run"]), 2, &["pageout run: missing <SCENARIO>"]);
+    check_failure(&run(&["rnu"]), 2, &["unknown command: found `rnu`", "did you mean `run`?"]);
     check_failure(&run(&["run", "scenario.toml", "--set", "x"]), 2, &["found `x`, expected KEY=VALUE"]);
     check_failure(&run(&["compare", "scenario.toml", "--vary", "seed=1"]), 2, &["fewer than two values"]);
     check_failure(&run(&["compare", "scenario.toml"]), 2, &["--vary"]);
@@ -680,7 +680,7 @@ fn a_number_below_nothing_is_no_option_of_its_own() {
     for option in [["--seed", "-1"], ["--jobs", "-1"]] {
         let output =
             pageout(std::path::Path::new("."), &[&["compare", "scenario.toml"][..], &option].concat());
-        check_failure(&output, 2, &["invalid value '-1'", option[0]]);
+        check_failure(&output, 2, &["invalid value: found `-1`", option[0]]);
     }
 }
 

@@ -216,7 +216,7 @@ fn names_that_there_are_not_are_answered_with_those_that_there_are() {
         (["--page", "data:1024"], ["`data` has 1,024 pages", "data:1023"]),
         (["--page", "data:x"], ["found page `x`", "expected a number from 0"]),
         (["--page", "data"], ["expected FILE:PAGE or TASK/OBJECT:PAGE", "data:17"]),
-        (["--evictions", "0"], ["0 is not in 1..=100000", "--evictions"]),
+        (["--evictions", "0"], ["found `0`, expected 1 to 100000", "--evictions"]),
     ] {
         let arguments = ["explain", "scenario.toml", question[0], question[1]];
         check_failure(&pageout(directory.path(), &arguments), 2, &parts);

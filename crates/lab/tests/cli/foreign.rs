@@ -398,7 +398,7 @@ fn each_recorded_input_is_played_and_left_out_when_asked() {
     check_failure(
         &folder.validate(&["--without", "flush"]),
         2,
-        &["invalid value 'flush'", "flushes", "mapped_file"],
+        &["invalid value: found `flush`", "flushes", "mapped_file"],
     );
 }
 

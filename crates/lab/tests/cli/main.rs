@@ -18,6 +18,7 @@ mod dropped_caches; // what a user has dropped
 mod docs; // pages that say the same
 mod diff; // two snapshots of a kernel's counters
 mod exactness; // the textbook LRU against others
+mod errors; // each wrong input, with its help
 mod effects; // what each value of a key changes
 mod explain; // why a page is where it is
 mod forms; // results as CSV, Markdown, in files

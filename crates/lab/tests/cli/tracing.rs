@@ -549,7 +549,7 @@ fn a_trace_that_can_not_be_written_is_told() {
     check_failure(
         &pageout(directory.path(), &["run", "scenario.toml", "--trace", "."]),
         2,
-        &["expected a file, found the directory `.`"],
+        &["--trace: found the folder `.`, expected a file"],
     );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
 }

@@ -206,7 +206,7 @@ impl Fault {
             Fault::NotWhole => "it is not a multiple of its smallest unit".to_string(),
             Fault::OutOfRange => "it is out of range".to_string(),
         };
-        QuantityError(format!("`{text}` is not {noun}: {reason}; write {form}"))
+        QuantityError(format!("`{text}` is not {noun}: {reason}\nhelp: write {form}"))
     }
 }
 
@@ -362,7 +362,7 @@ mod tests {
         let fault = |text: &str| text.parse::<Size>().unwrap_err().to_string();
         assert_eq!(
             fault("12 MX"),
-            "`12 MX` is not a size: unknown unit `MX`; write a number with B, KiB, MiB, GiB, TiB or pages, such as \"256MiB\""
+            "`12 MX` is not a size: unknown unit `MX`\nhelp: write a number with B, KiB, MiB, GiB, TiB or pages, such as \"256MiB\""
         );
         assert!(fault("lots").contains("does not start with a number"));
         assert!(fault("-1MiB").contains("does not start with a number"));

@@ -38,7 +38,9 @@ pub fn parse_sizes(texts: &[String]) -> Result<Vec<Limit>, Error> {
 
 fn one(text: &str) -> Result<Limit, Error> {
     let wrong = match text.parse() {
-        Ok(Limit::Max) => "--memory max: expected a size such as 64MiB or a percentage".to_string(),
+        Ok(Limit::Max) => {
+            "--memory max: expected a size or a percentage\nhelp: for example --memory 64MiB,30%".to_string()
+        }
         Ok(limit) => return Ok(limit),
         Err(_) if text.trim().is_empty() => "--memory: empty size\nhelp: remove the extra comma".to_string(),
         Err(message) if text.trim().ends_with('%') => format!("--memory {text}: {message}"),

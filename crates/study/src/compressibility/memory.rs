@@ -42,8 +42,14 @@ pub(super) fn regions(what: &Path, sample: u64) -> Result<Vec<Region>, Error> {
 fn file(path: &Path, sample: u64) -> Result<Region, Error> {
     let name = path.display().to_string();
     let metadata = std::fs::metadata(path).during(|| format!("cannot read {name}"))?;
-    ensure!(metadata.is_file(), "{name}: found a folder or a device, expected a file");
-    ensure!(metadata.len() > 0, "{name}: found an empty file, expected pages of memory");
+    ensure!(
+        metadata.is_file(),
+        "{name}: found a folder or a device, expected a file\nhelp: name a file, or a process by its number"
+    );
+    ensure!(
+        metadata.len() > 0,
+        "{name}: found an empty file, expected pages of memory\nhelp: name a file, or a process by its number"
+    );
     let mut file = File::open(path).during(|| format!("cannot read {name}"))?;
     let pages = metadata.len().div_ceil(PAGE_SIZE);
     let mut read = Vec::new();
@@ -105,7 +111,10 @@ fn process(pid: &str, sample: u64) -> Result<Vec<Region>, Error> {
             _ => bail!("cannot read /proc/{pid}/maps: {error}"),
         }
     }
-    ensure!(!maps.is_empty(), "process {pid} has no user memory: it is a kernel thread or has ended");
+    ensure!(
+        !maps.is_empty(),
+        "process {pid} has no user memory: it is a kernel thread or has ended\nhelp: name a process of a program"
+    );
     let (mut pagemap, mut memory) = (open("pagemap")?, open("mem")?);
     let mut found: BTreeMap<(usize, String), Vec<u64>> = BTreeMap::new();
     for line in maps.lines() {
@@ -135,7 +144,10 @@ fn process(pid: &str, sample: u64) -> Result<Vec<Region>, Error> {
             });
         }
     }
-    ensure!(!regions.is_empty(), "process {pid} has no swappable page in memory or has ended");
+    ensure!(
+        !regions.is_empty(),
+        "process {pid} has no swappable page in memory or has ended\nhelp: name a process with anonymous memory"
+    );
     Ok(regions)
 }
 

@@ -33,7 +33,9 @@ impl SnapshotFile {
             "{name}: found more than 1 MiB, expected /proc/vmstat or memory.stat"
         );
         let Ok(text) = String::from_utf8(bytes) else {
-            bail!("{name}: found bytes that are not UTF-8, expected text")
+            bail!(
+                "{name}: found bytes that are not UTF-8, expected text\nhelp: give snapshots of /proc/vmstat, a memory.stat, or /proc/pressure"
+            )
         };
         let snapshot = Snapshot::parse(&text).during(|| name.clone())?;
         Ok(SnapshotFile { name, snapshot })

@@ -61,10 +61,12 @@ impl Names {
                 self.example()
             ))
         })?;
-        let page: u64 = page
-            .trim()
-            .parse()
-            .map_err(|_| wrong(format!("found page `{page}`, expected a number from 0")))?;
+        let page: u64 = page.trim().parse().map_err(|_| {
+            wrong(format!(
+                "found page `{page}`, expected a number from 0\nhelp: for example --page {}",
+                self.example()
+            ))
+        })?;
         let range = self.ranges.iter().find(|range| range.name == name);
         let range = range.ok_or_else(|| wrong(self.unknown(name)))?;
         if page >= range.pages {
@@ -119,7 +121,7 @@ impl Names {
         let objects = within(task);
         if !objects.is_empty() {
             return format!(
-                "unknown object `{name}`; task `{task}` has {}",
+                "unknown object `{name}` of task `{task}`\nhelp: it has {}",
                 objects.iter().map(|object| format!("`{object}`")).collect::<Vec<_>>().join(", ")
             );
         }

@@ -86,7 +86,10 @@ impl Source {
     pub(super) fn lines(pattern: &str) -> Result<Source, Error> {
         let pattern = pieces(pattern)?;
         let has = |name: &str| pattern.contains(&Piece::Field(name.to_string()));
-        ensure!(has("page") != has("offset"), "--pattern must have either {{page}} or {{offset}}");
+        ensure!(
+            has("page") != has("offset"),
+            "--pattern: found no {{page}} or {{offset}}, or both; expected one of them\nhelp: for example --pattern '{{op}} {{file}} {{offset}} {{bytes}}'"
+        );
         let has_operation = has("op");
         Ok(Source::Lines { pattern, objects: Objects::default(), has_operation })
     }

@@ -44,8 +44,11 @@ pub(super) fn law(load: &str) -> Result<Option<Law>, Error> {
         ("zipf", alpha) if load == "zipf" || !alpha.is_empty() => {
             let alpha = if alpha.is_empty() { "0.99" } else { alpha };
             let exponent = alpha.parse().ok().filter(|alpha| (0.0..=100.0).contains(alpha));
-            let wrong =
-                || Error::asked(format!("--load {load}: invalid exponent: expected a number from 0 to 100"));
+            let wrong = || {
+                Error::asked(format!(
+                    "--load {load}: invalid exponent: expected a number from 0 to 100\nhelp: for example --load zipf:1.2"
+                ))
+            };
             Some(Law::Zipf(exponent.ok_or_else(wrong)?))
         }
         ("uniform", "") => Some(Law::Uniform),
@@ -71,7 +74,7 @@ impl Load {
         let name = path.display();
         ensure!(
             path.exists(),
-            "--load {name}: expected zipf, zipf:EXPONENT, uniform, sequential or the path of a trace"
+            "--load {name}: expected zipf, zipf:EXPONENT, uniform, sequential or the path of a trace\nhelp: check the name; a relative path starts at the current folder"
         );
         let options = ask.read.options().map_err(|error| Error::Asked(error.message))?;
         let wanted = ask.reads as usize * usize::from(ask.threads);

@@ -60,17 +60,24 @@ impl Subject {
         let name = path.display().to_string();
         // This check comes before the open, which would block on a pipe without a writer.
         let metadata = std::fs::metadata(path).map_err(cannot(&name))?;
-        ensure!(metadata.is_file(), "{name}: found a folder or a device, expected a file");
+        ensure!(
+            metadata.is_file(),
+            "{name}: found a folder or a device, expected a file\nhelp: name a file, or none to create one"
+        );
         let file = File::open(path).map_err(cannot(&name))?;
         let bytes = metadata.len();
         let pages = bytes / PAGE as u64;
         ensure!(
             pages > 0,
-            "{name}: found {}, expected at least one page of 4 KiB",
+            "{name}: found {}, expected at least one page of 4 KiB\nhelp: name a larger file, or none to create one",
             figures::counted(bytes, "byte")
         );
         let most = figures::bytes(PAGES_MAX * PAGE as u64);
-        ensure!(pages <= PAGES_MAX, "{name}: found {}, expected at most {most}", figures::bytes(bytes));
+        ensure!(
+            pages <= PAGES_MAX,
+            "{name}: found {}, expected at most {most}\nhelp: name a smaller file, or none to create one",
+            figures::bytes(bytes)
+        );
         let path = std::path::absolute(path).map_err(cannot(&name))?;
         Ok(Subject { file, path, name, pages, is_made: false })
     }
@@ -134,7 +141,7 @@ impl Subject {
 /// Creates an empty file in a folder with enough free space.
 fn room(folder: &Path, pages: u64, bytes: u64) -> Result<File, Error> {
     let place = folder.display();
-    ensure!(pages > 0, "--size: expected at least one page of 4 KiB");
+    ensure!(pages > 0, "--size: expected at least one page of 4 KiB\nhelp: for example --size 256MiB");
     ensure!(pages <= PAGES_MAX, "--size: expected at most {}", figures::bytes(PAGES_MAX * PAGE as u64));
     ensure!(
         folder.is_dir(),

@@ -283,7 +283,8 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Error> {
     };
     let hint =
         problem.given.as_deref().and_then(|given| nearest(given, candidates.iter().map(String::as_str)));
-    let hint = hint.map(|name| format!("\nhelp: did you mean `{name}`?")).unwrap_or_default();
-    let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
-    Err(Error::asked(format!("{option}: {message}{hint}{help}")))
+    let hint = hint.map(|name| format!("did you mean `{name}`?"));
+    let help: Vec<String> = hint.into_iter().chain(problem.help.clone()).collect();
+    let help = if help.is_empty() { String::new() } else { format!("\nhelp: {}", help.join(" ")) };
+    Err(Error::asked(format!("{option}: {message}{help}")))
 }

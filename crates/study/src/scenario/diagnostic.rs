@@ -89,7 +89,9 @@ fn floor_char(text: &str, mut at: usize) -> usize {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.message)?;
+        // A message of another crate may contain its help.
+        let mut parts = self.message.split("\nhelp: ");
+        f.write_str(parts.next().unwrap_or_default())?;
         let margin = match &self.origin {
             Origin::File(excerpt) => {
                 let margin = excerpt.line.to_string().len();
@@ -113,7 +115,7 @@ impl fmt::Display for Diagnostic {
                 1
             }
         };
-        for help in &self.help {
+        for help in parts.chain(self.help.iter().map(String::as_str)) {
             write!(f, "\n{} = help: {help}", " ".repeat(margin))?;
         }
         Ok(())

@@ -51,7 +51,7 @@ pub fn one(
         let known: Vec<&str> = scenario.variant.iter().map(|variant| variant.name.as_str()).collect();
         let hint = match (nearest(name, known.iter().copied()), known.is_empty()) {
             (Some(nearest), _) => format!("\nhelp: did you mean `{nearest}`?"),
-            (None, true) => "; it has no [[variant]]".to_string(),
+            (None, true) => "; it has no [[variant]]\nhelp: remove --variant, or add a [[variant]] with this name to the file".to_string(),
             (None, false) => format!("\nhelp: known: {}", known.join(", ")),
         };
         return Err(Error::Asked(format!("the scenario has no [[variant]] `{name}`{hint}")));

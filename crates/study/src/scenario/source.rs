@@ -72,14 +72,17 @@ impl Source {
             Err(error) => {
                 let excerpt = Excerpt::new(&path.to_string_lossy(), &text, error.span().unwrap_or(0..0));
                 let message = format!("invalid TOML: {}", error.message().replace('\n', ", "));
-                let help = error.span().and_then(|span| unquoted_value(&text, span.start));
-                let help = help.map(|value| {
-                    format!("write \"{value}\": sizes, times, percentages, paths and names need quotes, only numbers do not")
-                });
+                let word = error.span().and_then(|span| unquoted_value(&text, span.start));
+                let help = match word {
+                    Some(value) => format!(
+                        "write \"{value}\": sizes, times, percentages, paths and names need quotes, only numbers do not"
+                    ),
+                    None => "a scenario is a TOML file, such as scenarios/zipf-under-limit.toml; `pageout replay FILE` reads traces".to_string(),
+                };
                 Err(Diagnostics(vec![Diagnostic {
                     message,
                     origin: Origin::File(excerpt),
-                    help: help.into_iter().collect(),
+                    help: vec![help],
                 }])
                 .into())
             }
@@ -318,7 +321,7 @@ fn not_utf8(path: &Path, error: &FromUtf8Error) -> Diagnostics {
     Diagnostics(vec![Diagnostic {
         message: format!("invalid UTF-8: found the byte 0x{bad:02x}"),
         origin: Origin::Whole(format!("{}:{line}", path.display())),
-        help: vec!["save the scenario in UTF-8".to_string()],
+        help: vec!["a scenario is a text file in UTF-8; `pageout replay FILE` reads traces".to_string()],
     }])
 }
 

@@ -10,7 +10,7 @@ use super::parts::{Row, rows};
 use super::plan::Plan;
 use super::{PLAN, is_failed, remark_helped, run};
 use crate::check::holds;
-use crate::error::Error;
+use crate::error::{Error, told};
 use crate::figures;
 use crate::json::FORMAT_VERSION;
 use crate::replay::is_below;
@@ -18,7 +18,7 @@ use crate::watch::Watcher;
 
 /// Rows of a folder by key, and its parts that are damaged. Errors: the folder can't be read.
 pub(super) fn found(folder: &Path) -> Result<(BTreeMap<String, Row>, Vec<PathBuf>), Error> {
-    rows(folder).map_err(|error| Error::asked(format!("cannot read {}: {error}", folder.display())))
+    rows(folder).map_err(|error| Error::asked(format!("cannot read {}: {}", folder.display(), told(&error))))
 }
 
 /// Writes which plan runs into a folder.
@@ -102,7 +102,7 @@ pub(super) fn collect(folder: &Path, watcher: &dyn Watcher) -> Result<Vec<Row>, 
     }
     if rows.is_empty() {
         return Err(Error::asked(format!(
-            "{}: found no rows, expected the folder of a sweep",
+            "{}: found no rows, expected the folder of a sweep\nhelp: `pageout sweep PLAN.toml --into DIR` writes one",
             folder.display()
         )));
     }

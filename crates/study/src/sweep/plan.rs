@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::Error;
 use crate::bench::{Policy, parse_policies, parse_sizes};
+use crate::error::told;
 use crate::scenario::source::Setting;
 
 /// How the key of a window ends.
@@ -116,17 +117,17 @@ impl Plan {
     pub fn read(path: &Path, build: &str) -> Result<Plan, Error> {
         let wrong = |why: String| Error::asked(format!("{}: {why}", path.display()));
         let text = regular::read_text(path, PLAN_MAX)
-            .map_err(|error| wrong(format!("cannot read the plan: {error}")))?;
-        let written: Written = toml_edit::de::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+            .map_err(|error| wrong(format!("cannot read the plan: {}", told(&error))))?;
+        let written: Written = toml_edit::de::from_str(&text)
+            .map_err(|error| wrong(format!("{}\nhelp: {HELP}", error.to_string().trim_end())))?;
         let seeds = written.seeds;
         if !(1..=10_000).contains(&seeds) {
             return Err(wrong(format!("seeds: found {seeds}, expected a whole number from 1 to 10000")));
         }
         if written.traces.is_empty() == written.scenarios.is_empty() {
-            return Err(wrong(
-                "expected either `traces` or `scenarios`, with files or patterns such as [\"traces/*.pgt\"]"
-                    .to_string(),
-            ));
+            return Err(wrong(format!(
+                "expected either `traces` or `scenarios`, with files or patterns such as [\"traces/*.pgt\"]\nhelp: {HELP}"
+            )));
         }
         let is_of_traces = !written.traces.is_empty();
         if is_of_traces && (written.policy.is_empty() || written.memory.is_empty()) {
@@ -341,6 +342,9 @@ fn matching(pattern: &str) -> Result<Vec<PathBuf>, String> {
 
 /// Bytes that a plan has at most.
 const PLAN_MAX: u64 = 16 << 20;
+
+/// Where the keys of a plan are described.
+const HELP: &str = "`pageout help sweep` shows a plan with its keys";
 
 /// The hash of a file's bytes, as in rows; nothing if it cannot be read.
 pub fn content_hash(path: &Path) -> Option<String> {

@@ -51,7 +51,10 @@ impl<'a> Input<'a> {
             let cannot_read = || format!("cannot read {name}");
             let file = File::open(path).during(cannot_read)?;
             let is_directory = file.metadata().during(cannot_read)?.is_dir();
-            ensure!(!is_directory, "{name}: found a directory, expected a file with the text of a trace");
+            ensure!(
+                !is_directory,
+                "{name}: found a directory, expected a file with the text of a trace\nhelp: name the files in it"
+            );
             counted(file)
         };
         let mut start = Vec::new();

@@ -143,7 +143,11 @@ fn inputs_of(path: &Path) -> Result<Vec<Input>, Error> {
         ensure!(!path.is_dir(), "{}: found a directory, expected dumps of lru_gen", path.display());
         inputs.push(Input { machine: machine_of(&path)?, path });
     }
-    ensure!(!inputs.is_empty(), "{}: found an empty directory, expected dumps of lru_gen", path.display());
+    ensure!(
+        !inputs.is_empty(),
+        "{}: found an empty directory, expected dumps of lru_gen\nhelp: write one by `cat /sys/kernel/debug/lru_gen > DIR/MACHINE`",
+        path.display()
+    );
     // Files with the same natural order have a fixed order.
     inputs.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(inputs)

@@ -104,7 +104,9 @@ impl Csv {
                 (published.columns(options.page_bytes().into()), has_line && !published.is_named(&names))
             }
             None if csv.header && !has_line => {
-                return Err(source.error("found an empty file, expected a header line"));
+                return Err(source
+                    .error("found an empty file, expected a header line")
+                    .help(TraceError::EMPTY));
             }
             None => {
                 let fields: Vec<&[u8]> = match is_commented {

@@ -15,6 +15,7 @@ struct Failure {
     format: Option<Format>,
     place: Place,
     reason: String,
+    help: Option<&'static str>,
     source: Option<io::Error>,
     is_decompressed: bool,
 }
@@ -31,6 +32,12 @@ pub struct Place {
 }
 
 impl TraceError {
+    /// What to do about a file that is not complete.
+    pub(super) const TRUNCATED: &str = "copy or download the file again; its other end may be missing";
+
+    /// What to do about a file without accesses.
+    pub(super) const EMPTY: &str = "check the path, and whether the program that writes the file has ended";
+
     /// An error about `file` at `place`; `format` where it is already known.
     pub fn new(file: &str, format: Option<Format>, place: Place, reason: impl Into<String>) -> TraceError {
         TraceError(Box::new(Failure {
@@ -38,9 +45,17 @@ impl TraceError {
             format,
             place,
             reason: reason.into(),
+            help: None,
             source: None,
             is_decompressed: false,
         }))
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub(super) fn help(mut self, help: &'static str) -> TraceError {
+        self.0.help = Some(help);
+        self
     }
 
     /// This error, saying that its bytes were counted after decompression.
@@ -101,7 +116,7 @@ impl TraceError {
 
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { file, format, place, reason, is_decompressed, .. } = &*self.0;
+        let Failure { file, format, place, reason, help, is_decompressed, .. } = &*self.0;
         write!(f, "{file}")?;
         if let Some(format) = format {
             write!(f, " ({format})")?;
@@ -114,11 +129,17 @@ impl fmt::Display for TraceError {
             let of = if *is_decompressed { " of the decompressed data" } else { "" };
             write!(f, "record {} at byte {}{of}: ", place.records_read, place.byte_offset)?;
         }
+        // The help of a reason comes last.
+        let (reason, more) = reason.split_once("\nhelp: ").unwrap_or((reason, ""));
         write!(f, "{reason}")?;
         if place.records_read > 0 {
             write!(f, " ({} records were read before it)", place.records_read)?;
         }
-        Ok(())
+        match (more, help) {
+            ("", None) => Ok(()),
+            ("", Some(help)) => write!(f, "\nhelp: {help}"),
+            (more, _) => write!(f, "\nhelp: {more}"),
+        }
     }
 }
 

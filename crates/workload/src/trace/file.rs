@@ -14,14 +14,14 @@ pub(super) fn require_regular(path: &Path) -> Result<(), TraceError> {
         // Opening a directory has an error of its own.
         return Ok(());
     }
-    let reason = "it is not a regular file, and must be read more than once: write it to a file first, or convert it with `pageout trace convert`";
+    let reason = "it is not a regular file, and must be read more than once\nhelp: write it to a file first, or convert it with `pageout trace convert`";
     Err(TraceError::new(&name, None, Place::default(), reason))
 }
 
 fn cannot_open(path: &Path, error: io::Error) -> TraceError {
     let name = path.to_string_lossy();
     if path == Path::new("-") && error.kind() == io::ErrorKind::NotFound {
-        let reason = "no such file. Standard input is /dev/stdin; `trace convert` makes a file of it, with --trace-format because it has no file name";
+        let reason = "no such file\nhelp: standard input is /dev/stdin; `trace convert` makes a file of it, with --trace-format because it has no file name";
         return TraceError::new(&name, None, Place::default(), reason);
     }
     TraceError::io(&name, None, Place::default(), error)

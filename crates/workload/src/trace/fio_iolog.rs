@@ -39,7 +39,8 @@ impl FioIolog {
     pub(super) fn new(mut source: Source, options: &ReadOptions) -> Result<FioIolog, TraceError> {
         let mut line = Vec::new();
         if !source.read_line(&mut line, options.unterminated_ok)? {
-            return Err(source.error("found an empty file, expected the first line `fio version 2 iolog`"));
+            let why = "found an empty file, expected the first line `fio version 2 iolog`";
+            return Err(source.error(why).help(TraceError::EMPTY));
         }
         let has_times = match line.trim_ascii() {
             b"fio version 2 iolog" => false,

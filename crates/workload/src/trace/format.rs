@@ -131,7 +131,8 @@ impl Format {
             )),
             (Some(named), _) => Ok(named),
             (None, Some(TextLine::Number)) => Ok(Format::PagesText),
-            (None, _) if first.is_empty() => fail("found an empty file, expected accesses".to_string()),
+            (None, _) if first.is_empty() => fail("found an empty file, expected accesses".to_string())
+                .map_err(|error| error.help(TraceError::EMPTY)),
             (None, line) => fail(format!(
                 "unknown trace format: found {}, expected one of {}\nhelp: to force a format, name it as the read option `format` (--trace-format){}",
                 if line.is_some() { "text" } else { "binary data that starts like none of them" },

@@ -55,7 +55,7 @@ impl Lcs {
         let version = word(8);
         if !(1..=RECORD_BYTES.len() as u64).contains(&version) {
             return Err(source.error(format!(
-                "unsupported lcs version: found {version}, expected 1 to {}; help: convert it with libCacheSim",
+                "unsupported lcs version: found {version}, expected 1 to {}\nhelp: convert it with libCacheSim",
                 RECORD_BYTES.len()
             )));
         }
@@ -98,10 +98,11 @@ impl RecordReader for Lcs {
         if !self.source.read_record(&mut start)? {
             let read = self.source.records_read();
             if read < self.records {
-                return Err(self.source.error(format!(
+                let why = format!(
                     "the file is truncated: its header counts {} records, found {read}",
                     self.records
-                )));
+                );
+                return Err(self.source.error(why).help(TraceError::TRUNCATED));
             }
             return Ok(None);
         }

@@ -181,7 +181,7 @@ pub(super) fn reader_of(
         return Err(source.error(reason));
     }
     if !format.has_header() && source.peek(1)?.is_empty() {
-        return Err(source.error("found an empty file, expected accesses"));
+        return Err(source.error("found an empty file, expected accesses").help(TraceError::EMPTY));
     }
     maker(format)(source, options)
 }

@@ -109,7 +109,7 @@ impl Source {
         if self.records_read() > 0 {
             Ok(None)
         } else {
-            Err(self.error("the file ends before its first record"))
+            Err(self.error("the file ends before its first record").help(TraceError::TRUNCATED))
         }
     }
 
@@ -123,6 +123,7 @@ impl Source {
             self.offset
         );
         self.placed(TraceError::io_told(&self.file, self.format, self.place, error, reason))
+            .help(TraceError::TRUNCATED)
     }
 
     /// Fills `record` with the next bytes, or says `false` at a clean end. An end in the middle is an error.
@@ -186,6 +187,7 @@ impl Source {
 
     fn truncated(&self, count: usize, wanted: usize) -> TraceError {
         self.error(format!("the file is truncated: found {count} bytes, expected {wanted}"))
+            .help(TraceError::TRUNCATED)
     }
 
     /// Reads the next line into `line`, without its line end, or says `false` at the end. A last line without a line
@@ -212,8 +214,9 @@ impl Source {
         } else if count == LINE_BYTES_MAX {
             return Err(self.error("a line of more than 1 MiB: this is not a text trace"));
         } else if !unterminated_ok {
-            return Err(self.error(
-                "the last line has no line feed, so the file may be truncated (the read option `unterminated_ok` accepts it)",
+            let why = "the last line has no line feed, so the file may be truncated";
+            return Err(self.error(why).help(
+                "copy the file again, or accept it by the read option `unterminated_ok` (--read unterminated_ok=true)",
             ));
         }
         Ok(true)

@@ -32,10 +32,11 @@ pub(crate) fn read_options(reading: &ReadingOptions) -> anyhow::Result<ReadOptio
 fn describe(error: &TableError) -> anyhow::Error {
     let given = error.message.split('`').rev().nth(1).unwrap_or_default();
     let nearest = nearest(given, error.candidates.iter().map(String::as_str));
-    let hint = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-    let allowed = match error.candidates.as_slice() {
-        [] => String::new(),
-        names => format!(" (allowed: {})", names.join(", ")),
+    let hint = nearest.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+    let help = match error.candidates.as_slice() {
+        _ if error.message.contains("\nhelp: ") => String::new(),
+        [] => "\nhelp: `pageout keys read.` describes the options of a reader".to_string(),
+        names => format!("\nhelp: {hint}allowed: {}", names.join(", ")),
     };
-    anyhow::anyhow!("--read: {}{hint}{allowed}", error.message)
+    anyhow::anyhow!("--read: {}{help}", error.message)
 }

@@ -120,7 +120,8 @@ impl BlockDecoder {
     pub(super) fn read(&mut self, source: &mut Source) -> Result<(BlockHeader, &[u8]), TraceError> {
         let mut bytes = [0; BLOCK_HEADER_BYTES];
         if !source.read_record(&mut bytes)? {
-            return Err(source.error("the file is truncated: there is no end block"));
+            let why = "the file is truncated: there is no end block";
+            return Err(source.error(why).help(TraceError::TRUNCATED));
         }
         let header = BlockHeader::decode(&bytes).map_err(|reason| source.error(reason))?;
         self.stored.resize(header.stored_bytes as usize, 0);

@@ -45,7 +45,7 @@ impl PgtReader {
     pub(in crate::trace) fn new(mut source: Source) -> Result<PgtReader, TraceError> {
         let mut header = [0; HEADER_BYTES];
         if !source.read_record(&mut header)? {
-            return Err(source.error("found an empty file, expected accesses"));
+            return Err(source.error("found an empty file, expected accesses").help(TraceError::EMPTY));
         }
         let [m @ .., _, _, _, _] = &header;
         let crc = u32::from_le_bytes([header[28], header[29], header[30], header[31]]);
@@ -60,7 +60,7 @@ impl PgtReader {
         } else if !VERSIONS.contains(&version) {
             let known = VERSIONS.end();
             Some(format!(
-                "unsupported format version: found {version}, expected {} to {known}; help: read it with the later program that wrote it",
+                "unsupported format version: found {version}, expected {} to {known}\nhelp: read it with the later program that wrote it",
                 VERSIONS.start()
             ))
         } else if flags & !known_flags != 0 || header[16..28].iter().any(|&byte| byte != 0) {
@@ -94,7 +94,7 @@ impl PgtReader {
     pub(in crate::trace) fn with_page_size(self, wanted: Option<u32>) -> Result<PgtReader, TraceError> {
         match wanted {
             Some(wanted) if wanted != self.page_size => Err(self.source.error(format!(
-                "the read option `page_size` is {wanted}, but the trace was converted to pages of {} bytes; help: convert the original again with that size",
+                "the read option `page_size` is {wanted}, but the trace was converted to pages of {} bytes\nhelp: convert the original again with that size",
                 self.page_size
             ))),
             _ => Ok(self),

@@ -69,7 +69,8 @@ pub(in crate::trace) fn read_end(source: &mut Source) -> Result<End, TraceError>
         _ => None,
     };
     end.ok_or_else(|| {
-        source.error("the file does not end with an end block: it is truncated, or damaged at its end")
+        let why = "the file does not end with an end block: it is truncated, or damaged at its end";
+        source.error(why).help(TraceError::TRUNCATED)
     })
 }
 
