@@ -278,7 +278,7 @@ fn events_that_are_asked_for_by_name_are_refused_with_the_next_way() {
     refused("regions", &["CONFIG_DAMON_SYSFS is off", "help: record counters only"]);
     refused("reads,none", &["found `none`, expected reads, faults"]);
     let group = ["record", "--root", "root", "--into", "rec", "--cgroup", "other", "--for", "1s"];
-    check_failure(&pageout(directory.path(), &group), 2, &["no cgroup other", "by --pid"]);
+    check_failure(&pageout(directory.path(), &group), 2, &["no such cgroup", "by --pid"]);
 }
 
 #[test]
