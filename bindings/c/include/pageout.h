@@ -133,8 +133,8 @@ void pageout_free(struct pageout *cache);
 /*
  * Changes the budget to `bytes`, and returns when the process has the new one. With a smaller one, pages move or are evicted, and the
  * system gets the memory back. The maximum is the key "budget_max". After an error the budget is unchanged.
- * Errors: -EINVAL if it is below the minimum or above the maximum. -EBUSY if more pages are held than it allows. -ENOMEM if regions
- * are larger and there is no swap file. The system's answer if it does not take memory back.
+ * Errors: -EINVAL below the minimum or above the maximum, -EBUSY if too many pages are held, -ENOMEM if regions are larger and there is
+ * no swap file, the system's answer.
  */
 int pageout_set_budget(struct pageout *cache, uint64_t bytes);
 

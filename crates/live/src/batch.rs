@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::file::{File, Inner, Piece};
 use crate::local;
+use crate::paged::parts;
 use crate::pending::TOGETHER_MAX;
 use crate::region::{Inner as RegionInner, Region};
 
@@ -95,8 +96,8 @@ fn write_all<'a>(
 fn ends(len: usize, offset: u64) -> impl Iterator<Item = Piece> {
     let last = (offset + len as u64).saturating_sub(1) / PAGE_SIZE;
     let skip = ((last * PAGE_SIZE).saturating_sub(offset) as usize).min(len);
-    let head = Inner::parts(len, offset).next();
-    let tail = Inner::parts(len - skip, offset + skip as u64).next().filter(|_| skip > 0);
+    let head = parts(len, offset).next();
+    let tail = parts(len - skip, offset + skip as u64).next().filter(|_| skip > 0);
     head.into_iter().chain(tail)
 }
 

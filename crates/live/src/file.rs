@@ -4,24 +4,21 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pageout_engine::{Bdi, FileId, ObjectId, PAGE_SIZE, Pfn, Word};
+use pageout_engine::{Bdi, FileId, ObjectId, PAGE_SIZE, Word};
 
-use crate::arena::{Held, Pin};
 use crate::error::Error;
 use crate::guard::PageRef;
 use crate::length::Length;
-use crate::local::{self, LocalFile};
-use crate::machine::{Accessed, Brought, LiveMachine, Opened, Place, Unwritten, Want};
+use crate::local::LocalFile;
+use crate::machine::{Accessed, Opened, Place, Unwritten, Want};
 use crate::memory::{Group, Shared};
-use crate::pending::{Pending, Reader, TOGETHER_MAX};
+use crate::paged::{OfThread, Paged};
+use crate::pending::{Pending, Reader};
 use crate::reader::FileReader;
 use crate::ring::{Read, Ring};
 use crate::stat::Identity;
 use crate::stats::FileStats;
 use crate::storage::{self, EmulatedDisk, Storage};
-
-/// Copies of a page without a pin before the page is pinned for a copy.
-pub(crate) const TRIES: u32 = 2;
 
 /// Options for opening a file.
 #[derive(Clone, Debug)]
@@ -471,24 +468,7 @@ impl Inner {
         Error::Forgotten { path: self.path.clone() }
     }
 
-    #[cold]
-    pub(crate) fn beyond_end(&self, end: u64) -> Error {
-        let (path, bytes) = (self.path.clone(), self.bytes());
-        // It was shorter a moment ago.
-        if end <= bytes { Error::CutMeanwhile { path } } else { Error::BeyondEnd { path, end, bytes } }
-    }
-
-    /// The error of a call up to a byte of the file, whose length it has checked. If the file was shortened since then, and forgotten after that, the call has
-    /// the error of a later one, which checks the length first.
-    #[cold]
-    pub(crate) fn error_up_to(&self, end: u64, error: Error) -> Error {
-        match error {
-            Error::Forgotten { .. } if end > self.bytes() => self.beyond_end(end),
-            error => error,
-        }
-    }
-
-    /// The same for several reads.
+    /// The error of several reads up to the end of each ([`Paged::error_up_to`]).
     #[cold]
     pub(crate) fn error_of_reads(&self, reads: &[ReadAt<'_>], error: Error) -> Error {
         let mut ends = reads.iter().map(|read| read.offset.saturating_add(read.buf.len() as u64));
@@ -521,39 +501,13 @@ impl Inner {
         self.length.bytes()
     }
 
-    /// Bytes of a page that are within the file.
-    #[inline(always)]
-    #[expect(clippy::manual_div_ceil, reason = "5 instructions less of a hit's 290, and no file is as long")]
-    pub(crate) fn bytes_of_page(&self, page: u64) -> Result<u64, Error> {
-        let bytes = self.bytes();
-        if page >= (bytes + PAGE_SIZE - 1) / PAGE_SIZE {
-            return Err(self.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)));
-        }
-        Ok((bytes - page * PAGE_SIZE).min(PAGE_SIZE))
-    }
-
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
         self.read_by(buf, offset, |piece, buf| self.read_piece(piece, buf))
     }
 
     fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
         let cuts = self.length.cuts();
-        let missing = self.copy_what_is_there(reads)?;
-        for missing in missing.chunks(TOGETHER_MAX) {
-            let brought = self.memory.guarded(|machine| {
-                let wants = missing.iter().map(|(_, piece)| piece.want);
-                machine.bring_in_all(self.accessed(), wants, |at, page| {
-                    let (read, piece) = &missing[at];
-                    self.show(piece, page, reads[*read].buf)
-                })
-            });
-            // A small group may not have enough memory for all of them together. Then they are read one after the other, or return the error.
-            if brought.is_err() {
-                for (read, piece) in missing {
-                    self.read_piece(piece, reads[*read].buf)?;
-                }
-            }
-        }
+        self.read_together(reads)?;
         if !self.length.is_uncut_since(cuts) {
             // Pages of one read may be of different points in time.
             let several = reads.iter_mut().filter(|read| Inner::is_of_several(read));
@@ -615,34 +569,6 @@ impl Inner {
         read.offset % PAGE_SIZE + read.buf.len() as u64 > PAGE_SIZE
     }
 
-    /// The parts of a read, one per page.
-    #[inline(always)]
-    pub(crate) fn pieces(
-        &self,
-        len: usize,
-        offset: u64,
-    ) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
-        let end = offset.saturating_add(len as u64);
-        if end > self.bytes() {
-            return Err(self.beyond_end(end));
-        }
-        Ok(Inner::parts(len, offset))
-    }
-
-    /// The parts of a range of bytes, one per page.
-    #[inline(always)]
-    pub(crate) fn parts(len: usize, offset: u64) -> impl Iterator<Item = Piece> + use<> {
-        let mut done = 0;
-        std::iter::from_fn(move || {
-            let (rest, at) = (len - done, offset + done as u64);
-            let (page, skip) = (at / PAGE_SIZE, (at % PAGE_SIZE) as usize);
-            let here = rest.min(PAGE_SIZE as usize - skip);
-            let to = done..done + here;
-            done += here;
-            (rest > 0).then_some(Piece { want: Want { page, bytes: (skip + rest) as u64 }, skip, to })
-        })
-    }
-
     /// The pages of a range of bytes.
     fn pages_of(&self, bytes: &Range<u64>) -> Result<Range<u64>, Error> {
         if bytes.end > self.bytes() {
@@ -658,200 +584,52 @@ impl Inner {
     fn read_ahead(&self, pages: Range<u64>, at_once: u64) -> Result<(), Error> {
         self.memory.guarded(|machine| machine.read_ahead(self, self.group, pages, at_once))
     }
+}
 
-    pub(crate) fn accessed(&self) -> Accessed<'_> {
+impl Paged for Inner {
+    #[inline(always)]
+    fn memory(&self) -> &Arc<Shared> {
+        &self.memory
+    }
+
+    #[inline(always)]
+    fn length(&self) -> &Length {
+        &self.length
+    }
+
+    fn name(&self) -> &Path {
+        &self.path
+    }
+
+    fn accessed(&self) -> Accessed<'_> {
         Accessed::File(self, self.group)
     }
 
-    /// Copies those parts of several reads that are in memory. Returns the others: the read, and the part of it.
-    pub(crate) fn copy_what_is_there(&self, reads: &mut [ReadAt<'_>]) -> Result<Vec<(usize, Piece)>, Error> {
-        let mut missing = Vec::new();
-        for (at, read) in reads.iter_mut().enumerate() {
-            for piece in self.pieces(read.buf.len(), read.offset)? {
-                let Piece { want, skip, to } = &piece;
-                if !self.try_copy(want.page, *skip, &mut read.buf[to.clone()], want.bytes) {
-                    missing.push((at, piece));
-                }
-            }
-        }
-        Ok(missing)
+    #[inline(always)]
+    fn is_hit(word: Word) -> bool {
+        word.is_hit()
     }
 
     #[inline(always)]
-    fn read_piece(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
-        let Piece { want, skip, to } = piece;
-        if self.try_copy(want.page, *skip, &mut buf[to.clone()], want.bytes) {
-            return Ok(());
-        }
-        self.read_slowly(piece, buf)
+    fn is_zeroes(_: Word) -> bool {
+        false
     }
 
-    #[cold]
-    pub(crate) fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
-        loop {
-            // It waits until the file has been shortened.
-            let pin = match self.bring_in(piece.want) {
-                Err(Error::BeyondEnd { .. }) => return Err(self.beyond_end(piece.end())),
-                brought => brought?,
-            };
-            match self.show(piece, pin.bytes(), buf) {
-                Err(Error::CutMeanwhile { .. }) if piece.end() <= self.bytes() => {}
-                Err(Error::CutMeanwhile { .. }) => return Err(self.beyond_end(piece.end())),
-                shown => return shown,
-            }
-        }
-    }
-
-    /// Copies from a pinned page, if the file still extends to it.
-    #[inline]
-    fn show(&self, piece: &Piece, page: &[u8], buf: &mut [u8]) -> Result<(), Error> {
-        if !self.length.reaches(piece.end()) {
-            return Err(Error::CutMeanwhile { path: self.path.clone() });
-        }
-        piece.copy(page, buf);
-        Ok(())
-    }
-
-    /// Copies from a page in memory; false if it is not in memory, or more than its word must change.
     #[inline(always)]
-    fn try_copy(&self, page: u64, skip: usize, to: &mut [u8], wanted: u64) -> bool {
-        let machine = &*self.memory.machine;
-        local::with(machine, self, |ring, local| {
-            self.try_copy_by((machine, ring, local), page, skip, to, wanted)
-        })
-        .is_some()
+    fn is_overwritten_freely(word: Word) -> bool {
+        word.is_overwritten_freely()
     }
 
-    /// The same with the ring of this thread, and its data of the file.
-    #[inline(always)]
-    pub(crate) fn try_copy_by(
-        &self,
-        (machine, ring, local): (&LiveMachine, &Ring, &mut LocalFile),
-        page: u64,
-        skip: usize,
-        to: &mut [u8],
-        wanted: u64,
-    ) -> Option<()> {
-        let arena = &*machine.arena;
-        for _ in 0..TRIES {
-            let word = local.words.get(page);
-            if !word.is_hit() {
-                break;
-            }
-            let pfn = word.pfn();
-            let gate = arena.gate(pfn);
-            let Some(seen) = gate.begin() else {
-                if machine.awaits_move(pfn) {
-                    continue;
-                }
-                break;
-            };
-            if !self.length.reaches(page * PAGE_SIZE + (skip + to.len()) as u64) {
-                break;
-            }
-            arena.copy_out(pfn, skip, to);
-            let now = local.words.get(page);
-            if now.is_hit() && now.pfn() == pfn && gate.is_still(seen) {
-                return self.note(machine, (ring, local), Read::new(self.object, page, wanted), now);
-            }
-        }
-        self.before_miss(ring, local)
-    }
-
-    /// The frame of a page that is being written to, in place or by copying.
-    pub(crate) fn written_frame(&self, page: u64) -> Option<Pfn> {
-        let machine = &*self.memory.machine;
-        local::with(machine, self, |_, local| {
-            let word = local.words.get(page);
-            (word.is_hit() && machine.arena.gate(word.pfn()).is_written()).then(|| word.pfn())
-        })
-    }
-
-    /// Holds a page in memory by a place of this thread, if the file still extends to it. `None` if that needs more than a look at it.
-    #[inline(always)]
-    fn try_hold(&self, page: u64, wanted: u64) -> Option<Held<'_>> {
-        let machine = &*self.memory.machine;
-        local::with(machine, self, |ring, local| self.try_hold_by((machine, ring, local), page, wanted))
-    }
-
-    /// The same with the ring of this thread, and its data of the file.
-    #[inline(always)]
-    pub(crate) fn try_hold_by<'a>(
-        &'a self,
-        (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
-        page: u64,
-        wanted: u64,
-    ) -> Option<Held<'a>> {
-        let word = local.words.get(page);
-        if !word.is_hit() {
-            return None;
-        }
-        let pfn = word.pfn();
-        // All threads must see a hold before this one looks at anything else; data behind it is fetched at the same time.
-        machine.arena.fetch(pfn);
-        let held = machine.arena.hold_by_place(pfn, ring.line?)?;
-        // Between the two the frame may have become another page's.
-        let now = local.words.get(page);
-        if !now.is_hit() || now.pfn() != pfn || !self.length.reaches(page * PAGE_SIZE + wanted) {
-            return None;
-        }
-        self.note(machine, (ring, local), Read::new(self.object, page, wanted), now)?;
-        Some(held)
-    }
-
-    /// Pins a page in memory, if the file still extends to it, after more than one look if need be. Also returns how many pins this thread has.
-    fn try_pin(&self, page: u64, wanted: u64) -> Option<(Pin<'_>, i64)> {
-        let machine = &*self.memory.machine;
-        local::with(machine, self, |ring, local| self.try_pin_by((machine, ring, local), page, wanted))
-    }
-
-    /// The same with the ring of this thread, and its data of the file.
-    fn try_pin_by<'a>(
-        &'a self,
-        (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
-        page: u64,
-        wanted: u64,
-    ) -> Option<(Pin<'a>, i64)> {
-        for _ in 0..TRIES {
-            let word = local.words.get(page);
-            if !word.is_hit() {
-                break;
-            }
-            let pfn = word.pfn();
-            // All threads must see a hold before this one looks at anything else; data behind it is fetched at the same time.
-            machine.arena.fetch(pfn);
-            let pin = match machine.arena.hold(pfn, ring.line) {
-                Ok(pin) => pin,
-                Err(_) if machine.awaits_move(pfn) => continue,
-                Err(_) => break,
-            };
-            // Between the two the frame may have become another page's.
-            let now = local.words.get(page);
-            if !now.is_hit() || now.pfn() != pfn {
-                continue;
-            }
-            if !self.length.reaches(page * PAGE_SIZE + wanted) {
-                break;
-            }
-            self.note(machine, (ring, local), Read::new(self.object, page, wanted), now)?;
-            if pin.is_hold() {
-                return Some((pin, PageRef::UNCOUNTED));
-            }
-            machine.guards.taken(pfn);
-            return Some((pin, ring.count_pins(1)));
-        }
-        self.before_miss(ring, local)
-    }
-
-    /// Notes a hit. The engine is notified of it, or only of which page was read last. Nothing if it can't be notified any more.
+    /// The engine is notified of the hit, or only of which page was read last.
     #[inline(always)]
     fn note(
         &self,
-        machine: &LiveMachine,
-        (ring, local): (&Ring, &mut LocalFile),
-        read: Read,
+        (machine, ring, local): OfThread<'_, '_>,
+        page: u64,
+        wanted: u64,
         word: Word,
     ) -> Option<()> {
+        let read = Read::new(self.object, page, wanted);
         let is_slow = machine.arena.is_slow(word.pfn());
         ring.count_hit(is_slow);
         local.hits.count(is_slow);
@@ -868,52 +646,30 @@ impl Inner {
         self.push(ring, read)
     }
 
-    #[inline]
-    fn push(&self, ring: &Ring, read: Read) -> Option<()> {
-        if ring.push(read) { Some(()) } else { self.drain_and_push(ring, read) }
-    }
-
-    #[cold]
-    fn drain_and_push(&self, ring: &Ring, read: Read) -> Option<()> {
-        self.memory.guarded(|machine| machine.drain(machine.lock()?).map(drop)).ok()?;
-        let has_room = ring.push(read);
-        debug_assert!(has_room, "a ring that was just emptied");
+    #[inline(always)]
+    fn note_write(&self, (machine, ring, local): OfThread<'_, '_>, _: u64, word: Word) -> Option<()> {
+        let is_slow = machine.arena.is_slow(word.pfn());
+        ring.count_hit(is_slow);
+        local.hits.count(is_slow);
         Some(())
     }
 
     /// The engine must know which page was read last before it decides on readahead. That page is not one of the requested ones.
     #[cold]
-    pub(crate) fn before_miss<T>(&self, ring: &Ring, local: &mut LocalFile) -> Option<T> {
+    fn before_miss<T>(&self, ring: &Ring, local: &mut LocalFile) -> Option<T> {
         if let Some(last) = local.last.take() {
             self.push(ring, last)?;
         }
         None
     }
 
-    /// Holds a page that is not in memory, or not available at the first look: the first bytes of it, as many as the file had.
+    /// If the file was shortened since the length was checked, and forgotten after that, the call has the error of a later one, which checks the length
+    /// first.
     #[cold]
-    pub(crate) fn page_slowly(&self, page: u64, mut len: u64) -> Result<PageRef<'_>, Error> {
-        if let Some((pin, pins)) = self.try_pin(page, len) {
-            return PageRef::new((&*self.memory.machine, self.path()), pin, len as usize, pins);
-        }
-        loop {
-            let end = page * PAGE_SIZE + len;
-            let pin =
-                self.bring_in(Want { page, bytes: len }).map_err(|error| self.error_up_to(end, error))?;
-            if self.length.reaches(end) {
-                return PageRef::counted((&*self.memory.machine, self.path()), pin, len as usize);
-            }
-            drop(pin);
-            len = self.bytes_of_page(page)?;
-        }
-    }
-
-    /// Brings a page in and pins it.
-    #[cold]
-    fn bring_in(&self, want: Want) -> Result<Pin<'_>, Error> {
-        match self.memory.guarded(|machine| machine.bring_in(self.accessed(), want))? {
-            Brought::Page(pin) => Ok(pin),
-            Brought::Zeroes => unreachable!("each page of a file is in a frame"),
+    fn error_up_to(&self, end: u64, error: Error) -> Error {
+        match error {
+            Error::Forgotten { .. } if end > self.bytes() => self.beyond_end(end),
+            error => error,
         }
     }
 }

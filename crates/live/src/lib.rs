@@ -39,6 +39,7 @@ mod write; // writing through it
 mod batch; // several writes
 mod later; // syncs and writes that are awaited
 mod region; // anonymous memory
+mod paged; // accesses to pages without the engine
 mod guard; // a page that is read or written in place
 mod owned; // guards without a borrow
 mod cursor; // std::io's traits

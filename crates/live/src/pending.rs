@@ -24,6 +24,7 @@ use crate::guard::ZEROES;
 use crate::length::Length;
 use crate::machine::{Accessed, PageOwner};
 use crate::memory::Shared;
+use crate::paged::Paged;
 use crate::region::Region;
 use crate::sync::thread::{self, Thread};
 

@@ -15,6 +15,7 @@ use crate::file::Inner as File;
 use crate::guard::PageRef;
 use crate::local::{self, LocalFile, OwnRing};
 use crate::machine::LiveMachine;
+use crate::paged::Paged;
 use crate::region::Inner as Region;
 
 /// A reader of a file for one thread ([`crate::File::reader`]). It is neither `Send` nor `Sync`:
@@ -83,15 +84,8 @@ impl<'a> FileReader<'a> {
     #[inline]
     pub fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<(), Error> {
         self.file.read_by(buf, offset, |piece, buf| {
-            let (want, to) = (piece.want, &mut buf[piece.to.clone()]);
             let mut local = self.local.borrow_mut();
-            let copied = self.file.try_copy_by(
-                (self.machine, &self.ring, &mut local),
-                want.page,
-                piece.skip,
-                to,
-                want.bytes,
-            );
+            let copied = self.file.try_copy_by((self.machine, &self.ring, &mut local), piece, buf);
             drop(local);
             if copied.is_some() { Ok(()) } else { self.file.read_slowly(piece, buf) }
         })

@@ -9,18 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use pageout_engine::{ConfigError, PAGE_SIZE, Pfn, Word};
+use pageout_engine::{ConfigError, PAGE_SIZE, Word};
 
-use crate::arena::{Held, Pin, Writing};
 use crate::error::Error;
-use crate::file::{Inner as File, Piece, ReadAt, TRIES};
-use crate::gate::Unpinned;
+use crate::file::{Piece, ReadAt};
 use crate::guard::{PageMut, PageRef};
 use crate::length::Length;
-use crate::local::{self, LocalFile};
-use crate::machine::{Accessed, BYTES_MAX, Begun, Brought, LiveMachine, Place, Purpose, Want, Writable};
+use crate::local::LocalFile;
+use crate::machine::{Accessed, BYTES_MAX, Begun, Place, Purpose, Writable};
 use crate::memory::{Group, Shared};
-use crate::pending::{Pending, Reader, TOGETHER_MAX};
+use crate::paged::{OfThread, Paged};
+use crate::pending::{Pending, Reader};
 use crate::reader::RegionReader;
 use crate::ring::{Read, Ring};
 
@@ -142,11 +141,8 @@ impl Region {
     #[inline]
     pub fn page(&self, page: u64) -> Result<PageRef<'_>, Error> {
         let region = &*self.0;
-        let machine = &*region.memory.machine;
         let len = region.bytes_of_page(page)?;
-        let held =
-            local::with(machine, region, |ring, local| region.try_hold_by((machine, ring, local), page, len));
-        match held {
+        match region.try_hold(page, len) {
             Some(held) => Ok(PageRef::held(held, len as usize)),
             None => region.page_slowly(page, len),
         }
@@ -192,24 +188,7 @@ impl Region {
     /// # Errors
     /// As [`Region::read_at`], for any of the reads; the others may have been made.
     pub fn read_batch(&self, reads: &mut [ReadAt<'_>]) -> Result<(), Error> {
-        let region = &*self.0;
-        let missing = region.copy_what_is_there(reads)?;
-        for missing in missing.chunks(TOGETHER_MAX) {
-            let brought = region.memory.guarded(|machine| {
-                let wants = missing.iter().map(|(_, piece)| piece.want);
-                machine.bring_in_all(Accessed::Region(region), wants, |at, page| {
-                    let (read, piece) = &missing[at];
-                    region.show(piece, page, reads[*read].buf)
-                })
-            });
-            // A small group may have no memory for all of them together: they are read one by one, or fail with their own error.
-            if brought.is_err() {
-                for (read, piece) in missing {
-                    region.read_piece(piece, reads[*read].buf)?;
-                }
-            }
-        }
-        Ok(())
+        self.0.read_together(reads)
     }
 
     /// Starts several reads, and waits for none of them: see [`crate::File::submit`].
@@ -423,13 +402,6 @@ impl<T: Pod> DerefMut for TypedMut<'_, T> {
     }
 }
 
-/// A page that a thread has pinned without the engine.
-enum Pinned<'a> {
-    /// The pin, and the number of pins of the thread.
-    Page(Pin<'a>, i64),
-    Zeroes,
-}
-
 impl Inner {
     pub(crate) fn path(&self) -> &Path {
         &self.name
@@ -445,13 +417,6 @@ impl Inner {
         self.bytes().div_ceil(PAGE_SIZE)
     }
 
-    #[cold]
-    fn beyond_end(&self, end: u64) -> Error {
-        let (path, bytes) = (self.name.clone(), self.bytes());
-        // It was shorter before.
-        if end <= bytes { Error::CutMeanwhile { path } } else { Error::BeyondEnd { path, end, bytes } }
-    }
-
     /// Returns an error unless the bytes are in the region.
     fn check(&self, bytes: &Range<u64>) -> Result<(), Error> {
         if bytes.end > self.bytes() {
@@ -464,314 +429,30 @@ impl Inner {
         Ok(())
     }
 
-    /// Bytes of a page that are in the region.
-    #[inline(always)]
-    pub(crate) fn bytes_of_page(&self, page: u64) -> Result<u64, Error> {
-        let bytes = self.bytes();
-        if page >= bytes.div_ceil(PAGE_SIZE) {
-            return Err(self.beyond_end(page.saturating_add(1).saturating_mul(PAGE_SIZE)));
-        }
-        Ok((bytes - page * PAGE_SIZE).min(PAGE_SIZE))
-    }
-
-    /// The parts of a call for these bytes, one per page.
-    #[inline(always)]
-    pub(crate) fn pieces(
-        &self,
-        len: usize,
-        offset: u64,
-    ) -> Result<impl Iterator<Item = Piece> + use<>, Error> {
-        let end = offset.saturating_add(len as u64);
-        if end > self.bytes() {
-            return Err(self.beyond_end(end));
-        }
-        Ok(File::parts(len, offset))
-    }
-
-    /// Copies what is in memory of several reads; returns the rest: which read, and the part of it.
-    pub(crate) fn copy_what_is_there(&self, reads: &mut [ReadAt<'_>]) -> Result<Vec<(usize, Piece)>, Error> {
-        let mut missing = Vec::new();
-        for (at, read) in reads.iter_mut().enumerate() {
-            for piece in self.pieces(read.buf.len(), read.offset)? {
-                if !self.try_copy(&piece, read.buf) {
-                    missing.push((at, piece));
-                }
-            }
-        }
-        Ok(missing)
-    }
-
-    #[inline(always)]
-    fn read_piece(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
-        if self.try_copy(piece, buf) { Ok(()) } else { self.read_slowly(piece, buf) }
-    }
-
-    #[cold]
-    pub(crate) fn read_slowly(&self, piece: &Piece, buf: &mut [u8]) -> Result<(), Error> {
-        loop {
-            // It waits while another call changes the length.
-            let brought = match self.bring_in(piece.want) {
-                Err(Error::BeyondEnd { .. }) => return Err(self.beyond_end(piece.end())),
-                brought => brought?,
-            };
-            match self.show(piece, brought.bytes(), buf) {
-                Err(Error::CutMeanwhile { .. }) if piece.end() <= self.bytes() => {}
-                Err(Error::CutMeanwhile { .. }) => return Err(self.beyond_end(piece.end())),
-                shown => return shown,
-            }
-        }
-    }
-
-    /// Copies out of a page that the caller has pinned, if the region is still long enough.
-    fn show(&self, piece: &Piece, page: &[u8], buf: &mut [u8]) -> Result<(), Error> {
-        if !self.length.reaches(piece.end()) {
-            return Err(Error::CutMeanwhile { path: self.name.clone() });
-        }
-        piece.copy(page, buf);
-        Ok(())
-    }
-
-    /// Copies out of a page that is in memory or was never written. Returns false if the access needs the engine.
-    #[inline(always)]
-    fn try_copy(&self, piece: &Piece, buf: &mut [u8]) -> bool {
-        let machine = &*self.memory.machine;
-        local::with(machine, self, |ring, local| self.try_copy_by((machine, ring, local), piece, buf))
-            .is_some()
-    }
-
-    /// The same with the ring of this thread, and its data of the region.
-    #[inline(always)]
-    pub(crate) fn try_copy_by(
-        &self,
-        (machine, ring, local): (&LiveMachine, &Ring, &mut LocalFile),
-        piece: &Piece,
-        buf: &mut [u8],
-    ) -> Option<()> {
-        let arena = &*machine.arena;
-        let (page, to) = (piece.want.page, &mut buf[piece.to.clone()]);
-        for _ in 0..TRIES {
-            let word = local.words.get(page);
-            if word.is_zero_page() {
-                if !self.length.reaches(piece.end()) {
-                    return None;
-                }
-                to.fill(0);
-                return self.note(ring, local, page, word);
-            }
-            if !word.is_mapped_plainly() {
-                return None;
-            }
-            let pfn = word.pfn();
-            let gate = arena.gate(pfn);
-            let Some(seen) = gate.begin() else {
-                if machine.awaits_move(pfn) {
-                    continue;
-                }
-                return None;
-            };
-            if !self.length.reaches(piece.end()) {
-                return None;
-            }
-            arena.copy_out(pfn, piece.skip, to);
-            let now = local.words.get(page);
-            if now.is_mapped_plainly() && now.pfn() == pfn && gate.is_still(seen) {
-                return self.note(ring, local, page, now);
-            }
-        }
-        None
-    }
-
-    /// Holds a page that is in memory by a place of this thread, if the region is still long enough. `None` if that needs more than a look at it.
-    #[inline(always)]
-    pub(crate) fn try_hold_by<'a>(
-        &'a self,
-        (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
-        page: u64,
-        wanted: u64,
-    ) -> Option<Held<'a>> {
-        let word = local.words.get(page);
-        if !word.is_mapped_plainly() {
-            return None;
-        }
-        let pfn = word.pfn();
-        // All threads have to see the hold before anything else is read. The memory behind the hold is fetched at the same time.
-        machine.arena.fetch(pfn);
-        let held = machine.arena.hold_by_place(pfn, ring.line?)?;
-        // Meanwhile the frame may have another page.
-        let now = local.words.get(page);
-        if !now.is_mapped_plainly() || now.pfn() != pfn || !self.length.reaches(page * PAGE_SIZE + wanted) {
-            return None;
-        }
-        self.note(ring, local, page, now)?;
-        Some(held)
-    }
-
-    /// Pins a page that is in memory, if the region is still long enough, after more than one look if need be.
-    fn try_pin(&self, page: u64, wanted: u64) -> Option<Pinned<'_>> {
-        let machine = &*self.memory.machine;
-        local::with(machine, self, |ring, local| self.try_pin_by((machine, ring, local), page, wanted))
-    }
-
-    /// The same with the ring of this thread, and its data of the region.
-    fn try_pin_by<'a>(
-        &'a self,
-        (machine, ring, local): (&'a LiveMachine, &Ring, &mut LocalFile),
-        page: u64,
-        wanted: u64,
-    ) -> Option<Pinned<'a>> {
-        for _ in 0..TRIES {
-            let word = local.words.get(page);
-            if word.is_zero_page() && self.length.reaches(page * PAGE_SIZE + wanted) {
-                return self.note(ring, local, page, word).map(|()| Pinned::Zeroes);
-            }
-            if !word.is_mapped_plainly() {
-                return None;
-            }
-            let pfn = word.pfn();
-            // All threads have to see the hold before anything else is read. The memory behind the hold is fetched at the same time.
-            machine.arena.fetch(pfn);
-            let pin = match machine.arena.hold(pfn, ring.line) {
-                Ok(pin) => pin,
-                Err(_) if machine.awaits_move(pfn) => continue,
-                Err(_) => return None,
-            };
-            // Meanwhile the frame may have another page.
-            let now = local.words.get(page);
-            if !now.is_mapped_plainly() || now.pfn() != pfn {
-                continue;
-            }
-            if !self.length.reaches(page * PAGE_SIZE + wanted) {
-                return None;
-            }
-            self.note(ring, local, page, now)?;
-            if pin.is_hold() {
-                return Some(Pinned::Page(pin, PageRef::UNCOUNTED));
-            }
-            machine.guards.taken(pfn);
-            return Some(Pinned::Page(pin, ring.count_pins(1)));
-        }
-        None
-    }
-
-    /// Notes a hit, which is reported to the engine if an accessed bit has to be set. Returns `None` if the engine can't be called any more.
-    #[inline(always)]
-    fn note(&self, ring: &Ring, local: &LocalFile, page: u64, word: Word) -> Option<()> {
-        let is_slow = !word.is_zero_page() && self.memory.machine.arena.is_slow(word.pfn());
-        ring.count_hit(is_slow);
-        local.hits.count(is_slow);
-        if word.is_settled() {
-            return Some(());
-        }
-        let read = Read::of_region(self.number, page);
-        if ring.push(read) { Some(()) } else { self.drain_and_push(ring, read) }
-    }
-
-    #[cold]
-    fn drain_and_push(&self, ring: &Ring, read: Read) -> Option<()> {
-        self.memory.guarded(|machine| machine.drain(machine.lock()?).map(drop)).ok()?;
-        let has_room = ring.push(read);
-        debug_assert!(has_room, "a ring that was just emptied");
-        Some(())
-    }
-
-    /// Holds a page that is not in memory, or not available at the first look: the first bytes of it, as many as the region had.
-    #[cold]
-    pub(crate) fn page_slowly(&self, page: u64, mut len: u64) -> Result<PageRef<'_>, Error> {
-        let machine = &*self.memory.machine;
-        match self.try_pin(page, len) {
-            Some(Pinned::Page(pin, pins)) => {
-                return PageRef::new((machine, &self.name), pin, len as usize, pins);
-            }
-            Some(Pinned::Zeroes) => return Ok(PageRef::zeroes(len as usize)),
-            None => {}
-        }
-        loop {
-            let brought = self.bring_in(Want { page, bytes: len })?;
-            if self.length.reaches(page * PAGE_SIZE + len) {
-                return match brought {
-                    Brought::Page(pin) => PageRef::counted((machine, &self.name), pin, len as usize),
-                    Brought::Zeroes => Ok(PageRef::zeroes(len as usize)),
-                };
-            }
-            drop(brought);
-            len = self.bytes_of_page(page)?;
-        }
-    }
-
-    /// Brings a page in and pins it.
-    #[cold]
-    fn bring_in(&self, want: Want) -> Result<Brought<'_>, Error> {
-        self.memory.guarded(|machine| machine.bring_in(Accessed::Region(self), want))
-    }
-
-    /// The frame of a page that is being written to, in place or by a copy.
-    pub(crate) fn written_frame(&self, page: u64) -> Option<Pfn> {
-        let machine = &*self.memory.machine;
-        local::with(machine, self, |_, local| {
-            let word = local.words.get(page);
-            (word.is_mapped_plainly() && machine.arena.gate(word.pfn()).is_written()).then(|| word.pfn())
-        })
-    }
-
     /// The frame of a page that is in memory.
     #[cfg(test)]
-    pub(crate) fn frame_of(&self, page: u64) -> Option<Pfn> {
-        local::with(&self.memory.machine, self, |_, local| {
+    pub(crate) fn frame_of(&self, page: u64) -> Option<pageout_engine::Pfn> {
+        crate::local::with(&self.memory.machine, self, |_, local| {
             let word = local.words.get(page);
             word.is_mapped_plainly().then(|| word.pfn())
-        })
-    }
-
-    /// A page that is already dirty, for a write up to a byte of the region. Returns `None` if the write needs the engine, or the page is held.
-    #[inline]
-    fn try_overwrite(&self, page: u64, end: u64) -> Option<Writing<'_>> {
-        let machine = &*self.memory.machine;
-        let arena = &*machine.arena;
-        let is_free = |word: Word| word.is_mapped_plainly() && word.is_dirty();
-        local::with(machine, self, |ring, local| {
-            for _ in 0..TRIES {
-                let word = local.words.get(page);
-                if !is_free(word) {
-                    return None;
-                }
-                let pfn = word.pfn();
-                match arena.begin_write(pfn) {
-                    Ok(writing) => {
-                        // Meanwhile the page may have been swapped out, the frame may have another page, and the region may be shorter.
-                        let now = local.words.get(page);
-                        if is_free(now) && now.pfn() == pfn && self.length.reaches(end) {
-                            self.note(ring, local, page, now)?;
-                            return Some(writing);
-                        }
-                    }
-                    Err(Unpinned::Closed) if machine.awaits_move(pfn) => {}
-                    Err(Unpinned::Closed) => return None,
-                    Err(_) => machine.await_copy(|| arena.is_free_to_write(pfn)),
-                }
-            }
-            None
         })
     }
 
     /// Makes a write to one page if it can be made without the engine: the page is in memory and dirty, and not held.
     pub(crate) fn try_write(&self, buf: &[u8], offset: u64) -> bool {
         let Ok(mut pieces) = self.pieces(buf.len(), offset) else { return false };
-        let (Some(piece), None) = (pieces.next(), pieces.next()) else { return false };
-        let Some(mut writing) = self.try_overwrite(piece.want.page, piece.end()) else { return false };
-        writing.bytes_mut()[piece.skip..piece.skip + buf.len()].copy_from_slice(buf);
-        true
+        match (pieces.next(), pieces.next()) {
+            (Some(piece), None) => self.try_write_piece(&piece, buf),
+            _ => false,
+        }
     }
 
     /// Writes to a page.
     fn write_piece(&self, piece: &Piece, buf: &[u8]) -> Result<(), Error> {
-        let from = &buf[piece.to.clone()];
-        match self.try_overwrite(piece.want.page, piece.end()) {
-            Some(mut writing) => {
-                writing.bytes_mut()[piece.skip..piece.skip + from.len()].copy_from_slice(from);
-                Ok(())
-            }
-            None => self.write_slowly(piece, from),
+        if self.try_write_piece(piece, buf) {
+            return Ok(());
         }
+        self.write_slowly(piece, &buf[piece.to.clone()])
     }
 
     #[cold]
@@ -855,6 +536,66 @@ impl Inner {
                 }
             }
         }
+    }
+}
+
+impl Paged for Inner {
+    #[inline(always)]
+    fn memory(&self) -> &Arc<Shared> {
+        &self.memory
+    }
+
+    #[inline(always)]
+    fn length(&self) -> &Length {
+        &self.length
+    }
+
+    fn name(&self) -> &Path {
+        &self.name
+    }
+
+    fn accessed(&self) -> Accessed<'_> {
+        Accessed::Region(self)
+    }
+
+    #[inline(always)]
+    fn is_hit(word: Word) -> bool {
+        word.is_mapped_plainly()
+    }
+
+    #[inline(always)]
+    fn is_zeroes(word: Word) -> bool {
+        word.is_zero_page()
+    }
+
+    #[inline(always)]
+    fn is_overwritten_freely(word: Word) -> bool {
+        word.is_mapped_plainly() && word.is_dirty()
+    }
+
+    /// The hit is reported to the engine if an accessed bit has to be set.
+    #[inline(always)]
+    fn note(&self, (machine, ring, local): OfThread<'_, '_>, page: u64, _: u64, word: Word) -> Option<()> {
+        let is_slow = !word.is_zero_page() && machine.arena.is_slow(word.pfn());
+        ring.count_hit(is_slow);
+        local.hits.count(is_slow);
+        if word.is_settled() { Some(()) } else { self.push(ring, Read::of_region(self.number, page)) }
+    }
+
+    #[inline(always)]
+    fn note_write(&self, of: OfThread<'_, '_>, page: u64, word: Word) -> Option<()> {
+        self.note(of, page, 0, word)
+    }
+
+    /// There is no readahead, and so nothing that the engine must know.
+    #[inline(always)]
+    fn before_miss<T>(&self, _: &Ring, _: &mut LocalFile) -> Option<T> {
+        None
+    }
+
+    /// A region is not forgotten while it has a handle.
+    fn error_up_to(&self, _: u64, error: Error) -> Error {
+        error
     }
 }
 

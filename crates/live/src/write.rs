@@ -1,12 +1,10 @@
 //! Writing pages through the cache.
 
-use crate::arena::Writing;
 use crate::error::Error;
-use crate::file::{File, Inner, Piece, TRIES};
-use crate::gate::Unpinned;
+use crate::file::{File, Inner, Piece};
 use crate::guard::PageMut;
-use crate::local;
 use crate::machine::{BYTES_MAX, Begun, Flush, Part, Writable};
+use crate::paged::{Paged, parts};
 
 use pageout_engine::{PAGE_SIZE, Pfn};
 
@@ -31,7 +29,7 @@ impl File {
             return Ok(());
         }
         let end = file.end_of_write(buf.len(), offset)?;
-        let mut pieces = Inner::parts(buf.len(), offset);
+        let mut pieces = parts(buf.len(), offset);
         let (Some(first), None) = (pieces.next(), pieces.next()) else {
             return file.write_span(buf, offset, end, false);
         };
@@ -148,7 +146,7 @@ impl Inner {
         let machine = &*self.memory.machine;
         let mut span = Span::up_to(self, end)?;
         let mut wait = machine.guard_wait();
-        for piece in Inner::parts(buf.len(), offset) {
+        for piece in parts(buf.len(), offset) {
             if !was_tried && self.try_write_piece(&piece, buf) {
                 continue;
             }
@@ -178,15 +176,6 @@ impl Inner {
         }
     }
 
-    /// Writes to a page that is already dirty.
-    #[inline]
-    fn try_write_piece(&self, piece: &Piece, buf: &[u8]) -> bool {
-        let Some(mut writing) = self.try_overwrite(piece.want.page, piece.end()) else { return false };
-        let from = &buf[piece.to.clone()];
-        writing.bytes_mut()[piece.skip..piece.skip + from.len()].copy_from_slice(from);
-        true
-    }
-
     /// Writes to a page, within a span; returns its frame if a guard holds it.
     fn write_piece(&self, piece: &Piece, buf: &[u8]) -> Result<Option<Pfn>, Error> {
         let (page, skip, from) = (piece.want.page, piece.skip, &buf[piece.to.clone()]);
@@ -210,38 +199,6 @@ impl Inner {
             self.memory.guarded(|_| owed.pay())?;
         }
         Ok(None)
-    }
-
-    /// A page that is already dirty, to be written to up to a byte of the file. Nothing if the engine must be notified, or a guard holds the page.
-    #[inline]
-    fn try_overwrite(&self, page: u64, end: u64) -> Option<Writing<'_>> {
-        let machine = &*self.memory.machine;
-        let arena = &*machine.arena;
-        local::with(machine, self, |ring, local| {
-            for _ in 0..TRIES {
-                let word = local.words.get(page);
-                if !word.is_overwritten_freely() {
-                    break;
-                }
-                let pfn = word.pfn();
-                match arena.begin_write(pfn) {
-                    Ok(writing) => {
-                        // Between the two it may have been written to its device, or the frame may have become another page's; and the file may be
-                        // shorter.
-                        let now = local.words.get(page);
-                        if now.is_overwritten_freely() && now.pfn() == pfn && self.length.reaches(end) {
-                            ring.count_hit(arena.is_slow(pfn));
-                            local.hits.count(arena.is_slow(pfn));
-                            return Some(writing);
-                        }
-                    }
-                    Err(Unpinned::Closed) if machine.awaits_move(pfn) => {}
-                    Err(Unpinned::Closed) => break,
-                    Err(_) => machine.await_copy(|| arena.is_free_to_write(pfn)),
-                }
-            }
-            self.before_miss(ring, local)
-        })
     }
 
     fn write_page(&self, page: u64, waits: bool) -> Result<Option<PageMut<'_>>, Error> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use pageout_engine::PAGE_SIZE;
 
 use super::*;
+use crate::paged::Paged;
 use crate::storage::Real;
 use crate::{Memory, Open, ReadAt};
 

@@ -7,7 +7,7 @@ mod pages;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
-use pages::{contents, draws};
+use pages::contents;
 
 use super::*;
 use crate::storage::failing::{Fate, Faults, Request};
