@@ -1,6 +1,6 @@
 //! Which pages of a file the system's page cache has.
 //!
-//! The kernel reports them to the owner of a file and to those who may write it. Others would be told that every page is there, so they get an error.
+//! The kernel reports them to the owner of a file and to users who may write it. For others it reports every page, so they get an error here.
 
 use std::fs::File;
 use std::io;
@@ -24,7 +24,7 @@ pub fn resident(file: &File) -> io::Result<Vec<bool>> {
         return Ok(Vec::new());
     }
     let length = pages * page as usize;
-    // SAFETY: the kernel chooses a place that nothing else uses. The mapping allows no access, and nobody gets its address.
+    // SAFETY: the kernel chooses a place that nothing else uses. The mapping allows no access, and its address stays in this function.
     let place = unsafe {
         libc::mmap(ptr::null_mut(), length, libc::PROT_NONE, libc::MAP_SHARED, file.as_raw_fd(), 0)
     };
@@ -35,7 +35,7 @@ pub fn resident(file: &File) -> io::Result<Vec<bool>> {
     // SAFETY: the range is the mapping, and the kernel writes one byte for each of its pages, as many as `there` has.
     let result = unsafe { libc::mincore(place, length, there.as_mut_ptr()) };
     let error = io::Error::last_os_error();
-    // SAFETY: it is the mapping of above, which nobody else knows.
+    // SAFETY: it is the mapping of above, whose address stays in this function.
     unsafe { libc::munmap(place, length) };
     if result != 0 {
         return Err(error);

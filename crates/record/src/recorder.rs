@@ -754,7 +754,7 @@ impl<'a> Recorder<'a> {
         stop: &dyn Fn() -> Option<&'static str>,
     ) -> Option<String> {
         let is_over = |child: &mut Started| match self.watch {
-            // What it has read is known until it is reaped.
+            // The kernel counts its reads until it is reaped.
             Some(_) => processes::state(child.pid()) == Some('Z'),
             None => child.ended().is_some(),
         };

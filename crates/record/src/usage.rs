@@ -74,7 +74,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Adds the figures of all processes at one time. A process that nobody waits for takes its bytes with it, so sums never fall.
+    /// Adds the figures of all processes at one time. A process without a waiting parent takes its bytes with it, so a lower sum is ignored.
     pub(crate) fn take(&mut self, of: &BTreeMap<u32, Usage>) {
         self.most = self.most.max(of.len());
         self.unreadable.extend(of.iter().filter(|(_, usage)| usage.io.is_none()).map(|(pid, _)| pid));

@@ -32,12 +32,12 @@ pub type Resident = fn(&File) -> io::Result<Vec<bool>>;
 const RESIDENT_COLUMNS: &str = "time_ns,file,resident_pages,came_pages,left_pages";
 /// MGLRU's generations of all groups.
 pub(crate) const GENERATIONS: &str = "/sys/kernel/debug/lru_gen";
-/// Files that are looked at, at most.
+/// The most files that are checked.
 const FILES_MAX: usize = 1000;
 /// The pause after a look, as a multiple of its duration.
 const PAUSE: u32 = 50;
 
-/// A file that is looked at.
+/// A checked file.
 #[derive(Debug)]
 struct Watched {
     key: FileKey,
@@ -211,13 +211,13 @@ impl Watch {
         let closed = self.closed.len() as u64 - self.left_out;
         if closed > 0 {
             remarks.push(format!(
-                "{closed} files not looked at to their end: deleted, or neither owned nor writable, and the kernel reports pages to owners and writers only"
+                "{closed} files not checked to the end: deleted, or neither owned nor writable, and the kernel reports pages to owners and writers only"
             ));
         }
         if self.left_out > 0 {
             let left_out = self.left_out;
             remarks.push(format!(
-                "{left_out} files left out: pages of {FILES_MAX} files are looked at; name others by --file"
+                "{left_out} files left out: {FILES_MAX} files at most are checked; name others by --file"
             ));
         }
         let totals = self.totals.record();
@@ -273,7 +273,7 @@ mod tests {
         let text = std::fs::read_to_string(into.join(RESIDENT)).unwrap();
         assert_eq!(text, format!("{RESIDENT_COLUMNS}\n0,0,2,2,0\n1000000000,0,4,3,1\n"));
         assert_eq!((files.len(), files[0].resident_at_start), (2, 2));
-        assert!(remarks[0].contains("1 files not looked at"), "{remarks:?}");
+        assert!(remarks[0].contains("1 files not checked"), "{remarks:?}");
     }
 
     #[test]

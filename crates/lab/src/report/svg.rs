@@ -325,9 +325,11 @@ fn drawn(chart: &Chart, bands: &[Band], names: &[&str], left: f64, top: f64) -> 
             let part: Vec<String> = part.iter().flatten().map(|(x, y)| format!("{x:.2},{y:.2}")).collect();
             _ = writeln!(body, "<polyline points=\"{}\"{dashes}/>", part.join(" "));
         }
-        let every = placed.len().div_ceil(MARKS).max(1);
+        // A line of few points has all of them marked, wherever they are.
+        let known: Vec<_> = placed.iter().flatten().collect();
+        let every = known.len().div_ceil(MARKS).max(1);
         // Those of lines that are close to each other are not at the same places.
-        for (x, y) in placed.iter().skip(style % every).step_by(every).flatten() {
+        for (x, y) in known.iter().skip(style % every).step_by(every) {
             body += &mark(style, *x, *y);
         }
         body += "</g>\n";
@@ -506,6 +508,23 @@ mod tests {
             drawn.contains("Misses &amp; &lt;more&gt;") && drawn.contains("memory, logarithmic"),
             "{drawn}"
         );
+    }
+
+    #[test]
+    fn line_of_few_points_has_all_of_them_marked() {
+        let page = chart(&[("lru", [None; 4])]);
+        let Some(Part::Chart(mut chart)) = page.parts.into_iter().next() else { panic!("it has a chart") };
+        chart.xs = (1..=40).map(|at| f64::from(at) * 4096.0).collect();
+        for place in 0..39 {
+            let is_known = |at: usize| at == place || at == 39;
+            chart.lines[0].ys = (0..40).map(|at| is_known(at).then_some(0.5)).collect();
+            let drawn = svg(&Page { parts: vec![Part::Chart(chart.clone())], ..Page::default() });
+            assert_eq!(
+                drawn.matches("stroke-dasharray=\"none\"").count(),
+                3,
+                "two points and the legend: {drawn}"
+            );
+        }
     }
 
     #[test]

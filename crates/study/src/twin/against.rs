@@ -4,8 +4,8 @@
 //!   REC ─▶ twin ─▶ memory=LIMIT of each other recording ─▶ predicted │ recorded ─▶ error by counter and kind of change
 //!                                                                                    └─▶ interval of the twin's answers
 //! ```
-//! The twin's comparison with its own recording counts as one, of the kind "as recorded". From three comparisons on the errors are stated, and an
-//! answer about a change of a kind that was checked is at least as wide as the largest error of that kind.
+//! The twin's comparison with its own recording counts as one, of the kind "as recorded". From three comparisons on the errors are stated.
+//! An answer about a kind of change that was checked is then at least as wide as the largest error of that kind.
 
 use super::machine::TwinMachine;
 use super::play::{Figure, Figures, Interval, Played};

@@ -177,7 +177,7 @@ fn read_against(ask: &Ask, about: &Recording) -> Result<Vec<Check>, Error> {
         if let Some(why) = against::unlike(about, &recording) {
             return Err(Error::Asked(format!("--against {}: {why}", folder.display())));
         }
-        // A limit that the twin can't have is no error here: the row says so.
+        // If the twin can't have this limit, the row of this recording has the reason.
         let question = Question::parse(&against::question(&recording, about), about)
             .map(|question| {
                 let carried = answerable(about, &question);

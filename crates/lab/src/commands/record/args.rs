@@ -30,7 +30,7 @@ Examples, as root:
 /// kernels report insertions. Recorded are also faults on mapped files, and the amount of anonymous memory; contents are never read.
 ///
 /// Without tracefs, `record` reads counters: memory.stat, /proc/PID/io and smaps_rollup, and pages of named files in memory. --check prints
-/// which ways are open, and how to open the others; its exit code is 0 for events, 4 for counters only, 2 for nothing.
+/// which ways are open, and how to open the others. Its exit code is 0 for events, 4 for counters only, 2 for nothing.
 ///
 /// A recording ends with the command, the tasks, the duration, or Ctrl-C (SIGINT, SIGTERM, SIGHUP), with exit code 0; it is complete in each
 /// case. Without --cgroup a command shares the recorder's cgroup, whose files then count, too. Lost events are counted here and in
