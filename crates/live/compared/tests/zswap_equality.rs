@@ -27,6 +27,7 @@ const LIMIT: u64 = 250 * PAGE_SIZE;
 const SWAP: u64 = 16 << 20;
 /// With this value all profiles evict pages of regions as well as of files.
 const SWAPPINESS: &str = "150";
+const ACCESSES: usize = 2500;
 const FILE: u32 = 0;
 const REGION: u32 = 1;
 
@@ -79,10 +80,10 @@ fn counters(mut read: impl FnMut(&str) -> String) -> Vec<String> {
     lines.chain(vmstat.map(str::to_owned)).collect()
 }
 
-fn accesses(of_file: u64) -> Vec<Access> {
+fn accesses(of_file: u64, count: usize) -> Vec<Access> {
     let mut draw = draws(7 + of_file);
     let mut accesses = Vec::new();
-    while accesses.len() < 2500 {
+    while accesses.len() < count {
         let (object, pages) = if draw(10) < of_file { (FILE, FILE_PAGES) } else { (REGION, REGION_PAGES) };
         let (first, length) = match draw(8) {
             0 => (draw(pages - 60), 1 + draw(60)),
@@ -129,7 +130,8 @@ fn live(memory: &Memory, path: &PathBuf, accesses: &[Access]) -> (Vec<String>, V
 
 /// The differences between the hosts, if there are any.
 fn compared(path: &PathBuf, profile: &str, of_file: u64) -> Option<String> {
-    let accesses = accesses(of_file);
+    // By the rules of 2010 a reclaimer sometimes sleeps for a tenth of a second, which is real time in the live host.
+    let accesses = accesses(of_file, if profile.contains("2010") { ACCESSES * 3 / 5 } else { ACCESSES });
     let memory = builder()
         .record_zswap_answers()
         .policy(profile)
