@@ -167,6 +167,80 @@ mod tests {
     }
 
     #[test]
+    fn scenario_with_zswap_compresses_on_real_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = SCENARIO.replacen(
+            "[machine]",
+            "[kernel]\nzswap.enabled = true\nzswap.shrinker_enabled = true\n[machine]",
+            1,
+        );
+        let contents =
+            "size = \"6MiB\", compressed_min = 0.1, compressed_max = 0.9, same_filled = 0.1, workload";
+        let text = text.replacen("size = \"6MiB\", workload", contents, 1);
+        let metrics = run(&scenario(&text), folder.path(), &()).unwrap().unwrap();
+        let [stores, back] =
+            ["zswpout", "zswpwb"].map(|name| value(&metrics, &format!("memcg /load: {name}")));
+        assert!(stores > 500.0 && back > 0.0, "{stores} stores, {back} written back");
+        assert_eq!(value(&metrics, "zswap: stores"), stores);
+        assert!(value(&metrics, "writeback: rotations of written pages, queued") > 0.0);
+        let off = run(&scenario(SCENARIO), folder.path(), &()).unwrap().unwrap();
+        assert_eq!(value(&off, "memcg /load: zswpout"), 0.0);
+    }
+
+    const HEAD: &str = r#"
+        [machine]
+        memory = "8MiB"
+        [[device]]
+        name = "disk"
+        preset = "hdd"
+        read_latency = "2ms"
+        read_p99 = "2ms"
+        write_latency = "2ms"
+        write_p99 = "2ms"
+        seek_latency = "1ms"
+        [[task]]
+        name = "load"
+        object = [{ channel = "file", size = "4MiB", advice = "random", workload = { pattern = "uniform", ops = 40 } }]
+    "#;
+
+    #[test]
+    fn files_on_a_disk_with_a_head_take_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let metrics = run(&scenario(HEAD), folder.path(), &()).unwrap().unwrap();
+        let times = ["access p50_ns", "access p99_ns", "access longest_ns"]
+            .map(|name| value(&metrics, &format!("task load: {name}")));
+        assert!(times[0] >= 2e6 && times.is_sorted(), "{times:?}");
+        assert!(value(&metrics, "task load: runtime_ns") >= 40.0 * 2e6);
+        // Without a cgroup the machine has the scenario's memory.
+        let scenario = scenario(HEAD);
+        let plan = Plan::of(&scenario).unwrap();
+        let frames = memory(&plan, folder.path()).unwrap().stats().unwrap().frames;
+        assert!((2040..=2056).contains(&frames), "{frames} frames, expected 2,048");
+    }
+
+    #[test]
+    fn disk_that_the_live_machine_can_not_emulate_is_refused() {
+        let refused = |from: &str, to: &str| {
+            let text = HEAD.replacen(from, to, 1);
+            assert_ne!(text, HEAD, "{from}");
+            let scenario = scenario(&text);
+            let refused = Plan::of(&scenario).err().unwrap_or_else(|| panic!("{to}")).to_string();
+            assert!(refused.contains("device[0]"), "{refused}");
+            refused
+        };
+        assert!(refused("read_p99 = \"2ms\"", "read_p99 = \"9ms\"").contains("read_p99 = read_latency"));
+        assert!(refused("preset = \"hdd\"", "preset = \"hdd\"\nqueue_depth = 4").contains("queue_depth = 1"));
+        assert!(refused("preset = \"hdd\"", "preset = \"hdd\"\nscheduler = \"cfq\"").contains("mq-deadline"));
+        assert!(
+            refused(
+                "write_latency = \"2ms\"\n        write_p99 = \"2ms\"",
+                "write_latency = \"3ms\"\n        write_p99 = \"3ms\""
+            )
+            .contains("equal latencies")
+        );
+    }
+
+    #[test]
     fn page_with_the_number_of_another_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let scenario = scenario(SCENARIO);

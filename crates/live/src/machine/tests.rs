@@ -262,7 +262,8 @@ fn a_panic_in_the_middle_of_a_move_is_told_and_reaches_nobody() {
 /// A file that is shortened and forgotten after a call has checked the length: the call fails as a later one would, which checks the length first.
 #[test]
 fn call_overtaken_by_set_len_and_forget_is_beyond_the_end() {
-    let calls: [(&str, fn(&crate::File, &dyn Fn())); 6] = [
+    type Call = fn(&crate::File, &dyn Fn());
+    let calls: [(&str, Call); 6] = [
         ("read_at", |file, overtake| {
             let mut buf = [0; 9];
             let read = |piece: &crate::file::Piece, buf: &mut [u8]| {
