@@ -2,7 +2,7 @@
 # Records ten loads at three limits each, asks the twin of one recording for the other limits, and prints the table of
 # docs/results/data/twin-limits.md: predicted next to recorded, losses included.
 # Needs root, tracefs, Linux 6.12, python3 and cc; if one is missing the script reports that and is skipped (exit code 77).
-# Usage: ci/twin.sh [LOAD...]. REPEATS=1 for one run instead of three, PAGEOUT=FILE for a program that is built already, KEEP=FOLDER to
+# Usage: ci/twin.sh [LOAD...]. `ci/twin.sh cost [LOAD...]` measures what recording the loads without hits costs instead. REPEATS=1 for one run instead of three, PAGEOUT=FILE for a program that is built already, KEEP=FOLDER to
 # keep the recordings.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,6 +25,10 @@ loads=("$@")
 mkdir -p target
 work=$(mktemp -d "$PWD/target/twin-limits.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+if [[ ${loads[0]} == cost ]]; then
+    PYTHONPATH=ci/twin python3 ci/twin/cost.py "$pageout" "$work" "${ROUNDS:-5}" "${loads[@]:1}"
+    exit
+fi
 found=$work/found
 for load in "${loads[@]}"; do
     read -ra limits < <(python3 -I -S ci/twin/loads.py limits "$load")

@@ -7,7 +7,7 @@ loads.py limits LOAD             its three limits in MiB
 
 import bisect, itertools, mmap, os, random, subprocess, sys
 
-# Limits in MiB: below, near and above what the load uses again and again, beside an interpreter of 8 to 10 MiB.
+# Limits in MiB: below, near and above what the load uses again and again, next to an interpreter of 8 to 10 MiB.
 LIMITS = {
     "sqlite": (28, 40, 64),
     "search": (24, 40, 64),
@@ -15,10 +15,10 @@ LIMITS = {
     "kv-mmap": (24, 32, 48),
     "imports": (24, 32, 48),
     "log": (16, 24, 40),
-    "tenants": (40, 56, 80),
-    "heap": (48, 56, 72),
+    "tenants": (32, 48, 64),
+    "heap": (44, 52, 64),
     "sequential": (24, 40, 80),
-    "fork": (32, 48, 64),
+    "fork": (20, 28, 40),
 }
 
 
@@ -199,7 +199,7 @@ def run_tenants(folder):
         os.waitpid(pid, 0)
 
 
-# A heap beside files: it grows to 24 MiB and goes again, three times.
+# A heap and files: it grows to 24 MiB and goes again, three times.
 
 
 def make_heap(folder):

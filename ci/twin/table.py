@@ -1,37 +1,40 @@
 """Predicted and recorded pages brought in, for ci/twin.sh.
 
-table.py compare PAGEOUT FOLDER LOAD FOUND LIMIT...   the twins of the recordings FOLDER/LIMIT, each asked for the other limits; adds to FOUND
-table.py print FOUND                                  the table of docs/results/data/twin-limits.md, and its sums
+table.py compare PAGEOUT FOLDER LOAD FOUND LIMIT...   asks the twin of each recording FOLDER/LIMIT for the other limits; adds to FOUND.
+table.py print FOUND                                  prints the table of docs/results/data/twin-limits.md, and its sums.
 """
 
 import json, statistics, subprocess, sys
 
 
 def predictions(pageout, folder, base, others):
-    """What the twin of one recording predicts for the others, by limit, and what was recorded there."""
+    """Whether the group of one recording was full, what its twin predicts for the others, by limit, and what was recorded there."""
     against = ",".join(f"{folder}/{limit}M" for limit in others)
     command = [pageout, "twin", f"{folder}/{base}M", "--against", against, "--json", "--quiet"]
     ran = subprocess.run(command, capture_output=True, text=True)
     if not ran.stdout.startswith("{") or "against" not in ran.stdout:
-        return {limit: (None, None, ran.stderr.strip().splitlines()[0] if ran.stderr.strip() else "failed") for limit in others}
-    found = {}
-    for limit, of in zip(others, json.loads(ran.stdout)["against"]):
+        why = ran.stderr.strip().splitlines()[0] if ran.stderr.strip() else "failed"
+        return False, {limit: (None, None, why) for limit in others}
+    found, twin = {}, json.loads(ran.stdout)
+    for limit, of in zip(others, twin["against"]):
         predicted = of["predicted"] if of["predicted"] and not of["predicted"]["error"] else None
         why = of["not_answered"] or (of["predicted"] or {}).get("error")
         found[limit] = (predicted and predicted["insertions"], of["recorded"]["insertions"], why)
-    return found
+    return bool(twin["recorded"]["reclaim_calls"]), found
 
 
 def compare(pageout, folder, load, path, limits):
     limits = [int(limit) for limit in limits]
     made = {base: predictions(pageout, folder, base, [limit for limit in limits if limit != base]) for base in limits}
     for place, limit in enumerate(limits):
-        # The recording with the next larger limit first: it has the fewest evictions of its own.
+        # A recording whose group was full first, as it has the memory of programs at each reclaim call; then the nearest larger limit.
         bases = limits[place + 1 :] + limits[:place][::-1]
-        recorded = next((made[base][limit][1] for base in bases if made[base][limit][1] is not None), None)
-        answered = next((base for base in bases if made[base][limit][0]), None)
-        why = None if answered else made[bases[0]][limit][2]
-        row = [load, limit, answered, answered and made[answered][limit][0], recorded, why]
+        bases.sort(key=lambda base: not made[base][0])
+        of = lambda base: made[base][1][limit]
+        recorded = next((of(base)[1] for base in bases if of(base)[1] is not None), None)
+        answered = next((base for base in bases if of(base)[0]), None)
+        why = None if answered else of(bases[0])[2]
+        row = [load, limit, answered, answered and of(answered)[0], recorded, why]
         with open(path, "a") as file:
             print(json.dumps(row), file=file)
         if answered:

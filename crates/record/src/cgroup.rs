@@ -68,7 +68,7 @@ impl Cgroup {
             let mount = mount.display();
             Error::Asked(match there {
                 true => format!("the cgroup {given} has no memory.stat: its parent's cgroup.subtree_control lacks `memory`\nhelp: as root, `echo +memory > PARENT/cgroup.subtree_control`, or record the processes of cgroup.procs by --pid"),
-                false => format!("--cgroup {given}: no such cgroup below {mount} or {mount}/memory\nhelp: `find {mount} -name memory.stat` lists the cgroups; in a container mount the host's (docker: --cgroupns host -v /sys/fs/cgroup:/sys/fs/cgroup:ro), or record processes by --pid"),
+                false => format!("--cgroup {given}: no such cgroup below {mount} or {mount}/memory\nhelp: `find {mount} -name memory.stat` lists the cgroups; in a container mount the host's (docker: -v /sys/fs/cgroup:/sys/fs/cgroup:ro), or record processes by --pid"),
             })
         })?;
         Ok(Cgroup::at(mount, folder))

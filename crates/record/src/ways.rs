@@ -48,15 +48,15 @@ const OPEN_EVENTS: [(&str, &str); 4] = [
     ("mount", "mount -t tracefs nodev /sys/kernel/tracing"),
     (
         "capability",
-        "root of the host's user namespace; CAP_SYS_ADMIN for the mount alone; the host's PID namespace",
+        "root of the host's user and PID namespaces; CAP_SYS_ADMIN for the mount alone, CAP_SYS_PTRACE for names of files",
     ),
     (
         "docker",
-        "docker run --pid host --cgroupns host --security-opt apparmor=unconfined -v /sys/kernel/tracing:/sys/kernel/tracing -v /sys/fs/cgroup:/sys/fs/cgroup:ro ...",
+        "docker run --pid host --cap-add SYS_PTRACE --security-opt apparmor=unconfined -v /sys/kernel/tracing:/sys/kernel/tracing -v /sys/fs/cgroup:/sys/fs/cgroup:ro ...",
     ),
     (
         "kubernetes",
-        "hostPID: true; hostPath volumes of /sys/kernel/tracing and /sys/fs/cgroup; securityContext: {runAsUser: 0, appArmorProfile: {type: Unconfined}}",
+        "hostPID: true; hostPath volumes of /sys/kernel/tracing and /sys/fs/cgroup; securityContext: {runAsUser: 0, capabilities: {add: [SYS_PTRACE]}, appArmorProfile: {type: Unconfined}}",
     ),
 ];
 
@@ -87,7 +87,7 @@ const OPEN_PROCESSES: [(&str, &str); 4] = [
 const OPEN_GROUP: [(&str, &str); 4] = [
     ("mount", "mount -t cgroup2 none /sys/fs/cgroup, and `memory` in the parent's cgroup.subtree_control"),
     ("capability", "none; reading memory.stat needs no right"),
-    ("docker", "docker run --cgroupns host -v /sys/fs/cgroup:/sys/fs/cgroup:ro ..."),
+    ("docker", "docker run -v /sys/fs/cgroup:/sys/fs/cgroup:ro ..."),
     ("kubernetes", "a hostPath volume of /sys/fs/cgroup, read-only"),
 ];
 

@@ -1,0 +1,62 @@
+"""The cost of recording the ten loads of ci/twin.sh without events of hits: CPU time of the load, and of load and recorder together.
+
+cost.py PAGEOUT FOLDER ROUNDS [LOAD...]   FOLDER is for files. Rounds alternate; the minimum of each kind counts.
+"""
+
+import json, os, resource, shutil, subprocess, sys
+
+import loads
+
+KINDS = {"not recorded": None, "counters": ["--events", "none"], "without hits": ["--events", "faults,insertions,writes"]}
+
+
+def cpu_time():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def one(pageout, folder, load, events):
+    """CPU seconds of the load, and of the recorder. Both start with the files in memory."""
+    command = [sys.executable, "-I", os.path.join(os.path.dirname(os.path.abspath(__file__)), "loads.py"), "run", load, f"{folder}/files"]
+    rec = f"{folder}/rec"
+    shutil.rmtree(rec, ignore_errors=True)
+    if events is not None:
+        command = [pageout, "record", "--quiet", "--json", "--into", rec, *events, "--", *command]
+    begin = cpu_time()
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    all_of = cpu_time() - begin
+    if ran.returncode:
+        sys.exit(f"{load} has failed")
+    if events is None:
+        return all_of, 0
+    recorder = json.loads(ran.stdout)["cost"]["recorder_ns"] / 1e9
+    return all_of - recorder, recorder
+
+
+def main(pageout, folder, rounds, *chosen):
+    print("| load | not recorded, CPU s | counters: load | with the recorder | without hits: load | with the recorder |")
+    print("|---|---|---|---|---|---|")
+    worst = {kind: 0 for kind in KINDS}
+    for load in chosen or loads.LIMITS:
+        shutil.rmtree(f"{folder}/files", ignore_errors=True)
+        os.makedirs(f"{folder}/files")
+        getattr(loads, f"make_{load.replace('-', '_')}")(f"{folder}/files")
+        one(pageout, folder, load, None)
+        found = {kind: [] for kind in KINDS}
+        for _ in range(int(rounds)):
+            for kind, events in KINDS.items():
+                found[kind].append(one(pageout, folder, load, events))
+        # The round with the least of both: the recorder ends what the load began.
+        own = {kind: min(of for of, _ in found[kind]) for kind in KINDS}
+        both = {kind: min(sum(of) for of in found[kind]) for kind in KINDS}
+        base = own["not recorded"]
+        cells = [load, f"{base:.2f}"]
+        for kind in list(KINDS)[1:]:
+            cells += [f"{(own[kind] / base - 1) * 100:+.1f} %", f"{(both[kind] / base - 1) * 100:+.1f} %"]
+            worst[kind] = max(worst[kind], own[kind] / base - 1)
+        print("| " + " | ".join(cells) + " |", flush=True)
+    print("\nlargest, of the load alone: " + ", ".join(f"{kind} {worst[kind] * 100:+.1f} %" for kind in list(KINDS)[1:]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
