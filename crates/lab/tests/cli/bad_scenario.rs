@@ -271,7 +271,11 @@ fn the_command_line_itself_is_checked() {
     let directory = with_scenario(GOOD);
     let run = |arguments: &[&str]| pageout(directory.path(), arguments);
     check_failure(&run(&["run"]), 2, &["pageout run: missing <SCENARIO>"]);
-    check_failure(&run(&["rnu"]), 2, &["pageout: unknown command: found `rnu`", "`pageout -h` lists the commands"]);
+    check_failure(
+        &run(&["rnu"]),
+        2,
+        &["pageout: unknown command: found `rnu`", "`pageout -h` lists the commands"],
+    );
     check_failure(&run(&["run", "scenario.toml", "--set", "x"]), 2, &["found `x`, expected KEY=VALUE"]);
     check_failure(&run(&["compare", "scenario.toml", "--vary", "seed=1"]), 2, &["fewer than two values"]);
     check_failure(&run(&["compare", "scenario.toml"]), 2, &["--vary"]);
