@@ -1123,8 +1123,11 @@ static void close_wal(struct file *wal) {
 
 /* Returns the WAL in the cache, or NULL: the VFS below reads and writes this file. */
 static struct pageout_file *pages_of(struct file *other) {
-    struct log *log = other->main ? &other->main->database->log : NULL;
-    return log && !log->is_left ? log->pages : NULL;
+    struct file *main = other->main;
+    /* A connection with `readonly_shm=1` may have neither an index nor the lock: nothing tells it what others write. */
+    if (!main || (!main->index && main->level != SQLITE_LOCK_EXCLUSIVE))
+        return NULL;
+    return main->database->log.is_left ? NULL : main->database->log.pages;
 }
 
 /* Whether the VFS below has taken over since `pages_of`. */

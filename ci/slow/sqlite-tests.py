@@ -27,6 +27,7 @@ LEFT_OUT = {
 MAPS = "maps of the file, asked for where the default VFS is named `unix`: reads are copies here"
 CALLS = "counts the system calls of the VFS named `unix`"
 NOT_YET = "looks at the file in the middle of a transaction: what is not committed is in the cache alone"
+BEHIND = "writes the WAL with no lock and no sign in its index: the cache keeps what it has read"
 TOO_BIG = "files beyond the 2 GiB that are allowed here"
 SPLIT = "another process writes to a database that a VFS above splits: only the first of its files has a header and locks"
 # These look past the VFS interface: into SQLite's own VFS, or at the file. The cases that may fail (none: fewer are tried), and the reason.
@@ -38,6 +39,12 @@ BENEATH = {
     "cacheflush": ("cacheflush-1.?.2 cacheflush-1.4.4 cacheflush-2.1.[34] cacheflush-2.2.[56] cacheflush-4.[0-4]", NOT_YET),
     "cachespill": ("cachespill-1.3 cachespill-1.5", NOT_YET),
     "io": ("io-3.2", NOT_YET),
+    "wal": ("wal-4.[45].4 wal-11.4 wal-11.10", NOT_YET),
+    "walbak": ("walbak-2.[59]", NOT_YET),
+    "walcrash2": ("walcrash2-1.2.*", NOT_YET),
+    "walro": ("walro-1.4.4.1", NOT_YET),
+    "walro2": ("walro2-?-1024.4.2.2.*", NOT_YET),
+    "wal6": ("wal6-4.4.2", BEHIND),
     "bigfile": ("", TOO_BIG),
     "bigfile2": ("", TOO_BIG),
     "bigsort": ("bigsort-1.0", TOO_BIG),
