@@ -18,6 +18,7 @@ pub mod account; // what became of each input
 pub mod difference; // the first access at which simulation and kernel part
 pub mod story; // what happened to one page
 pub mod outcomes; // recorded outcomes: killed, or not
+pub mod folios; // folios that enter and leave the page cache
 pub mod predict; // figures with their ranges, before a kernel is asked
 
 mod recording; // what was asked of the kernel

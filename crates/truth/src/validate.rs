@@ -23,6 +23,7 @@ use crate::class::{Class, Limits, Tolerances};
 use crate::complete;
 use crate::difference::Difference;
 use crate::error::Error;
+use crate::folios;
 use crate::input::Input;
 use crate::judge::{self, Judged, judge};
 use crate::outcomes;
@@ -87,6 +88,8 @@ pub enum Compared {
     Runs(Vec<Judged>),
     /// Runs of which it is known whether they were killed.
     Outcomes(Vec<outcomes::Judged>),
+    /// Runs of which each folio that entered or left the page cache is known.
+    Folios(Vec<folios::Judged>),
 }
 
 /// Compares the recorded runs of a folder with simulated ones. Runs that fail or cannot be simulated are part of the answer. Errors: the
@@ -98,9 +101,12 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     if ask.dir.as_os_str().is_empty() {
         return Err(Error::asked("dir: found no path, expected the folder of recorded runs"));
     }
-    let compared = match outcomes::are_in(&ask.dir) {
-        true => Compared::Outcomes(outcomes::ask(ask, watcher)?),
-        false => Compared::Runs(compare(ask, watcher)?),
+    let compared = if outcomes::are_in(&ask.dir) {
+        Compared::Outcomes(outcomes::ask(ask, watcher)?)
+    } else if folios::are_in(&ask.dir) {
+        Compared::Folios(folios::ask(ask, watcher)?)
+    } else {
+        Compared::Runs(compare(ask, watcher)?)
     };
     let answer = Answer { ask: ask.clone(), compared };
     debug_assert_eq!(answer.check(), Ok(()));
@@ -126,6 +132,14 @@ impl Answer {
             Compared::Runs(judged) => self.verdict_on_runs(judged),
             Compared::Outcomes(judged) => {
                 let runs = judged.iter().map(|run| (run.run.as_str(), run.passes, !run.passes));
+                self.verdict_on(runs)
+            }
+            Compared::Folios(judged) => {
+                let compared = judged.iter().filter(|run| run.skipped.is_none());
+                let runs = compared.map(|run| (run.run.as_str(), run.passes(), !run.passes()));
+                if runs.clone().next().is_none() {
+                    return Err(Error::asked("no run was simulated: none is of a kind that is compared"));
+                }
                 self.verdict_on(runs)
             }
         }
@@ -168,6 +182,7 @@ impl Answer {
         match &self.compared {
             Compared::Runs(judged) => judged.iter().try_for_each(Judged::check),
             Compared::Outcomes(judged) => judged.iter().try_for_each(outcomes::Judged::check),
+            Compared::Folios(judged) => judged.iter().try_for_each(folios::Judged::check),
         }
     }
 

@@ -74,6 +74,16 @@ impl Engine {
         })
     }
 
+    /// `madvise(2)` on a whole mapping: the expected order of accesses. [`Advice::NoReuse`] is about an open file: [`Engine::fadvise`].
+    pub fn madvise(&mut self, task: TaskId, object: ObjectId, advice: Advice) -> Result<(), ConfigError> {
+        let (mm, vma) = self.mapping(task, object)?;
+        if advice == Advice::NoReuse {
+            return Err(ConfigError::Unknown("advice `noreuse` on a mapping".to_owned()));
+        }
+        self.core.mm.memory.mm_mut(mm).vmas[vma].advice = advice;
+        Ok(())
+    }
+
     /// `posix_fadvise` on an open file, through any object made from it: the expected order of reads. [`Advice::NoReuse`] also removes the recency of
     /// mappings made from it, which have the window, too. [machine 1.8]
     pub fn fadvise(&mut self, task: TaskId, object: ObjectId, advice: Advice) -> Result<(), ConfigError> {

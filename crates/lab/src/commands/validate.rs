@@ -1,6 +1,7 @@
 //! `pageout validate`: recorded runs compared with simulated ones ([`pageout_truth::validate`]), as tables and JSON.
 
 pub(crate) mod args; // what can be asked
+mod folios; // a line for each run whose folios differ
 mod outcomes; // a line for each recorded outcome
 mod report; // the tables of runs with counters
 
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &ValidateArgs, cx: &Context) -> Outcome {
         cx.output.print_text(&match &answer.compared {
             Compared::Runs(judged) => report::text(judged, args.verbose, cx.layout()),
             Compared::Outcomes(judged) => outcomes::text(judged, cx.layout()),
+            Compared::Folios(judged) => folios::text(judged, args.verbose, cx.layout()),
         })?;
     }
     Ok(answer.verdict()?)

@@ -1,0 +1,45 @@
+//! The tables of runs of which each folio is known: how many are exact by kind, and where the others part.
+
+use pageout_truth::folios::{Change, Judged, by_kind};
+
+use crate::print::Layout;
+
+/// Runs that differ, one a line, or all of them; then the share of exact ones by kind.
+pub(super) fn text(judged: &[Judged], is_verbose: bool, layout: Layout) -> String {
+    let heading = ["run", "changes", "equal", "operation", "recorded", "simulated", ""];
+    let mut rows = vec![heading.map(str::to_string).to_vec()];
+    for run in judged.iter().filter(|run| run.skipped.is_none() && (is_verbose || !run.passes())) {
+        let [equal, operation, real, ours] = match &run.first_difference {
+            None => [run.recorded.to_string(), String::new(), String::new(), String::new()],
+            Some(parting) => [
+                parting.equal.to_string(),
+                parting.operation.clone(),
+                change(parting.recorded.as_ref()),
+                change(parting.simulated.as_ref()),
+            ],
+        };
+        let verdict = if run.passes() { "ok" } else { "FALLS SHORT" };
+        let changes = run.recorded.to_string();
+        rows.push(vec![run.run.clone(), changes, equal, operation, real, ours, verdict.to_string()]);
+    }
+    let mut kinds = vec![["kind", "runs", "exact", "share"].map(str::to_string).to_vec()];
+    for (kind, (exact, all)) in by_kind(judged) {
+        let share = format!("{:.1} %", 100.0 * exact as f64 / all as f64);
+        kinds.push(vec![kind.to_string(), all.to_string(), exact.to_string(), share]);
+    }
+    let skipped = judged.iter().filter(|run| run.skipped.is_some()).count();
+    let skipped = if skipped > 0 { format!("{skipped} runs skipped\n") } else { String::new() };
+    let runs = if rows.len() > 1 { format!("{}\n", layout.table(&rows, 1)) } else { String::new() };
+    format!("{runs}{}\n{skipped}", layout.table(&kinds, 1))
+}
+
+/// What happened to a folio: the number of the operation, the direction, the first page and the order.
+fn change(change: Option<&Change>) -> String {
+    change.map_or_else(
+        || "nothing".to_string(),
+        |change| {
+            let verb = if change.removed { "deletes" } else { "adds" };
+            format!("#{} {verb} {}, order {}", change.operation, change.index, change.order)
+        },
+    )
+}

@@ -1,0 +1,334 @@
+//! Recordings of folios: every folio that a kernel added to the page cache or removed from it, in order, for each operation of a program.
+//!
+//! ```text
+//!   KIND.jsonl.zst ─▶ Asked: file, device, operations ──▶ play ─▶ changes, operation by operation ──┐
+//!                 └─▶ Recorded: changes ────────────────────────────────────────────────────────────┴─▶ judge
+//! ```
+//! A run passes if all changes are equal: the operation, the direction, the index and the order of each folio, in the kernel's order. There is no
+//! tolerance, as the kernel repeats itself exactly. The format of the folder is described in `docs/reference/recordings.md`.
+//!
+//! As with the other recordings, inputs and answers are read apart.
+
+mod op; // what the recording program did
+mod play; // the operations, replayed to the engine
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use pageout_study::result::parallel;
+use pageout_study::{Stage, Watcher};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::files::read_compressed;
+use crate::recording::select;
+use crate::validate::Ask;
+use op::Op;
+
+/// The end of the name of a file of runs, one a line.
+const SUFFIX: &str = ".jsonl.zst";
+
+/// Kinds of runs that are compared: those without a memory limit whose accesses are all known.
+const COMPARED: [&str; 4] = ["a-sequential", "b-mixed-order", "c-mapped", "d-writes"];
+
+/// What was asked of the kernel.
+#[derive(Debug, Clone, Deserialize)]
+struct Asked {
+    id: String,
+    repeat: u32,
+    kernel: String,
+    #[serde(default)]
+    fs: String,
+    #[serde(default)]
+    file_bytes: u64,
+    #[serde(default)]
+    read_ahead_kb: u64,
+    #[serde(default)]
+    max_sectors_kb: u64,
+    limit_bytes: Option<u64>,
+    #[serde(default)]
+    descriptors: usize,
+    /// Operations; a further repeat has those of the first.
+    #[serde(default)]
+    ops: Vec<String>,
+}
+
+impl Asked {
+    /// The kind of the run: the first part of its id.
+    fn kind(&self) -> &str {
+        self.id.split('/').next().unwrap_or_default()
+    }
+
+    /// Why a run is not compared; `None` if it is.
+    fn skipped(&self) -> Option<String> {
+        if !COMPARED.contains(&self.kind()) {
+            return Some(format!("runs of kind `{}` are not compared", self.kind()));
+        }
+        self.limit_bytes.map(|bytes| format!("a memory limit of {bytes} bytes"))
+    }
+}
+
+/// What the kernel did.
+#[derive(Debug, Deserialize)]
+struct Recorded {
+    id: String,
+    repeat: u32,
+    #[serde(default)]
+    events: Vec<Vec<Value>>,
+    /// The repeat that has the same events.
+    events_as: Option<u32>,
+}
+
+/// A folio entered the page cache of the file, or left it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The operation in which it did, counted from 0.
+    pub operation: usize,
+    /// The folio left.
+    pub removed: bool,
+    /// First page of the folio.
+    pub index: u64,
+    /// The folio has 2 to the power of this many pages.
+    pub order: u8,
+}
+
+/// The first place where recorded and simulated changes differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Parting {
+    /// The number of equal changes before it.
+    pub equal: usize,
+    /// The text of the operation.
+    pub operation: String,
+    /// What the kernel did; nothing if it was done.
+    pub recorded: Option<Change>,
+    /// What the simulation did; nothing if it was done.
+    pub simulated: Option<Change>,
+}
+
+/// A run compared with its simulation.
+#[derive(Debug, Clone, Serialize)]
+pub struct Judged {
+    /// The run, by its id.
+    pub run: String,
+    /// Why it is not compared.
+    pub skipped: Option<String>,
+    /// Changes recorded.
+    pub recorded: usize,
+    /// Changes simulated.
+    pub simulated: usize,
+    /// Where they part; nothing if they are equal.
+    pub first_difference: Option<Parting>,
+}
+
+impl Judged {
+    /// Whether all changes are equal.
+    pub fn passes(&self) -> bool {
+        self.skipped.is_none() && self.first_difference.is_none()
+    }
+
+    /// The kind of the run.
+    pub fn kind(&self) -> &str {
+        self.run.split('/').next().unwrap_or_default()
+    }
+
+    /// Checks what a result satisfies. Errors: the first that is wrong.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match &self.first_difference {
+            None if self.skipped.is_none() && self.recorded != self.simulated => Err(format!(
+                "{}: {} changes and {} are said to be equal",
+                self.run, self.recorded, self.simulated
+            )),
+            Some(parting) if parting.recorded == parting.simulated => {
+                Err(format!("{}: the first difference is none", self.run))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How many of the compared runs of each kind pass, and how many there are.
+pub fn by_kind(judged: &[Judged]) -> BTreeMap<&str, (usize, usize)> {
+    let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for run in judged.iter().filter(|run| run.skipped.is_none()) {
+        let kind = kinds.entry(run.kind()).or_default();
+        kind.0 += usize::from(run.passes());
+        kind.1 += 1;
+    }
+    kinds
+}
+
+/// The files of runs of a folder, in order of their names.
+fn files_of(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(SUFFIX)))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Whether a folder holds recordings of folios.
+pub(crate) fn are_in(dir: &Path) -> bool {
+    !files_of(dir).is_empty()
+}
+
+/// All lines of a folder's files.
+fn read<T: DeserializeOwned>(dir: &Path) -> anyhow::Result<Vec<T>> {
+    let mut all = Vec::new();
+    for path in files_of(dir) {
+        let text = read_compressed(&path)?;
+        let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        for (number, line) in lines.enumerate() {
+            let what = || format!("{}: line {} is malformed", path.display(), number + 1);
+            all.push(serde_json::from_slice(line).with_context(what)?);
+        }
+    }
+    Ok(all)
+}
+
+/// Compares the recorded runs of a folder with simulated ones. Of equal repeats the first is compared.
+pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Judged>, Error> {
+    let all: Vec<Asked> = read(&ask.dir)?;
+    let first: Vec<Asked> = all.into_iter().filter(|run| run.repeat == 1).collect();
+    let runs = select(&ask.dir, &first, |run| &run.id, &ask.runs)?;
+    ask.check_expected(runs.iter().map(|run| run.id.as_str()))?;
+    let mut plays = Vec::new();
+    for &run in runs.iter().filter(|run| run.skipped().is_none()) {
+        let ops: anyhow::Result<Vec<Op>> = run.ops.iter().map(|text| Op::parse(text)).collect();
+        plays.push((run, ops.with_context(|| format!("{} cannot be simulated", run.id))?));
+    }
+    watcher.begin(&Stage::Playing { simulations: plays.len() });
+    let played = parallel::map(&plays, ask.jobs, |(run, ops)| {
+        let played = play::play(run, ops).with_context(|| format!("{} cannot be simulated", run.id));
+        watcher.advance(1);
+        played
+    });
+    watcher.end();
+    let played = played.into_iter().collect::<anyhow::Result<Vec<Vec<Change>>>>()?;
+
+    // From here on the answers are known.
+    let recorded: Vec<Recorded> = read(&ask.dir)?;
+    let mut played = played.into_iter();
+    runs.iter()
+        .map(|&run| match run.skipped() {
+            Some(why) => Ok(Judged {
+                run: run.id.clone(),
+                skipped: Some(why),
+                recorded: 0,
+                simulated: 0,
+                first_difference: None,
+            }),
+            None => {
+                let simulated = played.next().expect("each compared run was simulated");
+                Ok(judge(run, &changes(&recorded, run)?, &simulated))
+            }
+        })
+        .collect()
+}
+
+/// The recorded changes of a run.
+fn changes(recorded: &[Recorded], run: &Asked) -> anyhow::Result<Vec<Change>> {
+    let of = |repeat| recorded.iter().find(|other| other.id == run.id && other.repeat == repeat);
+    let own = of(run.repeat).ok_or_else(|| anyhow!("{}: no recorded events", run.id))?;
+    let events = match own.events_as {
+        Some(repeat) => {
+            &of(repeat).ok_or_else(|| anyhow!("{}: no repeat {repeat}, whose events it has", run.id))?.events
+        }
+        None => &own.events,
+    };
+    let is_change = |event: &&Vec<Value>| matches!(event.get(1).and_then(Value::as_str), Some("A" | "D"));
+    events
+        .iter()
+        .filter(is_change)
+        .map(|event| {
+            let number = |at: usize| event.get(at).and_then(Value::as_u64);
+            let what = || anyhow!("{}: event {event:?}, expected [operation, kind, index, order]", run.id);
+            Ok(Change {
+                operation: number(0).ok_or_else(what)? as usize,
+                removed: event[1] == "D",
+                index: number(2).ok_or_else(what)?,
+                order: number(3).and_then(|order| u8::try_from(order).ok()).ok_or_else(what)?,
+            })
+        })
+        .collect()
+}
+
+fn judge(run: &Asked, recorded: &[Change], simulated: &[Change]) -> Judged {
+    let equal = recorded.iter().zip(simulated).take_while(|(recorded, simulated)| recorded == simulated);
+    let equal = equal.count();
+    let (real, ours) = (recorded.get(equal).copied(), simulated.get(equal).copied());
+    let first = real.into_iter().chain(ours).map(|change| change.operation).min();
+    let first_difference = first.map(|operation| Parting {
+        equal,
+        operation: run.ops.get(operation).cloned().unwrap_or_default(),
+        recorded: real,
+        simulated: ours,
+    });
+    Judged {
+        run: run.id.clone(),
+        skipped: None,
+        recorded: recorded.len(),
+        simulated: simulated.len(),
+        first_difference,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(ops: &[&str]) -> Asked {
+        let ops = ops.iter().map(|op| op.to_string()).collect::<Vec<_>>();
+        serde_json::from_value(serde_json::json!({
+            "id": "a-sequential/ext4-x", "repeat": 1, "kernel": "6.18.44", "fs": "ext4", "file_bytes": 40960,
+            "read_ahead_kb": 128, "max_sectors_kb": 1280, "limit_bytes": null, "descriptors": 1, "ops": ops,
+        }))
+        .expect("it has the form of a run")
+    }
+
+    fn recorded(events: Value) -> Vec<Recorded> {
+        let of = |repeat: u32, more: Value| {
+            let mut run = serde_json::json!({ "id": "a-sequential/ext4-x", "repeat": repeat });
+            run.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            serde_json::from_value(run).expect("it has the form of a run")
+        };
+        vec![
+            of(1, serde_json::json!({ "events_as": 2 })),
+            of(2, serde_json::json!({ "events": events })),
+        ]
+    }
+
+    #[test]
+    fn events_that_add_or_delete_are_changes() {
+        let events = serde_json::json!([[0, "S", 0, 1, 0, 0, 0, 32, 0, -1], [0, "A", 4, 2], [3, "D", 4, 2, "kswapd"]]);
+        let change = |operation, removed| Change { operation, removed, index: 4, order: 2 };
+        let changes = changes(&recorded(events), &run(&[])).expect("they are well formed");
+        assert_eq!(changes, [change(0, false), change(3, true)]);
+    }
+
+    #[test]
+    fn event_without_an_order_is_an_error() {
+        let error = changes(&recorded(serde_json::json!([[0, "A", 4]])), &run(&[])).unwrap_err();
+        assert!(error.to_string().contains("expected [operation, kind, index, order]"), "{error}");
+    }
+
+    #[test]
+    fn folio_of_another_order_is_the_first_difference() {
+        let change = |operation, index, order| Change { operation, removed: false, index, order };
+        let run = run(&["r 0 0 4096", "r 0 4096 4096"]);
+        let real = [change(0, 0, 0), change(1, 4, 2)];
+        let judged = judge(&run, &real, &[change(0, 0, 0), change(1, 4, 0), change(1, 5, 0)]);
+        assert!(!judged.passes());
+        let parting = judged.first_difference.expect("they differ");
+        assert_eq!((parting.equal, parting.operation.as_str()), (1, "r 0 4096 4096"));
+        assert_eq!(parting.recorded.map(|change| change.order), Some(2));
+        assert!(judge(&run, &real, &real).passes());
+        let short = judge(&run, &real, &real[..1]);
+        assert_eq!(short.first_difference.expect("one is missing").simulated, None);
+    }
+}
