@@ -357,6 +357,7 @@ impl ByHand {
         for op in ops {
             let (name, io) = match op {
                 Op::Zero { .. } => ("zero", None),
+                Op::Clear { .. } => ("clear", None),
                 Op::ReadFile { io, .. } => ("read", Some(io)),
                 Op::WriteFile { io, .. } => ("write", Some(io)),
                 Op::ReadSwap { io, .. } => ("swap-in", Some(io)),

@@ -86,6 +86,8 @@ struct Standing {
     is_on_two_lists: bool,
     /// The generation that it belongs to.
     generation: Option<usize>,
+    /// Pages of it that are mapped.
+    mapped_pages: u64,
     at: Owners,
 }
 
@@ -122,7 +124,7 @@ const ROWS: [Row; 14] = [
     both(Stat::NrUnevictable,  |of| of.pages_if(of.list == Some(LruList::Unevictable))),
     both(Stat::NrAnonPages,    |of| of.pages_if(of.folio.mapped > 0 && of.has(FolioFlags::ANON))),
     both(Stat::NrAnonThps,     |of| i64::from(of.folio.mapped > 0 && of.folio.is_huge())),
-    both(Stat::NrMapped,       |of| of.pages_if(of.folio.mapped > 0 && !of.has(FolioFlags::ANON))),
+    both(Stat::NrMapped,       |of| if of.has(FolioFlags::ANON) { 0 } else { of.mapped_pages as i64 }),
     both(Stat::NrShmem,        |of| of.pages_if(of.has(FolioFlags::INDEXED | FolioFlags::SWAPBACKED))),
     both(Stat::NrDirty,        |of| of.pages_if(of.is_dirty_in_file())),
     both(Stat::NrWriteback,    |of| of.pages_if(of.has(FolioFlags::WRITEBACK))),
@@ -279,12 +281,9 @@ impl Core {
     /// Closes the books of one folio, in whose place there are others now.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn close_books_of_split(&self, books: Books<1>) {
+    pub(crate) fn close_books_of_split(&self, books: Books<1>, parts: &[Pfn]) {
         if let Some((transition, pages)) = books.0 {
-            let [Page { pfn: head, .. }] = pages;
-            let singles: Vec<Pfn> =
-                (head.0..).take(crate::memory::folio::HUGE_PAGE_PAGES as usize).map(Pfn).collect();
-            self.audit(transition, &pages, &singles);
+            self.audit(transition, &pages, parts);
         }
     }
 
@@ -366,28 +365,7 @@ impl Core {
             return;
         }
         if folio.has(FolioFlags::INDEXED) {
-            let (file, page) = (self.mm.memory.file(FileId(folio.owner)), u64::from(folio.index));
-            let word = file.index.word(page);
-            assert!(
-                word.is_present() && word.pfn() == pfn,
-                "{transition:?} of {pfn:?}: its file leads elsewhere"
-            );
-            assert_eq!(
-                word.is_plain(),
-                !folio.has(FolioFlags::LOCKED),
-                "{transition:?} of {pfn:?}: busy and locked"
-            );
-            if !folio.has(FolioFlags::SWAPBACKED) {
-                let (dirty, written) = (folio.has(FolioFlags::DIRTY), folio.has(FolioFlags::WRITEBACK));
-                assert_eq!(word.is_dirty(), dirty, "{transition:?} of {pfn:?}: its word and DIRTY");
-                assert_eq!(
-                    file.inode.dirty.contains(page),
-                    dirty,
-                    "{transition:?} of {pfn:?}: its file's tag and DIRTY"
-                );
-                let is_tagged = file.inode.writeback.contains(page);
-                assert_eq!(is_tagged, written, "{transition:?} of {pfn:?}: its file's tag and WRITEBACK");
-            }
+            folio.file_pages().for_each(|page| self.assert_led_to_by(transition, pfn, folio, page));
         }
         if folio.has(FolioFlags::SWAPCACHE) {
             let slot = self.mm.memory.swap_entry(pfn);
@@ -405,6 +383,33 @@ impl Core {
                 entries, folio.mapped,
                 "{transition:?} of {pfn:?}: entries that map it, and how many it counts"
             );
+        }
+    }
+
+    /// The word of a page, and its tags, say of the folio what its record does.
+    #[track_caller]
+    fn assert_led_to_by(&self, transition: Transition, pfn: Pfn, folio: &Folio, page: u64) {
+        let file = self.mm.memory.file(FileId(folio.owner));
+        let word = file.index.word(page);
+        assert!(
+            word.is_present() && word.pfn() == pfn && word.order() == folio.order,
+            "{transition:?} of {pfn:?}: its file leads elsewhere"
+        );
+        assert_eq!(
+            word.is_plain(),
+            !folio.has(FolioFlags::LOCKED),
+            "{transition:?} of {pfn:?}: busy and locked"
+        );
+        if !folio.has(FolioFlags::SWAPBACKED) {
+            let (dirty, written) = (folio.has(FolioFlags::DIRTY), folio.has(FolioFlags::WRITEBACK));
+            assert_eq!(word.is_dirty(), dirty, "{transition:?} of {pfn:?}: its word and DIRTY");
+            assert_eq!(
+                file.inode.dirty.contains(page),
+                dirty,
+                "{transition:?} of {pfn:?}: its file's tag and DIRTY"
+            );
+            let is_tagged = file.inode.writeback.contains(page);
+            assert_eq!(is_tagged, written, "{transition:?} of {pfn:?}: its file's tag and WRITEBACK");
         }
     }
 
@@ -440,7 +445,8 @@ impl Core {
         let is_on_two_lists = list.is_some_and(|list| list != LruList::Unevictable)
             && generation.is_none()
             && of.guest.is_none();
-        Standing { folio, list, is_on_two_lists, generation, at }
+        let mapped_pages = if folio.mapped > 0 { self.mm.mapped_pages(&folio, pfn) } else { 0 };
+        Standing { folio, list, is_on_two_lists, generation, mapped_pages, at }
     }
 
     fn balances(&self, at: &Owners) -> Balances {

@@ -14,8 +14,8 @@
 //!
 //! *When not to use it:* where only a page here and there is used, memory takes up to 512 times as much.
 //!
-//! Not modelled: khugepaged, which would make huge pages of single ones; swap slots for a complete huge page; huge pages of files and tmpfs;
-//! folios of sizes in between. The huge page of zeroes is also missing, so a first read maps single pages of zeroes, and later writes get single
+//! Not modelled: khugepaged, which would make huge pages of single ones; swap slots for a complete huge page; large folios of tmpfs, and of
+//! anonymous memory below 2 MiB. Large folios of files are in `page_cache.rs`; one entry never maps all of one. The huge page of zeroes is also missing, so a first read maps single pages of zeroes, and later writes get single
 //! pages, too. The queue of partly used pages is missing because it would be empty: a mapping can't be unmapped in part.
 
 use crate::audit::Transition;
@@ -104,16 +104,16 @@ impl Core {
         let books = self.open_audit(Transition::Split, [head]);
         self.split_entry(mm, first);
         self.count(self.mm.lruvec_of(head), Stat::NrAnonThps, -1);
-        for at in 0..HUGE_PAGE_PAGES as u32 {
-            let pfn = Pfn(head.0 + at);
-            self.mm.memory.folios[pfn] = folio.single_page(at);
+        let singles: Vec<Pfn> = (head.0..).take(HUGE_PAGE_PAGES as usize).map(Pfn).collect();
+        for (at, &pfn) in (0..).zip(&singles) {
+            self.mm.memory.folios[pfn] = folio.part(at, 0);
             if at > 0 {
                 self.mm.numa_balancing.copy_access_time(head, pfn);
                 tails.push(pfn);
             }
             self.tell(pfn, |_| PageEvent::SplitOff);
         }
-        self.close_books_of_split(books);
+        self.close_books_of_split(books, &singles);
         self.mm.count_node(folio.node, Stat::ThpSplitPage, 1);
         self.mm.count_node(folio.node, Stat::ThpSplitPmd, 1);
         self.out.count.list_moves(HUGE_PAGE_PAGES - 1);

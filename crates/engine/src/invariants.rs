@@ -137,7 +137,9 @@ impl State {
                     folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::ANON),
                     "{pfn:?} in an index"
                 );
-                assert_eq!(place, (FileId(file_id as u32), page), "{pfn:?} is in a stranger's slot");
+                let is_own = place.0 == FileId(file_id as u32) && folio.file_pages().contains(&page);
+                assert!(is_own, "{pfn:?} is in a stranger's slot");
+                assert_eq!((word.order(), word.head(page)), (folio.order, place.1), "{pfn:?}: its size");
                 assert_eq!(
                     word.is_plain(),
                     !folio.has(FolioFlags::LOCKED),

@@ -13,6 +13,7 @@ use crate::story::PageEvent;
 use crate::swap::plug::Plug;
 use crate::units::{FileId, IoId, PAGE_SIZE, Pfn, TaskId};
 use crate::writeback::WritebackReason;
+use std::ops::Range;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Direction {
@@ -43,6 +44,8 @@ struct Transfer {
     by: TaskId,
     /// The transfer writes a page of a file.
     is_file_write: bool,
+    /// Pages that it writes.
+    written: u64,
     /// The transfer begins a request rather than to be a further part of one.
     is_request: bool,
     /// A write: its folio is not needed in memory when it has ended (PG_dropbehind), and leaves this in the swap cache.
@@ -96,6 +99,8 @@ pub(crate) struct Transfers {
     /// transfer needs no list of its own.
     joined: Vec<(IoId, TaskId)>,
     writes: usize,
+    /// Pages that they write.
+    written_pages: u64,
     /// Writes in flight that write files.
     file_writes: usize,
     /// Writes that have ended since the beginning and left a clean page: of a file even one that failed, unless failed writes are kept.
@@ -130,10 +135,12 @@ impl Transfers {
             starter,
             by,
             is_file_write: false,
+            written: u64::from(direction == Direction::Write),
             is_request: false,
             drops: None,
         });
         self.writes += usize::from(direction == Direction::Write);
+        self.written_pages += u64::from(direction == Direction::Write);
         match self.free.pop() {
             Some(slot) => {
                 debug_assert!(
@@ -169,6 +176,7 @@ impl Transfers {
             "a write of a file ends, but none is in flight"
         );
         self.writes -= usize::from(transfer.direction == Direction::Write);
+        self.written_pages -= transfer.written;
         self.requests -= usize::from(transfer.is_request);
         self.file_writes -= usize::from(transfer.is_file_write);
         debug_assert!(
@@ -249,9 +257,12 @@ impl Transfers {
         self.requests < CONGESTED_TO && std::mem::take(&mut self.is_congested)
     }
 
-    /// A write of this page of a file is submitted: part of the request before it, if that ends where this begins.
-    fn submit_page(&mut self, io: IoId, file: FileId, page: u64) {
+    /// A write of these pages of a file is submitted: part of the request before it, if that ends where this begins.
+    fn submit_pages(&mut self, io: IoId, file: FileId, pages: Range<u64>) {
+        let (page, count) = (pages.start, pages.end - pages.start);
         let transfer = self.slots[io.index()].as_mut().expect("it was begun");
+        self.written_pages += count - transfer.written;
+        transfer.written = count;
         assert_eq!(transfer.direction, Direction::Write, "a page is submitted to be written by a read");
         assert!(!transfer.is_file_write, "a page of a file is submitted twice");
         transfer.is_file_write = true;
@@ -260,7 +271,7 @@ impl Transfers {
         if continues.is_none() || self.last_page != continues || page.is_multiple_of(REQUEST_PAGES) {
             self.submit_request(io);
         }
-        self.last_page = Some((file, page));
+        self.last_page = Some((file, pages.end - 1));
     }
 
     /// A write is submitted that is part of no request before it.
@@ -290,6 +301,16 @@ impl Core {
     /// Starts reading a folio of a file; `task` is woken when it is in memory.
     pub(crate) fn start_read_file(&mut self, pfn: Pfn, task: TaskId) {
         let io = self.gather_read_file(pfn, None, false);
+        self.submit_read_file(io, Some(task));
+    }
+
+    /// Starts reading the first page of a large folio, whose others are about to be written; `task` is woken when it is in memory.
+    pub(crate) fn start_read_first_page(&mut self, pfn: Pfn, task: TaskId) {
+        let io = self.gather_read_file(pfn, None, false);
+        let transfer = self.io.slots[io.index()].as_mut().expect("a read that is gathered is known");
+        if let Contents::FilePages { first, end, .. } = &mut transfer.contents {
+            *end = *first + 1;
+        }
         self.submit_read_file(io, Some(task));
     }
 
@@ -346,12 +367,15 @@ impl Core {
             Contents::FilePages { file, first, end, .. } => (None, Some((file, first..end))),
         };
         let cached = pages.into_iter().flat_map(move |(file, pages)| {
-            pages.map(move |page| self.mm.memory.file(file).index.word(page)).filter(|word| word.is_present())
+            let index = &self.mm.memory.file(file).index;
+            pages.filter_map(move |page| {
+                Some(index.word(page)).filter(|word| word.is_present()).map(|word| word.frame(page))
+            })
         });
-        let folios = folio.into_iter().chain(cached.map(Word::pfn));
-        folios.flat_map(move |pfn| {
+        let frames = folio.into_iter().flat_map(move |pfn| {
             (0..self.mm.memory.folios[pfn].pages() as u32).map(move |at| Pfn(pfn.0 + at))
-        })
+        });
+        frames.chain(cached)
     }
 
     /// Pages of all transfers in flight, and whether they are written.
@@ -387,10 +411,10 @@ impl Core {
             folio.has(FolioFlags::INDEXED | FolioFlags::WRITEBACK),
             "{pfn:?} is written to its file: {folio:?}"
         );
-        self.io.submit_page(io, FileId(folio.owner), folio.index.into());
-        let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+        let (file, page, pages) = (FileId(folio.owner), u64::from(folio.index), folio.pages() as u32);
+        self.io.submit_pages(io, file, folio.file_pages());
         let is_awaited = reason == WritebackReason::Fsync;
-        self.out.push(Op::WriteFile { io, file, page, pfn, is_awaited });
+        self.out.push(Op::WriteFile { io, file, page, pfn, pages, is_awaited });
     }
 
     /// Ends the waits of those who hope for any write to end, though none may have.
@@ -512,11 +536,13 @@ impl Core {
         debug_assert_eq!(folio.mapped, 0, "{pfn:?} was mapped while it was being read");
         folio.clear(FolioFlags::LOCKED);
         if folio.has(FolioFlags::INDEXED) {
-            let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-            self.mm.memory.file_mut(file).index.update(page, |word| {
-                debug_assert!(!word.is_plain(), "{pfn:?} was being read, and hits did not wait for it");
-                word.set_busy(false);
-            });
+            let (file, pages) = (FileId(folio.owner), folio.file_pages());
+            for page in pages {
+                self.mm.memory.file_mut(file).index.update(page, |word| {
+                    debug_assert!(!word.is_plain(), "{pfn:?} was being read, and hits did not wait for it");
+                    word.set_busy(false);
+                });
+            }
         }
         if result.is_err() {
             self.read_failed(pfn);
@@ -617,7 +643,7 @@ impl Core {
             self.mm.memory.folios[pfn].clear(FolioFlags::WRITEBACK);
             self.mm.memory.change_reclaim(pfn, false);
             self.file_written(pfn, Ok(()));
-            self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, -1);
+            self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, -(folio.pages() as i64));
         }
     }
 
@@ -627,7 +653,7 @@ impl Core {
         if cfg!(debug_assertions) && !self.forgets_writes() {
             let counted: i64 =
                 self.mm.vmstat.iter().map(|counters| counters[Stat::NrWriteback as usize]).sum();
-            assert_eq!(counted, self.io.writes as i64, "pages under writeback, and writes in flight");
+            assert_eq!(counted, self.io.written_pages as i64, "pages under writeback, and writes in flight");
         }
     }
 

@@ -65,8 +65,8 @@ mod invariants; // what must always be true, checked from outside
 mod testing; // a machine that really holds bytes, and the tests that drive it
 
 pub use pageout_rules::config::{
-    Bdi, Config, ConfigError, FileKind, FileSpec, HugepageDefrag, Layout, Mechanism, MemoryType, PARAMETERS,
-    Parameter, Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
+    Bdi, Config, ConfigError, FileKind, FileSpec, FileSystem, HugepageDefrag, Layout, Mechanism, MemoryType,
+    PARAMETERS, Parameter, Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
 pub use pageout_rules::era::{Era, GENERATIONS_SINCE, Held, Known, Lists, TREES, When, between_trees, held};
 pub use pageout_rules::lru::Lru;

@@ -13,6 +13,9 @@ use crate::story::PageEvent;
 use crate::units::{FileId, MmId, OpenFileId, Pfn};
 use std::ops::Range;
 
+/// Entries that map a folio, from which on faults map only their own page of it: records count them in 16 bits.
+const ENTRIES_MAX: u64 = 1 << 15;
+
 impl Core {
     /// Ends a fault on a page that is in memory as folio `pfn`, or reads as zeroes.
     #[inline]
@@ -42,6 +45,14 @@ impl Core {
             self.lru_add_drain();
         }
         self.map(mm, page, pfn, write);
+        let folio = &self.mm.memory.folios[pfn];
+        if folio.order > 0
+            && self.mm.config.policy.machine.fault_around_whole
+            && folio.has(FolioFlags::INDEXED)
+        {
+            let (file, at) = (FileId(folio.owner), folio.file_page_at(page));
+            self.map_whole(mm, page - at, file, at, 0);
+        }
         self.tell(pfn, |_| PageEvent::Mapped { write });
         // A page that is about to change doesn't need its copy in the slot, nor does one whose slot is needed.
         if in_swap_cache && (write || self.mm.is_swap_full(self.mm.memory.folios[pfn].memcg)) {
@@ -61,11 +72,12 @@ impl Core {
 
     #[inline]
     pub(crate) fn map_entry(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
+        let books = self.open_audit(Transition::Map, [pfn]);
+        let order = self.mm.memory.folios[pfn].order;
         let space = self.mm.memory.mm_mut(mm);
-        let (before, _) = space.table.replace(page, Word::mapping(pfn, dirty));
+        let (before, _) = space.table.replace(page, Word::mapping(pfn, dirty).with_order(order));
         debug_assert!(!before.is_present() || before.is_zero_page(), "page {page} is mapped over another");
         let locked = space.vma_of(page).locked;
-        let books = self.open_audit(Transition::Map, [pfn]);
         let folio = &mut self.mm.memory.folios[pfn];
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is mapped while it is being read");
         debug_assert!(!folio.has(FolioFlags::KERNEL), "{pfn:?} is the kernel's, and is mapped");
@@ -81,12 +93,13 @@ impl Core {
         );
         folio.mapped += 1;
         let folio = *folio;
-        if folio.mapped == 1 {
-            self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), folio.pages() as i64);
+        if folio.mapped == 1 || folio.order > 0 && !self.mm.is_page_mapped_but_by(&folio, pfn, mm, page) {
+            self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), 1);
         }
         self.close_audit(books);
         if folio.has(FolioFlags::INDEXED) {
-            self.mm.memory.file_mut(FileId(folio.owner)).index.note_use(folio.index.into());
+            let at = folio.file_page_at(page);
+            self.mm.memory.file_mut(FileId(folio.owner)).index.note_use(at);
         }
         if locked {
             self.mlock_folio(pfn);
@@ -109,8 +122,11 @@ impl Core {
         let OpenFile { file, mmap_miss, .. } = self.mm.memory.open_files[open.index()];
         // As long as nothing speaks against it, nothing need speak for it.
         if mmap_miss > 0 {
-            let is_found = |word: &Word| word.is_hit() && !word.use_bits().contains(UseBits::WORKINGSET);
-            let found = self.mm.memory.file(file).index.words(around.clone()).filter(is_found).count();
+            let index = &self.mm.memory.file(file).index;
+            let is_found = |&page: &u64| {
+                index.word(page).is_hit() && !index.folio_word(page).use_bits().contains(UseBits::WORKINGSET)
+            };
+            let found = around.clone().filter(is_found).count();
             self.mm.memory.open_files[open.index()].mmap_miss = mmap_miss.saturating_sub(found as u32);
         }
         self.out.count.ptes_walked(around.end - around.start);
@@ -142,6 +158,31 @@ impl Core {
                     self.map_entry(mm, start + at, pfn, false);
                 }
                 Some(_) | None => {}
+            }
+            if self.mm.config.policy.machine.fault_around_whole {
+                self.map_whole(mm, start, file, at, 1);
+            }
+        }
+    }
+
+    /// Maps the other pages of the large folio that a page of a mapping is mapped in, if `left` pages of the file lie behind its end at least. [folios
+    /// 1.4]
+    fn map_whole(&mut self, mm: MmId, start: u64, file: FileId, page: u64, left: u64) {
+        let of = self.mm.memory.file(file);
+        let word = of.index.word(page);
+        if !word.is_large() {
+            return;
+        }
+        let (pfn, folio) = (word.pfn(), self.mm.memory.folios[word.pfn()]);
+        let pages = folio.file_pages();
+        let mapping = self.mm.memory.mm(mm).vma_of(start + page).range();
+        let is_within = pages.end + left <= of.pages() && start + pages.end <= mapping.end;
+        if !is_within || u64::from(folio.mapped) + folio.pages() > ENTRIES_MAX {
+            return;
+        }
+        for at in pages {
+            if self.mm.unmapped(mm, start, file, at).is_some() {
+                self.map_entry(mm, start + at, pfn, false);
             }
         }
     }

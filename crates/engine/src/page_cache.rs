@@ -1,4 +1,11 @@
 //! The page cache: a folio is added, found there by what it holds, removed, and freed when nothing refers to it.
+//!
+//! A folio of a file has 2 to the power of 0 to 9 pages, by its file system and who brings it in: readahead (`readahead.rs`), a fault, or write(2)
+//! (`access/write.rs`). All of its index words lead to it, and all of it comes, goes and is counted together. Where a part has to go, it is split
+//! (`truncate.rs`). [folios 1, 3.1, 3.7]
+//!
+//! Not modelled: an index without leaf nodes below folios of 64 pages or more; entries of 2 MiB for file folios; large folios of tmpfs; writes of only
+//! the dirty blocks of a folio, as its device gets all pages.
 
 pub(crate) mod readahead; // which pages to read before anyone asks for them
 mod truncate; // what a file no longer holds
@@ -9,23 +16,32 @@ use crate::core::Core;
 use crate::lru::AddedFor;
 use crate::machine::op::Op;
 use crate::memory::folio::{Folio, FolioFlags};
-use crate::memory::table::Word;
+use crate::memory::table::{NODE_SLOTS, Word};
 use crate::stat::Stat;
 use crate::story::PageEvent;
 use crate::units::{FileId, Pfn};
+use std::ops::Range;
 
 pub(crate) use drop::DropCaches;
 pub(crate) use truncate::{TruncateStep, Truncation};
 
-/// A page entered or left a file's page cache.
+/// A folio entered or left a file's page cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageCacheEvent {
     /// The file.
     pub file: FileId,
-    /// Page of the file.
+    /// First page of the folio in the file.
     pub page: u64,
-    /// The page left; else it entered.
+    /// The folio has 2 to the power of this many pages.
+    pub order: u8,
+    /// The folio left; else it entered.
     pub removed: bool,
+}
+
+/// A page of each index node that a large folio lies in. It is the last one there: page 0 alone would need no node.
+pub(crate) fn nodes_of(pages: &Range<u64>) -> impl Iterator<Item = u64> + use<> {
+    let step = NODE_SLOTS.min(pages.end - pages.start);
+    pages.clone().step_by(step as usize).map(move |first| first + step - 1)
 }
 
 impl Core {
@@ -59,6 +75,9 @@ impl Core {
             !folio.has(FolioFlags::SWAPCACHE),
             "{pfn:?} enters the page cache while it is in the swap cache"
         );
+        if folio.order > 0 {
+            return self.page_cache_insert_large(pfn);
+        }
         let (file, page) = (FileId(folio.owner), u64::from(folio.index));
         let of = self.mm.memory.file(file);
         if of.index.is_node_empty(page) || of.nodes.has_head() {
@@ -68,6 +87,28 @@ impl Core {
         let (found, change) = self.mm.memory.index_insert(pfn, self.mm.mark_of(pfn));
         self.out.count.inserted(1);
         self.index_changed(pfn, change);
+        self.page_cache_count(&folio, 1);
+        self.close_audit(books);
+        found
+    }
+
+    /// The same of a large folio. Returns the shadow in its range that counts.
+    #[cold]
+    fn page_cache_insert_large(&mut self, pfn: Pfn) -> Word {
+        let folio = self.mm.memory.folios[pfn];
+        let file = FileId(folio.owner);
+        for page in nodes_of(&folio.file_pages()) {
+            let of = self.mm.memory.file(file);
+            if of.index.is_node_empty(page) || of.nodes.has_head() {
+                self.index_nodes_make(folio.memcg, file, page);
+            }
+        }
+        let books = self.open_audit(Transition::EnterPageCache, [pfn]);
+        let (found, changes) = self.mm.memory.index_insert_large(pfn, self.mm.mark_of(pfn));
+        self.out.count.inserted(1);
+        for (page, change) in changes {
+            self.index_changed_at(pfn, page, change);
+        }
         self.page_cache_count(&folio, 1);
         self.close_audit(books);
         found
@@ -88,6 +129,9 @@ impl Core {
             !self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK),
             "{pfn:?} leaves the page cache while it is being written"
         );
+        if self.mm.memory.folios[pfn].order > 0 {
+            return self.page_cache_remove_large(pfn, left);
+        }
         let books = self.open_audit(Transition::LeavePageCache, [pfn]);
         let change = self.mm.memory.index_remove(pfn, left);
         self.index_changed(pfn, change);
@@ -98,6 +142,24 @@ impl Core {
         self.mm.note_unflushed_leaves(file, page);
         if self.mm.memory.file(file).index.is_node_empty(page) {
             self.index_nodes_free(file, page);
+        }
+    }
+
+    #[cold]
+    fn page_cache_remove_large(&mut self, pfn: Pfn, left: Word) {
+        let books = self.open_audit(Transition::LeavePageCache, [pfn]);
+        for (page, change) in self.mm.memory.index_remove_large(pfn, left) {
+            self.index_changed_at(pfn, page, change);
+        }
+        let folio = self.mm.memory.folios[pfn];
+        self.page_cache_count(&folio, -1);
+        self.close_audit(books);
+        let file = FileId(folio.owner);
+        folio.file_pages().for_each(|page| self.mm.note_unflushed_leaves(file, page));
+        for page in nodes_of(&folio.file_pages()) {
+            if self.mm.memory.file(file).index.is_node_empty(page) {
+                self.index_nodes_free(file, page);
+            }
         }
     }
 
@@ -119,7 +181,8 @@ impl Core {
         let (file, page) = (FileId(folio.owner), folio.index.into());
         let cached = &mut self.mm.memory.file_mut(file).counts.cached;
         *cached = cached.checked_add_signed(pages).expect("a file has no fewer than no pages");
-        self.out.page_cache_changed(|| PageCacheEvent { file, page, removed: sign < 0 });
+        let order = folio.order;
+        self.out.page_cache_changed(|| PageCacheEvent { file, page, order, removed: sign < 0 });
     }
 
     /// Frees a folio that can't be found any more and that is not held; true if it did.

@@ -55,6 +55,8 @@ pub(crate) struct State {
     pub(crate) lower_tiers: LowerTierFrames,
     /// What a kernel did where rules alone don't say.
     pub(crate) recorded: Recorded,
+    /// The host writes all pages of a call without a break ([`crate::Engine::writes_whole_calls`]).
+    pub(crate) writes_whole_calls: bool,
 }
 
 impl State {
@@ -84,6 +86,7 @@ impl State {
             min_ttl_ms: 0,
             lru_gen_enabled: None,
             recorded: Recorded::default(),
+            writes_whole_calls: false,
             pghot: Pghot::new(&config),
             lower_tiers: LowerTierFrames::new(&memory.zones, &tiers, memory.nodes()),
             memory,

@@ -22,7 +22,7 @@ use crate::config::{Config, FileSpec};
 use crate::lru::Place;
 use crate::memory::errors::WriteErrors;
 use crate::memory::file::File;
-use crate::memory::folio::{Folio, FolioFlags, FolioTable, HUGE_PAGE_PAGES, UseBits};
+use crate::memory::folio::{Folio, FolioFlags, FolioTable, UseBits};
 use crate::memory::list::{Links, UNLISTED};
 use crate::memory::mm::Mm;
 use crate::memory::open_file::OpenFile;
@@ -55,6 +55,8 @@ pub struct Memory {
     pub fs_errors: Vec<WriteErrors>,
     /// All address spaces, by number.
     pub mms: Vec<Mm>,
+    /// Orders above 0 that folios have had, one a bit: a frame may lie within one of these.
+    large_orders: u16,
     /// Swap devices.
     pub swap: Swap,
 }
@@ -72,6 +74,7 @@ impl Memory {
             free_open_files: Vec::new(),
             fs_errors: Vec::new(),
             mms: Vec::new(),
+            large_orders: 0,
             swap: Swap::default(),
         }
     }
@@ -181,6 +184,7 @@ impl Memory {
         folio.node = node;
         folio.order = request.order;
         folio.memcg = memcg;
+        self.large_orders |= 1 << request.order & !1;
         Some((kind, pfn))
     }
 
@@ -195,6 +199,7 @@ impl Memory {
         let pfn = self.zones.zone_mut(node, zone).capture(&mut self.folios, &request.wanted())?;
         self.assert_fresh(pfn, request.order);
         self.folios[pfn] = Folio { memcg, ..Folio::new(node, request.order) };
+        self.large_orders |= 1 << request.order & !1;
         Some(pfn)
     }
 
@@ -287,21 +292,32 @@ impl Memory {
         self.zones.nodes()
     }
 
-    /// The folio that a frame in use belongs to: itself, or the huge page that it lies in.
+    /// The folio that a frame in use belongs to: itself, or the large one that it lies in.
     pub fn folio_of(&self, pfn: Pfn) -> Pfn {
-        let head = Pfn(pfn.0 & !(HUGE_PAGE_PAGES as u32 - 1));
-        let folio = self.folios.get(head);
-        // The record of a frame that is free, or on the list of a CPU, still says what it was once.
-        let is_in_use = self.folios.free_order(head).is_none() && (folio.refs > 0 || folio.mapped > 0);
-        if is_in_use && folio.is_huge() { head } else { pfn }
+        let mut orders = self.large_orders;
+        while orders != 0 {
+            let order = 15 - orders.leading_zeros() as u8;
+            orders &= !(1 << order);
+            let head = Pfn(pfn.0 & !((1 << order) - 1));
+            if self.folios.get(head).order >= order && self.is_in_use(head) {
+                return head;
+            }
+        }
+        pfn
+    }
+
+    /// Returns whether something refers to the folio that begins with a frame. The record of a frame that is free, or on the list of a CPU, still says
+    /// what it was once; so does that of a frame in the middle of a large folio.
+    fn is_in_use(&self, pfn: Pfn) -> bool {
+        let folio = self.folios.get(pfn);
+        let holds = FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+        let has_user = folio.refs > 0 || folio.mapped > 0 || folio.flags().intersects(holds);
+        has_user && self.folios.free_order(pfn).is_none()
     }
 
     /// Returns whether a frame is the first one of a folio in use.
     pub fn is_head_in_use(&self, pfn: Pfn) -> bool {
-        let folio = &self.folios[pfn];
-        let holds = FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
-        let has_user = folio.refs > 0 || folio.mapped > 0 || folio.flags().intersects(holds);
-        has_user && self.folios.free_order(pfn).is_none() && self.folio_of(pfn) == pfn
+        self.is_in_use(pfn) && self.folio_of(pfn) == pfn
     }
 
     /// The slot of a folio in the swap cache.
@@ -370,10 +386,8 @@ impl Memory {
 
     /// Puts a folio into the index of its file; from now on its use bits live there. Returns what was in the slot.
     pub fn index_insert(&mut self, pfn: Pfn, mark: Mark) -> (Word, NodeChange) {
-        let folio = &mut self.folios[pfn];
-        debug_assert!(!folio.has(FolioFlags::INDEXED), "{pfn:?} is put into an index twice");
-        debug_assert!(!folio.has(FolioFlags::ANON), "{pfn:?} is anonymous, and is put into a file's index");
-        folio.set(FolioFlags::INDEXED);
+        let folio = self.begin_index_insert(pfn);
+        debug_assert_eq!(folio.order, 0, "{pfn:?} is put into one slot of an index");
         let mut word = Word::cached(pfn, folio.use_bits, mark);
         word.set_busy(folio.has(FolioFlags::LOCKED));
         let (found, change) = self.files[folio.owner as usize].index.replace(folio.index.into(), word);
@@ -386,11 +400,50 @@ impl Memory {
         (found, change)
     }
 
+    fn begin_index_insert(&mut self, pfn: Pfn) -> Folio {
+        let folio = &mut self.folios[pfn];
+        debug_assert!(!folio.has(FolioFlags::INDEXED), "{pfn:?} is put into an index twice");
+        debug_assert!(!folio.has(FolioFlags::ANON), "{pfn:?} is anonymous, and is put into a file's index");
+        folio.set(FolioFlags::INDEXED);
+        *folio
+    }
+
+    /// The same of a large folio. Of several shadows in its range the last one counts [folios 1.8]. Also returns what changed in index nodes, by a
+    /// page of each.
+    pub fn index_insert_large(&mut self, pfn: Pfn, mark: Mark) -> (Word, Vec<(u64, NodeChange)>) {
+        let folio = self.begin_index_insert(pfn);
+        let first = u64::from(folio.index);
+        debug_assert!(
+            first.is_multiple_of(folio.pages()),
+            "{pfn:?} lies across the place of its size: {folio:?}"
+        );
+        self.large_orders |= 1 << folio.order;
+        let (mut shadow, mut changes) = (Word::EMPTY, Vec::new());
+        for page in folio.file_pages() {
+            let mut word = if page == first {
+                Word::cached(pfn, folio.use_bits, mark).with_order(folio.order)
+            } else {
+                Word::cached_tail(pfn, folio.order)
+            };
+            word.set_busy(folio.has(FolioFlags::LOCKED));
+            let (found, change) = self.files[folio.owner as usize].index.replace(page, word);
+            debug_assert!(!found.is_present(), "page {page} of a file is put over another");
+            if found.is_shadow() {
+                shadow = found;
+            }
+            if change != NodeChange::None {
+                changes.push((page, change));
+            }
+        }
+        (shadow, changes)
+    }
+
     /// Takes a folio out of the index of its file, leaving `word`; its use bits move to its record.
     pub fn index_remove(&mut self, pfn: Pfn, word: Word) -> NodeChange {
         debug_assert!(!word.is_present(), "a page leaves an index and leaves a page there");
         let folio = &mut self.folios[pfn];
         debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} leaves an index and is in none");
+        debug_assert_eq!(folio.order, 0, "{pfn:?} leaves one slot of an index");
         let (old, change) = self.files[folio.owner as usize].index.replace(folio.index.into(), word);
         debug_assert!(
             old.is_present() && old.pfn() == pfn,
@@ -399,5 +452,49 @@ impl Memory {
         folio.use_bits = old.use_bits();
         folio.clear(FolioFlags::INDEXED);
         change
+    }
+
+    /// The same of a large folio, which leaves the word in each slot: one shadow spans its range [folios 1.8]. Returns what changed in index nodes,
+    /// by a page of each.
+    pub fn index_remove_large(&mut self, pfn: Pfn, word: Word) -> Vec<(u64, NodeChange)> {
+        debug_assert!(!word.is_present(), "a page leaves an index and leaves a page there");
+        let folio = &mut self.folios[pfn];
+        debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} leaves an index and is in none");
+        let index = &mut self.files[folio.owner as usize].index;
+        folio.use_bits = index.word(folio.index.into()).use_bits();
+        let mut changes = Vec::new();
+        for page in folio.file_pages() {
+            let (old, change) = index.replace(page, word);
+            debug_assert!(
+                old.is_present() && old.pfn() == pfn,
+                "{pfn:?} leaves an index that does not lead to it"
+            );
+            if change != NodeChange::None {
+                changes.push((page, change));
+            }
+        }
+        folio.clear(FolioFlags::INDEXED);
+        changes
+    }
+
+    /// Makes folios of these orders, in this order, of a large one in a page cache. Their words have its state, and so have their records, but for the
+    /// list links. Returns their first frames.
+    pub fn index_split(&mut self, pfn: Pfn, orders: &[u8]) -> Vec<Pfn> {
+        let folio = self.folios[pfn];
+        let index = &mut self.files[folio.owner as usize].index;
+        let head = index.word(folio.index.into());
+        let (mut at, mut parts) = (0, Vec::new());
+        for &order in orders {
+            let part = Pfn(pfn.0 + at);
+            self.folios[part] = folio.part(at, order);
+            for page in self.folios[part].file_pages() {
+                let is_first = page == u64::from(folio.index + at);
+                index.update(page, |word| *word = word.of_part(part, order, is_first.then_some(head)));
+            }
+            parts.push(part);
+            at += 1 << order;
+        }
+        assert_eq!(u64::from(at), folio.pages(), "the parts of {pfn:?} are all of it");
+        parts
     }
 }

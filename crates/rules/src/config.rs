@@ -21,7 +21,7 @@ use crate::promotion::{PromotionOrder, PromotionTarget, PromotionWhen};
 use crate::units::{CpuId, Nanos, NodeId, SECTION_FRAMES};
 use std::ops::Range;
 
-pub use backing::{Bdi, FileKind, FileSpec, SwapKind, SwapSpec};
+pub use backing::{Bdi, FileKind, FileSpec, FileSystem, SwapKind, SwapSpec};
 pub use error::{ConfigError, check_range};
 pub use layout::{Layout, MemoryType};
 pub use parameter::{Mechanism, Parameter, Section, Shown};

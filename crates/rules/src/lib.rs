@@ -24,6 +24,7 @@ pub mod reclaim; // a reclaim call
 pub mod writeback; // dirty pages of files
 pub mod zswap; // compressed pages in front of swap
 pub mod migrate; // folios that move
+pub mod folio; // which folios file systems and writes choose
 pub mod readahead; // what is read before anyone asks for it
 pub mod numa_balancing; // pages of slow memory, promoted by who faults
 pub mod pghot; // pages of slow memory, promoted by a thread

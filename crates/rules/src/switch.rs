@@ -120,8 +120,17 @@ const GROUPS: &[&[Switch]] = &[
 const MACHINES: &[&[Switch]] = &[crate::policy::MACHINE, crate::writeback::WRITEBACK, crate::zswap::ZSWAP];
 
 /// The seams and mechanisms, in the order in which their switches are listed.
-const SEAMS: &[&str] =
-    &["harvest.", "lru.", "reclaim.", "writeback.", "workingset.", "balance.", "zswap.", "readahead."];
+const SEAMS: &[&str] = &[
+    "harvest.",
+    "lru.",
+    "reclaim.",
+    "writeback.",
+    "workingset.",
+    "balance.",
+    "zswap.",
+    "folio.",
+    "readahead.",
+];
 
 const COUNT: usize = count(GROUPS) + count(MACHINES);
 

@@ -115,7 +115,7 @@ unmodelled! {
     "readahead: decision" "..6.0" "m":
         "A miss and a marked page decide alike, as in 6.1 (readahead.window=one_function). Here, as since 6.12, each decides for itself.";
     "readahead: end of a file" "6.16.." "C D":
-        "A window that ends at the end of the file has no marker, a read that fails does not shrink it, and asynchronous windows are aligned. Here they are as in 6.12, and aligned on devices with large_folios.";
+        "A window that ends at the end of the file has no marker, a read that fails does not shrink it, and asynchronous windows are aligned. Here they are as in 6.12, and aligned on devices whose files have large folios.";
     "readahead: no memory" "..6.1" "A":
         "If no page is available for a window, the next window is tried. Here readahead ends with that window.";
     "readahead: misses of mappings" "..6.7" "A m":

@@ -34,7 +34,9 @@ impl Carried {
     /// Adds an operation. Returns what it takes: nothing for transfers, which take time of a device instead.
     pub(crate) fn add(&mut self, op: &Op, costs: &Costs) -> Nanos {
         let (count, pages, price) = match *op {
-            Op::Zero { pages, .. } => (&mut self.zeroed, u64::from(pages), costs.zero),
+            Op::Zero { pages, .. } | Op::Clear { pages, .. } => {
+                (&mut self.zeroed, u64::from(pages), costs.zero)
+            }
             Op::WriteSwapNow { .. } | Op::ZswapStore { .. } => (&mut self.compressed, 1, costs.compress),
             Op::ReadSwapNow { .. } | Op::ZswapLoad { .. } => (&mut self.decompressed, 1, costs.decompress),
             Op::Copy { pages: 1, .. } => (&mut self.copied, 1, costs.migrate),

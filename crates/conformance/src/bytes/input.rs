@@ -4,6 +4,7 @@
 //! shifts complete actions at worst. Mutations of libFuzzer (flip, insert, copy, cross over) are mostly small changes of a
 //! run. Numbers are taken modulo the number of choices; an action that makes no sense at the moment does nothing.
 
+use pageout_engine::FileSystem;
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, MigrateStep, PROFILES, Parameter,
     PghotPosting, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
@@ -259,7 +260,7 @@ impl Setup {
         let bdi = Bdi {
             ra_pages,
             io_pages: [0, 320, 5][usize::from(byte_of_device % 3)],
-            large_folios: byte_of_device % 5 == 4,
+            file_system: if byte_of_device % 5 == 4 { FileSystem::Xfs } else { FileSystem::None },
         };
         // One byte decides how far both kinds of readahead go.
         let mut config = Config { page_cluster: (bdi.ra_pages % 4) as u8, transparent_hugepage, ..config };

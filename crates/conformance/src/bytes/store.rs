@@ -232,7 +232,13 @@ impl Store {
     }
 
     pub(crate) fn note_page_cache(&mut self, event: PageCacheEvent) {
-        let PageCacheEvent { file, page, removed } = event;
+        let PageCacheEvent { page: first, order, .. } = event;
+        (first..first + (1 << order))
+            .for_each(|page| self.note_cached_page(PageCacheEvent { page, ..event }));
+    }
+
+    fn note_cached_page(&mut self, event: PageCacheEvent) {
+        let PageCacheEvent { file, page, removed, .. } = event;
         let changed =
             if removed { self.cached.remove(&(file, page)) } else { self.cached.insert((file, page)) };
         assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");
@@ -259,9 +265,15 @@ impl Store {
                     self.name(pfn, Some(Page::Regular(file, page + at)));
                 }
             }
-            Op::WriteFile { file, page, pfn, .. } => {
-                let (is, to) = (self.page_in(pfn), Page::Regular(file, page));
-                assert_eq!(is, Some(to), "{pfn:?} is written to another page");
+            Op::WriteFile { file, page, pfn, pages, .. } => {
+                for at in 0..pages {
+                    let pfn = Pfn(pfn.0 + at);
+                    let (is, to) = (self.page_in(pfn), Page::Regular(file, page + u64::from(at)));
+                    assert_eq!(is, Some(to), "{pfn:?} is written to another page");
+                }
+            }
+            Op::Clear { pfn, pages } => {
+                (0..pages).for_each(|at| _ = self.page_in(Pfn(pfn.0 + at)));
             }
             Op::ReadSwap { swap, slot, pfn, .. } | Op::ReadSwapNow { swap, slot, pfn } => {
                 let page = self.slot_pages.get(&(swap, slot)).copied();
@@ -380,6 +392,7 @@ impl Store {
         let (op, frames) = self.queue.take(at);
         match op {
             Op::Zero { .. } => frames.iter().for_each(|&pfn| self.fill_and_open(pfn, 0)),
+            Op::Clear { .. } => frames.iter().for_each(|&pfn| _ = self.frames.insert(pfn, 0)),
             Op::ReadFile { io, file, page, readahead: is_readahead, .. } => {
                 frames.iter().for_each(|&pfn| self.fill(pfn, GARBAGE));
                 let medium = Medium::File(file, page);

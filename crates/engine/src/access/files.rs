@@ -9,14 +9,14 @@
 use crate::access::engine::{Engine, TABLE_PAGES_MAX};
 use crate::access::hits::Object;
 use crate::access::task::Stage;
-use crate::config::{ConfigError, FileKind, FileSpec, check_range};
+use crate::config::{ConfigError, FileKind, FileSpec, FileSystem, check_range};
 use crate::machine::step::{DelayReason, Step, Wait};
 use crate::memory::mm::Backing;
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::room::check_room;
 use crate::memory::table::Table;
 use crate::page_cache::Truncation;
-use crate::units::{BdiId, FileId, Nanos, ObjectId, TaskId};
+use crate::units::{BdiId, FileId, Nanos, ObjectId, PAGE_SIZE, TaskId};
 
 impl Engine {
     /// Makes a device known while the machine runs, as [`crate::EngineBuilder::bdi_register`] does before: regular files can be created on it from now on
@@ -72,11 +72,25 @@ impl Engine {
     /// Shrinks an open or mapped file to this many pages. The others become unreachable, and are removed as with [`Engine::truncate`], whose answers
     /// it gives. It waits until accesses to them in progress have ended.
     pub fn file_shrink(&mut self, task: TaskId, object: ObjectId, pages: u64) -> Result<Step, ConfigError> {
+        self.file_shrink_to(task, object, pages * PAGE_SIZE)
+    }
+
+    /// The same, to this many bytes. Of the last page a part may stay: the caller writes zeroes to the rest, before this call if the file system is
+    /// XFS, else after it. A folio with that page is split there.
+    pub fn file_shrink_to(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        bytes: u64,
+    ) -> Result<Step, ConfigError> {
+        let pages = bytes.div_ceil(PAGE_SIZE);
         let file = self.file_to_truncate(task, object)?;
         let of = self.core.mm.memory.file_mut(file);
         check_range("pages of a file that shrinks", pages, 1, of.pages())?;
         of.shrink(pages);
         let behind = pages..of.index.pages();
+        let zeroes_first = of.bdi.file_system == FileSystem::Xfs && !bytes.is_multiple_of(PAGE_SIZE);
+        let cuts = [bytes / PAGE_SIZE, behind.end];
         let memory = &self.core.mm.memory;
         for object in self.tasks.iter_mut().flat_map(|task| &mut task.objects) {
             let is_it = match *object {
@@ -90,7 +104,7 @@ impl Engine {
                 *reachable = pages.min(*reachable);
             }
         }
-        Ok(self.shrink_on(task, Box::new(Truncation::behind(file, behind))))
+        Ok(self.shrink_on(task, Box::new(Truncation::behind(file, behind).within(cuts, zeroes_first))))
     }
 
     /// Continues a truncation, if no task is in the middle of an access to the removed pages of a file that shrinks: it may bring one in.

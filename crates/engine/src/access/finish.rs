@@ -14,7 +14,7 @@ impl Current<'_> {
     pub(super) fn finish(&mut self, found: Found) -> Step {
         let attempt = &self.task.attempt;
         let is_charging = attempt.charge.is_some();
-        let Attempt { object, page, write, wanted, held, .. } = *attempt;
+        let Attempt { object, page, write, wanted, offset, held, .. } = *attempt;
         let Progress { started_read, created, was_there, .. } = attempt.progress;
         if is_charging {
             self.drop_charge();
@@ -38,9 +38,8 @@ impl Current<'_> {
                 self.core.out.count.file_calls(1);
                 let is_overwrite = write && !is_tmpfs;
                 let last_page = self.core.mm.memory.open_files[open.index()].last_page;
-                let is_read_on =
-                    matches!(found, Found::Ready(pfn) if self.core.mm.is_read_on(pfn, last_page));
-                let is_reread = !is_tmpfs && !write && (page == last_page || is_read_on);
+                let is_same = self.core.mm.memory.file(file).index.is_same_folio(page, last_page);
+                let is_reread = !is_tmpfs && !write && is_same;
                 self.core.mm.memory.file_mut(file).index.note_use(page);
                 if let Found::Ready(pfn) = found
                     && !created
@@ -68,9 +67,9 @@ impl Current<'_> {
             }
         }
         self.let_go();
-        let access = Access { object, page, write, wanted };
+        let access = Access { object, page, write, wanted, offset };
         let touched = match found {
-            Found::Ready(pfn) if self.core.mm.memory.folios[pfn].is_huge() => {
+            Found::Ready(pfn) if self.core.mm.memory.folios[pfn].order > 0 => {
                 self.task.touched(self.core, access)
             }
             Found::Ready(pfn) => Touched::Frame(pfn),

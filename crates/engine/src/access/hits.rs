@@ -108,15 +108,15 @@ enum Stopped {
     RunOver,
     /// The next access isn't a hit.
     NoHit,
-    /// The last access was a hit, but it must be reported to its page's LRU. The number is the page that was read before.
-    Mark(Pfn, u64),
+    /// The last access was a hit, but it must be reported to its page's LRU.
+    Mark(Pfn),
     /// The last access was one, to a page of slow memory.
     Slow {
         pfn: Pfn,
         /// The page had been in use already.
         is_in_use: bool,
-        /// The access must be reported to the page's LRU, too: this page was read before.
-        marks: Option<u64>,
+        /// The access must be reported to the page's LRU, too.
+        marks: bool,
     },
 }
 
@@ -221,15 +221,13 @@ impl Engine {
             match stopped {
                 Stopped::RunOver => {}
                 Stopped::NoHit => break,
-                Stopped::Mark(pfn, before) => {
+                Stopped::Mark(pfn) => {
                     self.has_work = true;
-                    if !self.core.mm.is_read_on(pfn, before) {
-                        self.core.mark_accessed(pfn);
-                    }
+                    self.core.mark_accessed(pfn);
                 }
                 Stopped::Slow { pfn, is_in_use, marks } => {
                     self.has_work = true;
-                    if marks.is_some_and(|before| !self.core.mm.is_read_on(pfn, before)) {
+                    if marks {
                         self.core.mark_accessed(pfn);
                     }
                     self.current(task).read_slow_page(pfn, is_in_use);
@@ -299,7 +297,8 @@ fn mapped_hits<A: Copy>(
 /// A write to a regular file marks nothing in Linux's own lists. It is a hit where the page is dirty already.
 ///
 /// Reading the same page twice in a row marks it once, as in Linux: the second read is most likely the rest of the same request
-/// and no second use. On tmpfs it marks twice. [reclaim-6.12 M2, M3]
+/// and no second use. On tmpfs it marks twice. [reclaim-6.12 M2, M3] So does reading on within a large folio: its reader marks it once, however
+/// small the reads are. [folios 1.7]
 ///
 /// `WATCHED`: the engine reports or promotes pages of slow memory. A hit that is compiled without it has no cost for that.
 ///
@@ -340,7 +339,7 @@ fn file_hits<const WATCHED: bool, A: Copy>(
         }
         let is_overwrite = write && !is_tmpfs;
         // On tmpfs every read marks.
-        let is_reread = page == last && !is_tmpfs;
+        let is_reread = !is_tmpfs && index.is_same_folio(page, last);
         let mut slow = None;
         if WATCHED && let Some(watch) = &mut watch {
             let is_marked = !is_overwrite && !is_reread;
@@ -362,16 +361,15 @@ fn file_hits<const WATCHED: bool, A: Copy>(
             break Stopped::NoHit;
         }
         hits += 1;
-        let before = last;
         if !write {
             last = page;
         }
         if WATCHED && let Some((pfn, is_in_use)) = slow {
-            let marks = matches!(marked, Marked::Slow(_)).then_some(before);
+            let marks = matches!(marked, Marked::Slow(_));
             break Stopped::Slow { pfn, is_in_use, marks };
         }
         if let Marked::Slow(pfn) = marked {
-            break Stopped::Mark(pfn, before);
+            break Stopped::Mark(pfn);
         }
     };
     open.last_page = last;
@@ -468,7 +466,7 @@ impl Task {
                 let word = core.mm.memory.file(file).index.word(access.page);
                 match word.decode() {
                     _ if !is_tmpfs && access.write && !word.is_dirty() => Touched::Gone,
-                    Entry::Present(pfn) if word.is_plain() => Touched::Frame(pfn),
+                    Entry::Present(_) if word.is_plain() => Touched::Frame(word.frame(access.page)),
                     // The written page was truncated before the writer was back.
                     Entry::Empty | Entry::Shadow(_) if is_tmpfs && !access.write => Touched::Zeroes,
                     _ => Touched::Gone,

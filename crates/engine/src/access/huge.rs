@@ -17,7 +17,7 @@ use crate::config::{ConfigError, HugepageDefrag, TransparentHugepage};
 use crate::machine::op::Op;
 use crate::memcg::charge::ChargeOutcome;
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
-use crate::memory::mm::{Backing, HugeAdvice};
+use crate::memory::mm::HugeAdvice;
 use crate::memory::table::LEAF_PAGES;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::stat::Stat;
@@ -47,8 +47,8 @@ fn huge_gfp(defrag: HugepageDefrag, is_advised: bool) -> Gfp {
 }
 
 impl Engine {
-    /// Sets whether a mapping of anonymous memory is worth huge pages (`madvise(MADV_HUGEPAGE)` and its opposite). Pages that are in
-    /// memory stay unchanged.
+    /// Sets whether a mapping is worth huge pages (`madvise(MADV_HUGEPAGE)` and its opposite). Pages that are in memory stay unchanged. Faults on a
+    /// mapping of a regular file then read 2 MiB at a time [folios 1.4]; to tmpfs it is nothing.
     pub fn madvise_hugepage(
         &mut self,
         task: TaskId,
@@ -56,12 +56,7 @@ impl Engine {
         advice: HugeAdvice,
     ) -> Result<(), ConfigError> {
         let (mm, vma) = self.mapping(task, object)?;
-        let vma = &mut self.core.mm.memory.mm_mut(mm).vmas[vma];
-        if vma.backing != Backing::Anon {
-            let what = format!("anonymous memory behind mapping {} of task {}", object.0, task.0);
-            return Err(ConfigError::Unknown(what));
-        }
-        vma.huge_advice = advice;
+        self.core.mm.memory.mm_mut(mm).vmas[vma].huge_advice = advice;
         Ok(())
     }
 }

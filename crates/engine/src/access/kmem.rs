@@ -15,6 +15,7 @@ use crate::machine::step::Step;
 use crate::page_alloc::request::{Gfp, MigrateType, Request};
 use crate::stat::Stat;
 use crate::units::{FileId, MemcgId, MmId, Pfn, TaskId};
+use std::ops::Range;
 
 /// What a frame of the kernel's own is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -178,6 +179,30 @@ impl Current<'_> {
     fn grow_slab(&mut self, memcg: MemcgId, file: FileId, page: u64) -> Result<(), Stop> {
         let is_first = self.task.attempt.frame.is_none();
         if is_first && !self.core.mm.index_has_slab(file, page) {
+            let kind = self.core.mm.kmem.index_nodes_kind();
+            let request = Request::kernel(kind, Gfp::NOFS, self.core.current_node());
+            let pfn = match self.core.mm.frame_aside() {
+                Some(pfn) => pfn,
+                None => self.allocate(memcg, &request)?,
+            };
+            self.task.attempt.frame = None;
+            self.core.mm.index_nodes_grow(pfn);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that there are frames for the nodes of an index that a large folio of these pages needs, before there is one for the folio.
+    #[cold]
+    pub(super) fn provide_slab_of(
+        &mut self,
+        memcg: MemcgId,
+        file: FileId,
+        pages: Range<u64>,
+    ) -> Result<(), Stop> {
+        while self.task.attempt.frame.is_none()
+            && self.task.attempt.charge.is_none()
+            && !self.core.mm.index_has_slab_for(file, &pages)
+        {
             let kind = self.core.mm.kmem.index_nodes_kind();
             let request = Request::kernel(kind, Gfp::NOFS, self.core.current_node());
             let pfn = match self.core.mm.frame_aside() {

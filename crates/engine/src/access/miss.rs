@@ -25,11 +25,13 @@ use crate::memory::open_file::NO_PAGE;
 use crate::memory::table::{Entry, SwapEntry};
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::slow_path::{Allocated, Allocation, AllocationOutcome};
+use crate::page_cache::nodes_of;
 use crate::page_cache::readahead::Readahead;
 use crate::state::State;
 use crate::story::{Filled, PageEvent};
 use crate::swap::readahead::SwapReadahead;
 use crate::units::{FileId, MemcgId, MmId, ObjectId, PAGE_SIZE, Pfn};
+use std::ops::Range;
 
 /// An access in progress.
 #[derive(Default)]
@@ -39,6 +41,8 @@ pub(crate) struct Attempt {
     pub(super) write: bool,
     /// Bytes that its call wants, from the beginning of the page.
     pub(super) wanted: u32,
+    /// Bytes of them before the first that it really wants.
+    pub(super) offset: u16,
     /// The charge of its page, while that takes more than one step.
     pub(super) charge: Option<Box<Charge>>,
     /// The allocation of a frame, likewise.
@@ -77,6 +81,8 @@ pub(crate) struct Progress {
     pub(super) started_read: bool,
     /// This very write has created the page, so the write counts as its first use.
     pub(super) created: bool,
+    /// The order of the folio that a write is about to create; smaller ones are tried after it.
+    pub(super) write_order: Option<u8>,
     /// A write through a descriptor, to a page that was there when it began.
     pub(super) was_there: bool,
     /// What the allocation of a frame has cost.
@@ -89,7 +95,13 @@ impl Attempt {
         debug_assert!(self.charge.is_none() && self.allocation.is_none());
         debug_assert!(self.frame.is_none() && self.readahead.is_none());
         debug_assert!(self.held.is_none(), "the last access has let go of its page");
-        Access { object: self.object, page: self.page, write: self.write, wanted: self.wanted } = access;
+        Access {
+            object: self.object,
+            page: self.page,
+            write: self.write,
+            wanted: self.wanted,
+            offset: self.offset,
+        } = access;
         self.progress = Progress::default();
     }
 
@@ -330,6 +342,13 @@ impl Current<'_> {
     fn bring_in(&mut self, source: Option<Source>) -> Result<(), Stop> {
         let memcg = self.memcg();
         let gfp = if self.task.attempt.write { self.gfp_to_write() } else { Gfp::KERNEL };
+        if self.task.attempt.write
+            && let Some(Source::File(file, page) | Source::Overwritten(file, page)) = source
+            && self.core.mm.max_folio_order(file) > 0
+            && self.task.attempt.progress.write_order != Some(0)
+        {
+            return self.bring_in_large(source.expect("it was matched"), file, page, gfp);
+        }
         let Some(pfn) = self.prepare(memcg, source, gfp)? else { return Ok(()) };
         let Some(source) = source else {
             self.give_back();
@@ -391,6 +410,49 @@ impl Current<'_> {
         }
         let has_room = self.provide_bytes(memcg, source, gfp);
         if !has_room.map_err(|stop| self.give_up(stop))? {
+            self.give_back();
+            return Ok(None);
+        }
+        Ok(Some(pfn))
+    }
+
+    /// Gets what a large folio of a file needs: a block of frames, its charge, and nodes of the index. Returns `None` if other tasks have used these up
+    /// meanwhile. Errors: `NoRoom` without effect, as smaller folios do.
+    #[doc(alias = "filemap_alloc_folio")]
+    #[cold]
+    pub(super) fn prepare_large(
+        &mut self,
+        memcg: MemcgId,
+        file: FileId,
+        pages: Range<u64>,
+        gfp: Gfp,
+    ) -> Result<Option<Pfn>, Stop> {
+        let order = (pages.end - pages.start).ilog2() as u8;
+        self.provide_slab_of(memcg, file, pages.clone())?;
+        let mut request = Request { order, ..Request::movable(gfp, self.core.current_node()) };
+        if self.core.mm.memory.mm(self.task.mm()).placement.is_some() {
+            self.place_request(&mut request);
+        }
+        let pfn = self.allocate(memcg, &request)?;
+        if !self.core.mm.memory.folios[pfn].has(FolioFlags::CHARGED) {
+            if self.task.attempt.charge.is_none() {
+                self.core.mm.memory.folios[pfn].memcg = memcg;
+            }
+            let payer = self.core.mm.memory.folios[pfn].memcg;
+            let charged = self.charge_slowly(payer, 1 << order, gfp);
+            let charged = charged.map_err(|stop| self.give_up(stop))?;
+            self.task.attempt.charged = charged;
+            self.core.folio_charged(pfn);
+            self.core.note_updates(payer, 1);
+        }
+        for page in nodes_of(&pages) {
+            let has_room = self.provide_bytes(memcg, Some(Source::File(file, page)), gfp);
+            if !has_room.map_err(|stop| self.give_up(stop))? {
+                self.give_back();
+                return Ok(None);
+            }
+        }
+        if !self.core.mm.index_has_slab_for(file, &pages) {
             self.give_back();
             return Ok(None);
         }

@@ -18,7 +18,7 @@ use crate::access::task::Current;
 use crate::machine::step::IoWait;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::page_alloc::request::Gfp;
-use crate::page_cache::readahead::Readahead;
+use crate::page_cache::readahead::{FileFault, Readahead};
 use crate::story::{Filled, PageEvent, PageName};
 use crate::units::{IoId, PAGE_SIZE, Pfn};
 
@@ -37,7 +37,9 @@ impl Current<'_> {
             Object::File { open, .. } => self.core.mm.sync_readahead(open, page, wanted),
             Object::Mapping { open: None, .. } => None,
             Object::Mapping { open: Some(open), mm, vma, .. } => {
-                self.core.mm.mmap_readahead(open, page, self.core.mm.memory.mm(mm).vmas[vma].advice)
+                let of = &self.core.mm.memory.mm(mm).vmas[vma];
+                let fault = FileFault { advice: of.advice, huge: of.huge_advice, executable: of.executable };
+                self.core.mm.mmap_readahead(open, page, fault)
             }
         }
     }
@@ -91,8 +93,8 @@ impl Current<'_> {
         let readahead = match *self.task.accessed() {
             Object::File { open, .. } if is_marked && !attempt.write => {
                 // From the first page of its folio on.
-                let before = self.core.mm.memory.folios[pfn].behind_first();
-                self.core.mm.async_readahead(open, pfn, before + wanted)
+                let first = u64::from(folio.index);
+                self.core.mm.async_readahead(open, pfn, first, attempt.page - first + wanted)
             }
             // A fault that has waited for its page, or has had it read, finds what it has seen before.
             Object::Mapping { open: Some(open), mm, start, .. } if !has_read_ahead => {
@@ -100,7 +102,7 @@ impl Current<'_> {
                 if self.core.mm.memory.mm(mm).table.word(page).is_present() {
                     return false;
                 }
-                self.core.mm.mmap_found(open, pfn)
+                self.core.mm.mmap_found(open, pfn, self.task.attempt.page)
             }
             _ => return false,
         };
@@ -125,6 +127,7 @@ impl Current<'_> {
             let is_cached = self.core.mm.memory.is_cached(batch.file, batch.next);
             let added = match is_cached {
                 true => self.pass_cached(&mut batch),
+                false if batch.order > 0 || batch.begun.is_some() => self.add_large_ahead(&mut batch),
                 false => self.add_ahead(&mut batch),
             };
             match added {
@@ -167,9 +170,43 @@ impl Current<'_> {
             // Another task was faster while this one reclaimed. There is no way out of a reclaim call but its end.
             self.prepare(self.memcg(), None, Gfp::READAHEAD)?;
         }
+        if batch.begun.take().is_some() {
+            self.give_back();
+        }
         self.core.submit_readahead(batch);
         batch.next += 1;
         batch.order = 0;
+        Ok(())
+    }
+
+    /// Puts the next folio of a batch into the page cache, as large as the batch wants it. If a page of it is cached, or there is no such block, the
+    /// rest of the batch has single pages. [folios 1.2]
+    #[cold]
+    fn add_large_ahead(&mut self, batch: &mut Readahead) -> Result<(), Stop> {
+        let order = batch.begun.unwrap_or_else(|| self.core.mm.ahead_order(batch));
+        let pages = batch.next..batch.next + (1 << order);
+        let is_in_the_way = self.core.mm.is_any_cached(batch.file, pages.clone());
+        if order == 0 && batch.begun.is_none() {
+            return self.add_ahead(batch);
+        }
+        batch.begun = Some(order);
+        if is_in_the_way && !self.task.attempt.is_reclaiming() {
+            self.give_back();
+            (batch.begun, batch.order) = (None, 0);
+            return Ok(());
+        }
+        let memcg = self.memcg();
+        let pfn = match self.prepare_large(memcg, batch.file, pages, Gfp::READAHEAD) {
+            Ok(Some(pfn)) if !is_in_the_way => pfn,
+            Ok(_) | Err(Stop::NoRoom) => {
+                self.give_back();
+                (batch.begun, batch.order) = (None, 0);
+                return Ok(());
+            }
+            Err(stop) => return Err(stop),
+        };
+        batch.begun = None;
+        self.insert_ahead(batch, pfn);
         Ok(())
     }
 
@@ -180,13 +217,18 @@ impl Current<'_> {
         let memcg = self.memcg();
         let source = Source::File(batch.file, page);
         let Some(pfn) = self.prepare(memcg, Some(source), Gfp::READAHEAD)? else { return Ok(()) };
-        if batch.next >= batch.folio_end {
-            self.core.mm.begin_folio(batch);
-        }
-        self.core.mm.memory.folios[pfn].set_read_order(batch.folio_order);
+        self.insert_ahead(batch, pfn);
+        Ok(())
+    }
+
+    /// Puts a folio into the page cache at the next page of a batch.
+    #[inline]
+    fn insert_ahead(&mut self, batch: &mut Readahead, pfn: Pfn) {
+        let page = batch.next;
+        let pages = page..page + self.core.mm.memory.folios[pfn].pages();
         let attempt = &mut self.task.attempt;
         attempt.frame = None;
-        let (is_wanted, charged) = (attempt.page == page, attempt.charged);
+        let (is_wanted, charged) = (pages.contains(&attempt.page), attempt.charged);
         let added_for = self.added_for();
         if self.core.is_telling() {
             let with = if is_wanted { Filled::File } else { Filled::Readahead };
@@ -208,16 +250,17 @@ impl Current<'_> {
             self.task.attempt.progress.started_read = true;
         } else {
             self.core.mm.memory.folios[pfn].refs -= 1;
-            self.core.mm.memory.file_mut(batch.file).index.set_unused(page);
+        }
+        for unused in pages.clone().filter(|&page| page != self.task.attempt.page || !is_wanted) {
+            self.core.mm.memory.file_mut(batch.file).index.set_unused(unused);
         }
         let is_refault = self.core.mm.memory.has_use(pfn, UseBits::WORKINGSET);
         self.task.attempt.progress.submits_refault |= is_refault;
-        if page >> batch.folio_order == batch.mark >> batch.folio_order {
+        if pages.contains(&batch.mark) {
             self.core.mm.memory.change_reclaim(pfn, true);
         }
         batch.gathered = Some(self.core.gather_read_file(pfn, batch.gathered, true));
         mutant!(self.core, ReadaheadNotAwaited => self.core.mm.memory.file_mut(batch.file).index.update(page, |word| word.set_busy(false)));
-        batch.next += 1;
-        Ok(())
+        batch.next = pages.end;
     }
 }

@@ -3,11 +3,11 @@
 use crate::access::engine::Engine;
 use crate::access::hits::Object;
 use crate::access::task::{Current, Stage};
-use crate::config::ConfigError;
+use crate::config::{ConfigError, FileSystem};
 use crate::machine::step::{AccessError, Served, Step, Wait};
 use crate::memory::mm::Backing;
 use crate::page_cache::{TruncateStep, Truncation};
-use crate::units::{FileId, ObjectId, TaskId};
+use crate::units::{FileId, ObjectId, PAGE_SIZE, TaskId};
 use std::ops::Range;
 
 impl Engine {
@@ -29,6 +29,30 @@ impl Engine {
             return Err(ConfigError::Unknown(format!("pages {pages:?} in {}", of.name)));
         }
         Ok(self.current(task).truncate_on(Box::new(Truncation::new(file, pages))))
+    }
+
+    /// The same of a range of bytes: pages wholly in it go. A page of which it has a part stays, and the caller writes zeroes there: before this call
+    /// if the file system is XFS, else after it. Folios are split where the range begins and ends.
+    pub fn truncate_bytes(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        bytes: Range<u64>,
+    ) -> Result<Step, ConfigError> {
+        let file = self.file_to_truncate(task, object)?;
+        let of = self.core.mm.memory.file(file);
+        let pages = bytes.start.div_ceil(PAGE_SIZE)..bytes.end / PAGE_SIZE;
+        if bytes.is_empty() || pages.end > of.pages() {
+            return Err(ConfigError::Unknown(format!("bytes {bytes:?} in {}", of.name)));
+        }
+        if pages.is_empty() {
+            return Ok(Step::Done(Served::Truncated));
+        }
+        let is_aligned = [bytes.start, bytes.end].iter().all(|at| at.is_multiple_of(PAGE_SIZE));
+        let zeroes_first = of.bdi.file_system == FileSystem::Xfs && !is_aligned;
+        let cuts = [bytes.start, bytes.end].map(|at| at / PAGE_SIZE);
+        let call = Truncation::new(file, pages).within(cuts, zeroes_first);
+        Ok(self.current(task).truncate_on(Box::new(call)))
     }
 
     /// Deletes a file that a task has open or mapped, as unlink(2) and the last close(2) do. It makes an empty file of the same length in

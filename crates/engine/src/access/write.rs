@@ -3,14 +3,17 @@
 
 use crate::access::engine::Engine;
 use crate::access::hits::Object;
+use crate::access::miss::{Pause, Source, Stop};
 use crate::access::task::{Current, Stage};
 use crate::config::ConfigError;
-use crate::machine::step::{AccessError, DelayReason, Served, Step, Wait};
+use crate::machine::step::{AccessError, DelayReason, IoWait, Served, Step, Wait};
 use crate::memory::Memory;
+use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
 use crate::page_alloc::request::Gfp;
-use crate::units::{FileId, ObjectId, OpenFileId, Pfn, TaskId};
+use crate::units::{FileId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, TaskId};
 use crate::writeback::{Fsync, FsyncStep, SyncCall, SyncStep, ThrottleStep};
+use pageout_rules::folio::WriteOrder;
 
 impl Engine {
     /// fsync(2) of an open or mapped file. A tmpfs file has no device, so the call is done immediately.
@@ -66,6 +69,13 @@ impl Engine {
         })
     }
 
+    /// Promises that the host writes the pages of one write(2) one after the other, as far as [`crate::Access::wanted`] says that the call goes on, and
+    /// lets no other access see them before. Then a write may create a large folio, of which later accesses of the call fill the rest. A host that
+    /// holds bytes and lets tasks take turns within a call must not promise it. Default: no.
+    pub fn writes_whole_calls(&mut self) {
+        self.core.mm.writes_whole_calls = true;
+    }
+
     /// The next access that the task starts ([`Engine::start`]) waits for no dirty limit, and gets no [`AccessError::Writeback`], whatever
     /// the task has dirtied. The pages that it dirties count, so a later access waits for them. This is for a call that must not wait,
     /// such as truncation, which writes zeroes into the rest of the file's last page. It is valid for one access, even if that is a hit or
@@ -112,6 +122,85 @@ impl Current<'_> {
             Object::File { is_tmpfs: false, .. } => Gfp::KERNEL | Gfp::WRITE,
             _ => Gfp::KERNEL,
         }
+    }
+
+    /// Brings in the page that write(2) lacks with those behind it that the call writes, too: in the largest folio for which there is a block, from
+    /// the order on that the length of the rest of the call has. [folios 1.5, 1.6]
+    #[doc(alias = "__filemap_get_folio")]
+    #[cold]
+    pub(super) fn bring_in_large(
+        &mut self,
+        source: Source,
+        file: FileId,
+        page: u64,
+        gfp: Gfp,
+    ) -> Result<(), Stop> {
+        let first = self.task.attempt.progress.write_order.unwrap_or_else(|| self.write_order(file, page));
+        for order in (1..=first).rev() {
+            if self.core.mm.allowed_order(order) != order {
+                continue;
+            }
+            self.task.attempt.progress.write_order = Some(order);
+            let pages = page..page + (1 << order);
+            let is_in_the_way = self.core.mm.is_any_cached(file, pages.clone());
+            if is_in_the_way && !self.task.attempt.is_reclaiming() {
+                self.give_back();
+                continue;
+            }
+            let memcg = self.memcg();
+            match self.prepare_large(memcg, file, pages, gfp | Gfp::NORETRY | Gfp::NOWARN) {
+                Ok(Some(pfn)) if !is_in_the_way => return self.fill_large(pfn, source),
+                Ok(Some(_)) | Err(Stop::NoRoom) => self.give_back(),
+                Ok(None) => return Ok(()),
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.task.attempt.progress.write_order = Some(0);
+        Ok(())
+    }
+
+    /// The order of the folio in which a write creates a page.
+    fn write_order(&self, file: FileId, page: u64) -> u8 {
+        let is_by_length = self.core.mm.config.policy.machine.write_order == WriteOrder::Length
+            && self.core.mm.writes_whole_calls
+            && matches!(self.task.accessed(), Object::File { is_tmpfs: false, .. });
+        let attempt = &self.task.attempt;
+        let (offset, largest) = (u64::from(attempt.offset), PAGE_SIZE << self.core.mm.max_folio_order(file));
+        let rest = u64::from(attempt.wanted).saturating_sub(offset);
+        // A piece of a call ends where a folio of the largest size would.
+        let pages = rest.min(largest - (page * PAGE_SIZE + offset) % largest) / PAGE_SIZE;
+        if !is_by_length || pages < 2 {
+            return 0;
+        }
+        let order = self.core.mm.max_folio_order(file).min(pages.ilog2() as u8);
+        if page == 0 { order } else { order.min(page.trailing_zeros() as u8) }
+    }
+
+    /// Fills a large folio that a write creates. If the write leaves out a part of its first page, that one is read.
+    fn fill_large(&mut self, pfn: Pfn, source: Source) -> Result<(), Stop> {
+        self.task.attempt.frame = None;
+        let charged = self.task.attempt.charged;
+        if self.core.is_telling() {
+            self.tell_filled(pfn, source, charged);
+        }
+        self.hold_for(pfn);
+        let added_for = self.added_for();
+        let (Source::File(file, page) | Source::Overwritten(file, page)) = source else {
+            unreachable!("write(2) creates pages of files")
+        };
+        if let Source::Overwritten(..) = source {
+            self.core.page_cache_add_for_write(pfn, file, page);
+            self.core.lru_add(pfn, added_for);
+            self.task.attempt.progress.created = true;
+            return Ok(());
+        }
+        self.core.mm.memory.folios[pfn].set(FolioFlags::LOCKED);
+        self.core.page_cache_add_for_write(pfn, file, page);
+        self.core.lru_add(pfn, added_for);
+        self.core.start_read_first_page(pfn, self.id);
+        self.task.attempt.progress.started_read = true;
+        self.task.attempt.will_retry();
+        Err(Stop::Pause(Pause::Io(IoWait::FileRead)))
     }
 
     /// The access writes to a page of a regular file.

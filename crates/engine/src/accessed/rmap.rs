@@ -53,6 +53,8 @@ impl Core {
             && harvest.sees_elsewhere()
             && two_lists::take_use_seen(&mut self.view_mut(self.mm.lruvec_of(pfn)), pfn);
         found.young += u32::from(was_seen);
+        // Several young entries of a mapping are one use [folios 3.2].
+        let (per_mapping, mut counted) = (folio.entries_order(), None);
         for at in 0..self.mm.memory.rmap_len(&folio) {
             let (mm_id, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
@@ -74,7 +76,11 @@ impl Core {
             let counts = vma.counts_use(open_files, harvest.recency);
             // Before 6.3 the bit of a use that does not count was cleared all the same.
             if counts || harvest.recency == Recency::Sequential {
-                found.young += u32::from(counts);
+                let is_counted = folio.order > 0 && counted == Some(at >> per_mapping);
+                if counts && !is_counted {
+                    found.young += 1;
+                    counted = Some(at >> per_mapping);
+                }
                 found.executable |= counts && vma.executable;
                 // Next to the entry of a huge page there are no entries of single pages.
                 let looks_around =
@@ -119,6 +125,7 @@ impl Core {
     /// Replaces the entry that maps a folio, and takes over its dirty bit.
     #[inline(always)]
     pub(crate) fn unmap_one(&mut self, mm: MmId, page: u64, left: Word) {
+        let books = self.open_audit(Transition::Unmap, [self.mm.memory.mm(mm).table.word(page).pfn()]);
         let space = self.mm.memory.mm_mut(mm);
         let (word, _) = space.table.replace(page, left);
         debug_assert!(word.is_present() && !word.is_zero_page(), "an entry is taken away that maps no folio");
@@ -128,7 +135,6 @@ impl Core {
         if let Some(tlb) = &mut space.tlb {
             tlb.drop_page(page);
         }
-        let books = self.open_audit(Transition::Unmap, [pfn]);
         let folio = &mut self.mm.memory.folios[pfn];
         if word.is_dirty() && !mutant!(self, DirtyLostAtUnmap) {
             folio.set(FolioFlags::DIRTY);
@@ -137,8 +143,8 @@ impl Core {
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} was mapped while it was being read");
         folio.mapped -= 1;
         let folio = *folio;
-        if folio.mapped == 0 {
-            self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), -(folio.pages() as i64));
+        if folio.mapped == 0 || folio.order > 0 && !self.mm.is_page_mapped_but_by(&folio, pfn, mm, page) {
+            self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), -1);
         }
         self.close_audit(books);
     }
@@ -202,7 +208,7 @@ impl State {
             })
     }
 
-    /// The page-table entries that may map the folio, as address space and page.
+    /// The page-table entries that may map the folio or pages of it, as address space and page.
     fn rmap_entries(&self, pfn: Pfn) -> impl Iterator<Item = (MmId, u64)> {
         let folio = &self.memory.folios[pfn];
         (0..self.memory.rmap_len(folio)).map(|at| self.rmap_entry(folio, at))
@@ -216,11 +222,38 @@ impl State {
             return (MmId(folio.owner), folio.index.into());
         }
         let file = FileId(folio.owner);
+        let (at, within) = (at >> folio.entries_order(), at as u64 & ((1 << folio.entries_order()) - 1));
         let FileMapping { mm, vma, start } = self.memory.file(file).mappings[at];
         debug_assert!({
             let vma = &self.memory.mm(mm).vmas[vma];
             vma.mapped && (vma.backing, vma.start) == (Backing::File(file), start)
         });
-        (mm, start + u64::from(folio.index))
+        (mm, start + u64::from(folio.index) + within)
+    }
+
+    /// Whether another entry than that of a page of an address space maps the same page of a large folio of a file.
+    #[cold]
+    pub(crate) fn is_page_mapped_but_by(&self, folio: &Folio, pfn: Pfn, mm: MmId, page: u64) -> bool {
+        let at = folio.file_page_at(page);
+        self.memory.file(FileId(folio.owner)).mappings.iter().any(|mapping| {
+            let other = mapping.start + at;
+            let word = self.memory.mm(mapping.mm).table.word_if_any(other);
+            (mapping.mm, other) != (mm, page)
+                && word.is_present()
+                && word.pfn() == pfn
+                && word.frame(other) == Pfn(pfn.0 + (at - u64::from(folio.index)) as u32)
+        })
+    }
+
+    /// How many pages of a folio are mapped, be it by one entry or by several.
+    pub(crate) fn mapped_pages(&self, folio: &Folio, pfn: Pfn) -> u64 {
+        if folio.mapped == 0 {
+            return 0;
+        }
+        if folio.order == 0 || folio.has(FolioFlags::ANON) {
+            return folio.pages();
+        }
+        let is_mapped = |&page: &u64| self.is_page_mapped_but_by(folio, pfn, MmId(u32::MAX), page);
+        folio.file_pages().filter(is_mapped).count() as u64
     }
 }

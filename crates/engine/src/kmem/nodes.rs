@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;
 use crate::memory::nodes::Node;
 use crate::page_alloc::request::{Gfp, Request};
+use crate::page_cache::nodes_of;
 use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{FileId, MemcgId, MmId, Pfn};
@@ -153,6 +154,12 @@ impl State {
     /// Whether there is memory for the nodes that a page needs to be stored.
     pub(crate) fn index_has_slab(&self, file: FileId, page: u64) -> bool {
         self.memory.file(file).nodes.missing(page) <= self.kmem.index_nodes.room()
+    }
+
+    /// Whether there is memory for the nodes that a large folio of these pages needs, each node being counted with all above it.
+    pub(crate) fn index_has_slab_for(&self, file: FileId, pages: &Range<u64>) -> bool {
+        let nodes = &self.memory.file(file).nodes;
+        nodes_of(pages).map(|page| nodes.missing(page)).sum::<u64>() <= self.kmem.index_nodes.room()
     }
 
     /// Whether the index has the leaf node for a page, and thus all nodes above it.

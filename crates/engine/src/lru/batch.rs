@@ -339,22 +339,17 @@ impl Core {
                     self.mm.workingset_age(lruvec, self.mm.memory.folios[pfn].pages());
                 }
             }
-            Mark::Together | Mark::EveryAccess | Mark::Visited | Mark::Count(_) => {
+            Mark::EveryAccess | Mark::Visited | Mark::Count(_) => {
                 self.mark_otherwise(pfn, mark);
             }
         }
     }
 
-    /// `folio_mark_accessed` for LRUs other than Linux's two lists, and for their large folios.
+    /// `folio_mark_accessed` for LRUs other than Linux's two lists.
     #[inline(never)]
     fn mark_otherwise(&mut self, pfn: Pfn, mark: Mark) {
         match mark {
             Mark::Classic => unreachable!("two lists are marked in two steps"),
-            Mark::Together => {
-                for pfn in self.mm.read_together(pfn).collect::<Vec<_>>() {
-                    self.mark_accessed_by(pfn, Mark::Classic);
-                }
-            }
             Mark::EveryAccess => self.lru_accessed(pfn),
             Mark::Visited => self.mm.memory.add_use(pfn, UseBits::REFERENCED),
             Mark::Count(References::Frequency) => {

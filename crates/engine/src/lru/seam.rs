@@ -181,7 +181,6 @@ impl State {
         let folio = &self.memory.folios[pfn];
         let policy = &self.memcgs[folio.memcg].policy;
         match policy.lru {
-            Lru::TwoLists if folio.read_order() > 0 => Mark::Together,
             Lru::TwoLists => Mark::Classic,
             Lru::Generations => Mark::Count(policy.generations.references),
             Lru::Guest(_) => self.guest_mark(folio.memcg),

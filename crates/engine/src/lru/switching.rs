@@ -81,7 +81,12 @@ impl State {
     fn remark_indexes(&mut self) {
         for file in 0..self.memory.files.len() {
             for page in self.memory.files[file].index.present() {
-                let pfn = self.memory.files[file].index.word(page).pfn();
+                let word = self.memory.files[file].index.word(page);
+                if word.head(page) != page {
+                    // Only the first page of a folio notes accesses.
+                    continue;
+                }
+                let pfn = word.pfn();
                 let mark = self.mark_of(pfn);
                 self.memory.files[file].index.update(page, |word| *word = word.with_mark(mark));
             }
@@ -123,6 +128,9 @@ impl State {
         for file in &self.memory.files {
             for page in file.index.present() {
                 let word = file.index.word(page);
+                if word.head(page) != page {
+                    continue;
+                }
                 let mark = self.mark_of(word.pfn());
                 assert!(
                     word.with_mark(mark) == word,

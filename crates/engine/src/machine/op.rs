@@ -31,6 +31,13 @@ pub enum Op {
         /// Frames in the folio.
         pages: u32,
     },
+    /// Frames of a folio that stays in memory hold zeroes from now on: a truncation has a part of it. Done when the operation has been carried out.
+    Clear {
+        /// The first of these frames.
+        pfn: Pfn,
+        /// Their number.
+        pages: u32,
+    },
     /// Start reading pages of a file that follow each other, into the frames that [`crate::Engine::frames_of`] names; report with
     /// [`crate::Engine::io_done`]. A machine whose device takes less in one request splits it, and reports once.
     ReadFile {
@@ -45,16 +52,19 @@ pub enum Op {
         /// Issued by readahead. If it fails, each task that waits for one of its pages retries once and reads that page by itself.
         readahead: bool,
     },
-    /// Start writing a frame to a page of a file; report with [`crate::Engine::io_done`].
+    /// Start writing a folio's frames to pages of a file; report with [`crate::Engine::io_done`]. A machine whose device takes less in one request
+    /// splits it, and reports once.
     WriteFile {
         /// Names the transfer in the report.
         io: IoId,
         /// The file.
         file: FileId,
-        /// Page of the file to write.
+        /// First page of the file to write.
         page: u64,
-        /// The frame to write.
+        /// The first frame to write.
         pfn: Pfn,
+        /// Frames, and pages, in the folio.
+        pages: u32,
         /// A task has begun it to have the file on the device, and waits: fsync(2). Disk schedulers prefer such writes.
         is_awaited: bool,
     },
@@ -184,10 +194,12 @@ impl Op {
     /// The frames that it fills, reads or frees, those of the pool included; of a read of a file, the engine knows them ([`crate::Engine::frames_of`]).
     pub(crate) fn frames(&self) -> impl Iterator<Item = Pfn> {
         let (first, second, pages) = match *self {
-            Op::Zero { pfn, pages } | Op::FreeFrame { pfn, pages } => (Some(pfn), None, pages),
+            Op::Zero { pfn, pages } | Op::Clear { pfn, pages } | Op::FreeFrame { pfn, pages } => {
+                (Some(pfn), None, pages)
+            }
             Op::Copy { from, to, pages } => (Some(from), Some(to), pages),
-            Op::WriteFile { pfn, .. }
-            | Op::ReadSwap { pfn, .. }
+            Op::WriteFile { pfn, pages, .. } => (Some(pfn), None, pages),
+            Op::ReadSwap { pfn, .. }
             | Op::WriteSwap { pfn, .. }
             | Op::ReadSwapNow { pfn, .. }
             | Op::WriteSwapNow { pfn, .. }
@@ -221,6 +233,7 @@ impl Op {
             | Op::ZswapFree { swap, slot }
             | Op::FreeSlot { swap, slot } => Some((swap, slot)),
             Op::Zero { .. }
+            | Op::Clear { .. }
             | Op::ReadFile { .. }
             | Op::WriteFile { .. }
             | Op::Copy { .. }
@@ -235,7 +248,7 @@ impl Op {
         match *self {
             Op::ReadFile { file, page, pages, .. } => Some((file, page..page + u64::from(pages))),
             Op::PunchHole { file, page, pages } => Some((file, page..page + pages)),
-            Op::WriteFile { file, page, .. } => Some((file, page..page + 1)),
+            Op::WriteFile { file, page, pages, .. } => Some((file, page..page + u64::from(pages))),
             _ => None,
         }
     }

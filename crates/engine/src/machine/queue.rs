@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(ready(&queue(&[hole, read(7)])), [0]);
         assert_eq!(ready(&queue(&[read(3), hole])), [0]);
         let elsewhere =
-            Op::WriteFile { io: IoId(0), file: FileId(1), page: 5, pfn: Pfn(1), is_awaited: false };
+            Op::WriteFile { io: IoId(0), file: FileId(1), page: 5, pfn: Pfn(1), pages: 1, is_awaited: false };
         assert_eq!(ready(&queue(&[hole, elsewhere])), [0, 1], "another file");
     }
 
@@ -259,7 +259,7 @@ mod tests {
                 0 => Op::Zero { pfn, pages: 1 },
                 1 => Op::Copy { from: pfn, to, pages: 1 },
                 2 => Op::ReadFile { io: IoId(0), file, page, pages: 2, readahead: false },
-                3 => Op::WriteFile { io: IoId(0), file, page, pfn, is_awaited: false },
+                3 => Op::WriteFile { io: IoId(0), file, page, pfn, pages: 1, is_awaited: false },
                 4 => Op::PunchHole { file, page, pages },
                 5 => Op::WriteSwap { io: IoId(0), swap: SWAP, slot, pfn },
                 _ => Op::FreeSlot { swap: SWAP, slot },

@@ -22,16 +22,18 @@ pub struct Access {
     pub page: u64,
     /// A store or write(2) of the whole page, else a load or read(2).
     pub write: bool,
-    /// Bytes that the current read(2) call still needs, counted from the beginning of this page. A call for several pages is an access to each, in
-    /// order: the first page of three has `3 * PAGE_SIZE`, the last `PAGE_SIZE`, or less if the call ends within it. Readahead uses it; a mapping's
-    /// accesses have none.
+    /// Bytes that the current call still needs, counted from the beginning of this page. A call for several pages is an access to each, in
+    /// order: the first page of three has `3 * PAGE_SIZE`, the last `PAGE_SIZE`, or less if the call ends within it. Readahead uses it, and the size of
+    /// the folios that a write creates; a mapping's accesses have none.
     pub wanted: u32,
+    /// Bytes of the page before the first one that the call needs; 0 for all pages of a call except the first.
+    pub offset: u16,
 }
 
 impl Access {
     /// A load or store, or a call that reads or writes one whole page.
     pub const fn new(object: ObjectId, page: u64, write: bool) -> Access {
-        Access { object, page, write, wanted: PAGE_SIZE as u32 }
+        Access { object, page, write, wanted: PAGE_SIZE as u32, offset: 0 }
     }
 
     /// Whether its call is over with this page. A load or store is its own.

@@ -63,13 +63,16 @@ impl Core {
                 if met == self.mm.config.step_pages {
                     return Some((file, next));
                 }
+                page = next + 1;
                 match self.mm.memory.file(file).index.word(next).decode() {
-                    Entry::Present(pfn) => _ = self.invalidate_folio(pfn),
+                    Entry::Present(pfn) => {
+                        page = self.mm.memory.folios[pfn].file_pages().end;
+                        self.invalidate_folio(pfn);
+                    }
                     Entry::Shadow(_) => self.index_forget(file, next),
                     Entry::Empty | Entry::Swap(_) => {}
                 }
                 met += 1;
-                page = next + 1;
             }
             (file, page) = (FileId(file.0 + 1), 0);
         }
@@ -91,17 +94,25 @@ impl Core {
         }
     }
 
-    /// Drops what it can of pages of a file; true if all are gone.
+    /// Drops what it can of pages of a file; true if no folio that lies in the range completely is left. [folios 1.11]
     #[doc(alias = "invalidate_mapping_pages")]
-    fn invalidate(&mut self, file: FileId, mut pages: Range<u64>) -> bool {
+    fn invalidate(&mut self, file: FileId, pages: Range<u64>) -> bool {
         let mut are_all_gone = true;
-        while let Some(page) = self.mm.next_in_index(file, pages.clone()) {
-            match self.mm.memory.file(file).index.word(page).decode() {
-                Entry::Present(pfn) => are_all_gone &= self.invalidate_folio(pfn),
-                Entry::Shadow(_) => self.index_forget(file, page),
+        let mut page = pages.start;
+        let end = pages.end.min(self.mm.memory.file(file).index.pages());
+        while let Some(next) = self.mm.next_in_index(file, page..end) {
+            page = next + 1;
+            match self.mm.memory.file(file).index.word(next).decode() {
+                Entry::Present(pfn) => {
+                    let of_folio = self.mm.memory.folios[pfn].file_pages();
+                    page = of_folio.end;
+                    if pages.start <= of_folio.start && of_folio.end <= pages.end {
+                        are_all_gone &= self.invalidate_folio(pfn);
+                    }
+                }
+                Entry::Shadow(_) => self.index_forget(file, next),
                 Entry::Empty | Entry::Swap(_) => {}
             }
-            pages.start = page + 1;
         }
         are_all_gone
     }

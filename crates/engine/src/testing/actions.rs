@@ -315,7 +315,7 @@ pub(crate) fn setup() -> impl Strategy<Value = Setup> {
         prop_oneof![Just(0u8), Just(50), Just(100)],
     );
     let bdi = (prop_oneof![1 => Just(0u32), 2 => 1..8u32, 1 => Just(32)], prop_oneof![Just(0u32), 1..12u32])
-        .prop_map(|(ra_pages, io_pages)| Bdi { ra_pages, io_pages, large_folios: false });
+        .prop_map(|(ra_pages, io_pages)| Bdi { ra_pages, io_pages, ..Bdi::default() });
     let advice = prop_oneof![4 => Just(Advice::Normal), 1 => Just(Advice::Random)];
     let kmem = prop::bool::weighted(0.3);
     let memory = prop_oneof![3 => Just(4096u64), 1 => 110..180u64];

@@ -282,7 +282,11 @@ impl ByteMachine {
         self.ops = ops;
         let mut events = Vec::new();
         self.engine.take_page_cache_events(&mut events);
-        for PageCacheEvent { file, page, removed } in events {
+        let pages = events.into_iter().flat_map(|event| {
+            let PageCacheEvent { file, page, order, removed } = event;
+            (page..page + (1 << order)).map(move |page| (file, page, removed))
+        });
+        for (file, page, removed) in pages {
             let changed =
                 if removed { self.cached.remove(&(file, page)) } else { self.cached.insert((file, page)) };
             assert!(changed, "{file:?} page {page} enters or leaves the page cache twice");

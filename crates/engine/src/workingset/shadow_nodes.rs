@@ -18,8 +18,14 @@ impl Core {
     /// Keeps the queue right after a word of a file's index was replaced on behalf of a folio. Entries in the head are in no node.
     pub(crate) fn index_changed(&mut self, pfn: Pfn, change: NodeChange) {
         if change != NodeChange::None {
-            let folio = &self.mm.memory.folios[pfn];
-            let (file, page) = (FileId(folio.owner), folio.index.into());
+            self.index_changed_at(pfn, self.mm.memory.folios[pfn].index.into(), change);
+        }
+    }
+
+    /// The same, where that was the word of this page of the folio.
+    pub(crate) fn index_changed_at(&mut self, pfn: Pfn, page: u64, change: NodeChange) {
+        if change != NodeChange::None {
+            let file = FileId(self.mm.memory.folios[pfn].owner);
             if !self.mm.memory.file(file).nodes.has_head() {
                 self.node_changed(pfn, IndexNode::of_page(file, page), change);
             }

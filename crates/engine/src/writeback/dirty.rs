@@ -53,19 +53,22 @@ impl Core {
         // Reclaim's wish and the mark of readahead are one bit. On a dirty page the bit is the wish.
         folio.clear(FolioFlags::RECLAIM);
         let folio = *folio;
-        let (file, page) = (FileId(folio.owner), u64::from(folio.index));
-        self.count(self.mm.lruvec_of(pfn), Stat::NrDirty, 1);
+        let (file, page, pages) = (FileId(folio.owner), u64::from(folio.index), folio.pages());
+        // One byte makes all of a folio's pages dirty [folios 1.10].
+        self.count(self.mm.lruvec_of(pfn), Stat::NrDirty, pages as i64);
         if is_news {
             self.out.count.dirtied(1);
-            self.mm.count_node(folio.node, Stat::NrDirtied, 1);
+            self.mm.count_node(folio.node, Stat::NrDirtied, pages as i64);
         }
         let now = self.by.now;
         let of = self.mm.memory.file_mut(file);
-        of.index.update(page, |word| {
-            word.set_dirty();
-            word.set_readahead(false);
-        });
-        of.inode.dirty.set(page);
+        for page in folio.file_pages() {
+            of.index.update(page, |word| {
+                word.set_dirty();
+                word.set_readahead(false);
+            });
+            of.inode.dirty.set(page);
+        }
         let wb = self.inode_wb(file, folio.memcg);
         let inode = &mut self.mm.memory.file_mut(file).inode;
         let becomes_dirty = inode.on == InodeList::None;
@@ -75,8 +78,8 @@ impl Core {
         }
         let had_dirty_files = self.writeback.wb(wb).has_dirty_files();
         let of = self.writeback.wb_mut(wb);
-        of.nr_dirty += 1;
-        of.rates.dirtied += u64::from(is_news);
+        of.nr_dirty += pages;
+        of.rates.dirtied += if is_news { pages } else { 0 };
         if becomes_dirty {
             of.b_dirty.push_front(file);
             if !had_dirty_files {
@@ -148,24 +151,24 @@ impl Core {
         let folio = &mut self.mm.memory.folios[pfn];
         folio.set(FolioFlags::WRITEBACK);
         let folio = *folio;
-        let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+        let (file, pages) = (FileId(folio.owner), folio.pages());
         let of = self.mm.memory.file_mut(file);
-        of.inode.writeback.set(page);
-        let is_first = of.inode.writeback.count() == 1;
+        let is_first = of.inode.writeback.is_empty();
+        folio.file_pages().for_each(|page| of.inode.writeback.set(page));
         let wb = of.inode.wb.expect("a dirty file has a wb");
         let ticks = self.ticks();
         let of = self.writeback.wb_mut(wb);
         if of.nr_writeback == 0 {
             of.rates.begin_writeback(ticks, u64::from(self.mm.config.hz));
         }
-        of.nr_writeback += 1;
+        of.nr_writeback += pages;
         let (of_wb, of_file) = (of.nr_writeback, self.mm.memory.file(file).inode.writeback.count());
         debug_assert!(of_wb >= of_file, "a wb has {of_wb} pages under writeback, a file of it {of_file}");
-        self.writeback.written_by[reason as usize] += 1;
-        self.out.count.written(1);
+        self.writeback.written_by[reason as usize] += pages;
+        self.out.count.written(pages);
         let lruvec = self.mm.lruvec_of(pfn);
-        self.count(lruvec, Stat::NrWriteback, 1);
-        self.mm.count_node(folio.node, Stat::Pgpgout, (PAGE_SIZE / 1024) as i64);
+        self.count(lruvec, Stat::NrWriteback, pages as i64);
+        self.mm.count_node(folio.node, Stat::Pgpgout, (pages * PAGE_SIZE / 1024) as i64);
         if is_first {
             self.trace(folio.node, |core| WritebackTracepoint::MarkInodeWriteback {
                 inode: core.mm.listed_inode(file),
@@ -183,7 +186,7 @@ impl Core {
         let (file, now) = (FileId(folio.owner), self.by.now);
         debug_assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} was written, and has left its file meanwhile");
         let inode = &mut self.mm.memory.file_mut(file).inode;
-        inode.writeback.clear(folio.index.into());
+        folio.file_pages().for_each(|page| inode.writeback.clear(page));
         let is_last = inode.writeback.is_empty();
         let is_lost = mutant!(self, WriteErrorLost);
         let bdi = inode.bdi;
@@ -195,29 +198,30 @@ impl Core {
         self.note_tried(file, result);
         self.note_outcome(file, result);
         if result.is_ok() {
-            self.note_taken(file, folio.index.into());
+            folio.file_pages().for_each(|page| self.note_taken(file, page));
         }
         let wb = self.mm.memory.file(file).inode.wb.expect("a file under writeback has a wb");
-        self.flusher_goes_on(wb, file, folio.index.into());
+        self.flusher_goes_on(wb, file, folio.file_pages());
         let of_file = self.mm.memory.file(file).inode.writeback.count();
         let of = self.writeback.wb_mut(wb);
+        let pages = folio.pages();
         assert!(
-            of.nr_writeback > of_file,
-            "a wb has {} pages under writeback, a file of it {of_file} and one more",
+            of.nr_writeback >= of_file + pages,
+            "a wb has {} pages under writeback, a file of it {of_file} and {pages} more",
             of.nr_writeback
         );
-        of.nr_writeback -= 1;
+        of.nr_writeback -= pages;
         self.assert_wb_counted(wb);
         // A page that is dirty again was not written.
         if result.is_ok() || !self.keeps_failed_writes() {
             let of = self.writeback.wb_mut(wb);
-            of.rates.written += 1;
-            of.completions.add(now, 1);
-            of.completions_in_memcg.add(now, 1);
+            of.rates.written += pages;
+            of.completions.add(now, pages);
+            of.completions_in_memcg.add(now, pages);
             let memcg = of.memcg;
-            self.writeback.global.completions.add(now, 1);
+            self.writeback.global.completions.add(now, pages);
             if memcg != MemcgId::ROOT {
-                self.writeback.domain_mut(memcg).completions.add(now, 1);
+                self.writeback.domain_mut(memcg).completions.add(now, pages);
             }
         }
         if is_last {
@@ -274,13 +278,15 @@ impl Core {
         );
         self.mm.memory.folios[pfn].clear(FolioFlags::DIRTY);
         let of = self.mm.memory.file_mut(FileId(folio.owner));
-        of.index.update(folio.index.into(), Word::clear_dirty);
-        of.inode.dirty.clear(folio.index.into());
+        for page in folio.file_pages() {
+            of.index.update(page, Word::clear_dirty);
+            of.inode.dirty.clear(page);
+        }
         let wb = of.inode.wb.expect("a dirty file has a wb");
         let of_wb = &mut self.writeback.wb_mut(wb).nr_dirty;
-        debug_assert!(*of_wb > 0, "a page becomes clean, and its wb has no dirty one");
-        *of_wb -= 1;
-        self.count(self.mm.lruvec_of(pfn), Stat::NrDirty, -1);
+        debug_assert!(*of_wb >= folio.pages(), "pages become clean, and their wb has fewer dirty ones");
+        *of_wb -= folio.pages();
+        self.count(self.mm.lruvec_of(pfn), Stat::NrDirty, -(folio.pages() as i64));
         self.assert_dirty_counted(wb, FileId(folio.owner));
         self.close_audit(books);
     }

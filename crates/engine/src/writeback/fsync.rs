@@ -53,13 +53,14 @@ impl Core {
             if self.mm.memory.folios[pfn].has(FolioFlags::WRITEBACK) {
                 return self.wait_for_written(pfn);
             }
-            if pages == self.mm.config.step_pages {
+            if pages >= self.mm.config.step_pages {
                 return FsyncStep::Again;
             }
             assert!(page >= call.cursor, "fsync goes back to page {page}");
             self.start_file_write(pfn, WritebackReason::Fsync);
-            call.cursor = page + 1;
-            pages += 1;
+            let written = self.mm.memory.folios[pfn].file_pages();
+            call.cursor = written.end;
+            pages += written.end - written.start;
         }
         if !call.submitted {
             (call.submitted, call.cursor) = (true, 0);

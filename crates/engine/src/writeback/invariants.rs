@@ -22,29 +22,37 @@ impl Core {
             if !folio.has(FolioFlags::INDEXED) || folio.has(FolioFlags::SWAPBACKED) {
                 continue;
             }
-            let (file, page) = (FileId(folio.owner), u64::from(folio.index));
+            let (file, pages) = (FileId(folio.owner), folio.pages());
             let of = self.mm.memory.file(file);
             let is_dirty = folio.has(FolioFlags::DIRTY);
-            assert_eq!(of.index.word(page).is_dirty(), is_dirty, "{pfn:?}: its word and DIRTY differ");
-            assert_eq!(of.inode.dirty.contains(page), is_dirty, "{pfn:?}: its file's tags and DIRTY differ");
+            for page in folio.file_pages() {
+                assert_eq!(of.index.word(page).is_dirty(), is_dirty, "{pfn:?}: its word and DIRTY differ");
+                assert_eq!(
+                    of.inode.dirty.contains(page),
+                    is_dirty,
+                    "{pfn:?}: its file's tags and DIRTY differ"
+                );
+            }
             assert!(
                 is_dirty || !self.mm.is_mapped_dirty(pfn),
                 "{pfn:?} is clean, but an entry that maps it is dirty"
             );
             if is_dirty {
-                *dirty_in_file.entry(file).or_default() += 1;
-                *dirty_of.entry((folio.memcg, folio.node)).or_default() += 1;
-                dirty_in_wb[of.inode.wb.expect("a dirty file has a wb").index()] += 1;
+                *dirty_in_file.entry(file).or_default() += pages;
+                *dirty_of.entry((folio.memcg, folio.node)).or_default() += pages as i64;
+                dirty_in_wb[of.inode.wb.expect("a dirty file has a wb").index()] += pages;
             }
             let is_written = folio.has(FolioFlags::WRITEBACK);
-            assert_eq!(
-                of.inode.writeback.contains(page),
-                is_written,
-                "{pfn:?}: its file's tags and WRITEBACK differ"
-            );
+            for page in folio.file_pages() {
+                assert_eq!(
+                    of.inode.writeback.contains(page),
+                    is_written,
+                    "{pfn:?}: its file's tags and WRITEBACK differ"
+                );
+            }
             if is_written {
-                *written_in_file.entry(file).or_default() += 1;
-                writeback_in_wb[of.inode.wb.expect("a written file has a wb").index()] += 1;
+                *written_in_file.entry(file).or_default() += pages;
+                writeback_in_wb[of.inode.wb.expect("a written file has a wb").index()] += pages;
             }
         }
         for lruvec in self.mm.lruvecs.iter() {

@@ -13,6 +13,7 @@ use crate::state::State;
 use crate::units::{FileId, WbId};
 use crate::writeback::WritebackReason;
 use crate::writeback::work::{Chunk, PLUG_PAGES, TurnStep};
+use std::ops::Range;
 
 /// A file's turn in work that someone waits for.
 #[derive(Debug)]
@@ -49,18 +50,19 @@ impl Core {
                     if last != page.checked_sub(1) || last.is_none() {
                         requests += 1;
                     }
-                    if pages == PLUG_PAGES || requests > self.mm.config.plug_requests {
+                    if pages >= PLUG_PAGES || requests > self.mm.config.plug_requests {
                         return TurnStep::PlugFull;
                     }
                     let pfn = self.mm.memory.cached_folio(chunk.file, page);
                     chunk.votes.count(self.mm.memory.folios[pfn].memcg);
                     self.start_file_write(pfn, reason);
                     self.writeback.wb_mut(wb).worker.waits_for = None;
-                    last = Some(page);
                     assert!(page >= chunk.cursor, "a file that is waited for is written backwards");
-                    chunk.cursor = page + 1;
-                    chunk.left -= 1;
-                    pages += 1;
+                    let written = self.mm.memory.folios[pfn].file_pages();
+                    last = Some(written.end - 1);
+                    chunk.cursor = written.end;
+                    chunk.left = chunk.left.saturating_sub(written.end - written.start);
+                    pages += written.end - written.start;
                 }
                 NextOfFile::WaitFor(_) if pages > 0 => return TurnStep::PlugFull,
                 NextOfFile::WaitFor(page) => {
@@ -80,8 +82,9 @@ impl Core {
     }
 
     /// The write of a page has ended: its flusher goes on if it has waited for that.
-    pub(super) fn flusher_goes_on(&mut self, wb: WbId, file: FileId, page: u64) {
-        if self.writeback.wb(wb).worker.waits_for == Some((file, page)) {
+    pub(super) fn flusher_goes_on(&mut self, wb: WbId, file: FileId, pages: Range<u64>) {
+        let waits_for = self.writeback.wb(wb).worker.waits_for;
+        if waits_for.is_some_and(|(of, page)| of == file && pages.contains(&page)) {
             self.wake_flusher(wb);
         }
     }

@@ -348,16 +348,18 @@ impl Core {
             if last != page.checked_sub(1) || last.is_none() {
                 requests += 1;
             }
-            if pages == PLUG_PAGES || requests > self.mm.config.plug_requests {
+            if pages >= PLUG_PAGES || requests > self.mm.config.plug_requests {
                 return TurnStep::PlugFull;
             }
             chunk.votes.count(self.mm.memory.folios[pfn].memcg);
             self.start_file_write(pfn, reason);
-            last = Some(page);
-            chunk.cursor = page + 1;
+            let written = self.mm.memory.folios[pfn].file_pages();
+            last = Some(written.end - 1);
+            chunk.cursor = written.end;
             assert!(chunk.left > 0, "more of a file is written than its turn allows");
-            chunk.left -= 1;
-            pages += 1;
+            // The last folio may have more pages than the turn has left.
+            chunk.left = chunk.left.saturating_sub(written.end - written.start);
+            pages += written.end - written.start;
         }
         self.mm.memory.file_mut(chunk.file).inode.writeback_index = chunk.cursor;
         TurnStep::Over

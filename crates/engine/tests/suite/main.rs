@@ -2,6 +2,7 @@
 
 mod readahead; // what is read before anyone asks for it, by the table of cases
 mod swap_readahead; // the same of swapped pages
+mod large_folios; // folios of several pages in the page cache
 mod hits; // the fast path beside the slow one
 mod accesses; // frames that accesses name
 mod tlb;

@@ -142,17 +142,23 @@ fn single_pages_in_order_ramp_up_to_the_window() {
     );
 }
 
+/// A machine of Linux 6.18, which has large folios on ext4.
+fn with_6_18(bdi: Bdi) -> Machine {
+    let policy = Policy::by_name("classic@6.18").unwrap();
+    Machine::with(Config { policy, ..Config::default() }, 30_000, bdi)
+}
+
 #[test]
 fn any_page_of_a_marked_large_folio_goes_on_and_windows_end_where_folios_do() {
-    let bdi = Bdi { ra_pages: 2048, large_folios: true, ..Bdi::default() };
+    let bdi = Bdi { ra_pages: 2048, file_system: FileSystem::Ext4, ..Bdi::default() };
     let calls = |pages: &[u64]| pages.iter().map(|&page| (page, 1)).collect::<Vec<_>>();
-    let mut machine = Machine::new(30_000, bdi);
+    let mut machine = with_6_18(bdi);
     let object = machine.open();
     // Page 7 meets the mark of pages 4 to 7. The search for the end of what is cached begins within that folio and comes out behind page 20, which
     // is a miss later: its past ends within a folio, and seems to be three pages shorter. Page 110 meets the mark of pages 104 to 111.
     let large = "0 -> 0+4 \n 1 -> 4+16 \n 600 -> 600 \n 601 -> 601+4 \n 7 -> 21+83 \n 21 -> 104+328 \n 110 -> 432+168 605+483 \n 20 -> 20";
     check_on(&mut machine, object, calls(&[0, 1, 600, 601, 7, 30, 21, 110, 20]), large);
-    let mut machine = Machine::new(30_000, Bdi { large_folios: false, ..bdi });
+    let mut machine = with_6_18(Bdi { file_system: FileSystem::None, ..bdi });
     let object = machine.open();
     let single = "0 -> 0+4 \n 1 -> 4+16 \n 600 -> 600 \n 601 -> 601+4 \n 4 -> 20+68";
     check_on(&mut machine, object, calls(&[0, 1, 600, 601, 7, 4]), single);
@@ -160,8 +166,8 @@ fn any_page_of_a_marked_large_folio_goes_on_and_windows_end_where_folios_do() {
 
 #[test]
 fn a_use_of_a_page_is_one_of_all_that_came_in_with_it_as_a_large_folio() {
-    let active = |large_folios| {
-        let mut machine = Machine::new(30_000, Bdi { ra_pages: 2048, large_folios, ..Bdi::default() });
+    let active = |file_system| {
+        let mut machine = with_6_18(Bdi { ra_pages: 2048, file_system, ..Bdi::default() });
         let object = machine.open();
         // Pages 8 to 11 come in together, where there are large folios. Two of them are used, each once.
         for page in [0, 1, 9, 600, 10] {
@@ -173,14 +179,14 @@ fn a_use_of_a_page_is_one_of_all_that_came_in_with_it_as_a_large_folio() {
         machine.engine.check_invariants();
         machine.engine.figures().memcg_stat_now(MemcgId::ROOT, Stat::NrActiveFile)
     };
-    assert_eq!((active(true), active(false)), (4, 0));
+    assert_eq!((active(FileSystem::Ext4), active(FileSystem::None)), (4, 0));
 }
 
 #[test]
 fn reader_in_order_uses_a_large_folio_once() {
     let active = |pages: &[u64]| {
-        let bdi = Bdi { ra_pages: 2048, large_folios: true, ..Bdi::default() };
-        let mut machine = Machine::new(30_000, bdi);
+        let bdi = Bdi { ra_pages: 2048, file_system: FileSystem::Ext4, ..Bdi::default() };
+        let mut machine = with_6_18(bdi);
         let object = machine.open();
         for &page in pages {
             machine.access(Access::new(object, page, false));

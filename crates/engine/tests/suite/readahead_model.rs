@@ -214,6 +214,6 @@ proptest! {
         io_pages in prop_oneof![Just(320u32), Just(0), 1..100u32],
         transitions in prop::collection::vec(transition(), 1..60),
     ) {
-        play(Bdi { ra_pages, io_pages, large_folios: false }, &transitions);
+        play(Bdi { ra_pages, io_pages, file_system: FileSystem::None }, &transitions);
     }
 }

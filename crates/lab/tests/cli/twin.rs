@@ -99,7 +99,7 @@ fn the_twin_of_a_database_reads_ahead_what_the_machine_did_in_large_folios() {
     let directory = changed_of("lookups", "format_version = 1", "format_version = 1");
     check_success(&pageout(directory.path(), &["twin", "rec", "--scenario", "twin.toml"]));
     let text = std::fs::read_to_string(directory.path().join("twin.toml")).unwrap();
-    assert!(text.contains("large_folios = true"), "{text}");
+    assert!(text.contains("file_system = \"xfs\""), "{text}");
     // Without them it is another one. Recordings without large folios have none of it.
     let sums = format!("insertions_large = {}", large_insertions("lookups"));
     let single = changed_of("lookups", &sums, "insertions_large = 0");

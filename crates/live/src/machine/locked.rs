@@ -397,7 +397,8 @@ impl<'a> Locked<'a> {
                         is_stable: false,
                     });
                 }
-                Op::WriteFile { io, file, page, pfn, .. } => {
+                Op::WriteFile { io, file, page, pfn, pages, .. } => {
+                    debug_assert_eq!(pages, 1, "files have single pages here");
                     machine.await_move(&mut inner.effects.moves, pfn);
                     let of = inner.files.open[file.0 as usize].as_ref().expect("it has pages");
                     let to = Destination {
@@ -408,7 +409,8 @@ impl<'a> Locked<'a> {
                     };
                     to.write(&mut inner.transfers.devices, io, page, pfn);
                 }
-                Op::Zero { pfn, pages } => {
+                // The engine clears parts of large folios, which files do not have here.
+                Op::Zero { pfn, pages } | Op::Clear { pfn, pages } => {
                     for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {
                         machine.await_move(&mut inner.effects.moves, pfn);
                         inner.effects.zeroes.push(pfn);

@@ -1,6 +1,7 @@
 //! A folio's record: what reclaim knows of the pages it moves as one unit. [reclaim 1.1]
 //!
-//! A folio is an order and a head frame. It has one record of 32 bytes per frame. Records are allocated a section (128 MiB of frames) at a time, when
+//! A folio is an order and a head frame: the record of the head is the folio's, those of its other frames say nothing. So all of its pages have one place
+//! on a list, one set of flags and use bits, and one count of references and of the entries that map any of them. It has one record of 32 bytes per frame. Records are allocated a section (128 MiB of frames) at a time, when
 //! frames up to there are used. So a 1 TB machine costs what it uses. Once a block of the largest order is free again, its records may be given back
 //! (`largest.rs`). While a folio is in a page cache, the flags that a hit sees or sets are not here but in its index word (`table/word.rs`). A hit
 //! then writes only the word that it has read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
@@ -88,7 +89,7 @@ pub struct Folio {
     pub owner: u32,
     /// Page of the file or of the address space.
     pub index: u32,
-    /// Slot of the swap device `swap`, with [`FolioFlags::SWAPCACHE`]. A page of a regular file, which has no slot, stores [`Folio::read_order`].
+    /// Slot of the swap device `swap`, with [`FolioFlags::SWAPCACHE`].
     pub slot: u32,
     /// Changed by `transitions.rs` only.
     pub(super) flags: FolioFlags,
@@ -96,7 +97,7 @@ pub struct Folio {
     pub memcg: MemcgId,
     /// References beyond those of its owner: per-CPU batches, tasks in the middle of an access, pins.
     pub refs: u16,
-    /// Page-table entries that map it.
+    /// Page-table entries that map it, or pages of it.
     pub mapped: u16,
     /// It has 2 to the power of this many pages.
     pub order: u8,
@@ -132,22 +133,18 @@ impl Folio {
         1 << self.order
     }
 
-    /// A page of a regular file came in with others as a large folio of 2 to the power of this many pages, aligned to its size.
+    /// The pages of its file, or of its address space, that it holds.
     #[inline]
-    pub fn read_order(&self) -> u8 {
-        if self.flags.intersects(FolioFlags::SWAPBACKED | FolioFlags::ANON) { 0 } else { self.slot as u8 }
+    pub fn file_pages(&self) -> std::ops::Range<u64> {
+        let first = u64::from(self.index);
+        first..first + self.pages()
     }
 
-    /// It came in as a page of such a folio.
+    /// The page of its file that an entry maps at a page of an address space. Mappings are aligned like the largest folio, so the page's place within
+    /// the folio is the same.
     #[inline]
-    pub fn set_read_order(&mut self, order: u8) {
-        self.slot = order.into();
-    }
-
-    /// Returns how far behind the first page of that folio it is.
-    #[inline]
-    pub fn behind_first(&self) -> u64 {
-        u64::from(self.index) & ((1 << self.read_order()) - 1)
+    pub fn file_page_at(&self, page: u64) -> u64 {
+        u64::from(self.index) + (page & (self.pages() - 1))
     }
 
     /// A huge page of anonymous memory.
@@ -156,10 +153,20 @@ impl Folio {
         self.order > 0 && self.has(FolioFlags::ANON)
     }
 
-    /// Page `at` of a huge page, as a folio of its own.
-    pub fn single_page(self, at: u32) -> Folio {
-        assert!(u64::from(at) < self.pages(), "page {at} of a folio of order {}", self.order);
-        Folio { order: 0, index: self.index + at, ..self }
+    /// The pages of a large folio from page `at` on, as a folio of its own of this order.
+    pub fn part(self, at: u32, order: u8) -> Folio {
+        assert!(
+            u64::from(at) + (1 << order) <= self.pages() && at.is_multiple_of(1 << order),
+            "a part of order {order} from page {at} on of a folio of order {}",
+            self.order
+        );
+        Folio { order, index: self.index + at, ..self }
+    }
+
+    /// The page-table entries of one mapping that may map it: a huge page has one for all of its pages.
+    #[inline]
+    pub fn entries_order(&self) -> u8 {
+        if self.is_huge() { 0 } else { self.order }
     }
 
     /// tmpfs counts as anonymous: it needs swap to leave memory.

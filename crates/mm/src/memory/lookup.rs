@@ -26,7 +26,9 @@ impl Memory {
         if folio.has(FolioFlags::INDEXED) && !folio.has(FolioFlags::SWAPBACKED) {
             let index = &mut self.file_mut(FileId(folio.owner)).index;
             let is_wish = folio.flags().intersects(FolioFlags::DIRTY | FolioFlags::WRITEBACK);
-            index.update(folio.index.into(), |word| word.set_readahead(is_set && !is_wish));
+            for page in folio.file_pages() {
+                index.update(page, |word| word.set_readahead(is_set && !is_wish));
+            }
             debug_assert_eq!(
                 index.word(folio.index.into()).is_readahead(),
                 folio.has(FolioFlags::RECLAIM) && !is_wish,
@@ -56,7 +58,9 @@ impl Memory {
     pub fn move_in_caches(&mut self, folio: &Folio, to: Pfn) {
         if folio.has(FolioFlags::INDEXED) {
             let index = &mut self.file_mut(FileId(folio.owner)).index;
-            index.update(folio.index.into(), |word| *word = word.with_pfn(to));
+            for page in folio.file_pages() {
+                index.update(page, |word| *word = word.with_pfn(to));
+            }
         }
         if folio.has(FolioFlags::SWAPCACHE) {
             let index = self.swap.cache_mut(folio.swap);
@@ -86,10 +90,14 @@ impl Memory {
     }
 
     /// Returns how many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
-    /// turn out not to map this one.
+    /// turn out not to map this one. A large folio has as many in each mapping as it has pages.
     #[inline]
     pub fn rmap_len(&self, folio: &Folio) -> usize {
-        if folio.has(FolioFlags::ANON) { 1 } else { self.file(FileId(folio.owner)).mappings.len() }
+        if folio.has(FolioFlags::ANON) {
+            1
+        } else {
+            self.file(FileId(folio.owner)).mappings.len() << folio.entries_order()
+        }
     }
 
     /// Repeats an access that has faulted on a present entry, and lets it through: a store to a clean entry of a regular file, or an access to a

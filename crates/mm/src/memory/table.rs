@@ -9,7 +9,8 @@
 //! ```
 //! A hit reads one word and writes the same word, so everything that a hit may set lives in it. A page table uses YOUNG and DIRTY, as hardware sets
 //! them. A page-cache index uses the use bits (`memory/folio.rs`), and DIRTY for a page of a regular file that has to be written. A huge page fills a
-//! leaf: the processor has one entry for it there, and the words are as many copies. An index also counts present pages and shadows by node of 64
+//! leaf: the processor has one entry for it there, and the words are as many copies. A page of a large folio finds the folio's use bits in the word
+//! of its first page, which its own word leads to: a hit writes that one, and at the page's first use after readahead its own. An index also counts present pages and shadows by node of 64
 //! slots. The kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
 
 mod word;
@@ -363,6 +364,8 @@ impl Table {
             self.readahead.unused -= 1;
             slot.set(Word(slot.get().0 & !Word::UNUSED).settled());
         }
+        // The use of a page is one of its folio.
+        let slot = self.words.slot(slot.get().head(page));
         let marked = slot.get();
         let use_bits = marked.use_bits();
         let hotter = match marked.0 & Word::MARK {
@@ -382,7 +385,26 @@ impl Table {
     #[inline]
     pub fn frame_of_hit(&self, page: u64) -> Option<(Pfn, bool)> {
         let word = self.words.all().slot(page)?.get();
-        word.is_hit().then(|| (word.pfn(), word.is_in_use()))
+        word.is_hit().then(|| (word.pfn(), self.folio_word(page).is_in_use()))
+    }
+
+    /// The word of the first page of the folio that a page belongs to: the one with the folio's use bits. Of an absent page its own.
+    #[inline]
+    pub fn folio_word(&self, page: u64) -> Word {
+        let word = self.word(page);
+        if word.is_large() { self.word(word.head(page)) } else { word }
+    }
+
+    /// Returns whether two pages are one, or lie in one folio, which is the first one's.
+    #[inline]
+    pub fn is_same_folio(&self, page: u64, other: u64) -> bool {
+        page == other || self.is_same_large_folio(page, other)
+    }
+
+    #[inline]
+    fn is_same_large_folio(&self, page: u64, other: u64) -> bool {
+        let word = self.words.all().get(page);
+        word.is_large() && word.head(page) == word.head(other)
     }
 
     /// The same as [`Table::mark`], for a read of the page that was read last. See [`Mark::counts`].
@@ -390,7 +412,9 @@ impl Table {
     pub fn reread(&mut self, page: u64) -> Marked {
         let word = self.words.all().get(page);
         match word.is_hit() {
-            true if matches!(word.0 & Word::MARK, Word::MARK_VISITED | Word::MARK_EVERY) => self.mark(page),
+            true if matches!(self.folio_word(page).0 & Word::MARK, Word::MARK_VISITED | Word::MARK_EVERY) => {
+                self.mark(page)
+            }
             true => {
                 self.note_use(page);
                 Marked::Done
@@ -436,6 +460,8 @@ impl Table {
         if word.0 & (DIRTY | Word::BUSY) != DIRTY {
             return Marked::Absent;
         }
+        let slot = self.words.slot(word.head(page));
+        let word = slot.get();
         match word.0 & Word::MARK {
             Word::MARK_EVERY => Marked::Slow(word.pfn()),
             Word::MARK_VISITED => {

@@ -1,5 +1,7 @@
 //! Backing of pages: the files and swap devices that pages are read from and written to.
 
+use crate::choice::choice;
+
 /// Where the pages of a file live: on a device, or in memory and swap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileKind {
@@ -22,6 +24,20 @@ pub struct FileSpec {
     pub bdi: Bdi,
 }
 
+choice! {
+    /// The file system on a device, as far as it decides in which folios its files are kept. [folios 1.1]
+    FileSystem {
+        /// One that has single pages in every version. It is the default, because large folios need a file system that has them.
+        None = "none",
+        /// ext4: regular files, without data=journal, fs-verity and encryption.
+        Ext4 = "ext4",
+        /// XFS, with blocks of a page.
+        Xfs = "xfs",
+        /// btrfs, without CONFIG_BTRFS_EXPERIMENTAL.
+        Btrfs = "btrfs",
+    }
+}
+
 /// Backing device info (bdi), as far as readahead reads it. Unit: pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bdi {
@@ -29,15 +45,15 @@ pub struct Bdi {
     pub ra_pages: u32,
     /// Largest request (`max_sectors_kb`). A read(2) call that wants more than the window is read in pieces of this size.
     pub io_pages: u32,
-    /// Readahead brings pages in as large folios, as the file system of its files supports them.
-    pub large_folios: bool,
+    /// The file system of its files.
+    pub file_system: FileSystem,
 }
 
 impl Bdi {
     /// Pages of the largest window that can be set: 4 GiB.
     pub const PAGES_MAX: u32 = 1 << 20;
     /// No readahead; requests as large as by default.
-    pub const NO_READAHEAD: Bdi = Bdi { ra_pages: 0, io_pages: 320, large_folios: false };
+    pub const NO_READAHEAD: Bdi = Bdi { ra_pages: 0, io_pages: 320, file_system: FileSystem::None };
 }
 
 impl Default for Bdi {

@@ -218,10 +218,11 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
     let is_awaited = matches!(op, Op::WriteFile { is_awaited: true, .. });
     let (io, direction, area, block, blocks) = match *op {
         Op::ReadFile { io, file, page, pages, .. } => (io, Direction::Read, Area::File(file), page, pages),
-        Op::WriteFile { io, file, page, .. } => (io, Direction::Write, Area::File(file), page, 1),
+        Op::WriteFile { io, file, page, pages, .. } => (io, Direction::Write, Area::File(file), page, pages),
         Op::ReadSwap { io, swap, slot, .. } => (io, Direction::Read, Area::Swap(swap), u64::from(slot), 1),
         Op::WriteSwap { io, swap, slot, .. } => (io, Direction::Write, Area::Swap(swap), u64::from(slot), 1),
         Op::Zero { .. }
+        | Op::Clear { .. }
         | Op::ReadSwapNow { .. }
         | Op::WriteSwapNow { .. }
         | Op::ZswapStore { .. }

@@ -48,6 +48,8 @@ impl Scenario {
         let bdis = self.register_bdis(&mut builder)?;
         let swaps = self.create_swap(&mut builder)?;
         let mut engine = builder.build();
+        // Pages have no contents here that another task could see too early.
+        engine.writes_whole_calls();
         self.create_memcgs(&mut engine)?;
         let sizes = self.files();
         let files = self.create_files(&mut engine, &bdis, &sizes)?;

@@ -48,8 +48,8 @@ section! {
             "Set it if /sys/block/DEVICE/queue/rotational is 1, which also holds for virtual disks, and the kernel uses it for readahead, as 6.18.44 does. Without optimal_io_kb, the default of read_ahead_kb is then twice max_sectors_kb. It is not known which kernels do this: leave it out for a kernel that shows 128. It changes nothing else; a disk's seeks come with preset = \"hdd\".";
         max_sectors_kb: u32, [unless Device::MAX_SECTORS_KB] in Accepts::Integer(4, KB_MAX) => Same,
             "Size of the largest request, in KiB, rounded down to pages; larger requests are split. A read(2) larger than the readahead window is read in pieces of this size. The block layer's max_sectors_kb and its default.";
-        large_folios: bool, [unless false] in Accepts::Bool => Same,
-            "Files are on a file system with large folios, such as XFS, or ext4 since Linux 6.16. Readahead then ends at the end of a large folio, and the next window begins as soon as any page of the marked folio is used. A use of one page of a folio is a use of all. Each page is still reclaimed on its own.";
+        file_system: FileSystem, [unless FileSystem::None] in Accepts::Choice(FileSystem::WORDS) => Same,
+            "File system of the device's files, which decides in which folios they are kept: ext4 (large ones since 6.16), xfs (since 5.18) or btrfs (since 7.2). A large folio is read, written, used and reclaimed as a whole. none: single pages in every version, because large folios need a file system that has them. The version is that of the machine's rules.";
         min_ratio: u32, [unless 0] in Accepts::Integer(0, 100) => Same,
             "Minimum share of the dirty limit for this device, in percent, however little it has written lately compared with others. /sys/class/bdi/8:0/min_ratio and its default.";
         max_ratio: u32, [unless 100] in Accepts::Integer(0, 100) => Same,
@@ -64,6 +64,31 @@ section! {
             "Share of writes that end in an I/O error, chosen by the seed.";
         remote_completions: Option<Share>, [absent "0"] in Accepts::Share => Same,
             "Share of requests that complete on another CPU than the one that submitted them, chosen by the seed. Folios in the submitting CPU's batches are then out of reach.";
+    }
+}
+
+words! {
+    /// The file system of a device's files.
+    pub enum FileSystem {
+        /// One with single pages.
+        None = "none",
+        /// ext4.
+        Ext4 = "ext4",
+        /// XFS.
+        Xfs = "xfs",
+        /// btrfs.
+        Btrfs = "btrfs",
+    }
+}
+
+impl From<FileSystem> for pageout_engine::FileSystem {
+    fn from(file_system: FileSystem) -> pageout_engine::FileSystem {
+        match file_system {
+            FileSystem::None => pageout_engine::FileSystem::None,
+            FileSystem::Ext4 => pageout_engine::FileSystem::Ext4,
+            FileSystem::Xfs => pageout_engine::FileSystem::Xfs,
+            FileSystem::Btrfs => pageout_engine::FileSystem::Btrfs,
+        }
     }
 }
 
@@ -137,7 +162,7 @@ impl Device {
         Bdi {
             ra_pages: self.window_kb() / KB_A_PAGE,
             io_pages: self.max_sectors_kb / KB_A_PAGE,
-            large_folios: self.large_folios,
+            file_system: self.file_system.into(),
         }
     }
 }

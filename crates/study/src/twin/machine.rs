@@ -194,7 +194,8 @@ impl TwinMachine {
             let _ = writeln!(text, "read_ahead_kb = {}", kib / 4 * 4);
         }
         if recording.manifest.sums.insertions_large > 0 {
-            text.push_str("large_folios = true\n");
+            // What is recorded does not tell XFS and ext4 apart, and both choose the same folios.
+            text.push_str("file_system = \"xfs\"\n");
         }
     }
 

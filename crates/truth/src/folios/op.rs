@@ -63,10 +63,12 @@ pub(super) enum Op {
 impl Op {
     pub(super) fn parse(text: &str) -> anyhow::Result<Op> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
-        let word = |at: usize| words.get(at).copied().ok_or_else(|| anyhow!("operation `{text}` is too short"));
+        let word =
+            |at: usize| words.get(at).copied().ok_or_else(|| anyhow!("operation `{text}` is too short"));
         let number = |at: usize| {
             let word = word(at)?;
-            word.parse::<u64>().with_context(|| format!("operation `{text}`: found `{word}`, expected a number"))
+            word.parse::<u64>()
+                .with_context(|| format!("operation `{text}`: found `{word}`, expected a number"))
         };
         let fd = || Ok::<usize, anyhow::Error>(number(1)? as usize);
         Ok(match word(0)? {
@@ -75,7 +77,9 @@ impl Op {
             "R" => Op::Readahead { fd: fd()?, offset: number(2)?, bytes: number(3)? },
             "h" => Op::Hole { offset: number(2)?, bytes: number(3)? },
             "t" => Op::Truncate { bytes: number(2)? },
-            "f" => Op::Fadvise { fd: fd()?, offset: number(2)?, bytes: number(3)?, hint: Hint::parse(word(4)?)? },
+            "f" => {
+                Op::Fadvise { fd: fd()?, offset: number(2)?, bytes: number(3)?, hint: Hint::parse(word(4)?)? }
+            }
             "s" => Op::Sync { fd: fd()? },
             "m" => Op::Map { fd: fd()?, is_executable: word(2)?.contains('x') },
             "u" => Op::Unmap,
@@ -105,7 +109,9 @@ mod tests {
 
     #[test]
     fn operation_that_is_unknown_or_short_is_an_error() {
-        for (text, why) in [("k 0 1", "is not modelled"), ("r 0 1", "is too short"), ("t 0 x", "expected a number")] {
+        for (text, why) in
+            [("k 0 1", "is not modelled"), ("r 0 1", "is too short"), ("t 0 x", "expected a number")]
+        {
             let error = Op::parse(text).unwrap_err();
             assert!(format!("{error:#}").contains(why), "{error:#}");
         }

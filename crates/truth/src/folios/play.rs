@@ -1,13 +1,15 @@
 //! The operations of a recorded run, replayed to the engine. Each begins when the transfers of the one before have ended.
 //!
-//! - **Machine.** 24 GiB, no memory limit, one task. Nothing reclaims, and no flusher writes: the runs are shorter than its period.
+//! - **Machine.** 24 GiB, one task, a group with the recorded limit. No flusher writes: the runs are shorter than its period.
+//! - **Charges.** Pages, and index nodes, which the machine charged too. Buffer heads, which it also charged, have no counterpart.
+//! - **Statistics** are flushed where the program reads them, and not by a timer.
 //! - **File.** As long as recorded and not cached. The engine knows pages; the length in bytes decides which parts of a page are new.
 //! - **Transfers** take no time: the recording program waits after each access to a mapping, so that what was read ahead has come.
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use pageout_engine::{
-    Access, Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, IoId, MemcgId, ObjectId, Op as EngineOp,
-    PAGE_SIZE, PageCacheEvent, Policy, Served, Step, TaskId,
+    Access, Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, FileSystem, HugeAdvice, IoId,
+    MemcgId, ObjectId, Op as EngineOp, PAGE_SIZE, PageCacheEvent, Policy, Served, StatFlush, Step, TaskId,
 };
 
 use super::op::{Hint, Op};
@@ -26,12 +28,15 @@ pub(super) fn play(run: &Asked, ops: &[Op]) -> anyhow::Result<Vec<Change>> {
         replay.engine.take_page_cache_events(&mut events);
         let file = replay.file;
         changes.extend(events.drain(..).filter(|event| event.file == file).map(|event| {
-            let PageCacheEvent { page, removed, .. } = event;
-            Change { operation, removed, index: page, order: 0 }
+            let PageCacheEvent { page, order, removed, .. } = event;
+            Change { operation, removed, index: page, order }
         }));
     }
     Ok(changes)
 }
+
+/// Steps after which an operation that waits for nothing is not going to end.
+const STEPS_MAX: usize = 1_000_000;
 
 struct Replay {
     engine: Engine,
@@ -41,19 +46,38 @@ struct Replay {
     map: Option<ObjectId>,
     /// The length of the file.
     bytes: u64,
+    /// How much of it has been on the device.
+    on_device: u64,
+    /// What the file system does for a cut within a page is another.
+    is_xfs: bool,
 }
 
 impl Replay {
     fn new(run: &Asked) -> anyhow::Result<Replay> {
         let name = format!("classic@{}", run.kernel);
         let policy = Policy::by_name(&name).ok_or_else(|| anyhow!("kernel `{}` is not known", run.kernel))?;
-        let config = Config { node_pages: vec![MEMORY_PAGES], policy, ..Config::default() };
+        let config = Config {
+            node_pages: vec![MEMORY_PAGES],
+            policy,
+            kmem: true,
+            stat_flush: StatFlush::Manual,
+            ..Config::default()
+        };
         let mut engine = Engine::builder(config)?.build();
+        engine.writes_whole_calls();
+        let group = engine.memcg_create(MemcgId::ROOT, "job")?;
+        // The program was started elsewhere: its own memory is not the group's.
         let process = engine.process_create(MemcgId::ROOT);
         let task = engine.task_create(process, CpuId(0));
         let pages = |kb: u64| u32::try_from(kb * 1024 / PAGE_SIZE);
+        let file_system = match run.fs.as_str() {
+            "ext4" => FileSystem::Ext4,
+            "xfs" => FileSystem::Xfs,
+            "btrfs" => FileSystem::Btrfs,
+            other => bail!("file system `{other}` is not modelled"),
+        };
         let bdi =
-            Bdi { ra_pages: pages(run.read_ahead_kb)?, io_pages: pages(run.max_sectors_kb)?, ..Bdi::default() };
+            Bdi { ra_pages: pages(run.read_ahead_kb)?, io_pages: pages(run.max_sectors_kb)?, file_system };
         let file = engine.file_create(FileSpec {
             name: "file".to_owned(),
             pages: run.file_bytes.div_ceil(PAGE_SIZE).max(1),
@@ -61,8 +85,21 @@ impl Replay {
             bdi,
         })?;
         let descriptors = (0..run.descriptors).map(|_| engine.open(task, file)).collect::<Result<_, _>>()?;
+        if let Some(bytes) = run.limit_bytes {
+            let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &bytes.to_string())?;
+        }
+        engine.process_move(process, group);
         engine.record_page_cache_events();
-        Ok(Replay { engine, task, file, descriptors, map: None, bytes: run.file_bytes })
+        Ok(Replay {
+            engine,
+            task,
+            file,
+            descriptors,
+            map: None,
+            bytes: run.file_bytes,
+            on_device: run.file_bytes,
+            is_xfs: run.fs == "xfs",
+        })
     }
 
     fn descriptor(&self, fd: usize) -> anyhow::Result<ObjectId> {
@@ -80,11 +117,10 @@ impl Replay {
             Op::Readahead { fd, offset, bytes } => self.read_ahead(self.descriptor(fd)?, offset, bytes),
             Op::Hole { offset, bytes } => self.punch(offset, bytes),
             Op::Truncate { bytes } => self.truncate(bytes),
-            Op::Fadvise { fd, offset, bytes, hint } => self.fadvise(self.descriptor(fd)?, offset, bytes, hint),
-            Op::Sync { fd } => {
-                let step = self.engine.fsync(self.task, self.descriptor(fd)?)?;
-                self.serve(step).map(|_| ())
+            Op::Fadvise { fd, offset, bytes, hint } => {
+                self.fadvise(self.descriptor(fd)?, offset, bytes, hint)
             }
+            Op::Sync { fd } => self.sync(self.descriptor(fd)?),
             Op::Map { fd, is_executable } => {
                 let of = (self.task, self.descriptor(fd)?);
                 self.map = Some(self.engine.map_same(self.task, of, Advice::Normal, is_executable)?);
@@ -99,7 +135,11 @@ impl Replay {
                 let access = Access::new(self.mapping()?, offset / PAGE_SIZE, is_store);
                 self.access(access)
             }
-            Op::Sleep | Op::ReadStat => Ok(()),
+            Op::Sleep => Ok(()),
+            Op::ReadStat => {
+                self.engine.flush_stats();
+                Ok(())
+            }
         }
     }
 
@@ -129,9 +169,16 @@ impl Replay {
             let (first, behind) = (page * PAGE_SIZE, (page + 1) * PAGE_SIZE);
             let is_partial = first < old && (offset > first || end < behind.min(old));
             self.engine.set_partial_writes(self.task, object, is_partial)?;
-            let wanted = u32::try_from(end - first)?;
-            self.access(Access { wanted, ..Access::new(object, page, true) })?;
+            let (wanted, offset) = (u32::try_from(end - first)?, offset.saturating_sub(first) as u16);
+            self.access(Access { wanted, offset, ..Access::new(object, page, true) })?;
         }
+        Ok(())
+    }
+
+    fn sync(&mut self, object: ObjectId) -> anyhow::Result<()> {
+        let step = self.engine.fsync(self.task, object)?;
+        self.serve(step)?;
+        self.on_device = self.bytes;
         Ok(())
     }
 
@@ -145,25 +192,46 @@ impl Replay {
     /// The length stays, so what is behind the end of the file is not part of the hole.
     fn punch(&mut self, offset: u64, bytes: u64) -> anyhow::Result<()> {
         let end = (offset + bytes).min(self.bytes);
-        let whole = offset.div_ceil(PAGE_SIZE)..end / PAGE_SIZE;
-        if whole.is_empty() {
+        let object = self.descriptor(0)?;
+        let mut range = offset..end;
+        if self.is_xfs {
+            // XFS has the range on the device, drops all pages that it touches, and reads those again of which a part stays.
+            self.sync(object)?;
+            range = offset / PAGE_SIZE * PAGE_SIZE..end.next_multiple_of(PAGE_SIZE);
+        }
+        let step = self.engine.truncate_bytes(self.task, object, range)?;
+        self.serve(step)?;
+        [offset, end].into_iter().try_for_each(|at| self.zero_around(object, at))
+    }
+
+    /// A range of zeroes begins or ends within a page, which stays: its part is written.
+    fn zero_around(&mut self, object: ObjectId, at: u64) -> anyhow::Result<()> {
+        if at.is_multiple_of(PAGE_SIZE) || at >= self.bytes {
             return Ok(());
         }
-        let object = self.descriptor(0)?;
-        let step = self.engine.truncate(self.task, object, whole)?;
-        self.serve(step).map(|_| ())
+        self.engine.set_partial_writes(self.task, object, true)?;
+        self.access(Access::new(object, at / PAGE_SIZE, true))
     }
 
     fn truncate(&mut self, bytes: u64) -> anyhow::Result<()> {
-        let pages = bytes.div_ceil(PAGE_SIZE).max(1);
         if bytes >= self.bytes {
-            self.engine.file_grow(self.file, pages)?;
+            self.engine.file_grow(self.file, bytes.div_ceil(PAGE_SIZE).max(1))?;
         } else {
             let object = self.descriptor(0)?;
-            let step = self.engine.file_shrink(self.task, object, pages)?;
+            if self.is_xfs && bytes.is_multiple_of(PAGE_SIZE) && self.on_device < self.bytes {
+                // Data that was never on the device is written first.
+                self.sync(object)?;
+            } else if self.is_xfs && !bytes.is_multiple_of(PAGE_SIZE) {
+                self.zero_around(object, bytes)?;
+            }
+            let step = self.engine.file_shrink_to(self.task, object, bytes.max(1))?;
             self.serve(step)?;
+            if !self.is_xfs {
+                self.zero_around(object, bytes)?;
+            }
         }
         self.bytes = bytes;
+        self.on_device = self.on_device.min(bytes);
         Ok(())
     }
 
@@ -182,11 +250,12 @@ impl Replay {
     /// Drops the pages that are wholly in a range: 0 bytes is all from there on. A last page that ends the file counts as whole.
     fn drop_pages(&mut self, offset: u64, bytes: u64) -> anyhow::Result<()> {
         let end = if bytes == 0 { u64::MAX } else { offset + bytes };
-        let behind = if end >= self.bytes { self.bytes.div_ceil(PAGE_SIZE) } else { end / PAGE_SIZE };
-        for page in offset.div_ceil(PAGE_SIZE)..behind {
-            self.engine.fadvise_dontneed(self.task, self.file, page)?;
+        let behind = if end >= self.bytes { u64::MAX } else { end / PAGE_SIZE };
+        let pages = offset.div_ceil(PAGE_SIZE)..behind;
+        if pages.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        Ok(self.engine.fadvise_dontneed(self.task, self.file, pages)?)
     }
 
     fn madvise(&mut self, map: ObjectId, offset: u64, bytes: u64, hint: Hint) -> anyhow::Result<()> {
@@ -199,7 +268,9 @@ impl Replay {
                 let pages = offset / PAGE_SIZE..(offset + bytes).min(self.bytes).div_ceil(PAGE_SIZE);
                 return pages.into_iter().try_for_each(|page| self.access(Access::new(map, page, false)));
             }
-            Hint::HugePage => return Ok(()),
+            Hint::HugePage => {
+                return Ok(self.engine.madvise_hugepage(self.task, map, HugeAdvice::Hugepage)?);
+            }
             Hint::DontNeed => return Err(anyhow!("madvise(MADV_DONTNEED) is not replayed")),
         };
         Ok(self.engine.madvise(self.task, map, advice)?)
@@ -207,7 +278,7 @@ impl Replay {
 
     /// Serves a call to its end; transfers take no time.
     fn serve(&mut self, mut step: Step) -> anyhow::Result<Served> {
-        loop {
+        for _ in 0..STEPS_MAX {
             let mut ops = Vec::new();
             self.engine.take_ops(&mut ops);
             for io in ops.iter().filter_map(transfer_of) {
@@ -220,6 +291,7 @@ impl Replay {
                 Step::Again | Step::Wait(_) => self.engine.resume(self.task),
             };
         }
+        Err(anyhow!("found no end after {STEPS_MAX} steps"))
     }
 }
 

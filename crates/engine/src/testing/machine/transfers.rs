@@ -112,7 +112,7 @@ impl ByteMachine {
 
     fn carry_out(&mut self, op: Op, frames: Vec<Pfn>) {
         match op {
-            Op::Zero { .. } => frames.into_iter().for_each(|pfn| {
+            Op::Zero { .. } | Op::Clear { .. } => frames.into_iter().for_each(|pfn| {
                 self.frames.insert(pfn, 0);
             }),
             Op::ReadFile { io, file, page, pages, readahead } => {

@@ -2,15 +2,17 @@
 //! [reclaim 1.1, 3.1]
 //!
 //! ```text
-//!   resident   63..32 frame    | 17 HUGE 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
+//!   resident   63..32 frame    | 21..18 order | 17 HUGE 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
 //!   shadow     63..29 stamp    | 28..26 refs | 25..10 memcg | 9..4 node | 3 WORKINGSET | 1 | 0
 //!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
 //! ```
-//! The words of a huge page all name its first frame, which is its folio; the page's own lies as far behind that as the page behind the
-//! first one. They stand for one entry, whose accessed bit is the young bit above them (`table.rs`).
+//! The words of a large folio all have its order and name its first frame, which is its folio; the page's own frame lies as far behind that as the
+//! page behind the folio's first one. A folio is aligned to its size in its file or mapping as well as in memory, so a word and its page lead to the
+//! folio's first word. In an index only that one has the use bits and what accesses note there. DIRTY, BUSY and READAHEAD are the same in all of them,
+//! UNUSED is each page's own. In a page table each word is an entry with bits of its own. If one entry maps the whole folio (HUGE), the accessed bit is
+//! the young bit above the words (`table.rs`).
 
-use super::LEAF_PAGES;
-use crate::memory::folio::UseBits;
+use crate::memory::folio::{HUGE_PAGE_ORDER, UseBits};
 use crate::units::{MemcgId, NodeId, Pfn, SwapId};
 use pageout_rules::lru::References;
 
@@ -60,8 +62,6 @@ pub struct SwapEntry {
 pub enum Mark {
     /// Two-step use-once test: REFERENCED, then activation.
     Classic,
-    /// The same of a page that came in as one of a large folio, whose pages share their use.
-    Together,
     /// The LRU is notified of each access except the one for which the page was brought in.
     EveryAccess,
     /// Each access sets REFERENCED but the one for which the page was brought in.
@@ -77,7 +77,7 @@ impl Mark {
         match self {
             Mark::EveryAccess | Mark::Visited => !is_first_use,
             // The first use is the first of two steps, and the rest of one request does not count as a second one.
-            Mark::Classic | Mark::Together | Mark::Count(_) => !is_reread,
+            Mark::Classic | Mark::Count(_) => !is_reread,
         }
     }
 
@@ -86,7 +86,7 @@ impl Mark {
     pub fn counts_writes(self) -> bool {
         match self {
             Mark::EveryAccess | Mark::Visited => true,
-            Mark::Classic | Mark::Together | Mark::Count(_) => false,
+            Mark::Classic | Mark::Count(_) => false,
         }
     }
 }
@@ -145,7 +145,6 @@ impl Word {
     pub(super) const MARK_COUNT_6_16: u64 = 3 << 8;
     pub(super) const MARK_VISITED: u64 = 4 << 8;
     pub(super) const MARK_FREQUENCY: u64 = 6 << 8;
-    pub(super) const MARK_TOGETHER: u64 = 5 << 8;
     /// A read into the frame is in flight.
     pub(super) const BUSY: u64 = 1 << 11;
     /// A further access through a file descriptor changes nothing. In a page-table entry: a further load changes nothing, because the accessed bit and the
@@ -163,6 +162,9 @@ impl Word {
     pub(super) const PROT_NONE: u64 = 1 << 16;
     /// One of the 512 words that a huge page has in place of an entry.
     pub(super) const HUGE: u64 = 1 << 17;
+    /// The folio has 2 to the power of this many pages.
+    const ORDER_SHIFT: u32 = 18;
+    pub(super) const ORDER: u64 = 0xf << Word::ORDER_SHIFT;
     pub(super) const PFN_SHIFT: u32 = 32;
     pub(super) const SWAP_TAG: u64 = 1 << 2;
 
@@ -179,12 +181,42 @@ impl Word {
 
     /// A page of the huge page whose folio is `head`.
     pub fn mapping_huge(head: Pfn, dirty: bool) -> Word {
-        Word(Self::mapping(head, dirty).0 | Self::HUGE)
+        Word(Self::mapping(head, dirty).0 | Self::HUGE).with_order(HUGE_PAGE_ORDER)
     }
 
     /// The index word of a page in the page cache.
     pub fn cached(pfn: Pfn, use_bits: UseBits, mark: Mark) -> Word {
         Word(u64::from(pfn.0) << Self::PFN_SHIFT | Self::use_field(use_bits) | Self::PRESENT).with_mark(mark)
+    }
+
+    /// The index word of a further page of a large folio, whose first word has all that accesses note.
+    pub fn cached_tail(head: Pfn, order: u8) -> Word {
+        Word(u64::from(head.0) << Self::PFN_SHIFT | Self::PRESENT).with_order(order)
+    }
+
+    /// The same word, of a page of a folio of this order.
+    #[inline]
+    pub fn with_order(self, order: u8) -> Word {
+        debug_assert!(order < 16, "a folio of order {order}");
+        Word(self.0 & !Self::ORDER | u64::from(order) << Self::ORDER_SHIFT)
+    }
+
+    /// The order of the folio of a present page.
+    #[inline]
+    pub fn order(self) -> u8 {
+        ((self.0 & Self::ORDER) >> Self::ORDER_SHIFT) as u8
+    }
+
+    /// Returns whether the page is one of a large folio.
+    #[inline]
+    pub fn is_large(self) -> bool {
+        self.is_present() && self.0 & Self::ORDER != 0
+    }
+
+    /// The first page of the folio that page `page` belongs to.
+    #[inline]
+    pub fn head(self, page: u64) -> u64 {
+        page & !((1 << self.order()) - 1)
     }
 
     /// The same word, with what accesses are to note.
@@ -193,7 +225,6 @@ impl Word {
             Mark::Classic => 0,
             Mark::EveryAccess => Self::MARK_EVERY,
             Mark::Visited => Self::MARK_VISITED,
-            Mark::Together => Self::MARK_TOGETHER,
             Mark::Count(References::Linux6_12) => Self::MARK_COUNT_6_12,
             Mark::Count(References::Linux6_16) => Self::MARK_COUNT_6_16,
             Mark::Count(References::Frequency) => Self::MARK_FREQUENCY,
@@ -208,7 +239,6 @@ impl Word {
         let mut tops = [u64::MAX; 8];
         tops[Self::mark_number(Self::MARK_CLASSIC)] =
             Self::use_field(UseBits::REFERENCED.union(UseBits::ACTIVE));
-        tops[Self::mark_number(Self::MARK_TOGETHER)] = tops[Self::mark_number(Self::MARK_CLASSIC)];
         tops[Self::mark_number(Self::MARK_VISITED)] = Self::use_field(UseBits::REFERENCED);
         tops[Self::mark_number(Self::MARK_COUNT_6_12)] = Self::use_field(counted);
         tops[Self::mark_number(Self::MARK_COUNT_6_16)] = Self::use_field(counted);
@@ -291,18 +321,27 @@ impl Word {
     /// The frame of the page, which is page `page` of its table.
     #[inline]
     pub fn frame(self, page: u64) -> Pfn {
-        if self.is_huge() { Pfn(self.pfn().0 + (page % LEAF_PAGES) as u32) } else { self.pfn() }
+        Pfn(self.pfn().0 + (page & ((1 << self.order()) - 1)) as u32)
     }
 
     /// The word of page `page` once its huge page is single pages: as young as all of it was, and dirty, as its entry was.
     pub fn of_split(self, page: u64, is_young: bool) -> Word {
         debug_assert!(self.is_huge(), "page {page} becomes single and is part of no huge page");
         let mut single = Word(self.0 & !(Self::HUGE | Self::YOUNG | Self::SETTLED) | Self::DIRTY)
-            .with_pfn(self.frame(page));
+            .with_pfn(self.frame(page))
+            .with_order(0);
         if is_young {
             single.set_young();
         }
         single
+    }
+
+    /// The index word of a page once its folio is several: in the one that begins with frame `pfn`, whose first word has the use bits of `head`, the
+    /// former first word.
+    pub fn of_part(self, pfn: Pfn, order: u8, head: Option<Word>) -> Word {
+        const OF_FOLIO: u64 = Word::USE | Word::MARK;
+        let noted = head.map_or(0, |head| head.0 & OF_FOLIO);
+        Word(self.0 & !OF_FOLIO | noted).with_pfn(pfn).with_order(order).settled()
     }
 
     /// The word of a page that has moved to another frame.
@@ -410,7 +449,7 @@ impl Word {
     /// Returns whether a page-table entry names the frame of its page and no access faults: a load needs only the word.
     #[inline]
     pub fn is_mapped_plainly(self) -> bool {
-        self.0 & (Self::PRESENT | Self::ZERO | Self::PROT_NONE | Self::HUGE) == Self::PRESENT
+        self.0 & (Self::PRESENT | Self::ZERO | Self::PROT_NONE | Self::HUGE | Self::ORDER) == Self::PRESENT
     }
 
     /// Returns whether a further read(2) changes nothing of the word, or a further load nothing of the entry.

@@ -36,7 +36,7 @@ impl Device {
             optimal_io_kb: _,
             rotational: _,
             max_sectors_kb: _,
-            large_folios: _,
+            file_system: _,
             min_ratio: _,
             max_ratio: _,
             strict_limit: _,
