@@ -72,6 +72,9 @@ impl Engine {
     /// Shrinks an open or mapped file to this many pages. The others become unreachable, and are removed as with [`Engine::truncate`], whose answers
     /// it gives. It waits until accesses to them in progress have ended.
     pub fn file_shrink(&mut self, task: TaskId, object: ObjectId, pages: u64) -> Result<Step, ConfigError> {
+        let file = self.file_to_truncate(task, object)?;
+        let most = self.core.mm.memory.file(file).pages();
+        check_range("pages of a file that shrinks", pages, 1, most)?;
         self.file_shrink_to(task, object, pages * PAGE_SIZE)
     }
 
