@@ -386,7 +386,7 @@ impl Core {
         }
     }
 
-    /// The word of a page, and its tags, say of the folio what its record does.
+    /// The word of a page, and its tags, agree with the record of its folio.
     #[track_caller]
     fn assert_led_to_by(&self, transition: Transition, pfn: Pfn, folio: &Folio, page: u64) {
         let file = self.mm.memory.file(FileId(folio.owner));

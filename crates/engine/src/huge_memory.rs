@@ -25,6 +25,7 @@ use crate::lru::Arrival;
 use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
 use crate::memory::mm::{Backing, HugeAdvice, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
+use crate::mthp::MthpStat;
 use crate::stat::Stat;
 use crate::state::State;
 use crate::story::PageEvent;
@@ -97,7 +98,7 @@ impl Core {
         assert!(folio.order == HUGE_PAGE_ORDER && folio.mapped == 1, "{head:?} is not a huge page");
         self.mm.assert_isolated(head);
         if self.is_held(&folio) {
-            self.mm.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
+            self.count_mthp(folio.node, HUGE_PAGE_ORDER, MthpStat::SplitFailed);
             return false;
         }
         let (mm, first) = (MmId(folio.owner), u64::from(folio.index));
@@ -114,7 +115,7 @@ impl Core {
             self.tell(pfn, |_| PageEvent::SplitOff);
         }
         self.close_books_of_split(books, &singles);
-        self.mm.count_node(folio.node, Stat::ThpSplitPage, 1);
+        self.count_mthp(folio.node, HUGE_PAGE_ORDER, MthpStat::Split);
         self.mm.count_node(folio.node, Stat::ThpSplitPmd, 1);
         self.out.count.list_moves(HUGE_PAGE_PAGES - 1);
         true
@@ -143,7 +144,7 @@ impl Core {
         let head = word.pfn();
         let folio = self.mm.memory.folios[head];
         if !folio.has(FolioFlags::LRU) {
-            self.mm.count_node(folio.node, Stat::ThpSplitPageFailed, 1);
+            self.count_mthp(folio.node, HUGE_PAGE_ORDER, MthpStat::SplitFailed);
             return false;
         }
         let mut pages = vec![head];

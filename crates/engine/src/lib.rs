@@ -39,6 +39,7 @@ mod stat; // who counts, and how old a reader's copy is
 mod mapping; // page-table entries over folios: faults, mlock
 mod zap; // how user space takes its own entries away: munmap, the end of an address space
 mod huge_memory; // huge pages of anonymous memory, and single pages of them
+mod mthp; // events of large folios, by their order
 mod migrate; // a folio moves to another frame; compaction
 mod numa_balancing; // pages of slow memory that are in use are found, and promoted
 mod pghot; // which pages of slow memory are in use, and their promotion by a thread
@@ -69,6 +70,7 @@ pub use pageout_rules::config::{
     PARAMETERS, Parameter, Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
 pub use pageout_rules::era::{Era, GENERATIONS_SINCE, Held, Known, Lists, TREES, When, between_trees, held};
+pub use pageout_rules::folio::TmpfsHuge;
 pub use pageout_rules::lru::Lru;
 pub use pageout_rules::migrate::MisplacedHuge;
 pub use pageout_rules::numa_balancing::PromotionThreshold;
@@ -111,7 +113,7 @@ pub use pageout_mm::zswap::ZswapPool;
 
 pub use access::builder::EngineBuilder;
 pub use access::engine::Engine;
-pub use access::figures::{Figures, GuestFigures};
+pub use access::figures::{Figures, GuestFigures, MappedFolio};
 pub use access::proc::{BlockEffort, KernelBlock};
 pub use balance::ScanBalance;
 pub use kernfs::{
@@ -132,6 +134,7 @@ pub use machine::step::{
 };
 pub use machine::work::{Work, WorkFor};
 pub use migrate::MigrateStep;
+pub use mthp::MthpStat;
 pub use oom::{Badness, OomCause, OomKill};
 pub use page_cache::PageCacheEvent;
 pub use pghot::Source as HotSource;

@@ -4,7 +4,7 @@ use crate::accessed::mapped_stat;
 use crate::audit::Transition;
 use crate::core::Core;
 use crate::lru::Arrival;
-use crate::memory::folio::{FolioFlags, UseBits};
+use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES, UseBits};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{NODE_SLOTS, Word};
 use crate::stat::Stat;
@@ -15,6 +15,9 @@ use std::ops::Range;
 
 /// Entries that map a folio, from which on faults map only their own page of it: records count them in 16 bits.
 const ENTRIES_MAX: u64 = 1 << 15;
+
+/// Entries that map a folio, at which the next fault takes them away first: fault-around may add as many as a folio has pages.
+const ENTRIES_END: u16 = u16::MAX - 2 * HUGE_PAGE_PAGES as u16;
 
 impl Core {
     /// Ends a fault on a page that is in memory as folio `pfn`, or reads as zeroes.
@@ -46,10 +49,7 @@ impl Core {
         }
         self.map(mm, page, pfn, write);
         let folio = &self.mm.memory.folios[pfn];
-        if folio.order > 0
-            && self.mm.config.policy.machine.fault_around_whole
-            && folio.has(FolioFlags::INDEXED)
-        {
+        if folio.order > 0 && self.mm.is_mapped_whole(folio.order) && folio.has(FolioFlags::INDEXED) {
             let (file, at) = (FileId(folio.owner), folio.file_page_at(page));
             self.map_whole(mm, page - at, file, at, 0);
         }
@@ -63,6 +63,11 @@ impl Core {
     /// Maps the page that is accessed.
     #[inline]
     pub(crate) fn map(&mut self, mm: MmId, page: u64, pfn: Pfn, dirty: bool) {
+        let folio = &self.mm.memory.folios[pfn];
+        if folio.order > 0 && folio.mapped >= ENTRIES_END {
+            // Its other users fault again.
+            self.unmap_all(pfn);
+        }
         if let Some(tlb) = &mut self.mm.memory.mm_mut(mm).tlb {
             // The access that has faulted is made again, and finds the entry.
             tlb.access(page);
@@ -159,7 +164,8 @@ impl Core {
                 }
                 Some(_) | None => {}
             }
-            if self.mm.config.policy.machine.fault_around_whole {
+            let order = self.mm.memory.file(file).index.word(at).order();
+            if order > 0 && self.mm.is_mapped_whole(order) {
                 self.map_whole(mm, start, file, at, 1);
             }
         }
@@ -176,14 +182,23 @@ impl Core {
         let (pfn, folio) = (word.pfn(), self.mm.memory.folios[word.pfn()]);
         let pages = folio.file_pages();
         let mapping = self.mm.memory.mm(mm).vma_of(start + page).range();
-        let is_within = pages.end + left <= of.pages() && start + pages.end <= mapping.end;
+        // Pages beyond the end of a file of tmpfs are zeroes.
+        let is_within = (pages.end + left <= of.pages() || of.is_tmpfs())
+            && start + pages.start >= mapping.start
+            && start + pages.end <= mapping.end;
         if !is_within || u64::from(folio.mapped) + folio.pages() > ENTRIES_MAX {
             return;
         }
+        let mut new = 0;
         for at in pages {
             if self.mm.unmapped(mm, start, file, at).is_some() {
                 self.map_entry(mm, start + at, pfn, false);
+                new += 1;
             }
+        }
+        // The page of the fault may be mapped already.
+        if new + 1 >= HUGE_PAGE_PAGES {
+            self.mm.count_node(folio.node, Stat::ThpFileMapped, 1);
         }
     }
 
@@ -226,6 +241,11 @@ impl Core {
 }
 
 impl State {
+    /// Whether a fault maps all of a folio of this order. One entry maps a huge page; here it is one per page, made together.
+    fn is_mapped_whole(&self, order: u8) -> bool {
+        order == HUGE_PAGE_ORDER || self.config.policy.machine.fault_around_whole
+    }
+
     /// A folio has lost an entry that maps it: what keeps it in memory still is a locked mapping.
     #[inline]
     pub(crate) fn assert_locked_by_mapping(&self, pfn: Pfn) {

@@ -1,11 +1,15 @@
 //! The page cache: a folio is added, found there by what it holds, removed, and freed when nothing refers to it.
 //!
-//! A folio of a file has 2 to the power of 0 to 9 pages, by its file system and who brings it in: readahead (`readahead.rs`), a fault, or write(2)
-//! (`access/write.rs`). All of its index words lead to it, and all of it comes, goes and is counted together. Where a part has to go, it is split
+//! A folio of a file has 2 to the power of 0 to 9 pages. Its file system decides, and whether readahead (`readahead.rs`), a fault, or write(2)
+//! (`access/write.rs`) brings it in. All of its index words lead to it, and all of it comes, goes and is counted together. Where a part has to go, it is split
 //! (`truncate.rs`). [folios 1, 3.1, 3.7]
 //!
-//! Not modelled: an index without leaf nodes below folios of 64 pages or more; entries of 2 MiB for file folios; large folios of tmpfs; writes of only
-//! the dirty blocks of a folio, as its device gets all pages.
+//! Not modelled:
+//!
+//! - An index without leaf nodes below folios of 64 pages or more.
+//! - Entries of 2 MiB for file folios: each page has one, made together.
+//! - Dirty blocks of a folio: its device gets all pages.
+//! - Large folios of tmpfs in swap: they are split first.
 
 pub(crate) mod readahead; // which pages to read before anyone asks for them
 mod truncate; // what a file no longer holds

@@ -8,6 +8,7 @@ use crate::lru::lruvec::{LruvecId, Lruvecs};
 use crate::memcg::Memcgs;
 use crate::memory::Memory;
 use crate::memory::folio::Folio;
+use crate::mthp::MthpCounts;
 use crate::numa_balancing::NumaBalancing;
 use crate::pghot::Pghot;
 use crate::promotion::LowerTierFrames;
@@ -57,6 +58,8 @@ pub(crate) struct State {
     pub(crate) recorded: Recorded,
     /// The host writes all pages of a call without a break ([`crate::Engine::writes_whole_calls`]).
     pub(crate) writes_whole_calls: bool,
+    /// Events of large folios.
+    pub(crate) mthp: MthpCounts,
 }
 
 impl State {
@@ -87,6 +90,7 @@ impl State {
             lru_gen_enabled: None,
             recorded: Recorded::default(),
             writes_whole_calls: false,
+            mthp: MthpCounts::default(),
             pghot: Pghot::new(&config),
             lower_tiers: LowerTierFrames::new(&memory.zones, &tiers, memory.nodes()),
             memory,

@@ -306,8 +306,8 @@ impl Memory {
         pfn
     }
 
-    /// Returns whether something refers to the folio that begins with a frame. The record of a frame that is free, or on the list of a CPU, still says
-    /// what it was once; so does that of a frame in the middle of a large folio.
+    /// Returns whether something refers to the folio that begins with a frame. The record of a frame that is free, or on the list of a CPU, still has
+    /// its old state. So does that of a frame in the middle of a large folio.
     fn is_in_use(&self, pfn: Pfn) -> bool {
         let folio = self.folios.get(pfn);
         let holds = FolioFlags::INDEXED | FolioFlags::SWAPCACHE | FolioFlags::LOCKED | FolioFlags::WRITEBACK;
@@ -408,7 +408,7 @@ impl Memory {
         *folio
     }
 
-    /// The same of a large folio. Of several shadows in its range the last one counts [folios 1.8]. Also returns what changed in index nodes, by a
+    /// The same of a large folio. The last of several shadows in its range counts [folios 1.8]. Also returns what changed in index nodes, by a
     /// page of each.
     pub fn index_insert_large(&mut self, pfn: Pfn, mark: Mark) -> (Word, Vec<(u64, NodeChange)>) {
         let folio = self.begin_index_insert(pfn);
@@ -477,8 +477,8 @@ impl Memory {
         changes
     }
 
-    /// Makes folios of these orders, in this order, of a large one in a page cache. Their words have its state, and so have their records, but for the
-    /// list links. Returns their first frames.
+    /// Makes folios of these orders, in this order, of a large one in a page cache. Their words have its state, and so have their records, except for
+    /// the list links. Returns their first frames.
     pub fn index_split(&mut self, pfn: Pfn, orders: &[u8]) -> Vec<Pfn> {
         let folio = self.folios[pfn];
         let index = &mut self.files[folio.owner as usize].index;

@@ -12,7 +12,7 @@ use crate::balance::{Balance, BalanceRule};
 use crate::config::{ConfigError, check_range};
 use crate::declare::rules;
 use crate::era::Lists;
-use crate::folio::{TruncateSplit, WriteOrder};
+use crate::folio::{TmpfsOrders, TruncateSplit, WriteOrder};
 use crate::kernel::Kernel;
 use crate::lru::{GenerationRules, Interface, Lru};
 use crate::readahead::{HugeAdviceFiles, ReadaheadExec, ReadaheadOrder, ReadaheadWindow};
@@ -82,44 +82,48 @@ rules! {
         "How a read decides on readahead: a miss and a marked page each in their own way (two_functions), or both alike (one_function). With one function, a miss just behind the last window immediately continues with the next two windows. Otherwise a new window starts. Readers that skip pages then get more readahead.";
     "folio.xfs": xfs_large_folios: bool = true,
         [false => "..5.17" "m", true => "5.18.." "A B C D"],
-        None,
-        "XFS keeps files in folios of up to 512 pages. Only files on a device with file_system = xfs: without one, all pages are single. No shipped scenario has such files.";
+        Some(("large-folios.toml", "false")),
+        "XFS keeps files in folios of up to 512 pages. Only files on a device with file_system = xfs: without one, all pages are single.";
     "folio.ext4": ext4_large_folios: bool = false,
         [false => "..6.15" "A B", true => "6.16.." "C D M"],
-        None,
-        "ext4 keeps regular files in folios of up to 512 pages. Only files on a device with file_system = ext4. No shipped scenario has such files.";
+        Some(("large-folios.toml", "true")),
+        "ext4 keeps regular files in folios of up to 512 pages. Only files on a device with file_system = ext4.";
     "folio.btrfs": btrfs_large_folios: bool = false,
         [false => "..7.1" "A B", true => "7.2.." "C D M"],
-        None,
-        "btrfs keeps files in folios of up to 64 pages, outside of experimental builds. Only files on a device with file_system = btrfs. No shipped scenario has such files.";
+        Some(("large-folios.toml", "true")),
+        "btrfs keeps files in folios of up to 64 pages, outside of experimental builds. Only files on a device with file_system = btrfs.";
     "folio.order_one": order_one: bool = true,
         [false => "..6.9" "A", true => "6.10.." "B C D"],
-        None,
-        "The page cache has folios of two pages. Without it, what would be one is two single pages, because a record of the second page was needed for three. No shipped scenario has such files.";
+        Some(("large-folios.toml", "false")),
+        "The page cache has folios of two pages. Without it, what would be one is two single pages, because a record of the second page was needed for three.";
     "folio.write_order": write_order: WriteOrder = WriteOrder::Length,
         [WriteOrder::Single => "..6.5" "A", WriteOrder::Length => "6.6.." "B C D"],
-        None,
-        "The folios in which write(2) creates pages, if the file system has large ones: single pages (single), or as large as the rest of the call (length). No shipped scenario has such files.";
+        Some(("large-folios.toml", "single")),
+        "The folios in which write(2) creates pages, if the file system has large ones: single pages (single), or as large as the rest of the call (length).";
     "folio.truncate_split": truncate_split: TruncateSplit = TruncateSplit::All,
         [TruncateSplit::All => "..6.14" "A B", TruncateSplit::AtCut => "6.16.." "C D M"],
         None,
-        "What becomes of a large folio that a truncation or a hole cuts: all of it becomes single pages (all), or only what is next to the cut becomes smaller (at_cut). No shipped scenario has such files.";
+        "The parts of a large folio that a truncation or a hole cuts: single pages (all), or the largest folios on both sides of the cut (at_cut). No shipped scenario cuts a large folio.";
+    "folio.tmpfs": tmpfs_orders: TmpfsOrders = TmpfsOrders::Huge,
+        [TmpfsOrders::Huge => "..6.13" "A B", TmpfsOrders::Length => "6.14..6.16" "m", TmpfsOrders::Highest => "6.17.." "C D"],
+        Some(("large-folios.toml", "highest")),
+        "The folios in which write(2) creates pages of tmpfs, if its mount option (`file.huge`) allows large ones. huge: 2 MiB or single pages. length: at most as large as the rest of the call. highest: as large as allowed around the page. A fault has 2 MiB or a single page in each.";
     "readahead.order": readahead_order: ReadaheadOrder = ReadaheadOrder::MarkedFolio,
         [ReadaheadOrder::MarkedFolio => "..6.16" "A B", ReadaheadOrder::Stored => "6.17.." "C D M"],
-        None,
-        "From where readahead knows the order of the folios that it read last, which the next window exceeds by 2: from the folio with the mark (marked_folio), or from the open file (stored). With marked_folio, the alignment of one folio limits all later ones, and reading around a fault already has folios of order 2. No shipped scenario has such files.";
+        Some(("large-folios.toml", "stored")),
+        "How readahead knows the order of its last folios, which the next window exceeds by 2: from the folio with the mark (marked_folio), or from the open file (stored). With marked_folio, the alignment of one folio limits all later ones, and reading around a fault already has folios of order 2.";
     "readahead.huge_advice": huge_advice_files: HugeAdviceFiles = HugeAdviceFiles::Any,
         [HugeAdviceFiles::Any => "..7.1" "A B", HugeAdviceFiles::LargeFolios => "7.2.." "C D M"],
-        None,
-        "Which files MADV_HUGEPAGE on a mapping reads 2 MiB of at a time: any_file, or large_folio_files, where misses that nothing follows stop it. No shipped scenario has such files.";
+        Some(("large-folios.toml", "large_folio_files")),
+        "Which files MADV_HUGEPAGE on a mapping reads 2 MiB of at a time: any_file, or large_folio_files, where misses that nothing follows stop it.";
     "readahead.exec": readahead_exec: ReadaheadExec = ReadaheadExec::Around,
         [ReadaheadExec::Around => "..6.16" "A B", ReadaheadExec::Ahead => "6.17.." "C D M"],
-        None,
-        "What a fault on an executable mapping of a file reads: the pages around (around), or the pages from there on (ahead), even if the mapping is advised to be accessed at random. No shipped scenario has such files.";
+        Some(("large-folios.toml", "ahead")),
+        "Pages that a fault on an executable mapping of a file reads: those around it (around), or those from there on (ahead). The latter also with MADV_RANDOM.";
     "folio.fault_around": fault_around_whole: bool = false,
         [false => "..6.17" "A B", true => "6.18.." "C D M"],
-        None,
-        "A fault maps all of each large folio that it finds cached around its page. Without it, only those pages of it that lie in the 64 KiB around. No shipped scenario has such files.";
+        Some(("large-folios.toml", "true")),
+        "A fault maps all of each large folio that it finds cached around its page. Without it, only those pages of it that lie in the 64 KiB around.";
     "lru.memcg_lru": memcg_lru: bool = true,
         [false => "6.1..6.2" "A", true => "6.3.." "M E B C"],
         Some(("groups-by-age.toml", "false")),

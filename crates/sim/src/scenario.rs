@@ -78,7 +78,7 @@ pub use memcg::Memcg;
 pub use quantity::{Bandwidth, PAGE_SIZE, QuantityError, Share, Size, TimeSpan};
 pub use scale::Scale;
 pub use section::Section;
-pub use storage::{Device, File, FileKind, PresetFigure, Swap, SwapKind};
+pub use storage::{Device, File, FileKind, PresetFigure, Swap, SwapKind, TmpfsHuge};
 pub use task::{
     Advice, CallsFile, Channel, FirstThread, Lifetime, Object, OpenedBy, Session, Task, TraceFile,
 };

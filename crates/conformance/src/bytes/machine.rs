@@ -115,7 +115,12 @@ impl ByteMachine {
                 }
                 _ => machine.engine.file_create(spec),
             };
-            machine.files.push((file.expect("every file is in range"), kind, pages));
+            let file = file.expect("every file is in range");
+            // Files of both kinds have large folios, or none has.
+            if kind == FileKind::Tmpfs && setup.bdi.file_system == FileSystem::Xfs {
+                machine.engine.set_tmpfs_huge(file, TmpfsHuge::Always).expect("it is a file of tmpfs");
+            }
+            machine.files.push((file, kind, pages));
             machine.longest.push(pages);
         }
         for group in &setup.groups {

@@ -15,6 +15,7 @@ use crate::memory::mempolicy::MemPolicy;
 use crate::memory::mm::Backing;
 use crate::memory::nodes::Nodes;
 use crate::memory::table::{Entry, ReadaheadStats, Table};
+use crate::mthp::MthpStat;
 use crate::page_alloc::info::ZoneInfo;
 use crate::reclaim::{KswapdActivity, Pageouts, ThrottleReason};
 use crate::stat::{StaleDecision, StaleDecisions, Stat};
@@ -38,6 +39,21 @@ pub struct GuestFigures {
     pub node: NodeId,
     /// Figures by the policy's names.
     pub figures: Vec<(String, f64)>,
+}
+
+/// What the entries of a mapping lead to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MappedFolio {
+    /// Nothing: the page was not accessed, or reclaim took it.
+    Nothing,
+    /// The page of zeroes.
+    Zeroes,
+    /// A swap slot.
+    Swapped,
+    /// A folio of this order, all of which the mapping has.
+    Whole(u8),
+    /// A page of a folio of this order, of which the mapping has a part.
+    Part(u8),
 }
 
 /// A view of an engine between two calls.
@@ -125,6 +141,47 @@ impl<'a> Figures<'a> {
     /// Returns the pages that reclaim has started to write, to files and to swap.
     pub fn pageouts(self) -> Pageouts {
         self.core.pageouts
+    }
+
+    /// Returns how often this has happened to folios of an order, as `hugepages-<N>kB/stats/` says.
+    pub fn mthp(self, order: u8, stat: MthpStat) -> u64 {
+        self.core.mm.mthp.get(order, stat)
+    }
+
+    /// Returns what the entries of a mapping lead to, in the order of its pages, as a reader of `/proc/PID/pagemap` and `/proc/kpageflags` sees it.
+    /// Equal neighbours are counted together: whole folios, or pages. The list is empty if the object is not a mapping of the task.
+    pub fn mapped_folios(self, task: TaskId, object: ObjectId) -> Vec<(MappedFolio, u64)> {
+        let objects = &self.tasks[task.index()].objects;
+        let Some(&Object::Mapping { mm, vma, .. }) = objects.get(object.index()) else { return Vec::new() };
+        let space = self.core.mm.memory.mm(mm);
+        let range = space.vmas[vma].range();
+        let mut all: Vec<(MappedFolio, u64)> = Vec::new();
+        let mut page = range.start;
+        while page < range.end {
+            let word = space.table.word(page);
+            let of_folio = 1 << word.order();
+            let is_whole = |head: Pfn| {
+                page.is_multiple_of(of_folio)
+                    && page + of_folio <= range.end
+                    && (page..page + of_folio).all(|at| {
+                        let word = space.table.word(at);
+                        word.is_present() && word.pfn() == head
+                    })
+            };
+            let (what, pages) = match word.decode() {
+                _ if word.is_zero_page() => (MappedFolio::Zeroes, 1),
+                Entry::Present(head) if is_whole(head) => (MappedFolio::Whole(word.order()), of_folio),
+                Entry::Present(_) => (MappedFolio::Part(word.order()), 1),
+                Entry::Swap(_) => (MappedFolio::Swapped, 1),
+                Entry::Empty | Entry::Shadow(_) => (MappedFolio::Nothing, 1),
+            };
+            match all.last_mut() {
+                Some((last, count)) if *last == what => *count += 1,
+                _ => all.push((what, 1)),
+            }
+            page += pages;
+        }
+        all
     }
 
     /// Returns how often reclaim has asked the flushers to write.

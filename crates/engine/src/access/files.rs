@@ -17,6 +17,7 @@ use crate::memory::room::check_room;
 use crate::memory::table::Table;
 use crate::page_cache::Truncation;
 use crate::units::{BdiId, FileId, Nanos, ObjectId, PAGE_SIZE, TaskId};
+use pageout_rules::folio::TmpfsHuge;
 
 impl Engine {
     /// Makes a device known while the machine runs, as [`crate::EngineBuilder::bdi_register`] does before: regular files can be created on it from now on
@@ -46,6 +47,17 @@ impl Engine {
         let file = self.core.mm.memory.add_file(spec);
         self.core.mm.memory.file_mut(file).inode.bdi = bdi;
         Ok(file)
+    }
+
+    /// Sets which pages of a file of tmpfs may be in large folios, as the mount option `huge=` does for all its files. Default: none.
+    pub fn set_tmpfs_huge(&mut self, file: FileId, huge: TmpfsHuge) -> Result<(), ConfigError> {
+        match self.core.mm.memory.files.get_mut(file.index()) {
+            Some(of) if of.is_tmpfs() && !of.is_forgotten() => {
+                of.allow_large(huge);
+                Ok(())
+            }
+            _ => Err(ConfigError::Unknown(format!("file {} of tmpfs", file.0))),
+        }
     }
 
     /// Grows a file to this many pages, as a write beyond its end or ftruncate(2) does; open files reach the new pages from now on. New pages are not
@@ -78,8 +90,8 @@ impl Engine {
         self.file_shrink_to(task, object, pages * PAGE_SIZE)
     }
 
-    /// The same, to this many bytes. Of the last page a part may stay: the caller writes zeroes to the rest, before this call if the file system is
-    /// XFS, else after it. A folio with that page is split there.
+    /// The same, to this many bytes. A part of the last page may stay. Then the caller writes zeroes to its rest, before this call if the file system
+    /// is XFS, else after it. A folio with that page is split there.
     pub fn file_shrink_to(
         &mut self,
         task: TaskId,

@@ -9,8 +9,9 @@ use crate::machine::op::Op;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::mm::Backing;
 use crate::memory::table::{SwapEntry, Word};
+use crate::mthp::MthpStat;
 use crate::stat::Stat;
-use crate::units::{MmId, Pfn};
+use crate::units::{FileId, MmId, Pfn};
 
 impl Current<'_> {
     /// Gives an absent page a folio and starts reading it in, where there is something to read.
@@ -35,19 +36,7 @@ impl Current<'_> {
                 self.core.lru_add(pfn, added_for);
                 self.task.attempt.progress.created = true;
             }
-            Source::NewTmpfs(file, page) => {
-                self.core.mm.memory.folios[pfn].set(FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
-                self.core.out.push(Op::Zero { pfn, pages: 1 });
-                self.core.page_cache_add(pfn, file, page, added_for);
-                self.core.lru_add(pfn, added_for);
-                if matches!(self.task.accessed(), Object::File { .. }) {
-                    // Written through a descriptor: the write itself may be the first of the two accesses that activate.
-                    if self.core.mm.mark_of(pfn).counts(true, false) {
-                        self.core.mm.memory.add_use(pfn, UseBits::REFERENCED);
-                    }
-                    self.task.attempt.progress.created = true;
-                }
-            }
+            Source::NewTmpfs(file, page) => self.fill_tmpfs(pfn, file, page, added_for),
             Source::NewAnon => {
                 let (mm, page) = self.accessed_address().expect("anonymous memory is mapped");
                 let folio = &mut self.core.mm.memory.folios[pfn];
@@ -59,6 +48,27 @@ impl Current<'_> {
                 self.core.lru_add(pfn, added_for);
             }
             Source::Swap(entry) => self.swap_in(pfn, entry, added_for),
+        }
+    }
+
+    /// Fills a new folio of tmpfs with zeroes, which a page of it is accessed of.
+    #[inline]
+    pub(super) fn fill_tmpfs(&mut self, pfn: Pfn, file: FileId, page: u64, added_for: AddedFor) {
+        let folio = &mut self.core.mm.memory.folios[pfn];
+        folio.set(FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
+        let (node, order, first) = (folio.node, folio.order, page & !(folio.pages() - 1));
+        self.core.out.push(Op::Zero { pfn, pages: 1 << order });
+        self.core.page_cache_add(pfn, file, first, added_for);
+        self.core.lru_add(pfn, added_for);
+        if order > 0 {
+            self.core.count_mthp(node, order, MthpStat::ShmemAlloc);
+        }
+        if matches!(self.task.accessed(), Object::File { .. }) {
+            // Written through a descriptor: the write itself may be the first of the two accesses that activate.
+            if self.core.mm.mark_of(pfn).counts(true, false) {
+                self.core.mm.memory.add_use(pfn, UseBits::REFERENCED);
+            }
+            self.task.attempt.progress.created = true;
         }
     }
 

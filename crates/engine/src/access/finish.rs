@@ -37,9 +37,10 @@ impl Current<'_> {
             Object::File { open, file, is_tmpfs, .. } => {
                 self.core.out.count.file_calls(1);
                 let is_overwrite = write && !is_tmpfs;
-                let last_page = self.core.mm.memory.open_files[open.index()].last_page;
-                let is_same = self.core.mm.memory.file(file).index.is_same_folio(page, last_page);
-                let is_reread = !is_tmpfs && !write && is_same;
+                let of = &self.core.mm.memory.open_files[open.index()];
+                let is_same = self.core.mm.memory.file(file).index.is_same_folio(page, of.last_page);
+                let goes_on = || page == of.last_page.wrapping_add(1) && of.is_in_call();
+                let is_reread = is_same && if is_tmpfs { write && goes_on() } else { !write };
                 self.core.mm.memory.file_mut(file).index.note_use(page);
                 if let Found::Ready(pfn) = found
                     && !created

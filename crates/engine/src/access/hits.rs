@@ -297,8 +297,8 @@ fn mapped_hits<A: Copy>(
 /// A write to a regular file marks nothing in Linux's own lists. It is a hit where the page is dirty already.
 ///
 /// Reading the same page twice in a row marks it once, as in Linux: the second read is most likely the rest of the same request
-/// and no second use. On tmpfs it marks twice. [reclaim-6.12 M2, M3] So does reading on within a large folio: its reader marks it once, however
-/// small the reads are. [folios 1.7]
+/// and no second use. On tmpfs it marks twice. [reclaim-6.12 M2, M3] Reading on within a large folio marks it once, too, however small the reads are.
+/// One write(2) on tmpfs also marks a large folio once. [folios 1.7]
 ///
 /// `WATCHED`: the engine reports or promotes pages of slow memory. A hit that is compiled without it has no cost for that.
 ///
@@ -338,8 +338,14 @@ fn file_hits<const WATCHED: bool, A: Copy>(
             break Stopped::RunOver;
         }
         let is_overwrite = write && !is_tmpfs;
-        // On tmpfs every read marks.
-        let is_reread = !is_tmpfs && index.is_same_folio(page, last);
+        // On tmpfs every read marks, and a write marks each folio once.
+        let is_reread = if is_tmpfs {
+            let before = hits.checked_sub(1).map(|at| decode(accesses[at]));
+            let goes_on = || before.map_or_else(|| open.is_in_call(), |before| !before.ends_call());
+            write && page == last.wrapping_add(1) && index.is_same_folio(page, last) && goes_on()
+        } else {
+            index.is_same_folio(page, last)
+        };
         let mut slow = None;
         if WATCHED && let Some(watch) = &mut watch {
             let is_marked = !is_overwrite && !is_reread;
@@ -361,7 +367,7 @@ fn file_hits<const WATCHED: bool, A: Copy>(
             break Stopped::NoHit;
         }
         hits += 1;
-        if !write {
+        if !is_overwrite {
             last = page;
         }
         if WATCHED && let Some((pfn, is_in_use)) = slow {

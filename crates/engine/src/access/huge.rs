@@ -36,7 +36,7 @@ pub(crate) enum HugeFault {
 
 /// Returns the allocation flags for a huge page at a fault, by the `defrag` setting and the mapping's hint.
 #[doc(alias = "vma_thp_gfp_mask")]
-fn huge_gfp(defrag: HugepageDefrag, is_advised: bool) -> Gfp {
+pub(super) fn huge_gfp(defrag: HugepageDefrag, is_advised: bool) -> Gfp {
     match defrag {
         HugepageDefrag::Always if is_advised => Gfp::HUGE,
         HugepageDefrag::Always => Gfp::HUGE | Gfp::NORETRY,

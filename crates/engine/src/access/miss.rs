@@ -23,6 +23,7 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Backing;
 use crate::memory::open_file::NO_PAGE;
 use crate::memory::table::{Entry, SwapEntry};
+use crate::mthp::MthpStat;
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_alloc::slow_path::{Allocated, Allocation, AllocationOutcome};
 use crate::page_cache::nodes_of;
@@ -342,12 +343,10 @@ impl Current<'_> {
     fn bring_in(&mut self, source: Option<Source>) -> Result<(), Stop> {
         let memcg = self.memcg();
         let gfp = if self.task.attempt.write { self.gfp_to_write() } else { Gfp::KERNEL };
-        if self.task.attempt.write
-            && let Some(Source::File(file, page) | Source::Overwritten(file, page)) = source
-            && self.core.mm.max_folio_order(file) > 0
-            && self.task.attempt.progress.write_order != Some(0)
+        if let Some(source) = source
+            && self.may_create_large(source)
         {
-            return self.bring_in_large(source.expect("it was matched"), file, page, gfp);
+            return self.bring_in_large(source, gfp);
         }
         let Some(pfn) = self.prepare(memcg, source, gfp)? else { return Ok(()) };
         let Some(source) = source else {
@@ -440,6 +439,9 @@ impl Current<'_> {
             }
             let payer = self.core.mm.memory.folios[pfn].memcg;
             let charged = self.charge_slowly(payer, 1 << order, gfp);
+            if matches!(charged, Err(Stop::NoRoom)) && self.core.mm.memory.file(file).is_tmpfs() {
+                self.core.count_mthp(self.core.current_node(), order, MthpStat::ShmemFallbackCharge);
+            }
             let charged = charged.map_err(|stop| self.give_up(stop))?;
             self.task.attempt.charged = charged;
             self.core.folio_charged(pfn);

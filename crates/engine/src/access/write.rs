@@ -3,17 +3,20 @@
 
 use crate::access::engine::Engine;
 use crate::access::hits::Object;
+use crate::access::huge::huge_gfp;
 use crate::access::miss::{Pause, Source, Stop};
 use crate::access::task::{Current, Stage};
 use crate::config::ConfigError;
 use crate::machine::step::{AccessError, DelayReason, IoWait, Served, Step, Wait};
 use crate::memory::Memory;
-use crate::memory::folio::FolioFlags;
-use crate::memory::mm::Backing;
+use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
+use crate::memory::mm::{Backing, HugeAdvice};
+use crate::mthp::MthpStat;
 use crate::page_alloc::request::Gfp;
 use crate::units::{FileId, ObjectId, OpenFileId, PAGE_SIZE, Pfn, TaskId};
 use crate::writeback::{Fsync, FsyncStep, SyncCall, SyncStep, ThrottleStep};
-use pageout_rules::folio::WriteOrder;
+use pageout_rules::folio::{TmpfsHuge, TmpfsOrders, WriteOrder};
+use std::ops::Range;
 
 impl Engine {
     /// fsync(2) of an open or mapped file. A tmpfs file has no device, so the call is done immediately.
@@ -69,8 +72,8 @@ impl Engine {
         })
     }
 
-    /// Promises that the host writes the pages of one write(2) one after the other, as far as [`crate::Access::wanted`] says that the call goes on, and
-    /// lets no other access see them before. Then a write may create a large folio, of which later accesses of the call fill the rest. A host that
+    /// Promises that the host writes the pages of one write(2) one after the other, as far as [`crate::Access::wanted`] says that the call goes on. No
+    /// other access may see them before. Then a write may create a large folio, of which later accesses of the call fill the rest. A host that
     /// holds bytes and lets tasks take turns within a call must not promise it. Default: no.
     pub fn writes_whole_calls(&mut self) {
         self.core.mm.writes_whole_calls = true;
@@ -124,39 +127,116 @@ impl Current<'_> {
         }
     }
 
-    /// Brings in the page that write(2) lacks with those behind it that the call writes, too: in the largest folio for which there is a block, from
-    /// the order on that the length of the rest of the call has. [folios 1.5, 1.6]
+    /// Whether an absent page may come as part of a large folio that has nothing to be read but what a write leaves out.
+    #[inline]
+    pub(super) fn may_create_large(&self, source: Source) -> bool {
+        let attempt = &self.task.attempt;
+        attempt.progress.write_order != Some(0)
+            && match source {
+                Source::File(file, _) | Source::Overwritten(file, _) => {
+                    attempt.write && self.core.mm.max_folio_order(file) > 0
+                }
+                Source::NewTmpfs(file, _) => self.core.mm.memory.file(file).huge() != TmpfsHuge::Never,
+                Source::NewAnon | Source::Swap(_) => false,
+            }
+    }
+
+    /// Brings in the page that an access lacks with others around it. The folio has the largest order that a write or tmpfs allows, and for which
+    /// there is a block. [folios 1.5, 1.6, 2.6]
     #[doc(alias = "__filemap_get_folio")]
+    #[doc(alias = "shmem_alloc_and_add_folio")]
     #[cold]
-    pub(super) fn bring_in_large(
-        &mut self,
-        source: Source,
-        file: FileId,
-        page: u64,
-        gfp: Gfp,
-    ) -> Result<(), Stop> {
-        let first = self.task.attempt.progress.write_order.unwrap_or_else(|| self.write_order(file, page));
-        for order in (1..=first).rev() {
+    pub(super) fn bring_in_large(&mut self, source: Source, gfp: Gfp) -> Result<(), Stop> {
+        let (Source::File(file, page) | Source::Overwritten(file, page) | Source::NewTmpfs(file, page)) =
+            source
+        else {
+            unreachable!("only pages of files are created in large folios here")
+        };
+        let is_tmpfs = matches!(source, Source::NewTmpfs(..));
+        let orders =
+            if is_tmpfs { self.tmpfs_orders(file, page) } else { 1..self.write_order(file, page) + 1 };
+        let gfp = if is_tmpfs { self.tmpfs_gfp() } else { gfp | Gfp::NORETRY | Gfp::NOWARN };
+        let first = self.task.attempt.progress.write_order.unwrap_or(u8::MAX);
+        for order in orders.filter(|&order| order <= first).rev() {
             if self.core.mm.allowed_order(order) != order {
                 continue;
             }
             self.task.attempt.progress.write_order = Some(order);
-            let pages = page..page + (1 << order);
-            let is_in_the_way = self.core.mm.is_any_cached(file, pages.clone());
+            let start = page >> order << order;
+            let pages = start..start + (1 << order);
+            let is_in_the_way = self.core.mm.is_any_known(file, pages.clone());
             if is_in_the_way && !self.task.attempt.is_reclaiming() {
                 self.give_back();
                 continue;
             }
             let memcg = self.memcg();
-            match self.prepare_large(memcg, file, pages, gfp | Gfp::NORETRY | Gfp::NOWARN) {
+            match self.prepare_large(memcg, file, pages, gfp) {
                 Ok(Some(pfn)) if !is_in_the_way => return self.fill_large(pfn, source),
-                Ok(Some(_)) | Err(Stop::NoRoom) => self.give_back(),
+                Ok(Some(_)) => self.give_back(),
+                Err(Stop::NoRoom) => {
+                    if is_tmpfs {
+                        self.core.count_mthp(self.core.current_node(), order, MthpStat::ShmemFallback);
+                    }
+                    self.give_back();
+                }
                 Ok(None) => return Ok(()),
                 Err(stop) => return Err(stop),
             }
         }
         self.task.attempt.progress.write_order = Some(0);
         Ok(())
+    }
+
+    /// The orders of the folios in which tmpfs may create a page.
+    #[doc(alias = "shmem_allowable_huge_orders")]
+    fn tmpfs_orders(&self, file: FileId, page: u64) -> Range<u8> {
+        const HUGE: Range<u8> = HUGE_PAGE_ORDER..HUGE_PAGE_ORDER + 1;
+        let of = self.core.mm.memory.file(file);
+        // What a fault or a write may reach: nothing lies beyond the end of a mapping, or of what the file will be.
+        let (end, is_advised, is_fault) = match *self.task.accessed() {
+            Object::Mapping { mm, vma, start, .. } => {
+                let vma = &self.core.mm.memory.mm(mm).vmas[vma];
+                let huge = page >> HUGE_PAGE_ORDER << HUGE_PAGE_ORDER;
+                let all = vma.range();
+                if start + huge < all.start || start + huge + HUGE_PAGE_PAGES > all.end {
+                    return 0..0;
+                }
+                (of.pages(), vma.huge_advice == HugeAdvice::Hugepage, true)
+            }
+            Object::File { .. } => (of.pages().max(page + self.task.attempt.pages_wanted()), false, false),
+        };
+        let is_within = |order: u8| (page >> order << order) + (1 << order) <= end;
+        let most = match of.huge() {
+            TmpfsHuge::Never => return 0..0,
+            TmpfsHuge::Advise if !is_advised => return 0..0,
+            TmpfsHuge::Always | TmpfsHuge::Advise => HUGE_PAGE_ORDER,
+            TmpfsHuge::WithinSize if is_advised => HUGE_PAGE_ORDER,
+            TmpfsHuge::WithinSize => {
+                (1..HUGE_PAGE_ORDER + 1).rev().find(|&order| is_within(order)).unwrap_or(0)
+            }
+        };
+        let orders = match self.core.mm.config.policy.machine.tmpfs_orders {
+            _ if is_fault => HUGE,
+            TmpfsOrders::Huge => HUGE,
+            TmpfsOrders::Length => {
+                let length = self.task.attempt.pages_wanted().max(1).ilog2() as u8;
+                let aligned = if page == 0 { u8::MAX } else { page.trailing_zeros() as u8 };
+                1..length.min(aligned).min(HUGE_PAGE_ORDER) + 1
+            }
+            TmpfsOrders::Highest => 1..HUGE_PAGE_ORDER + 1,
+        };
+        orders.start..orders.end.min(most + 1)
+    }
+
+    /// How much work a large folio of tmpfs is worth.
+    fn tmpfs_gfp(&self) -> Gfp {
+        let is_advised = match *self.task.accessed() {
+            Object::Mapping { mm, vma, .. } => {
+                self.core.mm.memory.mm(mm).vmas[vma].huge_advice == HugeAdvice::Hugepage
+            }
+            Object::File { .. } => false,
+        };
+        huge_gfp(self.core.mm.config.hugepage_defrag, is_advised)
     }
 
     /// The order of the folio in which a write creates a page.
@@ -176,7 +256,7 @@ impl Current<'_> {
         if page == 0 { order } else { order.min(page.trailing_zeros() as u8) }
     }
 
-    /// Fills a large folio that a write creates. If the write leaves out a part of its first page, that one is read.
+    /// Fills a large folio that an access creates. If the write leaves out a part of its first page, that one is read.
     fn fill_large(&mut self, pfn: Pfn, source: Source) -> Result<(), Stop> {
         self.task.attempt.frame = None;
         let charged = self.task.attempt.charged;
@@ -185,8 +265,12 @@ impl Current<'_> {
         }
         self.hold_for(pfn);
         let added_for = self.added_for();
+        if let Source::NewTmpfs(file, page) = source {
+            self.fill_tmpfs(pfn, file, page, added_for);
+            return Ok(());
+        }
         let (Source::File(file, page) | Source::Overwritten(file, page)) = source else {
-            unreachable!("write(2) creates pages of files")
+            unreachable!("only pages of files are created in large folios here")
         };
         if let Source::Overwritten(..) = source {
             self.core.page_cache_add_for_write(pfn, file, page);

@@ -17,6 +17,7 @@ use crate::access::engine::Engine;
 use crate::config::Parameter;
 use crate::machine::step::Step;
 use crate::migrate::CompactMemory;
+use crate::mthp::MthpStat;
 use crate::page_cache::DropCaches;
 use crate::stat::Stat;
 use crate::units::{PAGE_SIZE, TaskId};
@@ -74,6 +75,14 @@ const fn hugepages<const ORDER: u8>(path: &'static str) -> MachineFile {
         nr_hugepages_show::<ORDER>,
         nr_hugepages_store::<ORDER>,
         "Number of huge pages of this size in the pool.",
+    )
+}
+
+const fn mthp<const ORDER: u8, const STAT: usize>(path: &'static str) -> MachineFile {
+    read(
+        path,
+        |engine| format!("{}\n", engine.core.mm.mthp.get(ORDER, MthpStat::ALL[STAT])),
+        MthpStat::ALL[STAT].doc(),
     )
 }
 
@@ -160,6 +169,51 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     hugepages::<8>("/sys/kernel/mm/hugepages/hugepages-1024kB/nr_hugepages"),
     hugepages::<9>("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"),
     hugepages::<10>("/sys/kernel/mm/hugepages/hugepages-4096kB/nr_hugepages"),
+    mthp::<1, { MthpStat::ShmemAlloc as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-8kB/stats/shmem_alloc"),
+    mthp::<1, { MthpStat::ShmemFallback as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-8kB/stats/shmem_fallback"),
+    mthp::<1, { MthpStat::ShmemFallbackCharge as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-8kB/stats/shmem_fallback_charge"),
+    mthp::<1, { MthpStat::Split as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-8kB/stats/split"),
+    mthp::<1, { MthpStat::SplitFailed as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-8kB/stats/split_failed"),
+    mthp::<2, { MthpStat::ShmemAlloc as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-16kB/stats/shmem_alloc"),
+    mthp::<2, { MthpStat::ShmemFallback as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-16kB/stats/shmem_fallback"),
+    mthp::<2, { MthpStat::ShmemFallbackCharge as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-16kB/stats/shmem_fallback_charge"),
+    mthp::<2, { MthpStat::Split as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-16kB/stats/split"),
+    mthp::<2, { MthpStat::SplitFailed as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-16kB/stats/split_failed"),
+    mthp::<3, { MthpStat::ShmemAlloc as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-32kB/stats/shmem_alloc"),
+    mthp::<3, { MthpStat::ShmemFallback as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-32kB/stats/shmem_fallback"),
+    mthp::<3, { MthpStat::ShmemFallbackCharge as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-32kB/stats/shmem_fallback_charge"),
+    mthp::<3, { MthpStat::Split as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-32kB/stats/split"),
+    mthp::<3, { MthpStat::SplitFailed as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-32kB/stats/split_failed"),
+    mthp::<4, { MthpStat::ShmemAlloc as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-64kB/stats/shmem_alloc"),
+    mthp::<4, { MthpStat::ShmemFallback as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-64kB/stats/shmem_fallback"),
+    mthp::<4, { MthpStat::ShmemFallbackCharge as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-64kB/stats/shmem_fallback_charge"),
+    mthp::<4, { MthpStat::Split as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-64kB/stats/split"),
+    mthp::<4, { MthpStat::SplitFailed as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-64kB/stats/split_failed"),
+    mthp::<5, { MthpStat::ShmemAlloc as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-128kB/stats/shmem_alloc"),
+    mthp::<5, { MthpStat::ShmemFallback as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-128kB/stats/shmem_fallback"),
+    mthp::<5, { MthpStat::ShmemFallbackCharge as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-128kB/stats/shmem_fallback_charge"),
+    mthp::<5, { MthpStat::Split as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-128kB/stats/split"),
+    mthp::<5, { MthpStat::SplitFailed as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-128kB/stats/split_failed"),
+    mthp::<6, { MthpStat::ShmemAlloc as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-256kB/stats/shmem_alloc"),
+    mthp::<6, { MthpStat::ShmemFallback as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-256kB/stats/shmem_fallback"),
+    mthp::<6, { MthpStat::ShmemFallbackCharge as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-256kB/stats/shmem_fallback_charge"),
+    mthp::<6, { MthpStat::Split as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-256kB/stats/split"),
+    mthp::<6, { MthpStat::SplitFailed as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-256kB/stats/split_failed"),
+    mthp::<7, { MthpStat::ShmemAlloc as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-512kB/stats/shmem_alloc"),
+    mthp::<7, { MthpStat::ShmemFallback as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-512kB/stats/shmem_fallback"),
+    mthp::<7, { MthpStat::ShmemFallbackCharge as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-512kB/stats/shmem_fallback_charge"),
+    mthp::<7, { MthpStat::Split as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-512kB/stats/split"),
+    mthp::<7, { MthpStat::SplitFailed as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-512kB/stats/split_failed"),
+    mthp::<8, { MthpStat::ShmemAlloc as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/stats/shmem_alloc"),
+    mthp::<8, { MthpStat::ShmemFallback as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/stats/shmem_fallback"),
+    mthp::<8, { MthpStat::ShmemFallbackCharge as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/stats/shmem_fallback_charge"),
+    mthp::<8, { MthpStat::Split as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/stats/split"),
+    mthp::<8, { MthpStat::SplitFailed as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-1024kB/stats/split_failed"),
+    mthp::<9, { MthpStat::ShmemAlloc as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats/shmem_alloc"),
+    mthp::<9, { MthpStat::ShmemFallback as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats/shmem_fallback"),
+    mthp::<9, { MthpStat::ShmemFallbackCharge as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats/shmem_fallback_charge"),
+    mthp::<9, { MthpStat::Split as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats/split"),
+    mthp::<9, { MthpStat::SplitFailed as usize }>("/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats/split_failed"),
 ];
 
 impl MachineFile {

@@ -12,9 +12,9 @@
 //! limit of the open file as long as reads follow each other. A read that follows nothing counts as random, unless enough pages
 //! before it are cached. In that case another reader has read up to there, or another stream has overwritten the state of this one.
 //!
-//! Where the file system has large folios, a window is read in folios of an order that grows by 2 from window to window (`readahead.order`). A folio
+//! If the file system has large folios, a window is read in folios of an order that grows by 2 from window to window (`readahead.order`). A folio
 //! has one mark, which the first use of any of its pages meets. A folio that is not aligned to its size, or that would reach beyond the window, is made
-//! smaller. If one can't be had, or a page of it is cached, the rest of the window comes in page by page. Reads that are random, requested or by
+//! smaller. If there is no block for one, or a page of it is cached, the rest of the window comes in page by page. Reads that are random, requested or by
 //! advice are always of single pages. [folios 1.2, 1.3]
 //!
 //! Mechanisms here say what to read ([`Readahead`]); `access/read_ahead.rs` takes page after page in, as each has to be allocated
@@ -50,7 +50,7 @@ pub(crate) struct Readahead {
     pub(crate) gathered: Option<IoId>,
 }
 
-/// What a mapping says of the faults on it.
+/// Hints of a mapping about the faults on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FileFault {
     pub(crate) advice: Advice,
@@ -364,6 +364,12 @@ impl State {
         pages.into_iter().any(|page| self.memory.is_cached(file, page))
     }
 
+    /// Whether a page of this range of a file is cached, or in swap.
+    pub(crate) fn is_any_known(&self, file: FileId, pages: std::ops::Range<u64>) -> bool {
+        let index = &self.memory.file(file).index;
+        pages.into_iter().any(|page| matches!(index.word(page).decode(), Entry::Present(_) | Entry::Swap(_)))
+    }
+
     /// Reads the requested pages in one piece, independent of the window; the window is unchanged.
     #[doc(alias = "force_page_cache_ra")]
     pub(crate) fn force_readahead(&mut self, open: OpenFileId, page: u64, req: u64) -> Option<Readahead> {
@@ -372,7 +378,7 @@ impl State {
         self.batch(file, page, req.min(most), NO_PAGE)
     }
 
-    /// Pages of the largest request, as the file's backing device says. That of btrfs is none of a disk, and says nothing: seen on 6.18.
+    /// Pages of the largest request, as the file's backing device says. btrfs has a device of its own, without a limit: seen on 6.18.
     fn io_pages(&self, file: FileId) -> u64 {
         let bdi = &self.memory.file(file).bdi;
         if bdi.file_system == FileSystem::Btrfs { 0 } else { bdi.io_pages.into() }

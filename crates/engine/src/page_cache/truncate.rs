@@ -29,6 +29,7 @@ use crate::lru::Arrival;
 use crate::machine::op::Op;
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::{Entry, LEAF_PAGES, SwapEntry, Word};
+use crate::mthp::MthpStat;
 use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{FileId, Pfn};
@@ -195,8 +196,9 @@ impl Core {
         if self.mm.memory.folios[pfn].flags().intersects(FolioFlags::LOCKED | FolioFlags::WRITEBACK) {
             return Some(pfn);
         }
-        // A file system cannot give up what it knows of the blocks of a dirty folio.
-        let is_dirty = self.mm.memory.folios[pfn].has(FolioFlags::DIRTY);
+        // A file system cannot give up what it knows of the blocks of a dirty folio. tmpfs has no blocks.
+        let folio = &self.mm.memory.folios[pfn];
+        let is_dirty = folio.has(FolioFlags::DIRTY) && !folio.has(FolioFlags::SWAPBACKED);
         if is_dirty || call.zeroes_first {
             return None;
         }
@@ -226,6 +228,7 @@ impl Core {
     pub(crate) fn split_file_folio(&mut self, pfn: Pfn, orders: &[u8]) -> bool {
         let folio = self.mm.memory.folios[pfn];
         if self.is_held(&folio) || !folio.has(FolioFlags::LRU) {
+            self.count_mthp(folio.node, folio.order, MthpStat::SplitFailed);
             return false;
         }
         let is_locked = self.mm.is_mapped_locked(pfn);
@@ -234,16 +237,26 @@ impl Core {
             self.munlock_folio(pfn);
         }
         self.lru_unlink(pfn);
-        let books = self.open_audit(Transition::Split, [pfn]);
-        let parts = self.mm.memory.index_split(pfn, orders);
-        self.close_books_of_split(books, &parts);
-        self.out.count.list_moves(parts.len() as u64 - 1);
+        let parts = self.split_isolated(pfn, orders);
         // The last one first, so that they lie in their order.
         for &part in parts.iter().rev() {
-            self.tell(part, |_| PageEvent::SplitOff);
             self.lru_place(part, Arrival::Added);
         }
         true
+    }
+
+    /// Makes several folios of a large one of a file that is on no list, not mapped and not held. They are on no list either.
+    pub(crate) fn split_isolated(&mut self, pfn: Pfn, orders: &[u8]) -> Vec<Pfn> {
+        let folio = self.mm.memory.folios[pfn];
+        let books = self.open_audit(Transition::Split, [pfn]);
+        let parts = self.mm.memory.index_split(pfn, orders);
+        self.close_books_of_split(books, &parts);
+        self.count_mthp(folio.node, folio.order, MthpStat::Split);
+        self.out.count.list_moves(parts.len() as u64 - 1);
+        for &part in parts.iter().rev() {
+            self.tell(part, |_| PageEvent::SplitOff);
+        }
+        parts
     }
 
     /// Pages of a large folio that stays have zeroes from now on.

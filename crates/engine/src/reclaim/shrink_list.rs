@@ -233,6 +233,10 @@ impl Core {
             if !self.mm.may_write_anon(folio.pages(), sc, stat) {
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
             }
+            if folio.order > 0 && !self.split_tmpfs_for_swap(pfn, sc) {
+                return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
+            }
+            let folio = self.mm.memory.folios[pfn];
             // Anyone else's reference may be used to change the page under the write.
             let written = if self.folio_freeze(pfn) { self.pageout(pfn, sc) } else { Pageout::Keep };
             match written {
@@ -319,6 +323,19 @@ impl Core {
             self.count(self.mm.lruvec_of(pfn), Stat::ThpSwpoutFallback, 1);
         }
         is_split
+    }
+
+    /// The same of a large folio of tmpfs, which is not mapped any more.
+    #[cold]
+    fn split_tmpfs_for_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> bool {
+        let folio = self.mm.memory.folios[pfn];
+        if self.is_held(&folio) || !self.folio_freeze(pfn) {
+            return false;
+        }
+        let parts = self.split_isolated(pfn, &vec![0; folio.pages() as usize]);
+        self.open_all(pfn, folio.pages() as u32);
+        sc.hands.split.extend(&parts[1..]);
+        true
     }
 
     /// Gives an anonymous or tmpfs folio a swap slot; false where there is none.

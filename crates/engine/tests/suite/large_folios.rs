@@ -22,20 +22,34 @@ struct Machine {
 
 impl Machine {
     fn new(kernel: &str, file_system: FileSystem) -> Machine {
+        let bdi = Bdi { file_system, ..Bdi::default() };
+        let spec = FileSpec { name: "data".to_owned(), pages: PAGES, kind: FileKind::Regular, bdi };
+        Machine::with_file(kernel, spec, TmpfsHuge::Never)
+    }
+
+    fn tmpfs(kernel: &str, pages: u64, huge: TmpfsHuge) -> Machine {
+        let bdi = Bdi::NO_READAHEAD;
+        let spec = FileSpec { name: "data".to_owned(), pages, kind: FileKind::Tmpfs, bdi };
+        Machine::with_file(kernel, spec, huge)
+    }
+
+    fn with_file(kernel: &str, spec: FileSpec, huge: TmpfsHuge) -> Machine {
         let config = Config {
             node_pages: vec![1 << 16],
             policy: Policy::of(kernel),
             kmem: false,
             ..Config::default()
         };
-        let mut engine = Engine::new(config).unwrap();
+        let mut builder = Engine::builder(config).unwrap();
+        builder.swap_on(SwapSpec { pages: 4096, kind: SwapKind::Synchronous }).unwrap();
+        let mut engine = builder.build();
         engine.writes_whole_calls();
         let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
         let process = engine.process_create(group);
         let task = engine.task_create(process, CpuId(0));
-        let bdi = Bdi { file_system, ..Bdi::default() };
-        let spec = FileSpec { name: "data".to_owned(), pages: PAGES, kind: FileKind::Regular, bdi };
+        let is_tmpfs = spec.kind == FileKind::Tmpfs;
         let file = engine.file_create(spec).unwrap();
+        assert_eq!(engine.set_tmpfs_huge(file, huge).is_ok(), is_tmpfs);
         let object = engine.open(task, file).unwrap();
         engine.record_page_cache_events();
         Machine { engine, group, task, file, object, writes: Vec::new() }
@@ -96,6 +110,10 @@ impl Machine {
         let step = self.engine.truncate_bytes(self.task, self.object, bytes).unwrap();
         assert_eq!(self.finish(step), Served::Truncated);
         self.changes()
+    }
+
+    fn mthp(&self, order: u8, stat: MthpStat) -> u64 {
+        self.engine.figures().mthp(order, stat)
     }
 
     fn stat(&self, stat: Stat) -> i64 {
@@ -305,4 +323,110 @@ fn advice_for_huge_pages_reads_2_mib_at_a_time() {
     machine.engine.madvise_hugepage(machine.task, map, HugeAdvice::Hugepage).unwrap();
     assert_eq!(machine.call(map, 700, 1, false), "512:9");
     assert_eq!(machine.call(map, 20, 1, false), "0:9");
+}
+
+#[test]
+fn tmpfs_always_creates_2_mib_around_a_page() {
+    for kernel in ["classic@6.12", "classic@6.15", "classic@6.18"] {
+        let mut machine = Machine::tmpfs(kernel, PAGES + 1, TmpfsHuge::Always);
+        let expected = if kernel == "classic@6.15" { "700:0" } else { "512:9" };
+        assert_eq!(machine.write(700, 1), expected, "{kernel}");
+    }
+    // Beyond the end, too.
+    let mut machine = Machine::tmpfs("classic@6.18", PAGES + 1, TmpfsHuge::Always);
+    assert_eq!(machine.write(PAGES, 1), "1024:9");
+    assert_eq!(machine.mthp(9, MthpStat::ShmemAlloc), 1);
+    assert_eq!(machine.engine.figures().vmstat(Stat::ThpFileAlloc), 1);
+    assert_eq!(machine.stat(Stat::NrShmem), 512);
+}
+
+#[test]
+fn tmpfs_within_size_creates_what_ends_in_the_file() {
+    let write =
+        |kernel: &str, page, pages| Machine::tmpfs(kernel, 300, TmpfsHuge::WithinSize).write(page, pages);
+    assert_eq!(write("classic@6.18", 7, 1), "0:8");
+    assert_eq!(write("classic@6.18", 290, 1), "288:3");
+    assert_eq!(write("classic@6.18", 299, 1), "298:1");
+    assert_eq!(write("classic@6.15", 8, 8), "8:3");
+    assert_eq!(write("classic@6.12", 8, 2), "8:0 9:0");
+}
+
+#[test]
+fn tmpfs_folio_is_not_put_over_a_page() {
+    let mut machine = Machine::tmpfs("classic@6.18", 300, TmpfsHuge::WithinSize);
+    assert_eq!(machine.write(299, 1), "298:1");
+    assert_eq!(machine.write(288, 1), "288:3");
+    assert_eq!(machine.write(296, 1), "296:1");
+}
+
+#[test]
+fn tmpfs_fault_has_a_huge_page_or_a_single_one() {
+    let mut machine = Machine::tmpfs("classic@6.18", PAGES + 100, TmpfsHuge::Always);
+    let map = machine.engine.map_file(machine.task, machine.file, Advice::Normal, false).unwrap();
+    assert_eq!(machine.call(map, 600, 1, true), "512:9");
+    // The mapping ends within the last 2 MiB.
+    assert_eq!(machine.call(map, PAGES + 3, 1, true), "1027:0");
+    assert_eq!(machine.stat(Stat::NrMapped), 513);
+    assert_eq!(machine.engine.figures().vmstat(Stat::ThpFileMapped), 1);
+    let folios = machine.engine.figures().mapped_folios(machine.task, map);
+    let nothing = MappedFolio::Nothing;
+    let whole = [(nothing, 512), (MappedFolio::Whole(9), 1), (nothing, 3), (MappedFolio::Whole(0), 1)];
+    assert_eq!(folios, [&whole[..], &[(nothing, 96)]].concat());
+}
+
+#[test]
+fn tmpfs_advise_needs_a_hint() {
+    let mut machine = Machine::tmpfs("classic@6.18", PAGES, TmpfsHuge::Advise);
+    let map = machine.engine.map_file(machine.task, machine.file, Advice::Normal, false).unwrap();
+    assert_eq!(machine.call(map, 1, 1, true), "1:0");
+    machine.engine.madvise_hugepage(machine.task, map, HugeAdvice::Hugepage).unwrap();
+    assert_eq!(machine.call(map, 600, 1, true), "512:9");
+    assert_eq!(machine.write(20, 1), "20:0");
+}
+
+#[test]
+fn cut_splits_a_folio_of_tmpfs_although_it_is_dirty() {
+    let mut machine = Machine::tmpfs("classic@6.18", PAGES, TmpfsHuge::Always);
+    machine.write(0, 1);
+    machine.changes();
+    let gone = machine.truncate(100 * PAGE_SIZE..PAGES * PAGE_SIZE);
+    assert_eq!(gone, "-100:0 -101:0 -102:1 -104:3 -112:4 -128:7 -256:8");
+    assert_eq!(machine.mthp(9, MthpStat::Split), 1);
+    assert_eq!(machine.engine.figures().vmstat(Stat::ThpSplitPage), 1);
+}
+
+#[test]
+fn tmpfs_folio_is_swapped_as_single_pages() {
+    let mut machine = Machine::tmpfs("classic@6.18", PAGES, TmpfsHuge::Always);
+    machine.write(0, 1);
+    machine.write(600, 1);
+    machine.changes();
+    machine.limit(800);
+    let swapped = machine.engine.figures().memcg_swap_usage(machine.group);
+    assert!((224..512).contains(&swapped), "{swapped}");
+    assert_eq!(machine.mthp(9, MthpStat::Split), 1);
+    // What is in swap comes back page by page.
+    machine.changes();
+    let back = machine.read(0, 1);
+    assert_eq!(back, "0:0");
+}
+
+#[test]
+fn folio_of_many_mappings_loses_entries_before_their_count_ends() {
+    let mut machine = Machine::new("classic@6.12", FileSystem::Xfs);
+    machine.write(0, 512);
+    let mut mapped = 0;
+    for _ in 0..140 {
+        let map = machine.engine.map_file(machine.task, machine.file, Advice::Normal, false).unwrap();
+        for page in (0..512).step_by(16) {
+            let step = machine.engine.start(machine.task, Access::new(map, page, false));
+            assert!(matches!(step, Step::Done(_)), "{step:?}");
+        }
+        let folios = machine.engine.figures().mapped_folios(machine.task, map);
+        assert_eq!(folios[0], (MappedFolio::Whole(9), 1));
+        mapped += 512;
+    }
+    assert!(mapped > u64::from(u16::MAX), "more than a record can count");
+    machine.engine.check_invariants();
+    assert_eq!(machine.stat(Stat::NrMapped), 512);
 }

@@ -46,7 +46,11 @@ fn huge_pages_that_cannot_be_are_refused() {
     let output = run_with("[[memcg]]", "[kernel]\ntransparent_hugepage = true\n\n[[memcg]]", &[]);
     check_failure(&output, 2, &["transparent_hugepage", "never", "madvise", "always", "scenario.toml:"]);
     let output = run_with("channel = \"file\"", "channel = \"file\"\nhugepage = true", &[]);
-    check_failure(&output, 2, &["hugepage = true", "only anonymous memory has huge pages", "scenario.toml:"]);
+    check_failure(
+        &output,
+        2,
+        &["hugepage = true", "only a mapping has a hint about huge pages", "scenario.toml:"],
+    );
     let both = "[kernel]\ntransparent_hugepage = \"madvise\"\n\n[[memcg]]";
     let output = run_with("[[memcg]]", both, &["--set", "machine.page_stands_for=4"]);
     check_failure(&output, 2, &["a page must stand for exactly one", "machine.page_stands_for"]);

@@ -92,16 +92,7 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
             "reclaim.machine_counts",
             "reclaim.swap_ahead_drain",
             "reclaim.gives_up",
-            "folio.xfs",
-            "folio.ext4",
-            "folio.btrfs",
-            "folio.order_one",
-            "folio.write_order",
             "folio.truncate_split",
-            "folio.fault_around",
-            "readahead.order",
-            "readahead.huge_advice",
-            "readahead.exec",
         ],
         "a switch that nothing shows says so in its documentation, and is listed here"
     );

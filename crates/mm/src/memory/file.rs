@@ -5,6 +5,7 @@
 
 use crate::config::{Bdi, FileKind, FileSpec};
 use crate::memory::errors::{Rest, WriteErrors};
+use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::{LEAF_PAGES, Table};
 use crate::memory::tags::PageTags;
@@ -12,6 +13,7 @@ use crate::memory::unflushed::Unflushed;
 use crate::swap::contents::Compressibility;
 use crate::units::{BdiId, MmId, Nanos, WbId};
 use crate::votes::ForeignHistory;
+use pageout_rules::folio::TmpfsHuge;
 
 /// A file: its page-cache index, and its inode.
 pub struct File {
@@ -21,6 +23,8 @@ pub struct File {
     pub kind: FileKind,
     /// How far the device reads ahead.
     pub bdi: Bdi,
+    /// Which pages of tmpfs may be in large folios ([`File::allow_large`]).
+    huge: TmpfsHuge,
     /// The page-cache index: one word per page that the file has, or had before it was shortened.
     pub index: Table,
     pages: u64,
@@ -141,6 +145,7 @@ impl File {
             name,
             kind,
             bdi,
+            huge: TmpfsHuge::Never,
             index: Table::new(pages),
             pages,
             nodes,
@@ -162,6 +167,24 @@ impl File {
     pub fn grow(&mut self, pages: u64) {
         debug_assert!(pages >= self.pages, "a file grows to fewer pages");
         self.pages = pages;
+        self.make_room(pages);
+    }
+
+    /// Mount option `huge=` of tmpfs. A large folio may go beyond the end of the file.
+    pub fn allow_large(&mut self, huge: TmpfsHuge) {
+        self.huge = huge;
+        if huge != TmpfsHuge::Never {
+            self.make_room(self.pages.next_multiple_of(HUGE_PAGE_PAGES));
+        }
+    }
+
+    /// Returns which pages of tmpfs may be in large folios.
+    #[inline]
+    pub fn huge(&self) -> TmpfsHuge {
+        self.huge
+    }
+
+    fn make_room(&mut self, pages: u64) {
         if pages > self.index.pages() {
             let room = pages.max(self.index.pages() + self.index.pages() / 4).next_multiple_of(LEAF_PAGES);
             self.index.grow(room - self.index.pages());

@@ -1,8 +1,9 @@
 //! A folio's record: what reclaim knows of the pages it moves as one unit. [reclaim 1.1]
 //!
-//! A folio is an order and a head frame: the record of the head is the folio's, those of its other frames say nothing. So all of its pages have one place
-//! on a list, one set of flags and use bits, and one count of references and of the entries that map any of them. It has one record of 32 bytes per frame. Records are allocated a section (128 MiB of frames) at a time, when
-//! frames up to there are used. So a 1 TB machine costs what it uses. Once a block of the largest order is free again, its records may be given back
+//! A folio is an order and a head frame. The record of the head is the folio's; those of its other frames are not used. So all of its pages have one
+//! place on a list, one set of flags and use bits, and one count of references. One count has the entries that map any of them.
+//!
+//! There is one record of 32 bytes per frame. Records are allocated a section (128 MiB of frames) at a time, when frames up to there are used. So a 1 TB machine costs what it uses. Once a block of the largest order is free again, its records may be given back
 //! (`largest.rs`). While a folio is in a page cache, the flags that a hit sees or sets are not here but in its index word (`table/word.rs`). A hit
 //! then writes only the word that it has read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
 

@@ -59,6 +59,11 @@ impl OpenFile {
         }
     }
 
+    /// Returns whether the call that accessed the last page goes on behind it.
+    pub fn is_in_call(&self) -> bool {
+        self.last_page != NO_PAGE && self.prev_pos.div_ceil(PAGE_SIZE) != self.last_page + 1
+    }
+
     /// The page in which the last call ended; no page where there was none.
     pub fn prev_page(&self) -> u64 {
         self.prev_pos / PAGE_SIZE

@@ -9,9 +9,10 @@
 //! ```
 //! A hit reads one word and writes the same word, so everything that a hit may set lives in it. A page table uses YOUNG and DIRTY, as hardware sets
 //! them. A page-cache index uses the use bits (`memory/folio.rs`), and DIRTY for a page of a regular file that has to be written. A huge page fills a
-//! leaf: the processor has one entry for it there, and the words are as many copies. A page of a large folio finds the folio's use bits in the word
-//! of its first page, which its own word leads to: a hit writes that one, and at the page's first use after readahead its own. An index also counts present pages and shadows by node of 64
-//! slots. The kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
+//! leaf: the processor has one entry for it there, and the words are as many copies.
+//!
+//! The use bits of a large folio are in the word of its first page, which each of its words leads to. A hit writes that word, and the page's own at its
+//! first use after readahead. An index also counts present pages and shadows by node of 64 slots. The kernel frees nodes of that size that hold only shadows (`workingset/shadow_nodes.rs`).
 
 mod word;
 mod words;
@@ -388,7 +389,7 @@ impl Table {
         word.is_hit().then(|| (word.pfn(), self.folio_word(page).is_in_use()))
     }
 
-    /// The word of the first page of the folio that a page belongs to: the one with the folio's use bits. Of an absent page its own.
+    /// The word of the first page of the folio that a page belongs to: the one with the folio's use bits. An absent page has its own.
     #[inline]
     pub fn folio_word(&self, page: u64) -> Word {
         let word = self.word(page);

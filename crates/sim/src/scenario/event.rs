@@ -98,6 +98,9 @@ pub enum KernelFile {
 /// Directory of the pools of huge pages.
 pub(super) const HUGEPAGES: &str = "/sys/kernel/mm/hugepages/";
 
+/// Where the files of transparent huge pages are.
+pub(super) const TRANSPARENT_HUGEPAGE: &str = "/sys/kernel/mm/transparent_hugepage/";
+
 impl KernelFile {
     /// Takes a path apart; `None` when it lies under none of the trees above.
     pub fn parse(path: &str) -> Option<KernelFile> {
@@ -113,7 +116,7 @@ impl KernelFile {
         if let Some(name) = path.strip_prefix(HUGEPAGES) {
             return Some(KernelFile::Hugepages(name.to_string()));
         }
-        if let Some(name) = path.strip_prefix("/sys/kernel/mm/transparent_hugepage/") {
+        if let Some(name) = path.strip_prefix(TRANSPARENT_HUGEPAGE) {
             return Some(KernelFile::TransparentHugepage(name.to_string()));
         }
         if let Some(name) = path.strip_prefix("/sys/kernel/debug/zswap/") {

@@ -273,6 +273,33 @@ section! {
             "regular: on a device. tmpfs: in memory and swap.";
         device: Option<String>, [absent "the only device"] in Accepts::NameOf("device") => Same,
             "The device of a regular file.";
+        huge: TmpfsHuge, [default TmpfsHuge::Never] in Accepts::Choice(TmpfsHuge::WORDS) => Same,
+            "Mount option of tmpfs: which pages of the file may be in large folios. always: all, even beyond its end. within_size: those of folios that end within the file. advise: those that a fault through a mapping with `hugepage = true` brings in. Such a folio is split when it is swapped out. never is the kernel's default.";
+    }
+}
+
+words! {
+    /// The mount option `huge=` of tmpfs.
+    pub enum TmpfsHuge {
+        /// Single pages.
+        Never = "never",
+        /// Large folios anywhere.
+        Always = "always",
+        /// Large folios within the file.
+        WithinSize = "within_size",
+        /// Large folios where a mapping has the hint.
+        Advise = "advise",
+    }
+}
+
+impl From<TmpfsHuge> for pageout_engine::TmpfsHuge {
+    fn from(huge: TmpfsHuge) -> pageout_engine::TmpfsHuge {
+        match huge {
+            TmpfsHuge::Never => pageout_engine::TmpfsHuge::Never,
+            TmpfsHuge::Always => pageout_engine::TmpfsHuge::Always,
+            TmpfsHuge::WithinSize => pageout_engine::TmpfsHuge::WithinSize,
+            TmpfsHuge::Advise => pageout_engine::TmpfsHuge::Advise,
+        }
     }
 }
 

@@ -172,7 +172,7 @@ section! {
         populate_node: Option<u16>, [absent "nothing is there"] in Accepts::Integer(0, 63) => Same,
             "All its pages are present before the run begins, on this NUMA node if it has free memory: mmap with MAP_POPULATE by a process whose policy prefers that node during the call. It takes no time; its work and counters are part of the run. For mappings.";
         hugepage: Option<bool>, [absent "machine-wide setting"] in Accepts::Bool => Same,
-            "Hint about huge pages, before the first access. true: madvise(MADV_HUGEPAGE). With `kernel.transparent_hugepage` at madvise or always, the fault then reclaims and compacts for them, unless `kernel.transparent_hugepage_defrag` is set otherwise. false: MADV_NOHUGEPAGE, none. Without a hint, only always gives huge pages, if a block is free. For anonymous objects; one of less than 2 MiB has none.";
+            "Hint about huge pages, before the first access. true: madvise(MADV_HUGEPAGE). With `kernel.transparent_hugepage` at madvise or always, the fault then reclaims and compacts for them, unless `kernel.transparent_hugepage_defrag` is set otherwise. false: MADV_NOHUGEPAGE, none. Without a hint, only always gives huge pages, if a block is free. An anonymous object of less than 2 MiB has none. A fault on a mapped file with true reads 2 MiB or more at a time (`kernel.readahead.huge_advice`). For anonymous and mapped objects.";
         locked: bool, [unless false] in Accepts::Bool => Same,
             "Locked by mlock2(MLOCK_ONFAULT): pages that were accessed once stay. For mappings, not for read(2).";
         executable: bool, [unless false] in Accepts::Bool => Same,

@@ -7,7 +7,7 @@ use pageout_sim::Pace;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{
     Advice, Channel, Device, File, FileKind, FirstThread, Kernel, Knobs, Lifetime, Machine, Memcg, Object,
-    OpenedBy, Problem, Scalar, Scenario, Session, Size, Swap, SwapKind, Task, TimeSpan,
+    OpenedBy, Problem, Scalar, Scenario, Session, Size, Swap, SwapKind, Task, TimeSpan, TmpfsHuge,
 };
 use pageout_workload::ReadOptions;
 use pageout_workload::trace::{Footprint, Loaded};
@@ -69,6 +69,7 @@ impl Setup<'_> {
                     size: Size::from_pages(of.pages.max(1)),
                     kind: FileKind::Regular,
                     device: None,
+                    huge: TmpfsHuge::Never,
                 })
                 .collect();
         }

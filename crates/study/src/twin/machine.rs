@@ -194,7 +194,7 @@ impl TwinMachine {
             let _ = writeln!(text, "read_ahead_kb = {}", kib / 4 * 4);
         }
         if recording.manifest.sums.insertions_large > 0 {
-            // What is recorded does not tell XFS and ext4 apart, and both choose the same folios.
+            // The recording does not distinguish XFS and ext4, which choose the same folios.
             text.push_str("file_system = \"xfs\"\n");
         }
     }

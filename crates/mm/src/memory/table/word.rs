@@ -6,8 +6,10 @@
 //!   shadow     63..29 stamp    | 28..26 refs | 25..10 memcg | 9..4 node | 3 WORKINGSET | 1 | 0
 //!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
 //! ```
-//! The words of a large folio all have its order and name its first frame, which is its folio; the page's own frame lies as far behind that as the
-//! page behind the folio's first one. A folio is aligned to its size in its file or mapping as well as in memory, so a word and its page lead to the
+//! The words of a large folio all have its order and name its first frame, which is its folio. The page's own frame lies as far behind that as the
+//! page behind the folio's first one.
+//!
+//! A folio is aligned to its size in its file or mapping as well as in memory, so a word and its page lead to the
 //! folio's first word. In an index only that one has the use bits and what accesses note there. DIRTY, BUSY and READAHEAD are the same in all of them,
 //! UNUSED is each page's own. In a page table each word is an entry with bits of its own. If one entry maps the whole folio (HUGE), the accessed bit is
 //! the young bit above the words (`table.rs`).
@@ -336,8 +338,8 @@ impl Word {
         single
     }
 
-    /// The index word of a page once its folio is several: in the one that begins with frame `pfn`, whose first word has the use bits of `head`, the
-    /// former first word.
+    /// The index word of a page whose folio was split, in the part that begins with frame `pfn`. The first word of a part has the use bits of `head`,
+    /// the former first word.
     pub fn of_part(self, pfn: Pfn, order: u8, head: Option<Word>) -> Word {
         const OF_FOLIO: u64 = Word::USE | Word::MARK;
         let noted = head.map_or(0, |head| head.0 & OF_FOLIO);

@@ -6,7 +6,7 @@ use pageout_engine::{Bdi, BdiId, Engine, EngineBuilder, FileId, FileKind as Engi
 
 use super::problem;
 use crate::TimedAction;
-use crate::scenario::{Channel, DEFAULT_DEVICE, Device, FileKind, Files, Problem, Scenario, Task};
+use crate::scenario::{Channel, DEFAULT_DEVICE, Device, FileKind, Files, Problem, Scenario, Task, TmpfsHuge};
 
 /// The files of the engine by name.
 pub(super) type OpenFiles = BTreeMap<String, OpenFile>;
@@ -39,6 +39,10 @@ impl Scenario {
             let device = (kind == EngineFileKind::Regular).then(|| self.device_index(file.device.as_deref()));
             let id = engine.file_create_on(spec, bdis[device.unwrap_or(0)]);
             let id = id.map_err(|error| problem(&format!("file[{index}].size"), error))?;
+            if file.huge != TmpfsHuge::Never {
+                let huge = engine.set_tmpfs_huge(id, file.huge.into());
+                huge.map_err(|error| problem(&format!("file[{index}].huge"), error))?;
+            }
             files.insert(file.name.clone(), OpenFile { id, device });
         }
         for (task_index, task) in self.task.iter().enumerate() {

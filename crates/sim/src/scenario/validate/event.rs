@@ -6,7 +6,7 @@ use pageout_engine::{
 };
 
 use super::{Check, Problem};
-use crate::scenario::event::HUGEPAGES;
+use crate::scenario::event::{HUGEPAGES, TRANSPARENT_HUGEPAGE};
 use crate::scenario::keys::{Accepts, Key};
 use crate::scenario::{Bound, Event, KernelFile, Lifetime, Scalar, Size, SwapKind, Task};
 use crate::{PRESSURE_FILES, Resource};
@@ -410,11 +410,11 @@ impl Check<'_> {
                 let files = MACHINE_FILES.iter().filter_map(|file| file.path.strip_prefix(HUGEPAGES));
                 (name, "pool of huge pages", files.map(str::to_string).collect())
             }
-            Some(KernelFile::TransparentHugepage(name)) => (
-                name,
-                "file of transparent huge pages",
-                machine_files(|file| matches!(file, KernelFile::TransparentHugepage(_))),
-            ),
+            Some(KernelFile::TransparentHugepage(name)) => {
+                let files =
+                    MACHINE_FILES.iter().filter_map(|file| file.path.strip_prefix(TRANSPARENT_HUGEPAGE));
+                (name, "file of transparent huge pages", files.map(str::to_string).collect())
+            }
             Some(KernelFile::Zswap(name)) => {
                 (name, "figure of zswap", machine_files(|file| matches!(file, KernelFile::Zswap(_))))
             }

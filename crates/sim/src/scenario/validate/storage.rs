@@ -2,7 +2,7 @@
 
 use super::{Check, Problem};
 use crate::scenario::compressed::Compressed;
-use crate::scenario::{Device, File, FileKind, Size, Swap, SwapKind};
+use crate::scenario::{Device, File, FileKind, Size, Swap, SwapKind, TmpfsHuge};
 
 impl Check<'_> {
     pub(super) fn device(&mut self, prefix: &str, device: &Device) {
@@ -101,6 +101,10 @@ impl Check<'_> {
 
     pub(super) fn file(&mut self, prefix: &str, file: &File) {
         self.ranges(&format!("{prefix}."), file);
+        if file.kind == FileKind::Regular && file.huge != TmpfsHuge::Never {
+            let problem = Problem::new(format!("{prefix}.huge"), "only tmpfs has this mount option");
+            self.report(problem.help("use kind = \"tmpfs\"; `device.file_system` decides for regular files"));
+        }
         let device = format!("{prefix}.device");
         match (file.kind, &file.device) {
             (FileKind::Regular, name) => self.on_device(&device, name.as_ref()),

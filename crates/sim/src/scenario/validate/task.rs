@@ -386,8 +386,9 @@ impl Check<'_> {
         } else if object.size.is_none() && !self.is_sized_by_accesses(task, own) {
             self.report(Problem::new(prefix, "neither `size` nor `file` defines how large this object is"));
         }
-        if object.hugepage.is_some() && channel != Channel::Anonymous {
-            let message = "only anonymous memory has huge pages, so channel must be \"anonymous\"";
+        if object.hugepage.is_some() && !matches!(channel, Channel::Mapped | Channel::Anonymous) {
+            let message =
+                "only a mapping has a hint about huge pages, so channel must be \"mapped\" or \"anonymous\"";
             self.report(Problem::new(format!("{prefix}.hugepage"), message));
         }
         if object.locked && !matches!(channel, Channel::Mapped | Channel::Anonymous) {
