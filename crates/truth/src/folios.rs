@@ -6,10 +6,12 @@
 //! ```
 //! A run without a memory limit passes if all changes are equal: the operation, the direction, the index and the order of each folio, in the kernel's
 //! order. There is no tolerance, as the kernel repeats itself exactly. With a limit it does not. Then the pages brought in must be within 1 % of
-//! those of one of the repeats, or between them. Such runs are skipped if they write, because no flusher is replayed. The format of the folder is described in `docs/reference/recordings.md`.
+//! those of one of the repeats, or between them. On tmpfs no event shows a new folio: figures that the program read must be equal,
+//! too. The format of the folder is described in `docs/reference/recordings.md`.
 //!
 //! As with the other recordings, inputs and answers are read apart.
 
+mod figures; // what is compared of a run on tmpfs
 mod op; // what the recording program did
 mod play; // the operations, replayed to the engine
 
@@ -28,13 +30,17 @@ use crate::error::Error;
 use crate::files::read_compressed;
 use crate::recording::select;
 use crate::validate::Ask;
+pub use figures::Figure;
+use figures::Snapshot;
 use op::Op;
+use pageout_engine::TmpfsHuge;
 
 /// The end of the name of a file of runs, one a line.
 const SUFFIX: &str = ".jsonl.zst";
 
-/// Kinds of runs that are compared: those of files on a device.
-const COMPARED: [&str; 5] = ["a-sequential", "b-mixed-order", "c-mapped", "d-writes", "e-pressure"];
+/// Kinds of runs that are compared: those of files.
+const COMPARED: [&str; 6] =
+    ["a-sequential", "b-mixed-order", "c-mapped", "d-writes", "e-pressure", "g-tmpfs"];
 
 /// How far the pages brought in under a limit may be from those of the repeats, as a fraction.
 const PAGES_IN: f64 = 0.01;
@@ -56,6 +62,12 @@ struct Asked {
     limit_bytes: Option<u64>,
     #[serde(default)]
     descriptors: usize,
+    /// Options of the mount: of tmpfs, which pages may be in large folios.
+    #[serde(default)]
+    mount: String,
+    /// Limits that are set in the middle of a run.
+    #[serde(default)]
+    limit_after_snapshot: BTreeMap<String, u64>,
     /// Operations; a further repeat has those of the first.
     #[serde(default)]
     ops: Vec<String>,
@@ -72,9 +84,22 @@ impl Asked {
         if !COMPARED.contains(&self.kind()) {
             return Some(format!("runs of kind `{}` are not compared", self.kind()));
         }
-        let is_written = self.ops.iter().any(|op| op.starts_with('w'));
-        (self.limit_bytes.is_some() && is_written)
-            .then(|| "writes under a memory limit, whose flusher is not replayed".to_owned())
+        if !self.limit_after_snapshot.is_empty() {
+            return Some(
+                "large folios of tmpfs are split for swap, expected them to be written whole".to_owned(),
+            );
+        }
+        let advises_part = self.fs == "tmpfs" && self.ops.iter().any(|op| op.starts_with('a'));
+        advises_part.then(|| "a hint for a part of a mapping is not modelled".to_owned())
+    }
+
+    /// The option `huge=` of its mount.
+    fn tmpfs_huge(&self) -> anyhow::Result<TmpfsHuge> {
+        let word = self.mount.split(',').find_map(|option| option.strip_prefix("huge="));
+        word.and_then(TmpfsHuge::by_name).ok_or_else(|| {
+            let words = TmpfsHuge::NAMES.join(", ");
+            anyhow!("{}: mount: found `{}`, expected huge= with one of {words}", self.id, self.mount)
+        })
     }
 }
 
@@ -87,6 +112,9 @@ struct Recorded {
     events: Vec<Vec<Value>>,
     /// The repeat that has the same events.
     events_as: Option<u32>,
+    /// Figures of a run on tmpfs.
+    #[serde(default)]
+    snapshots: Vec<Snapshot>,
 }
 
 /// A folio entered the page cache of the file, or left it.
@@ -130,10 +158,12 @@ pub struct Judged {
     pub first_difference: Option<Parting>,
     /// Pages brought in under a memory limit: minimum and maximum of the repeats, and simulated.
     pub pages_in: Option<[u64; 3]>,
+    /// Figures of a run on tmpfs that differ.
+    pub figures: Vec<Figure>,
 }
 
 impl Judged {
-    /// Whether all changes are equal, or with a memory limit about as many pages came in.
+    /// Whether all changes and figures are equal, or with a memory limit about as many pages came in.
     pub fn passes(&self) -> bool {
         let is_equal = match self.pages_in {
             None => self.first_difference.is_none(),
@@ -142,7 +172,7 @@ impl Judged {
                 range.contains(&(simulated as f64))
             }
         };
-        self.skipped.is_none() && is_equal
+        self.skipped.is_none() && is_equal && self.figures.is_empty()
     }
 
     /// The kind of the run.
@@ -153,10 +183,9 @@ impl Judged {
     /// Checks what a result satisfies. Errors: the first that is wrong.
     pub(crate) fn check(&self) -> Result<(), String> {
         match &self.first_difference {
-            None if self.skipped.is_none() && self.recorded != self.simulated => Err(format!(
-                "{}: {} changes and {} are said to be equal",
-                self.run, self.recorded, self.simulated
-            )),
+            None if self.skipped.is_none() && self.recorded != self.simulated => {
+                Err(format!("{}: {} changes and {} count as equal", self.run, self.recorded, self.simulated))
+            }
             Some(parting) if parting.recorded == parting.simulated => {
                 Err(format!("{}: the first difference is none", self.run))
             }
@@ -206,7 +235,7 @@ fn read<T: DeserializeOwned>(dir: &Path) -> anyhow::Result<Vec<T>> {
     Ok(all)
 }
 
-/// Compares the recorded runs of a folder with simulated ones. Of equal repeats the first is compared.
+/// Compares the recorded runs of a folder with simulated ones. The first of equal repeats is compared.
 pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Judged>, Error> {
     let all: Vec<Asked> = read(&ask.dir)?;
     let first: Vec<Asked> = all.into_iter().filter(|run| run.repeat == 1).collect();
@@ -224,7 +253,7 @@ pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Judged>, Error
         played
     });
     watcher.end();
-    let played = played.into_iter().collect::<anyhow::Result<Vec<Vec<Change>>>>()?;
+    let played = played.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
 
     // From here on the answers are known.
     let recorded: Vec<Recorded> = read(&ask.dir)?;
@@ -238,10 +267,18 @@ pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Judged>, Error
                 simulated: 0,
                 first_difference: None,
                 pages_in: None,
+                figures: Vec::new(),
             }),
             None => {
-                let simulated = played.next().expect("each compared run was simulated");
+                let (mut simulated, figures) = played.next().expect("each compared run was simulated");
+                if run.fs == "tmpfs" {
+                    // No event says that a folio of tmpfs comes.
+                    simulated.retain(|change| change.removed);
+                }
                 let mut judged = judge(run, &changes(&recorded, run, run.repeat)?, &simulated);
+                if run.fs == "tmpfs" {
+                    judged.figures = figures::differing(&figures_of(&recorded, run)?, &figures);
+                }
                 if run.limit_bytes.is_some() {
                     judged.pages_in = Some(pages_in_of(&recorded, run, &simulated)?);
                 }
@@ -249,6 +286,13 @@ pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Judged>, Error
             }
         })
         .collect()
+}
+
+/// The recorded figures of a run on tmpfs.
+fn figures_of(recorded: &[Recorded], run: &Asked) -> anyhow::Result<figures::Figures> {
+    let own = recorded.iter().find(|other| other.id == run.id && other.repeat == run.repeat);
+    let own = own.ok_or_else(|| anyhow!("{}: no recorded figures", run.id))?;
+    figures::recorded(&own.snapshots).with_context(|| run.id.clone())
 }
 
 /// Pages that came in: the minimum and the maximum of a run's repeats, and of the simulation.
@@ -308,6 +352,7 @@ fn judge(run: &Asked, recorded: &[Change], simulated: &[Change]) -> Judged {
         simulated: simulated.len(),
         first_difference,
         pages_in: None,
+        figures: Vec::new(),
     }
 }
 
@@ -354,6 +399,18 @@ mod tests {
             |simulated| Judged { pages_in: Some([1000, 1010, simulated]), ..judge(&run(&[]), &[], &[]) };
         let passes = |simulated| judged(simulated).passes();
         assert_eq!([989, 990, 1020, 1021].map(passes), [false, true, true, false]);
+    }
+
+    #[test]
+    fn shipped_runs_are_equal_but_for_two_known_rules() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ground-truth/folios").into();
+        let judged = ask(&Ask { dir, ..Ask::default() }, &()).expect("the folder is well formed");
+        let failing: Vec<&str> = judged.iter().filter(|run| !run.passes()).map(|run| &*run.run).collect();
+        // A dirty folio of ext4 is split if all of its dirty blocks are beyond the cut; XFS ends a folio where its preallocation does.
+        let known = ["d-writes/ext4-huge-file-folio-dirty-truncated", "d-writes/xfs-append-131072b"];
+        assert_eq!(failing, known);
+        let runs: Vec<usize> = by_kind(&judged).values().map(|&(_, runs)| runs).collect();
+        assert_eq!(runs, [25, 18, 21, 21, 13, 17]);
     }
 
     #[test]

@@ -58,6 +58,10 @@ pub(super) enum Op {
     Sleep,
     /// Reads memory.stat.
     ReadStat,
+    /// A load from each page of the mapping.
+    Populate,
+    /// The program reads the figures that are compared.
+    Snapshot,
 }
 
 impl Op {
@@ -88,6 +92,8 @@ impl Op {
             "S" => Op::Touch { offset: number(2)?, is_store: true },
             "z" => Op::Sleep,
             "Q" => Op::ReadStat,
+            "P" => Op::Populate,
+            "G" => Op::Snapshot,
             other => bail!("operation `{other}` is not modelled"),
         })
     }

@@ -18,6 +18,13 @@ pub(super) fn text(judged: &[Judged], is_verbose: bool, layout: Layout) -> Strin
                 change(parting.simulated.as_ref()),
             ],
         };
+        let [equal, operation, real, ours] = match run.figures.first() {
+            Some(figure) if run.first_difference.is_none() => {
+                let text = |side: &Option<String>| side.clone().unwrap_or_else(|| "nothing".to_string());
+                [equal, figure.name.clone(), text(&figure.recorded), text(&figure.simulated)]
+            }
+            _ => [equal, operation, real, ours],
+        };
         let verdict = if run.passes() { "ok" } else { "FALLS SHORT" };
         let changes = run.recorded.to_string();
         rows.push(vec![run.run.clone(), changes, equal, operation, real, ours, verdict.to_string()]);
