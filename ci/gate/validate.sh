@@ -46,3 +46,7 @@ cargo run --locked --release --bin pageout -- validate ground-truth/machine-inpu
     --expect-short gl-mixb.classic.f1 \
     --expect-short gl-mixb.mglru.f2 \
     --expect-short gl-mixb.mglru.s1
+# Large folios, event by event: docs/results/folios.md names the two rules that are missing.
+cargo run --locked --release --bin pageout -- validate ground-truth/folios \
+    --expect-short d-writes/ext4-huge-file-folio-dirty-truncated \
+    --expect-short d-writes/xfs-append-131072b

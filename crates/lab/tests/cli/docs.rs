@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::{check_success, pageout};
 
 /// Pages of results, in the order of their index.
-const RESULTS: [&str; 15] = [
+const RESULTS: [&str; 16] = [
     "fidelity",
+    "folios",
     "twin",
     "premature-oom",
     "bisect",
