@@ -22,7 +22,7 @@ enum Of {
     Own(&'static Listed),
 }
 
-/// What is wrong with a text that is to name a policy.
+/// The error of a text that should name a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wrong(String);
 

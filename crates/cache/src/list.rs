@@ -18,23 +18,23 @@ use crate::{Bare, Simulation};
 pub struct Row {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// A description, in a sentence.
     pub doc: &'static str,
-    /// When not to use it.
+    /// The cases in which not to use it.
     pub not_for: &'static str,
     /// The publication.
     pub source: &'static str,
-    /// What can be chosen about it.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// How to make one.
+    /// Makes one.
     pub make: Make,
 }
 
-/// What can be chosen about a policy.
+/// A parameter of a policy.
 pub struct Parameter {
     /// Its name after that of the policy.
     pub name: &'static str,
-    /// What it is, with its unit.
+    /// A description, with the unit.
     pub doc: &'static str,
     /// The least value.
     pub min: f64,
@@ -44,11 +44,11 @@ pub struct Parameter {
     pub is_whole: bool,
     /// Its value where none is given.
     pub default: f64,
-    /// Why that one.
+    /// The reason for the default.
     pub reason: &'static str,
 }
 
-/// How to make a policy.
+/// A constructor of a policy.
 #[derive(Clone, Copy)]
 pub enum Make {
     /// With its capacity in pages, values of its parameters in their order, and a seed.

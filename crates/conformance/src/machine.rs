@@ -10,7 +10,7 @@ use pageout_engine::{
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How far a task has come with what it was to do.
+/// The progress of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Came {
     /// It is done, after it has been made to sleep for so long.

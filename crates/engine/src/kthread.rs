@@ -62,7 +62,7 @@ pub struct ThreadInfo {
     pub name: String,
     /// CPUs that the machine may run it on. It is on the first until it is moved.
     pub cpus: Range<CpuId>,
-    /// What the thread waits for from the start.
+    /// The wait of the thread at its start.
     pub wait: Wait,
 }
 

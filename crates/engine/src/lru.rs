@@ -37,7 +37,7 @@ pub use two_lists::Deactivation;
 
 use crate::story::Because;
 
-/// Why a folio goes to a list.
+/// The reason why a folio goes to a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
     /// The folio is new, or its state has changed.

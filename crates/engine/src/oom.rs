@@ -89,7 +89,7 @@ pub struct OomKill {
     pub badness: Badness,
     /// The task that ran out of memory.
     pub invoked_by: TaskId,
-    /// Why a process had to be killed.
+    /// The reason why a process had to be killed.
     pub cause: OomCause,
     /// The candidates, including the victim: their groups' paths and their memory.
     pub candidates: Vec<(MmId, String, Badness)>,

@@ -49,7 +49,7 @@ pub(crate) use throttle::{DirtyThrottle, ThrottleStep};
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// Why pages of files are written.
+        /// The reason why pages of files are written.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum WritebackReason {
             $($(#[$doc])* $variant,)*

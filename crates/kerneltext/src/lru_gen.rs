@@ -107,7 +107,7 @@ pub struct ParseError {
     pub message: String,
     /// Its place in the text, in bytes.
     pub span: Range<usize>,
-    /// What was expected instead, and hints; at least one.
+    /// The expected text, and hints; at least one.
     pub help: Vec<String>,
 }
 

@@ -23,7 +23,7 @@ pub struct Question {
     pub default: fn() -> Value,
 }
 
-/// What a question came to.
+/// The result of a question.
 #[derive(Debug, Default)]
 pub struct Asked {
     /// The answer as the command prints it with `--json`: there may be some of it where it has failed.

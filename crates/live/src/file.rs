@@ -205,7 +205,7 @@ impl Piece {
     }
 }
 
-/// How pages of a file will be read ([`File::advise`]).
+/// The expected order of reads of a file ([`File::advise`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Advice {

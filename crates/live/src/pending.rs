@@ -341,7 +341,7 @@ impl<'a> Pending<'a> {
         self.reads.iter().any(|read| Inner::is_of_several(read))
     }
 
-    /// Begins again: bytes of the file were taken away meanwhile.
+    /// Starts again, because the file was truncated meanwhile.
     fn begin_anew(&mut self) -> Result<(), Error> {
         self.tries -= 1;
         self.cuts = self.of.length().cuts();

@@ -87,7 +87,7 @@ pub struct RefTierLimit {
     pub gain: u64,
 }
 
-/// Why a round takes the type that it takes.
+/// The reason why a round takes its type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TypeReason {
     /// A swappiness of 0, or too little swap for a batch: file memory only.

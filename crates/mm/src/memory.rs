@@ -327,13 +327,13 @@ impl Memory {
         SwapEntry { swap: folio.swap, slot: folio.slot }
     }
 
-    /// How hot the folio is, wherever that is kept.
+    /// Returns the use bits of the folio, wherever they are kept.
     #[inline(always)]
     pub fn use_bits(&self, pfn: Pfn) -> UseBits {
         self.use_bits_of(&self.folios[pfn])
     }
 
-    /// How hot a folio with an available record is.
+    /// Returns the use bits of a folio with an available record.
     #[inline(always)]
     pub fn use_bits_of(&self, folio: &Folio) -> UseBits {
         if folio.has(FolioFlags::INDEXED) {

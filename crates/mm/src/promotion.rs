@@ -40,7 +40,7 @@ impl SetAside {
     }
 }
 
-/// Which frames are of a lower tier: what a read has to know of each page, so that it must cost no look at the folio. Clones share it.
+/// The frames of a lower tier. A read needs this for each page, so it must not read the folio. Clones share the set.
 #[derive(Clone)]
 pub struct LowerTierFrames {
     /// By section; nodes begin with one of their own.

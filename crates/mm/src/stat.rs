@@ -282,12 +282,12 @@ pub const UPDATES_BATCH: u64 = 64;
 pub struct Updates {
     /// The group whose updates they are.
     pub memcg: MemcgId,
-    /// How many were made and not passed on.
+    /// The number of changes that were made and not passed on.
     pub made: u64,
-    /// How many complete the first batch, of a group's or of all groups'. 0: there are none of any group.
+    /// The number of changes that complete the first batch, of a group or of all groups. 0: no group has any.
     pub room: u64,
     /// Updates of all groups together since they last completed a batch.
     pub of_all_groups: u64,
-    /// How many batches they completed since all groups were flushed; Linux 6.1 goes by these.
+    /// The number of batches that they completed since all groups were flushed; Linux 6.1 uses these.
     pub batches: u64,
 }

@@ -83,7 +83,7 @@ struct Calls {
     ended: unsafe extern "C" fn(*mut c_void, u32, u64, u32),
 }
 
-/// Why a library is not a policy.
+/// The reason why a library is not a policy.
 #[derive(Debug)]
 pub struct NotLoaded {
     path: PathBuf,

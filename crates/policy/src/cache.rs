@@ -5,7 +5,7 @@
 use crate::{Cause, End, Fault, Newcomer, PageId, Policy, Slot, SlotTable, Uses, Wrong};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// When a bare host reports uses.
+/// The time at which a bare host reports uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Telling {
     /// In batches of this size, or at the next other call.

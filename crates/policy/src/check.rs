@@ -29,7 +29,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Traces of random steps, by number: a shorter one first.
 const TRACES: u64 = 24;
 
-/// How a policy breaks the contract.
+/// A violation of the contract by a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
     /// The number of the trace, which [`Trace::new`] makes again.

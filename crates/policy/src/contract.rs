@@ -66,7 +66,7 @@ pub struct Arrival {
     pub at_ns: u64,
 }
 
-/// Why a page was brought into memory.
+/// The reason why a page was brought into memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// It was accessed.

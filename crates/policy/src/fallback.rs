@@ -1,4 +1,4 @@
-//! Helps a policy out that answers wrong: the page that came first goes, and is counted. So a run comes to its end with a policy that is not done yet.
+//! Evicts the oldest page in place of a policy's wrong answer, and counts it. So a run reaches its end with a policy that is not done yet.
 //!
 //! *What.* It keeps the valid part of an answer: pages in memory, once each, and no more than requested. If nothing is left, the oldest arrival is
 //! nominated in its place, and the policy is notified that this page has gone. cache_ext's kernel does this with a policy that nominates nothing.

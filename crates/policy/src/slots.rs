@@ -40,9 +40,9 @@ struct Place {
 /// A page that comes, for [`SlotTable::add`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Newcomer {
-    /// Which page it is.
+    /// The page.
     pub page: PageId,
-    /// Why it was brought in.
+    /// The reason why it was brought in.
     pub cause: Cause,
     /// It has been written to.
     pub write: bool,

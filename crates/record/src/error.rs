@@ -5,7 +5,7 @@ use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
 
-/// Why there is no recording, or none to read.
+/// The reason why there is no recording, or none to read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file of the kernel's, or of the recording, can't be read or written.

@@ -10,7 +10,7 @@ pub struct Kinds {
     pub reads: bool,
     /// Faults.
     pub faults: bool,
-    /// What comes into the page cache and leaves it, and calls of reclaim.
+    /// Insertions into the page cache, removals from it, and calls of reclaim.
     pub insertions: bool,
     /// Buffered writes, and fsync.
     pub writes: bool,

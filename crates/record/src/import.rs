@@ -33,7 +33,7 @@ impl Importer {
         }
     }
 
-    /// What all events came to.
+    /// Returns the sums of all events.
     pub fn sums(&self) -> Sums {
         self.collector.sums
     }

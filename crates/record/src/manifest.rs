@@ -61,11 +61,11 @@ pub struct Manifest {
     pub format_version: u32,
     /// The program that wrote it.
     pub pageout: String,
-    /// What was recorded.
+    /// The recorded machine or cgroup.
     pub recording: Recorded,
-    /// Where accesses come from, and what is missing.
+    /// The source of accesses, and the missing events.
     pub source: SourceRecord,
-    /// What events add up to.
+    /// The sums of events.
     pub sums: Sums,
     /// The kernel and the machine.
     pub kernel: KernelRecord,
@@ -88,7 +88,7 @@ pub struct Manifest {
     pub file: Vec<FileRecord>,
 }
 
-/// What was recorded.
+/// The recorded machine or cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
@@ -97,11 +97,11 @@ pub struct Recorded {
     /// The command, unless it is anonymous.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// When it began, in seconds since 1970.
+    /// The time of its start, in seconds since 1970.
     pub began_s: u64,
     /// The duration.
     pub duration_ns: u64,
-    /// Why it ended.
+    /// The reason of its end.
     pub ended: String,
     /// Accesses in `accesses.pgt`.
     pub accesses: u64,
@@ -117,11 +117,11 @@ pub struct Recorded {
     pub is_anonymous: bool,
 }
 
-/// Where accesses come from, and what is missing.
+/// The source of accesses, and the missing events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceRecord {
-    /// What an access is: `reads` with hits, `insertions` alone, or `none`.
+    /// The kind of accesses: `reads` with hits, `insertions` alone, or `none`.
     pub accesses: String,
     /// Tracepoints that were read.
     pub events: Vec<String>,
@@ -147,7 +147,7 @@ pub struct SourceRecord {
     pub remarks: Vec<String>,
 }
 
-/// What all events add up to.
+/// The sums of all events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sums {
@@ -282,12 +282,12 @@ pub struct GroupRecord {
     /// Limits that were others at the end.
     #[serde(default)]
     pub limits_changed: Vec<String>,
-    /// How often its counters were read.
+    /// The interval between readings of its counters, in nanoseconds.
     pub stat_every_ns: u64,
     /// Stalls for memory on the whole machine meanwhile, if the kernel counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_stalled_us: Option<u64>,
-    /// How often it met its limits meanwhile, and processes that were killed, by the names of `memory.events`.
+    /// The events of its limits, and killed processes, by the names of `memory.events`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub events: BTreeMap<String, u64>,
     /// `memory.stat` when the recording began,
@@ -331,7 +331,7 @@ pub struct DeviceRecord {
     pub write_latency_ns: Option<u64>,
 }
 
-/// How a file is used.
+/// The way in which a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
@@ -572,7 +572,7 @@ impl Manifest {
         toml_edit::ser::to_string_pretty(self).map_err(|error| Error::Form(format!("{MANIFEST}: {error}")))
     }
 
-    /// What the group held from time to time. Errors: the file can't be read, or a line of it.
+    /// Returns samples of the memory of the group. Errors: the file, or a line of it, cannot be read.
     pub fn samples(folder: &Path) -> Result<Vec<Sample>, Error> {
         let path = folder.join(SAMPLES);
         let text = std::fs::read_to_string(&path).map_err(|error| {

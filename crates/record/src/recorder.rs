@@ -68,7 +68,7 @@ pub enum Target {
     },
 }
 
-/// What to record.
+/// The options of a recording.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The folder of the recording, which has to be new or empty.
@@ -81,11 +81,11 @@ pub struct Options {
     pub files: Vec<String>,
     /// One page of so many, a power of two; 1 is every page.
     pub sample: u64,
-    /// When to end at the latest.
+    /// The maximum duration.
     pub duration: Option<Duration>,
     /// Bytes of accesses at which to end.
     pub max_size: Option<u64>,
-    /// How often the group's counters are read.
+    /// The interval between readings of the group's counters.
     pub stat_every: Duration,
     /// Leave names out.
     pub anonymize: bool,

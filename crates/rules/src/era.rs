@@ -38,7 +38,7 @@ impl Lists {
     }
 }
 
-/// How it is known that a rule had a value.
+/// The source of knowledge about a rule's value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Known {
     /// It was read in the source of a version of that series.
@@ -149,7 +149,7 @@ impl Era {
         self.lists.is_none_or(|of| of == lists)
     }
 
-    /// How it is known that a version had the value.
+    /// Returns the source of knowledge about the value in a version.
     pub fn known_at(&self, version: Version) -> Known {
         match self.when {
             When::Posted => Known::Posted,

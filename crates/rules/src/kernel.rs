@@ -29,7 +29,7 @@ impl Kernel {
         Profile::by_name(name).map(Profile::kernel).or_else(|| Kernel::parse(name))
     }
 
-    /// Why a name that looks like a version with its lists is none; `None` where it doesn't look like that.
+    /// Returns the reason why a name that looks like a version with its lists is invalid; `None` if it does not look like that.
     pub fn why_not(name: &str) -> Option<String> {
         if name == "classic@2.6.35-nodirect" {
             return Some(format!("`{name}` is called classic@2010-nodirect"));

@@ -247,7 +247,7 @@ impl LruType {
     pub const BOTH: [LruType; 2] = [LruType::Anon, LruType::File];
 }
 
-/// Which zone of a node, or the highest zone that a request may use: its class.
+/// A zone of a node, or the highest zone that a request may use: its class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ZoneType {
     /// Below 16 MiB, for devices of the ISA bus; only if the kernel is built with it.

@@ -36,7 +36,7 @@ impl Unmodelled {
         self.era.span()
     }
 
-    /// How it is known that a version had it.
+    /// Returns the source of knowledge about it in a version.
     pub fn known_at(&self, version: Version) -> Known {
         self.era.known_at(version)
     }

@@ -48,7 +48,7 @@ impl Version {
     pub(crate) const AFTER_ALL: Version =
         Version { series: Series { major: u8::MAX, minor: 0 }, patch: NEWEST };
 
-    /// Which versions there are, in words.
+    /// The known versions, in words.
     pub const KNOWN: &str = "known are 2.6.35 to 7.3, as 6.12.117, or as 6.12 for the newest of a series";
 
     /// The newest version of a series.

@@ -108,7 +108,7 @@ fn least_of(alike: usize) -> u64 {
     (alike << ALIKE_SHIFT).checked_sub(1).map_or(0, |before| greatest_in(before) + 1)
 }
 
-/// How long accesses took, by cause.
+/// The times of accesses, by cause.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct AccessTimes {
     /// Time since when the current or the next access could be made.
@@ -217,7 +217,7 @@ impl AccessTimes {
     }
 }
 
-/// How long the accesses of a task, or of all tasks of a group, took, and why.
+/// The access times of a task, or of all tasks of a group, with their causes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct AccessReport {
     /// From when the task was ready for an access until it was done, hits included.
@@ -226,7 +226,7 @@ pub struct AccessReport {
     pub by_cause: Vec<(Cause, LatencySummary)>,
     /// The rest: what the accesses themselves, system calls and faults took of the CPU. With the sums by cause it makes the sum of all.
     pub own_work: Nanos,
-    /// Where the time of the slowest accesses went.
+    /// The causes of the slowest accesses.
     pub slowest: Slowest,
     /// Calls of fsync(2) between accesses.
     pub syncs: LatencySummary,

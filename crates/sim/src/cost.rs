@@ -19,7 +19,7 @@ use pageout_engine::{Nanos, PAGE_SIZE, Work};
 
 use crate::memory::LINE;
 
-/// How a task reaches an object; decides what a hit costs.
+/// The way in which a task reaches an object; it decides the cost of a hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Channel {
     /// `read(2)`/`write(2)` of single pages.

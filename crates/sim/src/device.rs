@@ -122,7 +122,7 @@ pub struct Dispatched {
     pub at: Nanos,
     /// Tickets of all requests that were merged into this one.
     pub tickets: Vec<Ticket>,
-    /// Which of the other CPUs handles the end of the request, as in [`Completion`].
+    /// The other CPU that handles the end of the request, as in [`Completion`].
     pub remote: Option<u32>,
 }
 
@@ -135,7 +135,7 @@ pub struct Completion {
     pub failed: bool,
     /// Time until which the submitter sleeps because no slot is free; the past if one is.
     pub admitted: Nanos,
-    /// Which of the other CPUs handles its end, drawn from all numbers; `None`: the one that submitted it.
+    /// The other CPU that handles its end, random over all numbers; `None`: the one that submitted it.
     pub remote: Option<u32>,
 }
 
@@ -326,7 +326,7 @@ impl Device {
         Some(Dispatched { at, tickets: waiting.tickets, remote: waiting.remote })
     }
 
-    /// When to ask again for a request that waits under the scheduler, after [`Device::dispatch`] had none. The device then has a slot, or the
+    /// Returns the time to ask again for a request that waits under the scheduler, after [`Device::dispatch`] had none. The device then has a slot, or the
     /// scheduler has waited long enough for another; `None` if none waits.
     pub fn next_dispatch(&self) -> Option<Nanos> {
         let elevator = self.elevator.as_ref().filter(|elevator| !elevator.is_empty())?;

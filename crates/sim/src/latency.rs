@@ -114,7 +114,7 @@ impl LatencyHistogram {
         self.buckets.iter()
     }
 
-    /// How many spans were recorded.
+    /// Returns the number of recorded spans.
     pub fn count(&self) -> u64 {
         self.count
     }

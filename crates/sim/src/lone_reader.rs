@@ -29,7 +29,7 @@ pub struct LoneReader {
     follows: BTreeSet<PageName>,
 }
 
-/// Why a lone reader can't be made, or does not come to its end.
+/// The reason why a lone reader cannot be made, or does not reach its end.
 #[derive(Debug, thiserror::Error)]
 pub enum LoneReaderError {
     /// The engine, its group or a file of it makes no sense.

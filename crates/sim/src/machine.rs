@@ -82,24 +82,24 @@ pub struct MachineSpec {
     pub seed: u64,
     /// Prices of work. Default: `xeon-vm`.
     pub costs: Costs,
-    /// How far a task may run ahead through hits while other events are due. Default 100 us: some hundred hits, and about a
+    /// The time that a task may run ahead through hits while other events are due. Default 100 us: some hundred hits, and about a
     /// device's latency. 0 puts every hit in its place between the events, at the cost of speed where tasks are many.
     pub quantum: Nanos,
-    /// How tasks share CPUs.
+    /// The rules by which tasks share CPUs.
     pub sched: SchedRules,
-    /// When the statistics worker runs first; from then on every [`Engine::stat_flush_period`]. The kernel's phase is that
+    /// The first run of the statistics worker; from then on every [`Engine::stat_flush_period`]. The kernel's phase is that
     /// of its boot, so anything below the period is as good as anything else. Default 0.
     pub stat_flush_phase: Nanos,
-    /// How long kswapd takes to its first instruction each time that it is woken, in order, and then from the first on again: how busy a machine
+    /// The times from waking kswapd to its first instruction, in order, and then from the first on again: a measure of how busy a machine
     /// was. Default: none, what costs say.
     pub kswapd_wake_ups: Vec<Nanos>,
     /// The block devices.
     pub devices: Vec<DeviceSpec>,
-    /// Which device each regular file is on, by position in `devices`.
+    /// The device of each regular file, by position in `devices`.
     pub files: Vec<(FileId, usize)>,
-    /// Which device each asynchronous swap area is on, by position in `devices`.
+    /// The device of each asynchronous swap area, by position in `devices`.
     pub swaps: Vec<(SwapId, usize)>,
-    /// How many pages each page stands for, which prices and devices here already say. Default 1.
+    /// The number of pages that each page represents; prices and devices here already include it. Default 1.
     pub page_stands_for: u64,
     /// The memory of each node, of all of them or of none. Default: none, memory that takes what costs say however busy it is.
     pub memory: Vec<MemorySpec>,

@@ -27,7 +27,7 @@ pub struct Report {
     pub reclaim_for_writes: LatencySummary,
     /// Direct reclaim calls by the memcg of the task that reclaimed, in order of the first task of each; those that never did included.
     pub reclaim_by_memcg: Vec<(String, LatencySummary)>,
-    /// How long accesses of the tasks in each memcg and below it took, by its path; of those that have any tasks.
+    /// The access times of the tasks in each memcg and below it, by its path; of those that have any tasks.
     pub accesses_by_memcg: BTreeMap<String, AccessTimes>,
     /// The devices, in the order they were added.
     pub devices: Vec<DeviceReport>,
@@ -47,7 +47,7 @@ pub struct Report {
     pub spent: Spent,
     /// CPU time of the kernel's work that no kernel thread did.
     pub spent_by_tasks: Spent,
-    /// How often a CPU went from one task to another that waited for it.
+    /// The number of switches of a CPU from one task to another that waited for it.
     pub context_switches: u64,
     /// Time of tasks that a machine whose pages stand for many charges by call, batch or task and not by page: their calls of reclaim, drains and
     /// flushes, and all switches and wake-ups.
@@ -69,7 +69,7 @@ pub struct Report {
     pub reads_thinned: Vec<Thinned>,
     /// Kernel files written by timed events, in order of time.
     pub writes: Vec<FileWrite>,
-    /// What events with a condition waited for, in their order.
+    /// The conditions of events, in their order.
     pub watched: Vec<Watched>,
     /// Timed events that were not due yet when the run ended; recurring ones and those with a condition don't count.
     pub timed_left: usize,
@@ -86,7 +86,7 @@ pub struct TierReport {
     pub moved: Vec<Vec<u64>>,
     /// Pages that went between the top tier and others, and back within ten seconds.
     pub ping_pong: u64,
-    /// How the share of accesses to the top tier came to nine tenths of what it was in the last quarter of the run; `None` if that was none.
+    /// The convergence of the share of accesses to the top tier, to nine tenths of its value in the last quarter of the run; `None` without such accesses.
     pub converged: Option<Convergence>,
     /// Latency of accesses, each from its beginning to its end, with faults and waits for devices.
     pub latency: LatencySummary,
@@ -105,10 +105,10 @@ pub struct TierReport {
     pub residency: Residency,
 }
 
-/// How a share came to where it ended.
+/// The convergence of a share to its last value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Convergence {
-    /// When the share was there first; `None` if it was from the start.
+    /// The first time at which the share had that value; `None` if it had it from the start.
     pub by: Option<Nanos>,
     /// The longest time in which the share was not reached: from the start, or after a change of phase.
     pub longest_below: Nanos,
@@ -218,7 +218,7 @@ impl TierReport {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// Not yet: it was not run.
@@ -254,9 +254,9 @@ pub struct TaskReport {
     pub read_misses: u64,
     /// Misses of read(2) and write(2) that read from a device: all but new pages of tmpfs and pages that someone else was reading.
     pub read_misses_io: u64,
-    /// When it started; a task that waits for others until the end has not, and it is the end.
+    /// The time of its start; for a task that waits for others until the end, the end.
     pub started: Nanos,
-    /// When the task ended; `None` while it has accesses left.
+    /// The time when the task ended; `None` while it has accesses left.
     pub ended: Option<Nanos>,
     /// Whether the task made all its accesses.
     pub is_finished: bool,
@@ -282,7 +282,7 @@ pub struct TaskReport {
     pub delays: Delays,
     /// Time it waited for its timetable.
     pub idle: Nanos,
-    /// How long the task's accesses took, and why; of a machine that finds it out.
+    /// The access times of the task, with their causes; of a machine that measures them.
     pub access: Option<AccessTimes>,
 }
 
@@ -338,7 +338,7 @@ pub struct Pressure {
 /// A cgroup as it was just before it was removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemovedGroup {
-    /// When the group was removed.
+    /// The time of the removal of the group.
     pub at: Nanos,
     /// Names and texts of its files.
     pub files: Vec<(&'static str, String)>,
@@ -476,7 +476,7 @@ pub struct Thinned {
     pub every: u64,
 }
 
-/// What an event with a condition waited for.
+/// The condition that an event waited for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Watched {
     /// The condition, as it was written.
@@ -506,7 +506,7 @@ pub struct FileWrite {
     /// After proactive reclaim (`memory.reclaim`, or a `-` command of `lru_gen`): pages of its cgroups that refaulted between its end and the
     /// end of the run, whatever had evicted them. So requests that follow each other count the same refaults.
     pub refaulted_since: Option<u64>,
-    /// Why it failed: of syncfs, that a write of the file system has; of commands written to `lru_gen`, which was refused and what it takes. What was reclaimed before isn't
+    /// The reason of its failure: of syncfs, that a write of the file system failed; of commands written to `lru_gen`, which was refused and what it takes. What was reclaimed before isn't
     /// known then.
     pub error: Option<FileError>,
 }

@@ -38,9 +38,9 @@ pub(crate) type TaskIndex = u32;
 /// The knobs of the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SchedRules {
-    /// How long a task keeps its CPU while others wait for it. Default 3 ms, the base slice of the kernel on 8 CPUs or more.
+    /// The time for which a task keeps its CPU while others wait for it. Default 3 ms, the base slice of the kernel on 8 CPUs or more.
     pub timeslice: Nanos,
-    /// How far a waking task must be behind the running one to preempt it. Default 1 ms, the kernel's before its factor for the number of CPUs. From
+    /// The CPU time by which a waking task must be behind the running one to preempt it. Default 1 ms, the kernel's before its factor for the number of CPUs. From
     /// a time slice on, no task preempts.
     pub wakeup_granularity: Nanos,
 }

@@ -39,27 +39,27 @@ pub struct TaskSpec {
     pub nice: i8,
     /// The task's real-time priority, 1 to 99: it runs before all that have none or a lower one. Default 0: none.
     pub rt_priority: u8,
-    /// How each of its objects is reached, in the engine's order; decides what a hit costs.
+    /// The channel of each of its objects, in the engine's order; it decides the cost of a hit.
     pub channels: Vec<Channel>,
     /// By how large calls each of its objects is accessed, in the engine's order; those that are missing by single pages. Default:
     /// none.
     pub calls: Vec<Calls>,
-    /// What it says of its open files before its first access, and again after each time that it restarts its program. Default:
+    /// Its hints about open files before its first access, and again after each restart of its program. Default:
     /// nothing.
     pub advice: Vec<(ObjectId, Advice)>,
     /// The objects whose beginning it has read ahead at the same times, by `POSIX_FADV_WILLNEED`. Default: none.
     pub will_need: Vec<ObjectId>,
     /// The source of the task's accesses. Object numbers are the engine's.
     pub source: StreamSource,
-    /// How often it runs through its accesses; default 1.
+    /// The number of times that it repeats its accesses; default 1.
     pub loops: u32,
-    /// When it starts; where it waits for others, so long after the last of them has ended.
+    /// The time of its start; if it waits for others, the time after the last of them has ended.
     pub start: Nanos,
     /// Positions of the tasks that must have ended before it starts. They need not have been added yet.
     pub after: Vec<usize>,
     /// Position of the task whose figures its own are added to in reports: the first thread of its process.
     pub thread_of: Option<usize>,
-    /// How long its memory lives.
+    /// The lifetime of its memory.
     pub lifetime: Lifetime,
     /// CPU time it spends on its own after each access.
     pub think_time: Nanos,
@@ -77,7 +77,7 @@ pub struct TaskSpec {
     pub truncate_every: Vec<(ObjectId, u32)>,
     /// Objects whose files the task deletes and recreates after every N of its accesses to them. Default: none.
     pub delete_every: Vec<(ObjectId, u32)>,
-    /// What it does with whole files before these of its accesses, counted over all of its loops. In order. Default: nothing.
+    /// The calls for whole files before these of its accesses, counted over all of its loops. In order. Default: none.
     pub file_calls: Vec<(u64, ObjectId, FileCall)>,
     /// Accesses before which the engine's statistics are flushed, for replaying recorded flushes. In any order.
     pub flush_before: Vec<u64>,
@@ -85,7 +85,7 @@ pub struct TaskSpec {
     pub stat_reads_at: Vec<(u64, String)>,
     /// The task takes the memory for that, too, and reclaims for it if there is none. Default false.
     pub opens_files: bool,
-    /// What the kernel takes for itself and gives back, in order, for replaying recorded machines: before the task's first access from that time on.
+    /// The memory that the kernel takes for itself and frees, in order, for replaying recorded machines: before the task's first access from that time on.
     /// Default: nothing.
     pub kernel_blocks: Vec<(Nanos, BlockCall)>,
 }

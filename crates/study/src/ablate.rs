@@ -33,13 +33,13 @@ use crate::watch::{Watcher, name_of};
 /// A turn that makes no sense in the scenario, and why.
 pub type Refused = (Turn, String);
 
-/// Which switches are turned, in which scenario.
+/// The switches to turn, and the scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The scenario file, or `-`, standard input.
     pub scenario: PathBuf,
-    /// What is changed in the scenario.
+    /// The changes of the scenario.
     pub changes: Changes,
     /// A variant of the scenario, by its name. Default: the scenario unchanged.
     pub variant: Option<String>,
@@ -69,13 +69,13 @@ impl Default for Ask {
     }
 }
 
-/// What each turned switch changes.
+/// The effect of each turned switch.
 pub struct Answer {
     /// The question.
     pub ask: Ask,
     /// The scenario's file.
     pub source: Source,
-    /// What can't be turned here.
+    /// The switches that cannot be turned here.
     pub refused: Vec<Refused>,
     /// The completed runs, of those that were requested.
     pub extent: Extent,
@@ -83,7 +83,7 @@ pub struct Answer {
     pub points: Vec<Ablation>,
 }
 
-/// What was found out at one point.
+/// The results at one point.
 pub struct Ablation {
     /// The point.
     pub point: Point,
@@ -219,7 +219,7 @@ pub struct Turned<'a> {
 }
 
 impl Turned<'_> {
-    /// What it does to a figure, point by point.
+    /// Returns its effect on a figure, point by point.
     pub fn effects(&self, figure: &Figure) -> Vec<Option<Paired>> {
         self.points.iter().map(|point| figure.effect(&point.base, &point.rows[self.at].runs)).collect()
     }
@@ -229,7 +229,7 @@ impl Turned<'_> {
         self.points.iter().any(|point| point.rows[self.at].runs.was_made())
     }
 
-    /// Which way it moves a figure, point by point.
+    /// Returns the direction of its effect on a figure, point by point.
     pub fn signs(&self, figure: &Figure) -> Signs {
         Signs::of(self.effects(figure).iter().map(Option::as_ref))
     }

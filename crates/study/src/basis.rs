@@ -67,7 +67,7 @@ pub fn verdict_of<E: Evidence + ?Sized, T>(
     if lacking.is_empty() { Ok(say(seen)) } else { Err(Unknown { lacking }) }
 }
 
-/// What `say` makes of the needs, if `evidence` has all of them. Errors: all that are missing.
+/// Returns the result of `say` for the needs, if `evidence` has all of them. Errors: all that are missing.
 pub fn verdict<E: Evidence + ?Sized, T, const N: usize>(
     evidence: &E,
     needs: [E::Need; N],

@@ -36,13 +36,13 @@ use rules::{Differing, kernel_of, rules_between};
 pub use measure::{Measure, Share};
 pub use rules::Rule;
 
-/// Which versions of the kernel are compared, in which scenario.
+/// The versions of the kernel to compare, and the scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The scenario file, or `-`, standard input.
     pub scenario: PathBuf,
-    /// What is changed in the scenario, in both versions.
+    /// The changes of the scenario, in both versions.
     pub changes: Changes,
     /// A variant of the scenario, by its name. Default: the scenario unchanged.
     pub variant: Option<String>,
@@ -137,7 +137,7 @@ struct Side {
     without: Runs,
 }
 
-/// What the rules that differ bring of the change.
+/// The share of the change that each differing rule causes.
 pub struct Answer {
     /// The question.
     pub ask: Ask,
@@ -287,7 +287,7 @@ impl Answer {
         self.measure?.change(&self.ends).ok()
     }
 
-    /// How many seeds it would take to be sure of what is named; nothing where so many are enough, or where nothing is named.
+    /// Returns the number of seeds that would confirm the named rule; `None` if the seeds are enough, or no rule is named.
     pub fn seeds_missing(&self) -> Option<u32> {
         let of_one = self.culprits().flat_map(|at| self.shares(at));
         let of_set = self.set.as_ref().and_then(|(_, share)| *share);

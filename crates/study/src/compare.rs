@@ -31,7 +31,7 @@ use crate::scenario::source::{Source, VARY};
 use crate::scenario::variation::{Variation, one_way_to_vary_the_seed};
 use crate::watch::{Watcher, name_of};
 
-/// Which variants are compared.
+/// The variants to compare.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {

@@ -41,14 +41,14 @@ pub const NARROW_PERCENT: f64 = 1.0;
 /// Seeds to begin with where their number is found out.
 pub const FIRST_SEEDS: u32 = 5;
 
-/// Which change is asked about, and over which scenarios.
+/// The change, and the scenarios.
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// Scenario files or folders of them; none means all bundled scenarios.
     pub paths: Vec<PathBuf>,
     /// The change; several settings are one.
     pub switches: Vec<Setting>,
-    /// What is changed in every scenario, base and patched.
+    /// The changes of every scenario, base and patched.
     pub changes: Changes,
     /// Another build of the program, which runs the base.
     pub against: Option<PathBuf>,
@@ -102,7 +102,7 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// What runs with a seed.
+/// A runner of one seed.
 pub enum Runner<'a> {
     /// A scenario in this program.
     Here(Box<Scenario>),
@@ -217,7 +217,7 @@ pub fn groups(cases: &[Judged]) -> Vec<(&str, Vec<&Judged>)> {
     groups
 }
 
-/// What can be run with one seed after the other.
+/// A side that runs one seed after the other.
 pub trait Side: Sync {
     /// The run with the n-th seed from 0 on; nothing if the watcher has it end before its time.
     fn run(&self, nth: u32, watcher: &dyn Watcher) -> Option<Result<Outcome, Failed>>;

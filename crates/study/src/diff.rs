@@ -22,7 +22,7 @@ use crate::error::{During, Error, bail, ensure};
 use crate::page_size;
 use crate::watch::Watcher;
 
-/// Which snapshots are compared.
+/// The snapshots to compare.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use crate::scenario::diagnostic::Diagnostics;
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -138,7 +138,7 @@ macro_rules! ensure {
 }
 pub(crate) use ensure;
 
-/// Why a run has no result. The other runs of the study have theirs.
+/// The reason why a run has no result. The other runs of the study have theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
     /// Whether what was given is at fault, rather than the simulated workload.

@@ -34,13 +34,13 @@ use names::Names;
 pub use json::type_name;
 pub use keep::{Eviction, PageStory, Since, Step};
 
-/// Which pages are asked about.
+/// The pages to explain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The scenario file, or `-`, standard input.
     pub scenario: PathBuf,
-    /// What is changed in the scenario.
+    /// The changes of the scenario.
     pub changes: Changes,
     /// The page or the evictions. Default: the last eviction.
     pub about: About,
@@ -86,11 +86,11 @@ pub struct Answer {
     pub pages: Vec<PageReport>,
     /// Evictions of the whole run, if the question is about evictions.
     pub evictions: Option<u64>,
-    /// Why the run ended early, if it did. The stories end there.
+    /// The reason why the run ended early, if it did. The stories end there.
     pub failed: Option<RunError>,
 }
 
-/// What a story needs to know of its run.
+/// The run, as stories need it.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// Paths of the cgroups.
@@ -114,7 +114,7 @@ pub struct PageReport {
     pub title: String,
     /// The eviction that ended the story, if the question is about evictions.
     pub eviction: Option<Eviction>,
-    /// When the page was first filled again after that eviction.
+    /// The time when the page was first filled again after that eviction.
     pub back: Option<Nanos>,
     /// Its steps.
     pub story: PageStory,

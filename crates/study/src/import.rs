@@ -17,15 +17,15 @@ use crate::watch::{Stage, Watcher};
 
 pub use losses::Losses;
 
-/// What is imported.
+/// The file to import.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The file to read.
     pub from: PathBuf,
-    /// What the file is. Default: events of the kernel.
+    /// The source of the file. Default: events of the kernel.
     pub format: Format,
-    /// How a line is made, for [`Format::Lines`] alone.
+    /// The pattern of a line, for [`Format::Lines`] alone.
     pub pattern: Option<String>,
 }
 

@@ -12,7 +12,7 @@ pub struct Row {
     pub name: &'static str,
     /// All that is known of it, over all versions.
     pub eras: &'static [Era],
-    /// What is known of it in that version.
+    /// The knowledge about it in that version.
     pub held: Held,
     /// The value that the simulator takes, whatever is known.
     pub taken: String,
@@ -42,7 +42,7 @@ pub fn rows(kernel: Kernel) -> Vec<Row> {
     switches.chain(parameters).collect()
 }
 
-/// What that version did otherwise than a run with its rules does.
+/// Returns the behaviours of that version that a run with its rules lacks.
 pub fn unmodelled(kernel: Kernel) -> impl Iterator<Item = &'static Unmodelled> {
     UNMODELLED.iter().filter(move |row| row.holds(kernel.version, kernel.lists))
 }
@@ -54,7 +54,7 @@ impl Row {
         format!("{}.{}", if is_sysctl { "sysctl" } else { "kernel" }, self.name)
     }
 
-    /// How it is known what it was in its version.
+    /// Returns the source of its value in its version.
     pub fn how(&self, version: Version) -> String {
         match self.held {
             Held::Value(_, known) => {
@@ -93,7 +93,7 @@ impl Row {
     }
 }
 
-/// How near the sources come that were read, in a sentence.
+/// Returns a sentence about the nearest version whose sources were read.
 pub fn read_near(version: Version) -> String {
     match between_trees(version) {
         (Some(tree), _) if tree.series() == version.series() => format!("The source of {tree} was read."),

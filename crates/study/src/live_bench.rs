@@ -42,15 +42,15 @@ pub use rounds::ask;
 /// The reader that uses the live page cache.
 pub const OURS: &str = "pageout";
 
-/// What is read, by which readers, and how often.
+/// The file, the readers, and the number of reads.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The file to read. Default: a file is made.
     pub file: Option<PathBuf>,
-    /// Which pages are read: `zipf`, `zipf:EXPONENT`, `uniform`, `sequential`, or the file of a trace. Default: `zipf`, with 0.99.
+    /// The load: `zipf`, `zipf:EXPONENT`, `uniform`, `sequential`, or the file of a trace. Default: `zipf`, with 0.99.
     pub load: String,
-    /// How the trace is read. Default: as its name and content tell.
+    /// The read options of the trace. Default: by name and content.
     pub read: Table,
     /// Memory for pages of each reader, in bytes. Default: 64 MiB.
     pub budget: Size,
@@ -135,7 +135,7 @@ pub struct Answer {
     pub ways: Vec<ReaderFigures>,
     /// Notes that a reader of the figures needs.
     pub notes: Vec<String>,
-    /// What ended it early, and when.
+    /// The signal that ended it early, and its time.
     pub interrupted: Option<String>,
 }
 
@@ -213,7 +213,7 @@ impl ReaderFigures {
         Some(bytes? as f64 / reads.max(1) as f64)
     }
 
-    /// How many calls took how long: the power of two of nanoseconds that they took at least, ascending, with their number.
+    /// Returns the number of calls by time: the power of two of nanoseconds that they took at least, ascending, with their number.
     pub fn histogram(&self) -> Vec<(u64, u64)> {
         let bins = self.latency.as_ref().and_then(|latency| latency.get("histogram")?.as_array());
         let of = |bin: &Value, name: &str| bin.get(name).and_then(Value::as_u64);

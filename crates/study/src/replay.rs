@@ -41,7 +41,7 @@ pub use setup::PAGES_MIN;
 pub(crate) use setup::{Setup, check, pages};
 pub use tenants::{Cell as TenantsCell, OfTrace as TenantsOfTrace, Sums, Tenants};
 
-/// What a replay came to, by the shape of its question.
+/// The result of a replay, by the shape of its question.
 pub enum Answer {
     /// One kernel policy over one trace.
     Alone(Box<Alone>),
@@ -114,7 +114,7 @@ impl Answer {
         }
     }
 
-    /// Why the answer is incomplete: runs failed, or a signal came.
+    /// Returns the reason why the answer is incomplete: runs failed, or a signal came.
     pub fn failure(&self) -> Option<Error> {
         match self {
             Answer::Alone(answer) => answer.failure(),

@@ -29,7 +29,7 @@ use crate::scenario::nearest::nearest;
 use crate::scenario::source::Source;
 use crate::watch::Watcher;
 
-/// Which rows are asked for.
+/// The requested rows.
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// A chapter of the program ([`place::CHAPTERS`]), or the path of a custom file, FILE.toml.
@@ -38,7 +38,7 @@ pub struct Ask {
     pub experiments: Vec<String>,
     /// A smaller size that the experiments have; nothing stands for the full size.
     pub scale: Option<String>,
-    /// What is changed in every scenario before a side does.
+    /// The changes of every scenario, before those of a side.
     pub changes: Changes,
     /// Runs of each side, with seeds counted up from the scenario's. 1 or more.
     pub seeds: u32,
@@ -87,7 +87,7 @@ pub struct Reproduced {
     pub source: Source,
     /// The runs of each side, the base first.
     pub sides: Vec<Runs>,
-    /// What was measured of each of its claims; empty where every run of all experiments failed.
+    /// The measurements of its claims; empty if every run of all experiments failed.
     pub rows: Vec<Measured>,
 }
 

@@ -19,13 +19,13 @@ use crate::scenario::own_variants;
 use crate::scenario::source::Source;
 use crate::watch::{Stage, Watcher, name_of};
 
-/// Which scenario is run.
+/// The scenario to run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The scenario file, or `-` for standard input.
     pub scenario: PathBuf,
-    /// What is changed in the scenario.
+    /// The changes of the scenario.
     pub changes: Changes,
     /// A variant of the scenario, one of its `[[variant]]`. Default: the unchanged scenario.
     pub variant: Option<String>,
@@ -36,7 +36,7 @@ pub struct Ask {
 pub struct Answer {
     /// The figures, up to where it failed if it did.
     pub result: RunResult,
-    /// Why it did not come to its end.
+    /// The reason why it did not reach its end.
     pub failed: Option<Error>,
 }
 

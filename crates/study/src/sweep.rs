@@ -33,11 +33,11 @@ pub use run::{Elsewhere, Own, Sweep, Take, cells, failed};
 /// The file that describes the sweep of a folder.
 const PLAN: &str = "plan.json";
 
-/// What is to be done with a plan, or with a folder.
+/// The task for a plan, or for a folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
-    /// What is to be done. Default: `run`.
+    /// The task. Default: `run`.
     pub task: Task,
     /// The plan, a TOML file, of `run` and `count`. Default: none, which is an error there.
     pub plan: PathBuf,
@@ -74,7 +74,7 @@ impl Default for Ask {
     }
 }
 
-/// What is done with a plan, or with a folder.
+/// A task for a plan, or for a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Task {
@@ -116,7 +116,7 @@ pub struct Ran {
     pub cells_failed: usize,
     /// Cells that were run now, in which an own policy's wrong answer was replaced.
     pub cells_with_fallbacks: usize,
-    /// Why it ended before all cells were run, if it did.
+    /// The reason why it ended before all cells were run, if it did.
     pub interrupted: Option<&'static str>,
 }
 
@@ -250,7 +250,7 @@ fn remark_helped(rows: usize, watcher: &dyn Watcher) {
 }
 
 impl Answer {
-    /// Why the answer is incomplete: cells failed, or a signal came.
+    /// Returns the reason why the answer is incomplete: cells failed, or a signal came.
     pub fn failure(&self) -> Option<Error> {
         let Answer::Run(ran) = self else { return None };
         let left = ran.cells - ran.cells_there_before;

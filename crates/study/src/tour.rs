@@ -28,7 +28,7 @@ use crate::result::variants::{Extent, Made, Plan, Runs};
 use crate::scenario::load::{Changes, load};
 use crate::watch::Watcher;
 
-/// Which stops are asked for.
+/// The requested stops.
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
     /// A custom tour; nothing means the program's tour.
@@ -39,11 +39,11 @@ pub struct Ask {
     pub jobs: usize,
 }
 
-/// What a verdict that is none means.
+/// The meaning of a missing verdict.
 pub const UNDECIDED: &str = "A row is not decided at this size if the 95 % interval over the seeds contains \
     the row's bound. It is also not decided if the mean is within the bound but some seed is not.";
 
-/// What stands behind a verdict.
+/// The meaning of the word after a verdict.
 pub const COMPARED: &str = "The word after a verdict names the comparison: \"sign\" is the sign of the \
     change, \"size\" the size of the change or of a level, and \"< side\" or \"= number\" a relation.";
 
@@ -91,7 +91,7 @@ pub struct Answer {
     pub stops: Vec<Done>,
     /// Names of stops that an interruption came before the end of.
     pub not_run: Vec<String>,
-    /// What a reader has to know first of a tour that was interrupted.
+    /// The warning of an interrupted tour.
     pub warning: Option<String>,
     /// The completed runs, of those that were requested.
     pub extent: Extent,
@@ -117,7 +117,7 @@ pub struct Told {
     pub figures: Option<Figures>,
     /// Unit of the figures.
     pub unit: Unit,
-    /// Which way the figure is better.
+    /// The better direction of the figure.
     pub better: Better,
     /// What was asked where rows do not hold, why it is not so where that is known, and the commands that show it.
     asked: Vec<String>,
@@ -290,7 +290,7 @@ impl Done {
         format!("{} {of} {}.", self.stop.ours_on, self.told_seeds)
     }
 
-    /// How many of its lines hold.
+    /// Returns the number of its lines that hold.
     pub fn tally(&self) -> Tally {
         let of = |verdict| self.told.iter().filter(|line| line.verdict == verdict).count();
         Tally {
@@ -300,7 +300,7 @@ impl Done {
         }
     }
 
-    /// What is to be said of lines that do not hold: what was asked; and why not, where that is known, once for all lines of which it is true.
+    /// Returns sentences about lines that do not hold: the relation; and the reason if it is known, once for all lines of the same reason.
     pub fn reasons(&self) -> Vec<String> {
         let not_held = || self.told.iter().filter(|line| line.verdict == Verdict::NotHeld);
         let mut reasons: Vec<String> = not_held()
@@ -376,7 +376,7 @@ impl Tally {
 }
 
 impl Answer {
-    /// How many lines hold, of all stops.
+    /// Returns the number of lines that hold, of all stops.
     pub fn tally(&self) -> Tally {
         Tally::of_all(&self.stops)
     }

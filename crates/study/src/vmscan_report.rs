@@ -29,7 +29,7 @@ use crate::error::{Error, bail, ensure};
 use crate::figures;
 use crate::watch::{Stage, Watcher};
 
-/// Which traces are checked.
+/// The traces to analyse.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
@@ -39,7 +39,7 @@ pub struct Ask {
     pub ignore_pid: bool,
     /// User and system CPU time of what was traced, in seconds above 0: one for each trace, or none.
     pub cpu_time: Vec<f64>,
-    /// How long what was traced took, in seconds above 0: one for each trace, or none, for the time from the first event to the last.
+    /// The elapsed time of each trace in seconds, above 0; empty for the time from the first event to the last.
     pub elapsed: Vec<f64>,
     /// Single calls of each trace that are kept, of the first ones. Default 0.
     pub items_max: usize,
@@ -65,7 +65,7 @@ pub struct Reading {
     pub times: Times,
     /// The reasons why the figures are incomplete.
     pub faults: Vec<String>,
-    /// What work outside of any call is, as far as is known.
+    /// A description of work outside of any call.
     pub outside: &'static str,
     /// Whether it is a real machine's, on which other events can be recorded.
     pub is_recorded: bool,

@@ -67,7 +67,7 @@ pub struct Estimate {
 /// Watches nothing.
 impl Watcher for () {}
 
-/// What is done for some time.
+/// A stage of a study that takes time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Stage<'a> {

@@ -74,7 +74,7 @@ impl Default for Ask {
 pub struct Answer {
     /// The window as it is shown.
     pub window: String,
-    /// What counts as in use.
+    /// The window before the dump that counts as use.
     pub question: Window,
     /// Bytes of a page.
     pub page_size: u64,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why there is no result, or another one than was expected.
+/// The reason why there is no result, or not the expected one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

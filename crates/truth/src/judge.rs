@@ -57,7 +57,7 @@ pub struct Row {
     pub envelope: Option<[f64; 2]>,
     /// The kernel's figure.
     pub real: f64,
-    /// What the simulated figure (or, of an envelope, the real one) must be within.
+    /// The limits of the simulated figure (or, of an envelope, of the real one).
     pub limit: Option<[f64; 2]>,
     /// `None` where the class doesn't judge it.
     pub passes: Option<bool>,

@@ -30,18 +30,18 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 
-/// What is to be predicted.
+/// The subject of the prediction.
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// The scenario file, or -, standard input.
     pub scenario: PathBuf,
     /// The name of its runs in progress messages.
     pub name: String,
-    /// What is changed in the scenario.
+    /// The changes of the scenario.
     pub changes: Changes,
     /// The compared values, one column each; none means the scenario's own variants, or the unchanged scenario.
     pub vary: Vec<Variation>,
-    /// What is not known: keys and values that they may have, over which figures range.
+    /// The unknown inputs: keys and their possible values, over which figures range.
     pub unknown: Vec<Variation>,
     /// Runs of each combination, with seeds counted up from the scenario's. 1 or more.
     pub seeds: u32,
@@ -49,7 +49,7 @@ pub struct Ask {
     pub jobs: usize,
     /// Every counter, not only the main counters, and times.
     pub all: bool,
-    /// What predicts, with its version: another program may have other rules.
+    /// The predicting program, with its version: another program may have other rules.
     pub build: String,
 }
 
@@ -78,11 +78,11 @@ pub struct Answer {
     pub extent: Extent,
     /// Failures of runs, saying whose they are.
     pub failures: Vec<Failed>,
-    /// What was chosen; there is at least one.
+    /// The chosen columns; there is at least one.
     pub columns: Vec<Column>,
-    /// What the scenario expects. Nothing where a run failed or is missing.
+    /// The expectations of the scenario. Empty if a run failed or is missing.
     pub claims: Vec<Claim>,
-    /// When it was made, as `2026-11-27 17:44:03 UTC`.
+    /// The time when it was made, as `2026-11-27 17:44:03 UTC`.
     pub at: String,
 }
 
@@ -183,7 +183,7 @@ fn claims(ask: &Ask, source: &Source, columns: &[Variant], runs: &[Runs]) -> Res
     Ok(claims)
 }
 
-/// What the scenario expects, and in how many runs it comes true.
+/// An expectation of the scenario, and the number of runs in which it is true.
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// The figure.

@@ -9,7 +9,7 @@ use pageout_engine::{MemcgId, Nanos, PageName, PageState, StoryEvent};
 pub struct Story {
     /// The page.
     pub page: PageName,
-    /// What a reader calls it, such as "Page 17".
+    /// The name for readers, such as "Page 17".
     pub title: String,
     /// The engine's events of it and of its lists, in order.
     pub events: Vec<StoryEvent>,
@@ -21,6 +21,6 @@ pub struct Story {
     pub policy: String,
     /// Accesses from the first to the end.
     pub accesses: u64,
-    /// When that is.
+    /// The time of the end.
     pub end: Nanos,
 }

@@ -31,7 +31,7 @@ use crate::reads;
 use crate::recording::{Recording, Run};
 use crate::rig::{Playable, Played, Unplayable, Unrecorded};
 
-/// Which recorded runs are compared, and how.
+/// The recorded runs to compare, and the options.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {

@@ -20,9 +20,9 @@ const PAGE_MASK: u64 = (1 << OBJECT_SHIFT) - 1;
 pub struct Access(u64);
 
 impl Access {
-    /// How many objects a workload can have: object numbers are below this.
+    /// The maximum number of objects of a workload: object numbers are below this.
     pub const OBJECTS_MAX: u32 = 1 << 23;
-    /// How many pages an object can have (4 PiB of 4 KiB pages): page numbers are below this.
+    /// The maximum number of pages of an object (4 PiB of 4 KiB pages): page numbers are below this.
     pub const PAGES_MAX: u64 = 1 << OBJECT_SHIFT;
 
     /// Packs an access. Readers and generators check their ranges once, where they learn them.

@@ -51,7 +51,7 @@ pub struct Estimate {
     pub most: f64,
 }
 
-/// Why there is no estimate.
+/// The reason why there is no estimate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Refused {
     /// The rate is not a share above 0.

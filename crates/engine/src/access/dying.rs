@@ -66,7 +66,7 @@ impl Engine {
         self.core.hold_up_writes();
     }
 
-    /// How much rather than others a process is to be killed when memory runs out, from -1000, never, to 1000.
+    /// Sets the preference to kill a process when memory runs out, from -1000 (never) to 1000.
     pub fn set_oom_score_adj(&mut self, mm: MmId, adj: i16) {
         assert!((OOM_SCORE_ADJ_MIN..=OOM_SCORE_ADJ_MAX).contains(&adj), "oom_score_adj {adj}");
         self.core.mm.memory.mm_mut(mm).oom_score_adj = adj;

@@ -388,7 +388,7 @@ fn file_hits<const WATCHED: bool, A: Copy>(
 }
 
 impl Engine {
-    /// Where an access finds its page: through the page table for a mapping, through the page-cache index for an open file.
+    /// Returns the page of an access: through the page table for a mapping, through the page-cache index for an open file.
     /// A write of a regular file is over only where the page is still dirty. Panics where the task has no such object or the
     /// object no such page.
     pub fn touched(&self, task: TaskId, access: Access) -> Touched {

@@ -18,7 +18,7 @@ use pageout_rules::reclaim::{AnonOnly, NoioAnon};
 /// Cost of one page of I/O, in rotated pages.
 const IO_COST: u64 = 32;
 
-/// How the two types share a pass over their lists.
+/// The shares of the two types in a pass over their lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScanBalance {
     /// File memory only: no swap is available.

@@ -26,7 +26,7 @@ impl fmt::Display for Errno {
     }
 }
 
-/// Why a file could not be read or written.
+/// The reason why a file could not be read or written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FileError {
     /// There is no such file (ENOENT).

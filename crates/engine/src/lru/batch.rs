@@ -67,7 +67,7 @@ pub struct Rotations {
     pub dropped: u64,
 }
 
-/// Why a folio does not go to the cold end.
+/// The reason why a folio does not go to the cold end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unrotated {
     /// The folio is on no list: in an add batch, or in a reclaimer's hands.

@@ -50,7 +50,7 @@ pub struct StartGenerations {
 pub struct StartLruvec {
     /// All that reclaim scans.
     pub lists: Vec<StartList>,
-    /// What reclaiming each type has cost lately.
+    /// The recent cost of reclaiming each type.
     pub cost: [u64; 2],
     /// The clock of evictions and activations.
     pub nonresident_age: u64,
@@ -59,7 +59,7 @@ pub struct StartLruvec {
     pub counted: Option<[u64; 4]>,
     /// By type, whether refaults have activated pages since a call of reclaim was over.
     pub refaulted: [bool; 2],
-    /// Where generations are kept.
+    /// The generations, if the lists have them.
     pub generations: Option<StartGenerations>,
 }
 

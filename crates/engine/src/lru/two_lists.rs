@@ -34,7 +34,7 @@ use crate::units::{LruType, PAGE_SHIFT, Pfn};
 /// The lists that keep a pass going as long as pages of them are left to scan.
 const KEEPS_GOING: [LruList; 3] = [LruList::InactiveAnon, LruList::ActiveFile, LruList::InactiveFile];
 
-/// Why an active list is aged: one of three reasons is enough.
+/// The reasons why an active list is aged: one of three is enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deactivation {
     /// The call has found nothing in any other way.
@@ -46,7 +46,7 @@ pub struct Deactivation {
     pub inactive: u64,
     /// Pages on the active list.
     pub active: u64,
-    /// How many times as many pages may be active as inactive.
+    /// The maximum ratio of active to inactive pages.
     pub ratio: u64,
 }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// end before the batch does ([`crate::EngineBuilder::set_full_plug`]).
 pub type FullPlug = Box<dyn FnMut(&[Op]) -> Vec<Result<(), IoError>> + Send + Sync>;
 
-/// What zswap keeps of a page.
+/// The form in which zswap keeps a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compressed {
     /// Its bytes, compressed, or unchanged if they are 4096.

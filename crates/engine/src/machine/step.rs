@@ -68,7 +68,7 @@ pub enum Touched {
     Gone,
 }
 
-/// How an access was served.
+/// The way in which an access was served.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Served {
     /// The page was in memory; only its word was written, or its policy was notified. Or write(2) made it dirty.
@@ -136,7 +136,7 @@ pub enum IoWait {
     Writeback,
 }
 
-/// Why a task is made to wait although no device is involved.
+/// The reason why a task waits although no device is involved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DelayReason {
     /// The group is above `memory.high`.
@@ -151,7 +151,7 @@ pub enum DelayReason {
     Nap,
 }
 
-/// Why a task makes no progress for lack of memory.
+/// The reason why a task makes no progress for lack of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memstall {
     /// The task reclaims, or waits in between: for a while or for pages under writeback, which is no I/O of its own.
@@ -160,7 +160,7 @@ pub enum Memstall {
     Refault,
 }
 
-/// Why an access failed.
+/// The reason why an access failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AccessError {
     /// The task has no such object.
@@ -217,7 +217,7 @@ impl fmt::Display for AccessError {
 
 impl std::error::Error for AccessError {}
 
-/// Why a page could not be allocated: the state of the group at its limit.
+/// The reason why a page could not be allocated: the state of the group at its limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OomReport {
     /// The group whose limit was hit, or the root when the machine has no page to spare.
@@ -248,15 +248,15 @@ pub struct OomReport {
     pub swap_max: Option<(String, u64)>,
     /// Writes of the whole machine that have failed; what they wrote is still in memory.
     pub failed_writes: u64,
-    /// How old the statistics are, where all anonymous pages are active, and reclaim would make some of them inactive if it knew.
+    /// The age of the statistics, if all anonymous pages are active, and reclaim with live statistics would make some of them inactive.
     pub stale: Option<Nanos>,
     /// Reclaim attempts made before giving up.
     pub attempts: u32,
-    /// Why no process was killed for it, if that was tried.
+    /// The reason why no process was killed for it, if that was tried.
     pub unrelieved: Option<Unrelieved>,
 }
 
-/// Why no process could be killed for lack of memory.
+/// The reason why no process could be killed for lack of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unrelieved {
     /// No process has anything there.

@@ -54,7 +54,7 @@ impl StaleDecision {
     }
 }
 
-/// How often live numbers change decisions of one kind.
+/// The number of decisions of one kind that live numbers change.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct StaleDecisions {
     /// Decisions that were repeated with live numbers.
@@ -70,7 +70,7 @@ pub struct StaleDecisions {
 /// Decisions that live numbers turn.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Turned {
-    /// How many.
+    /// The number.
     pub count: u64,
     /// The age of the oldest statistics among them.
     pub oldest: Nanos,

@@ -176,7 +176,7 @@ pub enum Verdict {
     Demote,
 }
 
-/// Why reclaim decided so.
+/// The reason of a decision of reclaim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Because {
     /// The page is being read.
@@ -290,7 +290,7 @@ pub enum RefaultRule {
     RemovedGroup,
 }
 
-/// How a page was found to be used, other than by reclaim that has isolated it.
+/// The finder of a page's use, other than reclaim that has isolated it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FoundBy {
     /// A walk of page tables.
@@ -315,7 +315,7 @@ pub enum Heat {
     },
 }
 
-/// Why a page has moved to another frame.
+/// The reason why a page has moved to another frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MigrateReason {
     /// A hint fault found it hot.
@@ -334,7 +334,7 @@ pub enum MigrateReason {
     ContigRange,
 }
 
-/// Why a page did not migrate to another node.
+/// The reason why a page did not migrate to another node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MigrateRefusal {
     /// Several processes run this code, and no node is the right one.
@@ -398,7 +398,7 @@ pub enum PageEvent {
     ZswapWrittenBack,
     /// The page's write has ended, and it should have moved to the cold end of its list, but does not.
     NotRotated {
-        /// Why.
+        /// The reason.
         why: Unrotated,
     },
     /// The page's zone is of no use to the reclaimer: it moved to the next generation.
@@ -533,7 +533,7 @@ pub enum PageEvent {
         from: NodeId,
         /// The node where it is.
         to: NodeId,
-        /// Why.
+        /// The reason.
         why: MigrateReason,
     },
     /// The page was to move, and stays.
@@ -549,7 +549,7 @@ pub enum PageEvent {
     Judged {
         /// How.
         verdict: Verdict,
-        /// Why.
+        /// The reason.
         because: Because,
     },
     /// Taken off an active list, it goes to the inactive one.
@@ -565,7 +565,7 @@ pub enum PageEvent {
     Dirtied,
     /// The flusher, or a task that waits for it, has begun to write it to its file.
     FileWriteBegun {
-        /// Why.
+        /// The reason.
         reason: WritebackReason,
     },
     /// The write of the page to its file has ended.
@@ -644,7 +644,7 @@ pub enum ListsEvent {
 pub struct TypeChoice {
     /// The type.
     pub kind: LruType,
-    /// Why.
+    /// The reason.
     pub reason: TypeReason,
     /// The highest tier that is taken.
     pub limit: RefTierLimit,

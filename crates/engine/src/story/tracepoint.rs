@@ -322,7 +322,7 @@ tracepoints! {
         age: Nanos,
         /// Files chosen.
         enqueue: u64,
-        /// Why the flusher writes.
+        /// The reason why the flusher writes.
         reason: WritebackReason,
     },
     /// A file's turn begins.
@@ -425,7 +425,7 @@ pub struct TracedWork {
     pub wb: TracedWb,
     /// Pages that are still to be written.
     pub nr_pages: u64,
-    /// Why the flusher writes.
+    /// The reason why the flusher writes.
     pub reason: WritebackReason,
     /// The flusher waits until the device has each file.
     pub is_sync: bool,
@@ -452,7 +452,7 @@ pub struct TracedPause {
     pub dirtied: u64,
     /// Pages after which the task is checked again.
     pub dirtied_pause: u64,
-    /// How long the task sleeps; negative where it goes on.
+    /// The sleep of the task, in milliseconds; negative if it continues.
     pub pause_ms: i64,
     /// The time that the task's pages should have taken.
     pub period_ms: i64,
@@ -461,7 +461,7 @@ pub struct TracedPause {
 }
 
 impl TracedPause {
-    /// How long the task sleeps: not at all where its pages have taken their time already.
+    /// Returns the sleep of the task in milliseconds: 0 if its pages have taken that time already.
     pub fn sleep_ms(&self) -> u64 {
         self.pause_ms.max(0) as u64
     }

@@ -11,7 +11,7 @@ const EXPECTED: &str = "expected lines of a name and a number";
 /// How to make a snapshot.
 const HELP: &str = "\nhelp: save a snapshot by `cat /proc/vmstat > before`, or of a cgroup's memory.stat";
 
-/// Why a text is not a snapshot. Lines are counted from 1.
+/// The reason why a text is not a snapshot. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// The text is empty.

@@ -196,7 +196,7 @@ pub struct Shrunk {
     pub referenced: u64,
     /// Pages that are still mapped.
     pub unmap_failed: u64,
-    /// How hard reclaim tries: 12 is gently, 0 is everything.
+    /// The priority of reclaim: 12 scans least, 0 scans all.
     pub priority: Option<u8>,
     /// Reasons that the event had, one bit each in the order of [`KEPT`].
     pub known: u8,
@@ -214,7 +214,7 @@ pub struct WriteKind {
     pub lru: Option<Lru>,
 }
 
-/// Why an event could not be read.
+/// The reason why an event could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// The event is not about reclaim.

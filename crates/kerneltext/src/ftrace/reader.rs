@@ -80,15 +80,15 @@ pub struct Totals {
     pub displaced: u64,
     /// Those that came too late for that.
     pub late: u64,
-    /// How far time goes back at most from one event to the next that is about reclaim, and in which line.
+    /// The largest step back in time from one event of reclaim to the next, and its line.
     pub back: Option<(u64, u64)>,
-    /// When the first and the last event was, of whatever kind.
+    /// The times of the first and the last event of any kind.
     pub span_ns: Option<(u64, u64)>,
     /// The number of CPUs with events; 0 if no line has a CPU.
     pub cpus: usize,
     /// The text is that of `perf script`.
     pub is_perf: bool,
-    /// Which dialects were seen, by the number of events that show one: 2010, modern.
+    /// The number of events that show each dialect: 2010, modern.
     pub dialects: [u64; 2],
     /// The text begins as the kernel begins one, `# tracer: nop`.
     pub is_headed: bool,

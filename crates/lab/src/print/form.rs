@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   the command ─▶ text with tables ─▶ table, plain, markdown  ┐
-//!               └▶ JSON ─▶ json, csv and parquet (rows)        ┴▶ standard output, or --out FILE when it is whole
+//!               └▶ JSON ─▶ json, csv and parquet (rows)        ┴▶ standard output, or --out FILE when it is complete
 //! ```
 
 use std::path::{Path, PathBuf};

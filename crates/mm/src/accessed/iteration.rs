@@ -26,7 +26,7 @@ pub struct TableWalkState {
     pub next: usize,
     /// Whether the present iteration has emptied its filter.
     pub has_filter: bool,
-    /// How often an address space had not run since its last walk.
+    /// The number of address spaces that had not run since their last walk.
     pub unused: u64,
     /// Address spaces that took part in the last iteration. Those that came since are checked whatever the filters say.
     pub known: usize,

@@ -6,7 +6,7 @@
 
 use crate::units::Nanos;
 
-/// Why a device transfer failed.
+/// The reason why a device transfer failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IoError {
     /// The device reported an error (EIO).
@@ -23,7 +23,7 @@ pub struct WriteErrors {
     acknowledged: u64,
 }
 
-/// How long a file is left alone whose writes have failed (`writeback.failed_write=dirty`).
+/// The pause of a file whose writes have failed (`writeback.failed_write=dirty`).
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Rest {
     /// Time of its last failed write.

@@ -21,14 +21,14 @@ pub struct File {
     pub name: String,
     /// Whether it is on a device, in memory, or in swap.
     pub kind: FileKind,
-    /// How far the device reads ahead.
+    /// The readahead of the device.
     pub bdi: Bdi,
     /// Which pages of tmpfs may be in large folios ([`File::allow_large`]).
     huge: TmpfsHuge,
     /// The page-cache index: one word per page that the file has, or had before it was shortened.
     pub index: Table,
     pages: u64,
-    /// How well pages of tmpfs compress; `None`: as the device says.
+    /// The compressibility of pages of tmpfs; `None`: that of the device.
     pub compressibility: Option<Compressibility>,
     /// The nodes of the index.
     pub nodes: Nodes,
@@ -36,7 +36,7 @@ pub struct File {
     pub mappings: Vec<FileMapping>,
     /// The file's state as an inode to write back; of a regular file only.
     pub inode: Inode,
-    /// What its pages did.
+    /// The counts of its pages.
     pub counts: FileCounts,
 }
 
@@ -89,7 +89,7 @@ pub struct Inode {
     pub writeback_index: u64,
     /// Writes of it that have failed.
     pub errors: WriteErrors,
-    /// How long it is left alone after that.
+    /// The pause after that.
     pub rest: Rest,
     /// Data that its device has accepted but may not have stored; nothing if a failed write leaves a clean page.
     pub unflushed: Option<Box<Unflushed>>,

@@ -52,7 +52,7 @@ bitflags::bitflags! {
 }
 
 bitflags::bitflags! {
-    /// How hot a folio is: the bits that an access may change.
+    /// The use of a folio: the bits that an access may change.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Zeroable)]
     pub struct UseBits: u8 {
         /// Accessed once through a file descriptor, or found with an accessed bit once.

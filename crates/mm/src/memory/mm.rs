@@ -73,7 +73,7 @@ pub struct Vma {
     pub mapped: bool,
     /// The window by which swapped pages of the mapping are read ahead.
     pub swap_window: SwapWindow,
-    /// How well its anonymous pages compress; `None`: as the device says.
+    /// The compressibility of its anonymous pages; `None`: that of the device.
     pub compressibility: Option<Compressibility>,
     /// State of NUMA balancing for the mapping, from its first scan on.
     pub scan: Option<VmaScan>,

@@ -21,7 +21,7 @@ const FIT_MS: u64 = 1000;
 /// Bits that hold milliseconds for long enough.
 const MILLISECOND_BITS: u8 = 12;
 
-/// How the time of an access is kept with a page: the bits in which the kernel otherwise keeps who used it last (`LAST_CPUPID_SHIFT`).
+/// The time of an access, kept with a page: in the bits that otherwise hold the last user (`LAST_CPUPID_SHIFT`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccessTime {
     bits: u8,
@@ -56,7 +56,7 @@ impl AccessTime {
 pub struct PromotionKnobs {
     /// The longest time to an access of a page that is hot. Unit: milliseconds.
     pub hot_threshold_ms: u64,
-    /// How often the threshold moves.
+    /// The interval between changes of the threshold, in milliseconds.
     pub period_ms: u64,
     /// Pages that may be promoted to a node, a second.
     pub rate_limit: u64,
@@ -98,7 +98,7 @@ impl PromotionControl {
     }
 }
 
-/// Which age is hot, and what has been seen since that was last decided.
+/// The age that is hot, and the counts since the last decision about it.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct HotThreshold {
     /// In milliseconds; 0: as the administrator has it.

@@ -18,7 +18,7 @@ pub trait PageContents: Send + Sync {
     fn compressed_bytes(&mut self, pfn: Pfn) -> u16;
 }
 
-/// How well pages compress: what is drawn for each from what it is.
+/// The compressibility of pages: a random length for each, by its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Compressibility {
     /// Pages in a thousand that are all zeroes.
@@ -29,7 +29,7 @@ pub struct Compressibility {
     pub lengths: Lengths,
 }
 
-/// How the lengths of compressed pages are spread, in bytes from 1 to 4096; 4096 is a page that does not shrink.
+/// The distribution of the lengths of compressed pages, in bytes from 1 to 4096; 4096 is a page that does not shrink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lengths {
     /// All from the least to the most are equally frequent.

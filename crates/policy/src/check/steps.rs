@@ -61,7 +61,7 @@ impl Step {
 /// Steps that a number makes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
-    /// How many pages there are.
+    /// The number of pages.
     pub pages: u32,
     /// There are accesses alone, and each asks for one page.
     pub is_plain: bool,

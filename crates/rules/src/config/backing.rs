@@ -63,7 +63,7 @@ impl Default for Bdi {
     }
 }
 
-/// How a swap device completes its transfers.
+/// The way in which a swap device completes its transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwapKind {
     /// An ordinary block device: asynchronous, through the swap cache.
@@ -77,6 +77,6 @@ pub enum SwapKind {
 pub struct SwapSpec {
     /// The device's size in pages.
     pub pages: u64,
-    /// How the device completes transfers.
+    /// The kind of the device, which decides how transfers complete.
     pub kind: SwapKind,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a configuration, or a change of a setting, is refused.
+/// The reason why a configuration, or a change of a setting, is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConfigError {
     /// A number outside its range.

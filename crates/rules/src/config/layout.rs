@@ -21,7 +21,7 @@ pub struct Layout {
     pub init_pages: u64,
     /// `lowmem_reserve_ratio` by zone: a lower zone keeps one page in so many of those above it. 0: nothing.
     pub lowmem_reserve_ratio: [u32; ZoneType::COUNT],
-    /// How far each node's memory is from each, as `/sys/devices/system/node/node*/distance` has it. Default: 10 for itself, 20 for
+    /// The distance of each node's memory from each node, as `/sys/devices/system/node/node*/distance` has it. Default: 10 for itself, 20 for
     /// others.
     pub distances: Vec<Vec<u8>>,
     /// The node that each CPU belongs to. Default: the first.

@@ -31,7 +31,7 @@ pub struct Parameter {
     pub unit: &'static str,
     /// Meaning of the parameter.
     pub doc: &'static str,
-    /// Why the default is what it is.
+    /// The reason for the default.
     pub reason: &'static str,
     /// Values by version; empty if all known versions have the default.
     pub eras: &'static [Era],

@@ -39,9 +39,9 @@ impl Latency {
 /// One request in `one_in` takes `times` the median, whatever its draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tail {
-    /// How rare; 1 means every request.
+    /// The rarity: one in this many requests; 1 means every request.
     pub one_in: u32,
-    /// How long, in medians.
+    /// The duration, in medians.
     pub times: u32,
 }
 

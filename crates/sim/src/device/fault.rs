@@ -11,13 +11,13 @@ use super::{Area, Direction, Request};
 /// A reason for requests of one direction to fail.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fault {
-    /// Which requests it concerns.
+    /// The direction of the requests.
     pub direction: Direction,
-    /// Which of them fail.
+    /// The requests that fail.
     pub rule: FaultRule,
 }
 
-/// Which requests fail.
+/// A rule for the requests that fail.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FaultRule {
     /// Each request fails with this probability, 0 to 1.

@@ -21,7 +21,7 @@ pub struct Figure<T> {
 pub struct Preset {
     /// The preset's name.
     pub name: &'static str,
-    /// What it stands for.
+    /// The class of devices.
     pub class: &'static str,
     /// Median read latency.
     pub read: Figure<Nanos>,

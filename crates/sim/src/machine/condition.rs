@@ -8,10 +8,10 @@ use pageout_engine::{FileError, Nanos};
 use super::Machine;
 use crate::scenario::{Bound, Condition, figure};
 
-/// What has to hold for an event to happen.
+/// The condition of an event.
 #[derive(Clone, PartialEq, Debug)]
 pub struct When {
-    /// What the file has to show.
+    /// The condition on the file's content.
     pub condition: Condition,
     /// The path of the file.
     pub path: String,

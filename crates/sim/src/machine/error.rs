@@ -6,7 +6,7 @@ use pageout_workload::TraceError;
 use crate::device::DeviceError;
 use crate::pace::PaceError;
 
-/// Why a machine can't be built.
+/// The reason why a machine cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A device's parameters make no sense.
@@ -49,7 +49,7 @@ pub enum BuildError {
     },
 }
 
-/// Why a run ended before its time. The figures up to then are in [`super::Machine::report`].
+/// The reason why a run ended early. The figures up to then are in [`super::Machine::report`].
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// An access failed; the source describes the failure.

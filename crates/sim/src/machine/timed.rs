@@ -30,11 +30,11 @@ use crate::sched::{CpuRow, TaskIndex};
 /// An action at a time, once or again and again.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimedEvent {
-    /// When the event happens, or is first looked at.
+    /// The time of the event, or of the first check of its condition.
     pub at: Nanos,
-    /// What has to hold for it to happen.
+    /// The condition of the event.
     pub when: Option<When>,
-    /// When the event happens again.
+    /// The repetition of the event.
     pub repeat: Repeat,
     /// The shell that does it, which does one thing after the other. Without a name it has one of its own.
     pub shell: Option<String>,
@@ -42,7 +42,7 @@ pub struct TimedEvent {
     pub action: TimedAction,
 }
 
-/// When something is done again.
+/// The repetition of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repeat {
     /// The event is done once.

@@ -93,7 +93,7 @@ pub(crate) struct Hindsight {
 /// Accesses by address and time, for a chart.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct HeatMap {
-    /// How long a window is.
+    /// The length of a window.
     pub span: Nanos,
     /// Pages of a row, as far as they were accessed at all.
     pub row_pages: u64,

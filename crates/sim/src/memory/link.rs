@@ -25,7 +25,7 @@ pub struct LinkSpec {
     pub latency: u64,
     /// Bandwidth in each direction. Unit: bytes per second.
     pub bandwidth: u64,
-    /// How far each node is from each.
+    /// The distance of each node from each.
     pub distances: Vec<Vec<u8>>,
     /// Whether a node has CPUs, by node.
     pub has_cpus: Vec<bool>,

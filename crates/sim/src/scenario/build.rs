@@ -148,7 +148,7 @@ impl Scenario {
         Ok(config)
     }
 
-    /// What the engine begins with: `[machine]`, `[kernel]` and `[sysctl]`. Errors: a key that the check refuses, too.
+    /// Returns the configuration of the engine: `[machine]`, `[kernel]` and `[sysctl]`. Errors: a key that the check rejects, too.
     pub fn engine_config(&self) -> Result<Config, Problem> {
         let mut config = self.config()?;
         for (name, value) in self.sysctl.iter() {

@@ -19,7 +19,7 @@ use super::{KernelFile, Size};
 const CGROUP: &str = "/sys/fs/cgroup";
 const MEMINFO: &str = "/proc/meminfo";
 
-/// What a kernel file has to show for an event to happen.
+/// The content of a kernel file at which an event happens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// The path of the file, or the name of one in the directory of the event's cgroup.
@@ -32,7 +32,7 @@ pub struct Condition {
     text: String,
 }
 
-/// How what is shown compares with the bound.
+/// The order of a shown figure and the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// `>`
@@ -112,7 +112,7 @@ impl Condition {
         &self.words
     }
 
-    /// How the figure has to stand to the bound.
+    /// Returns the order that the figure and the bound must have.
     pub fn order(&self) -> Order {
         self.order
     }
@@ -145,7 +145,7 @@ pub(crate) fn figure(text: &str, words: &[String]) -> Option<f64> {
     }
 }
 
-/// Why a text is not a condition; `Display` is a complete sentence with an example.
+/// The reason why a text is not a condition; `Display` is a complete sentence with an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConditionError(String);
 

@@ -74,7 +74,7 @@ pub struct Term {
     pub variant: Option<String>,
 }
 
-/// How two terms compare.
+/// The sign between two terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// `<`
@@ -133,7 +133,7 @@ impl Term {
     }
 }
 
-/// Why a text is not a relation.
+/// The reason why a text is not a relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelationError(String);
 

@@ -21,12 +21,12 @@ pub struct Table(pub serde_json::Map<String, Value>);
 
 type Map = serde_json::Map<String, Value>;
 
-/// What is wrong inside a [`Table`].
+/// An error inside a [`Table`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableError {
     /// The way from the table to the key at fault, `.parts[1].of.alpha`; empty for the table itself.
     pub path: String,
-    /// What is wrong with the table.
+    /// The problem of the table.
     pub message: String,
     /// The valid names at this place, if they are a list.
     pub candidates: Vec<String>,

@@ -21,7 +21,7 @@ use pageout_engine::{Kernel, Values, Version};
 
 use super::{Bandwidth, Scalar, Scale, Scenario, Section, Share, Size, TimeSpan};
 
-/// What a key accepts.
+/// The values that a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Accepts {
     /// The key takes any text.
@@ -260,7 +260,7 @@ pub struct Key {
     pub default: String,
     /// The key's meaning, and the reason of its default.
     pub meaning: String,
-    /// Which value it had in which versions of the kernel, a line for each; empty for a key without eras.
+    /// The value in each span of versions of the kernel, one line per span; empty for a key without eras.
     pub versions: Vec<String>,
 }
 
@@ -277,7 +277,7 @@ impl Key {
         format!("`{name}` ({}): {}", self.accepts, self.meaning)
     }
 
-    /// Where else keys of this name, or below it, stand: `sysctl.vm` for `vm`, `sysctl.vm.swappiness` for `swappiness`. Nothing where it is
+    /// Returns other places of keys of this name, or below it: `sysctl.vm` for `vm`, `sysctl.vm.swappiness` for `swappiness`. Nothing where it is
     /// a name of too many to be of help.
     pub fn elsewhere(name: &str) -> Vec<String> {
         const MOST: usize = 3;

@@ -391,7 +391,7 @@ impl Default for Machine {
 }
 
 section! {
-    /// Which kernel's rules. `version` and `lists` name a version of the kernel and its lists, `profile` a bundle of rules; every other key is one
+    /// The rules of the kernel. `version` and `lists` name a version of the kernel and its lists, `profile` a bundle of rules; every other key is one
     /// switch by its dotted name.
     pub struct Kernel {
         profile: String, [default Kernel::DEFAULT_PROFILE.to_string()] in Accepts::Policy => Same,

@@ -54,7 +54,7 @@ const TIME_UNITS: &[(&str, u64)] = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// Why a text is not the quantity it should be; `Display` is a whole sentence with the allowed units and an example.
+/// The reason why a text is not a quantity; `Display` is a sentence, and a help with the allowed units and an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuantityError(String);
 

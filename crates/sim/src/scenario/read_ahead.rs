@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Channel, DEFAULT_DEVICE, Device, Object, Scenario, Task};
 
-/// Which objects' files are read ahead, as far as their devices are.
+/// The objects whose files are read ahead, if their devices are.
 pub struct ReadAhead<'a> {
     /// By task and object: what the object says.
     objects: Vec<Vec<bool>>,
@@ -49,7 +49,7 @@ impl Task {
 }
 
 impl Scenario {
-    /// Which files are read ahead. It looks at all objects once, so ask once for all.
+    /// Returns the files that are read ahead. It examines all objects, so call it once for all.
     pub fn files_read_ahead(&self) -> ReadAhead<'_> {
         let objects: Vec<Vec<bool>> = self.task.iter().map(Task::read_ahead).collect();
         let said = self.task.iter().zip(&objects).flat_map(|(task, says)| task.object.iter().zip(says));
@@ -58,7 +58,7 @@ impl Scenario {
         ReadAhead { objects, page_by_page }
     }
 
-    /// How far files on each device are read ahead at most, in KiB, with the device's name.
+    /// Returns the maximum readahead of files on each device, in KiB, with the device's name.
     ///
     /// A device whose files are all read page by page (`read_ahead = false`) has none.
     pub fn readahead(&self) -> Vec<(&str, u32)> {

@@ -70,7 +70,7 @@ impl Scenario {
     }
 }
 
-/// What stood in the way so far.
+/// The obstacles so far.
 #[derive(Default)]
 pub struct Halving {
     problems: Vec<Problem>,

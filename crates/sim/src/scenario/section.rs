@@ -363,7 +363,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// What a scenario may say.
+            /// The words that a scenario may use.
             pub const WORDS: &[&str] = &[$($word),*];
 
             /// As it is written in a scenario.

@@ -148,7 +148,7 @@ impl Device {
         BdiLimits { min_ratio, max_ratio, strict_limit: self.strict_limit }
     }
 
-    /// How far ahead a file is read at most, in KiB: what is set, or what the block layer makes of what the device says.
+    /// Returns the maximum readahead of a file in KiB: as set, or as the block layer derives it from the device.
     pub fn window_kb(&self) -> u32 {
         let optimal = match (self.optimal_io_kb, self.rotational) {
             (0, true) => self.max_sectors_kb,
@@ -253,7 +253,7 @@ section! {
 }
 
 words! {
-    /// How a swap area works.
+    /// The kind of a swap area.
     pub enum SwapKind {
         /// A partition or file on a block device: a page out waits for the device.
         Disk = "disk",
@@ -304,7 +304,7 @@ impl From<TmpfsHuge> for pageout_engine::TmpfsHuge {
 }
 
 words! {
-    /// What backs a file.
+    /// The backing of a file.
     pub enum FileKind {
         /// A file system on a block device.
         Regular = "regular",

@@ -114,7 +114,7 @@ impl Task {
 }
 
 section! {
-    /// When each copy of a task is in the foreground: tabs of a browser, apps of a phone.
+    /// The times in which each copy of a task is in the foreground: tabs of a browser, apps of a phone.
     pub struct Session {
         visits: u32, [default 0] in Accepts::Integer(0, 1_000_000) => Same,
             "Total number of visits, each to one copy. The first visits open one copy each, in turn. 0: there is no user, and all copies run at the same time.";
@@ -217,7 +217,7 @@ pub struct TraceFile {
     /// The trace's accesses, if it has been read already: then it is replayed from memory as far as it was kept there.
     #[serde(skip)]
     pub loaded: Option<Arc<Loaded>>,
-    /// When its accesses start, where the task does not say: of a trace whose parts are several tasks'.
+    /// The start times of its accesses, if the task does not specify them: of a trace whose parts belong to several tasks.
     #[serde(skip)]
     pub pace: Option<Pace>,
     /// Whether it is of opaque ids, so that a page's number has no relation to its neighbours.
@@ -271,7 +271,7 @@ impl Object {
         self.request_size.map_or(1, Size::pages_ceil).max(1)
     }
 
-    /// How its trace is to be read.
+    /// Returns the read options of its trace.
     pub fn read_options(&self) -> Result<ReadOptions, TableError> {
         self.read.as_ref().map_or_else(|| Ok(ReadOptions::default()), Table::options)
     }
@@ -288,7 +288,7 @@ words! {
 }
 
 words! {
-    /// What the thread does that a process begins with.
+    /// The use of the first thread of a process.
     pub enum FirstThread {
         /// The first thread works, as the others do.
         Works = "works",
@@ -298,7 +298,7 @@ words! {
 }
 
 words! {
-    /// How long a task's memory lives.
+    /// The lifetime of a task's memory.
     pub enum Lifetime {
         /// To the end of the run: a task that has ended is one that sleeps.
         Run = "run",
@@ -310,7 +310,7 @@ words! {
 }
 
 words! {
-    /// How an object is accessed.
+    /// The way in which an object is accessed.
     pub enum Channel {
         /// read(2) and write(2) of pages of a regular file.
         File = "file",

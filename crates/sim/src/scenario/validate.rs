@@ -19,13 +19,13 @@ use super::{DEFAULT_DEVICE, Files, Knobs, Scalar, Scenario, Section, TableError}
 pub struct Problem {
     /// The key, from the top of the file: `task[0].object[1].size`.
     pub key: String,
-    /// What is wrong, naming the value.
+    /// The problem, with the value.
     pub message: String,
     /// The text that was probably meant to be one of `candidates`.
     pub given: Option<String>,
     /// The valid names at this place, if they are a list.
     pub candidates: Vec<String>,
-    /// What to do about it.
+    /// The help.
     pub help: Option<String>,
 }
 

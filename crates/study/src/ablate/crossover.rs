@@ -33,7 +33,7 @@ use crate::scenario::switches;
 use crate::scenario::variation::{Variation, one_way_to_vary_the_seed};
 use crate::watch::{Watcher, name_of};
 
-/// What is exchanged at one seam, from classic's choice to MGLRU's.
+/// The exchange at one seam, from classic's choice to MGLRU's.
 pub struct Seam {
     /// Its name.
     pub name: &'static str,
@@ -171,13 +171,13 @@ fn scenario_of(base: &Scenario, combination: Combination) -> Scenario {
     })
 }
 
-/// Where the seams are exchanged.
+/// The scenario and the points at which seams are exchanged.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The scenario file, or `-` for standard input.
     pub scenario: PathBuf,
-    /// What is changed in the scenario.
+    /// The changes of the scenario.
     pub changes: Changes,
     /// Keys with several values each: all is done at each combination of them. Default none.
     #[serde(deserialize_with = "crate::json::one_or_more")]

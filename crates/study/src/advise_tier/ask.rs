@@ -20,13 +20,13 @@ use crate::scenario::load::{Changes, load};
 use crate::scenario::source::{Setting, Source};
 use crate::watch::{Watcher, name_of};
 
-/// Which memory may be slower, of which workload.
+/// The workload, and the memory that may be slower.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
     /// The scenario file, `-`, standard input, or a trace, which one task reads through an open file.
     pub scenario: PathBuf,
-    /// What is changed in the scenario.
+    /// The changes of the scenario.
     pub changes: Changes,
     /// Total memory, fast and slow, such as `64GiB`. Default: the scenario's.
     pub memory: Option<String>,
@@ -40,7 +40,7 @@ pub struct Ask {
     pub loss: f64,
     /// Prices per GiB, such as `fast=9,cxl-1.1=4`. Default: money is not asked about.
     pub price: Option<String>,
-    /// What is left out at the beginning of each run: a time, a share of the accesses, or `none`. Default: `20%`.
+    /// The excluded beginning of each run: a time, a share of the accesses, or `none`. Default: `20%`.
     pub warm_up: String,
     /// Whether all is asked again at half of the scale. Default: no.
     pub check_scale: bool,

@@ -195,7 +195,7 @@ impl Advice {
         Some(std::iter::once(heading.to_vec()).chain(self.pairs(half).into_iter().map(row)).collect())
     }
 
-    /// What the table is of.
+    /// Returns the title of the table.
     pub fn scales_title(&self) -> Option<String> {
         let AtHalf::Made(half) = self.at_half.as_ref()? else { return None };
         Some(format!(

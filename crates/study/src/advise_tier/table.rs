@@ -8,7 +8,7 @@ use crate::figures;
 use crate::json::merged;
 use crate::result::variants::NOT_RUN;
 
-/// What one source loses, by how much of the memory is slow.
+/// The loss of one source, by share of slow memory.
 pub struct Line {
     /// The source's name.
     pub name: &'static str,
@@ -44,7 +44,7 @@ impl Advice {
         &self.asked.devices
     }
 
-    /// Where knobs were turned: ratio, device and source.
+    /// Returns the place where knobs were turned: ratio, device and source.
     pub fn knobs_at(&self) -> String {
         self.cells[self.at].name()
     }

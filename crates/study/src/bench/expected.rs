@@ -24,14 +24,14 @@ const FAR_NS_AN_ACCESS: f64 = 65.0;
 /// What knows the ids of a trace's pages, while it is read.
 const IDS_BYTES_A_PAGE: f64 = 24.0;
 
-/// What a question takes, roughly.
+/// The estimated cost of a question.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Expected {
     /// Number of simulations, or of passes that simulate all sizes at the same time.
     pub runs: usize,
-    /// How long they take, in nanoseconds.
+    /// The time, in nanoseconds.
     pub ns: u64,
-    /// How much memory, with the trace's.
+    /// The memory in bytes, including the trace's.
     pub bytes: u64,
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone)]
 pub struct InMemory {
     pages: Arc<dyn AsRef<[u32]> + Send + Sync>,
-    /// How many distinct pages there are.
+    /// The number of distinct pages.
     pub distinct_pages: u32,
 }
 

@@ -25,7 +25,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// What it is called: its name, and the parameters that are not the default.
+    /// Returns its name, with the parameters that are not the default.
     pub fn name(&self) -> String {
         match self {
             Policy::Textbook(choice) => choice.to_string(),

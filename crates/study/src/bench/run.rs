@@ -23,7 +23,7 @@ pub(super) const MARKS_MAX: usize = 250;
 /// Blocks on their way to the simulations of a thread.
 const WAITING: usize = 4;
 
-/// What is asked of a trace.
+/// The question about a trace.
 pub struct Question<'a> {
     /// The name for progress output.
     pub name: String,
@@ -70,7 +70,7 @@ pub struct Broken {
     pub policy: usize,
     /// The number of the size.
     pub size: usize,
-    /// What was wrong at which call.
+    /// The error, with its call.
     pub fault: Fault,
 }
 
@@ -81,7 +81,7 @@ pub struct Figure {
     pub policy: usize,
     /// The number of the size.
     pub size: usize,
-    /// What it calls it.
+    /// Its name for the figure.
     pub name: String,
     /// The figure.
     pub value: f64,
@@ -102,7 +102,7 @@ pub struct Answer {
 /// Samples of a trace, for estimates.
 pub struct Sampled(Samples);
 
-/// Why there are no samples.
+/// The reason why there are no samples.
 #[derive(Debug)]
 pub enum NotSampled {
     /// They would say too little.

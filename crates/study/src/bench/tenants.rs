@@ -21,7 +21,7 @@ use crate::{Stage, Watcher};
 /// Accesses between two looks at whether the runs are to end.
 const BLOCK: usize = 1 << 16;
 
-/// Why a memory that tenants share has no figures.
+/// The reason why a shared memory has no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum NotShared {
     /// The trace could not be read.
@@ -198,7 +198,7 @@ impl Tenants {
         &self.all
     }
 
-    /// What is each tenant's.
+    /// Returns the trace of each tenant.
     pub fn own(&self) -> &[Trace] {
         &self.own
     }

@@ -26,7 +26,7 @@ pub struct Trace {
     pub distinct_pages: u32,
     /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
-    /// What its records say besides; `None` of a trace without.
+    /// The records that are not accesses; `None` if the trace has no records.
     pub requests: Option<Requests>,
     /// Pages that deletes end, in order; none of a trace that has to be read again, which has them as it is read.
     pub removals: Vec<Removal>,
@@ -51,7 +51,7 @@ impl Deref for Pages {
     }
 }
 
-/// What is simulated without being counted, from the start of each trace.
+/// The start of each trace that is simulated but not counted.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "WarmUpText", into = "String")]
 pub enum WarmUp {

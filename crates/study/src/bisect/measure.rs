@@ -18,7 +18,7 @@ pub(super) const HALF: f64 = 0.5;
 /// The name of the figure that says whether the scenario fails.
 const FAILS: &str = "fails";
 
-/// What is measured: a figure of every run, or whether it fails.
+/// The measure: a figure of every run, or whether it fails.
 #[derive(Clone, Copy)]
 pub enum Measure {
     /// The figure, of runs that don't fail.

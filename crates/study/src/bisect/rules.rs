@@ -16,7 +16,7 @@ pub struct Rule {
     pub to: String,
     /// The version with which the later value came, if that is known.
     pub since: Option<Version>,
-    /// How both values are known.
+    /// The source of both values.
     pub known: [String; 2],
 }
 

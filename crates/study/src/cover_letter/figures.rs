@@ -20,7 +20,7 @@ pub struct Outcome {
 /// One figure with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// What it is of.
+    /// The figure.
     pub figure: Figure,
     /// Its value.
     pub value: f64,
@@ -31,7 +31,7 @@ pub struct Measured {
 pub struct Figure {
     /// Its name in data.
     pub name: String,
-    /// What a line calls it.
+    /// The title of its line.
     pub title: String,
     /// The unit in which the figure is printed.
     pub unit: Unit,

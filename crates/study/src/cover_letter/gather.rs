@@ -76,9 +76,9 @@ pub enum Why {
 pub struct Written {
     /// The text of its file.
     pub text: String,
-    /// Where paths in it start.
+    /// The folder that its relative paths start from.
     pub folder: PathBuf,
-    /// What is changed in it.
+    /// The settings that change it.
     pub settings: Vec<Setting>,
     /// The seed that others are counted up from.
     pub first_seed: u64,

@@ -38,7 +38,7 @@ pub struct Judged {
     pub first_seed: u64,
     /// Number of pairs of runs: 0 if an interruption came first.
     pub seeds: u32,
-    /// Why runs of base and of patched have no figures.
+    /// The failures of runs of base and of patched.
     pub failed: [Vec<Failed>; 2],
     /// Processes killed in all runs of base and of patched. A killed task does less work, so nothing else is compared then.
     pub killed: [usize; 2],
@@ -243,7 +243,7 @@ pub fn drawn(cases: &[Judged]) -> usize {
     cases.iter().flat_map(|case| &case.rows).filter(|row| row.chance.is_some()).count()
 }
 
-/// How many of so many rows would leave out 0 if nothing had changed.
+/// Returns the number of `rows` whose interval would exclude 0 if nothing had changed.
 pub fn by_chance(rows: usize) -> f64 {
     rows as f64 * RISK
 }

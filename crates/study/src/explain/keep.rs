@@ -66,7 +66,7 @@ pub struct Step {
     pub state: PageState,
     /// The event and its reason.
     pub event: PageEvent,
-    /// What its lists went through since the step before.
+    /// The changes of its lists since the step before.
     pub since: Since,
 }
 
@@ -142,7 +142,7 @@ struct Tally {
     last: [Option<(Nanos, ListsEvent)>; KINDS],
 }
 
-/// What lists went through between two moments.
+/// The changes of lists between two moments.
 #[derive(Clone, Default, Debug)]
 pub struct Since {
     /// Generations opened.

@@ -31,7 +31,7 @@ pub struct Alone {
     pub has_neighbours: bool,
     /// The interpretation of the trace.
     pub interpretation: Interpretation,
-    /// What it touches, and its accesses if they were kept.
+    /// The pages that it touches, and its accesses if they were kept.
     pub loaded: Arc<Loaded>,
     /// The completed runs, of those that were requested.
     pub extent: Extent,

@@ -29,7 +29,7 @@ pub struct Ask {
     /// Textbook policies (`lru`, `s3-fifo:small=0.1`) and kernel policies (`classic@6.12`, `lru@machine`). Default: `classic@6.12`.
     #[serde(deserialize_with = "crate::json::words")]
     pub policy: Vec<String>,
-    /// How pages are accessed: file, mapped or anonymous. Default: file.
+    /// The channel of the accesses: file, mapped or anonymous. Default: file.
     pub channel: Channel,
     /// Whether writes of the trace dirty pages of the file; else they are replayed as reads. Default: no.
     pub writes: bool,
@@ -60,7 +60,7 @@ pub struct Ask {
     pub swap: Option<SwapKind>,
     /// Computing time between two accesses, as a duration with its unit. Default: `0s`.
     pub think_time: String,
-    /// How the traces are read, as the `read` table of a scenario. Default: by content and name.
+    /// The read options of the traces, as the `read` table of a scenario. Default: by content and name.
     pub read: Table,
     /// Seed of the device's random numbers, and of policies that draw. Default: 1.
     pub seed: u64,

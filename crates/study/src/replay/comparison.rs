@@ -43,7 +43,7 @@ pub struct OfTrace {
     pub sizes: Vec<(Limit, u64)>,
     /// By policy, by size.
     pub cells: Vec<Vec<Cell>>,
-    /// What misses were estimated from, if any were.
+    /// The sample that misses were estimated from, if any were.
     pub sampled: Option<SampledFrom>,
     /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
@@ -86,7 +86,7 @@ pub struct Cell {
     pub spread: Option<(f64, f64)>,
     /// Figures that only a machine has.
     pub machine: Option<Figures>,
-    /// Why there is no miss ratio, or of how much of the trace it is.
+    /// The reason why there is no miss ratio, or the part of the trace that it covers.
     pub missing: Option<String>,
     /// Accesses that were counted before an interruption, if one came before the end.
     pub partial_accesses: Option<u64>,

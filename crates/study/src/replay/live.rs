@@ -224,7 +224,7 @@ impl Live {
         &self.ask.traces[0]
     }
 
-    /// How many counters differ.
+    /// Returns the number of counters that differ.
     pub fn differing(&self) -> usize {
         self.rows.iter().filter(|row| !row.is_equal()).count()
     }

@@ -47,7 +47,7 @@ pub struct OfTrace {
     pub interpretation: Interpretation,
     /// Whether page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
-    /// What its records say besides.
+    /// The records that are not accesses.
     pub requests: Option<Requests>,
     /// The accesses of all, and of each tenant.
     pub tenants: bench::Tenants,

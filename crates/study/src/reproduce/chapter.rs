@@ -25,7 +25,7 @@ pub struct Chapter {
     pub title: String,
     /// The link to it.
     pub source: String,
-    /// What a reader has to know about the whole table.
+    /// A note about the whole table.
     #[serde(default)]
     pub note: String,
     /// The compared sides. The first is the base.
@@ -52,22 +52,22 @@ pub struct Side {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// What `--experiment` takes.
+    /// The name for `--experiment`.
     pub name: String,
-    /// What it is, for people.
+    /// The title, for people.
     pub title: String,
     /// The scenario at its full size: a path from where the chapter lies.
     pub scenario: String,
     /// Smaller sizes at which the rows are sound as well, by the name that `--scale` takes.
     #[serde(default)]
     pub scaled: BTreeMap<String, String>,
-    /// What it changes in its scenario before a side does: where experiments are points of a sweep.
+    /// The changes of its scenario before those of a side: for experiments that are points of a sweep.
     #[serde(default)]
     pub set: Knobs,
-    /// What it changes besides at a smaller size, by its name: what does not scale, as a number of accesses.
+    /// Further changes at a smaller size, by its name: values that do not scale, such as a number of accesses.
     #[serde(default)]
     pub scaled_set: BTreeMap<String, Knobs>,
-    /// What a reader has to know about its rows.
+    /// A note about its rows.
     #[serde(default)]
     pub note: String,
     /// Its rows.
@@ -85,7 +85,7 @@ pub struct Claim {
     /// The figures of the live machine, where they are others.
     #[serde(default)]
     pub live: Vec<String>,
-    /// What it is a share of: figures, added up.
+    /// The base of a share: figures, added up.
     #[serde(default)]
     pub per: Vec<String>,
     /// Without it, and without a relation, the row is only shown.
@@ -93,12 +93,12 @@ pub struct Claim {
     /// The published figures of the sides.
     #[serde(default)]
     pub levels: Levels,
-    /// What is to be true of the sides' figures, as in `[[expect]]`: "nodirect == 0", "nodirect <= 0.27 * traceonly".
+    /// The relation of the sides' figures, as in `[[expect]]`: "nodirect == 0", "nodirect <= 0.27 * traceonly".
     pub holds: Option<Relation>,
     /// The definition of pageout's figure, if it differs from the measured one.
     #[serde(default)]
     pub note: String,
-    /// Why the row does not hold, where it does not.
+    /// The reason, if the row does not hold.
     #[serde(default)]
     pub because: String,
     /// Commands that show that reason.
@@ -141,7 +141,7 @@ pub enum Published {
     Direction(Direction),
 }
 
-/// Which way a figure changes.
+/// The direction of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -161,7 +161,7 @@ impl Published {
         }
     }
 
-    /// Which way it changes; nothing of a level alone.
+    /// Returns the direction of the change; `None` for a level alone.
     pub fn direction(self) -> Option<Direction> {
         match self {
             Published::Direction(direction) => Some(direction),
@@ -333,7 +333,7 @@ impl Chapter {
 }
 
 impl Experiment {
-    /// What this experiment at this size and a side of it change in its scenario, the side last.
+    /// Returns the changes of this experiment's scenario at this size, those of the side last.
     pub fn settings(&self, side: &Side, scale: Option<&str>) -> Vec<Setting> {
         let mut all = settings(&self.set, "[[experiment]] set");
         if let Some(scaled) = scale.and_then(|scale| self.scaled_set.get(scale)) {
@@ -363,7 +363,7 @@ impl Experiment {
 }
 
 impl Side {
-    /// What it changes in a scenario, as `--set` would.
+    /// Returns its changes of a scenario, as for `--set`.
     pub fn settings(&self) -> Vec<Setting> {
         settings(&self.set, "[[side]] set")
     }

@@ -14,14 +14,14 @@ const SIGN_SHARE: f64 = 0.9;
 /// How many times the published size is too much, or that part of it too little.
 pub(crate) const SIZE_FACTOR: f64 = 2.0;
 
-/// What the criteria are, in words.
+/// The criteria, in words.
 pub const CRITERIA: &str = "A row is reproduced if 9 of 10 seeds have the published sign and the mean change \
     is between half and twice the published change. A row with one published level is reproduced if the \
     mean is between half and twice this level. A row with a relation is reproduced if the relation is true \
     for every seed. ± after a value is the standard deviation over the seeds. ± after a change is half of \
     its 95 % interval over pairs of runs with the same seed.";
 
-/// What was measured of a claim.
+/// The measurements of a claim.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// The claim.

@@ -30,7 +30,7 @@ use crate::scenario::load::{Changes, load};
 use crate::scenario::source::Source;
 use crate::watch::{Stage, Watcher};
 
-/// Which rows are asked for.
+/// The requested rows.
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// A chapter of the program ([`super::place::LIVE_CHAPTERS`]), or the path of a custom file, FILE.toml.
@@ -58,7 +58,7 @@ pub struct Answer {
     pub ask: Ask,
     /// The chapter.
     pub chapter: Chapter,
-    /// Where it was found.
+    /// The place of the chapter.
     pub place: Place,
     /// Its experiments.
     pub experiments: Vec<Compared>,

@@ -29,7 +29,7 @@ pub const LIVE_CHAPTERS: &[(&str, &str)] = &[
     ("no-writeback", "chapters/live/no-writeback.toml"),
 ];
 
-/// Where a chapter was found, and so the scenarios that it names.
+/// The place of a chapter, and so of the scenarios that it names.
 #[derive(Debug)]
 pub enum Place {
     /// In the program, at this path below `scenarios/`.
@@ -39,12 +39,12 @@ pub enum Place {
 }
 
 impl Place {
-    /// Where the chapter of this name is: one of the program's, or a file.
+    /// Returns the place of the chapter of this name: one of the program's, or a file.
     pub fn find(name: &str) -> Result<Place, Error> {
         Place::among(CHAPTERS, name)
     }
 
-    /// Where the live chapter of this name is.
+    /// Returns the place of the live chapter of this name.
     pub fn find_live(name: &str) -> Result<Place, Error> {
         Place::among(LIVE_CHAPTERS, name)
     }

@@ -17,11 +17,11 @@ pub struct AccessResult {
     /// Of all of it.
     #[serde(flatten)]
     pub all: Latency,
-    /// What accesses lost to each cause, as far as they lost anything to it.
+    /// The time that accesses lost to each cause, if any.
     pub by_cause: ByCause<Latency>,
     /// The rest of the sum.
     pub own_work_ns: u64,
-    /// Where the time of the slowest one in a hundred went.
+    /// The causes of the slowest one in a hundred.
     pub slowest: SlowestResult,
     /// Calls of fsync(2), which stand between accesses.
     #[serde(skip_serializing_if = "is_none")]
@@ -37,7 +37,7 @@ pub struct SlowestResult {
     pub count: u64,
     /// Their total time.
     pub total_ns: u64,
-    /// What of that was lost to each cause.
+    /// The part of that for each cause.
     pub by_cause_ns: ByCause<u64>,
 }
 

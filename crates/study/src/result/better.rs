@@ -11,7 +11,7 @@ pub enum Better {
     Neither,
 }
 
-/// What a change does to a figure.
+/// The effect of a change on a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is better after it.
@@ -73,7 +73,7 @@ impl Better {
         }
     }
 
-    /// What a change of that sign does.
+    /// Returns the effect of a change of that sign.
     pub fn verdict(self, change: f64) -> Verdict {
         match (self, change < 0.0) {
             (Better::Neither, _) => Verdict::Neither,

@@ -18,7 +18,7 @@ pub struct Figure {
     pub name: &'static str,
     /// The name within a sentence.
     pub title: &'static str,
-    /// What it is called above a column, in two lines.
+    /// The heading of its column, in two lines.
     pub heading: &'static str,
     /// The unit in which the figure is printed.
     pub unit: Unit,
@@ -283,12 +283,12 @@ pub fn effects_json(base: &Runs, runs: &Runs) -> Map<String, Value> {
 pub const CRITERION: &str = "an effect is the mean difference between runs of the same seed; it is within noise if \
      its 95 % confidence interval (Student's t over the seeds) contains 0";
 
-/// What the marks mean.
+/// Returns the legend of the marks.
 pub fn legend(repeat: u32, shows_spread: bool) -> String {
     noise_legend(repeat, shows_spread) + "= the same in every run\n"
 }
 
-/// What the mark of noise means.
+/// Returns the legend of the mark of noise.
 pub fn noise_legend(repeat: u32, shows_spread: bool) -> String {
     const INTERVAL: &str = "95 % confidence interval of the mean difference between runs of the same seed";
     let mut lines = Vec::new();

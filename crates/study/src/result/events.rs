@@ -15,7 +15,7 @@ pub struct ReadResult {
     pub text: String,
 }
 
-/// What was kept of the readings of one event.
+/// The kept readings of one event.
 #[derive(Debug, Clone, Serialize)]
 pub struct ThinnedResult {
     /// The file's path.
@@ -28,7 +28,7 @@ pub struct ThinnedResult {
     pub every: u64,
 }
 
-/// What an event waited for, and at how many looks at the file it held.
+/// The condition of an event, and the number of readings at which it was true.
 #[derive(Debug, Clone, Serialize)]
 pub struct ConditionResult {
     /// The condition as the scenario has it.
@@ -53,11 +53,11 @@ pub struct WriteResult {
     pub value: String,
     /// Pages that the write had reclaimed, if it had to and is done.
     pub reclaimed_pages: Option<u64>,
-    /// How long it took, if it is done.
+    /// The duration, if it is done.
     pub took_ns: Option<u64>,
     /// After proactive reclaim: pages of its cgroups that refaulted between its end and the end of the run.
     pub refaulted_pages_since: Option<u64>,
-    /// Why a command of it was refused, or that `memory.reclaim` reclaimed too little. The writer then gets EAGAIN, or EINTR if its timeout
+    /// The reason why one of its commands was rejected, or that `memory.reclaim` reclaimed too little. The writer then gets EAGAIN, or EINTR if its timeout
     /// ended it.
     pub error: Option<String>,
 }

@@ -27,7 +27,7 @@ pub struct Checked {
     pub is_true: bool,
     /// Seeds for which it is true, of `seeds`.
     pub true_for: usize,
-    /// How many seeds there are.
+    /// The number of seeds.
     pub seeds: usize,
     /// The two sides with their figures, for the first seed with which it is false, or else for the first.
     pub figures: String,

@@ -62,7 +62,7 @@ impl Metric {
         format!("{}: {}{}", self.group, self.name, self.unit.suffix())
     }
 
-    /// What it is found by.
+    /// Returns the key that finds it.
     pub fn place(&self) -> (String, String) {
         (self.group.clone(), self.name.clone())
     }
@@ -88,7 +88,7 @@ impl Metric {
     }
 }
 
-/// How a figure is written.
+/// The unit of a figure, which decides how it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Pages, calls, accesses: a whole number, except in a mean.

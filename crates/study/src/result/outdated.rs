@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::figures;
 
-/// How decisions of one kind went, of those that were made a second time by live statistics.
+/// The outcomes of decisions of one kind that were repeated with live statistics.
 #[derive(Debug, Clone, Serialize)]
 pub struct OutdatedResult {
     #[serde(skip)]

@@ -31,13 +31,13 @@ pub struct RunResult {
     pub profile: String,
     /// The seed of the run.
     pub seed: u64,
-    /// When the run ended, in virtual time.
+    /// The end of the run, in virtual time.
     pub end_ns: u64,
     /// Accesses of all tasks.
     pub accesses: u64,
     /// The tasks, in the scenario's order.
     pub tasks: Vec<TaskResult>,
-    /// How long accesses of all copies of a task took, by the name that these share.
+    /// The access times of all copies of a task, by the name that these share.
     #[serde(skip)]
     pub copies: BTreeMap<String, AccessResult>,
     /// The cgroups that are in the scenario, in its order.
@@ -45,7 +45,7 @@ pub struct RunResult {
     /// Figures that the user's own policies report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub own_policies: Vec<OwnPolicyResult>,
-    /// What percentages in its limits come to.
+    /// The values of percentages in its limits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub percentages: Vec<Percentage>,
     /// The devices.
@@ -74,7 +74,7 @@ pub struct RunResult {
     pub spent: SpentResult,
     /// The part of it that did not run in kernel threads.
     pub spent_by_tasks: SpentResult,
-    /// How often a CPU went from one waiting task to another.
+    /// The number of switches of a CPU from one waiting task to another.
     pub context_switches: u64,
     /// Time of tasks that is priced by call, batch or task, and not by page.
     #[serde(skip)]
@@ -90,7 +90,7 @@ pub struct RunResult {
     /// False if statistics were sometimes old and the run did not compare decisions with live ones.
     #[serde(skip_serializing_if = "outdated::is_compared")]
     pub stale_decisions_compared: bool,
-    /// What kswapds were asked for and did.
+    /// The requests to kswapds, and their work.
     pub kswapd: KswapdResult,
     /// Processes that the OOM killer ended, in order of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,16 +101,16 @@ pub struct RunResult {
     pub writes: Vec<WriteResult>,
     /// Events whose readings were too many for all to be kept.
     pub reads_thinned: Vec<ThinnedResult>,
-    /// What events with a condition waited for, in their order.
+    /// The conditions of events, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionResult>,
     /// Events that were not due yet when the run ended.
     pub events_not_reached: usize,
     /// Times at which an event that repeats was left out, as the time before still waited.
     pub events_left_out: u64,
-    /// What the run leaves out that its user would miss.
+    /// Notes about missing parts of the run.
     pub notes: Vec<Note>,
-    /// How far it had come by when, where that was asked for.
+    /// The progress over time, if requested.
     #[serde(skip)]
     pub trail: Option<Trail>,
 }
@@ -144,7 +144,7 @@ pub struct TaskResult {
     pub hit_ratio: Option<f64>,
     /// Whether it made all its accesses.
     pub finished: bool,
-    /// When the OOM killer ended it.
+    /// The time when the OOM killer ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub killed_at_ns: Option<u64>,
     /// From its start to its end, or to the end of the run.
@@ -173,7 +173,7 @@ pub struct TaskResult {
     pub delayed_ns: u64,
     /// All of that, by reason.
     pub delayed_by: DelaysResult,
-    /// How long its accesses took, and why; none where the run did not find it out (machine.access_times).
+    /// The access times, with their causes; `None` if the run did not measure them (machine.access_times).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessResult>,
 }
@@ -258,7 +258,7 @@ pub struct MemcgResult {
     pub path: String,
     /// The profile of its policy.
     pub policy: String,
-    /// When it was removed: the following figures are those of that moment.
+    /// The time of its removal: the following figures are those of that moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed_at_ns: Option<u64>,
     /// `memory.current` and the limits, as the files say.
@@ -267,7 +267,7 @@ pub struct MemcgResult {
     pub counters: Counters,
     /// Counters of `memory.events`.
     pub events: Counters,
-    /// How long accesses of its tasks took, and of those in cgroups below it; none where it has no tasks.
+    /// The access times of its tasks, and of those in cgroups below it; `None` if it has no tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessResult>,
     /// Direct reclaim calls of its tasks.
@@ -350,17 +350,17 @@ pub struct TiersResult {
     pub ping_pong: u64,
     /// Bytes moved between nodes for each that was accessed.
     pub moved_per_useful_byte: f64,
-    /// When the share of the top tier had first come to nine tenths of what it ended at, unless it was there from the start.
+    /// The time when the share of the top tier first reached nine tenths of its last value, unless it began there.
     pub converged_ns: Option<u64>,
     /// Whether it was there from the start.
     pub converged_from_start: bool,
     /// The longest time below it: that of the slowest phase to converge.
     pub longest_below_ns: Option<u64>,
-    /// What accesses took.
+    /// The time of accesses.
     pub access: Latency,
     /// Accesses by node, in order.
     pub accesses_by_node: Vec<u64>,
-    /// What records of hot pages take.
+    /// The memory of records of hot pages.
     pub hotness_bytes: u64,
     /// The same for each GiB of slow memory.
     pub hotness_bytes_per_slow_gib: u64,
@@ -419,7 +419,7 @@ impl TiersResult {
 /// because its use is unknown.
 #[derive(Debug, Clone, Serialize)]
 pub struct ReadaheadResult {
-    /// How far ahead at most, in KiB, by device.
+    /// The maximum readahead in KiB, by device.
     pub read_ahead_kb: BTreeMap<String, u32>,
     /// Pages that it brought in.
     pub pages: u64,
@@ -439,7 +439,7 @@ impl ReadaheadResult {
 /// One CPU: how long tasks had it, and how much work was done on it that no task pays for.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct CpuResult {
-    /// How long tasks had it.
+    /// The time that tasks used it.
     pub busy_ns: u64,
     /// Work that no task pays for.
     pub kernel_ns: u64,
@@ -459,7 +459,7 @@ pub struct ThreadResult {
     pub spent: SpentResult,
 }
 
-/// What CPU time of the kernel's work was spent on.
+/// The CPU time of the kernel's work, by kind.
 #[derive(Debug, Clone, Serialize)]
 pub struct SpentResult {
     /// By the units that it is priced by, and by operation.
@@ -524,7 +524,7 @@ pub struct KillResult {
     pub swap_pages: u64,
     /// Pages of its page tables.
     pub page_table_pages: u64,
-    /// What its `oom_score_adj` was.
+    /// Its `oom_score_adj`.
     pub oom_score_adj: i16,
     /// The score of the OOM killer.
     pub score: i64,

@@ -10,7 +10,7 @@ use super::marks::{Mark, Marks};
 /// Rows at most.
 const ROWS_MAX: usize = 1024;
 
-/// What a row holds.
+/// A sampled quantity: a column of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampled {
     /// A size or counter of `/proc/vmstat`; sizes are in pages.
@@ -36,7 +36,7 @@ pub enum Level {
     High,
 }
 
-/// Which of zswap's sizes.
+/// One of zswap's sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZswapSize {
     /// What the pool takes.
@@ -49,7 +49,7 @@ pub enum ZswapSize {
     Accept,
 }
 
-/// How many tasks waited.
+/// The extent of a wait: some tasks, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// At least one.
@@ -58,7 +58,7 @@ pub enum Extent {
     Full,
 }
 
-/// What a device did.
+/// The load of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// It was at work.
@@ -106,7 +106,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// What there is to sample of a machine.
+    /// Makes the samples of a machine.
     pub fn new(machine: &Machine) -> Samples {
         let devices: Vec<String> =
             machine.devices_by(Nanos::ZERO).into_iter().map(|device| device.name).collect();
@@ -173,7 +173,7 @@ impl Samples {
         &self.devices
     }
 
-    /// When each row was taken, in seconds.
+    /// Returns the time of each row, in seconds.
     pub fn times(&self) -> Vec<f64> {
         self.rows.iter().map(|(at, _)| at.0 as f64 / 1e9).collect()
     }
@@ -183,7 +183,7 @@ impl Samples {
         self.column(of).map(|pages| (pages.max(0) as u64 * PAGE_SIZE) as f64).collect()
     }
 
-    /// How fast something grew from each row to the next, in its unit a second; the last repeats the one before.
+    /// Returns the growth from each row to the next, in its unit per second; the last repeats the one before.
     pub fn rates(&self, of: Sampled) -> Vec<f64> {
         let times = self.times();
         let values: Vec<i64> = self.column(of).collect();

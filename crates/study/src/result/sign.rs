@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::spread::Paired;
 
-/// Which way an effect points.
+/// The direction of an effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sign {
     /// Less, beyond noise.

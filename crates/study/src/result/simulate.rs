@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::result::run_result::RunResult;
 use crate::result::trail::Trail;
 
-/// Why there is no complete result.
+/// The reason why there is no complete result.
 #[derive(Debug)]
 pub enum Stopped {
     /// The machine could not be built.

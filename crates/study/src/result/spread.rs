@@ -42,7 +42,7 @@ pub fn values_for(wanted: f64, half_width: f64, count: u32) -> u32 {
 /// The maximum number of repetitions of a run.
 const VALUES_MAX: u32 = 1000;
 
-/// How a figure differs between two variants, run by run.
+/// The difference of a figure between two variants, run by run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paired {
     /// Mean of what percentages are of.
@@ -100,7 +100,7 @@ fn student_t(degrees: usize) -> f64 {
     T[degrees.clamp(1, T.len()) - 1]
 }
 
-/// How likely a value of Student's t as far from 0 as `t` is, to either side: 5 % at the bounds of a 95 % interval. The sums are those of Abramowitz and
+/// Returns the probability of a value of Student's t as far from 0 as `t`, to either side: 5 % at the bounds of a 95 % interval. The sums are those of Abramowitz and
 /// Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
 pub fn chance(t: f64, degrees: usize) -> f64 {
     let angle = (t.abs() / (degrees as f64).sqrt()).atan();

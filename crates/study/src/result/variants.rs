@@ -20,7 +20,7 @@ use crate::result::simulate::{Stopped, accesses, simulate, simulate_with_trail};
 use crate::scenario::traces::Traces;
 use crate::{Stage, Watcher, figures};
 
-/// How often to run, how many at a time, and who watches.
+/// The number of runs, how many run at a time, and the watcher.
 pub struct Plan<'a> {
     /// The name for progress output.
     pub name: String,
@@ -46,7 +46,7 @@ pub struct Made {
 pub struct Runs {
     /// The results of those that ended well, in order of their seeds; all of them if `failures` is empty.
     pub results: Vec<RunResult>,
-    /// Why the others didn't, with their seeds where there are several.
+    /// The failures of the others, with their seeds if there are several.
     pub failures: Vec<Failed>,
 }
 
@@ -66,7 +66,7 @@ impl Runs {
         self.results.len() + self.failures.len()
     }
 
-    /// What stands where the figures would be that it doesn't have.
+    /// Returns the text in place of missing figures.
     pub fn missing(&self) -> String {
         let all = self.failures.len() + self.results.len();
         match self.was_made() {
@@ -81,10 +81,10 @@ impl Runs {
     }
 }
 
-/// What stands where the figures of something would be that an interruption came before.
+/// The text in place of figures that an interruption prevented.
 pub const NOT_RUN: &str = "not run";
 
-/// How many of the runs asked for the figures speak of: all, unless they were interrupted.
+/// The number of requested runs, and of those behind the figures: all, unless they were interrupted.
 #[derive(Debug, Clone)]
 pub struct Extent {
     /// Seeds that figures are over, the first ones.
@@ -150,7 +150,7 @@ impl Extent {
         self.interruption.is_some()
     }
 
-    /// What a reader has to know before the figures of an interrupted command; nothing of one that was not.
+    /// Returns the warning before the figures of an interrupted command; `None` if it was not interrupted.
     pub fn warning(&self) -> Option<String> {
         let Interruption { has_all, .. } = self.interruption.as_ref()?;
         let speaks_of = match (has_all, self.seeds) {

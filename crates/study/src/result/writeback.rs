@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::run_result::Counters;
 
-/// What became of dirty pages in a run.
+/// The writeback of dirty pages in a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WritebackResult {
     /// Pages of files whose write was begun, by reason.
@@ -17,9 +17,9 @@ pub struct WritebackResult {
     pub redirtied: u64,
     /// Dirty pages that went with their files, and were not written.
     pub cancelled: u64,
-    /// How often reclaim asked the flushers to write.
+    /// The number of requests of reclaim to the flushers.
     pub wakeups_by_reclaim: u64,
-    /// How often reclaimers waited for others, by reason: the four of `reclaim_throttle`, and what was in their place before.
+    /// The number of waits of reclaimers for others, by reason: the four of `reclaim_throttle`, and their predecessors.
     pub waits_of_reclaim: Counters,
     /// Pages for which a rotation to the cold end after their write was due: queued ones, ones dropped instead, and the rest by the reason.
     /// The rotated pages are `pgrotated`.
@@ -27,7 +27,7 @@ pub struct WritebackResult {
 }
 
 impl WritebackResult {
-    /// What became of them on this machine.
+    /// Returns the writeback of this machine.
     pub fn of(engine: &Engine) -> WritebackResult {
         let reasons = WritebackReason::ALL.iter();
         let Pageouts { direct, direct_sync, kswapd, group, redirtied } = engine.figures().pageouts();

@@ -23,7 +23,7 @@ pub struct Diagnostic {
     pub help: Vec<String>,
 }
 
-/// Where the text at fault came from.
+/// The origin of a wrong text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Origin {
     /// A place in a file.

@@ -53,7 +53,7 @@ fn combinations(variations: &[Variation], option: &'static str) -> Vec<Vec<Setti
     })
 }
 
-/// What a combination is called: the values; what they are values of stands elsewhere.
+/// Returns the label of a combination: the values without their keys.
 pub fn label(settings: &[Setting]) -> String {
     settings.iter().map(|setting| setting.value.as_str()).collect::<Vec<_>>().join(", ")
 }

@@ -8,7 +8,7 @@ use super::source::{Setting, Source};
 use crate::Watcher;
 use crate::error::Error;
 
-/// What is changed in a scenario before it runs.
+/// The changes of a scenario before it runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Changes {

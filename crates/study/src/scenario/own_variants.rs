@@ -17,7 +17,7 @@ pub struct Variant {
     pub settings: Vec<Setting>,
     /// The scenario with that.
     pub scenario: Scenario,
-    /// What its failure says, where the scenario knows that it fails.
+    /// The text of its failure, if the scenario expects that it fails.
     pub fails: Option<String>,
 }
 

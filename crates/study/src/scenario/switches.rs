@@ -261,7 +261,7 @@ impl std::fmt::Display for Turn {
     }
 }
 
-/// What is to be turned: a switch or all of a seam, and which values; all worth trying if it names none.
+/// The switches to turn: one, or all of a seam, with their values; all useful values if it names none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     /// As it was written.
@@ -338,7 +338,7 @@ fn check(knob: Knob, value: &str) -> Result<(), String> {
     ))
 }
 
-/// What to turn: all that was asked for, or everything that does something on such a machine, in the order of the tables, other than to what
+/// Returns the switches to turn: all requested ones, or all with an effect on such a machine, in the order of the tables, other than to what
 /// it is already.
 pub fn turns(config: &Config, has_tiers: bool, wanted: &[Wanted]) -> Result<Vec<Turn>, Error> {
     let mut turns = Vec::new();

@@ -26,7 +26,7 @@ struct Known {
 }
 
 impl Traces {
-    /// What the trace at `path` holds. Its accesses are kept as long as those of all traces are within [`TRACE_MEMORY`].
+    /// Returns the trace at `path`. Its accesses are kept as long as those of all traces are within [`TRACE_MEMORY`].
     pub fn load(
         &self,
         path: &Path,

@@ -58,7 +58,7 @@ struct Except {
     seed: Option<u64>,
 }
 
-/// What a cell is about.
+/// The input of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Input {
     /// As the plan has it, from the plan's folder.
@@ -71,7 +71,7 @@ pub struct Input {
     pub hash: Option<String>,
 }
 
-/// What an input is.
+/// The kind of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InputKind {
     /// Accesses, for textbook policies and for the machine.
@@ -101,9 +101,9 @@ pub struct Cell {
 pub struct Plan {
     /// Version and commit of the program that runs it.
     pub build: String,
-    /// How traces are read.
+    /// The read options of traces.
     pub read: Table,
-    /// How far files are read ahead in the machine, in KiB; by the trace where the plan does not say.
+    /// The readahead of files in the machine, in KiB; that of the trace if the plan does not specify it.
     pub read_ahead_kb: Option<u32>,
     /// Traces and scenarios, in the order of their names.
     pub inputs: Vec<Input>,

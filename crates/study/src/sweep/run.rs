@@ -34,7 +34,7 @@ pub type Take<'a> = &'a mut dyn FnMut(Vec<Row>) -> io::Result<()>;
 /// Runs cells in other processes, a given number at a time. Errors: rows could not be written.
 pub type Elsewhere<'a> = dyn Fn(&Plan, &[&Cell], usize, Take) -> io::Result<()> + 'a;
 
-/// Where cells of policies run that the user has brought. Such a policy can end its process.
+/// The place where cells of custom policies run. Such a policy can end its process.
 #[derive(Clone, Copy)]
 pub enum Own<'a> {
     /// In this process, as all others.
@@ -50,14 +50,14 @@ pub enum Own<'a> {
     Alone(&'a dyn Fn(&Cell)),
 }
 
-/// How cells are run.
+/// The options of running cells.
 #[derive(Clone, Copy)]
 pub struct Sweep<'a> {
     /// The plan that they are of.
     pub plan: &'a Plan,
     /// Runs at the same time; 0 is one for each CPU.
     pub jobs: usize,
-    /// Where own policies run.
+    /// The place where custom policies run.
     pub own: Own<'a>,
     /// The watcher, which may end the sweep early.
     pub watcher: &'a dyn Watcher,

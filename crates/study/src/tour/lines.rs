@@ -51,14 +51,14 @@ impl Verdict {
 pub(super) struct Line<'a> {
     pub name: String,
     pub side: &'a str,
-    /// What it is compared with, where it is another side.
+    /// The base of the comparison, if it is another side.
     pub against: Option<&'a str>,
     pub published: String,
     pub ours: String,
     pub verdict: Verdict,
     /// Whether no more is claimed than which way it goes.
     pub is_way_only: bool,
-    /// What its rows compare, by which it holds or not.
+    /// The comparison that decides whether it holds.
     pub compared: String,
     /// As figures, for charts.
     pub figures: Option<Figures>,

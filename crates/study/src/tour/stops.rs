@@ -25,7 +25,7 @@ pub struct Tour {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// What `--only` takes.
+    /// The name for `--only`.
     pub name: String,
     /// The title of the publication.
     pub title: String,
@@ -58,7 +58,7 @@ pub struct Stop {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Picture {
-    /// What it shows.
+    /// The title.
     pub title: String,
     /// The counted quantity: one row per value, from 1.
     pub x: String,
@@ -109,7 +109,7 @@ impl Tour {
 }
 
 impl Stop {
-    /// Where its chapter is, and the chapter with the stop's sides alone.
+    /// Returns the place of its chapter, and the chapter with the stop's sides only.
     /// Errors: there is none, or it does not have these sides.
     pub fn chapter(&self, tour: Option<&Path>) -> Result<(Place, Chapter), Error> {
         let at = |why: String| Error::Asked(format!("stop `{}`: {why}", self.name));

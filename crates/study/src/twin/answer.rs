@@ -33,7 +33,7 @@ const UNLIKE: f64 = 0.1;
 /// The row of time.
 const TIME: Figure = Figures::NAMED[Figures::TIME];
 
-/// Which recording is simulated, and what is asked of its twin.
+/// The recording, and the questions to its twin.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
@@ -65,7 +65,7 @@ pub struct Answer {
     pub repeats: Vec<[Verdict<u64>; 6]>,
     /// Its own figures.
     pub recorded: [Verdict<u64>; 6],
-    /// What its counters tell without a simulation.
+    /// The verdict from its counters, without a simulation.
     pub counted: Verdict<Counted>,
     /// The twin of the recording. A recording without accesses has none.
     pub twin: Option<Played>,
@@ -79,7 +79,7 @@ pub struct Answer {
     pub asked: Vec<(Question, Result<Played, String>)>,
     /// Limits of the group in bytes, ascending, and the twin at each. Empty unless [`Ask::curve`] is set.
     pub curve: Vec<(u64, Played)>,
-    /// How many of the runs asked for there are; `None` if there is no twin.
+    /// The number of runs; `None` if there is no twin.
     pub extent: Option<Extent>,
 }
 
@@ -342,7 +342,7 @@ impl Answer {
             .then(|| format!("the twin does not reproduce its recording at this memory: {}", far.join("; ")))
     }
 
-    /// Why times of answers are not shown.
+    /// Returns the reason why times of answers are not shown.
     pub fn time_refusal(&self) -> Option<String> {
         self.off.iter().find(|off| off.is_far() && off.figure.key == TIME.key).map(Off::told)
     }

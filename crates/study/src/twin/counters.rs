@@ -23,7 +23,7 @@ pub struct Counted {
     pub by: By,
 }
 
-/// How it is known which pages had been there before.
+/// The source of knowledge about earlier pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// First insertions come from events.

@@ -11,7 +11,7 @@ const SELDOM: u64 = 100;
 /// Pages that a CPU charges in one batch: a smaller difference means nothing.
 const FEW: i64 = 64;
 
-/// What could not be modelled, and what is not known.
+/// Returns sentences about parts that are not modelled, or not known.
 pub fn limits(recording: &Recording) -> Vec<String> {
     let parts: [fn(&Recording, &mut Vec<String>); 4] = [accesses, memory, use_of_files, recorded];
     let mut lines = Vec::new();

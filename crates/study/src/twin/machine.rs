@@ -37,9 +37,9 @@ pub struct TwinMachine {
     pub held: u64,
     /// and what of it is none's now and then, at most.
     pub moving: u64,
-    /// How much less both may be, as memory of programs goes to swap.
+    /// The amount by which both may be smaller, because memory of programs goes to swap.
     pub swappable: u64,
-    /// What is in swap of them, and files have besides.
+    /// The part of it that is in swap, which files have in addition.
     pub in_swap: u64,
     /// Lists and version.
     pub profile: String,
@@ -51,11 +51,11 @@ pub struct TwinMachine {
     pub readers: u32,
     /// The placement of these tasks in CPUs and time.
     pub placed: Readers,
-    /// When the first periodic flush of statistics falls, in milliseconds.
+    /// The time of the first periodic flush of statistics, in milliseconds.
     pub flush_phase_ms: u64,
 }
 
-/// How several readers of the same pages run. They go in step, as who is behind hits what the first has missed, unless one starts so late that what
+/// The relation of several readers of the same pages. They run in step, because a later reader hits the pages that the first one has missed, unless it starts so late that what
 /// the first has read is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {

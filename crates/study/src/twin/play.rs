@@ -156,7 +156,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// How far a figure from `least` to `most` is outside of it, as a share of that figure; nothing if it is not.
+    /// Returns the distance of a figure from `least` to `most`, as a share of that figure; `None` if they overlap.
     pub fn off(self, (least, most): (u64, u64)) -> Option<f64> {
         let (far, of) = match (least.checked_sub(self.most), self.least.checked_sub(most)) {
             (Some(below), _) if below > 0 => (below, least),
@@ -176,7 +176,7 @@ pub struct Played {
     pub runs: Vec<Figures>,
     /// The run with all of programs' memory in swap, if it may be there: one end of what is not known, with `figures` the other.
     pub in_swap: Option<Figures>,
-    /// Why it has none, if it has none.
+    /// The reason why it has none, if it has none.
     pub failed: Option<String>,
     /// Share of misses that may be more, as accesses are missing, in percent.
     pub up_to: u32,

@@ -27,7 +27,7 @@ const CHANCY: f64 = 0.05;
 /// The other memory of the group is replaced by its mean if it varies by at most this share of the files' memory.
 const UNSTEADY: f64 = 0.25;
 
-/// What is known of accesses, and so for which memory they are true.
+/// The knowledge about accesses, and so the range of memory for which they are true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knowledge {
     /// Every access of files, hits too.
@@ -76,7 +76,7 @@ pub struct Held {
     pub was_full: bool,
     /// Chance decides much: most of what comes in was read ahead, in windows that begin where a page is missing, and so by what was evicted.
     pub is_chancy: bool,
-    /// What the twin keeps off its files all the time: the mean, or what is left of it where the rest comes and goes;
+    /// The memory that the twin reserves from its files all the time: the mean, or the rest of it if a part comes and goes;
     pub constant: u64,
     /// how much less that may be,
     pub less: u64,
@@ -186,7 +186,7 @@ impl Recording {
         Ok(self.unseen.get().expect("it has just been set"))
     }
 
-    /// How many hits on mapped pages are put in, as faults say. Errors: the trace can't be read.
+    /// Returns the number of inserted hits on mapped pages, estimated from faults. Errors: the trace cannot be read.
     pub fn estimated_hits(&self) -> Result<u64, Error> {
         Ok(self.unseen()?.count())
     }
@@ -201,7 +201,7 @@ impl Recording {
         self.beside().map_or(0, Beside::count)
     }
 
-    /// What is known of accesses.
+    /// Returns the knowledge about accesses.
     pub fn knowledge(&self) -> Knowledge {
         let Some(_) = self.header else { return Knowledge::None };
         if self.manifest.source.accesses == "insertions" {
@@ -230,7 +230,7 @@ impl Recording {
             .min(self.manifest.kernel.memory_bytes.max(1))
     }
 
-    /// What else than files the group held while it was full, or else at any time.
+    /// Returns the memory of the group besides files, while it was full, or else at any time.
     pub fn held(&self) -> Held {
         let full = self.limit() as f64 * FULL;
         let is_full = |sample: &&Sample| sample.usage_bytes as f64 >= full;
@@ -314,7 +314,7 @@ impl Recording {
         known.map_or_else(|| verdict(self, [Need::NoSwap], |_| 0).or_else(|_| of(counters[1])), Ok)
     }
 
-    /// How much a counter of `memory.stat` rose; none if the kernel lacks it.
+    /// Returns the increase of a counter of `memory.stat`; `None` if the kernel lacks it.
     pub fn rose(&self, counter: &str) -> Option<u64> {
         let group = &self.manifest.group;
         Some(group.stat_end.get(counter)?.saturating_sub(*group.stat_begin.get(counter)?))

@@ -351,7 +351,7 @@ pub(super) fn lacking(reading: &Reading) -> Vec<Lack> {
     lacks
 }
 
-/// What to record next, in a sentence.
+/// Returns a sentence about the recording to make next.
 pub fn next(reading: &Reading) -> Option<String> {
     let lacking = lacking(reading);
     if lacking.is_empty() {
@@ -366,7 +366,7 @@ pub fn next(reading: &Reading) -> Option<String> {
     Some(format!("Next: {says}. Recorded with {}", record_with_trace_cmd(&lacking)))
 }
 
-/// What to record next and how, a line each.
+/// Returns the events to record next and the commands, one per line.
 pub fn how_to_record(reading: &Reading) -> String {
     let lacking = lacking(reading);
     if lacking.is_empty() {

@@ -8,7 +8,7 @@ use crate::basis::{self, Evidence, Verdict};
 use crate::figures;
 
 impl Reading {
-    /// How long it took, in nanoseconds: as given, or from the first event to the last.
+    /// Returns the elapsed time in nanoseconds: as given, or from the first event to the last.
     pub fn elapsed_ns(&self) -> f64 {
         let (first, last) = self.totals.span_ns.unwrap_or_default();
         self.times.elapsed_s.map_or((last - first) as f64, |seconds| seconds * 1e9)
@@ -92,10 +92,10 @@ fn stalled(sums: &Sums, kind: CallKind) -> Value {
     sums.stalled_ns(kind).map_or(Value::Unknown, Value::Milliseconds)
 }
 
-/// What the time that kswapd was awake needs.
+/// The events that the time that kswapd was awake needs.
 pub const KSWAPD_EDGES: [EventKind; 2] = [EventKind::KswapdWakes, EventKind::KswapdSleeps];
 
-/// What the time that tasks were stalled needs.
+/// Returns the events that the time of stalled tasks needs.
 pub fn edges(kind: CallKind) -> [EventKind; 2] {
     [EventKind::Begins(kind), EventKind::Ends(kind)]
 }

@@ -7,7 +7,7 @@ use pageout_kerneltext::vmscan::{OffCpu, OffCpuTime, Stall};
 
 use crate::figures;
 
-/// What took the time of a call, as far as the events say.
+/// Returns the causes of the time of a call, as far as the events show them.
 pub fn why(stall: &Stall) -> String {
     let work = &stall.work;
     let mut parts = Vec::new();

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 
 use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate};
 
-/// What is to be landed, in pages.
+/// The job to place, in pages.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
     /// Its size.
@@ -43,7 +43,7 @@ impl Room {
     }
 }
 
-/// What landing it on one machine takes, in pages.
+/// The effect of placing it on one machine, in pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landing {
     /// The machine's name.

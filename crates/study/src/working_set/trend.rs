@@ -15,13 +15,13 @@ use super::machine::{DumpedMachine, Reading};
 pub struct History {
     /// The machine, with its dumps.
     pub machine: DumpedMachine,
-    /// What of each dump is in use.
+    /// The estimate of each dump.
     pub estimates: Vec<Estimate>,
     /// The first dump that the latest can be compared with.
     pub since: usize,
 }
 
-/// How the working set changed.
+/// The change of the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trend {
     /// Number of pages more.

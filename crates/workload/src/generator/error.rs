@@ -11,7 +11,7 @@ pub struct PatternError {
     pub pattern: String,
     /// The offending key, as a scenario file spells it.
     pub key: &'static str,
-    /// What the key has to be and what it was.
+    /// The required value of the key, and the found one.
     pub reason: String,
 }
 

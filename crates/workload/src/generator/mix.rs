@@ -16,7 +16,7 @@ use crate::{Access, AccessStream};
 pub struct Mix {
     /// The parts; at least one. Required.
     pub parts: Vec<MixPart>,
-    /// When the mix ends. Default `first`.
+    /// The end of the mix. Default `first`.
     #[serde(default)]
     pub end: MixEnd,
     /// Seed of the choice of parts. Default: the seed handed to the stream.
@@ -36,7 +36,7 @@ pub struct MixPart {
     pub of: Pattern,
 }
 
-/// When a [`Mix`] ends.
+/// The end of a [`Mix`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MixEnd {

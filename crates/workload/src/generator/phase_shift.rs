@@ -36,12 +36,12 @@ pub struct Phase {
     /// First page of the phase. Default 0.
     #[serde(default)]
     pub offset: u64,
-    /// How the phase goes over its pages. Default `uniform`.
+    /// The order of the phase's accesses. Default `uniform`.
     #[serde(default)]
     pub order: PhaseOrder,
 }
 
-/// How a [`Phase`] goes over its pages.
+/// The order of the accesses of a [`Phase`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseOrder {

@@ -41,9 +41,9 @@ pub struct Session {
 pub struct Visit {
     /// The program that is in the foreground.
     pub member: u32,
-    /// When it comes to the foreground, in nanoseconds from the start of the session.
+    /// The time when it comes to the foreground, in nanoseconds from the start of the session.
     pub start_ns: u64,
-    /// When the program leaves the foreground.
+    /// The time when the program leaves the foreground.
     pub end_ns: u64,
 }
 

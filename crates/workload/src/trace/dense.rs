@@ -274,7 +274,7 @@ impl DenseReader {
         self.has_neighbours
     }
 
-    /// What the records read so far say besides their accesses.
+    /// Returns the counts of records that are not accesses, so far.
     pub fn requests(&self) -> Option<Requests> {
         self.stream.requests()
     }

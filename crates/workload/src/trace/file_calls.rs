@@ -59,7 +59,7 @@ pub struct PlacedCall {
     pub access: u64,
     /// The object of the trace.
     pub object: u32,
-    /// What is done.
+    /// The call.
     pub call: FileCall,
 }
 

@@ -21,11 +21,11 @@ const CHUNK: usize = 1 << 16;
 /// Counts of a trace: accesses, pages, objects, reuse gaps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceInfo {
-    /// How the bytes of the trace were understood.
+    /// The interpretation of the trace's bytes.
     pub interpretation: Interpretation,
     /// Records in the trace.
     pub records: u64,
-    /// What the records say besides their accesses; `None` in a `.pgt`, which does not keep it.
+    /// The records that are not accesses; `None` in a `.pgt`, which does not keep them.
     pub requests: Option<Requests>,
     /// Records that access no page, such as syncs, trims and sizes of 0; `None` in a `.pgt`, which does not keep them.
     pub records_without_access: Option<u64>,
@@ -49,7 +49,7 @@ pub struct TraceInfo {
     pub share_of_top_10_percent: f64,
     /// Pages accessed only once: no cache can hit them.
     pub pages_accessed_once: u64,
-    /// How many re-accesses came how many accesses after the one before, of the same page: entry k counts gaps of
+    /// The number of re-accesses by the gap to the previous access of the same page, in accesses: entry k counts gaps of
     /// 2^k to 2^(k+1) - 1.
     pub reuse_gaps_log2: Vec<u64>,
 }

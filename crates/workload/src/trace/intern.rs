@@ -52,7 +52,7 @@ impl PageName {
 pub struct OriginalId {
     /// The id, or the page number within the object.
     pub id: u64,
-    /// Which page of the id, from 0; 0 where the trace gave page numbers or offsets.
+    /// The page of the id, from 0; 0 if the trace has page numbers or offsets.
     pub index: u64,
 }
 

@@ -15,7 +15,7 @@ use super::replay::TraceReader;
 /// Accesses of a text whose units are checked.
 const LOOKED_AT: usize = 1 << 12;
 
-/// How a trace is understood.
+/// The interpretation of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interpretation {
     /// The format it is read as.

@@ -24,7 +24,7 @@ pub struct Loaded {
     pub accesses: Option<Packed>,
     /// Whether the numbers of its pages are places, so that adjacent numbers are neighbours.
     pub has_neighbours: bool,
-    /// What its records say besides; `None` of a trace without, and of one that was not read to its end.
+    /// The records that are not accesses; `None` if the trace has no records, or was not read to its end.
     pub requests: Option<Requests>,
     /// Pages that deletes end, each before the access of that number.
     pub removals: Arc<[PlacedCall]>,

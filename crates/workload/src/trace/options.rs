@@ -13,7 +13,7 @@ pub(super) fn is_page_size(bytes: u32) -> bool {
     bytes.is_power_of_two() && (512..=1 << 30).contains(&bytes)
 }
 
-/// How to read a trace. The default suits every format that needs no column names.
+/// The options of reading a trace. The default suits every format that needs no column names.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReadOptions {
@@ -87,7 +87,7 @@ pub enum PageIds {
     AsGiven,
 }
 
-/// Which columns of a CSV trace hold which field. A column is named as in the header line, ignoring case, or by its position as `#1`, `#2`, ...
+/// The columns of the fields of a CSV trace. A column is named as in the header line, ignoring case, or by its position as `#1`, `#2`, ...
 /// Fields without a selected column are found by usual names, if there is a header line; an empty name means that no column holds the field.
 /// [`interpretation`](super::interpretation()) returns the result.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -23,7 +23,7 @@ pub struct Parted {
     pub parts: Vec<Part>,
     /// Accesses whose time was before that of an earlier one.
     pub went_back: u64,
-    /// What its records say besides; `None` of a trace without.
+    /// The records that are not accesses; `None` if the trace has no records.
     pub requests: Option<Requests>,
     /// Pages that deletes end, each before the access of that number of all.
     pub removals: Arc<[PlacedCall]>,
@@ -202,9 +202,9 @@ fn by_number_or_text(name: &str) -> (u64, &str) {
 /// A gap in the times of a trace that is longer than all its other gaps together: a time is wrong, or two traces are one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outlier {
-    /// How long the gap is, in nanoseconds.
+    /// The length of the gap, in nanoseconds.
     pub gap_ns: u64,
-    /// How long all others are.
+    /// The length of all other gaps, in nanoseconds.
     pub rest_ns: u64,
     /// Accesses behind it.
     pub behind: u64,

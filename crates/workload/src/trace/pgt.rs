@@ -67,7 +67,7 @@ pub struct TraceHeader {
     pub has_neighbours: bool,
     /// The footprint of the file's accesses; `None` in files of version 1, which don't have it.
     pub footprint: Option<Footprint>,
-    /// What the records say besides their accesses, right after a conversion; a `.pgt` does not keep it.
+    /// The records that are not accesses, right after a conversion; a `.pgt` does not keep them.
     pub requests: Option<Requests>,
 }
 

@@ -25,7 +25,7 @@ use pageout_rules::lru::{Interface, Lru, RoundSize};
 pub struct GenerationInfo {
     /// The generation's sequence number: the larger, the younger.
     pub seq: u64,
-    /// How long ago it was opened, in milliseconds of whole ticks.
+    /// The time since it was opened, in milliseconds of whole ticks.
     pub age_ms: u64,
     /// Pages of anonymous memory and tmpfs in it.
     pub anon: u64,

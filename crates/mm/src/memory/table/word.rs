@@ -44,7 +44,7 @@ pub struct Shadow {
     pub node: NodeId,
     /// The page was hot in the residency that ended.
     pub workingset: bool,
-    /// How often it was accessed, as far as its policy counts: 0 to 4 times through descriptors, or 0 to 7 in any way.
+    /// The number of accesses, as far as its policy counts: 0 to 4 through descriptors, or 0 to 7 in any way.
     pub refs: u8,
     /// The policy's eviction clock, modulo 2^[`Shadow::STAMP_BITS`].
     pub stamp: u64,

@@ -10,7 +10,7 @@ use crate::scenario::{Device, Problem, Size, TimeSpan};
 const SEEK_SPAN_PAGES: u64 = (1 << 30) / PAGE_SIZE;
 
 impl Device {
-    /// What the machine makes of this device. The problem's key is relative to the device.
+    /// Returns the machine's specification of this device. The problem's key is relative to the device.
     pub fn spec(&self) -> Result<DeviceSpec, Problem> {
         // Taken apart, so that a key without a use does not compile.
         let Device {

@@ -93,12 +93,12 @@ impl std::fmt::Display for Setting {
     }
 }
 
-/// Why a setting can't be made.
+/// The reason why a setting cannot be made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BadSetting {
     /// The problem.
     pub message: String,
-    /// What the user can do, one hint per line.
+    /// The help, one hint per line.
     pub help: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ fn read(text: &str) -> Value {
     value.unwrap_or_else(|| Value::from(text))
 }
 
-/// What a knob is set to by this text.
+/// Returns the value of a knob that this text sets.
 pub fn scalar(text: &str) -> Scalar {
     match read(text) {
         Value::Boolean(value) => Scalar::Bool(*value.value()),
@@ -132,7 +132,7 @@ pub fn scalar(text: &str) -> Scalar {
     }
 }
 
-/// What `scalar` reads as this value: a text that looks like a number keeps its quotes.
+/// Returns the text that `scalar` reads as this value: a text that looks like a number keeps its quotes.
 pub fn written(value: &Scalar) -> String {
     match value {
         Scalar::Text(text) if scalar(text) != *value => Value::from(text.as_str()).to_string(),
