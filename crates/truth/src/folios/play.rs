@@ -368,7 +368,7 @@ impl Replay {
         let (Wait::Delay(span, _) | Wait::WokenOr(span, _)) = wait else {
             return Err(anyhow!("waits for {wait:?}, which nothing ends"));
         };
-        self.now = self.now + span;
+        self.now += span;
         self.engine.set_now(self.now);
         for thread in self.threads.iter_mut().filter(|thread| thread.due.is_some_and(|due| due <= self.now)) {
             (thread.is_runnable, thread.due) = (true, None);
