@@ -25,7 +25,7 @@ mkdir "$group"
 reader=
 end() {
     [[ -z $reader ]] || kill "$reader" 2> /dev/null || true
-    # The group has only the processes that the reader started.
+    # The group has only processes of the reader.
     while read -r pid; do kill "$pid" 2> /dev/null || true; done < "$group/cgroup.procs"
     wait 2> /dev/null || true
     for _ in 1 2 3 4 5; do rmdir "$group" 2> /dev/null && break || sleep 0.2; done

@@ -31,6 +31,8 @@ mod event; // which tracepoints are known, and what they say
 #[cfg(target_os = "linux")]
 mod tracefs; // an instance of one's own, that goes again
 #[cfg(target_os = "linux")]
+mod cost; // what an event costs here
+#[cfg(target_os = "linux")]
 mod merge; // events of all CPUs in order of time
 
 #[cfg(target_os = "linux")]

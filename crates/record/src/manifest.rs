@@ -25,7 +25,7 @@ pub const ROOMS: &str = "rooms.csv";
 /// and that of what the group held from time to time.
 pub const SAMPLES: &str = "samples.csv";
 
-/// CPU time that an event takes from the recorded program: what a cached read of 4 KiB takes longer, measured by `ci/figures/twin.sh cost`.
+/// CPU time that an event takes from the recorded program, if it could not be measured: what a cached read of 4 KiB took longer on a quiet machine.
 pub const EVENT_NS: u64 = 110;
 
 /// Without events: figures of processes,
@@ -207,14 +207,21 @@ pub struct Sums {
 pub struct CostRecord {
     /// Events that the kernel wrote for it, those lost included.
     pub events: u64,
+    /// CPU time of one event in the recorded program, measured before the recording; 0 if it could not be.
+    pub event_ns: u64,
     /// CPU time of the recorder.
     pub recorder_ns: u64,
 }
 
 impl CostRecord {
-    /// CPU time that events took from the recorded programs, as an estimate: [`EVENT_NS`] each.
+    /// CPU time of one event: as measured, or else [`EVENT_NS`].
+    pub fn one_event_ns(self) -> u64 {
+        if self.event_ns > 0 { self.event_ns } else { EVENT_NS }
+    }
+
+    /// CPU time that events took from the recorded programs, as an estimate.
     pub fn events_ns(self) -> u64 {
-        self.events.saturating_mul(EVENT_NS)
+        self.events.saturating_mul(self.one_event_ns())
     }
 }
 

@@ -20,6 +20,7 @@ use pageout_workload::trace::PgtWriter;
 
 use crate::cgroup::Cgroup;
 use crate::collect::Collector;
+use crate::cost::Probe;
 use crate::cut::cut;
 use crate::error::Error;
 use crate::event::{Decoder, FileKey, KNOWN, Kind, Kinds};
@@ -27,8 +28,8 @@ use crate::folder::{Samples, write_before, write_calls, write_error, write_rooms
 use crate::host;
 use crate::manifest::{
     ACCESSES, BEFORE, BEGIN_GENERATIONS, Channel, CostRecord, END_GENERATIONS, EVICTIONS, FILE_CALLS,
-    FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST, Manifest, MappedAdvice, PROCESSES, REGIONS, RESIDENT,
-    ROOMS, Recorded, SAMPLES, SourceRecord,
+    FORMAT_VERSION, FileRecord, GroupRecord, MANIFEST, Manifest, MappedAdvice, PROCESSES, ProcessRecord,
+    REGIONS, RESIDENT, ROOMS, Recorded, SAMPLES, SourceRecord,
 };
 use crate::merge::Merge;
 use crate::processes::{self, Names};
@@ -185,6 +186,10 @@ struct Recorder<'a> {
     stalled_begin: Option<u64>,
     disks: host::DiskCounts,
     watch: Option<Watch>,
+    /// Reads of children of this process that ended before.
+    children_begin: Option<[u64; 4]>,
+    /// CPU time of one event, if it could be measured.
+    event_ns: u64,
     /// Events so far.
     events: u64,
     cpu_begin: Duration,
@@ -275,6 +280,8 @@ impl<'a> Recorder<'a> {
             names: Names::default(),
             near: near.into_iter().collect(),
             watch: None,
+            children_begin: usage::of_children(&Root::machine()),
+            event_ns: 0,
             events: 0,
             cpu_begin: cpu_time(),
             limits: group.limits(),
@@ -297,7 +304,7 @@ impl<'a> Recorder<'a> {
         let options = self.options;
         let (files, _) = self.files()?;
         need_host_pids(&options.root)?;
-        let instance = Instance::new(&options.root)?;
+        let mut instance = Instance::new(&options.root)?;
         let (mut readers, mut any) = (Vec::new(), String::new());
         for known in KNOWN.iter().filter(|known| known.kind.is_in(options.kinds)) {
             let name = known.name.replace('/', ":");
@@ -308,6 +315,13 @@ impl<'a> Recorder<'a> {
                 continue;
             };
             readers.push(known.reader(&format)?);
+            if known.kind == Kind::Reads
+                && let Some(probe) = Probe::new()
+            {
+                // Without the filter: it would drop these reads.
+                instance.enable(known.name, "")?;
+                self.event_ns = probe.event_ns(&mut instance)?.unwrap_or(0);
+            }
             instance.enable(known.name, &filter(&format, &files, options.sample)?)?;
             self.source.events.push(name);
             any = format;
@@ -674,8 +688,9 @@ impl<'a> Recorder<'a> {
 
         let watched = self.watch.take().map(|watch| watch.finish(options.anonymize)).transpose()?;
         let (processes, files) = match watched {
-            Some((processes, looked_at, remarks)) => {
+            Some((mut processes, looked_at, remarks)) => {
                 self.source.remarks.extend(remarks);
+                self.add_children(&mut processes);
                 (Some(processes), looked_at)
             }
             None => (None, files),
@@ -707,6 +722,7 @@ impl<'a> Recorder<'a> {
             kernel: host::kernel(&options.root),
             cost: Some(CostRecord {
                 events: self.events + self.source.lost_events,
+                event_ns: self.event_ns,
                 recorder_ns: cpu_time().saturating_sub(self.cpu_begin).as_nanos() as u64,
             }),
             processes,
@@ -744,6 +760,17 @@ impl<'a> Recorder<'a> {
         let path = folder.join(MANIFEST);
         std::fs::write(&path, text).map_err(|source| write_error(&folder, &path, source))?;
         Ok(manifest)
+    }
+
+    /// Adds the reads of the command, which the kernel reports to its parent even if this user could not read them before.
+    fn add_children(&self, processes: &mut ProcessRecord) {
+        let end = self.child.as_ref().and_then(|_| usage::of_children(&Root::machine()));
+        let Some((begin, end)) = self.children_begin.zip(end) else { return };
+        let of = |at: usize| end[at].saturating_sub(begin[at]);
+        processes.rchar = processes.rchar.max(of(0));
+        processes.wchar = processes.wchar.max(of(1));
+        processes.read_bytes = processes.read_bytes.max(of(2));
+        processes.write_bytes = processes.write_bytes.max(of(3));
     }
 
     /// Why it is time to end, if it is.

@@ -4,7 +4,7 @@
 //! files count in `read_bytes` alone. When a parent waits for a child that has ended, the kernel adds the child's bytes to the parent's, so the sum
 //! over all living processes only grows. See [proc](https://docs.kernel.org/filesystems/proc.html).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::manifest::{ProcessRecord, Sample};
@@ -70,14 +70,17 @@ pub(crate) struct Totals {
     begin: Option<[u64; IO.len()]>,
     end: [u64; IO.len()],
     most: usize,
-    unreadable: BTreeSet<u32>,
+    /// Processes, and whether their figures could ever be read.
+    readable: BTreeMap<u32, bool>,
 }
 
 impl Totals {
     /// Adds the figures of all processes at one time. A process without a waiting parent takes its bytes with it, so a lower sum is ignored.
     pub(crate) fn take(&mut self, of: &BTreeMap<u32, Usage>) {
         self.most = self.most.max(of.len());
-        self.unreadable.extend(of.iter().filter(|(_, usage)| usage.io.is_none()).map(|(pid, _)| pid));
+        for (pid, usage) in of {
+            *self.readable.entry(*pid).or_default() |= usage.io.is_some();
+        }
         let mut sum = [0; IO.len()];
         for io in of.values().filter_map(|usage| usage.io) {
             sum.iter_mut().zip(io).for_each(|(sum, bytes)| *sum += bytes);
@@ -92,13 +95,24 @@ impl Totals {
         let of = |at: usize| self.end[at].saturating_sub(begin[at]);
         ProcessRecord {
             most: self.most as u64,
-            unreadable: self.unreadable.len() as u64,
+            unreadable: self.readable.values().filter(|is_readable| !**is_readable).count() as u64,
             rchar: of(0),
             wchar: of(1),
             read_bytes: of(2),
             write_bytes: of(3),
         }
     }
+}
+
+/// Reads of children of this process that have ended: those of the process, without those of its own threads.
+pub(crate) fn of_children(root: &Root) -> Option<[u64; IO.len()]> {
+    let mut sum = root.text("/proc/self/io").and_then(|text| rows(&text, IO, 1))?;
+    for entry in std::fs::read_dir(root.path("/proc/self/task")).ok()?.flatten() {
+        let name = format!("/proc/self/task/{}/io", entry.file_name().to_string_lossy());
+        let own = root.text(name).and_then(|text| rows(&text, IO, 1)).unwrap_or_default();
+        sum.iter_mut().zip(own).for_each(|(sum, own)| *sum = sum.saturating_sub(own));
+    }
+    Some(sum)
 }
 
 /// The memory of these processes as a sample of a group that no controller counts: parts that are shared count once.
@@ -150,6 +164,16 @@ mod tests {
         let mut totals = Totals::default();
         totals.take(&BTreeMap::from([(7, Usage::of(&root, 7, false)), (8, gone)]));
         assert_eq!((totals.record().most, totals.record().unreadable), (2, 1));
+    }
+
+    #[test]
+    fn reads_of_children_are_those_of_no_own_thread() {
+        let (folder, root) = fake();
+        let task = folder.path().join("proc/self/task/9");
+        std::fs::create_dir_all(&task).unwrap();
+        std::fs::write(folder.path().join("proc/self/io"), "rchar: 5000\nread_bytes: 4096\n").unwrap();
+        std::fs::write(task.join("io"), "rchar: 1000\nread_bytes: 0\n").unwrap();
+        assert_eq!(of_children(&root), Some([4000, 0, 4096, 0]));
     }
 
     #[test]

@@ -26,7 +26,9 @@ mod linux {
     use std::time::Duration;
 
     use anyhow::{Context as _, anyhow, bail, ensure};
-    use pageout_record::{CostRecord, Error, Kinds, Limited, Manifest, Options, Progress, Root, Target};
+    use pageout_record::{
+        CostRecord, Error, Kinds, Limited, Manifest, Options, ProcessRecord, Progress, Root, Target,
+    };
     use pageout_sim::scenario::{Size, TimeSpan};
 
     use super::*;
@@ -271,7 +273,8 @@ mod linux {
             count("calls of reclaim", sums.reclaim_calls),
             count("in memory at the start", sums.resident_at_start),
         ];
-        if let Some(processes) = &manifest.processes {
+        let is_known = |of: &&ProcessRecord| of.rchar > 0 || of.unreadable < of.most;
+        if let Some(processes) = manifest.processes.as_ref().filter(is_known) {
             rows.push(vec!["read by calls".to_string(), figures::bytes(processes.rchar)]);
             rows.push(vec!["read from disks".to_string(), figures::bytes(processes.read_bytes)]);
         }
@@ -300,10 +303,11 @@ mod linux {
         let events = match cost.events {
             0 => String::new(),
             events => format!(
-                "about {} of CPU time in the recorded programs ({}, {} ns each), ",
+                "about {} of CPU time in the recorded programs ({}, {} ns each{}), ",
                 figures::time(cost.events_ns()),
                 figures::counted(events, "event"),
-                pageout_record::EVENT_NS
+                cost.one_event_ns(),
+                if cost.event_ns > 0 { " on this machine" } else { ", not measured here" }
             ),
         };
         format!("{events}{} in the recorder: {share} of one CPU", figures::time(cost.recorder_ns))

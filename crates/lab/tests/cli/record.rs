@@ -171,6 +171,11 @@ fn a_recording_ends_at_its_size_and_its_time() {
         let arguments = ["record", "--into", name, option, value, "--", "sh", "-c", script];
         let output = check_success(&pageout(directory.path(), &arguments));
         assert!(output.contains(&format!("the requested {told}")), "{output}");
+        // Its price is measured before, by reads that are in no recording.
+        assert!(
+            output.contains("ns each on this machine") || output.contains("not measured here"),
+            "{output}"
+        );
     }
 }
 
@@ -356,6 +361,27 @@ fn what_a_command_read_is_known_without_events() {
     assert!((3 * 409_600..3 * 409_600 + 200_000).contains(&read), "{read}");
     let resident = std::fs::read_to_string(directory.path().join("rec/resident.csv")).unwrap();
     assert!(resident.lines().last().unwrap().contains(",0,100,"), "{resident}");
+}
+
+#[test]
+fn what_a_command_read_is_known_without_rights() {
+    let directory = with_file(100);
+    let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(directory.path(), everyone).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups", &super::binary()])
+        .args(["record", "--into", "rec", "--events", "none", "--", "sh", "-c", "cat data data > /dev/null"])
+        .current_dir(directory.path())
+        .output();
+    let Some(output) = output.ok().filter(|output| output.status.success()) else {
+        eprintln!("left out: this user cannot become another one, or that one cannot run the program");
+        return;
+    };
+    assert!(text(&output.stdout).contains("read by calls"), "{}", text(&output.stdout));
+    let manifest = std::fs::read_to_string(directory.path().join("rec/recording.toml")).unwrap();
+    let read = manifest.lines().find_map(|line| line.strip_prefix("rchar = ")).unwrap();
+    let read: u64 = read.parse().unwrap();
+    assert!((2 * 409_600..2 * 409_600 + 200_000).contains(&read), "{read}");
 }
 
 #[test]

@@ -497,6 +497,26 @@ fn repeats_say_how_much_the_machine_differs_from_itself() {
 }
 
 #[test]
+fn less_memory_than_was_ever_short_is_unknown_if_programs_varied() {
+    let directory = changed("reclaim_calls = 69", "reclaim_calls = 0");
+    let rec = directory.path().join("rec");
+    let samples = |swing: u64| {
+        let sample = |at: u64, programs: u64| format!("{at},15000000,1000000,{programs},1000000,0,0,0,0,\n");
+        let lines: String = (0..6).map(|at| sample(at, 3_000_000 + at % 2 * swing)).collect();
+        let text = std::fs::read_to_string(rec.join("samples.csv")).unwrap();
+        std::fs::write(rec.join("samples.csv"), format!("{}\n{lines}", text.lines().next().unwrap()))
+            .unwrap();
+        let found = twin_of(&rec, &["--ask", "memory=-10%,memory=+10%"]);
+        let why = |at: usize| found["asked"][at]["not_answered"].as_str().unwrap_or_default().to_string();
+        (why(0), why(1))
+    };
+    let (less, more) = samples(8_000_000);
+    assert!(less.contains("never short of memory") && !more.contains("never short"), "{less}; {more}");
+    let (less, _) = samples(500_000);
+    assert!(!less.contains("never short"), "{less}");
+}
+
+#[test]
 fn predictions_are_compared_with_recordings_at_other_limits() {
     let own = reads();
     let own = own.to_str().unwrap();

@@ -180,6 +180,13 @@ pub fn answerable(recording: &Recording, question: &Question) -> Carried {
     if recording.is_unsteady() {
         return Carried::Not("the memory of programs changed at unknown times".to_string());
     }
+    if question.memory == Less && recording.is_unsteady_below(question.machine.limit) {
+        return Carried::Not(
+            "the group was never short of memory, and its programs' memory varied: how much of it a lower limit \
+             leaves to files is not known. Record at a lower limit"
+                .to_string(),
+        );
+    }
     if recording.manifest.recording.sample > 1
         && (question.machine.read_ahead_kb.is_some() || question.machine.readers > 1)
     {

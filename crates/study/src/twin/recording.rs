@@ -300,6 +300,15 @@ impl Recording {
             && (held.most - held.least) as f64 > UNSTEADY * self.limit().saturating_sub(held.mean) as f64
     }
 
+    /// Whether a lower limit leaves files an unknown amount of memory. The group was never short of memory, so no reclaim call shows the memory
+    /// of its programs at that time, and their memory varied.
+    pub fn is_unsteady_below(&self, limit: u64) -> bool {
+        let held = self.held();
+        let was_short = held.was_full && self.manifest.sums.reclaim_calls > 0;
+        let varied = (held.most - held.least) as f64;
+        !was_short && self.beside().is_none() && varied > UNSTEADY * limit.saturating_sub(held.mean) as f64
+    }
+
     /// Whether memory of programs could go to swap.
     pub fn has_swap(&self) -> bool {
         let allowed = self.manifest.group.limits.get("memory.swap.max").is_none_or(|max| max.trim() != "0");
