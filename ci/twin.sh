@@ -2,8 +2,9 @@
 # Records ten loads at three limits each, asks the twin of one recording for the other limits, and prints the table of
 # docs/results/data/twin-limits.md: predicted next to recorded, losses included.
 # Needs root, tracefs, Linux 6.12, python3 and cc; if one is missing the script reports that and is skipped (exit code 77).
-# Usage: ci/twin.sh [LOAD...]. `ci/twin.sh cost [LOAD...]` measures what recording the loads without hits costs instead. REPEATS=1 for one run instead of three, PAGEOUT=FILE for a program that is built already, KEEP=FOLDER to
-# keep the recordings.
+# Usage: ci/twin.sh [LOAD...]. `ci/twin.sh cost [LOAD...]` measures what recording the loads without hits costs instead.
+# REPEATS=1 for one run instead of three, ROUNDS=3 for three rounds of the cost instead of five. PAGEOUT=FILE for a program that is built
+# already, KEEP=FOLDER to keep the recordings.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 left_out() { echo "left out: $1"; exit 77; }

@@ -3,7 +3,7 @@
 cost.py PAGEOUT FOLDER ROUNDS [LOAD...]   FOLDER is for files. Rounds alternate; the minimum of each kind counts.
 """
 
-import json, os, resource, shutil, subprocess, sys
+import os, resource, shutil, subprocess, sys
 
 import loads
 
@@ -17,20 +17,21 @@ def cpu_time():
 
 def one(pageout, folder, load, events):
     """CPU seconds of the load, and of the recorder. Both start with the files in memory."""
-    command = [sys.executable, "-I", os.path.join(os.path.dirname(os.path.abspath(__file__)), "loads.py"), "run", load, f"{folder}/files"]
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loads.py")
+    command = [sys.executable, "-I", script, "run", load, f"{folder}/files", f"{folder}/used"]
     rec = f"{folder}/rec"
     shutil.rmtree(rec, ignore_errors=True)
     if events is not None:
-        command = [pageout, "record", "--quiet", "--json", "--into", rec, *events, "--", *command]
+        command = [pageout, "record", "--quiet", "--into", rec, *events, "--", *command]
     begin = cpu_time()
-    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    # Names of files that were open for a short time are searched in the current folder.
+    ran = subprocess.run(command, stdout=subprocess.PIPE, cwd=f"{folder}/files")
     all_of = cpu_time() - begin
     if ran.returncode:
         sys.exit(f"{load} has failed")
-    if events is None:
-        return all_of, 0
-    recorder = json.loads(ran.stdout)["cost"]["recorder_ns"] / 1e9
-    return all_of - recorder, recorder
+    with open(f"{folder}/used") as file:
+        own = float(file.read())
+    return own, 0 if events is None else all_of - own
 
 
 def main(pageout, folder, rounds, *chosen):

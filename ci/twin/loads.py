@@ -1,11 +1,11 @@
 """Ten loads for ci/twin.sh: each makes its files below a folder, and runs on them.
 
 loads.py make LOAD FOLDER        make its files
-loads.py run LOAD FOLDER         run it; the same accesses each time
+loads.py run LOAD FOLDER [FILE]  run it; the same accesses each time. FILE gets its CPU time in seconds
 loads.py limits LOAD             its three limits in MiB
 """
 
-import bisect, itertools, mmap, os, random, subprocess, sys
+import bisect, itertools, mmap, os, random, resource, subprocess, sys
 
 # Limits in MiB: below, near and above what the load uses again and again, next to an interpreter of 8 to 10 MiB.
 LIMITS = {
@@ -260,3 +260,7 @@ if __name__ == "__main__":
         print(*LIMITS[load])
     else:
         globals()[f"{what}_{load.replace('-', '_')}"](sys.argv[3])
+        if len(sys.argv) > 4:
+            used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+            with open(sys.argv[4], "w") as file:
+                file.write(str(sum(of.ru_utime + of.ru_stime for of in used)))
