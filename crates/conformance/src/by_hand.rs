@@ -394,7 +394,7 @@ impl ByHand {
     /// A transfer ends, and the engine is notified.
     fn end(&mut self, io: IoId, result: Result<(), IoError>) {
         let transfer = self.store.end(self.store.transfer_at(io), result.is_err(), false);
-        if let Some((file, page)) = transfer.written_page() {
+        for (file, page) in transfer.written_pages() {
             self.contents.reached_device(
                 Page::Regular(file, page),
                 result.is_err(),

@@ -74,8 +74,9 @@ impl Core {
         }
         for (pfn, is_write) in self.transfers() {
             let flag = if is_write { FolioFlags::WRITEBACK } else { FolioFlags::LOCKED };
+            let folio = self.mm.memory.folio_of(pfn);
             assert!(
-                self.mm.memory.folios[pfn].has(flag),
+                self.mm.memory.folios[folio].has(flag),
                 "{pfn:?} has a transfer in flight but not {flag:?}"
             );
         }

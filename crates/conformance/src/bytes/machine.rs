@@ -275,10 +275,10 @@ impl ByteMachine {
             eprintln!("    {transfer:?} ends");
         }
         // What could not be written is kept in memory, or may be lost from now on.
-        if let Some((file, page)) = transfer.written_page()
-            && !(fails && self.keeps_failed_writes)
-        {
-            self.contents.reached_device(Page::Regular(file, page), fails, self.store.block(file, page));
+        if !(fails && self.keeps_failed_writes) {
+            for (file, page) in transfer.written_pages() {
+                self.contents.reached_device(Page::Regular(file, page), fails, self.store.block(file, page));
+            }
         }
         let result = if fails { Err(IoError::Device) } else { Ok(()) };
         self.engine.io_done(transfer.io, CpuId(u16::from(cpu) % self.cpus), result);

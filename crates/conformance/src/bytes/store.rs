@@ -39,8 +39,8 @@ pub(crate) struct Transfer {
     pub(crate) is_write: bool,
     /// No task's access depends on it.
     pub(crate) is_readahead: bool,
-    /// Contents of the frame when a write began.
-    at_start: u64,
+    /// Contents of the frames when a write began.
+    at_start: Vec<u64>,
 }
 
 /// A device that ends so many of a hundred of a full plug's writes before the batch does, and fails at some of those. Whether any
@@ -78,6 +78,8 @@ pub(crate) struct Store {
     written_back: BTreeSet<Pfn>,
     /// Pages of files that are being removed, and by how many calls. One may be in a frame again before its former frame is free.
     going: BTreeMap<Page, u32>,
+    /// Those of them whose folio stays, with zeroes in their place.
+    cleared: BTreeSet<Page>,
     /// Operations that have yet to be carried out.
     queue: OpQueue,
     /// Which frames hold what they should, and who looks at them.
@@ -112,12 +114,13 @@ impl Transfer {
         }
     }
 
-    /// The page of a file that it has written.
-    pub(crate) fn written_page(&self) -> Option<(FileId, u64)> {
-        match self.medium {
-            Medium::File(file, page) if self.is_write => Some((file, page)),
+    /// The pages of a file that it has written.
+    pub(crate) fn written_pages(&self) -> impl Iterator<Item = (FileId, u64)> {
+        let written = match self.medium {
+            Medium::File(file, page) if self.is_write => Some((file, page, self.frames.len() as u64)),
             _ => None,
-        }
+        };
+        written.into_iter().flat_map(|(file, page, pages)| (page..page + pages).map(move |at| (file, at)))
     }
 }
 
@@ -223,7 +226,9 @@ impl Store {
 
     /// A page of a file is gone. Frames that had it stay in use for a while.
     pub(crate) fn is_gone(&mut self, page: Page) {
-        self.home.remove(&page);
+        if !self.cleared.remove(&page) {
+            self.home.remove(&page);
+        }
         let by = self.going.get_mut(&page).expect("it was going");
         *by -= 1;
         if *by == 0 {
@@ -272,8 +277,11 @@ impl Store {
                     assert_eq!(is, Some(to), "{pfn:?} is written to another page");
                 }
             }
+            // What is gone of a folio that stays is in its frames still, as zeroes.
             Op::Clear { pfn, pages } => {
-                (0..pages).for_each(|at| _ = self.page_in(Pfn(pfn.0 + at)));
+                let pages = (0..pages).filter_map(|at| self.page_in(Pfn(pfn.0 + at)));
+                let pages: Vec<Page> = pages.collect();
+                self.cleared.extend(pages);
             }
             Op::ReadSwap { swap, slot, pfn, .. } | Op::ReadSwapNow { swap, slot, pfn } => {
                 let page = self.slot_pages.get(&(swap, slot)).copied();
@@ -328,8 +336,7 @@ impl Store {
             }
             Op::PunchHole { file, page, pages } => {
                 let in_hole = |(of, at): (FileId, u64)| of == file && (page..page + pages).contains(&at);
-                let late =
-                    self.transfers.iter().find(|transfer| transfer.written_page().is_some_and(in_hole));
+                let late = self.transfers.iter().find(|transfer| transfer.written_pages().any(in_hole));
                 assert!(late.is_none(), "{op:?} while {late:?} is in flight");
                 self.unflushed.retain(|&of| !in_hole(of));
                 if let Some(taken) = self.flushing.get_mut(&file) {
@@ -396,19 +403,21 @@ impl Store {
             Op::ReadFile { io, file, page, readahead: is_readahead, .. } => {
                 frames.iter().for_each(|&pfn| self.fill(pfn, GARBAGE));
                 let medium = Medium::File(file, page);
-                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
+                let at_start = Vec::new();
+                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start });
             }
-            Op::WriteFile { io, file, page, pfn, .. } => {
-                let (medium, at_start) = (Medium::File(file, page), self.frame(pfn));
+            Op::WriteFile { io, file, page, .. } => {
+                let medium = Medium::File(file, page);
+                let at_start = frames.iter().map(|&pfn| self.frame(pfn)).collect();
                 self.begin(Transfer { io, medium, frames, is_write: true, is_readahead: false, at_start });
             }
             Op::ReadSwap { io, swap, slot, pfn } => {
                 self.fill(pfn, GARBAGE);
-                let (medium, is_readahead) = (Medium::Slot(swap, slot), false);
-                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead, at_start: 0 });
+                let (medium, at_start) = (Medium::Slot(swap, slot), Vec::new());
+                self.begin(Transfer { io, medium, frames, is_write: false, is_readahead: false, at_start });
             }
             Op::WriteSwap { io, swap, slot, pfn } => {
-                let (medium, at_start) = (Medium::Slot(swap, slot), self.frame(pfn));
+                let (medium, at_start) = (Medium::Slot(swap, slot), vec![self.frame(pfn)]);
                 self.begin(Transfer { io, medium, frames, is_write: true, is_readahead: false, at_start });
                 self.slots.insert((swap, slot), GARBAGE);
             }
@@ -508,16 +517,16 @@ impl Store {
         for (at, &pfn) in (0..).zip(&transfer.frames) {
             let data = match transfer.medium {
                 _ if fails => GARBAGE,
-                _ if transfer.is_write && early => transfer.at_start,
+                _ if transfer.is_write && early => transfer.at_start[at as usize],
                 _ if transfer.is_write => self.frame(pfn),
                 Medium::Slot(swap, slot) => self.slot(swap, slot),
                 Medium::File(file, page) => self.block(file, page + at),
             };
             match transfer.medium {
                 Medium::File(file, page) if transfer.is_write => {
-                    self.blocks.insert((file, page), data);
+                    self.blocks.insert((file, page + at), data);
                     if !fails {
-                        self.unflushed.insert((file, page));
+                        self.unflushed.insert((file, page + at));
                     }
                 }
                 Medium::Slot(swap, slot) if transfer.is_write => {
