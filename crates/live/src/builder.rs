@@ -71,7 +71,7 @@ impl Default for Builder {
             budget_max: None,
             cgroup_share: None,
             files: None,
-            policy: "mglru@6.12".to_owned(),
+            policy: DEFAULT_POLICY.to_owned(),
             rules: Vec::new(),
             sysctls: Vec::new(),
             nodes: Vec::new(),
@@ -145,8 +145,8 @@ impl Builder {
         self
     }
 
-    /// Sets the kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `mglru@6.12`, `classic@6.12`, `lru` ... Default:
-    /// `mglru@6.12`; docs/results/live-speed.md compares loads.
+    /// Sets the kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `classic@6.12`, `mglru@7.3`, `lru` ... Default:
+    /// `classic@6.12`; docs/results/policies.md compares loads.
     pub fn policy(mut self, profile: &str) -> Builder {
         profile.clone_into(&mut self.policy);
         self
@@ -429,6 +429,12 @@ fn zswap_pages(frames: u64) -> u64 {
     frames + frames / 2
 }
 
+/// Of the kernel's policies, the one that reads least from the device: docs/results/policies.md.
+const DEFAULT_POLICY: &str = "classic@6.12";
+/// Memory that stays free, in KiB: one batch of reclaim. A kernel keeps 4 times the root of its memory in KiB for interrupts, which can't wait. Here all
+/// callers can reclaim, and those pages would be 3 to 5 % of a budget of 16 MiB.
+const MIN_FREE_KIB: u32 = 128;
+
 /// The engine's configuration for a process. It reserves nothing for large blocks, for avoided locking, or for stacks, which threads have elsewhere.
 /// Statistics are always current.
 fn config() -> Config {
@@ -441,6 +447,7 @@ fn config() -> Config {
         kernel_stacks: false,
         compaction_proactiveness: 0,
         watermark_boost_factor: 0,
+        min_free_kbytes: MIN_FREE_KIB,
         page_cluster: 0,
         // The engine does not know the contents of pages.
         zero_map: false,
@@ -459,6 +466,8 @@ fn config_of_tiers() -> Config {
         pagecache_promotion_enabled: true,
         step_moves: STEP_MOVES,
         scan_size_mb: SCAN_MIB,
+        // Promotion starts from the watermarks of the fast node.
+        min_free_kbytes: 0,
         ..config()
     }
 }

@@ -3,7 +3,7 @@
 //! ```no_run
 //! use pageout::{Limits, Memory, Open};
 //!
-//! let memory = Memory::builder().budget(256 << 20).policy("mglru@6.12").build()?;
+//! let memory = Memory::builder().budget(256 << 20).build()?;
 //! let tenant = memory.group("tenant-7", Limits { max: Some(64 << 20), ..Limits::NONE })?;
 //! let file = memory.open("segment.bin", Open::read().random().group(&tenant))?;
 //!

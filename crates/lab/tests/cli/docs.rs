@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{check_success, pageout};
 
 /// Pages of results, in the order of their index.
-const RESULTS: [&str; 16] = [
+const RESULTS: [&str; 17] = [
     "fidelity",
     "folios",
     "twin",
@@ -23,6 +23,7 @@ const RESULTS: [&str; 16] = [
     "zswap-lru",
     "live-seeds",
     "live-speed",
+    "policies",
     "live-durability",
     "bindings",
     "custom-policy",
