@@ -429,7 +429,7 @@ fn zswap_pages(frames: u64) -> u64 {
     frames + frames / 2
 }
 
-/// Of the kernel's policies, the one that reads least from the device: docs/results/policies.md.
+/// The kernel policy that reads least from the device: docs/results/policies.md.
 const DEFAULT_POLICY: &str = "classic@6.12";
 /// Memory that stays free, in KiB: one batch of reclaim. A kernel keeps 4 times the root of its memory in KiB for interrupts, which can't wait. Here all
 /// callers can reclaim, and those pages would be 3 to 5 % of a budget of 16 MiB.
