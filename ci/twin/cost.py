@@ -15,10 +15,14 @@ def cpu_time():
     return used.ru_utime + used.ru_stime
 
 
-def one(pageout, folder, load, events):
+# CPU seconds that a load takes at least: it is repeated, as a recording has a fixed cost of its own.
+SECONDS = 2
+
+
+def one(pageout, folder, load, events, times):
     """CPU seconds of the load, and of the recorder. Both start with the files in memory."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loads.py")
-    command = [sys.executable, "-I", script, "run", load, f"{folder}/files", f"{folder}/used"]
+    command = [sys.executable, "-I", script, "run", load, f"{folder}/files", f"{folder}/used", str(times)]
     rec = f"{folder}/rec"
     shutil.rmtree(rec, ignore_errors=True)
     if events is not None:
@@ -42,11 +46,12 @@ def main(pageout, folder, rounds, *chosen):
         shutil.rmtree(f"{folder}/files", ignore_errors=True)
         os.makedirs(f"{folder}/files")
         getattr(loads, f"make_{load.replace('-', '_')}")(f"{folder}/files")
-        one(pageout, folder, load, None)
+        first, _ = one(pageout, folder, load, None, 1)
+        times = max(1, round(SECONDS / first + 0.5))
         found = {kind: [] for kind in KINDS}
         for _ in range(int(rounds)):
             for kind, events in KINDS.items():
-                found[kind].append(one(pageout, folder, load, events))
+                found[kind].append(one(pageout, folder, load, events, times))
         # The round with the least of both: the recorder ends what the load began.
         own = {kind: min(of for of, _ in found[kind]) for kind in KINDS}
         both = {kind: min(sum(of) for of in found[kind]) for kind in KINDS}

@@ -1,7 +1,8 @@
 """Ten loads for ci/twin.sh: each makes its files below a folder, and runs on them.
 
 loads.py make LOAD FOLDER        make its files
-loads.py run LOAD FOLDER [FILE]  run it; the same accesses each time. FILE gets its CPU time in seconds
+loads.py run LOAD FOLDER [FILE [TIMES]]
+                                 run it; the same accesses each time. FILE gets its CPU time in seconds
 loads.py limits LOAD             its three limits in MiB
 """
 
@@ -259,7 +260,8 @@ if __name__ == "__main__":
     if what == "limits":
         print(*LIMITS[load])
     else:
-        globals()[f"{what}_{load.replace('-', '_')}"](sys.argv[3])
+        for _ in range(int(sys.argv[5]) if len(sys.argv) > 5 else 1):
+            globals()[f"{what}_{load.replace('-', '_')}"](sys.argv[3])
         if len(sys.argv) > 4:
             used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
             with open(sys.argv[4], "w") as file:

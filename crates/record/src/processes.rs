@@ -1,7 +1,7 @@
 //! Which names inodes have, and which advice mappings: from what processes have open and mapped, while they live.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::read_if_there;
@@ -102,6 +102,7 @@ impl Names {
     pub(crate) fn search(&mut self, wanted: &BTreeSet<FileKey>, near: &BTreeSet<PathBuf>) {
         let mut wanted: BTreeSet<FileKey> =
             wanted.iter().copied().filter(|key| self.of(*key).is_none()).collect();
+        let inodes: BTreeSet<u64> = wanted.iter().map(|key| key.inode).collect();
         let known =
             self.known.values().filter_map(|known| Some(Path::new(&known.name).parent()?.to_path_buf()));
         let mut folders: Vec<PathBuf> = near.iter().cloned().chain(known.collect::<BTreeSet<_>>()).collect();
@@ -115,10 +116,16 @@ impl Names {
                 if looked > SEARCHED_MAX {
                     return;
                 }
-                let Ok(file) = entry.metadata() else { continue };
-                if file.is_dir() {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     folders.push(entry.path());
-                } else if wanted.remove(&FileKey::of_stat(file.dev(), file.ino())) {
+                    continue;
+                }
+                // The folder has the inode's number. Asking each file would take most of the recorder's time.
+                if !inodes.contains(&entry.ino()) {
+                    continue;
+                }
+                let Ok(file) = entry.metadata() else { continue };
+                if wanted.remove(&FileKey::of_stat(file.dev(), file.ino())) {
                     let key = FileKey::of_stat(file.dev(), file.ino());
                     self.found(key, &entry.path().to_string_lossy(), Some(file.size()));
                 }
