@@ -14,8 +14,6 @@ Examples, as root:
   pageout record --into rec --cgroup system.slice/db.service --for 60s
   # a command, in a cgroup with its limit
   pageout record --into rec --cgroup job -- ./run-queries
-  # two processes, without faults and writes
-  pageout record --into rec --pid 812,813 --events reads,insertions
   # an eighth of the pages of some files
   pageout record --into rec --file '/srv/db/*.ibd' --sample 1/8 --for 10min
   # counters only, without tracefs
@@ -54,9 +52,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "PID", value_delimiter = ',', conflicts_with = "command")]
     pub(crate) pid: Vec<u32>,
 
-    /// Events to record: reads, faults, insertions, writes; `none` is counters only, `regions` counters and DAMON
+    /// Events to record; `none` is counters only
     ///
-    /// Default: all four, or counters if this machine or user has no events
+    /// Kinds: reads, faults, insertions, writes; alone: none, regions (counters and DAMON). Default: the first four, or counters if this machine
+    /// or user has no events
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) events: Vec<String>,
 
@@ -75,7 +74,7 @@ pub(crate) struct RecordArgs {
     pub(crate) duration: Option<String>,
 
     /// Stop at this size of the accesses (2 to 3 bytes each)
-    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", hide_short_help = true)]
     pub(crate) max_size: String,
 
     /// Interval of counter samples, 10ms or more
@@ -91,7 +90,7 @@ pub(crate) struct RecordArgs {
     pub(crate) limits: Vec<String>,
 
     /// Files and folders whose pages leave memory before each run
-    #[arg(long, value_name = "GLOB", value_delimiter = ',', requires = "command")]
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', requires = "command", hide_short_help = true)]
     pub(crate) cold: Vec<String>,
 
     /// Folder with /proc and /sys of another machine, for tests
@@ -99,7 +98,7 @@ pub(crate) struct RecordArgs {
     pub(crate) root: Option<PathBuf>,
 
     /// Write file-1, file-2 for names; omit inodes, command, cgroup
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) anonymize: bool,
 
     /// Command to record, with its arguments
