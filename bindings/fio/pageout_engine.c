@@ -125,7 +125,7 @@ static int engine_init(struct thread_data *td) {
         return 1;
     }
     length = snprintf(json, sizeof json, "{\"budget\": %llu, \"policy\": \"%s\", \"backend\": \"%s\"}", with->budget,
-             with->policy ? with->policy : "classic@6.12", with->backend ? with->backend : "any");
+             with->policy ? with->policy : "mglru@6.12", with->backend ? with->backend : "any");
     if (length < 0 || (size_t)length >= sizeof json) {
         log_err("pageout: `policy` or `backend` is too long\n");
         return 1;

@@ -128,6 +128,7 @@ def replay(
     exact: bool = False,
     live: _Many = (),
     make: bool = False,
+    region: bool = False,
     device: _Text = "nvme",
     read_ahead_kb: object | None = None,
     swap: object | None = None,

@@ -203,8 +203,8 @@ mod tests {
         assert_eq!(
             shown,
             [
-                (Kind::AsRecorded, "+0% (n = 1)".to_string()),
-                (Kind::LessMemory, "+10% (median 2%, n = 3)".to_string())
+                (Kind::AsRecorded, "+0.00% (n = 1)".to_string()),
+                (Kind::LessMemory, "+10.00% (median 2.00%, n = 3)".to_string())
             ]
         );
     }

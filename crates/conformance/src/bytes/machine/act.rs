@@ -71,7 +71,7 @@ impl ByteMachine {
                 let page = self.page_at(Object::Open(file), page, 1);
                 let result =
                     self.engine.fadvise_dontneed(TaskId(task as u32), self.files[file].0, page..page + 1);
-                assert_eq!(result.is_ok(), page < self.files[file].2, "{result:?}");
+                assert!(result.is_ok(), "{result:?}");
             }
             Action::Truncate { task, file, page } => {
                 let Some((task, (id, object))) = self.idle_object(task, file) else { return };
