@@ -202,7 +202,7 @@ impl Builder {
         self
     }
 
-    /// Makes [`Stats::lock_held`] count the CPU time of the lock's holder, for each hold. By default it counts the wall-clock time of one hold in eight, and a
+    /// Makes [`crate::Stats::lock_held`] count the CPU time of the lock's holder, for each hold. By default it counts the wall-clock time of one hold in eight, and a
     /// hold continues while its thread does not run. CPU time needs two more system calls per hold.
     pub fn lock_held_by_cpu(mut self, by_cpu: bool) -> Builder {
         self.holds_by_cpu = by_cpu;

@@ -86,6 +86,6 @@ fn windows_of_readahead_use_their_vectors_again() {
     let allocated = allocations(&mut read);
     let requests = memory.stats().unwrap().device_reads - before;
     assert!((64..PAGES / 8).contains(&requests), "{requests} requests for {PAGES} pages");
-    // The tree of index nodes with shadows grows and shrinks.
-    assert!(allocated <= requests / 2, "{allocated} allocations of {requests} requests");
+    // The tree of index nodes with shadows grows and shrinks, and more often with a small reserve of free memory.
+    assert!(allocated <= requests * 2 / 3, "{allocated} allocations of {requests} requests");
 }
