@@ -266,7 +266,9 @@ fn a_side_whose_runs_fail_is_shown_as_failed_and_holds_nothing() {
 #[test]
 fn the_shipped_chapters_are_listed_with_their_experiments_and_sizes() {
     let printed = check_success(&pageout(&scenarios(), &["reproduce", "--list"]));
-    let live = ["mglru --live", "page-cache-promotion --live", "pghot --live"];
+    let live = ["mglru", "no-writeback", "zswap-lru", "page-cache-promotion", "pghot"]
+        .map(|name| format!("{name} --live"));
+    let live = live.each_ref().map(String::as_str);
     for part in
         ["mglru", "Multigenerational LRU Framework", "fio", "browser", "full, small"].into_iter().chain(live)
     {
@@ -277,7 +279,7 @@ fn the_shipped_chapters_are_listed_with_their_experiments_and_sizes() {
             .unwrap();
     assert!(list[0]["experiments"][0]["rows"].as_u64().unwrap() > 0);
     let live = list.as_array().unwrap().iter().filter(|chapter| chapter["live"] == true).count();
-    assert_eq!(live, 3, "chapters of --live");
+    assert_eq!(live, 5, "chapters of --live");
 }
 
 /// A chapter that real memory can run.

@@ -19,7 +19,7 @@ Examples, as root:
   # counters only, without tracefs
   pageout record --into rec --cgroup job --events none --for 10min
   # a command at three limits
-  pageout record --into rec --limits 48M,64M,96M --cold /srv/db -- ./run-queries";
+  pageout record --into rec --limits 48M,64M,96M -- ./run-queries";
 
 /// Record the page cache accesses of programs on this machine
 ///
