@@ -97,7 +97,8 @@ mod linux {
         let others: Vec<String> = limits.iter().map(|(name, _)| folder(name)).collect();
         let against =
             if others.is_empty() { String::new() } else { format!(" --against {}", others.join(",")) };
-        cx.output.print_text(&format!("next: pageout twin {}{against}\n", folder(&middle)))
+        let recordings = folder(&middle) + &against;
+        cx.output.print_text(&format!("next: pageout twin {recordings}\n"))
     }
 
     /// Makes one recording.

@@ -16,7 +16,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("live", 13),
     ("mm", 7),
     ("policy", 0),
-    ("record", 0),
+    ("record", 2),
     ("rules", 4),
     ("sim", 4),
     ("study", 5),

@@ -176,7 +176,9 @@ fn filled(text: &str) -> String {
     filled += rest;
     let words = filled.split(' ').map(|word| match word {
         "FILE" if command == "compare" => "scenarios/regressions/m12-idle-memory-out-of-reach.toml",
+        "FILE" if command == "replay" => of_hint,
         "FILE" => "web.toml",
+        "PLAN.toml" => "plan.toml",
         "DIR" => "written",
         "NAME" => "mine",
         "COMMAND" => "run",
