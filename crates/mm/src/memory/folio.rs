@@ -3,9 +3,31 @@
 //! A folio is an order and a head frame. The record of the head is the folio's; those of its other frames are not used. So all of its pages have one
 //! place on a list, one set of flags and use bits, and one count of references. One count has the entries that map any of them.
 //!
-//! There is one record of 32 bytes per frame. Records are allocated a section (128 MiB of frames) at a time, when frames up to there are used. So a 1 TB machine costs what it uses. Once a block of the largest order is free again, its records may be given back
-//! (`largest.rs`). While a folio is in a page cache, the flags that a hit sees or sets are not here but in its index word (`table/word.rs`). A hit
+//! There is one record of 32 bytes per frame. Records are allocated a section (128 MiB of frames) at a time, when frames up to there are used. So a
+//! 1 TB machine costs what it uses. Once a block of the largest order is free again, its records may be given back (`largest.rs`). While a folio is in a page cache, the flags that a hit sees or sets are not here but in its index word (`table/word.rs`). A hit
 //! then writes only the word that it has read. [`crate::memory::Memory::use_bits`] finds them wherever they are.
+//!
+//! A large folio has 2^order pages. It is aligned to its size in memory and in its file:
+//!
+//! ```text
+//!  index    [ word ][ word ][ word ][ word ]    each: first frame, order. The first one also: use bits, what accesses note
+//!  table    [ entry ][ entry ] ...              each: first frame, order, its own young and dirty bit
+//!  frames   [ head ][ tail ][ tail ][ tail ]    the record of the first frame is the folio's
+//!  lists    [ head ]                            one place, counted as 4 pages
+//! ```
+//!
+//! - **Head.** A word names the first frame, so code that looks a page up holds the folio. The page's own
+//!   frame is as far behind it as the page behind the folio's first one (`Word::frame`).
+//! - **Hits.** The order in a word and its page lead to the folio's first word. Its use bits are the
+//!   folio's. A single page has order 0 and is its own first page: its hits do what they did before.
+//! - **Shared state.** Flags, references, and the number of mapping entries are in the record. DIRTY,
+//!   BUSY and the mark of readahead are the same in all words of an index, because a hit tests them.
+//! - **Counts.** Every gauge, tally and limit adds `Folio::pages`. Tags of dirty pages and the node counts
+//!   of an index are by page, so a folio sets as many as it has pages.
+//! - **Shadows.** Eviction leaves the same shadow in each slot. So a smaller folio replaces a part of it,
+//!   and a larger one takes the last of several.
+//! - **Splits** give parts their records and words from the folio's (`Memory::index_split`). Huge pages of
+//!   anonymous memory use the same words, with one entry for all (`Word::HUGE`).
 
 use crate::memory::largest::LargestBlocks;
 use crate::memory::list::Links;
