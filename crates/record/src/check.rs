@@ -121,7 +121,7 @@ fn told(event: &str) -> (&'static str, &'static str) {
             ("removals from the page cache", "only counters show evictions")
         }
         "page_fault_user" => (
-            "each fault of a program",
+            "each fault of a program, if --events names touches",
             "missing on this architecture: first touches of memory are not counted",
         ),
         "mm_vmscan_memcg_reclaim_begin" => ("reclaim calls at a limit", "reclaim calls are not counted"),

@@ -217,7 +217,7 @@ mod linux {
     fn kinds(names: &[String], root: &Root, cx: &Context) -> anyhow::Result<(Kinds, Vec<String>)> {
         if names.is_empty() {
             return Ok(match pageout_record::events(root) {
-                Ok(()) => (Kinds::ALL, Vec::new()),
+                Ok(()) => (Kinds::DEFAULT, Vec::new()),
                 Err(error) => {
                     let why = error.to_string();
                     let why = why.split("\nhelp: ").next().unwrap_or_default();
@@ -238,9 +238,10 @@ mod linux {
                 "faults" => kinds.faults = true,
                 "insertions" => kinds.insertions = true,
                 "writes" => kinds.writes = true,
+                "touches" => kinds.touches = true,
                 other => {
                     bail!(
-                        "--events: unknown kind: found `{other}`, expected reads, faults, insertions, writes, or alone none or regions"
+                        "--events: unknown kind: found `{other}`, expected reads, faults, insertions, writes, touches, or alone none or regions"
                     )
                 }
             }

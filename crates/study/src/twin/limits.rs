@@ -235,6 +235,10 @@ fn memory_of_programs(recording: &Recording) -> String {
             format!("{} of first touches", figures::counted(faults.saturating_sub(swap_ins), "fault"))
         }
     });
-    let touched = touched.unwrap_or_else(|unknown| format!("first touches are {unknown}"));
+    // Without these events the group's counter is an upper bound.
+    let touched = touched.unwrap_or_else(|unknown| match recording.rose("pgfault") {
+        Some(faults) => format!("first touches are among {} of the group", figures::counted(faults, "fault")),
+        None => format!("first touches are {unknown}"),
+    });
     format!("memory of programs: {touched}, {came_back}; accesses to resident pages are unknown")
 }

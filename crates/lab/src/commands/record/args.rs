@@ -54,8 +54,8 @@ pub(crate) struct RecordArgs {
 
     /// Events to record; `none` is counters only
     ///
-    /// Kinds: reads, faults, insertions, writes; alone: none, regions (counters and DAMON). Default: the first four, or counters if this machine
-    /// or user has no events
+    /// Kinds: reads, faults, insertions, writes; touches (every page fault: first touches of memory, up to 10 % more CPU time); alone: none,
+    /// regions (counters and DAMON). Default: the first four, or counters if this machine or user has no events
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) events: Vec<String>,
 
