@@ -5,6 +5,7 @@
 #   INCLUDEDIR  default $PREFIX/include
 #   DESTDIR     put before these when files are written: for packages
 #   PROFILE     cargo's profile; default `wheel`, in which a panic is an error and does not end the program
+#   TARGET      for another machine, by rustc's name, with CC for its compiler and CARGO for a cargo that links for it (cargo-zigbuild)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 prefix=${PREFIX:-/usr/local} profile=${PROFILE:-wheel}
@@ -20,8 +21,10 @@ abi=$major
 [[ $major != 0 ]] || abi=$major.$minor
 soname=libpageout.so.$abi
 
-[[ -n ${PAGEOUT_BUILT:-} ]] || cargo build --quiet --locked --profile "$profile" -p pageout-c
-built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
+cc=${CC:-cc} target=${TARGET:-}
+[[ -n ${PAGEOUT_BUILT:-} ]] || ${CARGO:-cargo build} --quiet --locked --profile "$profile" ${target:+--target "$target"} -p pageout-c
+# A name of zig's may end with a version of glibc: folders have none.
+built=${CARGO_TARGET_DIR:-target}/${target:+${target%%.*}/}${profile/#dev/debug}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Libraries that a static Rust library needs: rustc --print native-static-libs.
@@ -36,7 +39,7 @@ functions=$(cc -fpreprocessed -dD -E -P "$header" 2> /dev/null | grep -oE '\bpag
     echo "local: *;"
     echo "};"
 } > "$work/exports.map"
-cc -shared -o "$work/libpageout.so" -Wl,-soname,"$soname" -Wl,--version-script="$work/exports.map" -Wl,--gc-sections -Wl,-z,defs -Wl,-z,relro -Wl,-z,now \
+$cc -shared -o "$work/libpageout.so" -Wl,-soname,"$soname" -Wl,--version-script="$work/exports.map" -Wl,--gc-sections -Wl,-z,defs -Wl,-z,relro -Wl,-z,now \
     -Wl,--whole-archive "$built/libpageout.a" -Wl,--no-whole-archive "${native[@]}" -lc
 
 cat > "$work/pageout.pc" <<PC

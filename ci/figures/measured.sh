@@ -2,6 +2,7 @@
 # Builds what published speeds are of, and prints its path: all crates as one unit; with `guided` by a profile of the program's own runs,
 # too (profile-guided optimisation). The code of a miss then lies side by side, and nearly fits into the first cache.
 # Usage: ci/figures/measured.sh pageout|budgets [plain|guided]     the program, or the benchmark of the budgets
+#        ci/figures/measured.sh pageout profile                    the profile alone, for other builds of these crates (ci/release.sh)
 #        ci/figures/measured.sh pageout release                    what README's command makes, crate by crate
 # `guided` needs llvm-profdata of this very compiler: rustup component add llvm-tools
 set -euo pipefail
@@ -11,8 +12,8 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 what=${1:-}
 how=${2:-plain}
 case "$what $how" in
-    "pageout plain" | "pageout guided" | "budgets plain" | "budgets guided" | "pageout release") ;;
-    *) echo "usage: ci/figures/measured.sh pageout|budgets [plain|guided], or ci/figures/measured.sh pageout release" >&2; exit 1 ;;
+    "pageout plain" | "pageout guided" | "budgets plain" | "budgets guided" | "pageout profile" | "pageout release") ;;
+    *) echo "usage: ci/figures/measured.sh pageout|budgets [plain|guided], or ci/figures/measured.sh pageout profile|release" >&2; exit 1 ;;
 esac
 
 # Builds into a folder, with more flags for the compiler.
@@ -68,4 +69,8 @@ instrumented=$(build "$target/guided/instrumented" "-Cprofile-generate=$raw -Cno
 rm -rf "$raw"
 CARGO_TARGET_DIR=$target train "$instrumented" > /dev/null
 "$merge" merge -o "$target/guided/$what.profdata" "$raw"
+if [ "$how" = profile ]; then
+    echo "$target/guided/$what.profdata"
+    exit
+fi
 build "$target/guided" "-Cprofile-use=$target/guided/$what.profdata"

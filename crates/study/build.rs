@@ -1,4 +1,4 @@
-//! Lists the bundled scenarios: all files of `scenarios/`, with their texts.
+//! Lists the bundled scenarios: all files of `scenarios/`, with their texts. The folder is a link, so that a package of this crate has them.
 
 // A build script writes files for Cargo.
 #![allow(clippy::disallowed_methods)]
@@ -14,7 +14,7 @@ fn main() {
 
 /// Writes a list of all files of `scenarios/`: the path of each there, and its text.
 fn bring_scenarios(list: &Path) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut files = files_below(&folder);
     files.sort();

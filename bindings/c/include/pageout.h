@@ -86,9 +86,9 @@ extern "C" {
  * shared library (soname) changes with it.
  */
 #define PAGEOUT_VERSION_MAJOR 0
-#define PAGEOUT_VERSION_MINOR 1
+#define PAGEOUT_VERSION_MINOR 2
 #define PAGEOUT_VERSION_PATCH 0
-#define PAGEOUT_VERSION "0.1.0"
+#define PAGEOUT_VERSION "0.2.0"
 
 /* Returns the version of the library, in the form of PAGEOUT_VERSION. */
 const char *pageout_version(void);

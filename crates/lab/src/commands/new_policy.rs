@@ -40,7 +40,7 @@ pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
         )));
     }
     let sources = match args.c || args.python {
-        true => PathBuf::new(),
+        true => None,
         false => sources(args.pageout.as_deref())?,
     };
     let folder = Path::new(name);
@@ -60,7 +60,9 @@ pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
         text.replace("{{name}}", name)
             .replace("{{module}}", &name.replace('-', "_"))
             .replace("{{Name}}", &type_name(name))
-            .replace("{{pageout}}", &toml_path(&sources))
+            .replace("{{lab}}", &dependency(sources.as_deref(), "lab"))
+            .replace("{{policy}}", &dependency(sources.as_deref(), "policy"))
+            .replace("{{contract}}", &contract(sources.as_deref()))
     };
     let write = |path: &str, text: &str| -> std::io::Result<()> {
         let path = folder.join(path);
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
     }
     if args.c {
         write("pageout_policy.h", pageout_plugin::HEADER).map_err(cannot)?;
-    } else if !args.python
+    } else if let Some(sources) = &sources
         && let Ok(lock) = fs::read_to_string(sources.join("Cargo.lock"))
     {
         // The versions that pageout was tried with; Cargo leaves out what the project has no use for.
@@ -95,24 +97,40 @@ pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
     ))
 }
 
-/// The folder of pageout's sources: the one that is asked for, or that this program was built from.
-fn sources(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+/// The folder of pageout's sources: the one that is asked for, or the checkout that this program was built from. `None`: a program of a release,
+/// whose crates come from the registry.
+fn sources(asked: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
     let is_there = |folder: &Path| folder.join("crates/policy/Cargo.toml").is_file();
-    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("/"));
-    let folder = asked.unwrap_or(built_from);
-    let whole = fs::canonicalize(folder).with_context(|| match asked {
-        Some(_) => format!("--pageout {}", folder.display()),
-        None => {
-            "the sources of this program are missing\nhelp: give a checkout of pageout with --pageout DIR"
-                .to_string()
-        }
-    })?;
+    let Some(folder) = asked else {
+        let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+        return Ok(built_from
+            .filter(|folder| is_there(folder))
+            .and_then(|folder| fs::canonicalize(folder).ok()));
+    };
+    let whole = fs::canonicalize(folder).with_context(|| format!("--pageout {}", folder.display()))?;
     anyhow::ensure!(
         is_there(&whole),
         "{}: not a checkout of pageout: crates/policy is missing\nhelp: give a checkout with --pageout DIR",
         folder.display()
     );
-    Ok(whole)
+    Ok(Some(whole))
+}
+
+/// A crate of pageout as a dependency: from these sources, or of this version from the registry.
+fn dependency(sources: Option<&Path>, name: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    match sources {
+        Some(sources) => format!("{{ path = \"{}/crates/{name}\" }}", toml_path(sources)),
+        None => format!("\"{version}\""),
+    }
+}
+
+/// Where the contract of policies stands.
+fn contract(sources: Option<&Path>) -> String {
+    match sources {
+        Some(sources) => format!("`{}/crates/policy/src/contract.rs`", toml_path(sources)),
+        None => "the documentation of the crate `pageout-policy`".to_string(),
+    }
 }
 
 /// A path as a text of TOML has it.

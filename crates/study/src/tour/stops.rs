@@ -10,8 +10,7 @@ use crate::reproduce::place::{Place, beside};
 use crate::scenario::nearest::nearest;
 
 /// The bundled tour.
-const SHIPPED: &str =
-    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/chapters/tour.toml"));
+const SHIPPED: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/chapters/tour.toml"));
 
 /// Stops in order.
 #[derive(Debug, Clone, Deserialize)]
