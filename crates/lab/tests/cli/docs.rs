@@ -36,8 +36,9 @@ const PAGE_BYTES: usize = 6 * 1024;
 const INDEX_HEAD: &str = "\
 # Results
 
-One page per question: verdict, method, main table, reasons, limitations. This table is generated
-from the verdicts of the pages (`UPDATE=1 cargo test -p pageout-lab --test cli docs::`).
+One page per question: verdict, method, main table, reasons, limitations. Simulated figures are the
+same on every machine. This table is generated from the verdicts of the pages (`UPDATE=1 cargo test
+-p pageout-lab --test cli docs::`).
 
 | question | verdict |
 |---|---|
