@@ -27,7 +27,7 @@ pub struct Bare {
     /// By page: its slot.
     slots: Vec<u32>,
     victims: Vec<Slot>,
-    /// What the policy has done wrong. It hears and is asked nothing more, and all that is not in memory stays out.
+    /// The error of the policy. It is not called any more, and pages that are not in memory stay out.
     fault: Option<Fault>,
 }
 

@@ -25,11 +25,11 @@ use crate::Simulation;
 use crate::simulation::{Queues, part, places};
 
 places!(
-    /// Whether a page is in the stack.
+    /// A page's place in the stack, or none.
     InStack { Stack }
 );
 places!(
-    /// Whether a page has a high distance, and then where it is. `Nowhere` are pages with a low distance and such as nothing is known of.
+    /// The place of a page with a high distance. `Nowhere` are pages with a low distance and pages of which nothing is known.
     High { There, Left }
 );
 

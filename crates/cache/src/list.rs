@@ -40,7 +40,7 @@ pub struct Parameter {
     pub min: f64,
     /// The largest value.
     pub max: f64,
-    /// Whether it is a whole number.
+    /// True if it is a whole number.
     pub is_whole: bool,
     /// Its value where none is given.
     pub default: f64,

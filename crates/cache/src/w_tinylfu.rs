@@ -23,7 +23,7 @@ use crate::simulation::{Queues, part, places};
 use crate::slru::Slru;
 
 places!(
-    /// Whether a page is in the window.
+    /// A page's place in the window, or none.
     In { Window }
 );
 

@@ -81,7 +81,7 @@ pub struct RefTierLimit {
     pub highest: usize,
     /// The refaults that the tiers are compared with; `None` where refaults protect nothing.
     pub reference: Option<Position>,
-    /// Whether `reference` is tier 0 of the other type; else it is of the same type.
+    /// True if `reference` is tier 0 of the other type; else it is of the same type.
     pub is_other_type: bool,
     /// Weight of the tiers' own refaults.
     pub gain: u64,

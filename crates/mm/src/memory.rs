@@ -237,7 +237,7 @@ impl Memory {
         self.zones.give_back(&mut self.folios, cpu, node, pfn, order);
     }
 
-    /// Takes a page of so many of a node's pageblocks for good.
+    /// Takes a page of each of this many of a node's pageblocks permanently.
     pub fn take_scattered(&mut self, node: NodeId, count: u64) -> Vec<Pfn> {
         self.zones.take_scattered(&mut self.folios, node, count)
     }

@@ -45,7 +45,7 @@ impl SetAside {
 pub struct LowerTierFrames {
     /// By section; nodes begin with one of their own.
     sections: Arc<[bool]>,
-    /// Whether reads of them have an effect on promotion, for threads that read outside the engine.
+    /// True if reads of them have an effect on promotion. Shared with threads that read outside the engine.
     are_watched: Arc<AtomicBool>,
 }
 

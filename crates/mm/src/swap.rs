@@ -54,7 +54,7 @@ impl Owner {
 
 /// One device.
 pub struct SwapDevice {
-    /// Whether it is a device of its own or in memory.
+    /// A device of its own, or memory.
     pub kind: SwapKind,
     /// Compressed sizes of pages that do not define them.
     pub compressibility: Compressibility,

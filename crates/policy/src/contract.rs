@@ -96,8 +96,8 @@ pub enum End {
 pub enum Uses {
     /// Each of them, in order, before any other call.
     Each,
-    /// Whether there was one. The host may delay the notification until the page is nominated: then it reports the use, and spares the page. It need
-    /// not report more than one between two nominations.
+    /// Only that there was one. The host may delay the notification until the page is nominated: then it reports the use, and spares the page. It
+    /// need not report more than one between two nominations.
     Late,
     /// None.
     Never,

@@ -24,7 +24,7 @@ static BROUGHT: RwLock<Vec<&'static Listed>> = RwLock::new(Vec::new());
 type Finder = dyn Fn(&str) -> Option<&'static Listed> + Send + Sync;
 /// The function that looks up unknown names.
 static FINDER: RwLock<Option<Arc<Finder>>> = RwLock::new(None);
-/// Whether policies that are made from now on are helped out.
+/// True if policies that are made from now on are helped out.
 static FALLS_BACK: AtomicBool = AtomicBool::new(false);
 /// By name, how often the fallback of a custom policy was used.
 static FALLBACKS: Mutex<Vec<(&'static str, &'static AtomicU64)>> = Mutex::new(Vec::new());

@@ -82,7 +82,7 @@ choice! {
 }
 
 choice! {
-    /// Whether the bugs of a posting are included.
+    /// The bugs of a posting that are included.
     PghotQuirks {
         /// No slips: what the posting's text says.
         None = "none",

@@ -126,13 +126,13 @@ choice! {
         Pass = "pass",
         /// Reclaim asks after a batch of nothing but dirty pages.
         Batch = "batch",
-        /// Reclaim asks after a call has scanned half as many pages again as it wants to free.
+        /// Reclaim asks after a call has scanned 1.5 times the pages that it must free.
         Scanned = "scanned",
     }
 }
 
 choice! {
-    /// Whether reclaim for a group of cgroup v1 waits after it has asked the flushers to write. In v1, tasks
+    /// Waits of reclaim for a group of cgroup v1 after it has asked the flushers to write. In v1, tasks
     /// that dirty pages of a group are not slowed down before the group is full of them.
     V1Throttle {
         /// Reclaim doesn't wait.
@@ -212,7 +212,7 @@ choice! {
 }
 
 choice! {
-    /// Whether demotion keeps to the nodes of the group whose pages it moves (`cpuset.mems`).
+    /// How demotion treats the nodes of the group whose pages it moves (`cpuset.mems`).
     DemotionMems {
         /// Demotion does not check them.
         Ignored = "ignored",
@@ -302,7 +302,7 @@ choice! {
     LaptopMode {
         /// Reclaim writes nothing above priority 9.
         Priority = "priority",
-        /// Reclaim writes nothing until it has scanned half as many pages again as it wants. It then asks the
+        /// Reclaim writes nothing until it has scanned 1.5 times the pages that it must free. It then asks the
         /// flushers to write all dirty pages.
         Scanned = "scanned",
         /// Laptop mode means nothing to reclaim.

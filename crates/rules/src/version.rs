@@ -71,7 +71,7 @@ impl Version {
         if self.patch == 0 { self.series.to_string() } else { self.to_string() }
     }
 
-    /// Whether no version lies between this one and the next.
+    /// Returns true if no version lies between this one and the next.
     pub(crate) fn is_right_before(self, next: Version) -> bool {
         match self.is_newest() {
             true => {
@@ -82,7 +82,7 @@ impl Version {
         }
     }
 
-    /// Whether the version is of the series that brought MGLRU.
+    /// Returns true if the version is of the series that brought MGLRU.
     pub(crate) fn begins_with_generations(self) -> bool {
         self.series == crate::era::GENERATIONS_SINCE.series
     }

@@ -24,7 +24,7 @@ pub struct TableWalkState {
     pub filters: BloomFilters,
     /// The next address space to take, in the order in which they joined the group.
     pub next: usize,
-    /// Whether the present iteration has emptied its filter.
+    /// True if the present iteration has emptied its filter.
     pub has_filter: bool,
     /// The number of address spaces that had not run since their last walk.
     pub unused: u64,

@@ -19,7 +19,7 @@ use pageout_rules::folio::TmpfsHuge;
 pub struct File {
     /// The name by which results know it.
     pub name: String,
-    /// Whether it is on a device, in memory, or in swap.
+    /// The place of its content: a device, memory, or swap.
     pub kind: FileKind,
     /// The readahead of the device.
     pub bdi: Bdi,

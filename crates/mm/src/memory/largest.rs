@@ -72,7 +72,7 @@ impl LargestBlocks {
         }
     }
 
-    /// Whether a free block begins with a frame.
+    /// Returns true if a free block begins with a frame.
     #[inline]
     pub(super) fn is_free(&self, pfn: Pfn) -> bool {
         pfn.0.is_multiple_of(MAX_BLOCK_PAGES)
@@ -92,7 +92,7 @@ impl LargestBlocks {
         self.given_back = self.given_back.min(self.free);
     }
 
-    /// Whether a frame of a block is in use, by the block's number, or a smaller block of it is free: then records of it say something.
+    /// Returns true if a frame of a block is in use, by the block's number, or a smaller block of it is free: then records of it say something.
     pub(super) fn is_in_use(&self, number: usize) -> bool {
         self.blocks.get(number).is_some_and(|block| block.is_used && !block.is_free)
     }

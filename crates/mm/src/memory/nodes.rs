@@ -143,7 +143,7 @@ impl Nodes {
         self.has_head
     }
 
-    /// Whether this page can be stored without a node.
+    /// Returns true if this page can be stored without a node.
     #[inline]
     fn is_for_head(&self, page: u64) -> bool {
         page == 0 && self.height == 0

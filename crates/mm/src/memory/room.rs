@@ -1,4 +1,4 @@
-//! Whether the system grants the address space that tables will take.
+//! Checks that the system grants the address space that tables will take.
 
 use crate::config::ConfigError;
 

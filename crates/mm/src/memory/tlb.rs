@@ -24,7 +24,7 @@ impl Tlb {
         &mut self.entries[(page & mask) as usize]
     }
 
-    /// Whether the translation is held; it is afterwards.
+    /// Returns true if the translation is held; it is afterwards.
     pub fn access(&mut self, page: u64) -> bool {
         std::mem::replace(self.slot(page), page + 1) == page + 1
     }

@@ -121,7 +121,7 @@ impl Gain {
         }
     }
 
-    /// Whether it has been shown. `is_governed`: fewer may come than would.
+    /// Returns true if it has been shown. `is_governed`: fewer may come than would.
     pub fn judge(&mut self, is_governed: bool) -> bool {
         if !is_governed {
             self.governed = Marks::default();
@@ -136,7 +136,7 @@ impl Gain {
         expected >= ENOUGH && SOONER * left.used <= expected
     }
 
-    /// Whether pages that stay are hotter than when the governor set in.
+    /// Returns true if pages that stay are hotter than when the governor set in.
     fn is_hotter(&self) -> bool {
         let Marks { marked, used } = self.governed;
         // Few marks say little: one more of them might have been used.

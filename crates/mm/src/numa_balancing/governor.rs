@@ -56,7 +56,7 @@ pub struct Arrival {
     pub at_once: u64,
     /// No page has to leave for them.
     pub has_room: bool,
-    /// Whether pages that leave for them are used less.
+    /// True if pages that leave for them are used less.
     pub gains: bool,
 }
 
@@ -99,7 +99,7 @@ impl Budget {
 }
 
 impl Governor {
-    /// Whether more pages may come.
+    /// Returns true if more pages may come.
     pub fn admits(&mut self, window_ms: u64, arrival: &Arrival) -> bool {
         let windows = arrival.now_ms.saturating_sub(self.window_ms) / window_ms;
         if windows > 0 {

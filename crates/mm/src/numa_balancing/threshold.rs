@@ -170,7 +170,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Whether the current second has used its share when this many more pages ask.
+    /// Returns true if the current second has used its share when this many more pages ask.
     #[doc(alias = "numa_promotion_rate_limit")]
     pub fn refuses(&mut self, knobs: &PromotionKnobs, pages: u64, now_ms: u64) -> bool {
         self.asked += pages;

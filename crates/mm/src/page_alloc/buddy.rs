@@ -235,7 +235,7 @@ impl Buddy {
         self.has_rest() && self.list_rest(folios)
     }
 
-    /// Whether there is nothing never used but that rest.
+    /// Returns true if there is nothing never used but that rest.
     #[inline]
     pub(super) fn has_rest(&self) -> bool {
         self.fresh < self.end && self.fresh >= self.rest()
@@ -277,7 +277,7 @@ impl Buddy {
         self.orders[kind as usize] | u16::from(has_fresh) << MAX_BLOCK_ORDER
     }
 
-    /// Whether a type has a block of exactly this order.
+    /// Returns true if a type has a block of exactly this order.
     #[inline]
     pub(super) fn has(&self, order: u8, kind: MigrateType) -> bool {
         self.orders_of(kind) & 1 << order != 0
@@ -289,7 +289,7 @@ impl Buddy {
         Some(if order == MAX_BLOCK_ORDER { LargestBlocks::first(first) } else { first })
     }
 
-    /// Whether any block is of at least this order, of those that these rights lead to.
+    /// Returns true if any block is of at least this order, of those that these rights lead to.
     #[inline]
     pub(super) fn has_block(&self, order: u8, rights: Rights) -> bool {
         let [unmovable, movable, reclaimable, _] = self.orders;

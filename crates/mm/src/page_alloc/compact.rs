@@ -28,7 +28,7 @@ impl Deferral {
     /// The longest deferral lets one in this many consecutive tries run.
     pub const LONGEST: u32 = 1 << Self::SHIFT_MAX;
 
-    /// Whether a run for this order is left out; it counts as considered.
+    /// Returns true if a run for this order is left out; it counts as considered.
     #[doc(alias = "compaction_deferred")]
     pub fn puts_off(&mut self, order: u8) -> bool {
         if order < self.order_failed {
@@ -56,7 +56,7 @@ impl Deferral {
     }
 }
 
-/// The block that a run of compaction wants.
+/// The block that a run of compaction must free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanted {
     /// Its order.

@@ -96,7 +96,7 @@ impl Buddy {
         taken
     }
 
-    /// Whether a type has a block of at least this order, or another has one that it may claim.
+    /// Returns true if a type has a block of at least this order, or another has one that it may claim.
     pub(super) fn gives(&self, order: u8, kind: MigrateType) -> bool {
         let claims = if kind == MigrateType::Movable { order.max(CLAIM_ORDER) } else { order };
         (order..=MAX_BLOCK_ORDER).any(|from| {
@@ -105,7 +105,7 @@ impl Buddy {
         })
     }
 
-    /// Whether a request that leaves other types' pageblocks alone finds nothing. If a zone has only parts of such pageblocks left, each request
+    /// Returns true if a request that leaves other types' pageblocks alone finds nothing. If a zone has only parts of such pageblocks left, each request
     /// visits it on its way to the next zone.
     #[inline]
     pub(super) fn keeps_nothing_for(&self, want: Want) -> bool {

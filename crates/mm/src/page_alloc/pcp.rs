@@ -76,7 +76,7 @@ pub(super) struct Pcp {
     free_count: u32,
 }
 
-/// Whether blocks of this order go through the lists.
+/// Returns true if blocks of this order go through the lists.
 pub(super) fn is_listed(order: u8) -> bool {
     order <= ORDER_MAX || order == PAGEBLOCK_ORDER
 }
@@ -132,7 +132,7 @@ impl Pcp {
         }
     }
 
-    /// Whether it holds no single page of a type.
+    /// Returns true if it holds no single page of a type.
     #[inline]
     pub(super) fn is_empty(&self, kind: MigrateType) -> bool {
         self.lists[list_of(0, kind)].is_empty()

@@ -7,7 +7,7 @@ use crate::page_alloc::compact::Wanted;
 use crate::units::ZoneType;
 use crate::units::{NodeId, Nodemask};
 
-/// Largest order that a request is served at almost any price. Larger blocks are costly: who wants one has to bear a failure.
+/// Largest order that a request is served at almost any price. Larger blocks are costly, so a caller that requests one must handle a failure.
 pub const COSTLY_ORDER: u8 = 3;
 
 /// The use of a page, which decides which pages it may be adjacent to. [machine 2.8]
@@ -110,12 +110,12 @@ impl Rights {
         Rights::MIN_RESERVE.union(Rights::NON_BLOCK).union(Rights::OOM).union(Rights::HIGHATOMIC);
 }
 
-/// A block of pages that someone wants.
+/// A requested block of pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// 2^order pages, aligned to their number.
     pub order: u8,
-    /// Whether the pages can be moved.
+    /// The mobility of the pages.
     pub migrate_type: MigrateType,
     /// The highest permitted zone.
     pub class: ZoneType,
@@ -125,7 +125,7 @@ pub struct Request {
     pub node: NodeId,
     /// The nodes from which the page may come.
     pub allowed: Nodemask,
-    /// Whether it is wanted there because that node has its turn.
+    /// True if it is wanted there because that node has its turn.
     pub is_interleaved: bool,
 }
 

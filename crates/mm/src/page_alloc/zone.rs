@@ -149,7 +149,7 @@ impl Zone {
         pcp.take_listed(folios, request.migrate_type).map(Pfn)
     }
 
-    /// Whether it is above the mark that a first try heeds, as far as is known.
+    /// Returns true if it is above the mark that a first try heeds, as far as is known.
     #[inline(always)]
     fn admits_listed(&self, request: &Request) -> bool {
         let mark = self.mark(if self.below_high { Watermark::Low } else { Watermark::High });
@@ -256,7 +256,7 @@ impl Zone {
         true
     }
 
-    /// Whether a request may take from here at this watermark. Above the high watermark any may, and CPUs' lists grow; the first request that finds
+    /// Returns true if a request may take from here at this watermark. Above the high watermark any may, and CPUs' lists grow; the first request that finds
     /// less records it for all.
     #[inline]
     pub(super) fn admits(&mut self, request: &Request, mark: Watermark, rights: Rights) -> bool {
@@ -323,7 +323,7 @@ impl Zone {
         }
     }
 
-    /// Takes a page of so many pageblocks for good, evenly spread over what is free. Those pageblocks are unmovable from then on.
+    /// Takes a page of each of this many pageblocks permanently, evenly spread over the free ones. Those pageblocks are unmovable from then on.
     pub(super) fn take_scattered(&mut self, folios: &mut FolioTable, count: u64) -> Vec<Pfn> {
         if count == 0 {
             // Most of a large machine is never touched, and has no records.

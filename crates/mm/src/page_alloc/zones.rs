@@ -508,7 +508,7 @@ impl Zones {
         self.zone_mut(node, kind).set_free(folios, free)
     }
 
-    /// Takes a page of so many of a node's pageblocks for good, evenly spread over all zones that the kernel may use for itself.
+    /// Takes a page of each of this many of a node's pageblocks permanently, evenly spread over all zones that the kernel may use for itself.
     pub fn take_scattered(&mut self, folios: &mut FolioTable, node: NodeId, count: u64) -> Vec<Pfn> {
         let blocks = |zone: &Zone| match zone.kind {
             ZoneType::Movable => 0,

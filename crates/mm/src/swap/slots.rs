@@ -117,7 +117,7 @@ impl Slots {
         self.held.has(slot)
     }
 
-    /// Whether a CPU has a slot available.
+    /// Returns true if a CPU has a slot available.
     pub(super) fn has_ready(&self, cpu: CpuId) -> bool {
         self.cpus.get(cpu.index()).is_some_and(|cpu| !cpu.ready.is_empty())
     }

@@ -55,7 +55,7 @@ impl Zram {
         if self.pool.is_huge(length) { PAGE_SIZE as u16 } else { length }
     }
 
-    /// Pages that have to be had to store so many bytes; `None` if that is more than it may take.
+    /// Pages that are needed to store this many bytes; `None` if the limit allows fewer.
     pub fn wanted(&self, kept: u16) -> Option<usize> {
         let wanted = if kept == 0 { 0 } else { self.pool.wanted(kept) };
         let fits = self.limit.is_none_or(|limit| self.pool.pages() + wanted as u64 <= limit);

@@ -25,7 +25,7 @@ fn sums(of: &AccessCoordinate) -> (u64, u64) {
     (latency, u64::from(of.read_bandwidth) + u64::from(of.write_bandwidth))
 }
 
-/// Whether one memory differs from another by more than a tenth of that in any attribute.
+/// Returns true if one memory differs from another by more than a tenth of that in any attribute.
 pub(super) fn differs(one: &AccessCoordinate, other: &AccessCoordinate) -> bool {
     let attributes =
         |of: &AccessCoordinate| [of.read_latency, of.write_latency, of.read_bandwidth, of.write_bandwidth];

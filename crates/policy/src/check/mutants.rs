@@ -121,7 +121,7 @@ fn each_mutant_is_rejected_with_what_it_did() {
     }
 }
 
-/// A policy that says that it has to hear less of uses than it goes by.
+/// A policy that declares fewer uses than its decisions depend on.
 struct Deaf<P> {
     policy: P,
     uses: Uses,

@@ -18,7 +18,7 @@ pub struct FileSpec {
     pub name: String,
     /// The file's length in pages.
     pub pages: u64,
-    /// Whether the file is a regular one or on tmpfs.
+    /// A regular file, or one on tmpfs.
     pub kind: FileKind,
     /// The device it is on, as far as readahead goes; tmpfs has none.
     pub bdi: Bdi,
@@ -43,7 +43,7 @@ choice! {
 pub struct Bdi {
     /// Largest readahead window (`read_ahead_kb`); 0 turns readahead off. A file takes it over when it is opened.
     pub ra_pages: u32,
-    /// Largest request (`max_sectors_kb`). A read(2) call that wants more than the window is read in pieces of this size.
+    /// Largest request (`max_sectors_kb`). A read(2) call of more than the window is read in pieces of this size.
     pub io_pages: u32,
     /// The file system of its files.
     pub file_system: FileSystem,

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The layout of the nodes' memory. A node that a list has no entry for is as by default.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Whether the first 16 MiB are a zone of their own (CONFIG_ZONE_DMA).
+    /// True if the first 16 MiB are a zone of their own (CONFIG_ZONE_DMA).
     pub zone_dma: bool,
     /// Pages at the end of each node that only movable memory may use (`movablecore`, or memory added as movable). Default: none.
     pub movable_pages: Vec<u64>,
@@ -19,7 +19,7 @@ pub struct Layout {
     pub unmovable_blocks: Vec<u64>,
     /// Pages of the first node that the kernel's initialisation still holds when marks are computed. Default: 0.
     pub init_pages: u64,
-    /// `lowmem_reserve_ratio` by zone: a lower zone keeps one page in so many of those above it. 0: nothing.
+    /// `lowmem_reserve_ratio` by zone: a lower zone keeps one page for each N pages above it. 0: nothing.
     pub lowmem_reserve_ratio: [u32; ZoneType::COUNT],
     /// The distance of each node's memory from each node, as `/sys/devices/system/node/node*/distance` has it. Default: 10 for itself, 20 for
     /// others.

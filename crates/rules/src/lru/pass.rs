@@ -27,9 +27,9 @@ choice! {
 choice! {
     /// How many pages a round may scan.
     RoundSize {
-        /// A round may scan 4096 pages, however few the pass still wants.
+        /// A round may scan 4096 pages, however few the pass still needs.
         Most4096 = "4096_pages",
-        /// A round may scan 64 pages, and no more than the pass still wants.
+        /// A round may scan 64 pages, and no more than the pass still needs.
         Most64 = "64_folios",
     }
 }
@@ -56,7 +56,7 @@ choice! {
 }
 
 choice! {
-    /// Whether the first priority ages if only the generations are left that eviction spares.
+    /// Aging at the first priority, if only the generations are left that eviction spares.
     AgeAtDefault {
         /// It does not: nothing is scanned there, and the next priority ages.
         Never = "never",
@@ -76,7 +76,7 @@ choice! {
 }
 
 choice! {
-    /// Whether the generations of a removed group age.
+    /// Aging of the generations of a removed group.
     OfflineAging {
         /// They age only if nothing else is left to evict.
         LastResort = "last_resort",
