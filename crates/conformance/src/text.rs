@@ -114,7 +114,7 @@ fn words_of(line: &str) -> Vec<&str> {
     line.split('#').next().expect("a first part").split_whitespace().collect()
 }
 
-/// Whether a line says what the machine is made of: that is there before the first command.
+/// Returns true if a line says what the machine is made of: that is there before the first command.
 fn is_hardware(words: &[&str]) -> bool {
     matches!(
         words,

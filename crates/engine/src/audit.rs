@@ -287,7 +287,7 @@ impl Core {
         }
     }
 
-    /// Whether this one is.
+    /// Returns true if this one is.
     pub(crate) fn is_audited(&mut self, transition: Transition) -> bool {
         if self.has_known_bug() {
             return false;
@@ -577,7 +577,7 @@ impl State {
         }
     }
 
-    /// Whether the slot of a folio has what the folio held when it was written there last: as zeroes, in zswap, or on the device.
+    /// Returns true if the slot of a folio has what the folio held when it was written there last: as zeroes, in zswap, or on the device.
     fn is_in_slot(&self, pfn: Pfn) -> bool {
         let slot = self.memory.swap_entry(pfn);
         self.memory.swap.holds_page(slot) || self.zswap.find(slot).is_some()

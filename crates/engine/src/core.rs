@@ -62,7 +62,7 @@ pub(crate) struct Core {
     pub(crate) throttled: [u64; ThrottleReason::ALL.len()],
     /// How often reclaimers have waited for a device's queue, as in 2010.
     pub(crate) congestion_waits: u64,
-    /// Whether decisions by old statistics are made a second time by live ones.
+    /// True if decisions by old statistics are made a second time by live ones.
     pub(crate) compares_live: bool,
     /// How decisions by old statistics went, by kind.
     pub(crate) outdated: [StaleDecisions; StaleDecision::ALL.len()],

@@ -159,7 +159,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a first use of a page may bring in the 2 MiB around it.
+    /// Returns true if a first use of a page may bring in the 2 MiB around it.
     pub(crate) fn may_map_huge(&self, mm: MmId, vma: usize, page: u64) -> bool {
         let space = self.memory.mm(mm);
         let vma: &Vma = &space.vmas[vma];

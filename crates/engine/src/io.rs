@@ -231,7 +231,7 @@ impl Transfers {
         }
     }
 
-    /// Whether a task may wait once more for writes that others have yet to begin. If failed writes are kept, the waiting ones may all be of files
+    /// Returns true if a task may wait once more for writes that others have yet to begin. If failed writes are kept, the waiting ones may all be of files
     /// that rest.
     pub(crate) fn may_wait(&self, seen: &mut SeenWrites) -> bool {
         seen.waits_in_vain += 1;
@@ -283,7 +283,7 @@ impl Transfers {
         self.is_congested |= self.requests >= CONGESTED_FROM;
     }
 
-    /// Whether pages are being written to swap.
+    /// Returns true if pages are being written to swap.
     pub(crate) fn has_swap_writes(&self) -> bool {
         self.writes > self.file_writes
     }
@@ -341,7 +341,7 @@ impl Core {
         io
     }
 
-    /// Whether this page is among those that a gathered read of its file brings in.
+    /// Returns true if this page is among those that a gathered read of its file brings in.
     #[inline]
     pub(crate) fn is_read_by(&self, page: u64, io: IoId) -> bool {
         matches!(self.io.get(io).contents, Contents::FilePages { first, end, .. } if (first..end).contains(&page))
@@ -664,7 +664,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a folio that was written to be dropped is still nothing but a copy of its slot: only the add batch knows of it.
+    /// Returns true if a folio that was written to be dropped is still nothing but a copy of its slot: only the add batch knows of it.
     fn may_drop(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
         let is_waiting = folio.refs == 1 && !folio.has(FolioFlags::LRU);

@@ -39,7 +39,7 @@ pub(crate) trait KernelThread: Send + Sync {
     /// Goes on until it waits or a batch is over. `woken`: its last wait was for a wake, and one came.
     fn step(&mut self, core: &mut Core, woken: bool) -> ThreadStep;
 
-    /// Whether it is inside a reclaim call.
+    /// Returns true if it is inside a reclaim call.
     fn in_reclaim(&self) -> bool {
         false
     }

@@ -241,7 +241,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a fault maps all of a folio of this order. One entry maps a huge page; here it is one per page, made together.
+    /// Returns true if a fault maps all of a folio of this order. One entry maps a huge page; here it is one per page, made together.
     fn is_mapped_whole(&self, order: u8) -> bool {
         order == HUGE_PAGE_ORDER || self.config.policy.machine.fault_around_whole
     }

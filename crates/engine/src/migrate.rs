@@ -152,7 +152,7 @@ impl Core {
         true
     }
 
-    /// Whether someone knows the folio by its frame: a device, a task in the middle of an access, a CPU's batch.
+    /// Returns true if someone knows the folio by its frame: a device, a task in the middle of an access, a CPU's batch.
     pub(crate) fn is_held(&self, folio: &Folio) -> bool {
         let held = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::PINNED | FolioFlags::KERNEL;
         mutant!(self, WrittenDuringCopy => return folio.flags().intersects(held));

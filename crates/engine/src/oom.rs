@@ -200,7 +200,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a process is to end, so that its tasks need no memory any more.
+    /// Returns true if a process is to end, so that its tasks need no memory any more.
     #[inline]
     pub(crate) fn is_oom_victim(&self, mm: MmId) -> bool {
         self.memory.mm(mm).is_oom_victim

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// What the kernel did in the access that begins next, as far as it was recorded.
 #[derive(Default, Debug)]
 pub(crate) struct Recorded {
-    /// Whether the next agings walk the address space they come to, the first one first. After the last, the rules say.
+    /// For each of the next agings, the first one first: true if it walks the address space that it visits. After the last, the rules decide.
     pub(crate) walks: VecDeque<bool>,
     /// The only pages of the mapping that faults map around the accessed one; without it, all that the rules say.
     pub(crate) mapped: Option<Vec<Range<u64>>>,
@@ -25,12 +25,12 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Whether it was recorded which pages are mapped; and whether this one was.
+    /// True if this page was recorded as mapped; `None` if it was not recorded which pages are mapped.
     pub(crate) fn is_mapped(&self, page: u64) -> Option<bool> {
         Some(self.mapped.as_ref()?.iter().any(|pages| pages.contains(&page)))
     }
 
-    /// Whether a flush comes here; it is taken.
+    /// Returns true if a flush comes here; it is taken.
     pub(crate) fn is_flush_due(&mut self) -> bool {
         let changes = self.changes;
         self.flushes.pop_front_if(|after| *after <= changes).is_some()

@@ -92,7 +92,7 @@ impl Story {
         matches!(&self.filter, Some(StoryFilter::Pages(pages)) if pages.contains(&page))
     }
 
-    /// Whether it may be one of the pages of a folio.
+    /// Returns true if it may be one of the pages of a folio.
     fn may_follow(&self, folio: &Folio) -> bool {
         folio.order > 0 || self.numbers.may_have(folio.index.into())
     }
@@ -114,7 +114,7 @@ impl Core {
         self.out.story.get_or_insert_default().is_traced = true;
     }
 
-    /// Whether there are events since the last hand-over.
+    /// Returns true if there are events since the last hand-over.
     #[inline]
     pub(crate) fn has_story(&self) -> bool {
         self.out.story.as_ref().is_some_and(|story| !story.events.is_empty())
@@ -135,7 +135,7 @@ impl Core {
         }
     }
 
-    /// Whether a page of this folio may be followed. Nearly all who tell come no further than this test.
+    /// Returns true if a page of this folio may be followed. Nearly all who tell come no further than this test.
     #[cold]
     #[inline(never)]
     pub(crate) fn may_follow(&self, pfn: Pfn) -> bool {
@@ -198,13 +198,13 @@ impl Core {
         }
     }
 
-    /// Whether anyone listens to what happens to pages.
+    /// Returns true if anyone listens to what happens to pages.
     #[inline]
     pub(crate) fn is_telling(&self) -> bool {
         self.out.story.as_ref().is_some_and(|story| story.filter.is_some())
     }
 
-    /// Whether anyone listens to tracepoints.
+    /// Returns true if anyone listens to tracepoints.
     #[inline]
     pub(crate) fn is_traced(&self) -> bool {
         self.out.story.as_ref().is_some_and(|story| story.is_traced)

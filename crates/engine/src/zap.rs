@@ -111,7 +111,7 @@ impl Core {
         }
     }
 
-    /// Whether all of these pages are empty.
+    /// Returns true if all of these pages are empty.
     pub(crate) fn are_empty(&self, mm: MmId, pages: Range<u64>) -> bool {
         let mut next = pages.start;
         while let Some(table) = self.mm.next_table(mm, next..pages.end) {

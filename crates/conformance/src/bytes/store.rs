@@ -135,7 +135,7 @@ impl Store {
         self.pages.len()
     }
 
-    /// Whether a page is in a frame.
+    /// Returns true if a page is in a frame.
     pub(crate) fn is_in_use(&self, pfn: Pfn) -> bool {
         self.pages.contains_key(&pfn)
     }
@@ -382,7 +382,7 @@ impl Store {
         }
     }
 
-    /// Whether any operation waits.
+    /// Returns true if any operation waits.
     pub(crate) fn has_operations(&self) -> bool {
         !self.queue.is_empty()
     }

@@ -20,7 +20,7 @@ use crate::stat::Stat;
 use crate::units::{MmId, TaskId};
 
 impl Engine {
-    /// Whether processes were killed since [`Engine::take_oom_kills`] was last called.
+    /// Returns true if processes were killed since [`Engine::take_oom_kills`] was last called.
     #[inline]
     pub fn has_oom_kills(&self) -> bool {
         !self.core.oom_kills.pending.is_empty()

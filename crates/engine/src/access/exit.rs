@@ -76,7 +76,7 @@ impl Engine {
         self.core.sleepers.remove(task);
     }
 
-    /// Whether a task has ended, or is ending.
+    /// Returns true if a task has ended, or is ending.
     pub fn has_exited(&self, task: TaskId) -> bool {
         match &self.tasks[task.index()].stage {
             Stage::Exited => true,
@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// Whether a task is ending, and to be resumed until it has.
+    /// Returns true if a task is ending, and to be resumed until it has.
     pub fn is_exiting(&self, task: TaskId) -> bool {
         matches!(&self.tasks[task.index()].stage, Stage::Exit(exit) if matches!(exit.then, Stage::Exited))
     }

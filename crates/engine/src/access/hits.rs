@@ -125,7 +125,7 @@ struct Watch<'a> {
     lower_tiers: &'a LowerTierFrames,
     /// Pages that are in use already are isolated for promotion, up to the limit.
     sets_aside: bool,
-    /// Whether each page is reported to hot-page tracking.
+    /// True if each page is reported to hot-page tracking.
     reports: bool,
     /// Some pages say how soon they are used.
     asks: bool,
@@ -138,7 +138,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Whether the run ends before this access.
+    /// Returns true if the run ends before this access.
     fn stops_before(&self, access: &Access, found: Option<(Pfn, bool)>) -> bool {
         self.stops_at_call_end
             && access.ends_call()

@@ -62,7 +62,7 @@ impl Engine {
 }
 
 impl Current<'_> {
-    /// Whether the page that the access lacks may come as part of a huge one.
+    /// Returns true if the page that the access lacks may come as part of a huge one.
     #[inline]
     pub(super) fn wants_huge_page(&self) -> bool {
         self.core.mm.config.transparent_hugepage != TransparentHugepage::Never && self.may_be_huge()
@@ -75,7 +75,7 @@ impl Current<'_> {
             && self.core.mm.may_map_huge(mm, vma, start + self.task.attempt.page)
     }
 
-    /// Whether it is on its way to one.
+    /// Returns true if it is on its way to one.
     #[cold]
     pub(super) fn is_huge_fault(&self) -> bool {
         self.task.attempt.progress.huge == HugeFault::UnderWay

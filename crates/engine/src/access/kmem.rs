@@ -84,7 +84,7 @@ impl Engine {
 }
 
 impl Current<'_> {
-    /// Whether the access lacks page tables.
+    /// Returns true if the access lacks page tables.
     #[inline]
     pub(super) fn lacks_page_tables(&self) -> bool {
         match *self.task.accessed() {

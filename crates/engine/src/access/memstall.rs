@@ -57,7 +57,7 @@ impl Engine {
 }
 
 impl Task {
-    /// Whether the page that an access waits for is being read, and was in the working set.
+    /// Returns true if the page that an access waits for is being read, and was in the working set.
     fn waits_for_refault(&self, core: &Core) -> bool {
         let held = self.attempt.held;
         let Some(pfn) = held.or_else(|| self.in_flight(core)) else { return false };

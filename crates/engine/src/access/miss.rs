@@ -139,13 +139,13 @@ impl Attempt {
         self.object
     }
 
-    /// Whether its page takes reclaim: from the first batch until it is had and charged, between reclaim calls, too. Whatever has
+    /// Returns true if its page takes reclaim: from the first batch until it is had and charged, between reclaim calls, too. Whatever has
     /// become of the page by then, this is brought to its end.
     pub(super) fn is_reclaiming(&self) -> bool {
         self.charge.is_some() || self.allocation.is_some()
     }
 
-    /// Whether it is in the middle of getting a page, or of what it reads ahead.
+    /// Returns true if it is in the middle of getting a page, or of what it reads ahead.
     #[inline]
     fn is_under_way(&self) -> bool {
         self.is_reclaiming() || self.readahead.is_some() || self.swap_readahead.is_some()
@@ -646,7 +646,7 @@ impl Current<'_> {
         self.core.tell_filled(pfn, page, PageEvent::Filled { with, task: self.id, reclaim_calls, reclaimed });
     }
 
-    /// Whether a fault in a mapping says that the page will be used again.
+    /// Returns true if a fault in a mapping says that the page will be used again.
     #[inline(always)]
     fn is_fault_a_use(&self, mm: MmId, vma: usize) -> bool {
         let space = self.core.mm.memory.mm(mm);

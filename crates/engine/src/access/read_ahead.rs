@@ -155,7 +155,7 @@ impl Current<'_> {
         Ok(())
     }
 
-    /// Whether a read brings in the page that the task needs, and there is nothing more to see to until it is over.
+    /// Returns true if a read brings in the page that the task needs, and there is nothing more to see to until it is over.
     #[inline]
     fn is_its_own(&self, io: IoId) -> bool {
         let Attempt { held, page, ref progress, .. } = self.task.attempt;

@@ -334,7 +334,7 @@ impl Engine {
         self.tasks[task.index()].cpu = cpu;
     }
 
-    /// Whether a task is inside a reclaim call.
+    /// Returns true if a task is inside a reclaim call.
     pub fn in_reclaim(&self, task: TaskId) -> bool {
         match &self.tasks[task.index()].stage {
             Stage::Idle

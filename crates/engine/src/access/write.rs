@@ -127,7 +127,7 @@ impl Current<'_> {
         }
     }
 
-    /// Whether an absent page may come as part of a large folio that has nothing to be read but what a write leaves out.
+    /// Returns true if an absent page may come as part of a large folio that has nothing to be read but what a write leaves out.
     #[inline]
     pub(super) fn may_create_large(&self, source: Source) -> bool {
         let attempt = &self.task.attempt;

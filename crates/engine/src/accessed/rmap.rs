@@ -172,7 +172,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a locked mapping shows the folio.
+    /// Returns true if a locked mapping shows the folio.
     pub(crate) fn is_mapped_locked(&self, pfn: Pfn) -> bool {
         self.rmap_entries(pfn).any(|(mm, page)| {
             let mm = self.memory.mm(mm);
@@ -190,7 +190,7 @@ impl State {
         self.rmap_entries(pfn).filter(maps).count() as u16
     }
 
-    /// Whether the folio was written through a mapping since the dirty bits were last collected.
+    /// Returns true if the folio was written through a mapping since the dirty bits were last collected.
     pub(crate) fn is_mapped_dirty(&self, pfn: Pfn) -> bool {
         self.rmap_entries(pfn).any(|(mm, page)| {
             let word = self.memory.mm(mm).table.word_if_any(page);
@@ -198,7 +198,7 @@ impl State {
         })
     }
 
-    /// Whether an entry that maps the folio has its accessed bit set.
+    /// Returns true if an entry that maps the folio has its accessed bit set.
     pub(crate) fn is_mapped_young(&self, pfn: Pfn) -> bool {
         self.memory.folios[pfn].mapped > 0
             && self.rmap_entries(pfn).any(|(mm, page)| {
@@ -231,7 +231,7 @@ impl State {
         (mm, start + u64::from(folio.index) + within)
     }
 
-    /// Whether another entry than that of a page of an address space maps the same page of a large folio of a file.
+    /// Returns true if another entry than that of a page of an address space maps the same page of a large folio of a file.
     #[cold]
     pub(crate) fn is_page_mapped_but_by(&self, folio: &Folio, pfn: Pfn, mm: MmId, page: u64) -> bool {
         let at = folio.file_page_at(page);

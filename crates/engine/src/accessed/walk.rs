@@ -57,9 +57,9 @@ pub(super) struct InHand {
     pub(super) mm: MmId,
     /// The page to go on at.
     pub(super) from: u64,
-    /// Whether to look at everything.
+    /// True if everything is scanned.
     pub(super) is_forced: bool,
-    /// Whether to look at what the filter knows nothing of, too.
+    /// True if tables that are not in the filter are scanned, too.
     pub(super) is_new: bool,
 }
 
@@ -274,7 +274,7 @@ impl State {
         Walked::Complete
     }
 
-    /// Whether a mapping's accessed bits say anything that matters.
+    /// Returns true if a mapping's accessed bits say anything that matters.
     fn is_walked(&self, vma: &Vma, memcg: MemcgId, swappiness: u8) -> bool {
         let is_anon_type = match vma.backing {
             Backing::Anon => true,
@@ -292,7 +292,7 @@ impl State {
     }
 }
 
-/// Whether another thread ran before the `nth` walk that finds an address space unused: half of them, by a hash; none for seed 0.
+/// Returns true if another thread ran before the `nth` walk that finds an address space unused: half of them, by a hash; none for seed 0.
 fn is_interrupted(seed: u32, nth: u64) -> bool {
     let mixed = (u64::from(seed) << 32 ^ nth).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     seed != 0 && (mixed ^ mixed >> 31).wrapping_mul(0x94d0_49bb_1331_11eb) >> 63 != 0

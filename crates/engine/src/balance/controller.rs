@@ -9,7 +9,7 @@ use pageout_rules::balance::{BalanceRule, TypeRule};
 use pageout_rules::lru::Lru;
 
 impl State {
-    /// Whether anyone reads what the controller of this lruvec counts.
+    /// Returns true if anyone reads what the controller of this lruvec counts.
     fn has_feedback(&self, lruvec: LruvecId) -> bool {
         let policy = &self.memcgs[self.lruvecs[lruvec].memcg].policy;
         policy.lru == Lru::Generations || policy.balance.rule == BalanceRule::Feedback

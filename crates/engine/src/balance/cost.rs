@@ -98,7 +98,7 @@ impl State {
         }
     }
 
-    /// Whether anonymous memory is skipped because this reclaimer may not write it and too little of it was written before. For the
+    /// Returns true if anonymous memory is skipped because this reclaimer may not write it and too little of it was written before. For the
     /// machine the check reads a node's gauges directly, for a group their values at its last flush. [mglru-2026 2.16]
     fn spares_anon_without_io(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
         let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
@@ -112,7 +112,7 @@ impl State {
         pages(Stat::NrSwapcached) < (pages(Stat::NrInactiveAnon) + pages(Stat::NrActiveAnon)) >> 6
     }
 
-    /// Whether reclaim must not take file memory in place of anonymous memory that is not reclaimable.
+    /// Returns true if reclaim must not take file memory in place of anonymous memory that is not reclaimable.
     pub(crate) fn wants_anon_strictly(&self, memcg: MemcgId, sc: &ScanControl) -> bool {
         sc.by.swappiness == SWAPPINESS_ANON_ONLY
             && self.memcgs[memcg].policy.reclaim.anon_only == AnonOnly::Strict

@@ -40,11 +40,11 @@ pub struct CgroupFile {
     pub name: &'static str,
     /// The kind of the file's contents.
     pub holds: Holds,
-    /// Whether the root has it, too. The root has no limits, and so no files for them.
+    /// True if the root has it, too. The root has no limits, and so no files for them.
     pub is_in_root: bool,
     /// The version of cgroups that alone has it; `None`: it is there in both.
     pub only_in: Option<u8>,
-    /// Whether it was posted and is in no released kernel: results mention it if it was set.
+    /// True if it was posted and is in no released kernel: results mention it if it was set.
     pub is_posted: bool,
     /// Meaning of the file's contents, or effect of a write to it.
     pub doc: &'static str,
@@ -164,17 +164,17 @@ impl CgroupFile {
         CGROUP_FILES.iter().find(|file| file.name == name)
     }
 
-    /// Whether this is what it says before anyone writes it.
+    /// Returns true if this is what it says before anyone writes it.
     pub fn is_initially(&self, text: &str) -> bool {
         matches!(self.holds, Holds::Limit(initial) | Holds::Switch(initial) if initial == text)
     }
 
-    /// Whether it can be opened for reading.
+    /// Returns true if it can be opened for reading.
     pub fn is_readable(&self) -> bool {
         !matches!(self.read, Read::Not)
     }
 
-    /// Whether it can be opened for writing.
+    /// Returns true if it can be opened for writing.
     pub fn is_writable(&self) -> bool {
         !matches!(self.write, Write::Not)
     }

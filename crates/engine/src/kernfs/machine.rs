@@ -225,12 +225,12 @@ impl MachineFile {
         }
     }
 
-    /// Whether it can be opened for reading: all except those that only request an action.
+    /// Returns true if it can be opened for reading: all except those that only request an action.
     pub fn is_readable(&self) -> bool {
         !matches!(self.by, ServedBy::Functions { show: None, .. })
     }
 
-    /// Whether it can be opened for writing.
+    /// Returns true if it can be opened for writing.
     pub fn is_writable(&self) -> bool {
         !matches!(self.by, ServedBy::Zswap(..) | ServedBy::Functions { store: None, .. })
     }

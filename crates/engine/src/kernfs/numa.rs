@@ -60,7 +60,7 @@ const NUMASTAT: [(&str, Stat); 6] = [
     ("other_node", Stat::NumaOther),
 ];
 
-/// Whether a counter is kept by node, and so one of its `vmstat`.
+/// Returns true if a counter is kept by node, and so one of its `vmstat`.
 fn is_of_nodes(stat: Stat) -> bool {
     let is_demotion = matches!(
         stat,

@@ -53,7 +53,7 @@ struct Search {
 }
 
 impl Search {
-    /// Whether a frame is of this block or of one that was searched before.
+    /// Returns true if a frame is of this block or of one that was searched before.
     fn has_passed(&self, pfn: Pfn) -> bool {
         pfn.0 < self.zone_start || (self.block.start..self.zone_end).contains(&pfn.0)
     }
@@ -70,12 +70,12 @@ pub(crate) enum BalloonStep {
 }
 
 impl BalloonResize {
-    /// Whether it is inside a reclaim call.
+    /// Returns true if it is inside a reclaim call.
     pub(crate) fn in_reclaim(&self) -> bool {
         self.allocation.as_ref().is_some_and(|allocation| allocation.in_reclaim())
     }
 
-    /// Whether it makes room for a page that moves.
+    /// Returns true if it makes room for a page that moves.
     pub(crate) fn is_stalled(&self) -> bool {
         self.allocation.is_some()
     }
@@ -216,7 +216,7 @@ impl Core {
         others.take(missing).last().unwrap_or(block.start)
     }
 
-    /// Whether a frame has a page that can move now.
+    /// Returns true if a frame has a page that can move now.
     fn balloon_may_move(&self, pfn: Pfn) -> bool {
         let folio = &self.mm.memory.folios[pfn];
         folio.has(FolioFlags::LRU) && folio.order == 0 && !self.is_held(folio)

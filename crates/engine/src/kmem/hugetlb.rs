@@ -41,12 +41,12 @@ impl PoolResize {
         PoolResize { order, wanted, allocation: None }
     }
 
-    /// Whether it is inside a reclaim call.
+    /// Returns true if it is inside a reclaim call.
     pub(crate) fn in_reclaim(&self) -> bool {
         self.allocation.as_ref().is_some_and(|allocation| allocation.in_reclaim())
     }
 
-    /// Whether it makes room for a block.
+    /// Returns true if it makes room for a block.
     pub(crate) fn is_stalled(&self) -> bool {
         self.allocation.is_some()
     }

@@ -24,7 +24,7 @@ pub(crate) enum IndexRoom {
 }
 
 impl Core {
-    /// Whether a page of a file can be stored in its index on behalf of this group without further memory.
+    /// What an index lacks before a page of a file can be stored in it on behalf of this group.
     pub(crate) fn index_room(&self, memcg: MemcgId, file: FileId, page: u64) -> IndexRoom {
         let missing = self.mm.memory.file(file).nodes.missing(page);
         if missing == 0 {
@@ -151,18 +151,18 @@ impl State {
         }
     }
 
-    /// Whether there is memory for the nodes that a page needs to be stored.
+    /// Returns true if there is memory for the nodes that a page needs to be stored.
     pub(crate) fn index_has_slab(&self, file: FileId, page: u64) -> bool {
         self.memory.file(file).nodes.missing(page) <= self.kmem.index_nodes.room()
     }
 
-    /// Whether there is memory for the nodes that a large folio of these pages needs, each node being counted with all above it.
+    /// Returns true if there is memory for the nodes that a large folio of these pages needs, each node being counted with all above it.
     pub(crate) fn index_has_slab_for(&self, file: FileId, pages: &Range<u64>) -> bool {
         let nodes = &self.memory.file(file).nodes;
         nodes_of(pages).map(|page| nodes.missing(page)).sum::<u64>() <= self.kmem.index_nodes.room()
     }
 
-    /// Whether the index has the leaf node for a page, and thus all nodes above it.
+    /// Returns true if the index has the leaf node for a page, and thus all nodes above it.
     ///
     /// Most misses find a node with entries. The counts of entries take a quarter of the memory, and the miss needs the count anyway.
     #[inline(always)]

@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Whether a device may take a page that comes to this length; one that doesn't compress takes any.
+    /// Returns true if a device may take a page that comes to this length; one that doesn't compress takes any.
     pub(crate) fn zram_has_room(&self, entry: SwapEntry, length: u16) -> bool {
         let kept = |zram: &Zram| if length == 0 { 0 } else { zram.kept(length) };
         self.memory.swap.zram(entry.swap).is_none_or(|zram| zram.wanted(kept(zram)).is_some())

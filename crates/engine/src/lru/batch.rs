@@ -192,7 +192,7 @@ impl Core {
         }
     }
 
-    /// Whether folios wait in a batch of the current CPU.
+    /// Returns true if folios wait in a batch of the current CPU.
     pub(crate) fn lru_add_pending(&self) -> bool {
         self.mm.cpus[self.by.cpu.index()].batches.iter().next().is_some()
     }
@@ -227,7 +227,7 @@ impl Core {
         self.mm.cpus[cpu.index()].batches.batches[batch as usize] = queued;
     }
 
-    /// Whether a folio that was queued for the cold end no longer goes there.
+    /// Returns true if a folio that was queued for the cold end no longer goes there.
     fn is_rotation_over(&mut self, pfn: Pfn) -> bool {
         let looks_again =
             self.mm.config.policy.machine.zswap.writeback_rotation == WritebackRotation::RotateUnlisted;

@@ -175,7 +175,7 @@ impl State {
         self.memcgs[self.lruvecs[lruvec].memcg].policy.lru
     }
 
-    /// What a folio's LRU wants to know of accesses through file descriptors.
+    /// What a folio's LRU must be notified of about accesses through file descriptors.
     #[inline]
     pub(crate) fn mark_of(&self, pfn: Pfn) -> Mark {
         let folio = &self.memory.folios[pfn];

@@ -77,7 +77,7 @@ impl Deactivation {
         self.inactive * self.ratio < self.active
     }
 
-    /// Whether the list is to be aged.
+    /// Returns true if the list is to be aged.
     pub fn is_due(&self) -> bool {
         self.forced || self.refaults[0] != self.refaults[1] || self.inactive_is_low()
     }
@@ -162,7 +162,7 @@ impl TwoListsPass {
         self.reclaimed
     }
 
-    /// What is to be done next. A round takes up to a batch from each list.
+    /// The next thing to do. A round takes up to a batch from each list.
     pub(crate) fn ask(&mut self, view: LruvecView, plan: &mut AgingPlan, wanted: Wanted) -> Ask {
         if self.turn == 0 {
             // The active anonymous list alone doesn't keep a pass going: nothing would be reclaimed.
@@ -207,7 +207,7 @@ impl TwoListsPass {
         self.break_round();
     }
 
-    /// Whether the active anonymous list keeps a pass going after all. The policy must allow it, there was nothing else to scan
+    /// Returns true if the active anonymous list keeps a pass going after all. The policy must allow it, there was nothing else to scan
     /// from the start, and deactivation is forced. If it is not forced yet and the inactive list is empty, the call learns that
     /// something was held back.
     fn forces_active_anon(&self, view: LruvecView, plan: &mut AgingPlan) -> bool {

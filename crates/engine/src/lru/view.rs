@@ -127,7 +127,7 @@ impl LruvecViewMut<'_> {
         self.core.mm.assert_counted(self.lruvec, list);
     }
 
-    /// Whether a folio waits in the CPU's batch of new ones, and so is on no list yet.
+    /// Returns true if a folio waits in the CPU's batch of new ones, and so is on no list yet.
     pub(crate) fn is_in_add_batch(&self, pfn: Pfn) -> bool {
         self.core.is_in_add_batch(pfn)
     }

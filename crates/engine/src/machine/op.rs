@@ -253,7 +253,7 @@ impl Op {
         }
     }
 
-    /// Whether the operation only says that something is no longer needed.
+    /// Returns true if the operation only says that something is no longer needed.
     pub fn gives_up(&self) -> bool {
         matches!(
             self,
@@ -261,7 +261,7 @@ impl Op {
         )
     }
 
-    /// Whether the operation begins a transfer, whose end the machine reports.
+    /// Returns true if the operation begins a transfer, whose end the machine reports.
     pub fn is_transfer(&self) -> bool {
         matches!(
             self,

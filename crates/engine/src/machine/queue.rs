@@ -132,7 +132,7 @@ impl OpQueue {
         (waiting.op, waiting.frames)
     }
 
-    /// Whether a frame is still to be filled, read or freed.
+    /// Returns true if a frame is still to be filled, read or freed.
     pub fn names(&self, pfn: Pfn) -> bool {
         self.last.contains_key(&Place::Frame(pfn))
     }
@@ -147,7 +147,7 @@ impl OpQueue {
         self.waiting.len()
     }
 
-    /// Whether all has been carried out.
+    /// Returns true if all has been carried out.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -36,7 +36,7 @@ impl Access {
         Access { object, page, write, wanted: PAGE_SIZE as u32, offset: 0 }
     }
 
-    /// Whether its call is over with this page. A load or store is its own.
+    /// Returns true if its call is over with this page. A load or store is its own.
     #[inline]
     pub fn ends_call(&self) -> bool {
         u64::from(self.wanted) <= PAGE_SIZE
@@ -117,7 +117,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// Whether another task may end it.
+    /// Returns true if another task may end it.
     pub(crate) fn is_for_wake(self) -> bool {
         matches!(self, Wait::Woken | Wait::WokenOr(..))
     }
@@ -238,11 +238,11 @@ pub struct OomReport {
     pub held: u64,
     /// Pages on these lists that `memory.min` of descendants holds back.
     pub protected: u64,
-    /// Whether there is any swap.
+    /// True if there is any swap.
     pub has_swap: bool,
     /// Free swap pages it may use.
     pub free_swap: u64,
-    /// Whether `vm.swappiness` is 0 and its lists then swap nothing for it: MGLRU never does, the classic lists not for a limit.
+    /// True if `vm.swappiness` is 0 and its lists then swap nothing for it: MGLRU never does, the classic lists not for a limit.
     pub spares_anon: bool,
     /// A reached `memory.swap.max`, its own, an ancestor's, or a descendant's: the group, and its pages.
     pub swap_max: Option<(String, u64)>,

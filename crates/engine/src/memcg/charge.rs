@@ -180,7 +180,7 @@ impl Core {
         }
     }
 
-    /// Whether another attempt makes sense after a reclaim call; `None` for yes.
+    /// The end of a charge after a reclaim call; `None` if another attempt makes sense.
     fn charge_after_reclaim(
         &mut self,
         charge: &mut Charge,

@@ -168,7 +168,7 @@ impl Core {
         CompactStep::Done(if is_reached { Compacted::Success } else { Compacted::Complete })
     }
 
-    /// Whether the run is not to be made, and why.
+    /// Begins a run, or returns why it is not to be made.
     fn compact_begin(&mut self, run: &mut Compaction) -> Option<Compacted> {
         let zone = self.mm.memory.zones.zone_mut(run.node, run.zone);
         if let Goal::Block(wanted) = &run.goal {

@@ -196,7 +196,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a node stays balanced if it receives this many pages: some zone of it is above its high watermark then.
+    /// Returns true if a node stays balanced if it receives this many pages: some zone of it is above its high watermark then.
     pub(crate) fn has_room_for(&self, node: NodeId, pages: u64) -> bool {
         let zones = self.memory.zones.of_node(node);
         zones.iter().any(|zone| {

@@ -55,7 +55,7 @@ pub(crate) struct Refusals {
 }
 
 impl Core {
-    /// Whether a migration is to fail at this step now.
+    /// Returns true if a migration is to fail at this step now.
     #[cfg(any(test, feature = "fault-injection"))]
     pub(crate) fn is_refused(&mut self, step: MigrateStep) -> bool {
         let pattern = &mut self.refusals.patterns[step as usize];
@@ -68,7 +68,7 @@ impl Core {
         is_refused
     }
 
-    /// Whether a migration is to fail at this step now: never, but in tests.
+    /// Returns true if a migration is to fail at this step now: never, but in tests.
     #[cfg(not(any(test, feature = "fault-injection")))]
     #[inline(always)]
     pub(crate) fn is_refused(&self, _: MigrateStep) -> bool {

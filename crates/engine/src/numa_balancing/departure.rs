@@ -68,18 +68,18 @@ impl Core {
 }
 
 impl State {
-    /// Whether promotion has a governor.
+    /// Returns true if promotion has a governor.
     #[inline]
     pub(crate) fn is_governed(&self) -> bool {
         self.config.promotion_governor_ms > 0
     }
 
-    /// Whether a page of slow memory has left fast memory, and has not been seen to be used since.
+    /// The kind of a page of slow memory: `Left` if it has left fast memory and was not seen to be used since.
     fn whose(&self, pfn: Pfn) -> Whose {
         if self.memory.folios[pfn].has(FolioFlags::DEPARTED) { Whose::Left } else { Whose::Stays }
     }
 
-    /// Whether an unmapped page is sampled for how soon it is used. If reads are not watched, its missing use has no
+    /// Returns true if an unmapped page is sampled for how soon it is used. If reads are not watched, its missing use has no
     /// meaning.
     fn is_asked(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
@@ -87,14 +87,14 @@ impl State {
         is_read && self.watches_reads() && is_asked_when_read(folio.index.into())
     }
 
-    /// Whether pages that come to a node are used sooner than those that leave it.
+    /// Returns true if pages that come to a node are used sooner than those that leave it.
     pub(super) fn exchange_gains(&mut self, to: NodeId) -> bool {
         let is_governed = self.numa_balancing.governors[to.index()].governs();
         self.numa_balancing.gains[to.index()].judge(is_governed)
     }
 }
 
-/// Whether a page of a file says how soon it is used, where nothing maps it.
+/// Returns true if a page of a file says how soon it is used, where nothing maps it.
 #[inline]
 pub(crate) fn is_asked_when_read(page: u64) -> bool {
     page.is_multiple_of(NEIGHBOURS)

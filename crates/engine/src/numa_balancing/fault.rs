@@ -26,7 +26,7 @@ const ENOUGH_PAGES: u64 = (1 << 30) / crate::units::PAGE_SIZE;
 /// Or this share of its pages, if that is more.
 const ENOUGH_SHARE: u64 = 16;
 
-/// Whether a page was a candidate before, for the same reason.
+/// How often a page was a candidate for the same reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Asks {
     /// The page has just been found hot.
@@ -104,7 +104,7 @@ impl Core {
         }
     }
 
-    /// Whether a page that is accessed now should move to the node of the accessing task. It moves from slow memory to the top tier if
+    /// Returns true if a page that is accessed now should move to the node of the accessing task. It moves from slow memory to the top tier if
     /// it was marked recently, and if the promotion limit is not exceeded.
     #[doc(alias = "should_numa_migrate_memory")]
     pub(crate) fn should_promote(&mut self, pfn: Pfn, to: NodeId) -> bool {
@@ -115,12 +115,12 @@ impl Core {
         self.is_used_soon(pfn, to) && !self.is_over_promotion_limit(pfn, to, Asks::First)
     }
 
-    /// Whether one hint fault is enough for hot-page tracking.
+    /// Returns true if one hint fault is enough for hot-page tracking.
     fn is_hot_by_fault(&mut self, pfn: Pfn, to: NodeId) -> bool {
         self.mm.config.pghot_hint_faults == HintFaultRule::Timed && self.is_used_soon(pfn, to)
     }
 
-    /// Whether a page that is accessed now was marked recently. If the node has plenty of free memory, every page
+    /// Returns true if a page that is accessed now was marked recently. If the node has plenty of free memory, every page
     /// passes.
     fn is_used_soon(&mut self, pfn: Pfn, to: NodeId) -> bool {
         let (knobs, time) = (PromotionKnobs::of(&self.mm.config), AccessTime::of(&self.mm.config));
@@ -142,7 +142,7 @@ impl Core {
         self.is_hot(pfn, to, (Since::Mark, time.latency(stored, now_ms)), &knobs)
     }
 
-    /// Whether a page last used so long ago is hot, by an age that someone else knows, where pages younger than `reference_ms`
+    /// Returns true if a page last used so long ago is hot, by an age that someone else knows, where pages younger than `reference_ms`
     /// are by default. In a node with plenty of free memory all are.
     pub(crate) fn is_recent_enough(&mut self, pfn: Pfn, to: NodeId, age_ms: u64, reference_ms: u64) -> bool {
         if self.mm.has_plenty_free(to) {
@@ -154,7 +154,7 @@ impl Core {
         self.is_hot(pfn, to, (Since::Report, age_ms), &knobs)
     }
 
-    /// Whether a page of this age is hot, where not all are welcome.
+    /// Returns true if a page of this age is hot, where not all are welcome.
     fn is_hot(
         &mut self,
         pfn: Pfn,
@@ -233,7 +233,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a page is on an active list, or in one of the two youngest generations.
+    /// Returns true if a page is on an active list, or in one of the two youngest generations.
     fn is_active(&self, pfn: Pfn) -> bool {
         let place = self.memory.places.get(pfn);
         match &self.lruvecs[self.lruvec_of(pfn)].generations {
@@ -255,7 +255,7 @@ impl State {
         free + inactive.iter().sum::<i64>() as u64
     }
 
-    /// Whether a node has so much free memory that it accepts every page.
+    /// Returns true if a node has so much free memory that it accepts every page.
     pub(crate) fn has_plenty_free(&self, node: NodeId) -> bool {
         let zones = self.memory.zones.of_node(node);
         let pages: u64 = zones.iter().map(|zone| zone.present).sum();

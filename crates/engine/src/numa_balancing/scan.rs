@@ -132,7 +132,7 @@ impl Core {
         }
     }
 
-    /// Whether a mapping has been there for long enough. Its first scan begins what is known of it; old users are forgotten on the way.
+    /// Returns true if a mapping has been there for long enough. Its first scan begins what is known of it; old users are forgotten on the way.
     fn may_scan_vma(&mut self, mm: MmId, vma: usize, seq: u32) -> bool {
         let (now, delay) = (self.by.now, u64::from(self.mm.config.scan_delay_ms));
         let space = self.mm.memory.mm_mut(mm);
@@ -224,7 +224,7 @@ impl Core {
         }
     }
 
-    /// Whether an entry leads to a page that could be promoted. One that is marked keeps its time.
+    /// Returns true if an entry leads to a page that could be promoted. One that is marked keeps its time.
     pub(super) fn may_mark(&self, word: Word, is_single: bool) -> bool {
         if !word.is_present() || word.is_zero_page() || word.is_prot_none() {
             return false;
@@ -266,14 +266,14 @@ impl State {
         (scan.seq, scan.offset) = (seq, offset);
     }
 
-    /// Whether pages of a mapping may move for those who use it. Program text is shared by all who run it.
+    /// Returns true if pages of a mapping may move for those who use it. Program text is shared by all who run it.
     pub(super) fn is_scannable(&self, mm: MmId, vma: usize) -> bool {
         let mm = self.memory.mm(mm);
         let vma: &Vma = &mm.vmas[vma];
         vma.mapped && !mm.has_mempolicy() && !(vma.executable && vma.backing != Backing::Anon)
     }
 
-    /// Whether a mapping is likely to be in use by this thread, or its turn has come.
+    /// Returns true if a mapping is likely to be in use by this thread, or its turn has come.
     fn is_vma_accessed(&self, mm: MmId, vma: usize, seq: u32, offset: u64, thread: TaskId) -> bool {
         let space = self.memory.mm(mm);
         let scan = self.vma_scan(mm, vma);

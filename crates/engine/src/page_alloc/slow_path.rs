@@ -106,7 +106,7 @@ impl Allocation {
         self.stage = Stage::Begin;
     }
 
-    /// Whether it is inside a reclaim call.
+    /// Returns true if it is inside a reclaim call.
     pub(crate) fn in_reclaim(&self) -> bool {
         match &self.stage {
             Stage::Near(near) => near.in_reclaim(),
@@ -350,7 +350,7 @@ impl Core {
         rights
     }
 
-    /// Whether any zone would pass if all of its pages that reclaim can take were free, and reclaim still takes some now and then. In 2010:
+    /// Returns true if any zone would pass if all of its pages that reclaim can take were free, and reclaim still takes some now and then. In 2010:
     /// whether reclaim takes any, or has not yet looked long enough to know that it can't.
     fn should_reclaim_retry(&mut self, allocation: &mut Allocation, has_progress: bool) -> bool {
         // Reclaim for a large block reports progress where compaction could begin, again and again. That is no reason to go on.
@@ -445,7 +445,7 @@ impl State {
         if self.memory.mm(mm).is_io_flusher { gfp - (Gfp::IO | Gfp::FS) } else { gfp }
     }
 
-    /// Whether a request compacts before it reclaims: where single pages are no use to it, and what lies in its way can be moved.
+    /// Returns true if a request compacts before it reclaims: where single pages are no use to it, and what lies in its way can be moved.
     fn compacts_first(&self, request: &Request) -> bool {
         let can_wait = request.gfp.contains(Gfp::DIRECT_RECLAIM) && !request.gfp.contains(Gfp::MEMALLOC);
         can_wait
@@ -453,12 +453,12 @@ impl State {
             && (request.is_costly() || request.order > 0 && request.migrate_type != MigrateType::Movable)
     }
 
-    /// Whether the process that needs the page is an OOM victim.
+    /// Returns true if the process that needs the page is an OOM victim.
     fn is_for_victim(&self, allocation: &Allocation) -> bool {
         allocation.mm.is_some_and(|mm| self.is_oom_victim(mm))
     }
 
-    /// Whether compaction may make the block after all: with more free pages, at another time, or if it tries harder.
+    /// Returns true if compaction may make the block after all: with more free pages, at another time, or if it tries harder.
     fn should_compact_retry(&self, allocation: &mut Allocation, compacted: Compacted) -> bool {
         let request = &allocation.request;
         match compacted {

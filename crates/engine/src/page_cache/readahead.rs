@@ -359,12 +359,12 @@ impl State {
         self.allowed_order(order)
     }
 
-    /// Whether a page of this range of a file is cached.
+    /// Returns true if a page of this range of a file is cached.
     pub(crate) fn is_any_cached(&self, file: FileId, pages: std::ops::Range<u64>) -> bool {
         pages.into_iter().any(|page| self.memory.is_cached(file, page))
     }
 
-    /// Whether a page of this range of a file is cached, or in swap.
+    /// Returns true if a page of this range of a file is cached, or in swap.
     pub(crate) fn is_any_known(&self, file: FileId, pages: std::ops::Range<u64>) -> bool {
         let index = &self.memory.file(file).index;
         pages.into_iter().any(|page| matches!(index.word(page).decode(), Entry::Present(_) | Entry::Swap(_)))

@@ -276,7 +276,7 @@ impl Core {
         Ok(to)
     }
 
-    /// Whether a node can take this number of pages besides those that are on their way there. kswapd is woken for it
+    /// Returns true if a node can take this number of pages besides those that are on their way there. kswapd is woken for it
     /// once a batch.
     fn has_room_beside(&mut self, batch: &mut Batch, to: NodeId, pages: u64) -> bool {
         if batch.full == Some(to) {
@@ -335,7 +335,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a page is of another cgroup than those of a batch, where that matters.
+    /// Returns true if a page is of another cgroup than those of a batch, where that matters.
     fn is_of_another_memcg(&self, batch: &Batch, pfn: Pfn) -> bool {
         let memcg = |pfn: Pfn| self.memory.folios[pfn].memcg;
         self.config.pghot_batch_by_memcg && batch.folios.last().is_some_and(|&last| memcg(last) != memcg(pfn))

@@ -13,7 +13,7 @@ use crate::units::{NodeId, Pfn};
 struct History(Vec<Report>);
 
 impl History {
-    /// Whether a report begins a window, given the one before it.
+    /// Returns true if a report begins a window, given the one before it.
     fn begins(hotness: &Hotness, before: &Report, report: &Report, known: Option<NodeId>) -> bool {
         let layout = hotness.layout;
         // Two points in time, each in steps of its clock, folded to what the clock can tell.

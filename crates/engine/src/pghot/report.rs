@@ -51,7 +51,7 @@ impl Source {
 }
 
 impl Source {
-    /// Whether its reports are recorded.
+    /// Returns true if its reports are recorded.
     #[inline]
     pub(crate) fn is_heard(self, config: &Config) -> bool {
         let is_on = match self {
@@ -63,7 +63,7 @@ impl Source {
         is_on == 1
     }
 
-    /// Whether anything is recorded.
+    /// Returns true if anything is recorded.
     pub(crate) fn any_is_heard(config: &Config) -> bool {
         Source::ALL.iter().any(|source| source.is_heard(config))
     }

@@ -102,13 +102,13 @@ impl Core {
 }
 
 impl State {
-    /// Whether reads look for pages to promote.
+    /// Returns true if reads look for pages to promote.
     #[inline]
     pub(crate) fn promotes_page_cache(&self) -> bool {
         self.config.pagecache_promotion_enabled && self.config.is_memory_tiering()
     }
 
-    /// Whether reads of slow memory matter to anyone.
+    /// Returns true if reads of slow memory matter to anyone.
     #[inline]
     pub(crate) fn watches_reads(&self) -> bool {
         self.lower_tiers.are_watched()
@@ -120,7 +120,7 @@ impl State {
         self.lower_tiers.watch(are_watched);
     }
 
-    /// Whether a task may isolate another page for promotion.
+    /// Returns true if a task may isolate another page for promotion.
     #[inline]
     pub(crate) fn may_set_aside(&self, aside: &SetAside) -> bool {
         aside.pages() < self.config.pagecache_promote_pages_per_work.into()

@@ -189,7 +189,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether reclaim may move pages of a group from a node to slower memory.
+    /// Returns true if reclaim may move pages of a group from a node to slower memory.
     #[inline]
     pub(crate) fn can_demote(&self, node: NodeId, memcg: MemcgId) -> bool {
         self.config.demotion_enabled && !self.demotion_targets(node, memcg).0.is_empty()
@@ -221,7 +221,7 @@ impl State {
         }
     }
 
-    /// Whether a folio that reclaim has chosen goes to slower memory, if that has a free page.
+    /// Returns true if a folio that reclaim has chosen goes to slower memory, if that has a free page.
     pub(super) fn is_to_demote(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
         let rules = self.memcgs[folio.memcg].policy.reclaim;

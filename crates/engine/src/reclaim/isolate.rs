@@ -28,7 +28,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Whether it skips a folio of a zone of this rank, after this many skipped pages.
+    /// Returns true if it skips a folio of a zone of this rank, after this many skipped pages.
     pub(crate) fn passes_by(self, passed_by: u64, rank: usize) -> bool {
         passed_by < self.most && rank < self.first_rank
     }

@@ -47,7 +47,7 @@ const WAITS_FOR_A_FOLIO: u32 = 2;
 /// A zone that meets this multiple of its high watermark, for the block that is wanted, is left alone.
 const PLENTY: u64 = 8;
 
-/// Whether a batch is of whole blocks.
+/// The kind of a batch: single pages or blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Lumpy {
     /// Single pages: reclaim makes no blocks.
@@ -269,12 +269,12 @@ impl Core {
 }
 
 impl State {
-    /// Whether blocks are made by reclaim alone. Generations know nothing of blocks.
+    /// Returns true if blocks are made by reclaim alone. Generations know nothing of blocks.
     pub(crate) fn makes_blocks_by_reclaim(&self) -> bool {
         self.config.policy.machine.lumpy && self.memcgs[MemcgId::ROOT].policy.lru == Lru::TwoLists
     }
 
-    /// Whether a call takes whole blocks now.
+    /// Returns true if a call takes whole blocks now.
     pub(crate) fn is_lumpy(&self, sc: &ScanControl) -> bool {
         sc.by.order > 0
             && sc.by.is_for_machine()
@@ -282,12 +282,12 @@ impl State {
             && self.makes_blocks_by_reclaim()
     }
 
-    /// Whether a large request goes on after a round that has made no block.
+    /// Returns true if a large request goes on after a round that has made no block.
     pub(crate) fn is_block_worth_more(&self, request: &Request, reclaimed: u64, in_all: u64) -> bool {
         reclaimed > 0 && (!request.is_costly() || in_all < 1 << request.order)
     }
 
-    /// Whether kswapd need not free pages for a block any more, as there are so many. It is the test of a request against a mark: however
+    /// Returns true if kswapd need not free pages for a block any more, as there are so many. It is the test of a request against a mark: however
     /// much is free in single pages, there is not plenty of what is wanted while there is no block.
     pub(crate) fn has_plenty(&self, node: NodeId, order: u8, class: ZoneType) -> bool {
         let mut zones = self.memory.zones.of_node(node).iter().filter(|zone| zone.kind <= class);
@@ -295,7 +295,7 @@ impl State {
         zones.all(|zone| zone.watermark_ok(order, mark(zone), class, Rights::empty()))
     }
 
-    /// Whether there is anything that a folio could leave memory for.
+    /// Returns true if there is anything that a folio could leave memory for.
     fn may_leave(&self, folio: &Folio) -> bool {
         folio.lru_type() == LruType::File
             || folio.has(FolioFlags::SWAPCACHE)
@@ -315,7 +315,7 @@ impl State {
     }
 }
 
-/// Whether a frame is free although no free block begins with it: a CPU keeps it.
+/// Returns true if a frame is free although no free block begins with it: a CPU keeps it.
 fn is_unused(folio: &Folio) -> bool {
     let used = FolioFlags::LRU
         | FolioFlags::INDEXED

@@ -257,7 +257,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether the whole machine is reclaimed, and its root keeps generations: then groups give by their age, in all eras but the first.
+    /// Returns true if the whole machine is reclaimed, and its root keeps generations: then groups give by their age, in all eras but the first.
     pub(super) fn keeps_generations(&self, sc: &ScanControl) -> bool {
         sc.by.is_global() && self.memcgs[MemcgId::ROOT].policy.lru == Lru::Generations
     }
@@ -393,7 +393,7 @@ impl State {
             && self.memory.zones.is_beyond(node, sc.by.class, Watermark::High, ENOUGH_BEYOND_HIGH)
     }
 
-    /// Whether a pass over generations is over after a round that has found something.
+    /// Returns true if a pass over generations is over after a round that has found something.
     pub(super) fn ends_pass(&self, lruvec: LruvecId, pass: &GenerationsPass, sc: &ScanControl) -> bool {
         if self.generation_rules(lruvec).pass.abort_scope != AbortScope::TwoAgings {
             return self.is_enough(lruvec, sc) || pass.has_aged() && sc.by.is_global();

@@ -160,7 +160,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a request has near nodes reclaimed before it uses others.
+    /// Returns true if a request has near nodes reclaimed before it uses others.
     #[inline]
     pub(crate) fn reclaims_near(&self, request: &Request) -> bool {
         self.config.zone_reclaim_mode & RECLAIM != 0
@@ -179,7 +179,7 @@ impl State {
         NearFirst { nodes: nodes.into(), call: None }
     }
 
-    /// Whether a node has more pages that may go than are worth being left in peace.
+    /// Returns true if a node has more pages that may go than are worth being left in peace.
     fn has_enough_unmapped(&self, node: NodeId) -> bool {
         let stat = |stat| self.node_stat(node, stat).max(0) as u64;
         let mode = self.config.zone_reclaim_mode;

@@ -160,7 +160,7 @@ impl Core {
             && !self.is_resting(FileId(folio.owner))
     }
 
-    /// Whether a reclaimer writes a page of a file although the device has much to do already. [reclaim 5.2]
+    /// Returns true if a reclaimer writes a page of a file although the device has much to do already. [reclaim 5.2]
     fn may_write_to_queue(&self, sc: &ScanControl) -> bool {
         let rule = self.mm.memcgs[sc.by.target].policy.reclaim.congested_queue;
         !self.io.is_congested || rule == CongestedQueue::Waits || sc.by.is_kswapd() || sc.by.writes_file
@@ -219,7 +219,7 @@ impl State {
         };
     }
 
-    /// Whether a reclaimer may write a page to swap; if not, it counts it for the flusher, which can't help it.
+    /// Returns true if a reclaimer may write a page to swap; if not, it counts it for the flusher, which can't help it.
     pub(super) fn may_write_anon(&self, pages: u64, sc: &ScanControl, stat: &mut ReclaimStat) -> bool {
         if !sc.may_write_now() {
             return false;

@@ -82,7 +82,7 @@ impl State {
         file.max(0) as u64 + free <= high
     }
 
-    /// Whether a group's anonymous pages are all active and stay so, because the statistics are from before they were.
+    /// Returns true if a group's anonymous pages are all active and stay so, because the statistics are from before they were.
     pub(crate) fn is_active_list_out_of_reach(&self, memcg: MemcgId) -> bool {
         let lruvecs = || self.lruvecs.nodes().map(|node| self.lruvecs.id(memcg, node));
         let size = |list: LruList| lruvecs().map(|id| self.lruvecs[id].size(list)).sum::<u64>();

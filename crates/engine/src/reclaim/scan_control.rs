@@ -1,4 +1,4 @@
-//! Scan control (the kernel's `struct scan_control`): how much a reclaim call wants, what it may do, and what it has done so far.
+//! Scan control (the kernel's `struct scan_control`): how much a reclaim call must free, what it may do, and what it has done so far.
 //! [reclaim 2.1]
 
 use crate::lru::two_lists::AgingPlan;
@@ -51,7 +51,7 @@ pub(crate) struct Means {
     pub(crate) may_unmap: bool,
     /// Laptop mode: it does not write as yet.
     pub(crate) spares_disk: bool,
-    /// Whether accessed bits are ignored, as the owner does not need the pages soon.
+    /// True if accessed bits are ignored, as the owner does not need the pages soon.
     pub(crate) ignores_use: bool,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct InHand {
     pub(crate) isolated: [u64; 2],
     /// The node that they are counted on.
     pub(crate) isolated_on: NodeId,
-    /// Whether its batch is of whole blocks, and what it holds of such while it waits.
+    /// The kind of its batch, and the blocks that it holds while it waits.
     pub(crate) lumpy: Lumpy,
     pub(crate) held_blocks: Option<Box<HeldBlocks>>,
     /// Single pages that huge ones of its batch have become, and that it has yet to judge.
@@ -152,7 +152,7 @@ impl ScanControl {
         self.nr_reclaimed >= self.nr_to_reclaim
     }
 
-    /// Whether the block that is wanted is worth more than single pages would be.
+    /// Returns true if the block that is wanted is worth more than single pages would be.
     pub(crate) fn is_in_earnest_for_block(&self) -> bool {
         self.by.order > COSTLY_ORDER || self.priority < PRIORITY_FOR_BLOCKS
     }

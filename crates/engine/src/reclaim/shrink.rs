@@ -143,7 +143,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether nothing speaks against freeing a folio any more that was kept a moment ago.
+    /// Returns true if nothing speaks against freeing a folio any more that was kept a moment ago.
     fn may_have_become_free(&self, pfn: Pfn) -> bool {
         let folio = self.memory.folios[pfn];
         let in_use = FolioFlags::MLOCKED | FolioFlags::LOCKED | FolioFlags::DIRTY | FolioFlags::WRITEBACK;

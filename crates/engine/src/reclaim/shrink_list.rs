@@ -283,7 +283,7 @@ impl Core {
         verdict
     }
 
-    /// Whether the folio was used since reclaim last looked, and what its LRU makes of that.
+    /// The verdict of a folio's LRU on its uses since reclaim last scanned it.
     fn folio_check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> FolioReferences {
         let referenced = self.folio_referenced(pfn, sc.by.has_table_walk_buffer() || sc.hands.has_walked);
         if referenced.locked {

@@ -39,13 +39,13 @@ pub(crate) enum Pass {
 }
 
 impl Pass {
-    /// Whether it ended because too little was old enough, so that it has aged the rest.
+    /// Returns true if it ended because too little was old enough, so that it has aged the rest.
     pub(super) fn has_aged(&self) -> bool {
         matches!(self, Pass::Generations(pass) if pass.rotates())
     }
 }
 
-/// Whether a pass goes on.
+/// The position of a round in its pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Round {
     More,
@@ -301,7 +301,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a group has too few inactive anonymous pages, by its statistics.
+    /// Returns true if a group has too few inactive anonymous pages, by its statistics.
     pub(super) fn is_inactive_anon_low(&self, lruvec: LruvecId) -> bool {
         Deactivation::of(self.view(lruvec), LruType::Anon, false).inactive_is_low()
     }

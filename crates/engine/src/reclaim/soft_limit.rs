@@ -107,7 +107,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a pass begins with groups above their soft limits.
+    /// The groups above their soft limits with which a pass begins, if it does.
     pub(super) fn soft_limits(&self, sc: &ScanControl) -> Option<SoftLimits> {
         let is_for_soft_limits = self.config.cgroup_version == 1
             && self.memcgs.has_soft_limits

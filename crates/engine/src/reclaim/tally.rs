@@ -87,7 +87,7 @@ pub(crate) struct NodeWrites {
 }
 
 impl NodeWrites {
-    /// Whether a task waits here: nothing else is to wake it.
+    /// Returns true if a task waits here: nothing else is to wake it.
     pub(crate) fn holds(&self, task: TaskId) -> bool {
         self.waiting.contains(&task)
     }
@@ -276,7 +276,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a reclaimer need not wait because those who dirty pages are slowed down in time: for the machine they always are,
+    /// Returns true if a reclaimer need not wait because those who dirty pages are slowed down in time: for the machine they always are,
     /// for a group since cgroup v2.
     pub(crate) fn is_throttled_at_source(&self, sc: &ScanControl) -> bool {
         sc.by.is_global() || self.config.cgroup_version == 2

@@ -79,7 +79,7 @@ impl Throttled {
 }
 
 impl Core {
-    /// Whether a reclaimer must not take more of a type now. The first time it is to wait; if there are still too many then, its
+    /// Returns true if a reclaimer must not take more of a type now. The first time it is to wait; if there are still too many then, its
     /// batch gives nothing. In 2010 it waited until there were not, and a group's reclaimers took what there was.
     pub(crate) fn too_many_isolated(&mut self, node: NodeId, kind: LruType, sc: &mut ScanControl) -> bool {
         let rules = self.mm.memcgs[sc.by.target].policy.reclaim;
@@ -152,7 +152,7 @@ impl Core {
         }
     }
 
-    /// Whether a task that needs a page for itself may reclaim, or has to wait until kswapd has freed some.
+    /// What a task that needs a page for itself waits for before it may reclaim: kswapd, until it has freed some. `None` if it may.
     pub(crate) fn throttle_direct_reclaim(&mut self, request: &Request) -> Option<Wait> {
         let node = self.mm.gate_of(request)?;
         if !self.mm.config.policy.machine.gate || self.is_gate_open(node) {
@@ -177,7 +177,7 @@ impl Core {
         }
     }
 
-    /// Whether enough is free for kswapd to work with, or there is no kswapd to wait for.
+    /// Returns true if enough is free for kswapd to work with, or there is no kswapd to wait for.
     pub(crate) fn is_gate_open(&self, node: NodeId) -> bool {
         if self.kswapds[node.index()].task.is_none() || self.kswapds[node.index()].is_hopeless() {
             return true;
@@ -212,7 +212,7 @@ impl Core {
         Some(self.throttle(node, sc, 1, ThrottleReason::NoProgress))
     }
 
-    /// Whether so much of a node is dirty or being written that a reclaimer who waits may find more afterwards.
+    /// Returns true if so much of a node is dirty or being written that a reclaimer who waits may find more afterwards.
     pub(crate) fn is_much_pending(&self, node: NodeId) -> bool {
         let pending =
             [Stat::NrDirty, Stat::NrWriteback].map(|stat| self.mm.node_stat(node, stat).max(0) as u64);

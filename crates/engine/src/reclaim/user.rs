@@ -24,7 +24,7 @@ pub(crate) struct UserReclaim {
     part: Option<Box<Reclaim>>,
     /// How often nothing may be found.
     retries: u32,
-    /// Whether a signal ends the request.
+    /// True if a signal ends the request.
     is_interrupted: bool,
 }
 

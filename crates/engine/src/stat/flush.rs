@@ -189,7 +189,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether the CPUs have completed more batches of updates than there are CPUs.
+    /// Returns true if the CPUs have completed more batches of updates than there are CPUs.
     fn is_flush_worth_it(&self) -> bool {
         let batches: u64 = self.cpus.iter().map(|cpu| cpu.updates.batches).sum();
         batches > u64::from(self.config.cpus)

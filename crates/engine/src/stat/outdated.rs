@@ -24,13 +24,13 @@ use crate::units::{MemcgId, Nanos, NodeId};
 /// A kind of decision that is based on statistics of the last flush.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StaleDecision {
-    /// Whether a writer sleeps since its group has too much that is dirty, or goes on.
+    /// A writer sleeps because its group has too many dirty pages, or continues.
     DirtyThrottle,
-    /// Whether reclaim ages an active list, as the inactive one is too short or its pages come back.
+    /// Reclaim ages an active list because the inactive one is too short or its pages come back, or does not.
     Aging,
-    /// Whether reclaim leaves anonymous memory alone, as there is enough inactive page cache.
+    /// Reclaim skips anonymous memory because there is enough inactive page cache, or does not.
     CacheTrim,
-    /// Whether a page that comes back is activated, as its refault distance is within what is resident.
+    /// A page that comes back is activated because its refault distance is within what is resident, or is not.
     Refault,
 }
 
@@ -121,7 +121,7 @@ impl LiveStats<'_> {
 }
 
 impl Core {
-    /// Whether decisions are made a second time by live numbers: some numbers are old, and the caller has
+    /// Returns true if decisions are made a second time by live numbers: some numbers are old, and the caller has
     /// requested it.
     #[inline]
     pub(crate) fn compares_with_live(&self) -> bool {

@@ -262,7 +262,7 @@ pub enum RefaultRule {
         /// Active pages, and those of the other type as far as they can be reclaimed.
         room: u64,
     },
-    /// Whether the generation from which it was evicted is still the oldest.
+    /// Compared: the generation from which it was evicted, and the oldest one now.
     OldestGeneration {
         /// The oldest at its eviction.
         evicted_from: u64,
@@ -271,7 +271,7 @@ pub enum RefaultRule {
         /// Uses from which on a page that was only read gets back what was known of them.
         restored_from: u8,
     },
-    /// Whether the generation from which it was evicted could still exist.
+    /// Compared: the generation from which it was evicted, and those that may still exist.
     AnyGeneration {
         /// The oldest at its eviction.
         evicted_from: u64,
@@ -508,7 +508,7 @@ pub enum PageEvent {
     HeatJudged {
         /// The node that it would go to.
         to: NodeId,
-        /// Whether it is, and by what.
+        /// The judgement and its reason.
         heat: Heat,
     },
     /// Hot-page tracking was notified that it is in use.

@@ -140,7 +140,7 @@ tracepoints! {
         nr_taken: u64,
         /// The list's type.
         kind: LruType,
-        /// Whether the list is active.
+        /// True if the list is active.
         is_active: bool,
         /// Reclaim is of a group, not of the machine: another event in kernels of 2010, whose groups had lists of their own.
         is_of_group: bool,
@@ -643,7 +643,7 @@ impl Tracepoint {
         }
     }
 
-    /// Whether the tracepoint ends a reclaim call, which lasts until the end of the step in which it is sent.
+    /// Returns true if the tracepoint ends a reclaim call, which lasts until the end of the step in which it is sent.
     pub fn ends_reclaim(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Swap readahead: which swapped pages are read with the one that a fault wants.
+//! Swap readahead: which swapped pages are read with the one that a fault needs.
 //!
 //! ```text
 //!   by address   the pages around the faulting one in its mapping, as far as they are swapped out       devices that don't seek
@@ -47,7 +47,7 @@ impl SwapReadahead {
         SwapReadahead { of: Neighbours::Pages(mm), next: pages.start, end: pages.end, wanted: None }
     }
 
-    /// Whether advice requested them, and not a fault on one of them.
+    /// Returns true if advice requested them, and not a fault on one of them.
     pub(crate) fn is_advised(&self) -> bool {
         self.wanted.is_none()
     }

@@ -95,7 +95,7 @@ impl Kind {
     pub(crate) const ALL: [Kind; 5] =
         [Kind::OpenRegular, Kind::MappedRegular, Kind::OpenTmpfs, Kind::MappedTmpfs, Kind::Anon];
 
-    /// Whether a write may take its time once the engine has named its frame, which the task holds. A page of a file may be written back in
+    /// Returns true if a write may take its time once the engine has named its frame, which the task holds. A page of a file may be written back in
     /// between, and is clean then.
     pub(crate) fn is_written_later(self) -> bool {
         matches!(self, Kind::OpenTmpfs | Kind::MappedTmpfs | Kind::Anon)

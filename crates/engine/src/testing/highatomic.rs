@@ -58,7 +58,7 @@ impl Model {
         self.reserved().map(|block| self.0[block].free()).sum()
     }
 
-    /// Whether a request is served at the min watermark; a request that can't wait may go down to three eighths
+    /// Returns true if a request is served at the min watermark; a request that can't wait may go down to three eighths
     /// of it.
     fn serves(&self, order: u8, is_atomic: bool, min: u64) -> bool {
         let free: u64 = self.0.iter().map(Block::free).sum();

@@ -56,7 +56,7 @@ pub(crate) enum Mutant {
 }
 
 impl Mutant {
-    /// Whether writes may end of which the engine knows nothing any more.
+    /// Returns true if writes may end of which the engine knows nothing any more.
     pub(crate) fn forgets_writes(self) -> bool {
         matches!(self, Mutant::FrameReusedBeforeWritten | Mutant::FlushEndsAfterTruncation)
     }

@@ -43,7 +43,7 @@ impl Core {
         }
     }
 
-    /// Whether a page that has come back would have stayed on a somewhat longer list. Never true if the group whose clock the shadow holds
+    /// Returns true if a page that has come back would have stayed on a somewhat longer list. Never true if the group whose clock the shadow holds
     /// was removed. Notes whether live list sizes would change the answer.
     #[doc(alias = "workingset_test_recent")]
     pub(super) fn is_within_distance(&mut self, shadow: Shadow, reader: MemcgId, kind: LruType) -> bool {

@@ -1,5 +1,5 @@
 //! Shadows at eviction and at refault: reclaim leaves a shadow in an evicted page's slot, and the refault reads it and is counted.
-//! Whether the page is activated is the rule of its memcg (`distance.rs`, `generation.rs`). [reclaim 3]
+//! The rule of its memcg decides whether the page is activated (`distance.rs`, `generation.rs`). [reclaim 3]
 
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;

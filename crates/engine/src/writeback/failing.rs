@@ -177,12 +177,12 @@ impl Core {
         }
     }
 
-    /// Whether a file is tried with some pages before the others are written.
+    /// Returns true if a file is tried with some pages before the others are written.
     pub(super) fn is_stuck(&self, file: FileId) -> bool {
         self.writeback.stuck.contains_key(&file)
     }
 
-    /// Whether writes to a wb's device fail.
+    /// Returns true if writes to a wb's device fail.
     pub(super) fn is_failing(&self, wb: WbId) -> bool {
         self.writeback.bdis[self.writeback.wb(wb).bdi.index()].failing.is_some()
     }
@@ -267,7 +267,7 @@ impl Core {
         }
     }
 
-    /// Whether a wb has files to be written for a probe.
+    /// Returns true if a wb has files to be written for a probe.
     pub(super) fn has_probed_files(&self, wb: WbId) -> bool {
         if self.writeback.stuck.is_empty() {
             return false;

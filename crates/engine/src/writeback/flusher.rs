@@ -261,7 +261,7 @@ impl Core {
         self.wake_flusher(wb);
     }
 
-    /// Whether writes of file pages are to be expected although none is in flight.
+    /// Returns true if writes of file pages are to be expected although none is in flight.
     pub(crate) fn is_flushing(&self) -> bool {
         let is_at_work = |wb: &Wb| wb.nr_dirty > 0 && wb.worker.is_at_work();
         let has_thread = |wb: &Wb| self.writeback.bdis[wb.bdi.index()].flusher.is_some();
@@ -401,7 +401,7 @@ impl Core {
 }
 
 impl Writeback {
-    /// Whether a device's flusher has something to do, now or at a time.
+    /// Returns true if a device's flusher has something to do, now or at a time.
     fn has_work(&self, bdi: BdiId) -> bool {
         let mut workers = self.bdis[bdi.index()].wbs.iter().map(|&wb| &self.wb(wb).worker);
         workers.any(|worker| worker.is_at_work() || worker.timer.is_some())

@@ -125,7 +125,7 @@ impl Core {
         }
     }
 
-    /// Whether a wb has to be written in the background.
+    /// Returns true if a wb has to be written in the background.
     pub(super) fn is_over_background(&mut self, wb: WbId) -> bool {
         self.flush_before_limits(self.writeback.wb(wb).memcg);
         let of = self.writeback.wb(wb);
@@ -141,7 +141,7 @@ impl Core {
             || self.has_probed_files(wb)
     }
 
-    /// Whether the pages under writeback exceed the dirty threshold by a tenth. Writes of stuck files do not count: they may take forever.
+    /// Returns true if the pages under writeback exceed the dirty threshold by a tenth. Writes of stuck files do not count: they may take forever.
     /// [machine 9.3]
     pub(crate) fn is_writeback_over_threshold(&self) -> bool {
         let thresh = self.mm.global_limits().thresh;
@@ -224,12 +224,12 @@ impl State {
         floors.map(room).max().unwrap_or(0)
     }
 
-    /// Whether nodes have limits at all.
+    /// Returns true if nodes have limits at all.
     pub(crate) fn keeps_node_limits(&self) -> bool {
         self.config.policy.machine.writeback.node_limit
     }
 
-    /// Whether a node has so many dirty pages that new ones should come from other nodes. (If the threshold is set in bytes, its
+    /// Returns true if a node has so many dirty pages that new ones should come from other nodes. (If the threshold is set in bytes, its
     /// share is as for a group: the source gives none for nodes.)
     #[doc(alias = "node_dirty_ok")]
     pub(crate) fn is_over_dirty_limit(&self, node: NodeId) -> bool {

@@ -147,7 +147,7 @@ impl Rates {
         (self.dirtied_then, self.written_then, self.updated_at) = (self.dirtied, self.written, ticks);
     }
 
-    /// Whether an update is due.
+    /// Returns true if an update is due.
     pub(super) fn is_due(&self, ticks: u64, interval: u64) -> bool {
         ticks >= self.updated_at + interval
     }

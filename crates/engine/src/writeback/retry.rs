@@ -44,7 +44,7 @@ impl Engine {
 }
 
 impl Core {
-    /// Whether a page stays dirty whose write fails.
+    /// Returns true if a page stays dirty whose write fails.
     pub(crate) fn keeps_failed_writes(&self) -> bool {
         self.mm.config.policy.machine.writeback.failed_write == FailedWrite::Dirty
     }
@@ -82,7 +82,7 @@ impl Core {
         }
     }
 
-    /// Whether all leave a file alone who would write it unasked.
+    /// Returns true if all leave a file alone who would write it unasked.
     pub(crate) fn is_resting(&self, file: FileId) -> bool {
         self.mm.memory.file(file).inode.rest.is_on(self.by.now)
     }

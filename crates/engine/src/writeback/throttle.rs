@@ -134,7 +134,7 @@ impl Core {
         }
     }
 
-    /// Whether a task is due for a check before it dirties another page of this file.
+    /// Returns true if a task is due for a check before it dirties another page of this file.
     #[doc(alias = "balance_dirty_pages_ratelimited")]
     pub(crate) fn is_look_due(&mut self, throttle: &mut DirtyThrottle, file: FileId, cpu: CpuId) -> bool {
         if std::mem::take(&mut throttle.is_refused) {

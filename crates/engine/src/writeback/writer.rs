@@ -96,7 +96,7 @@ impl Core {
         if is_real_time { self.for_real_time(limits) } else { limits }
     }
 
-    /// Whether a wb has more than its share, and the machine more than it may run free with, to a writer to this file.
+    /// Returns true if a wb has more than its share, and the machine more than it may run free with, to a writer to this file.
     fn has_too_much(&self, wb: WbId, file: FileId, is_real_time: bool) -> bool {
         let left_out = self.left_out(wb, Some(file));
         let limits = self.limits_of_2010(is_real_time, left_out);

@@ -29,7 +29,7 @@ impl Engine {
 }
 
 impl State {
-    /// Whether the group, or its node, is about to be reclaimed from, or is reclaimed from now.
+    /// Returns true if the group, or its node, is about to be reclaimed from, or is reclaimed from now.
     fn is_reclaim_near(&self, lruvec: LruvecId) -> bool {
         let (memcg, node) = (self.lruvecs[lruvec].memcg, self.lruvecs[lruvec].node);
         let stocks = self.cpus.iter().filter(|cpu| cpu.stock.memcg == memcg).map(|cpu| cpu.stock.pages);
@@ -46,7 +46,7 @@ impl State {
         std::iter::successors(self.coldest(lruvec, LruType::Anon), next)
     }
 
-    /// Whether reclaim would write the page if it met it now.
+    /// Returns true if reclaim would write the page if it met it now.
     fn is_swapped_soon(&self, pfn: Pfn) -> bool {
         let folio = &self.memory.folios[pfn];
         let busy = FolioFlags::LOCKED | FolioFlags::WRITEBACK | FolioFlags::MLOCKED | FolioFlags::PINNED;

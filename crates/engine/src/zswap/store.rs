@@ -218,7 +218,7 @@ impl Core {
         }
     }
 
-    /// Whether a group and those above it may have more in the pool, by numbers that are brought up to date for it.
+    /// Returns true if a group and those above it may have more in the pool, by numbers that are brought up to date for it.
     fn may_zswap(&mut self, payer: MemcgId) -> bool {
         let ancestors: Vec<MemcgId> = self.mm.memcgs.ancestors(payer).collect();
         ancestors.into_iter().all(|memcg| match self.mm.memcgs[memcg].zswap_max {
@@ -333,7 +333,7 @@ impl State {
         assert_eq!(self.lruvecs[to].zswap.list.len(), all, "entries of a removed group and its parent");
     }
 
-    /// Whether pages of a group may leave the pool for a device: what `memory.zswap.writeback` of it and those above it say.
+    /// Returns true if pages of a group may leave the pool for a device: what `memory.zswap.writeback` of it and those above it say.
     pub(crate) fn may_write_back(&self, memcg: MemcgId) -> bool {
         self.memcgs.ancestors(memcg).all(|memcg| self.memcgs[memcg].zswap_writeback)
     }
@@ -360,7 +360,7 @@ impl State {
         }
     }
 
-    /// Whether the pool takes another page. Once full it takes none until it has shrunk to the threshold: else each page that
+    /// Returns true if the pool takes another page. Once full it takes none until it has shrunk to the threshold: else each page that
     /// leaves it would let one in, and the worker would never be done.
     fn zswap_has_room(&mut self) -> bool {
         let pages = self.zswap.pool.pages();
@@ -373,7 +373,7 @@ impl State {
         !self.zswap.is_full
     }
 
-    /// Whether a page that was offered now would be stored, as far as the pool as a whole decides.
+    /// Returns true if a page that was offered now would be stored, as far as the pool as a whole decides.
     pub(super) fn zswap_accepts(&self) -> bool {
         let pages = self.zswap.pool.pages();
         let is_full = self.zswap.is_full && pages > self.zswap_pages(0);
@@ -381,7 +381,7 @@ impl State {
         self.config.zswap_enabled && !is_full && has_room
     }
 
-    /// Whether a page that was rejected wakes the worker: if the pool was full and has not been emptied yet, or, up to 6.4, if it is full.
+    /// Returns true if a page that was rejected wakes the worker: if the pool was full and has not been emptied yet, or, up to 6.4, if it is full.
     fn zswap_asks_worker(&self) -> bool {
         match self.config.policy.machine.zswap.worker {
             WorkerWalk::OnePage => self.zswap.is_full && self.zswap.pool.pages() >= self.zswap_max_pages(),

@@ -49,7 +49,7 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether `word` names something that can be cited: 4, 4.12, M, M9, T-1.
+/// Returns true if `word` names something that can be cited: 4, 4.12, M, M9, T-1.
 fn is_label(word: &str) -> bool {
     let letter = word.starts_with(|first: char| first.is_ascii_uppercase());
     let rest = if letter { word[1..].trim_start_matches('-') } else { word };
@@ -140,7 +140,7 @@ fn fault_of_part(part: &str, documents: &Documents) -> Option<String> {
     None
 }
 
-/// Whether a bracket is meant as a citation: it begins with the name of a document, or with any name and then nothing but labels, of
+/// Returns true if a bracket is meant as a citation: it begins with the name of a document, or with any name and then nothing but labels, of
 /// which one has a point or a letter.
 fn is_meant(bracket: &str, documents: &Documents) -> bool {
     let Some((name, cited)) = bracket.split_once(' ') else { return false };

@@ -1,4 +1,4 @@
-//! Guests: what a policy that keeps a group's pages is told, and what becomes of one that lies.
+//! Guests: the calls that a policy for a group's pages receives, and what happens if it breaks its contract.
 
 #![allow(clippy::unwrap_used)] // tests: failing is what they are for
 
@@ -74,7 +74,7 @@ fn a_guest_that_lies_is_told_with_call_and_slot_and_never_asked_again() {
 
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// FIFO that writes down what it is told.
+/// FIFO that records its calls.
 struct Listener(Fifo);
 
 impl pageout_policy::Policy for Listener {

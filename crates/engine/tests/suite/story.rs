@@ -1,4 +1,4 @@
-//! Telling: a run is the same with and without it, and what is told fits together.
+//! Events: a run is the same with and without them, and the events agree with each other.
 
 #![allow(clippy::unwrap_used)] // a test: failing is what it is for
 

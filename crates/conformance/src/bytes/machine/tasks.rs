@@ -53,7 +53,7 @@ impl Truncated {
         self.first..self.end
     }
 
-    /// Whether the call may meet this page.
+    /// Returns true if the call may meet this page.
     fn reaches(self, page: u64) -> bool {
         self.pages().contains(&page) || self.what == What::Deleted && page >= self.end
     }
@@ -107,7 +107,7 @@ impl Task {
         !matches!(self.state, State::Idle | State::Gone | State::Sleeping(_) | State::Waiting(_, None))
     }
 
-    /// Whether nothing is left to do for a user.
+    /// Returns true if nothing is left to do for a user.
     pub(super) fn is_at_rest(&self) -> bool {
         matches!(self.state, State::Idle | State::Gone | State::Waiting(Doing::Thread, _))
     }

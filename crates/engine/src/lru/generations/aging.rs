@@ -24,7 +24,7 @@ pub(crate) struct Aging {
     swappiness: u8,
 }
 
-/// Whether to age while the window is neither full nor used up, by pages of generations and of all of them.
+/// Returns true if MGLRU ages, by pages of generations and of all of them: while the window is neither full nor used up.
 fn aging_is_due(rule: AgingRule, youngest: u64, youngest_evictable: u64, total: u64) -> bool {
     match rule {
         AgingRule::V4_2021 => false,
@@ -195,7 +195,7 @@ impl State {
         self.unprotected(memcg, total, protection, sc) >> sc.priority
     }
 
-    /// Whether it is time to age.
+    /// Returns true if it is time to age.
     ///
     /// At the first priority eviction takes what there is without aging, so that a little pressure costs little. In a small
     /// lruvec a 4096th is nothing: it waits for the second priority. [reclaim-6.12 4.4; mglru-2026 2.1]

@@ -57,7 +57,7 @@ impl GenerationsPass {
         self.rotates
     }
 
-    /// Whether it has aged, or waited for someone who did.
+    /// Returns true if it has aged, or waited for someone who did.
     pub(crate) fn has_aged(&self) -> bool {
         self.has_aged
     }
@@ -67,7 +67,7 @@ impl GenerationsPass {
         self.took_anon |= kind == LruType::Anon;
     }
 
-    /// Whether it has isolated anonymous pages.
+    /// Returns true if it has isolated anonymous pages.
     pub(crate) fn took_anon(&self) -> bool {
         self.took_anon
     }
@@ -405,7 +405,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether the group has come down to what is never taken from it.
+    /// Returns true if the group has come down to what is never taken from it.
     fn is_below_min(&self, lruvec: LruvecId, sc: &ScanControl) -> bool {
         let memcg = self.lruvecs[lruvec].memcg;
         let min = self.protection_from(memcg, sc).min;
@@ -439,7 +439,7 @@ impl State {
         CheaperType { kind, limit: self.ref_tier_to_evict(lruvec, kind), reason }
     }
 
-    /// Whether a look around from an earlier folio of the batch has found this one used. 6.12 clears REFERENCED at isolation, so
+    /// Returns true if a look around from an earlier folio of the batch has found this one used. 6.12 clears REFERENCED at isolation, so
     /// nothing else can have set it since. In 6.16 the bit survives isolation and proves nothing. [reclaim-6.12 2.9]
     pub(crate) fn was_looked_at(&self, folio: &Folio) -> bool {
         let policy = &self.memcgs[folio.memcg].policy;

@@ -110,7 +110,7 @@ impl State {
         References::Frequency.refs(self.memory.use_bits(pfn)) >= ACTIVE_FROM
     }
 
-    /// Whether the gauges count a folio of this generation as active.
+    /// Returns true if the gauges count a folio of this generation as active.
     pub(crate) fn counts_as_active(&self, lruvec: LruvecId, pfn: Pfn, slot: usize) -> bool {
         if self.generation_rules(lruvec).gauges_count() {
             self.memory.places[pfn].is_counted_active()

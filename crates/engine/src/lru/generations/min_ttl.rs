@@ -27,7 +27,7 @@ impl Core {
         }
     }
 
-    /// Whether a group has pages on a node that reclaim may take without thrashing.
+    /// Returns true if a group has pages on a node that reclaim may take without thrashing.
     fn is_old_enough(&self, memcg: MemcgId, node: NodeId, priority: u8, min_ttl: Nanos) -> bool {
         let protection = self.mm.memcgs.protection(MemcgId::ROOT, memcg).min;
         if protection > 0 && protection >= self.mm.memcgs[memcg].usage {

@@ -283,7 +283,7 @@ impl State {
         (if rule == PlaceRule::Oldest { min } else { (min + 1).min(last_evictable) }, rule)
     }
 
-    /// Whether a folio that is listed belongs to the youngest generation.
+    /// Returns true if a folio that is listed belongs to the youngest generation.
     pub(crate) fn is_in_youngest(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
         let generations = self.generations(lruvec);
         usize::from(self.memory.places[pfn].generation - 1) == generations.slot(generations.max_seq)
@@ -319,7 +319,7 @@ impl State {
         }
     }
 
-    /// Whether one use is enough for a page that is mapped as code.
+    /// Returns true if one use is enough for a page that is mapped as code.
     pub(super) fn spares_code(&self, lruvec: LruvecId, pfn: Pfn) -> bool {
         self.memcgs[self.lruvecs[lruvec].memcg].policy.executable_protection
             && self.memory.folios[pfn].lru_type() == LruType::File

@@ -50,7 +50,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether slots of both windows mean the same, and the gauges count by the same rule.
+    /// Returns true if slots of both windows mean the same, and the gauges count by the same rule.
     pub(in crate::lru) fn have_windows_alike(&self, from: LruvecId, to: LruvecId) -> bool {
         let (from, to) = (self.generation_rules(from), self.generation_rules(to));
         from.count_max == to.count_max && from.gauges_count() == to.gauges_count()

@@ -168,7 +168,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether there is such a group and such a node.
+    /// Returns true if there is such a group and such a node.
     pub(crate) fn has_lruvec(&self, memcg: MemcgId, node: NodeId) -> bool {
         self.memcgs.contains(memcg) && node.index() < self.config.node_pages.len()
     }
@@ -218,7 +218,7 @@ impl State {
         Ok(0)
     }
 
-    /// Whether there is anything left to evict for a request.
+    /// Returns true if there is anything left to evict for a request.
     fn has_left(&self, lruvec: LruvecId, min_gen: u64, sc: &ScanControl) -> bool {
         let Some(generations) = self.kept_generations(lruvec) else { return false };
         let oldest = match self.generation_rules(lruvec).interface {
@@ -228,7 +228,7 @@ impl State {
         oldest <= min_gen && !sc.is_satisfied()
     }
 
-    /// Whether there is swap for a batch, without which anonymous memory is left alone; for what a switch has left behind, any.
+    /// Returns true if there is swap for a batch, without which anonymous memory is left alone; for what a switch has left behind, any.
     pub(super) fn has_swap_for_a_batch(&self, lruvec: LruvecId) -> bool {
         let memcg = self.lruvecs[lruvec].memcg;
         let least = if self.lru_of(lruvec) == Lru::Generations { eviction::MIN_LRU_BATCH } else { 1 };

@@ -56,7 +56,7 @@ impl Task {
         Task { state, objects: BTreeMap::new(), must_fail: false, is_killed: false }
     }
 
-    /// Whether nothing is left to do for a user.
+    /// Returns true if nothing is left to do for a user.
     pub(super) fn is_at_rest(&self) -> bool {
         matches!(self.state, State::Idle | State::Gone | State::Waiting(Doing::Thread, _))
     }
@@ -67,7 +67,7 @@ impl ByteMachine {
         matches!(self.tasks[task].state, State::Runnable(_) | State::Repeat(_))
     }
 
-    /// Whether a task is runnable, or its wait may come to its own end.
+    /// Returns true if a task is runnable, or its wait may come to its own end.
     pub(super) fn can_go_on(&self, task: usize) -> bool {
         self.is_runnable(task) || matches!(self.tasks[task].state, State::Waiting(_, Some(_)))
     }
