@@ -57,7 +57,7 @@ impl PageType {
 pub struct Dump {
     /// The cgroups, parents before children.
     pub memcgs: Vec<Memcg>,
-    /// Whether it was `lru_gen_full`.
+    /// True if it was `lru_gen_full`.
     pub is_full: bool,
 }
 

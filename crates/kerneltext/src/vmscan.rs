@@ -74,7 +74,7 @@ pub struct Tally {
     /// Time off the CPU in calls, by [`Reclaimer`].
     off_cpu: [OffCpu; Reclaimer::ALL.len()],
     refaults: Refaults,
-    /// Whether there are events of work, not only of calls.
+    /// True if there are events of work, not only of calls.
     has_work_events: bool,
     coverage: Coverage,
     end_ns: u64,

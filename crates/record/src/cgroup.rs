@@ -48,7 +48,7 @@ impl Cgroup {
         Cgroup { version: 0, path: String::new(), folder: PathBuf::new() }
     }
 
-    /// Whether there is one.
+    /// Returns true if there is one.
     pub(crate) fn is_there(&self) -> bool {
         self.version > 0
     }

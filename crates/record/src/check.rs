@@ -14,7 +14,7 @@ pub struct Availability {
     pub source: String,
     /// The data that it provides.
     pub tells: &'static str,
-    /// Whether it can be used.
+    /// True if it can be used.
     pub is_there: bool,
     /// The consequence or remedy if it is missing; a detail if it is available.
     pub remark: String,

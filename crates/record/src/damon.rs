@@ -21,7 +21,7 @@ const ADMIN: &str = "/sys/kernel/mm/damon/admin/kdamonds";
 /// The columns of `regions.csv`. `nr_accesses` counts samples of an aggregation interval, `age` these intervals.
 pub(crate) const COLUMNS: &str = "time_ns,start,end,nr_accesses,age";
 
-/// Whether it can be used. Errors: why not, and what would help.
+/// Checks that it can be used. Errors: why not, and what would help.
 pub(crate) fn usable(root: &Root) -> Result<(), String> {
     let Some(count) = root.text(format!("{ADMIN}/nr_kdamonds")) else {
         return Err(match root.has("/sys/kernel/mm/damon") {

@@ -81,7 +81,7 @@ pub(crate) enum What {
 }
 
 impl What {
-    /// Whether no file is named.
+    /// Returns true if no file is named.
     pub(crate) fn is_of_no_file(self) -> bool {
         matches!(
             self,

@@ -8,7 +8,7 @@ use crate::event::FileKey;
 use crate::manifest::{DeviceRecord, KernelRecord, Sample};
 use crate::root::Root;
 
-/// Settings that reclaim goes by.
+/// Settings that reclaim uses.
 const SYSCTLS: [&str; 16] = [
     "vm.swappiness",
     "vm.vfs_cache_pressure",

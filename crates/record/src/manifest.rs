@@ -112,7 +112,7 @@ pub struct Recorded {
     pub page_size: u64,
     /// One page of so many was recorded.
     pub sample: u64,
-    /// Whether names were left out.
+    /// True if names were left out.
     #[serde(default)]
     pub is_anonymous: bool,
 }
@@ -261,7 +261,7 @@ pub struct KernelRecord {
     /// Transparent huge pages, as the kernel writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transparent_hugepage: Option<String>,
-    /// Whether zswap was on, if this kernel has it.
+    /// zswap's switch, if this kernel has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zswap: Option<String>,
     /// Swap areas: name and bytes.
@@ -323,7 +323,7 @@ pub struct DeviceRecord {
     /// The block layer's scheduler.
     #[serde(default)]
     pub scheduler: String,
-    /// Whether it turns.
+    /// True if it turns.
     #[serde(default)]
     pub rotational: bool,
     /// Reads that ended meanwhile, of anyone,
@@ -373,7 +373,7 @@ pub struct FileRecord {
     /// Its size when it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Whether it had no name any more.
+    /// True if it had no name any more.
     #[serde(default, skip_serializing_if = "is_false")]
     pub deleted: bool,
     /// Another name that its inode had: it was renamed, or the inode was used again.
@@ -421,7 +421,7 @@ pub struct FileRecord {
     /// Advice on its mapping, if that could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapped_advice: Option<MappedAdvice>,
-    /// Whether most of its faults fetched instructions.
+    /// True if most of its faults fetched instructions.
     #[serde(default, skip_serializing_if = "is_false")]
     pub executable: bool,
 }
@@ -662,7 +662,7 @@ impl Manifest {
         Ok(rooms)
     }
 
-    /// Whether events are missing that were asked for.
+    /// Returns true if events are missing that were asked for.
     pub fn has_losses(&self) -> bool {
         self.source.lost_events > 0 || self.source.lost_before_pages > 0
     }

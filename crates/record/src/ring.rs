@@ -54,7 +54,7 @@ impl PageLayout {
         })
     }
 
-    /// Whether the kernel says that it lost events before this page.
+    /// Returns true if the kernel says that it lost events before this page.
     pub(crate) fn has_missed(&self, page: &[u8]) -> bool {
         self.commit.of(page).is_some_and(|commit| commit & MISSED != 0)
     }

@@ -24,7 +24,7 @@ impl Root {
         self.0.join(absolute.as_ref().trim_start_matches('/'))
     }
 
-    /// Whether a file exists.
+    /// Returns true if a file exists.
     pub(crate) fn has(&self, absolute: &str) -> bool {
         self.path(absolute).exists()
     }

@@ -32,7 +32,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// Whether it can be used.
+    /// Returns true if it can be used.
     pub fn is_open(&self) -> bool {
         self.closed.is_none()
     }
@@ -170,7 +170,7 @@ pub fn ways(root: &Root) -> Vec<Way> {
     ]
 }
 
-/// Whether events can be recorded. Errors: why not, and the next way.
+/// Checks that events can be recorded. Errors: why not, and the next way.
 pub fn events(root: &Root) -> Result<(), Error> {
     need_host_pids(root)?;
     Instance::new(root).map(drop)

@@ -58,7 +58,7 @@ use elevator::{Elevator, Waiting};
 use fault::Faults;
 use remote::Remote;
 
-/// Whether a request reads or writes.
+/// The direction of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the device to memory.
@@ -79,7 +79,7 @@ pub enum Area {
 /// One transfer of consecutive blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Whether the request reads or writes.
+    /// The direction of the request.
     pub direction: Direction,
     /// The file or swap area.
     pub area: Area,
@@ -109,7 +109,7 @@ pub struct Ticket(pub u32);
 /// A request that begins to wait under an I/O scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Queuing {
-    /// Whether it will fail.
+    /// True if it will fail.
     pub failed: bool,
     /// Until when the one who submitted the request sleeps, as in [`Completion`].
     pub admitted: Nanos,
@@ -131,7 +131,7 @@ pub struct Dispatched {
 pub struct Completion {
     /// The time of completion.
     pub at: Nanos,
-    /// Whether the device reported an error. A failed request takes as long as a good one.
+    /// True if the device reported an error. A failed request takes as long as a good one.
     pub failed: bool,
     /// Time until which the submitter sleeps because no slot is free; the past if one is.
     pub admitted: Nanos,
@@ -268,7 +268,7 @@ impl Device {
         })
     }
 
-    /// Whether requests wait under a scheduler: then they are given to [`Device::queue`], and otherwise to [`Device::serve_in_turn`].
+    /// Returns true if requests wait under a scheduler: then they are given to [`Device::queue`], and otherwise to [`Device::serve_in_turn`].
     pub fn has_scheduler(&self) -> bool {
         self.elevator.is_some()
     }
@@ -388,7 +388,7 @@ impl Device {
         self.submitted_last = now;
     }
 
-    /// Whether a request fails.
+    /// Returns true if a request fails.
     fn strike(&mut self, request: Request) -> bool {
         let failed = self.faults.strike(request);
         self.stats.errors += u64::from(failed);

@@ -138,7 +138,7 @@ impl<E: Copy> EventQueue<E> {
         self.heap[hole] = entry;
     }
 
-    /// Whether something already queued happens before an event pushed now for `at` would.
+    /// Returns true if something already queued happens before an event pushed now for `at` would.
     #[inline]
     fn is_due_by(&self, at: Nanos) -> bool {
         self.next_at <= at

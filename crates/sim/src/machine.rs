@@ -105,9 +105,9 @@ pub struct MachineSpec {
     pub memory: Vec<MemorySpec>,
     /// The links between sockets. Default: none that takes longer.
     pub links: Option<LinkSpec>,
-    /// Whether a run finds out what placement could have been at best. Default: yes.
+    /// True if a run finds out what placement could have been at best. Default: yes.
     pub hindsight: bool,
-    /// Whether a run measures how long accesses took, what delayed them, and which decisions used statistics that were out of date. Default: no, as
+    /// True if a run measures how long accesses took, what delayed them, and which decisions used statistics that were out of date. Default: no, as
     /// it takes some instructions at each miss.
     pub times_accesses: bool,
     /// Hardware hints of accesses, which matter only where hot-page tracking listens and memory is not all alike. Default: `ibs`.
@@ -686,7 +686,7 @@ impl Machine {
         self.sched.busy(now).zip(of_kernel).map(|(busy, &kernel)| CpuReport { busy, kernel }).collect()
     }
 
-    /// Whether any task has not ended. With none in the foreground, others may all end before the run does.
+    /// Returns true if any task has not ended. With none in the foreground, others may all end before the run does.
     #[cold]
     fn has_tasks_left(&self) -> bool {
         self.tasks.iter().any(|task| task.runner.state != State::Ended)

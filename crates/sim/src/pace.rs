@@ -85,7 +85,7 @@ impl Timetable {
         }
     }
 
-    /// Whether accesses arrive, and wait for their turn.
+    /// Returns true if accesses arrive, and wait for their turn.
     pub(crate) fn has_arrivals(&self) -> bool {
         matches!(self, Timetable::Arrivals(..))
     }

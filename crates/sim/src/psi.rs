@@ -110,7 +110,7 @@ impl Psi {
         usize::from(memcg.0) * usize::from(self.cpus) + usize::from(cpu.0)
     }
 
-    /// Whether it knows the group.
+    /// Returns true if it knows the group.
     pub(crate) fn has_group(&self, memcg: MemcgId) -> bool {
         self.groups.get(usize::from(memcg.0)).is_some_and(Option::is_some)
     }

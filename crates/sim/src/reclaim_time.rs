@@ -13,7 +13,7 @@ pub(crate) struct ReclaimTime {
 }
 
 impl ReclaimTime {
-    /// Whether it is in a call.
+    /// Returns true if it is in a call.
     pub(crate) fn is_under_way(&self) -> bool {
         self.since.is_some()
     }

@@ -163,7 +163,7 @@ impl Residency {
     /// Looks at most; then every other one is forgotten.
     const LOOKS: usize = 256;
 
-    /// Whether it is time for the next look.
+    /// Returns true if it is time for the next look.
     pub(crate) fn is_due(&self, at: Nanos) -> bool {
         at.0 >= self.span.0 * self.pages.len() as u64
     }
@@ -182,7 +182,7 @@ impl Residency {
 /// The figures of one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeReport {
-    /// Whether the node is in the top tier.
+    /// True if the node is in the top tier.
     pub is_top_tier: bool,
     /// Accesses of tasks to its pages.
     pub accesses: u64,
@@ -258,7 +258,7 @@ pub struct TaskReport {
     pub started: Nanos,
     /// The time when the task ended; `None` while it has accesses left.
     pub ended: Option<Nanos>,
-    /// Whether the task made all its accesses.
+    /// True if the task made all its accesses.
     pub is_finished: bool,
     /// The time of the kill.
     pub killed: Option<Nanos>,
@@ -434,7 +434,7 @@ pub struct Kill {
     pub at: Nanos,
     /// The name of its task.
     pub task: String,
-    /// Whether the task had made all its accesses before it was killed.
+    /// True if the task had made all its accesses before it was killed.
     pub was_at_rest: bool,
     /// Path of its memcg.
     pub memcg: String,

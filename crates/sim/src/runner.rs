@@ -59,7 +59,7 @@ pub(crate) struct Runner {
     pub(crate) waited: Waited,
     /// The memstall section that its last step left it in.
     pub(crate) memstall: Option<Memstall>,
-    /// Whether its losses are recorded.
+    /// True if its losses are recorded.
     pub(crate) is_timed: bool,
     /// Time lost since its last access was done, by cause.
     pub(crate) lost: Lost,
@@ -250,7 +250,7 @@ impl Runner {
         Next::ComeBack(from)
     }
 
-    /// Whether it comes back when a device has a free slot for its requests, or has written its dirty pages: that is a wait for I/O.
+    /// Returns true if it comes back when a device has a free slot for its requests, or has written its dirty pages: that is a wait for I/O.
     pub(crate) fn waits_for_device(&self) -> bool {
         matches!(self.pause.why, Why::Queue | Why::Delay(DelayReason::DirtyPages))
             && self.pause.until == self.clock
@@ -380,7 +380,7 @@ impl Runner {
         }
     }
 
-    /// Whether the event at `now` is the end of a pause that a kill has cut off.
+    /// Returns true if the event at `now` is the end of a pause that a kill has cut off.
     pub(crate) fn was_cut_off(&mut self, now: Nanos) -> bool {
         self.cut_off.take_if(|until| *until == now).is_some()
     }

@@ -137,7 +137,7 @@ impl Scenario {
         Files::of(&self.file)
     }
 
-    /// Whether NUMA balancing is to promote pages of slow memory.
+    /// Returns true if NUMA balancing is to promote pages of slow memory.
     pub fn balances_tiers(&self) -> bool {
         let bits = self.sysctl.get("kernel.numa_balancing").map(|value| value.to_string().parse::<u8>());
         bits.is_some_and(|bits| bits.is_ok_and(|bits| bits & 2 != 0))

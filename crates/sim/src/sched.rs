@@ -250,7 +250,7 @@ impl Scheduler {
         Some(first)
     }
 
-    /// Whether the running task is to make room at `at`: its slice is used up, or someone has preempted it.
+    /// Returns true if the running task is to make room at `at`: its slice is used up, or someone has preempted it.
     #[inline]
     pub(crate) fn is_yielding(&self, cpu: CpuId, at: Nanos) -> bool {
         let queue = &self.cpus[usize::from(cpu.0)];
@@ -281,7 +281,7 @@ impl Scheduler {
         Rotated { next, leaves }
     }
 
-    /// Whether anyone waits for the CPU.
+    /// Returns true if anyone waits for the CPU.
     #[inline]
     pub(crate) fn is_contended(&self, cpu: CpuId) -> bool {
         self.cpus[usize::from(cpu.0)].is_contended()

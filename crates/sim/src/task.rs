@@ -33,7 +33,7 @@ pub struct TaskSpec {
     pub memcg: String,
     /// The CPU it is bound to, or begins on if it `migrates`; the one given to the engine.
     pub cpu: CpuId,
-    /// Whether the task may run on any CPU; default false.
+    /// True if the task may run on any CPU; default false.
     pub migrates: bool,
     /// -20 to 19: the lower, the more of its CPU it gets while others want it. Default 0.
     pub nice: i8,
@@ -281,12 +281,12 @@ impl Task {
         })
     }
 
-    /// Whether the current access is one through a mapping.
+    /// Returns true if the current access is one through a mapping.
     pub(crate) fn is_next_mapped(&self) -> bool {
         self.is_mapped(self.accesses.pending()[0].object())
     }
 
-    /// Whether an object is a mapping.
+    /// Returns true if an object is a mapping.
     pub(crate) fn is_mapped(&self, object: u32) -> bool {
         self.mapped.get(object as usize).is_some_and(|&is_mapped| is_mapped)
     }
@@ -407,7 +407,7 @@ impl Task {
         Some(times)
     }
 
-    /// Whether something is to be done before the next access.
+    /// Returns true if something is to be done before the next access.
     pub(crate) fn is_marked(&self) -> bool {
         self.marks.front().is_some_and(|mark| mark.index <= self.accesses.index)
     }
@@ -417,7 +417,7 @@ impl Task {
         self.marks.pop_front_if(|mark| mark.index <= self.accesses.index)
     }
 
-    /// Whether anything but the buffered accesses decides its next action.
+    /// Returns true if anything but the buffered accesses decides its next action.
     #[inline]
     pub(crate) fn has_more_to_do(&self) -> bool {
         self.accesses.pending().is_empty()

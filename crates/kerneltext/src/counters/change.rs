@@ -159,17 +159,17 @@ const BYTES_V1: &[&str] = &[
     "hierarchical_memsw_limit",
 ];
 
-/// Whether a file of this kind has the name, as far as is known here.
+/// Returns true if a file of this kind has the name, as far as is known here.
 pub(super) fn is_of(kind: FileKind, name: &str) -> bool {
     holds(kind, name) != Holds::Unknown
 }
 
-/// Whether the name is a counter in a file of this kind.
+/// Returns true if the name is a counter in a file of this kind.
 pub(super) fn is_counter_of(kind: FileKind, name: &str) -> bool {
     holds(kind, name) == Holds::Counter
 }
 
-/// Whether the name is a counter in any file.
+/// Returns true if the name is a counter in any file.
 pub(super) fn is_counter(name: &str) -> bool {
     COUNTERS.iter().any(|begin| name.starts_with(begin))
 }
@@ -220,7 +220,7 @@ impl Pair {
         i128::from(self.after) - i128::from(self.before)
     }
 
-    /// Whether a gauge was negative in either snapshot. The kernel prints a negative gauge as a number close to 2^64.
+    /// Returns true if a gauge was negative in either snapshot. The kernel prints a negative gauge as a number close to 2^64.
     pub fn is_below_zero(&self) -> bool {
         self.before.cast_signed() < 0 || self.after.cast_signed() < 0
     }
@@ -321,7 +321,7 @@ impl Change {
         self.gauges.iter().map(|(gauge, _)| gauge).filter(|gauge| gauge.is_below_zero())
     }
 
-    /// Whether at least as many counters fell as grew: the snapshots are in the wrong order, or of different boots.
+    /// Returns true if at least as many counters fell as grew: the snapshots are in the wrong order, or of different boots.
     pub fn is_restarted(&self) -> bool {
         let grown = self.counters.iter().filter(|counter| counter.change() > 0).count();
         !self.fell.is_empty() && self.fell.len() >= grown

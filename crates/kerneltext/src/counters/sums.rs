@@ -126,7 +126,7 @@ impl Change {
         }
     }
 
-    /// Whether this counter has one part per zone in these snapshots.
+    /// Returns true if this counter has one part per zone in these snapshots.
     pub fn is_by_zone(&self, begin: &str) -> bool {
         self.state(begin) == CounterState::Absent && self.has_zones(begin)
     }

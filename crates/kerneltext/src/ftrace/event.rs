@@ -76,7 +76,7 @@ pub enum Event {
     },
     /// Pages of a file entered or left the page cache.
     PageCache {
-        /// Whether pages entered the page cache; else they left.
+        /// True if pages entered the page cache; else they left.
         is_added: bool,
         /// The number of the file (its inode).
         file: u64,
@@ -104,7 +104,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether it is one of reclaim.
+    /// Returns true if it is one of reclaim.
     pub fn is_reclaim(&self) -> bool {
         use Event::{PageCache, Refault, ShrinkSlab, Switch, Wakeup};
         !matches!(self, ShrinkSlab { .. } | PageCache { .. } | Refault | Switch { .. } | Wakeup { .. })
@@ -208,7 +208,7 @@ pub const KEPT: [&str; 6] = ["activated", "ref_keep", "dirty", "writeback", "imm
 /// A page that reclaim writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteKind {
-    /// Whether the caller waits for it.
+    /// True if the caller waits for it.
     pub is_sync: bool,
     /// The type; the first dialect does not tell it.
     pub lru: Option<Lru>,

@@ -109,7 +109,7 @@ impl Totals {
         }
     }
 
-    /// Whether it is the text of a trace; one without events is, too.
+    /// Returns true if it is the text of a trace; one without events is, too.
     pub fn is_trace(&self) -> bool {
         self.events + self.others + self.lost + self.losses > 0 || !self.unknown.is_empty() || self.is_headed
     }

@@ -85,7 +85,7 @@ impl<'a> Line<'a> {
         self.text.split_ascii_whitespace().next().unwrap_or_default()
     }
 
-    /// Whether it is a row of figures, by its first character.
+    /// Returns true if it is a row of figures, by its first character.
     pub(super) fn is_row(&self) -> bool {
         self.first().starts_with(|c: char| c.is_ascii_digit() || c == '-')
     }

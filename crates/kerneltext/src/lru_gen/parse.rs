@@ -109,7 +109,7 @@ struct Parser<'a> {
     lines: &'a [Line<'a>],
     at: usize,
     generations_max: usize,
-    /// Whether tiers follow each generation, and which; known with the first one.
+    /// The tiers that follow each generation, if any; known with the first one.
     statistics: Option<Option<Statistics>>,
     /// Pages of all rows so far.
     pages: u64,
@@ -334,7 +334,7 @@ fn memcg_line(line: &Line<'_>) -> Result<(u32, String), ParseError> {
     Ok((number, path.to_string()))
 }
 
-/// Whether `younger` can follow `older`.
+/// Checks that `younger` can follow `older`.
 fn in_order(
     older: &Generation,
     younger: &Generation,

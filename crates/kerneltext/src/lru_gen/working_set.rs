@@ -111,7 +111,7 @@ impl AddAssign for Estimate {
 pub struct Window {
     /// Length in milliseconds, up to the dump.
     pub within_ms: u64,
-    /// Whether the machine can swap. Without swap, aging never closes a generation of anonymous pages.
+    /// True if the machine can swap. Without swap, aging never closes a generation of anonymous pages.
     pub has_swap: bool,
 }
 

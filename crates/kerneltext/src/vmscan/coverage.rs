@@ -110,7 +110,7 @@ impl Coverage {
         } += 1;
     }
 
-    /// Whether a kind without events did not happen.
+    /// Returns true if a kind without events did not happen.
     fn is_whole(&self) -> bool {
         let has_both = self.begins.iter().zip(self.ends).all(|(begins, ends)| (*begins > 0) == (ends > 0));
         let has_edges = self.begins.iter().any(|begins| *begins > 0) || self.wakes + self.sleeps > 0;
@@ -118,12 +118,12 @@ impl Coverage {
         self.has_all_events || has_both && has_edges && has_work
     }
 
-    /// Whether pages scanned are those that batches judged, as the trace has no isolations.
+    /// Returns true if pages scanned are those that batches judged, as the trace has no isolations.
     pub fn scans_by_batches(&self) -> bool {
         self.isolations == 0 && self.batches > 0
     }
 
-    /// Whether end events of these calls were recorded, and begin events were not.
+    /// Returns true if end events of these calls were recorded, and begin events were not.
     pub fn has_only_ends(&self, kind: CallKind) -> bool {
         self.begins[kind as usize] == 0 && self.ends[kind as usize] > 0
     }

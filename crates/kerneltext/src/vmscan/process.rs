@@ -254,7 +254,7 @@ impl Process {
         })
     }
 
-    /// Whether what the task does now is reclaim.
+    /// Returns true if what the task does now is reclaim.
     pub(super) fn is_reclaiming(&self, pid: u32) -> bool {
         self.kswapd.is_some() || self.open.iter().any(|(whose, _)| *whose == pid)
     }

@@ -58,7 +58,7 @@ impl Refaults {
         }
     }
 
-    /// Whether the trace has removals by reclaim and additions, so that the share of refaults is meaningful.
+    /// Returns true if the trace has removals by reclaim and additions, so that the share of refaults is meaningful.
     pub fn is_known(&self) -> bool {
         self.reclaimed > 0 && self.added > 0
     }

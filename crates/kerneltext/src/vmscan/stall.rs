@@ -22,13 +22,13 @@ pub struct Stall {
     pub begin_ns: u64,
     /// Duration, in nanoseconds.
     pub lasted_ns: u64,
-    /// Whether the call ended within the trace.
+    /// True if the call ended within the trace.
     pub is_over: bool,
     /// Work of the call.
     pub work: Work,
     /// Pages freed, by batch events, or by the end event if there are no batches.
     pub reclaimed: u64,
-    /// Whether the trace has events of work, not only of calls.
+    /// True if the trace has events of work, not only of calls.
     pub has_work_events: bool,
     /// Time in shrinkers, in nanoseconds.
     pub slab_ns: u64,

@@ -23,7 +23,7 @@ pub struct Sums {
     pub timeline: Timeline,
     /// Time off the CPU in calls, by [`Reclaimer`], if the trace has the scheduler's events.
     pub(super) off_cpu: Option<[OffCpu; Reclaimer::ALL.len()]>,
-    /// Whether the trace has events of work (isolation, batches, writes, throttling), not only of calls.
+    /// True if the trace has events of work (isolation, batches, writes, throttling), not only of calls.
     pub has_work_events: bool,
     /// Kinds of events that the trace has.
     pub coverage: Coverage,

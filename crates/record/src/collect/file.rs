@@ -79,7 +79,7 @@ impl FileSums {
         most.map_or(1, |(pages, _)| *pages)
     }
 
-    /// Whether it is mostly run.
+    /// Returns true if it is mostly run.
     pub(crate) fn is_executable(&self) -> bool {
         self.fetches * 2 > self.mapped
     }

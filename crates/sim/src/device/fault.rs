@@ -50,7 +50,7 @@ impl Faults {
         Faults { rules, generator: generator(seed), reads: 0, writes: 0 }
     }
 
-    /// Whether this request fails.
+    /// Returns true if this request fails.
     #[inline]
     pub(super) fn strike(&mut self, request: Request) -> bool {
         !self.rules.is_empty() && self.apply_rules(request)

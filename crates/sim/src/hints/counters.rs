@@ -78,7 +78,7 @@ impl Counters {
         }
     }
 
-    /// Whether the entries should be read.
+    /// Returns true if the entries should be read.
     pub(crate) fn has_hot(&self) -> bool {
         !self.ring.is_empty()
     }

@@ -68,7 +68,7 @@ impl Event {
         }
     }
 
-    /// Whether a task may go on because of it.
+    /// Returns true if a task may go on because of it.
     fn is_driving(self) -> bool {
         matches!(self, Event::Run(_) | Event::IoDone { .. } | Event::Alarm { .. } | Event::SlotFree { .. })
     }
@@ -95,7 +95,7 @@ impl Agenda {
         self.queue.advance(to)
     }
 
-    /// Whether any event to come can make a task go on; without one, nothing ever will.
+    /// Returns true if any event to come can make a task go on; without one, nothing ever will.
     pub(super) fn is_driving(&self) -> bool {
         self.driving > 0
     }

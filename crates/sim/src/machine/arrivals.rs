@@ -54,7 +54,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether the page in a frame came to its tier from another.
+    /// Returns true if the page in a frame came to its tier from another.
     pub(super) fn has(&self, pfn: Pfn) -> bool {
         let words = self.sections.get(pfn.0 as usize / SECTION).and_then(Option::as_ref);
         words.is_some_and(|words| words[pfn.0 as usize % SECTION] != NONE)

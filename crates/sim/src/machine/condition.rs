@@ -20,7 +20,7 @@ pub struct When {
 }
 
 impl Machine {
-    /// Whether what an event waits for holds now; it does for one that waits for nothing.
+    /// True if the condition that an event waits for holds now, or if it waits for nothing.
     pub(super) fn holds(&mut self, index: usize) -> Result<bool, FileError> {
         let Some(when) = self.timed[index].0.when.clone() else { return Ok(true) };
         let (shown, bound) = self.compared(&when)?;

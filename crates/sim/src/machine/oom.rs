@@ -59,7 +59,7 @@ impl Machine {
         }
     }
 
-    /// Whether a task has made all its accesses.
+    /// Returns true if a task has made all its accesses.
     fn is_at_rest(&self, task: TaskId) -> bool {
         let index = self.index_of(task);
         let has_ended = index < THREAD && self.tasks[index as usize].runner.state == State::Ended;

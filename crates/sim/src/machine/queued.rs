@@ -35,7 +35,7 @@ struct Transfers {
     cpu: CpuId,
     /// They end so much later, as what was submitted in the middle of work.
     later: Nanos,
-    /// Whether any piece fails.
+    /// True if any piece fails.
     failed: bool,
     /// Pieces that wait, and when the last of those that don't is done.
     waiting: u32,

@@ -302,7 +302,7 @@ impl Machine {
         Ok(None)
     }
 
-    /// Whether a task that takes turns continues: to its next access, if that is the next of all, or to its end. Otherwise it must stop until it is
+    /// Returns true if a task that takes turns continues: to its next access, if that is the next of all, or to its end. Otherwise it must stop until it is
     /// woken. The task with the next access is woken now.
     fn has_turn(&mut self, index: usize) -> bool {
         let Machine { tasks, turns, .. } = self;

@@ -27,7 +27,7 @@ pub(super) struct TieredMemory {
     is_alike: bool,
     /// The hardware that reports accesses.
     pub(super) hints: Hints,
-    /// Whether a node is in the top tier, by node.
+    /// For each node, true if it is in the top tier.
     is_top_tier: Vec<bool>,
     /// By node: accesses of tasks so far.
     accessed: Vec<Touches>,

@@ -154,12 +154,12 @@ impl TimedAction {
 }
 
 impl TimedEvent {
-    /// Whether it comes again and again without an end.
+    /// Returns true if it comes again and again without an end.
     fn is_timer(&self) -> bool {
         matches!(self.repeat, Repeat::Timer { .. })
     }
 
-    /// Whether it is among those that were not due yet when the run ends. For a condition the report contains how often it held.
+    /// Returns true if it is among those that were not due yet when the run ends. For a condition the report contains how often it held.
     fn is_counted(&self) -> bool {
         !self.is_timer() && self.when.is_none()
     }

@@ -108,7 +108,7 @@ impl Machine {
         }
     }
 
-    /// Whether a task only writes kernel files when a timed event says so.
+    /// Returns true if a task only writes kernel files when a timed event says so.
     pub fn is_control_task(&self, task: TaskId) -> bool {
         let index = self.task_index.get(task.0 as usize).copied().flatten();
         let thread = index.and_then(|index| index.checked_sub(THREAD));

@@ -27,7 +27,7 @@ pub struct LinkSpec {
     pub bandwidth: u64,
     /// The distance of each node from each.
     pub distances: Vec<Vec<u8>>,
-    /// Whether a node has CPUs, by node.
+    /// For each node, true if it has CPUs.
     pub has_cpus: Vec<bool>,
 }
 

@@ -76,9 +76,9 @@ pub(super) struct Channel {
     extra: u64,
     service: u64,
     bandwidth: u64,
-    /// Whether the requests can be high enough to cause waits.
+    /// True if the requests can be high enough to cause waits.
     is_loaded: bool,
-    /// Whether there was any request.
+    /// True if there was any request.
     is_used: bool,
     /// How long a window is.
     window_ns: u64,
@@ -213,7 +213,7 @@ impl Asked {
         nanos * self.stands_for
     }
 
-    /// Whether a node or a link of this bandwidth may be busy.
+    /// Returns true if a node or a link of this bandwidth may be busy.
     fn loads(self, bandwidth: u64) -> bool {
         self.bandwidth.is_some_and(|asked| asked > bandwidth / IDLE_PART)
     }

@@ -31,7 +31,7 @@ impl Doing {
         Doing(self.0 | if is_stalled { MEMSTALL } else { 0 })
     }
 
-    /// Whether all of these bits are set.
+    /// Returns true if all of these bits are set.
     #[inline]
     pub(super) const fn is(self, bits: u8) -> bool {
         self.0 & bits == bits

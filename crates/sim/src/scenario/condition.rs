@@ -59,7 +59,7 @@ pub enum Bound {
 }
 
 impl Order {
-    /// Whether a figure stands to a bound as it should.
+    /// Returns true if a figure stands to a bound as it should.
     pub fn holds(self, figure: f64, bound: f64) -> bool {
         match self {
             Order::Above => figure > bound,
@@ -98,7 +98,7 @@ impl Condition {
         }
     }
 
-    /// Whether a line of `memory.stat` counts events, which its name tells.
+    /// Returns true if a line of `memory.stat` counts events, which its name tells.
     fn is_count(&self) -> bool {
         self.words.first().is_none_or(|name| {
             ["pg", "workingset_", "thp_", "zswpin", "zswpout", "zswpwb", "numa_"]

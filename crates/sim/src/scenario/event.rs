@@ -78,7 +78,7 @@ pub enum KernelFile {
     NumaBalancing(String),
     /// How hot-page tracking promotes, such as `kmigrated_sleep_ms`.
     Pghot(String),
-    /// Whether reclaim demotes: `demotion_enabled`.
+    /// A switch of demotion: `demotion_enabled`.
     Numa(String),
     /// A file of a tier of memory, such as `memory_tier4/nodelist`.
     MemoryTier(String),

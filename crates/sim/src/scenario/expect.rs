@@ -108,7 +108,7 @@ impl Sign {
 }
 
 impl Relation {
-    /// Whether it is true where `of` gives the figures of the variants; `None` if a figure is missing.
+    /// True if it holds for the figures of the variants that `of` gives; `None` if a figure is missing.
     pub fn is_true(&self, of: impl Fn(&str) -> Option<f64>) -> Option<bool> {
         let (left, right) = (self.left.value(&of)?, self.right.value(&of)?);
         Some(match self.sign {

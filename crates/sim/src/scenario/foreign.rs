@@ -77,7 +77,7 @@ impl Table {
         read(&table, "")
     }
 
-    /// Whether the pattern writes at all: it fills, or some part of it has a `write_ratio` above 0.
+    /// Returns true if the pattern writes at all: it fills, or some part of it has a `write_ratio` above 0.
     pub fn writes(&self) -> bool {
         writes(&Value::Object(self.0.clone()))
     }

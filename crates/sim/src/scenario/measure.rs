@@ -101,7 +101,7 @@ impl Scenario {
         self.percents().filter_map(percentage).collect()
     }
 
-    /// Whether it has any, so that its traces have to be read before it can be built.
+    /// Returns true if it has any, so that its traces have to be read before it can be built.
     pub fn has_percentages(&self) -> bool {
         self.percents().next().is_some()
     }

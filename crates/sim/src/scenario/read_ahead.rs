@@ -16,17 +16,17 @@ pub struct ReadAhead<'a> {
 }
 
 impl ReadAhead<'_> {
-    /// Whether a file with a name is read ahead: unless an object that names it is not.
+    /// Returns true if a file with a name is read ahead: unless an object that names it is not.
     pub(super) fn file(&self, name: &str) -> bool {
         !self.page_by_page.contains(name)
     }
 
-    /// Whether an object is read ahead by what it says itself, whatever others say of its file.
+    /// Returns true if an object is read ahead by what it says itself, whatever others say of its file.
     pub fn object(&self, task: usize, object: usize) -> bool {
         self.objects[task][object]
     }
 
-    /// Whether the file of an object is read ahead.
+    /// Returns true if the file of an object is read ahead.
     fn file_of(&self, task: usize, at: usize, object: &Object) -> bool {
         object.file.as_ref().map_or_else(|| self.object(task, at), |name| self.file(name))
     }

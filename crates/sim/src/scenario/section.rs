@@ -177,7 +177,7 @@ pub(super) fn keep<T, E: de::Error>(place: &mut Option<T>, name: &'static str, v
     }
 }
 
-/// Whether a value isn't the default, which takes its type from it.
+/// Returns true if a value isn't the default, which takes its type from it.
 pub(super) fn differ<T: PartialEq>(value: &T, default: &T) -> bool {
     value != default
 }

@@ -241,7 +241,7 @@ impl Touched {
         Touched { pieces: vec![Box::default(); pages.div_ceil(Touched::PIECE_PAGES) as usize] }
     }
 
-    /// Whether `page` was not touched before; now it is. Never for pages beyond the object's end.
+    /// Returns true if `page` was not touched before; now it is. Never for pages beyond the object's end.
     fn is_first(&mut self, page: u64) -> bool {
         let Some(piece) = self.pieces.get_mut((page / Touched::PIECE_PAGES) as usize) else { return false };
         if piece.is_empty() {

@@ -220,7 +220,7 @@ pub struct TraceFile {
     /// The start times of its accesses, if the task does not specify them: of a trace whose parts belong to several tasks.
     #[serde(skip)]
     pub pace: Option<Pace>,
-    /// Whether it is of opaque ids, so that a page's number has no relation to its neighbours.
+    /// True if it is of opaque ids, so that a page's number has no relation to its neighbours.
     #[serde(skip)]
     pub is_of_ids: bool,
 }
@@ -255,7 +255,7 @@ impl Task {
 }
 
 impl Object {
-    /// Whether the first access to each page writes. Programs write their memory before they read it, and reading memory
+    /// Returns true if the first access to each page writes. Programs write their memory before they read it, and reading memory
     /// that was never written takes none: so it does, unless the object is a regular file.
     pub fn writes_first(&self) -> bool {
         self.write_first.unwrap_or(matches!(self.channel, Channel::Anonymous | Channel::Tmpfs))

@@ -68,13 +68,13 @@ impl Cpu {
         usize::from(self.running.is_some() || self.free_at > now) + self.waiting.len()
     }
 
-    /// Whether it does nothing at `now`.
+    /// Returns true if it does nothing at `now`.
     #[inline]
     pub(super) fn is_idle(&self, now: Nanos) -> bool {
         self.running.is_none() && self.free_at <= now && self.waiting.is_empty()
     }
 
-    /// Whether a task that comes to the idle CPU keeps its virtual run time: it is no more than a slice behind.
+    /// Returns true if a task that comes to the idle CPU keeps its virtual run time: it is no more than a slice behind.
     #[inline]
     pub(super) fn grants(&self, vruntime: u64, timeslice: Nanos) -> bool {
         vruntime >= self.floor.saturating_sub(timeslice.0)

@@ -79,7 +79,7 @@ struct Buffered {
 const CHUNK: usize = 1024;
 
 impl Buffered {
-    /// Whether there is an access at `next`, after reading on if need be.
+    /// True if there is an access at `next`, after reading on if necessary.
     fn has_next(&mut self) -> Result<bool, TraceError> {
         if self.next == self.chunk.len() {
             self.chunk.clear();

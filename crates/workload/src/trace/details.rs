@@ -45,7 +45,7 @@ struct Clock {
     first: Option<f64>,
     latest: u64,
     went_back: u64,
-    /// Whether any record had a time.
+    /// True if any record had a time.
     is_told: bool,
 }
 
@@ -138,7 +138,7 @@ impl DetailReader {
         self.reader.take_removals()
     }
 
-    /// Whether the numbers of its pages are places.
+    /// Returns true if the numbers of its pages are places.
     pub(super) fn has_neighbours(&self) -> bool {
         self.reader.has_neighbours()
     }

@@ -29,9 +29,9 @@ struct Row {
     suffixes: &'static [&'static str],
     /// The first bytes of each file of the format; empty where a file does not announce itself.
     magic: &'static [u8],
-    /// Whether it is lines of text.
+    /// True if it is lines of text.
     is_text: bool,
-    /// Whether the reader says by itself what an empty file lacks.
+    /// True if the reader says by itself what an empty file lacks.
     has_header: bool,
     /// Options that the format has a use for.
     uses: &'static [Use],
@@ -91,17 +91,17 @@ impl Format {
         self.row().magic
     }
 
-    /// Whether it is lines of text.
+    /// Returns true if it is lines of text.
     pub(super) fn is_text(self) -> bool {
         self.row().is_text
     }
 
-    /// Whether its reader says by itself what an empty file lacks.
+    /// Returns true if its reader says by itself what an empty file lacks.
     pub(super) fn has_header(self) -> bool {
         self.row().has_header
     }
 
-    /// Whether the format has a use for a read option.
+    /// Returns true if the format has a use for a read option.
     pub(crate) fn uses(self, option: Use) -> bool {
         self.row().uses.contains(&option)
     }
@@ -145,7 +145,7 @@ impl Format {
     /// First bytes used to detect a format.
     pub const DETECTED_BYTES: usize = 4096;
 
-    /// Whether a file's name stands for words and nothing else, as `.u32` does not.
+    /// Returns true if a file's name stands for words and nothing else, as `.u32` does not.
     pub(super) fn says_words(name: &str) -> bool {
         plain_name(name).ends_with(".words")
     }

@@ -33,7 +33,7 @@ impl PageName {
         PageName { object, id, index: if was_text { index | WAS_TEXT } else { index } }
     }
 
-    /// Whether its id says it all, as in most traces.
+    /// Returns true if its id says it all, as in most traces.
     fn is_plain(&self) -> bool {
         self.index == 0 && self.object == 0
     }
@@ -143,7 +143,7 @@ impl Interner {
         None
     }
 
-    /// Whether the slot's entry, which has the name's id, is the name's.
+    /// Returns true if the slot's entry, which has the name's id, is the name's.
     #[inline]
     fn is_of(&self, slot: u64, hash: u64, name: &PageName) -> bool {
         slot >> 32 == hash >> 32

@@ -22,9 +22,9 @@ pub struct Interpretation {
     pub format: Format,
     /// Bytes per page: as defined by the trace, or else by the read options.
     pub page_size: u32,
-    /// Whether it says which accesses write; where it does not, all are taken for reads.
+    /// True if it says which accesses write; where it does not, all are taken for reads.
     pub tells_writes: bool,
-    /// Whether the numbers of its pages are places, so that adjacent numbers are neighbours. Opaque ids have none, nor have renumbered pages.
+    /// True if the numbers of its pages are places, so that adjacent numbers are neighbours. Opaque ids have none, nor have renumbered pages.
     pub has_neighbours: bool,
     /// The columns of a text that has them, in their order.
     pub columns: Vec<Column>,

@@ -22,7 +22,7 @@ pub struct Loaded {
     pub footprint: Footprint,
     /// The trace's accesses; `None` if they are past the budget, and have to be read again.
     pub accesses: Option<Packed>,
-    /// Whether the numbers of its pages are places, so that adjacent numbers are neighbours.
+    /// True if the numbers of its pages are places, so that adjacent numbers are neighbours.
     pub has_neighbours: bool,
     /// The records that are not accesses; `None` if the trace has no records, or was not read to its end.
     pub requests: Option<Requests>,

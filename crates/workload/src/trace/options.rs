@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::format::{Format, Use};
 
-/// Whether pages can be of this size.
+/// Returns true if pages can be of this size.
 pub(super) fn is_page_size(bytes: u32) -> bool {
     bytes.is_power_of_two() && (512..=1 << 30).contains(&bytes)
 }
@@ -25,7 +25,7 @@ pub struct ReadOptions {
     /// One id, one page, whatever its size, as libCacheSim does when it ignores object sizes. Default false: an id of
     /// n bytes is ceil(n / page size) pages, all accessed in order. Concerns formats with opaque ids only.
     pub ignore_size: bool,
-    /// Whether pages keep their numbers. Default `auto`.
+    /// How pages are numbered. Default `auto`.
     pub page_ids: PageIds,
     /// Conversion only: write a table of the original ids of the pages into the `.pgt` (16 bytes of memory per page meanwhile). Default false. Needs
     /// numbered pages and ids that are numbers.
@@ -74,7 +74,7 @@ impl ReadOptions {
     }
 }
 
-/// Whether the pages of a trace keep their numbers.
+/// How the pages of a trace are numbered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageIds {
@@ -96,7 +96,7 @@ pub struct CsvOptions {
     /// Between fields. Default: a tab in a `.tsv`, else a comma; where the first line has none, a tab, a semicolon, a bar or
     /// blanks, whichever it has.
     pub delimiter: Option<Delimiter>,
-    /// Whether the first line names the columns. Default true.
+    /// True if the first line names the columns. Default true.
     pub header: bool,
     /// Column of the time, a number in any unit, for `info` and open loops. Without one, accesses have no times.
     pub time: Option<String>,
@@ -124,7 +124,7 @@ pub struct CsvOptions {
     pub op_delete: Option<ColumnNames>,
     /// Values of the operation whose records are skipped, and counted.
     pub op_skip: Option<ColumnNames>,
-    /// Whether records of unknown operations are skipped, and counted. Default false: the first one is an error.
+    /// True if records of unknown operations are skipped, and counted. Default false: the first one is an error.
     pub skip_unknown_ops: bool,
     /// Column of how many requests a line stands for, which are made one after the other. Default: a column called `op_count` or the
     /// like, where there is one.
@@ -265,7 +265,7 @@ impl<'de> Deserialize<'de> for ColumnNames {
 }
 
 impl CsvOptions {
-    /// Whether an option says what this operation is.
+    /// Returns true if an option says what this operation is.
     pub(super) fn names_op(&self, operation: &str) -> bool {
         let lists = [&self.op_read, &self.op_write, &self.op_delete, &self.op_skip];
         let mut names = lists.into_iter().flatten().flat_map(|names| &names.0);

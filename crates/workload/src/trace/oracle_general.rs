@@ -56,7 +56,7 @@ impl Fields {
         }
     }
 
-    /// Whether a record is possible after this many others, the last of them at this time.
+    /// Returns true if a record is possible after this many others, the last of them at this time.
     #[inline]
     fn is_plausible(self, records_before: u64, last_time: u32) -> bool {
         let is_later = u64::try_from(self.next).is_ok_and(|next| next > records_before);

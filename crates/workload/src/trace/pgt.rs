@@ -61,9 +61,9 @@ pub struct TraceHeader {
     pub records: u64,
     /// Bytes of a page.
     pub page_size: u32,
-    /// Whether the trace says which accesses write; where it does not, none does.
+    /// True if the trace says which accesses write; where it does not, none does.
     pub tells_writes: bool,
-    /// Whether the numbers of pages are places, so that adjacent numbers are neighbours.
+    /// True if the numbers of pages are places, so that adjacent numbers are neighbours.
     pub has_neighbours: bool,
     /// The footprint of the file's accesses; `None` in files of version 1, which don't have it.
     pub footprint: Option<Footprint>,

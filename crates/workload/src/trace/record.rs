@@ -93,7 +93,7 @@ pub(super) trait RecordReader: Send {
         &[]
     }
 
-    /// Whether adjacent page numbers are not neighbours, as with opaque ids.
+    /// Returns true if adjacent page numbers are not neighbours, as with opaque ids.
     fn has_ids(&self) -> bool {
         false
     }
@@ -106,12 +106,12 @@ pub(super) trait RecordReader: Send {
         ""
     }
 
-    /// Whether the trace says which accesses write; where it does not, all are taken for reads.
+    /// Returns true if the trace says which accesses write; where it does not, all are taken for reads.
     fn tells_writes(&self) -> bool {
         true
     }
 
-    /// Whether the records have times.
+    /// Returns true if the records have times.
     fn has_times(&self) -> bool {
         false
     }
@@ -151,7 +151,7 @@ pub(super) trait RecordReader: Send {
         Vec::new()
     }
 
-    /// Whether the bytes can mean two things, so that a warning may need all of them.
+    /// Returns true if the bytes can mean two things, so that a warning may need all of them.
     fn is_ambiguous(&self) -> bool {
         false
     }

@@ -32,10 +32,10 @@ pub(super) trait TraceReader: AccessStream {
     /// Original names of the pages, by object, if they must be kept.
     fn originals(&self) -> Option<&[Vec<OriginalId>]>;
 
-    /// Whether the trace says which accesses write; where it does not, all are taken for reads.
+    /// Returns true if the trace says which accesses write; where it does not, all are taken for reads.
     fn tells_writes(&self) -> bool;
 
-    /// Whether the numbers of its pages are places, so that adjacent numbers are neighbours.
+    /// Returns true if the numbers of its pages are places, so that adjacent numbers are neighbours.
     fn has_neighbours(&self) -> bool;
 
     /// Records so far that access no page, such as syncs and trims; `None` where that is not known any more.
@@ -51,7 +51,7 @@ pub(super) trait TraceReader: AccessStream {
         Vec::new()
     }
 
-    /// Whether the bytes can mean two things, so that a warning may need all of them.
+    /// Returns true if the bytes can mean two things, so that a warning may need all of them.
     fn is_ambiguous(&self) -> bool {
         false
     }

@@ -19,7 +19,7 @@ pub struct Requests {
     pub pages: u64,
     /// Bytes they ask for; 0 where the trace does not say.
     pub bytes: u64,
-    /// Whether they name opaque ids, so that a size is that of an object.
+    /// True if they name opaque ids, so that a size is that of an object.
     pub has_ids: bool,
     /// Records that delete what they name.
     pub deletes: u64,

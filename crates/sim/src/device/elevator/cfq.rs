@@ -69,7 +69,7 @@ struct Turns {
     done: Option<Nanos>,
     /// How long it takes from the end of a request to the next one, its last ones counting most.
     think_time: Nanos,
-    /// Whether the owner reads, and its last request was close to the end of the one before.
+    /// True if the owner reads, and its last request was close to the end of the one before.
     reads_on: bool,
 }
 
@@ -242,7 +242,7 @@ impl Cfq {
         self.scattered = Some(Scattered { ends, done: now, idles_until: None });
     }
 
-    /// Whether it is a task that reads here and there, or takes long between two requests.
+    /// Returns true if it is a task that reads here and there, or takes long between two requests.
     fn is_scattered(&self, owner: Owner) -> bool {
         owner != Owner::Writes && self.owners.get(&owner).is_some_and(|turns| !turns.is_expected())
     }
@@ -295,13 +295,13 @@ impl Turns {
         self.done.filter(|_| self.is_expected()).map(|done| done + SLICE_IDLE)
     }
 
-    /// Whether the owner reads in order, and its next request comes soon.
+    /// Returns true if the owner reads in order, and its next request comes soon.
     fn is_expected(&self) -> bool {
         self.reads_on && self.think_time < SLICE_IDLE
     }
 }
 
-/// Whether a request lies next to where another ended.
+/// Returns true if a request lies next to where another ended.
 fn is_close((area, end): (Area, u64), request: &Request) -> bool {
     request.area == area && request.block.abs_diff(end) < CLOSE_BLOCKS
 }

@@ -361,7 +361,7 @@ impl Check<'_> {
         self.readable(&format!("{prefix}.read"), path);
     }
 
-    /// Whether a path names a file that can be read; if not, that is reported.
+    /// Returns true if a path names a file that can be read; if not, that is reported.
     fn readable(&mut self, key: &str, path: &str) -> bool {
         let Some(file) = self.kernel_file(key, path) else { return false };
         let is_readable = match file {

@@ -282,7 +282,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether the policy of the root walks page tables, or that of a group that has its own.
+    /// Returns true if the policy of the root walks page tables, or that of a group that has its own.
     fn walks_page_tables(&self) -> bool {
         let walks = |policy: &Policy| policy.group.harvest.page_table_walk;
         let own = self.scenario.memcg.iter().filter_map(|memcg| memcg.policy.as_deref());

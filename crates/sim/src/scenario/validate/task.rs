@@ -533,7 +533,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether an object's size follows from its accesses: its own workload or trace, the trace of an object before it (which may hold several
+    /// Returns true if an object's size follows from its accesses: its own workload or trace, the trace of an object before it (which may hold several
     /// objects), or a pattern with parts on several objects.
     fn is_sized_by_accesses(&self, task: &Task, own: usize) -> bool {
         task.object[own].workload.is_some()

@@ -22,7 +22,7 @@ pub(super) struct Published {
     columns: &'static [(&'static str, ColumnUse)],
     /// Unit of the times.
     pub(super) time_unit: &'static str,
-    /// Whether fields, one a column at least, could be one of its lines.
+    /// Returns true if fields, at least one per column, could be one of its lines.
     fits: fn(&[&[u8]]) -> bool,
 }
 
@@ -117,7 +117,7 @@ impl Published {
         ALL.iter().find(|published| published.is_named(names) && published.columns.iter().any(has_unit))
     }
 
-    /// Whether `names` are those of its columns.
+    /// Returns true if `names` are those of its columns.
     pub(super) fn is_named(&self, names: &[String]) -> bool {
         let own = self.columns.iter().map(|(name, _)| *name);
         names.len() == self.columns.len()
@@ -139,7 +139,7 @@ impl Published {
     }
 }
 
-/// Whether a field can be data and no column's name.
+/// Returns true if a field can be data and no column's name.
 pub(super) fn is_number(field: &[u8]) -> bool {
     str::from_utf8(field).is_ok_and(|text| text.trim().parse::<f64>().is_ok_and(f64::is_finite))
 }
