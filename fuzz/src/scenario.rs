@@ -53,7 +53,7 @@ fn shown(error: &Error) {
     assert!(!error.to_string().is_empty());
 }
 
-/// Whether a scenario can be built and run in milliseconds, without reading other files.
+/// Returns true if a scenario can be built and run in milliseconds, without reading other files.
 fn is_small(scenario: &Scenario) -> bool {
     let memory: u64 =
         scenario.machine.node_sizes().iter().map(|size| size.pages_ceil()).fold(0, u64::saturating_add);

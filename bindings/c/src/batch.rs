@@ -98,7 +98,7 @@ impl Batch {
         }
     }
 
-    /// Whether all is read, waiting so long at most; `None`: as long as it takes.
+    /// Waits until all is read, at most this long. `None`: as long as it takes.
     pub(crate) fn poll(&mut self, timeout: Option<Duration>) -> Poll<Result<(), Failure>> {
         /// The thread that would wake it may have ended.
         const LOOK_AGAIN: Duration = Duration::from_secs(1);

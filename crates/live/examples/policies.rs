@@ -45,7 +45,7 @@ struct Load {
     pages: Box<dyn Fn(u64, u64) -> Vec<u64>>,
     file_pages: u64,
     is_beside_scan: bool,
-    /// Whether the scan belongs to another group.
+    /// True if the scan belongs to another group.
     has_groups: bool,
 }
 

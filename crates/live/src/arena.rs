@@ -177,12 +177,12 @@ impl Arena {
         }
     }
 
-    /// Whether there is slow memory.
+    /// Returns true if there is slow memory.
     pub(crate) fn has_slow(&self) -> bool {
         self.slow_from != u32::MAX
     }
 
-    /// Whether a frame is of slow memory.
+    /// Returns true if a frame is of slow memory.
     #[inline(always)]
     pub(crate) fn is_slow(&self, pfn: Pfn) -> bool {
         pfn.0 >= self.slow_from
@@ -206,7 +206,7 @@ impl Arena {
         unsafe { self.is_ours.at.cast::<AtomicBool>().as_ref() }
     }
 
-    /// Whether this process has made it; a forked child has not.
+    /// Returns true if this process has made it; a forked child has not.
     pub(crate) fn is_of_this_process(&self) -> bool {
         self.ours().load(Ordering::Relaxed)
     }
@@ -324,7 +324,7 @@ impl Arena {
         Ok(writing)
     }
 
-    /// Whether a frame has no holder and no writer at the moment.
+    /// Returns true if a frame has no holder and no writer at the moment.
     pub(crate) fn is_free_to_write(&self, pfn: Pfn) -> bool {
         !self.gate(pfn).is_taken() && !self.holds.names(pfn.0)
     }
@@ -581,7 +581,7 @@ pub(crate) struct Pin<'a> {
 }
 
 impl Pin<'_> {
-    /// Whether a place says so, and the gate does not.
+    /// Returns true if a place says so, and the gate does not.
     #[inline(always)]
     pub(crate) fn is_hold(&self) -> bool {
         self.hold.is_some()

@@ -109,7 +109,7 @@ impl Piece {
 }
 
 impl Inner {
-    /// Whether a write of this part has to read the page first.
+    /// Returns true if a write of this part has to read the page first.
     fn must_be_read(&self, piece: &Piece) -> bool {
         let (page, bytes) = (piece.want.page, self.bytes());
         if page * PAGE_SIZE >= bytes || piece.is_complete(bytes) {

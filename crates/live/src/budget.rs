@@ -114,7 +114,7 @@ pub(crate) struct Budget {
     pub(crate) changes: Mutex<()>,
     /// The limit that the budget follows.
     pub(crate) follows: Option<Share>,
-    /// Whether the thread that follows it is to end.
+    /// True if the thread that follows it is to end.
     pub(crate) stops: Mutex<bool>,
     pub(crate) wake: Condvar,
 }

@@ -226,7 +226,7 @@ impl Builder {
     }
 
     /// Sets the swap file, which holds pages of regions ([`Memory::region`]) that are evicted. It is a file without a name in this folder, has at most
-    /// this many bytes, and takes space on the device as it is used. 32 bytes of the budget are reserved for each 4 KiB of it. Default: no swap file,
+    /// this many bytes, and uses space on the device as it grows. 32 bytes of the budget are reserved for each 4 KiB of it. Default: no swap file,
     /// so regions stay in memory.
     ///
     /// Reads and writes bypass the system's page cache. `vm.swappiness` and `memory.swap.max` are as in the kernel.

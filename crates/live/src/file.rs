@@ -564,7 +564,7 @@ impl Inner {
         Err(Error::CutMeanwhile { path: self.path.clone() })
     }
 
-    /// Whether a read is of several pages.
+    /// Returns true if a read is of several pages.
     pub(crate) fn is_of_several(read: &ReadAt<'_>) -> bool {
         read.offset % PAGE_SIZE + read.buf.len() as u64 > PAGE_SIZE
     }

@@ -45,7 +45,7 @@ pub(crate) enum Unpinned {
     Held,
 }
 
-/// Whether a count is one of an open gate: one test, as each hit makes it.
+/// Returns true if a count is one of an open gate: one test, as each hit makes it.
 #[inline(always)]
 fn is_open(seen: u64) -> bool {
     (seen as u8).wrapping_sub(OPEN as u8) < WRITTEN as u8 - OPEN as u8
@@ -121,7 +121,7 @@ impl Gate {
         self.0.store(((seen >> 8) + 1) << 8 | OPEN, Ordering::Release);
     }
 
-    /// Whether it is open, to who has just named its frame in a [`crate::holds::Hold`].
+    /// Returns true if it is open. The caller has just named its frame in a [`crate::holds::Hold`].
     #[inline(always)]
     pub(crate) fn is_open_after_hold(&self) -> bool {
         // SeqCst: in the order of all such accesses it comes after the frame was named. Acquire is part of it, as for `begin`.
@@ -132,13 +132,13 @@ impl Gate {
         is_open(self.0.load(Ordering::Relaxed))
     }
 
-    /// Whether the gate is closed and has no writer: one load, as a writer may end between two.
+    /// Returns true if the gate is closed and has no writer: one load, as a writer may end between two.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.load(Ordering::Relaxed) & COUNT == CLOSED
     }
 
-    /// Whether the gate was closed since a read has begun, and nothing else has happened: the page is what the read has seen. The caller has the engine's
-    /// lock, so no other thread opens or closes the gate.
+    /// Returns true if the gate was closed since a read has begun, and nothing else has happened: the page is what the read has seen. The caller has
+    /// the engine's lock, so no other thread opens or closes the gate.
     pub(crate) fn is_closed_since(&self, seen: Seen) -> bool {
         // Acquire: a writer that has ended before the gate was closed is seen.
         self.0.load(Ordering::Acquire) == (seen.0 + 1) << 8 | CLOSED
@@ -154,7 +154,7 @@ impl Gate {
         self.0.load(Ordering::Relaxed) & COUNT == WRITTEN
     }
 
-    /// Whether it has a pin, or a writer. Later users see what the caller has done before.
+    /// Returns true if it has a pin, or a writer. Later users see what the caller has done before.
     pub(crate) fn is_taken(&self) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {

@@ -59,7 +59,7 @@ impl Guards {
 }
 
 impl State {
-    /// Whether a thread that waits for a frame waits for itself.
+    /// Returns true if a thread that waits for a frame waits for itself.
     fn is_circle(&self, arena: &Arena, thread: ThreadNumber, pfn: u32) -> bool {
         let (mut frames, mut seen) = (vec![pfn], Vec::new());
         while let Some(pfn) = frames.pop() {
@@ -96,7 +96,7 @@ impl<'a> GuardWait<'a> {
         GuardWait { guards, arena, longest, began: None, pfn: None, circle_since: None }
     }
 
-    /// Whether the wait may go on, which is for a guard of this frame now.
+    /// Returns true if the wait may go on, which is for a guard of this frame now.
     pub(crate) fn may_go_on(&mut self, pfn: Pfn) -> bool {
         let waited = self.began.get_or_insert_with(Instant::now).elapsed();
         if waited < IS_SHORT {

@@ -44,7 +44,7 @@ impl Hold {
         self.0.store(0, Ordering::Release);
     }
 
-    /// Whether it names a frame, to who has closed its gate.
+    /// Returns true if it names a frame, whose gate the caller has closed.
     pub(crate) fn names(&self, pfn: u32) -> bool {
         // SeqCst: in the order of all such accesses it comes after the gate was closed.
         self.0.load(Ordering::SeqCst) == pfn + 1
@@ -103,7 +103,7 @@ impl Holds {
         self.lines.iter().flat_map(|line| &line.0).filter(|hold| hold.is_taken()).count() as u64
     }
 
-    /// Whether a frame is held, to who has closed its gate.
+    /// Returns true if a frame is held, whose gate the caller has closed.
     pub(crate) fn names(&self, pfn: u32) -> bool {
         self.lines_that_name(pfn).next().is_some()
     }

@@ -351,7 +351,7 @@ fn submit_writes<B: AsRef<[u8]> + Send + 'static>(of: Reader, writes: Vec<(B, u6
 }
 
 impl PendingSync {
-    /// Whether the sync has ended, so that [`PendingSync::wait`] does not wait.
+    /// Returns true if the sync has ended, so that [`PendingSync::wait`] does not wait.
     pub fn is_ready(&self) -> bool {
         self.0.is_orphan() || self.0.is_ready()
     }
@@ -374,7 +374,7 @@ impl Future for PendingSync {
 }
 
 impl<B: Send + 'static> PendingWrites<B> {
-    /// Whether the writes have ended, so that [`PendingWrites::wait`] does not wait.
+    /// Returns true if the writes have ended, so that [`PendingWrites::wait`] does not wait.
     pub fn is_ready(&self) -> bool {
         self.0.is_orphan() || self.0.is_ready()
     }

@@ -47,7 +47,7 @@ impl Length {
         self.bytes.load(Ordering::Acquire)
     }
 
-    /// Whether an access may go up to a byte: asked by a caller that is at the page of it, by its gate or its hold.
+    /// Returns true if an access may go up to a byte: asked by a caller that is at the page of it, by its gate or its hold.
     #[inline(always)]
     pub(crate) fn reaches(&self, end: u64) -> bool {
         // SeqCst: in the order of all such accesses it comes after the caller has said that it is at the page.
@@ -67,7 +67,7 @@ impl Length {
         self.cuts.load(Ordering::Acquire)
     }
 
-    /// Whether none was since, to who has read pages in between.
+    /// Returns true if no bytes were taken away since `cuts` was read. The caller has read pages in between.
     #[inline(always)]
     pub(crate) fn is_uncut_since(&self, cuts: u64) -> bool {
         // The data was read before this load.
@@ -108,7 +108,7 @@ impl Length {
         self.spans.load(Ordering::SeqCst) & CHANGING != 0
     }
 
-    /// Whether a call is in progress during which no byte may be taken away.
+    /// Returns true if a call is in progress during which no byte may be taken away.
     pub(crate) fn has_spans(&self) -> bool {
         self.spans.load(Ordering::SeqCst) & !CHANGING != 0
     }

@@ -65,13 +65,13 @@ pub(crate) trait Paged: Readable + Sized {
 
     fn accessed(&self) -> Accessed<'_>;
 
-    /// Whether a page with this word can be read without the engine.
+    /// Returns true if a page with this word can be read without the engine.
     fn is_hit(word: Word) -> bool;
 
-    /// Whether a page with this word was never written, and reads as zeroes.
+    /// Returns true if a page with this word was never written, and reads as zeroes.
     fn is_zeroes(word: Word) -> bool;
 
-    /// Whether a page with this word can be written without the engine.
+    /// Returns true if a page with this word can be written without the engine.
     fn is_overwritten_freely(word: Word) -> bool;
 
     /// Notes a hit that reads this page, and that is wanted up to a byte of it. Returns `None` if the engine can't be notified any more.

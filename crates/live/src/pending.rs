@@ -238,7 +238,7 @@ impl<'a> Pending<'a> {
         begun.map_err(|error| self.of.error_of_reads(&self.reads, error))
     }
 
-    /// Whether all possible reads have ended, so that [`Pending::wait`] does not wait. Copies present pages. The task that has polled last is still
+    /// Returns true if all possible reads have ended, so that [`Pending::wait`] does not wait. Copies present pages. The task that has polled last is still
     /// woken.
     pub fn is_ready(&mut self) -> bool {
         match self.poll_all(None) {

@@ -15,7 +15,7 @@ use pageout_engine::{Bdi, PAGE_SIZE};
 /// `f_type` of a file system that computes checksums of data: btrfs.
 const BTRFS: u32 = 0x9123_683e;
 
-/// Whether pages of a file must not change while they are written with direct I/O. If this is unknown, it is assumed to be false.
+/// Returns true if pages of a file must not change while they are written with direct I/O. If this is unknown, it is assumed to be false.
 pub(crate) fn wants_stable_pages(file: &File) -> bool {
     let device = file.metadata().map_or(0, |metadata| metadata.dev());
     stable_pages(crate::stat::file_system(file), attribute(device, "stable_writes").as_deref())

@@ -43,7 +43,7 @@ pub fn resident(file: &File) -> io::Result<Vec<bool>> {
     Ok(there.into_iter().map(|byte| byte & 1 != 0).collect())
 }
 
-/// Whether the kernel tells this user the truth about the file.
+/// Fails if the kernel hides the truth about the file from this user.
 fn may_know(file: &File, owner: u32) -> io::Result<()> {
     // SAFETY: the call takes nothing and cannot fail.
     if unsafe { libc::geteuid() } == owner {

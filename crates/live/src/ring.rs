@@ -59,7 +59,7 @@ impl Read {
         (self.0 & ((1 << WANTED_BITS) - 1)) as u32
     }
 
-    /// Whether its call is over with this page.
+    /// Returns true if its call is over with this page.
     #[inline(always)]
     pub(crate) fn ends_call(self) -> bool {
         u64::from(self.wanted()) <= PAGE_SIZE
@@ -163,7 +163,7 @@ impl Ring {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Whether its thread is gone, and nothing comes any more.
+    /// Returns true if its thread is gone, and nothing comes any more.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }

@@ -32,7 +32,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Whether it is the same file, perhaps written meanwhile.
+    /// Returns true if it is the same file, perhaps written meanwhile.
     pub(crate) fn is_same_file(self, other: Identity) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
@@ -47,7 +47,7 @@ impl Identity {
         self.device
     }
 
-    /// Whether no name leads to it any more.
+    /// Returns true if no name leads to it any more.
     pub(crate) fn is_deleted(self) -> bool {
         self.links == 0
     }
@@ -57,7 +57,7 @@ impl Identity {
         self.bytes
     }
 
-    /// Whether all changes since may be names, owner or mode: the contents are unchanged, unless the change was hidden.
+    /// Returns true if all changes since may be names, owner or mode: the contents are unchanged, unless the change was hidden.
     pub(crate) fn has_its_contents(self, since: Identity, is_renamed: bool) -> bool {
         let contents = |of: Identity| (of.bytes, of.modified);
         let is_explained = is_renamed || (self.links, self.owner) != (since.links, since.owner);
@@ -103,7 +103,7 @@ impl Identity {
     }
 }
 
-/// Whether a file is of a file system that is in memory: it takes direct I/O, and its pages are in memory twice.
+/// Returns true if a file is of a file system that is in memory: it takes direct I/O, and its pages are in memory twice.
 pub(crate) fn is_in_memory(file: &File) -> bool {
     file_system(file).is_some_and(|of| [TMPFS, RAMFS].contains(&of))
 }

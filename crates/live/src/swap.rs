@@ -20,7 +20,7 @@ const TRIES: u32 = 100;
 pub(crate) struct SwapFile {
     pub(crate) folder: PathBuf,
     pub(crate) bytes: u64,
-    /// Whether it is read and written through the system's page cache.
+    /// True if it is read and written through the system's page cache.
     pub(crate) is_buffered: bool,
 }
 

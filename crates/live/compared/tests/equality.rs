@@ -36,7 +36,7 @@ struct Case {
 /// So many writes are followed by a sync.
 const SYNC_EVERY: u32 = 20;
 
-/// Whether an access writes.
+/// Returns true if an access writes.
 fn is_write(case: Case, at: usize) -> bool {
     case.writes.is_some() && at * 7 % 10 < 3
 }
@@ -84,8 +84,8 @@ fn followed() -> impl Iterator<Item = u64> {
 struct Story(Vec<StoryEvent>);
 
 impl Story {
-    /// Whether it is compared. With promotion it says how long ago pages were read, which stands still in the simulator; and writes of a sync, of which several
-    /// are under way, end in whatever order the device likes. Of both counters alone are compared.
+    /// Returns true if it is compared. With promotion it says how long ago pages were read, which stands still in the simulator; and writes of a
+    /// sync, of which several are under way, end in whatever order the device likes. Of both counters alone are compared.
     fn is_compared(case: Case) -> bool {
         case.promotes != Some(true) && case.writes.is_none()
     }

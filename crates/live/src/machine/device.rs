@@ -48,12 +48,12 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Whether writes were requested and have not ended.
+    /// Returns true if writes were requested and have not ended.
     pub(super) fn is_busy(&self) -> bool {
         !self.writes.is_empty() || self.writing > 0
     }
 
-    /// Whether it accepts more writes.
+    /// Returns true if it accepts more writes.
     pub(super) fn has_room(&self) -> bool {
         self.writes.len() + self.writing < BACKLOG_MAX
     }
@@ -110,18 +110,18 @@ impl Devices {
         self.turn = device + 1;
     }
 
-    /// Whether the last call of the engine has asked for no write, and all that were asked for have begun.
+    /// Returns true if the last call of the engine has asked for no write, and all that were asked for have begun.
     #[inline]
     pub(super) fn are_idle(&self) -> bool {
         self.iter().all(|device| !device.was_asked && device.writes.is_empty())
     }
 
-    /// Whether writes were asked for and not begun.
+    /// Returns true if writes were asked for and not begun.
     pub(super) fn have_writes(&self) -> bool {
         self.iter().any(|device| !device.writes.is_empty())
     }
 
-    /// Whether a device is idle although writes of it were requested: their pages are being written to.
+    /// Returns true if a device is idle although writes of it were requested: their pages are being written to.
     pub(super) fn is_one_held_up(&self) -> bool {
         self.iter().any(|device| !device.writes.is_empty() && device.writing == 0)
     }

@@ -103,7 +103,7 @@ impl Opened<'_> {
     }
 }
 
-/// Whether all that a file has is on its device.
+/// Returns true if all that a file has is on its device.
 fn is_clean(locked: &Locked<'_>, id: FileId) -> bool {
     locked.engine.figures().file_dirty(id) == (0, 0)
 }
@@ -263,7 +263,7 @@ impl LiveMachine {
         })
     }
 
-    /// Whether another program has written a file since this cache has looked at it last.
+    /// True with the lock if another program has written a file since this cache last checked it.
     fn has_changed_outside<'a>(
         &'a self,
         mut locked: Locked<'a>,

@@ -64,12 +64,12 @@ impl Locked<'_> {
         }
     }
 
-    /// Whether a group has a name, and was not removed.
+    /// Returns true if a group has a name, and was not removed.
     pub(super) fn is_named(&self, memcg: MemcgId) -> bool {
         self.files.groups.iter().any(|of| of.memcg == memcg && of.name.is_some())
     }
 
-    /// Whether a group was not removed.
+    /// Checks that a group was not removed.
     ///
     /// # Errors
     /// [`FileError::NoSuchGroup`].

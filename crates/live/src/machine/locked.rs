@@ -238,7 +238,7 @@ impl Miss {
         self.of.0
     }
 
-    /// Whether it is over, as there is no memory for its page.
+    /// Returns true if it is over, as there is no memory for its page.
     pub(super) fn lacks_memory(&self) -> bool {
         matches!(self.step, Step::Done(Served::Failed(AccessError::Oom(_))))
     }
@@ -333,7 +333,7 @@ impl<'a> Locked<'a> {
         Ok(Miss::new(of, hired, access, reads_before))
     }
 
-    /// Whether a miss that has come to this has found no memory for a moment's sake, so that it is to be made again.
+    /// What crowds out a miss that found no memory only for a moment, so that it must be repeated.
     pub(super) fn crowded(&mut self, miss: &mut Miss, served: &Served) -> Option<Crowded> {
         let Served::Failed(AccessError::Oom(report)) = served else { return None };
         let crowded = miss.crowded(report)?;

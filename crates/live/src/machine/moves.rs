@@ -59,7 +59,7 @@ impl Moves {
         self.count.store(all.len(), Ordering::Release);
     }
 
-    /// Whether a frame is copied from or to at the moment.
+    /// Returns true if a frame is copied from or to at the moment.
     pub(super) fn names(&self, pfn: Pfn) -> bool {
         self.count.load(Ordering::Acquire) > 0
             && self.moves.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|of| of.names(pfn))

@@ -206,17 +206,17 @@ impl OpenFile {
         })
     }
 
-    /// Whether a handle of this number is of it.
+    /// Returns true if a handle of this number is of it.
     pub(super) fn has(&self, serial: u64) -> bool {
         self.handles.iter().any(|of| of.serial == serial && !of.is_dropped)
     }
 
-    /// Whether its length is being changed, or a call is in progress during which it may not be.
+    /// Returns true if its length is being changed, or a call is in progress during which it may not be.
     pub(super) fn is_growing(&self) -> bool {
         self.length.is_changing() || self.length.has_spans()
     }
 
-    /// Whether there is something of it that could not be written.
+    /// Returns true if there is something of it that could not be written.
     pub(crate) fn is_unwritten(&self) -> bool {
         !self.unwritten.is_empty() || self.flush_error.is_some()
     }
@@ -226,17 +226,17 @@ impl OpenFile {
         self.busy
     }
 
-    /// Whether it is longer on its device than it is, as pages are written whole, or shorter.
+    /// Returns true if it is longer on its device than it is, as pages are written whole, or shorter.
     pub(super) fn is_rounded(&self) -> bool {
         self.is_written && self.on_disk != self.bytes()
     }
 
-    /// Whether no handle of it is left.
+    /// Returns true if no handle of it is left.
     pub(crate) fn is_idle(&self) -> bool {
         self.handles.iter().all(|of| of.is_dropped)
     }
 
-    /// Whether a page that is not in memory has something on the device that a write leaves there.
+    /// Returns true if a page that is not in memory has something on the device that a write leaves there.
     pub(super) fn has_more_than(&self, part: Part) -> bool {
         let start = part.page * PAGE_SIZE;
         let end = self.on_disk.min(self.bytes()).min(start + PAGE_SIZE);
@@ -329,7 +329,7 @@ impl Locked<'_> {
         is_long
     }
 
-    /// Whether a file is closed, which is noted.
+    /// Returns true if a file is closed, which is noted.
     pub(crate) fn becomes_idle(&mut self, file: FileId) -> bool {
         self.files.serials += 1;
         let now = self.files.serials;
@@ -342,7 +342,7 @@ impl Locked<'_> {
         is_idle
     }
 
-    /// Whether closed files must be checked again: one may have been deleted.
+    /// Returns true if closed files must be checked again: one may have been deleted.
     pub(super) fn is_time_to_tend(&mut self) -> bool {
         let now = self.now;
         let is_due = self.files.tended_at + TENDED_EVERY <= now;
@@ -385,7 +385,7 @@ impl Locked<'_> {
         pages.find(|&(_, pfn)| arena.gate(pfn).is_written())
     }
 
-    /// Whether there is a handle of this number.
+    /// Returns true if there is a handle of this number.
     pub(crate) fn is_open(&self, serial: u64) -> bool {
         self.files.open.iter().flatten().any(|of| of.has(serial)) || self.regions.has(serial)
     }
@@ -408,7 +408,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Whether pages of a file may be brought in through a handle.
+    /// Returns true if pages of a file may be brought in through a handle.
     pub(crate) fn is_reachable(&self, file: &File) -> bool {
         let of = self.files.open.get(file.id.0 as usize).and_then(Option::as_ref);
         of.is_some_and(|of| !of.is_going && of.has(file.serial))

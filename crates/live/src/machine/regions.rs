@@ -123,7 +123,7 @@ impl Regions {
         self.open.iter().flatten().map(|of| of.reserved).fold(0, u64::saturating_add)
     }
 
-    /// Whether a call changes the length of a region.
+    /// Returns true if a call changes the length of a region.
     #[cfg(test)]
     pub(crate) fn is_resizing(&self, region: usize) -> bool {
         self.get(region).is_some_and(|of| of.is_resizing)
@@ -166,7 +166,7 @@ impl Regions {
         .collect()
     }
 
-    /// Whether the region with this serial number has a handle.
+    /// Returns true if the region with this serial number has a handle.
     pub(super) fn has(&self, serial: u64) -> bool {
         self.open.iter().flatten().any(|of| of.serial == serial && !of.is_dropped)
     }

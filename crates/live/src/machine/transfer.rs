@@ -88,7 +88,8 @@ impl Transfer {
         self.writes.is_some()
     }
 
-    /// Whether a device has a part in it. It has none in a read of pages behind the end of the file there: they are zeroes, and [`Transfer::perform`] fills them in.
+    /// Returns true if a device has a part in it. It has none in a read of pages behind the end of the file there: they are zeroes, and
+    /// [`Transfer::perform`] fills them in.
     pub(super) fn needs_device(&self) -> bool {
         self.is_write() || self.bytes > 0
     }

@@ -231,7 +231,7 @@ impl Uring {
     }
 }
 
-/// Whether a call succeeds if it is repeated: after a signal, or if the kernel is short of memory or has more results than fit.
+/// Returns true if a call succeeds if it is repeated: after a signal, or if the kernel is short of memory or has more results than fit.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
 }

@@ -97,7 +97,7 @@ pub(crate) enum Begun<'a> {
     Held(Pfn),
 }
 
-/// Whether a writer is held up where more is dirty than may be.
+/// What happens to a writer if more pages are dirty than allowed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirtyLimits {
     HoldUp,
@@ -301,8 +301,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Whether a page that is to be written in this part has to be read first, if it is not in memory. It is another answer whenever others have had the
-    /// lock: they may have written it, and it may have gone to its device since.
+    /// Reports to the engine whether a page that this part is written to must be read first if it is not in memory. Repeat it whenever others have
+    /// had the lock: they may have written the page, and it may have gone to its device since.
     fn say_what_is_written(&mut self, miss: &Miss, file: FileId, part: Part) {
         let of = self.files.open[file.0 as usize].as_ref().expect("an access to it is under way");
         let is_partial = of.has_more_than(part);

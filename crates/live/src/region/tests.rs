@@ -92,7 +92,7 @@ fn chunk(page: u64, turn: u64) -> [u8; CHUNK] {
     chunk
 }
 
-/// Whether a page is always written completely, so that other threads see a single operation.
+/// Returns true if a page is always written completely, so that other threads see a single operation.
 fn is_whole(page: u64) -> bool {
     page.is_multiple_of(2)
 }
@@ -128,7 +128,7 @@ struct Stress {
 }
 
 impl Stress {
-    /// Whether a failing device can cause the error.
+    /// Returns true if a failing device can cause the error.
     fn may_fail(&self, error: &Error) -> bool {
         let is_faulty = self.faulty.failed_reads.load(SeqCst) + self.faulty.failed_writes.load(SeqCst) > 0;
         match error {

@@ -67,7 +67,7 @@ pub(crate) enum Fate {
     Well,
     /// Nothing is done, and it fails with this error.
     Fails(i32),
-    /// This many bytes are done, and the answer says so. A request without bytes ends well.
+    /// This many bytes are done, and the answer says so. A request without bytes succeeds.
     Short(usize),
     /// This many bytes are done, and it fails. A request without bytes is done, and fails.
     Torn(usize, i32),

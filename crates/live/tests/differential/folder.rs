@@ -32,7 +32,7 @@ impl Drop for Folder {
     }
 }
 
-/// Whether the folder's file system has direct I/O.
+/// Returns true if the folder's file system has direct I/O.
 pub(crate) fn has_direct() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {

@@ -105,7 +105,7 @@ impl Shared {
     }
 }
 
-/// Whether an operation may fail so, as others forget its file.
+/// Returns true if an operation may fail so, as others forget its file.
 fn is_passing(error: &Error) -> bool {
     match error {
         Error::Forgotten { .. } | Error::CutMeanwhile { .. } => true,
@@ -183,7 +183,7 @@ impl Actor<'_> {
         Ok(())
     }
 
-    /// Whether an operation may fail so, as a device is full, or was a moment ago.
+    /// Returns true if an operation may fail so, as a device is full, or was a moment ago.
     fn is_full(&self, error: &Error) -> bool {
         let may_be = match error {
             Error::Io { source, .. } | Error::Sync { source, lost: 0, .. } => {

@@ -131,7 +131,7 @@ impl Object {
         self.dropped + self.log.len()
     }
 
-    /// Whether it was made shorter since.
+    /// Returns true if it was made shorter since.
     pub(crate) fn was_cut_since(&self, mark: usize) -> bool {
         self.changes_since(mark)
             .iter()

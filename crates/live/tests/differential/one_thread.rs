@@ -446,7 +446,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Whether a result is one of those that may be. Its value, or nothing where it is an error.
+    /// Checks that a result is one of those allowed. Returns its value, or nothing if it is an error.
     fn check<T>(
         &mut self,
         op: &str,

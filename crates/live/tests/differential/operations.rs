@@ -214,7 +214,7 @@ impl Op {
         }
     }
 
-    /// Whether a scope begins with it.
+    /// Returns true if a scope begins with it.
     pub(crate) fn begins(&self) -> bool {
         matches!(self, Op::Hold { .. } | Op::HoldMut { .. } | Op::Submit { .. })
     }
@@ -226,12 +226,12 @@ pub(crate) trait Known {
     fn bytes(&self, slot: usize) -> Option<u64>;
     fn groups(&self) -> usize;
     fn depth(&self) -> usize;
-    /// Whether no write may leave a hole behind the end.
+    /// Returns true if no write may leave a hole behind the end.
     fn avoids_holes(&self) -> bool;
     fn is_full(&self) -> bool;
-    /// Whether a device was full, and something may not have been written since.
+    /// Returns true if a device was full, and something may not have been written since.
     fn may_fail(&self) -> bool;
-    /// Whether a write is to have few pages, as it may wait for each.
+    /// Returns true if a write is to have few pages, as it may wait for each.
     fn has_slow_writes(&self) -> bool;
 }
 

@@ -324,7 +324,7 @@ impl Generator {
     }
 }
 
-/// Whether a duel has a model.
+/// Returns true if a duel has a model.
 fn is_fit(acts: &[Act]) -> bool {
     // A thread that changes a page that another one holds waits for that one, which waits for all others.
     let held: Vec<u64> =

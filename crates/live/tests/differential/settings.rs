@@ -71,7 +71,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Whether the tester steps around a defect.
+/// Returns true if the tester steps around a defect.
 pub(crate) fn avoids(defect: Avoid) -> bool {
     let avoided = std::env::var("PAGEOUT_AVOID").unwrap_or_else(|_| AVOIDED.to_owned());
     if avoided == "all" {

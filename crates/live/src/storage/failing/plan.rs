@@ -192,7 +192,7 @@ impl Errors {
         Ok(errors)
     }
 
-    /// Whether a request fails by this.
+    /// Returns true if a request fails by this.
     fn fails(&self, request: Request) -> bool {
         if Kind::of(request) != self.kind || exists(self.until_file.as_deref()) {
             return false;

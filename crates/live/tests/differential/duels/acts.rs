@@ -372,7 +372,7 @@ impl Generator {
     }
 }
 
-/// Whether a duel has a model, and no defect that is to be stepped around.
+/// Returns true if a duel has a model, and no defect that is to be stepped around.
 pub(super) fn is_fit(start: &Start, acts: &[Act]) -> bool {
     let count = |is: fn(&Act) -> bool| acts.iter().filter(|act| is(act)).count();
     let forgets = count(|act| matches!(act, Act::Forget));

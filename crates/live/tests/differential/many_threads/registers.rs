@@ -114,7 +114,7 @@ impl History {
         lock(&self.0).retain(|event| event.id != id);
     }
 
-    /// Whether a read in this time may see this; else what it may see.
+    /// Checks that a read in this time may see this. Errors: what it may see.
     pub(super) fn allows(&self, seen: What, begin: u64, end: u64) -> Result<(), String> {
         let events = lock(&self.0);
         let may = |event: &&Event| {

@@ -34,7 +34,7 @@ impl Run<'_> {
         Some(vec!["ok"])
     }
 
-    /// Whether this thread holds a page of these ranges to write it, so that reads of them would wait for it.
+    /// Returns true if this thread holds a page of these ranges to write it, so that reads of them would wait for it.
     pub(super) fn meets_own(&self, object: usize, ranges: &[Range]) -> bool {
         let held = &self.objects[object].held;
         let is_written = |(at, len): &Range| {
@@ -44,7 +44,7 @@ impl Run<'_> {
         ranges.iter().filter(|(_, len)| *len > 0).any(is_written)
     }
 
-    /// Whether an operation that waits for a guard of this thread is to be made. Few are, as each takes a tenth of a second.
+    /// Returns true if an operation that waits for a guard of this thread is to be made. Few are, as each takes a tenth of a second.
     pub(super) fn may_wait_for_own(&self) -> bool {
         let left = self.own_waits.get();
         if left == 0 || avoids(Avoid::OwnGuard) {
@@ -54,7 +54,7 @@ impl Run<'_> {
         true
     }
 
-    /// Whether so many guards may be too many, with the pages that reads in flight hold.
+    /// Returns true if so many guards may be too many, with the pages that reads in flight hold.
     pub(super) fn are_many(&self, guards: usize) -> bool {
         /// Pages of one pending read at a time.
         const OF_PENDING: usize = 32;
@@ -115,7 +115,7 @@ impl Run<'_> {
         self.objects[handle.object].held.values().any(|(_, writes)| *writes)
     }
 
-    /// Whether the device may hold a page of a file.
+    /// Returns true if the device may hold a page of a file.
     pub(super) fn may_be_pinned(&self, handle: &Handle) -> bool {
         self.objects[handle.object].is_stable && avoids(Avoid::StablePinned)
     }
