@@ -167,7 +167,7 @@ impl Tracing {
         }
     }
 
-    /// Whether its form contains samples of the machine.
+    /// Returns true if its form contains samples of the machine.
     pub(crate) fn wants_samples(&self) -> bool {
         matches!(self.form, Form::Perfetto(_))
     }

@@ -115,7 +115,7 @@ impl UserPolicies {
         policies
     }
 
-    /// Whether custom policies may be in use.
+    /// Returns true if custom policies may be in use.
     pub(crate) fn are_there(&self) -> bool {
         self.options.allow_plugins || !Listed::brought().is_empty()
     }

@@ -207,7 +207,7 @@ fn in_the_machine() {
     assert_ne!(mine, kernels);
 }
 
-/// The forms of a lie, and what is told of each.
+/// The forms of a broken contract, and the message for each.
 const LIES: [(&str, &str); 10] = [
     ("silent", "): nothing is nominated, but there are "),
     ("twice", "is nominated twice"),

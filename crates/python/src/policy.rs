@@ -31,7 +31,7 @@ static ENDED: AtomicU64 = AtomicU64::new(0);
 /// Threads that have called objects, as Python numbers them.
 static THREADS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
-/// Whether this thread is in a call of an object: what it asks for is part of that call.
+/// Returns true if this thread is in a call of an object: what it asks for is part of that call.
 #[pyfunction]
 pub(crate) fn is_in_policy() -> bool {
     pageout_policy::doing_here().is_some()
@@ -369,7 +369,7 @@ struct Bulk {
     object: Object,
     at_once: u32,
     bits: UseBits,
-    /// Whether each slot has a page.
+    /// For each slot, true if it has a page.
     is_there: Vec<bool>,
     /// What was named and not yet asked for, the first one last.
     waiting: Vec<Slot>,

@@ -77,7 +77,7 @@ impl Trace {
         self.distinct_pages
     }
 
-    /// Whether the pages had to be copied: numbers of another type, with gaps, or not one after the other.
+    /// Returns true if the pages had to be copied: numbers of another type, with gaps, or not one after the other.
     #[getter]
     fn is_copied(&self) -> bool {
         self.is_copied

@@ -184,7 +184,7 @@ fn possible(turns: Vec<Turn>, points: &[Point]) -> Result<(Vec<Turn>, Vec<Refuse
 }
 
 impl Row {
-    /// Whether no figure differs in any run.
+    /// Returns true if no figure differs in any run.
     pub fn changes_nothing(&self, base: &Runs) -> bool {
         figures_of(base).all(|figure| figure.effect(base, &self.runs).is_some_and(|effect| effect.is_same))
     }
@@ -224,7 +224,7 @@ impl Turned<'_> {
         self.points.iter().map(|point| figure.effect(&point.base, &point.rows[self.at].runs)).collect()
     }
 
-    /// Whether it was run at any point.
+    /// Returns true if it was run at any point.
     pub fn was_made(&self) -> bool {
         self.points.iter().any(|point| point.rows[self.at].runs.was_made())
     }
@@ -234,14 +234,14 @@ impl Turned<'_> {
         Signs::of(self.effects(figure).iter().map(Option::as_ref))
     }
 
-    /// Whether no figure differs at any point.
+    /// Returns true if no figure differs at any point.
     pub fn changes_nothing(&self) -> bool {
         figures_of(&self.points[0].base).all(|figure| self.signs(figure).is_same())
     }
 }
 
 impl Answer {
-    /// Whether there is nothing to compare with: at no point the scenario ran to its end unchanged.
+    /// Returns true if there is nothing to compare with: at no point the scenario ran to its end unchanged.
     pub fn is_nothing(&self) -> bool {
         !self.points.iter().any(|point| point.base.is_whole())
     }
@@ -308,7 +308,7 @@ impl Answer {
         grid::points_json(self.head(), found, signs.into())
     }
 
-    /// Whether all requested runs have results.
+    /// Returns true if all requested runs have results.
     fn is_whole(&self, point: &Ablation) -> bool {
         !self.extent.is_interrupted() && point.failures().is_empty()
     }

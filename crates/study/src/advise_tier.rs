@@ -57,7 +57,7 @@ struct Asked {
     warm_up: WarmUp,
     /// What memory costs, if money is asked about.
     prices: Option<Prices>,
-    /// Whether all is asked again at half of the scale.
+    /// True if all is asked again at half of the scale.
     checks_scale: bool,
 }
 
@@ -243,7 +243,7 @@ impl Cell {
     }
 }
 
-/// Whether the OOM killer ended a task: then there is no work to compare.
+/// Returns true if the OOM killer ended a task: then there is no work to compare.
 fn was_killed(runs: &Runs) -> bool {
     runs.results.iter().any(|run| !run.kills.is_empty())
 }
@@ -282,7 +282,7 @@ fn signed(percent: f64) -> String {
     if is_any(percent) { format!("{percent:+.1} %") } else { "0.0 %".to_string() }
 }
 
-/// Whether a loss of this percentage is visible.
+/// Returns true if a loss of this percentage is visible.
 fn is_any(percent: f64) -> bool {
     percent.abs() >= 0.05
 }
@@ -397,7 +397,7 @@ impl Advice {
         }
     }
 
-    /// Whether a run, which ends at a time, did no more than what is left out.
+    /// Returns true if a run, which ends at a time, did no more than what is left out.
     fn is_in_warm_up(&self, cell: &Cell) -> bool {
         cell.runs.is_whole() && !was_killed(&cell.runs) && self.rates(&cell.runs).is_none()
     }

@@ -12,7 +12,7 @@ pub trait Answered: Serialize {
         None
     }
 
-    /// Whether there is nothing in it: [`Self::failure`] says why.
+    /// Returns true if there is nothing in it: [`Self::failure`] says why.
     fn is_nothing(&self) -> bool {
         false
     }

@@ -255,7 +255,7 @@ impl Answer {
         ]
     }
 
-    /// Whether turning a rule, by its place, changes the figure in no run at all.
+    /// Returns true if turning a rule, by its place, changes the figure in no run at all.
     pub fn is_idle(&self, at: usize) -> bool {
         let is_nothing = |share: &Option<Share>| {
             share.is_some_and(|share| share.share == 0.0 && share.half_width.is_none_or(|width| width == 0.0))

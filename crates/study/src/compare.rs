@@ -46,7 +46,7 @@ pub struct Ask {
     pub repeat: u32,
     /// Runs at the same time; 0 is one for each CPU. Default: 0.
     pub jobs: usize,
-    /// Whether all figures are compared, and not only those that a summary has. Default: no.
+    /// True if all figures are compared, and not only those that a summary has. Default: no.
     pub all: bool,
 }
 
@@ -126,14 +126,14 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
 }
 
 impl Ask {
-    /// Whether the scenario's own variants are compared.
+    /// Returns true if the scenario's own variants are compared.
     fn is_of_own(&self) -> bool {
         self.vary.is_empty()
     }
 }
 
 impl Column {
-    /// Whether every run failed, as the scenario says.
+    /// Returns true if every run failed, as the scenario says.
     pub fn fails_as_known(&self) -> bool {
         self.known_failure().is_some_and(|checked| checked.is_true)
     }
@@ -157,7 +157,7 @@ impl Answer {
         unexpected.flat_map(|column| column.runs.failures_of(&column.variant.label)).collect()
     }
 
-    /// Whether no variant has a result, and that is no one's expectation.
+    /// Returns true if no variant has a result, and that is no one's expectation.
     pub fn is_nothing(&self) -> bool {
         self.columns.iter().all(|column| column.runs.results.is_empty() && !column.fails_as_known())
     }

@@ -161,7 +161,7 @@ impl Answer {
         told.chain(unreadable).collect()
     }
 
-    /// Whether a scenario is expected to fail unchanged, and the change makes that no worse.
+    /// Returns true if a scenario is expected to fail unchanged, and the change makes that no worse.
     fn is_known_to_fail(&self, case: &Judged) -> bool {
         let is_known =
             self.fails_as_known.iter().any(|(group, name)| *group == case.group && *name == case.name);

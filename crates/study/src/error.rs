@@ -79,7 +79,7 @@ impl Error {
         told(self)
     }
 
-    /// Whether what was given is at fault, rather than the simulated workload: a scenario, a trace, a setting.
+    /// Returns true if what was given is at fault, rather than the simulated workload: a scenario, a trace, a setting.
     pub fn is_input(&self) -> bool {
         match self {
             Error::Read { .. }
@@ -141,7 +141,7 @@ pub(crate) use ensure;
 /// The reason why a run has no result. The other runs of the study have theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// Whether what was given is at fault, rather than the simulated workload.
+    /// True if what was given is at fault, rather than the simulated workload.
     pub is_input: bool,
     /// The reason of the failure.
     pub message: String,

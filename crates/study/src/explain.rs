@@ -95,7 +95,7 @@ pub struct Answer {
 pub struct Run {
     /// Paths of the cgroups.
     pub groups: BTreeMap<MemcgId, String>,
-    /// Whether memory is on several nodes.
+    /// True if memory is on several nodes.
     pub has_nodes: bool,
     /// Names of the tasks, by their numbers in the engine.
     pub tasks: BTreeMap<u32, String>,

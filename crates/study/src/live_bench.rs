@@ -125,7 +125,7 @@ pub struct Answer {
     pub file: String,
     /// Whole pages of it, in bytes.
     pub file_bytes: u64,
-    /// Whether readers that use the kernel's page cache had as little memory.
+    /// True if readers that use the kernel's page cache had as little memory.
     pub has_limit: bool,
     /// Rounds that all readers have made.
     pub rounds: usize,

@@ -194,7 +194,7 @@ impl Answer {
         names_of(&self.chapter)
     }
 
-    /// Whether there is nothing to be judged, as every run failed.
+    /// Returns true if there is nothing to be judged, as every run failed.
     pub fn is_nothing(&self) -> bool {
         self.experiments.iter().flat_map(|of| &of.sides).all(|runs| runs.results.is_empty())
     }

@@ -109,7 +109,7 @@ pub struct Told {
     /// The published figure, formatted.
     pub published: String,
     ours: String,
-    /// Whether it holds.
+    /// The verdict on the row.
     pub verdict: Verdict,
     is_way_only: bool,
     compared: String,

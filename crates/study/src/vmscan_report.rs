@@ -67,7 +67,7 @@ pub struct Reading {
     pub faults: Vec<String>,
     /// A description of work outside of any call.
     pub outside: &'static str,
-    /// Whether it is a real machine's, on which other events can be recorded.
+    /// True if it is a real machine's, on which other events can be recorded.
     pub is_recorded: bool,
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Watches a study, from several threads at a time.
 pub trait Watcher: Sync {
-    /// Whether anyone watches the progress. Otherwise the length of a stage is not computed beforehand.
+    /// Returns true if anyone watches the progress. Otherwise the length of a stage is not computed beforehand.
     fn is_seen(&self) -> bool {
         false
     }

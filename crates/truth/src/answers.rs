@@ -124,12 +124,12 @@ impl Answer {
         self.limit_pages == 0
     }
 
-    /// Whether it was recorded which accesses missed.
+    /// Returns true if it was recorded which accesses missed.
     pub(crate) fn tells_of_accesses(&self) -> bool {
         self.misses_file.is_some() || self.page_cache_stream.is_some() || self.events_file.is_some()
     }
 
-    /// Whether a miss map and a stream agree on the accesses that missed.
+    /// Returns true if a miss map and a stream agree on the accesses that missed.
     pub(crate) fn has_both_maps(&self) -> bool {
         self.misses_file.is_some() && self.page_cache_stream.is_some()
     }

@@ -243,7 +243,7 @@ pub(crate) struct Single {
 }
 
 impl Single {
-    /// Whether no counter may differ.
+    /// Returns true if no counter may differ.
     pub(crate) fn is_exact(&self) -> bool {
         self.others == Some(0.0)
     }

@@ -19,7 +19,7 @@ const RUNS: &str = "ground-truth.json";
 /// The suffix of a compressed file's name.
 const ZSTD: &str = "zst";
 
-/// Whether a folder has runs with counters.
+/// Returns true if a folder has runs with counters.
 pub(super) fn runs_are_in(dir: &Path) -> bool {
     dir.join(RUNS).exists() || compressed(&dir.join(RUNS)).exists()
 }

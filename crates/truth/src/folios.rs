@@ -163,7 +163,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Whether all changes and figures are equal, or with a memory limit about as many pages came in.
+    /// Returns true if all changes and figures are equal, or with a memory limit about as many pages came in.
     pub fn passes(&self) -> bool {
         let is_equal = match self.pages_in {
             None => self.first_difference.is_none(),
@@ -216,7 +216,7 @@ fn files_of(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Whether a folder holds recordings of folios.
+/// Returns true if a folder holds recordings of folios.
 pub(crate) fn are_in(dir: &Path) -> bool {
     !files_of(dir).is_empty()
 }

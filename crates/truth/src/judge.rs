@@ -183,12 +183,12 @@ impl Judged {
         self.not_played.is_none() && self.skipped.is_none()
     }
 
-    /// Whether it was replayed, and every figure that its class judges is within its limit.
+    /// Returns true if it was replayed, and every figure that its class judges is within its limit.
     pub fn passes(&self) -> bool {
         self.is_played() && self.rows.iter().all(|row| row.passes != Some(false))
     }
 
-    /// Whether it was replayed, and a figure is beyond its limit.
+    /// Returns true if it was replayed, and a figure is beyond its limit.
     pub fn falls_short(&self) -> bool {
         self.is_played() && !self.passes()
     }

@@ -104,7 +104,7 @@ impl Object {
         self.pages * (PAGE_SIZE / self.unit())
     }
 
-    /// Whether the object must be simulated call by call: readahead uses the remaining length of a call.
+    /// Returns true if the object must be simulated call by call: readahead uses the remaining length of a call.
     pub(super) fn is_read_ahead(&self) -> bool {
         use Kind::{Half, MappedReadahead, Readahead, ReadaheadSequential, WillNeed};
         let is_of_kind =

@@ -78,7 +78,7 @@ struct Folder<T> {
 pub struct Judged {
     /// The run, by its id.
     pub run: String,
-    /// Whether it was killed.
+    /// True if it was killed.
     pub killed: bool,
     /// In how many of the simulations it is.
     pub simulated_kills: usize,
@@ -90,7 +90,7 @@ pub struct Judged {
     pub major_faults: Option<[u64; 2]>,
     /// The last reclaim calls before a traced kill that scanned nothing: recorded, and simulated minimum and maximum.
     pub blind_calls: Option<[u64; 3]>,
-    /// Whether the outcome is the recorded one in all simulations, and the figures are near enough.
+    /// True if the outcome is the recorded one in all simulations, and the figures are near enough.
     pub passes: bool,
     /// Inputs that cannot be complete.
     pub doubts: Vec<String>,
@@ -120,7 +120,7 @@ impl Judged {
     }
 }
 
-/// Whether a folder holds outcomes.
+/// Returns true if a folder holds outcomes.
 pub(crate) fn are_in(dir: &Path) -> bool {
     dir.join(FILE).exists()
 }

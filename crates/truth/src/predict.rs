@@ -249,7 +249,7 @@ impl Figures {
 }
 
 impl Answer {
-    /// Whether there is a prediction. Errors: runs failed, or were interrupted, and nothing is predicted.
+    /// Checks that there is a prediction. Errors: runs failed, or were interrupted, and nothing is predicted.
     pub fn verdict(&self) -> Result<(), Error> {
         if !self.extent.is_interrupted() && self.failures.is_empty() {
             return Ok(());

@@ -298,7 +298,7 @@ struct FlushOps {
 type FlushRow = (u64, u64, u64);
 
 impl Run {
-    /// Whether the recording program noted each access in the kernel's trace.
+    /// Returns true if the recording program noted each access in the kernel's trace.
     pub(crate) fn is_marked(&self) -> bool {
         self.wl_options.split_whitespace().any(|option| option == "-m")
     }
@@ -308,7 +308,7 @@ impl Run {
         self.limit_pages == 0
     }
 
-    /// Whether the memory is on the slow node of two when the run begins, and NUMA balancing promotes it.
+    /// Returns true if the memory is on the slow node of two when the run begins, and NUMA balancing promotes it.
     pub(crate) fn is_of_balancing(&self) -> bool {
         let begins_slow = self.wl_options.split_whitespace().any(|option| option == "-S");
         let is_anon = matches!(&self.objects[..], [object] if object.starts_with("anon:"));
@@ -366,7 +366,7 @@ pub(crate) fn is_repeat(rep: &str) -> bool {
 }
 
 impl Recording {
-    /// Whether a folder holds one.
+    /// Returns true if a folder holds one.
     pub(super) fn is_in(dir: &Path) -> bool {
         files::runs_are_in(dir)
     }
@@ -398,7 +398,7 @@ impl Recording {
         &self.dir
     }
 
-    /// Whether an input is replayed where it was recorded.
+    /// Returns true if an input is replayed where it was recorded.
     pub(crate) fn plays(&self, input: Input) -> bool {
         !self.without.contains(&input)
     }
@@ -445,7 +445,7 @@ impl Recording {
         if is_open { class.simulations().max(WITHOUT_FLUSHES) } else { class.simulations() }
     }
 
-    /// Whether another repeat of a run shows the kernel's own variation.
+    /// Returns true if another repeat of a run shows the kernel's own variation.
     pub(crate) fn is_repeated(&self, run: &Run) -> bool {
         let same = |other: &&Run| other.workload == run.workload && other.policy == run.policy;
         self.runs.iter().filter(same).any(|other| other.id != run.id && is_repeat(&other.rep))

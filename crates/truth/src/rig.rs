@@ -339,7 +339,7 @@ impl<'a> Playable<'a> {
         self.objects.iter().map(|object| object.kind == Kind::Read).collect()
     }
 
-    /// Whether the run writes to files, whose pages are written back.
+    /// Returns true if the run writes to files, whose pages are written back.
     fn dirties_files(&self) -> bool {
         let is_of_file = |access: &workload::Access| self.objects[access.object() as usize].is_regular_file();
         self.sequence.iter().any(|access| access.is_write() && is_of_file(access))

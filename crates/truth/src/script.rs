@@ -33,7 +33,7 @@ impl Flags {
         (FLAGS_START + flag) / pageout_engine::PAGE_SIZE
     }
 
-    /// Whether a flag lies in the last page.
+    /// Returns true if a flag lies in the last page.
     fn holds(self, flag: u64) -> bool {
         Flags::page_of(flag) == Flags::page_of(self.pages - 1)
     }

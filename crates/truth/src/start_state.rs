@@ -41,7 +41,7 @@ pub(crate) struct StartState {
     pub(crate) reserved: Vec<Pfn>,
     /// What is on LRU lists, and what waits in the add batches of CPUs.
     pub(crate) lists: Vec<List>,
-    /// Whether folios are put on these lists, or stay where their first touch brings them.
+    /// True if folios are put on these lists, or stay where their first touch brings them.
     pub(crate) is_placed: bool,
     /// Data of the lists, except their pages.
     pub(crate) lruvec: StartLruvec,

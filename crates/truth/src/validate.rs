@@ -50,7 +50,7 @@ pub struct Ask {
     pub without: Vec<Input>,
     /// Simulations of a run where something was not recorded, 2 or more; nothing stands for as many as its class says.
     pub simulations: Option<u16>,
-    /// Whether to look for the first access at which simulation and kernel part.
+    /// True if the first access is searched at which simulation and kernel part.
     pub first_difference: bool,
     /// Simulations at the same time; 0 is one a CPU.
     pub jobs: usize,
@@ -125,7 +125,7 @@ impl Answered for Answer {
 }
 
 impl Answer {
-    /// Whether all results are expected. Errors: runs cannot be simulated, or none was; runs fail unexpectedly, or pass unexpectedly
+    /// Checks that all results are expected. Errors: runs cannot be simulated, or none was; runs fail unexpectedly, or pass unexpectedly
     /// ([`Error::Unexpected`]).
     pub fn verdict(&self) -> Result<(), Error> {
         match &self.compared {

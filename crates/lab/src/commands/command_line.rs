@@ -192,12 +192,12 @@ pub(crate) fn shared_options() -> clap::Command {
         .mut_args(|arg| arg.hide_short_help(false).hide_long_help(false))
 }
 
-/// Whether `pageout help output` describes this option.
+/// Returns true if `pageout help output` describes this option.
 pub(crate) fn is_shared(arg: &Arg) -> bool {
     arg.is_hide_long_help_set()
 }
 
-/// Whether a command prints a result, in any form.
+/// Returns true if a command prints a result, in any form.
 fn has_result(command: &clap::Command) -> bool {
     command.get_arguments().any(|arg| arg.get_id() == "out")
 }

@@ -53,7 +53,7 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Whether a figure is shown, of which some point tells something.
+    /// Returns true if a figure is shown, of which some point tells something.
     fn is_shown(&self, figure: &Figure) -> bool {
         (self.all || DEFAULT_FIGURES.contains(&figure.name))
             && self.answer.points.iter().any(|point| !point.is_idle(figure))

@@ -27,7 +27,7 @@ pub(crate) fn to_text(checked: &[Checked], layout: Layout) -> String {
     text
 }
 
-/// Whether all is as expected.
+/// Fails unless all is as expected.
 pub(crate) fn outcome(checked: &[Checked]) -> Outcome {
     let failed = checked.iter().filter(|one| !one.is_true).count();
     if failed == 0 {

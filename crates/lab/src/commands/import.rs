@@ -68,7 +68,7 @@ pub(crate) fn run(args: &ImportArgs, cx: &Context) -> Outcome {
     verdict(args, &answer.losses)
 }
 
-/// Whether the trace is all there was. Errors: events were lost, so accesses are missing in it.
+/// Fails if events were lost, so that accesses are missing in the trace.
 fn verdict(args: &ImportArgs, losses: &Losses) -> Outcome {
     if !losses.are_there() {
         return Ok(());

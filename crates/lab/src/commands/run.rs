@@ -104,7 +104,7 @@ fn traces(scenario: &Scenario) -> impl Iterator<Item = &Path> {
     objects.filter_map(|object| Some(object.trace.as_ref()?.path.as_path()))
 }
 
-/// Whether a timeline or a trace uses standard output.
+/// Returns true if a timeline or a trace uses standard output.
 fn is_on_stdout(args: &RunArgs) -> bool {
     [&args.timeline, &args.trace].into_iter().any(|path| path.as_deref() == Some(Path::new("-")))
 }

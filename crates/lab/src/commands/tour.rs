@@ -16,7 +16,7 @@ use crate::report::{Picture, check_name};
 use crate::signals;
 use args::TourArgs;
 
-/// Runs the stops one after the other, and prints each as soon as it is done.
+/// Runs the stops one after the other, and prints each as soon as it is complete.
 pub(crate) fn run(args: &TourArgs, cx: &Context) -> Outcome {
     if args.live {
         return live(args, cx);

@@ -51,7 +51,7 @@ impl Form {
         }
     }
 
-    /// Whether it is made of the result as data, not as text.
+    /// Returns true if it is made of the result as data, not as text.
     pub(crate) fn is_data(self) -> bool {
         matches!(self, Form::Csv | Form::Json | Form::Parquet)
     }

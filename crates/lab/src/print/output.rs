@@ -91,7 +91,7 @@ impl Output {
         }
     }
 
-    /// Whether another program calls the command.
+    /// Returns true if another program calls the command.
     pub(crate) fn is_of_a_call(&self) -> bool {
         self.stop().is_some()
     }
@@ -115,12 +115,12 @@ impl Output {
         self.layout
     }
 
-    /// Whether the result is made of data, and not of text.
+    /// Returns true if the result is made of data, and not of text.
     pub(crate) fn is_data(&self) -> bool {
         self.layout.form.is_data() || !self.figures.is_empty()
     }
 
-    /// Whether the result is printed in rows, and not as the JSON that it is: as a CSV or Parquet, or with chosen figures in any form.
+    /// Returns true if the result is printed in rows, and not as the JSON that it is: as a CSV or Parquet, or with chosen figures in any form.
     fn has_rows(&self) -> bool {
         let are_asked = matches!(self.layout.form, Form::Csv | Form::Parquet) || !self.figures.is_empty();
         are_asked && !self.is_of_a_call()

@@ -21,7 +21,7 @@ pub(crate) fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> anyhow::Resu
     Ok(())
 }
 
-/// Whether both are one regular file, by whatever names.
+/// Returns true if both are one regular file, by whatever names.
 pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     let (Ok(metadata), Ok(others)) = (one.metadata(), other.metadata()) else { return false };
     #[cfg(unix)]
@@ -34,7 +34,7 @@ pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     is_same && metadata.is_file() && others.is_file()
 }
 
-/// Whether both will be one file; they need not be there yet. Standard output, pipes and devices take more than one result.
+/// Returns true if both will be one file; they need not be there yet. Standard output, pipes and devices take more than one result.
 fn will_be_same_file(one: &Path, other: &Path) -> bool {
     let is_replaced =
         |path: &Path| path != Path::new("-") && path.metadata().is_ok_and(|data| data.is_file());

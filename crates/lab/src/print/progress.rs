@@ -22,7 +22,7 @@ const NEXT_LINE: Duration = Duration::from_secs(5);
 /// A study that needs this many more seconds announces it in any case.
 const ANNOUNCED_S: f64 = 10.0;
 
-/// Whether standard error shows a bar.
+/// Returns true if standard error shows a bar.
 pub(crate) fn is_seen(output: &Output) -> bool {
     !output.is_quiet && std::io::stderr().is_terminal()
 }

@@ -44,7 +44,7 @@ impl Streamed {
         Ok(Streamed::File(BufWriter::with_capacity(BUFFER, file), path.to_path_buf()))
     }
 
-    /// Whether written bytes can be overwritten: not in a pipe or a device.
+    /// Returns true if written bytes can be overwritten: not in a pipe or a device.
     pub(crate) fn can_go_back(&self) -> bool {
         matches!(self, Streamed::File(..))
     }

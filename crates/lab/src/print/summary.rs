@@ -317,7 +317,7 @@ fn file_value(name: &str, value: &str) -> String {
     amount.map_or(value.to_string(), figures::bytes)
 }
 
-/// Whether a file says more than that there is nothing, and no limit.
+/// Returns true if a file says more than that there is nothing, and no limit.
 fn is_told(name: &str, value: &str) -> bool {
     let untold = match CgroupFile::by_name(name).map(|file| file.holds) {
         Some(Holds::Limit(initial) | Holds::Switch(initial)) => initial,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Whether a terminal obeys the character: control characters, and those that change the direction of writing.
+/// Returns true if a terminal obeys the character: control characters, and those that change the direction of writing.
 fn is_obeyed(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -21,9 +21,9 @@ pub(crate) struct Bar {
     pub(crate) percent: f64,
     /// Half of the 95 % interval, where several runs give one.
     pub(crate) half_width: Option<f64>,
-    /// Whether the difference may be noise.
+    /// True if the difference may be noise.
     pub(crate) is_noise: bool,
-    /// Whether the change is good or bad for users: the colour.
+    /// Good or bad for users: the colour.
     pub(crate) verdict: Verdict,
     /// As the table has it.
     pub(crate) text: String,

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome, unwritten};
 use crate::print::Output;
 use crate::print::unfinished::Unfinished;
 
-/// Whether a page has charts that can be written as SVG.
+/// The charts of a page that can be written as SVG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Picture {
     Curves,
@@ -79,7 +79,7 @@ fn is_svg(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"))
 }
 
-/// Whether a path is a device or a pipe, which cannot be replaced.
+/// Returns true if a path is a device or a pipe, which cannot be replaced.
 fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }

@@ -1,4 +1,4 @@
-//! Memory that can't be had: who is killed, and what is told of it; and machines on which nothing helps.
+//! Memory that is not available: which task is killed, and what is printed; and machines on which nothing helps.
 
 use serde_json::Value;
 

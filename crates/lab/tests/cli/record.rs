@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{check_failure, check_success, pageout, text};
 
-/// Whether reads can be recorded here; if not, says which test was left out and why.
+/// Returns true if reads can be recorded here; if not, says which test was left out and why.
 #[track_caller]
 fn can_record() -> bool {
     let output = pageout(Path::new("."), &["record", "--check", "--json"]);

@@ -44,7 +44,7 @@ fn used(by: &Child) -> (u64, u64) {
     (ticks(11) + ticks(12), memory.trim().trim_end_matches(" kB").parse().unwrap())
 }
 
-/// Whether a process has a handler for SIGINT yet: without one it just ends. On a busy machine it may take long to begin.
+/// Returns true if a process has a handler for SIGINT yet: without one it just ends. On a busy machine it may take long to begin.
 fn catches_interrupts(child: &Child) -> bool {
     let status = proc_file(child, "status");
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");

@@ -756,7 +756,7 @@ size = "80MiB"
 workload = { pattern = "chain", parts = [{ of = { pattern = "fill" } }, { of = { pattern = "hot_set", ops = 375_000, hot_pages_fraction = 0.1, hot_access_fraction = 0.9, move_every = 125_000, write_ratio = 0.2 } }] }
 "#;
 
-/// Whether hint faults are recorded, or page tables are scanned.
+/// Both sources of hotness: recorded hint faults, and scans of page tables.
 #[test]
 fn the_governor_does_not_take_a_hot_set_that_moves_for_thrash() {
     let scans = SHIFTING

@@ -1,4 +1,4 @@
-//! The format that a trace is taken for, and the line that says so.
+//! The format as which a trace is read, and the line that reports it.
 
 use std::fmt::Write as _;
 use std::fs;

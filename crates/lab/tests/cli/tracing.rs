@@ -554,7 +554,7 @@ fn a_trace_that_can_not_be_written_is_told() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
 }
 
-/// Whether it is an event of Chrome's Trace Event Format: what every event has, and what its phase asks for.
+/// Returns true if it is an event of Chrome's Trace Event Format: what every event has, and what its phase asks for.
 fn has_the_form(event: &Value) -> bool {
     let args = event["args"].as_object().unwrap();
     let is_named = event["name"].as_str().is_some_and(|name| !name.is_empty());

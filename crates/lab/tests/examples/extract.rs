@@ -141,7 +141,7 @@ impl Found {
     }
 }
 
-/// Whether a command line goes on in the next one.
+/// Returns true if a command line goes on in the next one.
 pub(crate) fn is_open(text: &str) -> bool {
     text.ends_with('\\') || text.matches('\'').count() % 2 == 1
 }

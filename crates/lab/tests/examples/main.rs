@@ -188,7 +188,7 @@ fn filled(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a text names a command, and says nothing of how it is called: `pageout trace convert`.
+/// Returns true if a text names a command, and says nothing of how it is called: `pageout trace convert`.
 fn is_name(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut command = api::command_line();

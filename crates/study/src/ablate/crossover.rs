@@ -280,7 +280,7 @@ impl Crossover {
         self.cells.iter().map(|(cell, runs)| (names(*cell).join(" "), &runs.results[..]))
     }
 
-    /// Whether no part of a figure differs from 0.
+    /// Returns true if no part of a figure differs from 0.
     pub fn is_idle(&self, figure: &Figure) -> bool {
         self.cells.iter().all(|(_, runs)| figure.values(runs).iter().all(|value| *value == 0.0))
     }
@@ -434,12 +434,12 @@ impl Answer {
         self.points.iter().flat_map(Crossover::failures).collect()
     }
 
-    /// Whether no run has a result.
+    /// Returns true if no run has a result.
     pub fn is_nothing(&self) -> bool {
         self.points.iter().flat_map(|point| &point.cells).all(|(_, runs)| runs.results.is_empty())
     }
 
-    /// Whether all requested runs have results.
+    /// Returns true if all requested runs have results.
     fn is_whole(&self, point: &Crossover) -> bool {
         !self.extent.is_interrupted() && point.failures().is_empty()
     }

@@ -42,7 +42,7 @@ pub struct Ask {
     pub price: Option<String>,
     /// The excluded beginning of each run: a time, a share of the accesses, or `none`. Default: `20%`.
     pub warm_up: String,
-    /// Whether all is asked again at half of the scale. Default: no.
+    /// True if all is asked again at half of the scale. Default: no.
     pub check_scale: bool,
     /// Runs of each cell, with seeds counted up from the scenario's. 1, the default, or more.
     pub repeat: u32,

@@ -223,7 +223,7 @@ impl Advice {
         story
     }
 
-    /// Whether the ratio that is advised for a device is the same at both scales; nothing where a run is missing.
+    /// True if the ratio that is advised for a device is the same at both scales; `None` if a run is missing.
     fn is_same(&self, half: &Advice, device: &str) -> Option<bool> {
         let is_known = |advice: &Advice| advice.tried(device).len() == advice.ratios().len();
         let ratio = |advice: &Advice| advice.advised(device).map(|(at, _)| advice.cells[at].ratio);

@@ -66,7 +66,7 @@ impl Knob {
         }
     }
 
-    /// Whether it turns something on, rather than saying how much of it there is: that stays the scenario's own.
+    /// Returns true if it turns something on, rather than saying how much of it there is: that stays the scenario's own.
     fn is_switch(&self) -> bool {
         !self.name.starts_with("sched.")
     }
@@ -173,17 +173,17 @@ impl Evidence for Looked<'_> {
 }
 
 impl Noticing {
-    /// Whether it acted in these runs. Errors: what it would have counted.
+    /// Yes if it acted in these runs. Errors: what it would have counted.
     pub(super) fn acted(&self, runs: &[RunResult]) -> Verdict<()> {
         verdict(&Looked(runs), [self.looks], |_| ())
     }
 
-    /// Whether it brings hot pages back.
+    /// Returns true if it brings hot pages back.
     pub(super) fn promotes(&self) -> bool {
         self.sets.contains(&TIERING)
     }
 
-    /// Whether it looks at page tables, which not every policy walks.
+    /// Returns true if it looks at page tables, which not every policy walks.
     pub(super) fn walks_page_tables(&self) -> bool {
         self.sets.iter().any(|knob| knob.name == PGTSCANS)
     }

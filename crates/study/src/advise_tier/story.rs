@@ -170,7 +170,7 @@ impl Advice {
         told
     }
 
-    /// Whether no access went to slower memory, where nothing moved pages there.
+    /// Returns true if no access went to slower memory, where nothing moved pages there.
     fn is_slow_memory_unused(&self) -> bool {
         let mut still = self.cells.iter().filter(|cell| cell.source == 0).peekable();
         let fast_hits = |cell: &Cell| cell.result()?.tiers.as_ref()?.fast_hit_ratio;

@@ -39,7 +39,7 @@ impl Policy {
         format!("{}{bound}", self.name())
     }
 
-    /// Whether it knows the future.
+    /// Returns true if it knows the future.
     pub fn is_bound(&self) -> bool {
         matches!(self, Policy::Textbook(choice) if choice.is_bound())
     }
@@ -52,7 +52,7 @@ impl Policy {
         }
     }
 
-    /// Whether it is a custom policy, whose code is not part of this program.
+    /// Returns true if it is a custom policy, whose code is not part of this program.
     pub fn is_own(&self) -> bool {
         self.own().is_some()
     }

@@ -499,7 +499,7 @@ impl Question<'_> {
         Ok(all)
     }
 
-    /// Whether all of the trace was handed out, and how many accesses were.
+    /// True if all of the trace was handed out, and the number of accesses that were.
     fn hand_out(
         &self,
         reader: &mut DenseReader,
@@ -619,6 +619,6 @@ struct Block {
     removals: Arc<[Removal]>,
     /// So many of them come before those that count.
     warm_up: usize,
-    /// Whether the first that counts is among them, or comes next.
+    /// True if the first that counts is among them, or comes next.
     begins_to_count: bool,
 }

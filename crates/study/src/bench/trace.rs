@@ -24,7 +24,7 @@ pub struct Trace {
     pub writes: u64,
     /// Distinct pages.
     pub distinct_pages: u32,
-    /// Whether page numbers are places, so that consecutive numbers are neighbours.
+    /// True if page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
     /// The records that are not accesses; `None` if the trace has no records.
     pub requests: Option<Requests>,
@@ -195,7 +195,7 @@ impl Trace {
         pages.min(self.distinct_pages.into()) as u32
     }
 
-    /// Whether deletes end pages of it.
+    /// Returns true if deletes end pages of it.
     pub fn has_removals(&self) -> bool {
         !self.removals.is_empty() || self.requests.as_ref().is_some_and(|requests| requests.pages_deleted > 0)
     }

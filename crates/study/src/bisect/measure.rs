@@ -23,7 +23,7 @@ const FAILS: &str = "fails";
 pub enum Measure {
     /// The figure, of runs that don't fail.
     Figure(&'static Figure),
-    /// Whether it fails.
+    /// The failure of a run.
     Fails,
 }
 

@@ -54,7 +54,7 @@ pub struct Cell {
     pub metric: Metric,
     /// The values of all runs that have it.
     pub values: Vec<f64>,
-    /// Whether in some run the measured span had not ended.
+    /// True if in some run the measured span had not ended.
     pub is_truncated: bool,
 }
 

@@ -37,7 +37,7 @@ pub struct Figure {
     pub unit: Unit,
     /// The direction in which the figure is better.
     pub better: Better,
-    /// Whether twice the work makes twice of it: where two runs did not do the same work, it is compared for each thousand accesses.
+    /// True if twice the work makes twice of it: where two runs did not do the same work, it is compared for each thousand accesses.
     pub is_sum: bool,
 }
 

@@ -177,7 +177,7 @@ fn sides<'a>(
     Ok(([base, Runner::Here(Box::new(patched))], first_seed, is_known_to_fail))
 }
 
-/// Whether every switch already has its new value in the unchanged scenario.
+/// Returns true if every switch already has its new value in the unchanged scenario.
 fn is_already(scenario: &Scenario, switches: &[Setting]) -> bool {
     let Ok(config) = scenario.engine_config() else { return false };
     let is = |setting: &Setting| {

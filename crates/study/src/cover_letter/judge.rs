@@ -50,7 +50,7 @@ pub struct Judged {
 pub struct Row {
     /// The figure.
     pub figure: Figure,
-    /// Whether it is for each thousand accesses, as runs did not all do the same work.
+    /// True if it is for each thousand accesses, as runs did not all do the same work.
     pub is_per_thousand: bool,
     /// Its values by seed, of base and of patched.
     pub values: [Vec<f64>; 2],
@@ -58,7 +58,7 @@ pub struct Row {
     pub paired: Paired,
     /// The probability of such a mean difference without an effect; nothing if the seeds do not vary.
     pub chance: Option<f64>,
-    /// Whether it remains when it is corrected for there being many rows.
+    /// True if it remains when it is corrected for there being many rows.
     pub holds: bool,
 }
 
@@ -148,7 +148,7 @@ impl Row {
         }
     }
 
-    /// Whether its interval is under 1 % to either side, or can't be said in percent.
+    /// Returns true if its interval is under 1 % to either side, or can't be said in percent.
     pub fn is_narrow(&self) -> bool {
         let width = self.paired.half_width.and_then(|width| self.paired.percent(width));
         self.paired.is_same || width.is_none_or(|width| width < NARROW_PERCENT)
@@ -187,12 +187,12 @@ impl Judged {
         Judged { group: group.to_string(), name: name.to_string(), first_seed, seeds, failed, killed, rows }
     }
 
-    /// Whether all its runs ended well, so that its figures are compared.
+    /// Returns true if all its runs succeeded, so that its figures are compared.
     pub fn is_compared(&self) -> bool {
         self.seeds > 0 && self.failed.iter().all(Vec::is_empty) && self.killed == [0, 0]
     }
 
-    /// Whether the change has fewer of its runs fail, and fewer of its processes killed, or more; nothing where as many do.
+    /// The effect of the change on the numbers of failed runs and of killed processes: fewer helps, more hurts; `None` if there are as many.
     pub fn ends(&self) -> [Option<Says>; 2] {
         let says = |[base, patched]: [usize; 2]| match patched.cmp(&base) {
             Ordering::Less => Some(Says::Helps),
@@ -208,12 +208,12 @@ impl Judged {
         ends.count() + self.rows.iter().filter(|row| row.says() == says).count()
     }
 
-    /// Whether each of its rows is narrow.
+    /// Returns true if each of its rows is narrow.
     pub fn is_narrow(&self) -> bool {
         self.rows.iter().all(Row::is_narrow)
     }
 
-    /// Whether no row differs in any run.
+    /// Returns true if no row differs in any run.
     pub fn is_same(&self) -> bool {
         self.is_compared() && self.rows.iter().all(|row| row.paired.is_same)
     }

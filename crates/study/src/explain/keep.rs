@@ -156,7 +156,7 @@ pub struct Since {
 }
 
 impl Since {
-    /// Whether nothing happened to them.
+    /// Returns true if nothing happened to them.
     pub fn is_empty(&self) -> bool {
         self.opened == 0 && self.closed == [0; 2] && self.decisions.is_empty()
     }

@@ -27,7 +27,7 @@ impl Losses {
         true
     }
 
-    /// Whether anything was lost.
+    /// Returns true if anything was lost.
     pub fn are_there(self) -> bool {
         self != Losses::default()
     }

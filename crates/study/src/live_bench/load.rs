@@ -16,7 +16,7 @@ pub(super) struct Load {
     pub(super) name: String,
     /// Pages of a file for which this is a load, at least.
     pub(super) least: u64,
-    /// Whether reads follow no order, so that nothing should be read ahead.
+    /// True if reads follow no order, so that nothing should be read ahead.
     pub(super) is_random: bool,
     source: Source,
 }

@@ -37,7 +37,7 @@ pub(super) struct Task {
     pub(super) is_buffered: bool,
     pub(super) is_cold: bool,
     pub(super) is_in_place: bool,
-    /// Whether each page says which one it is.
+    /// True if each page says which one it is.
     pub(super) is_made: bool,
     /// Pages a call.
     pub(super) batch: usize,

@@ -26,7 +26,7 @@ pub(super) struct Subject {
     pub(super) name: String,
     /// Whole pages of it.
     pub(super) pages: u64,
-    /// Whether each page begins with [`mark`] of its number.
+    /// True if each page begins with [`mark`] of its number.
     pub(super) is_made: bool,
 }
 
@@ -126,7 +126,7 @@ impl Subject {
         Ok(Subject { file, path, name, pages, is_made: true })
     }
 
-    /// Whether the file is the system's page cache, and on no device.
+    /// Returns true if the file is the system's page cache, and on no device.
     pub(super) fn is_in_memory(&self) -> bool {
         const TMPFS: i128 = 0x0102_1994;
         fstatfs(&self.file).is_ok_and(|there| i128::from(there.f_type) == TMPFS)

@@ -28,7 +28,7 @@ impl Ask {
 pub(super) struct Wanted {
     /// In the order of the table.
     pub(super) ways: Vec<String>,
-    /// Whether the user named them, rather than the default of all readers.
+    /// True if the user named them, rather than the default of all readers.
     pub(super) is_said: bool,
 }
 

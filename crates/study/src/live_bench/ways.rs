@@ -39,12 +39,12 @@ pub(super) trait Way: Sync {
     }
 }
 
-/// Whether a way uses the kernel's page cache.
+/// Returns true if a way uses the kernel's page cache.
 pub(super) fn is_of_kernel(way: &str) -> bool {
     ["buffered", "mmap"].contains(&way)
 }
 
-/// Whether a way has pages in a place where one can look at them.
+/// Returns true if a way has pages in a place where one can look at them.
 pub(super) fn has_places(way: &str) -> bool {
     !["buffered", "direct", "io_uring"].contains(&way)
 }

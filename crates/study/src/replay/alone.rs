@@ -27,7 +27,7 @@ pub struct Alone {
     pub ask: Ask,
     /// The policy, as it was asked for.
     pub policy: String,
-    /// Whether page numbers are places, so that consecutive numbers are neighbours.
+    /// True if page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
     /// The interpretation of the trace.
     pub interpretation: Interpretation,
@@ -137,7 +137,7 @@ impl Alone {
         toml(&self.scenario)
     }
 
-    /// Whether no run has a result.
+    /// Returns true if no run has a result.
     pub(super) fn is_nothing(&self) -> bool {
         self.points.iter().all(|point| point.result().is_none())
     }

@@ -31,7 +31,7 @@ pub struct Ask {
     pub policy: Vec<String>,
     /// The channel of the accesses: file, mapped or anonymous. Default: file.
     pub channel: Channel,
-    /// Whether writes of the trace dirty pages of the file; else they are replayed as reads. Default: no.
+    /// True if writes of the trace dirty pages of the file; else they are replayed as reads. Default: no.
     pub writes: bool,
     /// The column whose values are tenants, by its name or as `#2`. Default: none, and all accesses are of one reader.
     pub by: Option<String>,
@@ -43,14 +43,14 @@ pub struct Ask {
     pub warm_up: Option<WarmUp>,
     /// Share of pages from which misses of textbook policies are estimated, above 0 up to 1. Default: none, every access is counted.
     pub sample: Option<f64>,
-    /// Whether a long simulation begins without an estimate of its outcome. Default: no.
+    /// True if a long simulation begins without an estimate of its outcome. Default: no.
     pub exact: bool,
     /// Real files that the live page cache reads, one for each object of the trace. Default: none, and all is simulated.
     #[serde(deserialize_with = "crate::json::one_or_more")]
     pub live: Vec<PathBuf>,
-    /// Whether missing files of `live` are made. Default: no.
+    /// True if missing files of `live` are made. Default: no.
     pub make: bool,
-    /// Whether the accesses are made on a region, anonymous memory, and not on a file. Its swap file is in the folder that `live` names. Default: no.
+    /// True if the accesses are made on a region, anonymous memory, and not on a file. Its swap file is in the folder that `live` names. Default: no.
     pub region: bool,
     /// The preset of the device that misses are read from. Default: `nvme`.
     pub device: String,
@@ -68,7 +68,7 @@ pub struct Ask {
     pub trace_memory: Size,
     /// Runs at the same time; 0 is one for each CPU. Default: 0.
     pub jobs: usize,
-    /// Whether the answer is the scenario of the replay, and nothing is run. Default: no.
+    /// True if the answer is the scenario of the replay, and nothing is run. Default: no.
     pub print_scenario: bool,
 }
 
@@ -133,7 +133,7 @@ impl Ask {
         self.read.options().map_err(|error| Error::asked(format!("--read: {}", error.message)))
     }
 
-    /// Whether one kernel policy replays one trace: the answer then has all figures of each run.
+    /// Returns true if one kernel policy replays one trace: the answer then has all figures of each run.
     pub(super) fn is_alone(&self, policies: &[Policy]) -> bool {
         let is_one = matches!((&self.traces[..], policies), ([_], [Policy::Machine { .. }]));
         is_one && self.by.is_none() && self.warm_up.is_none() && self.sample.is_none()
@@ -154,12 +154,12 @@ impl Ask {
         }
     }
 
-    /// Whether anonymous pages have nowhere to go.
+    /// Returns true if anonymous pages have nowhere to go.
     pub fn lacks_swap(&self) -> bool {
         self.channel == Channel::Anonymous && self.swap.is_none()
     }
 
-    /// Whether kernel policies read ahead: files, or swap.
+    /// Returns true if kernel policies read ahead: files, or swap.
     pub(super) fn reads_ahead(&self, has_neighbours: bool) -> bool {
         !self.lacks_swap() && self.window_kb(has_neighbours) > 0
     }

@@ -36,14 +36,14 @@ impl Bound {
         }
     }
 
-    /// Whether a miss ratio is below it.
+    /// Returns true if a miss ratio is below it.
     pub(super) fn is_above(&self, miss_ratio: f64) -> bool {
         // An estimate may be off by its spread.
         is_below(miss_ratio, self.miss_ratio - self.spread.unwrap_or(0.0))
     }
 }
 
-/// Whether a miss ratio is below a bound's.
+/// Returns true if a miss ratio is below a bound's.
 pub(crate) fn is_below(miss_ratio: f64, bound: f64) -> bool {
     miss_ratio < bound - 1e-12
 }

@@ -45,7 +45,7 @@ pub struct OfTrace {
     pub cells: Vec<Vec<Cell>>,
     /// The sample that misses were estimated from, if any were.
     pub sampled: Option<SampledFrom>,
-    /// Whether page numbers are places, so that consecutive numbers are neighbours.
+    /// True if page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
 }
 
@@ -123,7 +123,7 @@ impl Cell {
         }
     }
 
-    /// Whether it is of all accesses that it was to be of.
+    /// Returns true if it is of all accesses that it was to be of.
     pub fn is_whole(&self) -> bool {
         self.miss_ratio.is_some() && self.partial_accesses.is_none()
     }
@@ -135,7 +135,7 @@ impl Comparison {
         self.traces.iter().flat_map(|of| of.cells.iter().flatten())
     }
 
-    /// Whether something went wrong, and no cell has a figure.
+    /// Returns true if something went wrong, and no cell has a figure.
     pub(super) fn is_nothing(&self) -> bool {
         self.failure().is_some() && self.cells().all(|cell| cell.miss_ratio.is_none())
     }
@@ -231,7 +231,7 @@ impl OfTrace {
         })
     }
 
-    /// Whether a cell's miss ratio is below the bound in the same memory, where there is one.
+    /// True if a cell's miss ratio is below the bound in the same memory; `None` if there is no bound.
     fn is_below_bound(&self, policies: &[Policy], row: usize, at: usize) -> Option<bool> {
         let bound = policies.iter().position(Policy::is_bound).filter(|_| self.warm_up == 0)?;
         let bound = &self.cells[bound][at];

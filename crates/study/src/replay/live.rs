@@ -212,7 +212,7 @@ fn rows(live: &Counted, simulated: &Counted) -> Vec<Row> {
 }
 
 impl Row {
-    /// Whether both machines have the same value.
+    /// Returns true if both machines have the same value.
     pub fn is_equal(&self) -> bool {
         self.live == self.simulated
     }

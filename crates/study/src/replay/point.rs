@@ -34,12 +34,12 @@ impl Point {
         failures.map(|failure| Failed { message: failure.message + advice, ..failure }).collect()
     }
 
-    /// All that is known of its run, if that ended well.
+    /// All that is known of its run, if it succeeded.
     pub fn result(&self) -> Option<&RunResult> {
         self.runs.results.first()
     }
 
-    /// The figures of its run, if that ended well.
+    /// The figures of its run, if it succeeded.
     pub fn figures(&self) -> Option<Figures> {
         self.result().map(Figures::of)
     }

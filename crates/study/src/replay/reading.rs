@@ -15,7 +15,7 @@ use crate::scenario::traces::reading;
 use crate::watch::Watcher;
 use crate::{bench, figures};
 
-/// Whether pages of a trace have neighbours. Pages of a program's memory have. Errors: it can't be read.
+/// True if pages of a trace have neighbours. Pages of a program's memory have. Errors: it can't be read.
 pub(super) fn has_neighbours(ask: &Ask, trace: &Path) -> Result<bool, Error> {
     if bench::kept(trace).is_some() {
         return Ok(true);

@@ -32,7 +32,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) trace: &'a Path,
     /// The policy, as `kernel.profile` calls it.
     pub(crate) profile: &'a str,
-    /// Whether page numbers are places, so that consecutive numbers are neighbours.
+    /// True if page numbers are places, so that consecutive numbers are neighbours.
     pub(crate) has_neighbours: bool,
 }
 

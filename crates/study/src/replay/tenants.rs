@@ -45,7 +45,7 @@ pub struct Tenants {
 pub struct OfTrace {
     /// The interpretation of the trace.
     pub interpretation: Interpretation,
-    /// Whether page numbers are places, so that consecutive numbers are neighbours.
+    /// True if page numbers are places, so that consecutive numbers are neighbours.
     pub has_neighbours: bool,
     /// The records that are not accesses.
     pub requests: Option<Requests>,
@@ -55,7 +55,7 @@ pub struct OfTrace {
     pub names: Vec<String>,
     /// Accesses of each that don't count.
     pub warm_up: Vec<u64>,
-    /// Whether different tenants access the same page.
+    /// True if different tenants access the same page.
     pub shares_pages: bool,
     /// By policy, by size.
     pub cells: Vec<Cell>,
@@ -298,7 +298,7 @@ impl Sums {
 }
 
 impl Tenants {
-    /// Whether a signal came before the first cell.
+    /// Returns true if a signal came before the first cell.
     pub(super) fn is_nothing(&self) -> bool {
         let mut cells = self.traces.iter().flat_map(|of| &of.cells);
         self.interrupted.is_some() && !cells.any(|cell| cell.shares.is_some())

@@ -234,7 +234,7 @@ impl Claim {
         if each.all(|other| other == first) { first } else { Better::Neither }
     }
 
-    /// Whether it is about this side: a relation is about those that it names, any other claim about all.
+    /// Returns true if it is about this side: a relation is about those that it names, any other claim about all.
     pub fn speaks_of(&self, side: &str) -> bool {
         self.holds.as_ref().is_none_or(|relation| relation.variants().any(|name| name == side))
     }

@@ -43,7 +43,7 @@ pub struct Judged {
     pub sign: Option<(usize, usize)>,
     /// pageout's size divided by the published size.
     pub size: Option<f64>,
-    /// Whether all holds that was published of this side; `None` where nothing was.
+    /// True if all holds that was published of this side; `None` if nothing was.
     pub holds: Option<bool>,
 }
 

@@ -199,8 +199,8 @@ impl Rounds {
         needed
     }
 
-    /// Whether chance explains neither that so many rounds have the relation (it is held) nor that so few have it (it is not).
-    /// Nothing if chance explains the number.
+    /// True if chance does not explain that this many rounds have the relation (it is held), false if chance does not explain that this few have it
+    /// (it is not). `None` if chance explains the number.
     pub fn holds(self) -> Option<bool> {
         let needed = Rounds::needed(self.all)?;
         match (self.with >= needed, self.all - self.with >= needed) {
@@ -227,7 +227,7 @@ impl Row {
         Some(Rounds { with: (0..all).filter(has_it).count() as u32, all: all as u32 })
     }
 
-    /// Whether its relation is true of each seed of the simulated machine; nothing for a row without one.
+    /// True if its relation is true of each seed of the simulated machine; `None` for a row without one.
     pub fn holds_simulated(&self) -> Option<bool> {
         self.simulated.relation.map(|(_, holds)| holds)
     }

@@ -24,7 +24,7 @@ pub struct Figure {
     pub unit: Unit,
     /// The direction in which the figure is better.
     pub better: Better,
-    /// Whether it is an outcome of reclaim's choices, rather than a cost of them.
+    /// True if it is an outcome of reclaim's choices, rather than a cost of them.
     pub is_outcome: bool,
     of: fn(&RunResult) -> f64,
 }

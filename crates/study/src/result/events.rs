@@ -63,7 +63,7 @@ pub struct WriteResult {
 }
 
 impl WriteResult {
-    /// Whether the entry is a sync, which reclaims nothing, and not a write.
+    /// Returns true if the entry is a sync, which reclaims nothing, and not a write.
     pub fn is_sync(&self) -> bool {
         !self.path.starts_with('/')
     }

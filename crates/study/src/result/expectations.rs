@@ -23,7 +23,7 @@ pub struct Checked {
     pub holds: String,
     /// The reason why it is expected.
     pub because: String,
-    /// Whether it is true for every seed; a variant that failed makes it false.
+    /// True if it is true for every seed; a variant that failed makes it false.
     pub is_true: bool,
     /// Seeds for which it is true, of `seeds`.
     pub true_for: usize,

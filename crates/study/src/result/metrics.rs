@@ -78,7 +78,7 @@ impl Metric {
         Some(Metric { name: name.to_string(), ..self.clone() })
     }
 
-    /// Whether this figure of the run is redundant because it equals the figure of the only task.
+    /// Returns true if this figure of the run is redundant because it equals the figure of the only task.
     pub fn may_be_that_of(&self, task: &Metric) -> bool {
         let is_pair = matches!(
             (self.name.as_str(), task.name.as_str()),

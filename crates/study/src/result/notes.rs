@@ -240,13 +240,13 @@ impl Set<'_> {
         index.and_then(|(index, _)| index.parse().ok()).unwrap_or(0)
     }
 
-    /// Whether a row of the table is about the key.
+    /// Returns true if a row of the table is about the key.
     fn is_of(&self, key: &str) -> bool {
         let is_it = |path: &str| path == key || (key.ends_with('.') && path.starts_with(key));
         is_it(&self.path) || is_it(&any_element(&self.path))
     }
 
-    /// Whether something of the device is the same without the key.
+    /// Returns true if something of the device is the same without the key.
     fn keeps<T: PartialEq>(&self, unset: fn(&mut Device), what: fn(&Device) -> T) -> bool {
         let device = &self.scenario.device[self.index()];
         let mut without = device.clone();
@@ -267,7 +267,7 @@ fn room_for_requests(device: &Device) -> Option<u32> {
     Some(spec.nr_requests.saturating_sub(spec.queue_depth))
 }
 
-/// Whether a file or a swap area is on a device.
+/// Returns true if a file or a swap area is on a device.
 fn is_used(scenario: &Scenario, device: &Device) -> bool {
     let is_it = |name: Option<&String>| name.map_or(scenario.device.len() == 1, |name| *name == device.name);
     let is_on = |object: &Object| {
@@ -382,7 +382,7 @@ const WINDOW: &str = "it sets the default of read_ahead_kb, which is unchanged o
 /// The end of zone DMA32, in bytes.
 const DMA32_END: u64 = 4 << 30;
 
-/// Whether hot-page tracking takes hints of hardware at any time.
+/// Returns true if hot-page tracking takes hints of hardware at any time.
 fn may_listen(scenario: &Scenario) -> bool {
     const SWITCH: &str = "vm.pghot_record_hwhints_enable";
     let is_switch = |path: &str| match KernelFile::parse(path) {
@@ -396,7 +396,7 @@ fn may_listen(scenario: &Scenario) -> bool {
         || writes.any(|event| event.add.is_some() || is_on(event.value.as_ref()))
 }
 
-/// Whether a value of a key is one that a result reports as without effect, whatever the rest of the scenario is.
+/// Returns true if a value of a key is one that a result reports as without effect, whatever the rest of the scenario is.
 pub fn is_without_effect(key: &str, value: &str) -> bool {
     let is_idle = |row: &WithoutEffect| matches!(row.is, Idle::Value(is) if is(value));
     WITHOUT_EFFECT.iter().any(|row| row.key == key && is_idle(row))
@@ -413,7 +413,7 @@ const SEEN_OTHERWISE: &[&str] = &[
     "reclaim.writepage",
 ];
 
-/// Whether no shipped scenario shows an effect of a key, as its reference says.
+/// Returns true if no shipped scenario shows an effect of a key, as its reference says.
 pub fn is_unseen(key: &str) -> bool {
     let Some(name) = key.strip_prefix("kernel.") else { return false };
     if SEEN_OTHERWISE.contains(&name) {

@@ -66,7 +66,7 @@ pub fn of(engine: &Engine) -> BTreeMap<&'static str, OutdatedResult> {
     StaleDecision::ALL.into_iter().filter_map(of_kind).collect()
 }
 
-/// Whether a result has all outdated decisions: decisions were compared, or no statistics are ever old.
+/// Returns true if a result has all outdated decisions: decisions were compared, or no statistics are ever old.
 pub fn is_told(engine: &Engine) -> bool {
     engine.figures().compares_with_live() || engine.stat_flush_period().is_none()
 }

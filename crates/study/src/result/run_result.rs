@@ -21,7 +21,7 @@ use crate::result::writeback::WritebackResult;
 /// The figures of one run. Times are in simulated nanoseconds.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunResult {
-    /// Whether the run reached the end that the scenario defines. Otherwise the figures are those of a part.
+    /// True if the run reached the end that the scenario defines. Otherwise the figures are those of a part.
     pub complete: bool,
     /// The end of the run.
     pub ended: &'static str,
@@ -142,7 +142,7 @@ pub struct TaskResult {
     pub read_misses_io: u64,
     /// Hits as a share of the accesses; nothing where there were none.
     pub hit_ratio: Option<f64>,
-    /// Whether it made all its accesses.
+    /// True if it made all its accesses.
     pub finished: bool,
     /// The time when the OOM killer ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -352,7 +352,7 @@ pub struct TiersResult {
     pub moved_per_useful_byte: f64,
     /// The time when the share of the top tier first reached nine tenths of its last value, unless it began there.
     pub converged_ns: Option<u64>,
-    /// Whether it was there from the start.
+    /// True if it was there from the start.
     pub converged_from_start: bool,
     /// The longest time below it: that of the slowest phase to converge.
     pub longest_below_ns: Option<u64>,
@@ -370,7 +370,7 @@ pub struct TiersResult {
     pub tracker_by_part_ns: Counters,
     /// The part of accesses that the top tier would have served at best, with as many promotions.
     pub offline_fast_hit_ratio: Option<f64>,
-    /// Whether each node is in the top tier.
+    /// For each node, true if it is in the top tier.
     pub top_tier: Vec<bool>,
     /// Accesses by address and time, for a chart.
     #[serde(skip)]
@@ -502,7 +502,7 @@ pub struct KillResult {
     pub task: String,
     /// Path of its cgroup.
     pub memcg: String,
-    /// Whether the task had made all its accesses before, and slept.
+    /// True if the task had made all its accesses before, and slept.
     pub was_at_rest: bool,
     /// The group or the machine that ran out of memory.
     pub invoked_by: String,

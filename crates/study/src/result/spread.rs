@@ -51,7 +51,7 @@ pub struct Paired {
     pub difference: f64,
     /// Half the width of its 95 % confidence interval; `None` of a single pair, which has no spread.
     pub half_width: Option<f64>,
-    /// Whether no pair differs at all.
+    /// True if no pair differs at all.
     pub is_same: bool,
 }
 
@@ -84,7 +84,7 @@ impl Paired {
         if self.difference == 0.0 { Some(0.0) } else { self.percent(self.difference) }
     }
 
-    /// Whether the confidence interval contains 0.
+    /// Returns true if the confidence interval contains 0.
     pub fn is_within_noise(&self) -> bool {
         !self.is_same && self.half_width.is_some_and(|width| self.difference.abs() <= width)
     }

@@ -44,19 +44,19 @@ pub struct Made {
 /// The results of one variant. A variant that was interrupted before its first run has neither results nor failures.
 #[derive(Debug, Clone, Default)]
 pub struct Runs {
-    /// The results of those that ended well, in order of their seeds; all of them if `failures` is empty.
+    /// The results of those that succeeded, in order of their seeds; all of them if `failures` is empty.
     pub results: Vec<RunResult>,
     /// The failures of the others, with their seeds if there are several.
     pub failures: Vec<Failed>,
 }
 
 impl Runs {
-    /// Whether there are runs, and all of them ended well: nothing else has a figure that can be compared.
+    /// Returns true if there are runs, and all of them succeeded: nothing else has a figure that can be compared.
     pub fn is_whole(&self) -> bool {
         self.failures.is_empty() && self.was_made()
     }
 
-    /// Whether any run came to an end, good or bad.
+    /// Returns true if any run came to an end, good or bad.
     pub fn was_made(&self) -> bool {
         !(self.failures.is_empty() && self.results.is_empty())
     }
@@ -101,7 +101,7 @@ struct Interruption {
     by: &'static str,
     /// Runs that had come to their end.
     made: usize,
-    /// Whether every variant was run with the first seed.
+    /// True if every variant was run with the first seed.
     has_all: bool,
 }
 
@@ -128,7 +128,7 @@ impl Extent {
         self.interruption.as_ref().map_or(self.runs, |interruption| interruption.made)
     }
 
-    /// Whether so many runs are all that were asked for, unless it was interrupted.
+    /// Returns true if so many runs are all that were asked for, unless it was interrupted.
     pub(crate) fn is_of(&self, runs: usize) -> bool {
         self.is_interrupted() || runs == self.runs
     }
@@ -145,7 +145,7 @@ impl Extent {
         text
     }
 
-    /// Whether it was interrupted before all was run.
+    /// Returns true if it was interrupted before all was run.
     pub fn is_interrupted(&self) -> bool {
         self.interruption.is_some()
     }

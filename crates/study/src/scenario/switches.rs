@@ -134,7 +134,7 @@ impl Knob {
         }
     }
 
-    /// Whether it accepts a value.
+    /// Returns true if it accepts a value.
     fn accepts(self, value: &str) -> bool {
         let mut config = Config::default();
         match self {
@@ -169,17 +169,17 @@ impl Knob {
         }
     }
 
-    /// Whether it does anything only where memory has tiers.
+    /// Returns true if it does anything only where memory has tiers.
     fn is_of_tiers(self) -> bool {
         matches!(self, Knob::Parameter(parameter) if parameter.mechanism.is_some())
     }
 
-    /// Whether it is changed by default.
+    /// Returns true if it is changed by default.
     fn is_turned_unasked(self, has_tiers: bool) -> bool {
         matches!(self, Knob::Switch(_)) || has_tiers && self.is_of_tiers()
     }
 
-    /// Whether it is what a name on the command line means, with its table or without.
+    /// Returns true if it is what a name on the command line means, with its table or without.
     fn is_called(self, name: &str) -> bool {
         let table = match self.table() {
             Table::Kernel => "kernel.",
@@ -188,7 +188,7 @@ impl Knob {
         self.name() == name || name.strip_prefix(table) == Some(self.name())
     }
 
-    /// Whether it belongs to a seam of that name.
+    /// Returns true if it belongs to a seam of that name.
     fn is_of_seam(self, name: &str) -> bool {
         self.seam() == name || name.strip_prefix("kernel.") == Some(self.seam())
     }

@@ -234,7 +234,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether policies of the machine read a trace ahead in some cell.
+    /// Returns true if policies of the machine read a trace ahead in some cell.
     fn reads_ahead(&self, input: usize, combinations: &[Vec<Setting>]) -> bool {
         let window =
             |setting: &Setting| setting.key.ends_with(READ_AHEAD_KB).then(|| setting.value.to_string());
@@ -274,7 +274,7 @@ impl Plan {
 }
 
 impl Cell {
-    /// Whether it is one of this shard, of so many, from 0 on. Each shard has some cells of each trace.
+    /// Returns true if it is one of this shard, of so many, from 0 on. Each shard has some cells of each trace.
     pub fn is_of(&self, shard: u32, of: u32) -> bool {
         let start = u64::from_str_radix(&self.key[..16], 16).expect("a key is of hexadecimal digits");
         start % u64::from(of) == u64::from(shard)

@@ -41,7 +41,7 @@ pub enum Own<'a> {
     Here,
     /// In processes of their own.
     Elsewhere {
-        /// Whether there are such policies, which a scenario may name anywhere.
+        /// True if there are such policies, which a scenario may name anywhere.
         are_there: bool,
         /// What runs them.
         run: &'a Elsewhere<'a>,
@@ -350,7 +350,7 @@ impl Group<'_> {
         replay::pages(cell.memory.expect("a trace's cell has a memory"), distinct_pages, least)
     }
 
-    /// Whether this is a process of own policies.
+    /// Returns true if this is a process of own policies.
     fn is_alone(&self) -> bool {
         matches!(self.sweep.own, Own::Alone(_))
     }
@@ -426,7 +426,7 @@ fn tell(row: &mut Row, name: &str, value: f64) {
     row.insert(format!("{OF_POLICY}{name}"), json!(value));
 }
 
-/// Whether its policy was helped out.
+/// Returns true if its policy was helped out.
 pub(super) fn is_helped(row: &Row) -> bool {
     let mut of_policy =
         row.iter().filter_map(|(column, value)| Some((column.strip_prefix(OF_POLICY)?, value)));

@@ -56,7 +56,7 @@ pub(super) struct Line<'a> {
     pub published: String,
     pub ours: String,
     pub verdict: Verdict,
-    /// Whether no more is claimed than which way it goes.
+    /// True if no more is claimed than which way it goes.
     pub is_way_only: bool,
     /// The comparison that decides whether it holds.
     pub compared: String,
@@ -288,7 +288,7 @@ fn says_which_way_alone(claim: &Claim) -> bool {
     matches!(claim.published, Some(Published::Direction(_))) || claim.holds.as_ref().is_some_and(is_way)
 }
 
-/// Whether a row holds at a side, unless the runs are too few to say.
+/// The verdict on a row at a side: undecided if the runs are too few.
 fn verdict(row: &Measured, side: usize, names: &[&str], holds: bool) -> Verdict {
     match (is_decided(row, side, names).unwrap_or(true), holds) {
         (false, _) => Verdict::NotDecided,
@@ -297,7 +297,7 @@ fn verdict(row: &Measured, side: usize, names: &[&str], holds: bool) -> Verdict 
     }
 }
 
-/// Whether the interval of what a row compares lies on one side of every bound. `None` where there is nothing to compare, as after a failure.
+/// True if the interval of what a row compares lies on one side of every bound. `None` if there is nothing to compare, as after a failure.
 fn is_decided(row: &Measured, side: usize, names: &[&str]) -> Option<bool> {
     let values = |at: usize| row.sides.get(at)?.as_deref();
     if let Some(relation) = &row.claim.holds {
@@ -337,7 +337,7 @@ fn is_size_decided(share: &Paired) -> bool {
     [1.0 / SIZE_FACTOR, SIZE_FACTOR].iter().all(|&bound| is_beside(share, bound))
 }
 
-/// Whether the interval of the mean has `bound` outside. A single run has no interval.
+/// Returns true if the interval of the mean has `bound` outside. A single run has no interval.
 fn is_beside(mean: &Paired, bound: f64) -> bool {
     let distance = (mean.difference - bound).abs();
     mean.half_width.is_some_and(|half| half == 0.0 || distance > half)

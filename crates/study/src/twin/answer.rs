@@ -481,7 +481,7 @@ impl Serialize for Answer {
 }
 
 impl Off {
-    /// Whether it is too far for any answer.
+    /// Returns true if it is too far for any answer.
     fn is_far(&self) -> bool {
         let (least, most) = self.recorded;
         let far = least.saturating_sub(self.twin.most).max(self.twin.least.saturating_sub(most));

@@ -74,7 +74,7 @@ impl Counted {
         self.insertions - self.again
     }
 
-    /// Whether as many pages as [`Counted::distinct`] have to come in, and not fewer.
+    /// Returns true if as many pages as [`Counted::distinct`] have to come in, and not fewer.
     pub fn is_floor(&self) -> bool {
         self.by != By::Remembered
     }

@@ -188,7 +188,7 @@ fn objects(recording: &Recording, trace: &Path) -> serde_json::Result<Vec<Object
     recording.objects().into_iter().enumerate().map(object).collect()
 }
 
-/// Whether the program reads the file without readahead.
+/// Returns true if the program reads the file without readahead.
 fn is_random(file: &FileRecord) -> bool {
     file.read_insertions >= TELLING && file.read_ahead == 0
 }

@@ -18,13 +18,13 @@ pub struct Question {
     pub text: String,
     /// The machine that it is about.
     pub machine: TwinMachine,
-    /// Whether there is less, or more, memory for files than was recorded.
+    /// The memory for files compared with the recorded one: less, equal or more.
     pub memory: std::cmp::Ordering,
     /// The unknown data that the answer depends on.
     on_unknown: Option<&'static str>,
 }
 
-/// Whether a recording can carry an answer.
+/// The answer that a recording can carry, or the reason why it carries none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
     /// It does.
@@ -171,7 +171,7 @@ fn zswap(recording: &Recording) -> Option<&'static str> {
     })
 }
 
-/// Whether the recording can answer.
+/// The answer that the recording can carry.
 pub fn answerable(recording: &Recording, question: &Question) -> Carried {
     use std::cmp::Ordering::{Equal, Greater, Less};
     if let Some(why) = question.on_unknown {

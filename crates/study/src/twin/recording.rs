@@ -72,7 +72,7 @@ pub struct Held {
     pub swapped: u64,
     /// Samples that this is from.
     pub samples: usize,
-    /// Whether the group was as full as its limit lets it be.
+    /// True if the group was as full as its limit lets it be.
     pub was_full: bool,
     /// Chance decides much: most of what comes in was read ahead, in windows that begin where a page is missing, and so by what was evicted.
     pub is_chancy: bool,
@@ -99,13 +99,13 @@ pub struct Recording {
     pub header: Option<TraceHeader>,
     /// Pages that were in memory before.
     pub before: u64,
-    /// Whether it is known where files were synced, truncated and deleted.
+    /// True if it is known where files were synced, truncated and deleted.
     pub has_file_calls: bool,
     /// Faults of mapped files that found their page evicted: their place among the accesses, and that of the eviction.
     pub evictions: Vec<(u64, u64)>,
     /// Pages that files had when the group was full, more than at the begin: from which access on, and how many.
     pub rooms: Vec<(u64, i64)>,
-    /// Whether that was recorded.
+    /// True if that was recorded.
     pub has_rooms: bool,
     unseen: OnceCell<Unseen>,
     beside: OnceCell<Option<Beside>>,
@@ -273,7 +273,7 @@ impl Recording {
         }
     }
 
-    /// Whether insertions depend on a few pages more or less: readahead is a relevant part of them, and evicted pages returned.
+    /// Returns true if insertions depend on a few pages more or less: readahead is a relevant part of them, and evicted pages returned.
     fn is_chancy(&self) -> bool {
         let sums = &self.manifest.sums;
         let matters = |pages: u64| pages as f64 > CHANCY * sums.insertions as f64;
@@ -287,7 +287,7 @@ impl Recording {
         self.held().programs.saturating_sub(moving)
     }
 
-    /// Whether the other memory of the group varied so much at unknown times that its mean does not show the memory of files.
+    /// Returns true if the other memory of the group varied so much at unknown times that its mean does not show the memory of files.
     pub fn is_unsteady(&self) -> bool {
         let held = self.held();
         // Without reclaim this does not matter, if events show that nothing was reclaimed.
@@ -300,7 +300,7 @@ impl Recording {
             && (held.most - held.least) as f64 > UNSTEADY * self.limit().saturating_sub(held.mean) as f64
     }
 
-    /// Whether a lower limit leaves files an unknown amount of memory. The group was never short of memory, so no reclaim call shows the memory
+    /// Returns true if a lower limit leaves files an unknown amount of memory. The group was never short of memory, so no reclaim call shows the memory
     /// of its programs at that time, and their memory varied.
     pub fn is_unsteady_below(&self, limit: u64) -> bool {
         let held = self.held();
@@ -309,7 +309,7 @@ impl Recording {
         !was_short && self.beside().is_none() && varied > UNSTEADY * limit.saturating_sub(held.mean) as f64
     }
 
-    /// Whether memory of programs could go to swap.
+    /// Returns true if memory of programs could go to swap.
     pub fn has_swap(&self) -> bool {
         let allowed = self.manifest.group.limits.get("memory.swap.max").is_none_or(|max| max.trim() != "0");
         !self.manifest.kernel.swap.is_empty() && allowed
@@ -345,7 +345,7 @@ impl Recording {
         objects.into_iter().map(|(_, at, channel)| (at, channel)).collect()
     }
 
-    /// Whether another group was charged for pages that were in memory before, for example shared libraries.
+    /// Returns true if another group was charged for pages that were in memory before, for example shared libraries.
     pub(super) fn before_is_elsewhere(&self) -> bool {
         let held = self.samples.first().map_or(0, |sample| sample.file_bytes);
         held < self.before * self.manifest.recording.page_size / 2

@@ -234,7 +234,7 @@ fn probable_absence(sums: &Sums, class: Reclaimer) -> Option<String> {
 const NEEDED: f64 = 0.25;
 const NOT_NEEDED: f64 = 0.05;
 
-/// Whether freed pages were needed again, if the events show it.
+/// A sentence on freed pages that were needed again, if the events show it.
 fn again(reading: &Reading, kind: CallKind) -> Option<String> {
     let refaults = &reading.sums.refaults;
     let what = match kind {

@@ -14,7 +14,7 @@ impl Reading {
         self.times.elapsed_s.map_or((last - first) as f64, |seconds| seconds * 1e9)
     }
 
-    /// Whether all of it was read.
+    /// Returns true if all of it was read.
     pub fn is_complete(&self) -> bool {
         self.faults.is_empty()
     }
@@ -155,7 +155,7 @@ impl Value {
         }
     }
 
-    /// Whether it says that nothing happened, or nothing at all.
+    /// Returns true if it says that nothing happened, or nothing at all.
     pub fn is_zero(self) -> bool {
         matches!(self, Value::Count(0) | Value::Milliseconds(0) | Value::Unknown)
     }

@@ -171,7 +171,7 @@ fn machine_of(path: &Path) -> Result<String, Error> {
     Ok(stem.to_string())
 }
 
-/// Whether a name is a time as scripts write them: `2026-11-22`, `20261122T100000Z`, `10:00`, or seconds since 1970.
+/// Returns true if a name is a time as scripts write them: `2026-11-22`, `20261122T100000Z`, `10:00`, or seconds since 1970.
 fn is_time(name: &str) -> bool {
     // Digits as 0, so that shapes can be compared.
     let shape = name.replace(|c: char| c.is_ascii_digit(), "0");

@@ -18,7 +18,7 @@ use pageout_kerneltext::lru_gen::working_set::{Bracket, Estimate};
 pub struct Job {
     /// Its size.
     pub pages: u64,
-    /// Whether anonymous pages can leave.
+    /// True if anonymous pages can leave.
     pub has_swap: bool,
 }
 
@@ -91,7 +91,7 @@ impl Landing {
         }
     }
 
-    /// Whether the job fits, with all evictable memory evicted.
+    /// Returns true if the job fits, with all evictable memory evicted.
     pub fn fits(&self) -> bool {
         self.lacking == 0
     }

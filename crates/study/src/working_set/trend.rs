@@ -51,7 +51,7 @@ impl History {
         *self.estimates.last().expect("there is one for each dump")
     }
 
-    /// Whether the latest dump has the root group: without it, it is only a part of the machine.
+    /// Returns true if the latest dump has the root group: without it, it is only a part of the machine.
     pub fn has_root(&self) -> bool {
         self.latest().dump.memcgs.iter().any(|memcg| ["", "/"].contains(&memcg.path.as_str()))
     }
@@ -80,7 +80,7 @@ impl Trend {
     }
 }
 
-/// Whether the youngest generation of any group has a smaller number than before: a machine never does that until it is
+/// Returns true if the youngest generation of any group has a smaller number than before: a machine never does that until it is
 /// started again.
 fn goes_back(before: &Dump, after: &Dump) -> bool {
     let youngest: BTreeMap<(u32, &str, u32), u64> = nodes(before).collect();

@@ -49,7 +49,7 @@ pub(super) fn name_of(task: &Task) -> String {
     format!("{}.{}", task.name, if is_of_files(task) { "iolog" } else { "u32" })
 }
 
-/// Whether fio can make all of a task's accesses.
+/// Returns true if fio can make all of a task's accesses.
 pub(super) fn is_of_files(task: &Task) -> bool {
     task.object.iter().all(|object| object.channel != Channel::Anonymous)
 }

@@ -141,7 +141,7 @@ struct Flushes {
 }
 
 impl Flushes {
-    /// Whether one comes before an access, at its time; it is taken.
+    /// Returns true if one comes before an access, at its time; it is taken.
     fn is_due(&mut self, access: u64, now: Nanos) -> bool {
         if let Some((next, period)) = &mut self.worker
             && *next <= now

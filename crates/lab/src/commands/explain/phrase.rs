@@ -206,7 +206,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
     }
 }
 
-/// Whether a page in use was found hot.
+/// The phrase for the judgement of a page in use: hot or not.
 fn judged_heat(to: u8, heat: Heat) -> String {
     match heat {
         Heat::RoomToSpare => format!("hot: node {to} has so much free that whatever is used is welcome"),

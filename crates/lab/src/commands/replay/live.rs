@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::print::progress::name_of;
 use crate::print::{Layout, figures};
 
-/// Whether both machines have the same counters.
+/// Fails unless both machines have the same counters.
 pub(super) fn verdict(answer: &Live) -> Outcome {
     match answer.differing() {
         0 => Ok(()),

@@ -61,7 +61,7 @@ impl Observer for Listener {
 }
 
 impl Heard {
-    /// Whether no task reclaimed.
+    /// Returns true if no task reclaimed.
     pub(in crate::commands) fn is_silent(&self) -> bool {
         self.0.sums.processes.is_empty()
     }

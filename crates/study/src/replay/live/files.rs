@@ -18,7 +18,7 @@ pub struct OnFile {
     pub path: PathBuf,
     /// Its length, in bytes.
     pub bytes: u64,
-    /// Whether it was made for this, and goes where this fails.
+    /// True if it was made for this, and goes where this fails.
     pub is_made: bool,
 }
 

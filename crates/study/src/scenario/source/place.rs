@@ -15,7 +15,7 @@ pub(super) struct Place {
     pub(super) key: Option<Range<usize>>,
     /// Its value.
     pub(super) value: Option<Range<usize>>,
-    /// Whether the whole path was found, or only a beginning of it.
+    /// True if the whole path was found, or only a beginning of it.
     pub(super) is_exact: bool,
 }
 

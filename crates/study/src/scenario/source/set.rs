@@ -42,7 +42,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Whether it is one of several values of its key.
+    /// Returns true if it is one of several values of its key.
     pub fn is_variation(&self) -> bool {
         [VARY, OVER].contains(&self.option)
     }
