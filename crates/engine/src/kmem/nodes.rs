@@ -24,7 +24,7 @@ pub(crate) enum IndexRoom {
 }
 
 impl Core {
-    /// What an index lacks before a page of a file can be stored in it on behalf of this group.
+    /// The first thing that an index lacks before a page of a file can be stored in it on behalf of this group.
     pub(crate) fn index_room(&self, memcg: MemcgId, file: FileId, page: u64) -> IndexRoom {
         let missing = self.mm.memory.file(file).nodes.missing(page);
         if missing == 0 {
