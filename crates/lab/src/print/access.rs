@@ -12,8 +12,8 @@ const TOLD_MAX: usize = 8;
 
 /// The figures of a row.
 const LEGEND: &str = "An access is a load, a store, or a call of read(2) or write(2), hits included. It lasts from when its task is ready \
-     for it until it is done. The rows below a task are causes: the number of accesses that lost time to it, the time lost, and its share \
-     of the time of all accesses, and of the slowest 1% of them. Quantiles are at most 1% above the true value.";
+     for it until it is done. The rows below a task are causes: the number of accesses that lost time to it, and the time lost. The last \
+     columns are its share of the time of all accesses, and of the slowest 1% of them. Quantiles are at most 1% above the true value.";
 
 /// The table; nothing where no access waited for anything.
 pub(crate) fn text(scenario: &Scenario, result: &RunResult, layout: Layout) -> String {
