@@ -22,7 +22,7 @@
 
 #![forbid(unsafe_code)]
 
-mod simulation; // what a policy is here: an access goes in, hit or miss comes out
+mod simulation; // the trait of a policy: accesses in, hits out
 mod list; // all policies, by name, with their parameters
 mod choice; // a policy with values for its parameters, from text
 mod bare; // policies over slots, without a machine: FIFO, SIEVE
@@ -34,9 +34,9 @@ mod slru; // a list for pages used once, one for others
 mod lfu; // the page with the fewest uses goes first
 mod lru_2; // the page whose second last use is longest ago goes first
 mod two_q; // a queue for new pages, a list for those that came back
-mod arc; // two lists, and how memory is split between them is learned
+mod arc; // two lists with an adaptive split
 mod lirs; // by the distance between the last two uses
-mod s3_fifo; // two queues, and names of who left the small one
+mod s3_fifo; // two queues, and names of evicted pages
 mod w_tinylfu; // the more frequent of two stays
 mod opt; // the page used again last goes first: the bound
 pub mod curve; // misses at many sizes

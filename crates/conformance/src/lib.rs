@@ -10,7 +10,7 @@
 #![allow(clippy::unwrap_used)] // for tests: failing is what it is for
 
 mod bytes; // a machine that holds the contents of all pages
-mod machine; // what a text asks of a machine
+mod machine; // the operations that a text can request
 mod by_hand; // the machine that does one thing after the other
 mod text; // the commands of a text
 

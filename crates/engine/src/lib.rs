@@ -24,43 +24,43 @@ macro_rules! mutant {
 
 use pageout_mm::{memory, tiers}; // state: a crate of its own. A room below that has state there passes it on under its own name
 use pageout_rules::{config, policy, units}; // what can be chosen, and what everything is counted in
-mod machine; // how a machine talks to the engine: accesses and steps, operations, work
+mod machine; // the protocol with a machine: accesses, steps, operations, work
 
-mod core; // all state under one roof: what mechanisms are methods of
-mod state; // what is where, as one value: questions and changes that need no mechanism
-mod audit; // what each folio adds to each counter, said a second time
-mod recorded; // what a kernel did where its rules don't say
+mod core; // all state; mechanisms are its methods
+mod state; // places of pages: questions and changes without a mechanism
+mod audit; // the share of each folio in each counter, computed again
+mod recorded; // decisions of a recorded kernel that no rule makes
 mod page_alloc; // a request for free memory
 mod swap; // pages of zeroes, writes held back, readahead
 mod zswap; // into the pool of compressed pages, and out of it
-mod kmem; // what the kernel itself takes: nodes of tables, stacks
+mod kmem; // the kernel's own memory: nodes of tables, stacks
 mod memcg; // charging, removal, memory.high
-mod stat; // who counts, and how old a reader's copy is
+mod stat; // writers of counters, and the age of a reader's copy
 mod mapping; // page-table entries over folios: faults, mlock
-mod zap; // how user space takes its own entries away: munmap, the end of an address space
+mod zap; // entries that user space removes: munmap, exit
 mod huge_memory; // huge pages of anonymous memory, and single pages of them
 mod mthp; // events of large folios, by their order
 mod migrate; // a folio moves to another frame; compaction
 mod numa_balancing; // pages of slow memory that are in use are found, and promoted
-mod pghot; // which pages of slow memory are in use, and their promotion by a thread
+mod pghot; // hot pages of slow memory, promoted by a thread
 mod promotion; // pages of slow memory that are read again, promoted by their reader
-mod page_cache; // where a folio is found by what it holds
-mod io; // reads and writes in flight, and who waits for them
-mod writeback; // dirty pages of files, and who writes them
+mod page_cache; // folios by their content
+mod io; // reads and writes in flight, and their waiters
+mod writeback; // dirty pages of files, and their flushers
 mod kthread; // kernel threads, and waits that someone else ends
 
-mod oom; // who ends when memory can't be had in any other way
+mod oom; // the process to kill when nothing is reclaimable
 
-mod reclaim; // the core of reclaim, which knows no LRU
-pub mod accessed; // seam 1: how accessed bits are found
-pub mod lru; // seam 2: which lists, where a folio goes, who is next
-pub mod workingset; // seam 3: what a refault means
+mod reclaim; // the core of reclaim, for any LRU
+pub mod accessed; // seam 1: the search for accessed bits
+pub mod lru; // seam 2: lists, positions of folios, the next victims
+pub mod workingset; // seam 3: the meaning of a refault
 pub mod balance; // seam 4: anonymous against file
 
 mod access; // tasks and their accesses: hits, misses, advice; the facade
-mod kernfs; // the text files through which a kernel is watched and steered
-mod story; // which rule sent a page where it is, and tracepoints, told to those who ask
-mod invariants; // what must always be true, checked from outside
+mod kernfs; // the kernel's text files, read and written
+mod story; // decisions about a page, and tracepoints, for listeners
+mod invariants; // conditions that always hold, checked from outside
 
 #[cfg(test)]
 mod testing; // a machine that really holds bytes, and the tests that drive it

@@ -7,18 +7,18 @@
 // are banned to: it writes results, measures progress and waits for signals.
 #![allow(clippy::disallowed_methods)]
 
-mod signals; // what is done before a signal ends the program
-mod failure; // how it can fail, and the exit codes
-mod program; // how it is started
+mod signals; // cleanup before a signal ends the program
+mod failure; // failures and exit codes
+mod program; // the start of the program again
 mod print; // results as people read them
 mod report; // a result as a page to look at
-mod tracing; // what happened in a run, in the forms of real traces
+mod tracing; // events of a run, in the formats of real traces
 mod user_policy; // custom policies in this process
 mod cli; // options that commands share
 mod context; // inputs of a command besides its arguments
 pub mod baselines; // caches of others, to measure beside the live one
 mod asked; // questions for programs
-pub mod commands; // what is done with all of that: a row and a module a command
+pub mod commands; // one row and one module per command
 pub mod api; // commands for programs
 
 use std::ffi::OsString;

@@ -8,18 +8,18 @@ use pageout_rules::{config, policy, units}; // what can be chosen, and what ever
 
 pub mod memory; // folios, page tables and indexes, files, address spaces
 pub mod page_alloc; // free memory
-pub mod tiers; // which nodes are fast, which are slow, and where pages go from each
+pub mod tiers; // fast and slow nodes, and demotion targets
 pub mod swap; // swap devices: slots, the swap cache
 pub mod zswap; // compressed pages in front of a swap device
-pub mod kmem; // what the kernel holds for itself
+pub mod kmem; // the kernel's own memory
 pub mod memcg; // memory groups: the tree, limits, protection
 pub mod stat; // counters under the kernel's names
-pub mod cpu; // what belongs to one CPU
+pub mod cpu; // the state of one CPU
 pub mod lru; // the lists of a group on a node
 pub mod workingset; // nodes of indexes that hold nothing but shadows
-pub mod balance; // what reclaim of each type of memory has cost
-pub mod accessed; // what walks of page tables remember
-pub mod votes; // who dirties a file
-pub mod numa_balancing; // when pages of slow memory were marked, and how many may be promoted
-pub mod pghot; // which pages of slow memory are in use
+pub mod balance; // the cost of reclaim by type of memory
+pub mod accessed; // the memory of page-table walks
+pub mod votes; // the groups that dirty a file
+pub mod numa_balancing; // marked pages of slow memory, and promotion limits
+pub mod pghot; // hot pages of slow memory
 pub mod promotion; // pages of slow memory that their reader promotes

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   host                                              policy
-//!   there is room for so many pages   ── resized ───► which slots there may be
-//!   a page has come                   ── added ─────► where it stands
-//!   pages were used, in order         ── used ──────► what that makes of them
-//!   room is needed                    ── nominate ──► so many slots at most, one at least
-//!   what became of each               ── ended ─────► evicted, gone, or spared: it stays
+//!   the number of pages that fit      ── resized ───► prepares that many slots
+//!   a page has come                   ── added ─────► gives it a position
+//!   pages were used, in order         ── used ──────► may change their positions
+//!   a free slot is needed             ── nominate ──► returns one slot or more, at most as many as requested
+//!   the end of each                   ── ended ─────► forgets it (evicted, gone), or keeps it (spared)
 //! ```
 //! The calls are those of cache_ext's hooks (T. Zussman and others, *cache_ext: Customizing the Page Cache with eBPF*, SOSP 2025,
 //! <https://dl.acm.org/doi/10.1145/3731569.3764820>), so that one policy runs over bare page numbers and in the simulated machine.
@@ -105,7 +105,7 @@ pub enum Uses {
 
 /// A policy: decides which pages of one memory to evict. The module documents the guarantees and obligations.
 pub trait Policy: Send {
-    /// Returns which uses it must be notified of. The value never changes.
+    /// Returns the uses that it must be notified of. The value never changes.
     fn uses(&self) -> Uses {
         Uses::Each
     }

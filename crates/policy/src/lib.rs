@@ -55,17 +55,17 @@
 
 #![forbid(unsafe_code)]
 
-mod contract; // the trait, and what both sides keep
+mod contract; // the trait, and the duties of both sides
 mod list; // all policies, by name
 pub mod queue; // queues of slots
 mod fifo; // in order of arrival
 mod lru; // in order of use
-mod s3_fifo; // a small queue for new pages, a main one, and names of who left
-mod sieve; // in order of arrival, and a hand that spares what was used
-mod slots; // slots, uses, questions and answers: what every host needs
+mod s3_fifo; // a small queue, a main one, names of evicted pages
+mod sieve; // order of arrival, and a hand that spares used pages
+mod slots; // slots, uses, questions and answers of every host
 mod cache; // a bare host
-mod user_policy; // policies that somebody brings: known by name, watched, and what becomes of those that lie
-mod fallback; // who answers wrong is helped out, and counted
+mod user_policy; // custom policies: names, checks, broken contracts
+mod fallback; // the replacement of invalid answers, counted
 pub mod check; // the contract as a test
 
 pub use cache::{Cache, Telling};

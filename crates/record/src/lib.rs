@@ -18,20 +18,20 @@
 #![allow(clippy::disallowed_methods)]
 
 #[cfg(target_os = "linux")]
-mod root; // where /proc and /sys are
+mod root; // the places of /proc and /sys
 pub mod regular; // files of folders that others wrote
-mod error; // how it can fail
+mod error; // reasons for a failure
 
 #[cfg(target_os = "linux")]
 mod format; // the kernel's description of events and pages
 #[cfg(target_os = "linux")]
 mod ring; // events out of a raw page
 #[cfg(target_os = "linux")]
-mod event; // which tracepoints are known, and what they say
+mod event; // known tracepoints and their fields
 #[cfg(target_os = "linux")]
 mod tracefs; // an instance of one's own, that goes again
 #[cfg(target_os = "linux")]
-mod cost; // what an event costs here
+mod cost; // the cost of an event on this machine
 #[cfg(target_os = "linux")]
 mod merge; // events of all CPUs in order of time
 
@@ -45,13 +45,13 @@ mod cgroup; // files of a group, of both versions of cgroups
 #[cfg(target_os = "linux")]
 mod host; // kernel, settings, devices
 #[cfg(target_os = "linux")]
-mod processes; // which tasks there are, what they have open and mapped
-mod manifest; // what a recording says of itself
+mod processes; // tasks, their open and mapped files
+mod manifest; // a recording's description of itself
 
 #[cfg(target_os = "linux")]
-mod usage; // what processes read and hold
+mod usage; // reads and memory of processes
 #[cfg(target_os = "linux")]
-mod damon; // how often address ranges of a process are used
+mod damon; // use of address ranges, by DAMON
 #[cfg(target_os = "linux")]
 mod watch; // figures of a recording without events
 
@@ -62,7 +62,7 @@ mod cold; // files that leave the page cache before a recording
 #[cfg(target_os = "linux")]
 mod limited; // a cgroup whose limit is set for each recording
 #[cfg(target_os = "linux")]
-mod check; // which sources there are
+mod check; // the sources that are open
 #[cfg(target_os = "linux")]
 mod started; // the command that a recording is of
 #[cfg(target_os = "linux")]

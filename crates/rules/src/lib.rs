@@ -6,29 +6,29 @@
 
 pub mod units; // page frames, nodes, times: the newtypes everything is counted in
 mod choice; // words and ranges that a setting accepts
-pub mod config; // sizes, batches, freshness: what can be chosen beside the policy
+pub mod config; // sizes, batches, freshness: choices beside the policy
 mod version; // versions of the kernel, as text and in order
-pub mod era; // in which versions a rule had a value, and how that is known
+pub mod era; // the versions of a value, and their sources
 pub mod history; // the eras of a rule in words
-pub mod unmodelled; // what versions did otherwise and no rule has
+pub mod unmodelled; // behaviours of versions without a rule
 mod kernel; // a version, as a query over all eras
 pub mod policy; // every rule's value, for groups and for the machine; the profiles
 mod declare; // `rules!`: a struct of rules, and a row a rule
 pub mod switch; // every mechanism and every era's rule under a name
 
-pub mod accessed; // seam 1: how accessed bits are found
-pub mod lru; // seam 2: which lists, and how generations are kept
-pub mod workingset; // seam 3: what a refault means
+pub mod accessed; // seam 1: the search for accessed bits
+pub mod lru; // seam 2: lists, and the order of generations
+pub mod workingset; // seam 3: the meaning of a refault
 pub mod balance; // seam 4: anonymous against file
 pub mod reclaim; // a reclaim call
 pub mod writeback; // dirty pages of files
 pub mod zswap; // compressed pages in front of swap
 pub mod migrate; // folios that move
-pub mod folio; // which folios file systems and writes choose
-pub mod readahead; // what is read before anyone asks for it
-pub mod numa_balancing; // pages of slow memory, promoted by who faults
+pub mod folio; // folio sizes of file systems and writes
+pub mod readahead; // reads before the first access
+pub mod numa_balancing; // pages of slow memory, promoted by faults
 pub mod pghot; // pages of slow memory, promoted by a thread
-pub mod promotion; // pages of slow memory, promoted by who reads
+pub mod promotion; // pages of slow memory, promoted by readers
 
 pub use choice::Values;
 pub use kernel::Kernel;

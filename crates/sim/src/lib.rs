@@ -22,30 +22,30 @@ macro_rules! names_of {
 }
 use names_of;
 
-pub mod scenario; // what is to be simulated, as plain data
-pub mod device; // when a block transfer is done, and whether it fails
-pub mod memory; // how fast the memory of a node is
+pub mod scenario; // the simulated machine and its tasks, as data
+pub mod device; // the end of a block transfer, and failures
+pub mod memory; // the speed of the memory of a node
 pub mod hints; // hardware that tells of accesses to it
-pub mod cost; // what each unit of the engine's work costs in CPU time
-pub mod latency; // histograms of how long things took
+pub mod cost; // CPU time per unit of engine work
+pub mod latency; // histograms of durations
 
-mod account; // what the CPU time of the kernel's work went to
-mod access_time; // how long accesses took, and why
-mod event; // what happens next, and when
-mod runner; // the clock of whatever calls the engine in steps, and where its time goes
-mod reclaim_time; // how long a task is in reclaim
+mod account; // uses of the CPU time of kernel work
+mod access_time; // durations of accesses, and their causes
+mod event; // the next event and its time
+mod runner; // the clock and time of a caller of the engine
+mod reclaim_time; // the time of a task in reclaim
 mod pace; // when an access starts: at once, by a timetable, or as it arrives
 mod turns; // tasks that go through one sequence of accesses together
-mod task; // what a task accesses, at what price
+mod task; // accesses of a task, and their costs
 mod commits; // files that it syncs or truncates every so many accesses
-mod calls; // how much a read(2) or write(2) asks for
-mod sched; // who runs where
-mod psi; // for want of what tasks make no headway
+mod calls; // sizes of read(2) and write(2) calls
+mod sched; // the assignment of tasks to CPUs
+mod psi; // time without progress, by resource
 
 mod machine; // all of the above together: the event loop
-mod observe; // what a caller may watch while it runs
-mod report; // what a run was like
-mod lone_reader; // one task alone where nothing takes time, for who compares
+mod observe; // callbacks during a run
+mod report; // the figures of a run
+mod lone_reader; // one task without time, for comparisons
 
 pub use access_time::{AccessReport, AccessTimes, Cause, Slowest};
 pub use calls::Calls;

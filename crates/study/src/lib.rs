@@ -37,40 +37,40 @@
 // spread over threads; which of them ends first changes no result.
 #![allow(clippy::disallowed_methods)]
 
-mod error; // why there is no result
-mod check; // the first sum of an answer that is wrong
-mod answered; // what all answers have in common
-mod watch; // who watches, and may have it end early
+mod error; // reasons for a missing result
+mod check; // sums that each answer must satisfy
+mod answered; // the trait of all answers
+mod watch; // progress, and interruption
 
-pub mod scenario; // from a file to a scenario that can be built
-pub mod result; // runs, their figures, and how those differ
+pub mod scenario; // scenario files, checked and changed
+pub mod result; // runs, their figures and differences
 pub mod run; // one scenario, run once
 pub mod compare; // variants of a scenario side by side
-pub mod ablate; // what each mechanism is worth
-pub mod cover_letter; // what a change helps and hurts over many scenarios
-pub mod advise_tier; // how much memory may be slower
+pub mod ablate; // the effect of each mechanism
+pub mod cover_letter; // the effect of a change on many scenarios
+pub mod advise_tier; // the share of memory that may be slower
 pub mod bench; // textbook policies over traces, without a machine
 pub mod replay; // traces under policies at sizes of memory
 pub mod live_bench; // the live page cache next to other readers of files
-pub mod sweep; // more runs than fit one sitting, in a folder
-pub mod bisect; // which rule changed a figure between two versions
-pub mod twin; // a recorded machine, simulated: its counters, and what if
+pub mod sweep; // many runs, resumable, in a folder
+pub mod bisect; // the rule that changed a figure between versions
+pub mod twin; // a recorded machine, simulated and changed
 #[cfg(target_os = "linux")]
 mod live_run; // a scenario on real memory
-pub mod reproduce; // a published table beside ours, and which rows hold
-pub mod explain; // why a page is where it is, or was evicted
-pub mod tour; // an experiment of each of several chapters
-pub mod compressibility; // what pages compress to
-pub mod import; // what other tools wrote, as a trace
-pub mod diff; // what happened between two snapshots of a kernel's counters
-pub mod vmscan_report; // who reclaimed on a real kernel, and how long tasks were stalled
-pub mod working_set; // what machines have in use, and where a job would fit
+pub mod reproduce; // published tables next to simulated ones
+pub mod explain; // the decisions about a page
+pub mod tour; // one experiment each of several chapters
+pub mod compressibility; // compressed sizes of pages
+pub mod import; // output of other tools, as a trace
+pub mod diff; // two snapshots of a kernel's counters, compared
+pub mod vmscan_report; // reclaim and stalled tasks of a real kernel
+pub mod working_set; // memory in use, and where a job fits
 pub mod shipped; // scenarios that are compiled in
-pub mod basis; // verdicts that name what they need, or are unknown
-pub mod known; // what each rule was in a version, and how that is known
-pub mod figures; // numbers as people read them
-mod page_size; // that of a real machine
-pub mod json; // JSON objects put together
+pub mod basis; // verdicts with their inputs, or unknown
+pub mod known; // values of rules by version, with sources
+pub mod figures; // numbers, formatted for people
+mod page_size; // the page size of a real machine
+pub mod json; // JSON objects, assembled
 
 pub use answered::Answered;
 pub use error::{Error, Failed, told};

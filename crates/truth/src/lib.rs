@@ -9,31 +9,31 @@
 // over threads; which of them ends first changes no result.
 #![allow(clippy::disallowed_methods)]
 
-mod error; // why there is no result
+mod error; // reasons for a missing result
 
 pub mod validate; // simulated counters beside recorded ones
 pub mod input; // recorded inputs by name
 pub mod judge; // simulated beside real, with a verdict
-pub mod account; // what became of each input
-pub mod difference; // the first access at which simulation and kernel part
-pub mod story; // what happened to one page
+pub mod account; // the use of each input
+pub mod difference; // the first access at which simulation and kernel differ
+pub mod story; // the events of one page
 pub mod outcomes; // recorded outcomes: killed, or not
 pub mod folios; // folios that enter and leave the page cache
 pub mod predict; // figures with their ranges, before a kernel is asked
 
-mod recording; // what was asked of the kernel
-mod files; // where a folder has what, and how it is read
-mod object; // what was accessed, and how
-mod inputs; // what a kernel was given besides accesses
+mod recording; // the inputs of the kernel
+mod files; // the files of a folder
+mod object; // accessed objects, and access methods
+mod inputs; // inputs besides accesses
 mod kernel_trace; // events of a whole machine's kernel
 mod start_state; // a machine before the first access, by a snapshot
-mod script; // what the recording program did for each access
-mod missing; // what the simulator can't do yet
+mod script; // the recording program's calls for each access
+mod missing; // mechanisms that the simulator lacks
 mod rig; // a recording, played to the simulator
-mod answers; // what the kernel did
-mod class; // how close is close enough
-mod reads; // what accesses brought into the page cache, and from where
-mod complete; // whether inputs are all that there was
+mod answers; // the results of the kernel
+mod class; // limits of differences
+mod reads; // pages that accesses brought in, and their sources
+mod complete; // completeness of the inputs
 
 pub use error::Error;
 
