@@ -12,7 +12,7 @@
 #   image      the Dockerfile beside the program, its steps done by chroot
 #   bom        bill of materials (CycloneDX), and the licences of dependencies
 #   sums       SHA-256 of all, and sizes
-# A step whose tools can't be had says so; the script then ends with 77, after the others.
+# A step whose tools are not available says so; the script then ends with 77, after the others.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
@@ -76,7 +76,7 @@ versions() {
 
 crates() {
     cargo publish --workspace --dry-run --locked ${ALLOW_DIRTY:+--allow-dirty}
-    # What the registry would serve: each package unpacked, and these instead of the registry's.
+    # As a registry would serve them: each package unpacked, and used instead of the registry's.
     mkdir "$work/crates" "$work/empty"
     local package name patches=()
     for package in "$made"/package/*-"$version".crate; do
@@ -87,7 +87,7 @@ crates() {
     cd "$work/empty"
     cargo install --locked --path "$work/crates/pageout-lab-$version" --root "$work/installed" "${patches[@]}"
     "$work/installed/bin/pageout" --version | grep -qx "pageout $version" || fails "the installed program says another version"
-    # What it needs is in it: no file of the checkout is read.
+    # Its data is in it: no file of the checkout is read.
     "$work/installed/bin/pageout" tour > "$work/tour" || fails "pageout tour, installed: $(tail -3 "$work/tour")"
     "$work/installed/bin/pageout" new-policy mine > /dev/null
     grep -qx "pageout-lab = \"$version\"" mine/Cargo.toml || fails "new-policy of an installed program names a checkout"

@@ -18,7 +18,7 @@ def main():
     used = set(todo)
     while todo:
         for dependency in needs[todo.pop()]["deps"]:
-            # What only builds or tests need is in no file of the release.
+            # Packages that only builds or tests need are in no file of the release.
             is_part = any(kind["kind"] is None for kind in dependency["dep_kinds"])
             if is_part and dependency["pkg"] not in used:
                 used.add(dependency["pkg"])
