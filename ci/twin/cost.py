@@ -42,6 +42,8 @@ def main(pageout, folder, rounds, *chosen):
     print("| load | not recorded, CPU s | counters: load | with the recorder | without hits: load | with the recorder |")
     print("|---|---|---|---|---|---|")
     worst = {kind: 0 for kind in KINDS}
+    # Each load weighs the same, however often it was repeated.
+    shares = {kind: [] for kind in KINDS}
     for load in chosen or loads.LIMITS:
         shutil.rmtree(f"{folder}/files", ignore_errors=True)
         os.makedirs(f"{folder}/files")
@@ -60,8 +62,10 @@ def main(pageout, folder, rounds, *chosen):
         for kind in list(KINDS)[1:]:
             cells += [f"{(own[kind] / base - 1) * 100:+.1f} %", f"{(both[kind] / base - 1) * 100:+.1f} %"]
             worst[kind] = max(worst[kind], own[kind] / base - 1)
+            shares[kind].append(own[kind] / base - 1)
         print("| " + " | ".join(cells) + " |", flush=True)
-    print("\nlargest, of the load alone: " + ", ".join(f"{kind} {worst[kind] * 100:+.1f} %" for kind in list(KINDS)[1:]))
+    print("\nmean, of the load alone: " + ", ".join(f"{kind} {sum(shares[kind]) / len(shares[kind]) * 100:+.1f} %" for kind in list(KINDS)[1:]))
+    print("largest: " + ", ".join(f"{kind} {worst[kind] * 100:+.1f} %" for kind in list(KINDS)[1:]))
 
 
 if __name__ == "__main__":
