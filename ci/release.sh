@@ -75,13 +75,14 @@ versions() {
 }
 
 crates() {
+    rm -rf "$made"/package
     cargo publish --workspace --dry-run --locked ${ALLOW_DIRTY:+--allow-dirty}
     # As a registry would serve them: each package unpacked, and used instead of the registry's.
     mkdir "$work/crates" "$work/empty"
     local package name patches=()
-    for package in "$made"/package/*-"$version".crate; do
-        tar -xzf "$package" -C "$work/crates"
-        name=$(basename "$package" "-$version.crate")
+    for package in "$made"/package/*-"$version"; do
+        cp -r "$package" "$work/crates/"
+        name=$(basename "$package" "-$version")
         patches+=(--config "patch.crates-io.$name.path='$work/crates/$name-$version'")
     done
     cd "$work/empty"

@@ -8,6 +8,10 @@
 //! ```
 //! It ends when the command has, or the tasks, or the time, or its size is reached, or when asked to. Whatever happens, the instance goes.
 
+mod end; // why it ends, names of files, the manifest
+mod set_up; // events behind their filters
+mod tasks; // tasks that are followed
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -39,6 +43,7 @@ use crate::tracefs::Instance;
 use crate::usage::{self, Usage};
 use crate::watch::{Resident, Watch};
 use crate::ways::need_host_pids;
+use end::{Outcome, cpu_time};
 
 /// Between two rounds over the buffers, if they are not filling fast.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -48,8 +53,6 @@ const BUSY_BYTES: u64 = 1 << 20;
 const MAPPINGS_EVERY: Duration = Duration::from_secs(5);
 /// Why a recording ends whose command has.
 const COMMAND_ENDED: &str = "the command has ended";
-/// Files that a filter can name: the kernel takes a page of text.
-const FILTER_BYTES: usize = 4000;
 
 /// The target of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -299,165 +302,6 @@ impl<'a> Recorder<'a> {
         Ok(recorder)
     }
 
-    /// Makes the instance, with its events behind their filters.
-    fn set_up(&mut self) -> Result<(), Error> {
-        let options = self.options;
-        let (files, _) = self.files()?;
-        need_host_pids(&options.root)?;
-        let mut instance = Instance::new(&options.root)?;
-        let (mut readers, mut any) = (Vec::new(), String::new());
-        for known in KNOWN.iter().filter(|known| known.kind.is_in(options.kinds)) {
-            let name = known.name.replace('/', ":");
-            let Some(format) = instance.format(known.name)? else {
-                if known.kind != Kind::Writes {
-                    self.source.missing.push(name);
-                }
-                continue;
-            };
-            readers.push(known.reader(&format)?);
-            if known.kind == Kind::Reads
-                && let Some(probe) = Probe::new()
-            {
-                // Without the filter: it would drop these reads.
-                instance.enable(known.name, "")?;
-                self.event_ns = probe.event_ns(&mut instance)?.unwrap_or(0);
-            }
-            instance.enable(known.name, &filter(&format, &files, options.sample)?)?;
-            self.source.events.push(name);
-            any = format;
-        }
-        let reads = self.source.events.iter().any(|name| name == "filemap:mm_filemap_get_pages");
-        let has = |what: &str| self.source.events.iter().any(|name| name.starts_with(what));
-        if options.kinds.writes && !has("ext4:") && !has("xfs:") && !has("f2fs:") {
-            self.source.missing.push("writes: no file system of this kernel has events of them".to_string());
-        }
-        if readers.is_empty() {
-            return Err(Error::Asked(
-                "this kernel has none of the requested events\nhelp: `pageout record --check` lists what is available"
-                    .to_string(),
-            ));
-        }
-        self.source.accesses = match (reads, options.kinds.insertions && options.kinds.reads) {
-            (true, _) => "reads",
-            (false, true) => "insertions",
-            (false, false) if options.kinds.insertions && !options.kinds.faults && !options.kinds.writes => {
-                "insertions"
-            }
-            _ => "faults and writes",
-        }
-        .to_string();
-        let page_size = rustix::param::page_size() as u64;
-        self.decoder = Some(Decoder::new(&any, readers, page_size)?);
-        if options.target == Target::Machine {
-            instance.set("set_event_notrace_pid", &std::process::id().to_string())?;
-        }
-        self.instance = Some(instance);
-        Ok(())
-    }
-
-    /// The files that patterns name, with their paths.
-    fn files(&mut self) -> Result<(Vec<FileKey>, Vec<PathBuf>), Error> {
-        let (mut files, mut all) = (Vec::new(), Vec::new());
-        for pattern in &self.options.files {
-            let paths =
-                glob::glob(pattern).map_err(|error| Error::Asked(format!("--file {pattern}: {error}")))?;
-            let before = files.len();
-            for path in paths.flatten() {
-                if let Ok(stat) = std::fs::metadata(&path)
-                    && stat.is_file()
-                {
-                    files.push(FileKey::of_stat(stat.dev(), stat.ino()));
-                    self.source.only_files.push(if self.options.anonymize {
-                        String::new()
-                    } else {
-                        path.display().to_string()
-                    });
-                    self.near.extend(path.parent().map(Path::to_path_buf));
-                    all.push(path);
-                }
-            }
-            if files.len() == before {
-                return Err(Error::Asked(format!(
-                    "--file {pattern}: found no such file, expected at least one\nhelp: quote a pattern, or the shell replaces it; a relative path starts at the current folder"
-                )));
-            }
-        }
-        Ok((files, all))
-    }
-
-    /// Follows these tasks as well. The machine as a whole has none to follow.
-    fn follow(&mut self, tasks: &[u32]) -> Result<(), Error> {
-        if self.options.target == Target::Machine {
-            return Ok(());
-        }
-        let own = std::process::id();
-        let fresh: Vec<u32> =
-            tasks.iter().copied().filter(|&task| task != own && self.tasks.insert(task)).collect();
-        match &self.instance {
-            Some(instance) if !fresh.is_empty() => instance.follow(&fresh),
-            // Without a list the kernel would report every task.
-            Some(instance) if self.tasks.is_empty() => instance.follow(&[u32::MAX >> 10]),
-            _ => Ok(()),
-        }
-    }
-
-    /// Tasks of now, of which new ones are followed. Returns whether there are any.
-    fn look_at_tasks(&mut self) -> Result<bool, Error> {
-        let tasks: Vec<u32> = match &self.options.target {
-            Target::Machine => return Ok(true),
-            Target::Cgroup(_) => self.group.tasks(),
-            Target::Pids(pids) => {
-                pids.iter().flat_map(|&pid| processes::threads(&self.options.root, pid)).collect()
-            }
-            Target::Command { cgroup: Some(_), .. } => self.group.tasks(),
-            Target::Command { .. } => self.descendants(),
-        };
-        self.follow(&tasks)?;
-        self.process_of.retain(|task, _| tasks.contains(task));
-        Ok(!tasks.is_empty())
-    }
-
-    /// The command's processes: those whose parents are.
-    fn descendants(&self) -> Vec<u32> {
-        let mut found: Vec<u32> = self.child.iter().map(Started::pid).collect();
-        let mut at = 0;
-        while let Some(&pid) = found.get(at) {
-            at += 1;
-            for thread in processes::threads(&self.options.root, pid) {
-                let children = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children"))
-                    .unwrap_or_default();
-                found.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-            }
-        }
-        found
-    }
-
-    /// The processes of now.
-    fn processes(&mut self) -> BTreeSet<u32> {
-        let root = &self.options.root;
-        let tasks: Vec<u32> = match &self.options.target {
-            Target::Command { cgroup: None, .. } => self.descendants(),
-            Target::Machine => processes::all(root),
-            _ => {
-                let tasks = self.tasks.iter().copied();
-                tasks.filter(|task| root.has(&format!("/proc/{task}"))).collect()
-            }
-        };
-        processes::processes(root, &tasks, &mut self.process_of)
-    }
-
-    fn look_at_names(&mut self, with_mappings: bool) {
-        let processes = self.processes();
-        let root = &self.options.root;
-        self.names.look(root, &processes);
-        if with_mappings && (self.options.kinds.faults || self.watch.is_some()) {
-            self.names.look_at_mappings(root, &processes);
-        }
-        if let Some(watch) = self.watch.as_mut().filter(|_| self.options.files.is_empty()) {
-            watch.add(self.names.paths());
-        }
-    }
-
     /// Begins to look at what a recording without events has.
     fn begin_watch(&mut self) -> Result<(), Error> {
         let options = self.options;
@@ -628,33 +472,7 @@ impl<'a> Recorder<'a> {
         };
 
         collector.finish();
-        let wanted = collector.files.iter().map(|file| file.key).collect();
-        self.names.search(&wanted, &self.near);
-        for file in 0..collector.files.len() {
-            let key = collector.files[file].key;
-            let known = self.names.of(key);
-            // Also of a mapping that was not inspected before: advice is rare.
-            let advice = known.and_then(|known| known.advice);
-            let is_read_around = advice.is_none_or(|advice| advice == MappedAdvice::Normal);
-            if let Some(window) = host::read_ahead_kb(&options.root, key).filter(|_| is_read_around) {
-                collector.read_around(file, window * 1024 / page_size);
-            }
-            // For a file that was not inspected, pages are known up to the last used one.
-            let bytes = known.and_then(|known| known.bytes);
-            let pages = bytes.map_or(collector.files[file].page_last + 1, |bytes| bytes.div_ceil(page_size));
-            collector.end_of_file(file, pages);
-        }
-        let ends: Vec<Option<u64>> = collector
-            .objects
-            .iter()
-            .map(|&(at, channel)| {
-                let file = &collector.files[at];
-                let keeps_its_end = file.writes == 0 && file.deletions == 0 && file.truncations == 0;
-                let bytes = self.names.of(file.key).and_then(|known| known.bytes);
-                let is_read = keeps_its_end && channel == Channel::File;
-                bytes.filter(|&bytes| is_read && bytes > 0).map(|bytes| bytes.div_ceil(page_size))
-            })
-            .collect();
+        let ends = self.settle_files(&mut collector, page_size);
         let named = self.file_records(&collector);
         let names: Vec<String> = collector
             .objects
@@ -695,200 +513,16 @@ impl<'a> Recorder<'a> {
             }
             None => (None, files),
         };
-        let after = host::disk_counts(&options.root);
-        let devices: BTreeSet<String> = files.iter().map(|file| file.device.clone()).collect();
-        let limits_end = self.group.limits();
-        let mut events = self.group.events();
-        events.iter_mut().for_each(|(name, count)| {
-            *count -= self.events_begin.get(name).copied().unwrap_or(0).min(*count)
-        });
-        let changed = self.limits.iter().filter(|(name, value)| limits_end.get(*name) != Some(*value));
-        let manifest = Manifest {
-            format_version: FORMAT_VERSION,
-            pageout: env!("CARGO_PKG_VERSION").to_string(),
-            recording: Recorded {
-                target: self.target(),
-                command: self.command(),
-                began_s,
-                duration_ns,
-                ended,
-                accesses: count,
-                accesses_beyond: collector.beyond,
-                page_size,
-                sample: options.sample,
-                is_anonymous: options.anonymize,
-            },
-            sums: collector.sums,
-            kernel: host::kernel(&options.root),
-            cost: Some(CostRecord {
-                events: self.events + self.source.lost_events,
-                event_ns: self.event_ns,
-                recorder_ns: cpu_time().saturating_sub(self.cpu_begin).as_nanos() as u64,
-            }),
-            processes,
-            group: GroupRecord {
-                version: self.group.version,
-                path: if options.anonymize { String::new() } else { self.group.path.clone() },
-                limit_bytes: self.group.limit(),
-                limits_changed: changed
-                    .map(|(name, value)| {
-                        format!(
-                            "{name} was {value} at the start and {} at the end",
-                            limits_end.get(name).map_or("gone", String::as_str)
-                        )
-                    })
-                    .collect(),
-                limits: self.limits.clone(),
-                stat_every_ns: options.stat_every.as_nanos() as u64,
-                machine_stalled_us: host::stalled_us(&options.root)
-                    .zip(self.stalled_begin)
-                    .map(|(end, begin)| end.saturating_sub(begin)),
-                events: bounded(&events),
-                stat_begin: bounded(&self.stat_begin),
-                stat_end: bounded(&stat_end),
-            },
-            sysctl: host::sysctls(&options.root),
-            device: devices
-                .iter()
-                .map(|number| host::device(&options.root, number, &self.disks, &after))
-                .collect(),
-            file: files,
-            source: self.source.clone(),
-        };
+        let manifest = self.manifest(
+            &collector,
+            Outcome { began_s, duration_ns, ended, accesses: count, stat_end, processes, files },
+        );
         let text = manifest.text()?;
         std::fs::rename(&part, folder.join(ACCESSES)).map_err(fail)?;
         let path = folder.join(MANIFEST);
         std::fs::write(&path, text).map_err(|source| write_error(&folder, &path, source))?;
         Ok(manifest)
     }
-
-    /// Adds the reads of the command, which the kernel reports to its parent even if this user could not read them before.
-    fn add_children(&self, processes: &mut ProcessRecord) {
-        let end = self.child.as_ref().and_then(|_| usage::of_children(&Root::machine()));
-        let Some((begin, end)) = self.children_begin.zip(end) else { return };
-        let of = |at: usize| end[at].saturating_sub(begin[at]);
-        processes.rchar = processes.rchar.max(of(0));
-        processes.wchar = processes.wchar.max(of(1));
-        processes.read_bytes = processes.read_bytes.max(of(2));
-        processes.write_bytes = processes.write_bytes.max(of(3));
-    }
-
-    /// Why it is time to end, if it is.
-    fn ending(
-        &mut self,
-        elapsed: Duration,
-        bytes: u64,
-        stop: &dyn Fn() -> Option<&'static str>,
-    ) -> Option<String> {
-        let is_over = |child: &mut Started| match self.watch {
-            // The kernel counts its reads until it is reaped.
-            Some(_) => processes::state(child.pid()) == Some('Z'),
-            None => child.ended().is_some(),
-        };
-        if self.child.as_mut().is_some_and(is_over) {
-            return Some(COMMAND_ENDED.to_string());
-        }
-        if let Some(signal) = stop() {
-            return Some(signal.to_string());
-        }
-        if self.options.duration.is_some_and(|duration| elapsed >= duration) {
-            return Some("the requested time is over".to_string());
-        }
-        if self.options.max_size.is_some_and(|size| bytes >= size) {
-            return Some("the requested size is reached".to_string());
-        }
-        None
-    }
-
-    /// Has the command end, if it has not yet.
-    fn end_child(&mut self) -> Result<Option<String>, Error> {
-        let Some(child) = &mut self.child else { return Ok(None) };
-        if child.ended().is_some() {
-            return Ok(None);
-        }
-        child.terminate()?;
-        let since = Instant::now();
-        while since.elapsed() < PATIENCE {
-            if child.ended().is_some() {
-                return Ok(None);
-            }
-            std::thread::sleep(PAUSE);
-        }
-        child.leave();
-        Ok(Some(format!(
-            "the command did not end within {} s after SIGTERM; it continues",
-            PATIENCE.as_secs()
-        )))
-    }
-
-    fn target(&self) -> String {
-        let anonymous = self.options.anonymize;
-        match &self.options.target {
-            Target::Machine => "the whole machine".to_string(),
-            Target::Cgroup(_) if anonymous => "a cgroup".to_string(),
-            Target::Cgroup(path) => format!("cgroup {path}"),
-            Target::Pids(_) if anonymous => "processes".to_string(),
-            Target::Pids(pids) => {
-                format!("processes {}", pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
-            }
-            Target::Command { .. } => "a command".to_string(),
-        }
-    }
-
-    fn command(&self) -> String {
-        match &self.options.target {
-            Target::Command { argv, .. } if !self.options.anonymize => argv.join(" "),
-            _ => String::new(),
-        }
-    }
-
-    fn file_records(&self, collector: &Collector) -> Vec<FileRecord> {
-        let anonymous = self.options.anonymize;
-        let record = |(at, file): (usize, &crate::collect::FileSums)| {
-            let known = self.names.of(file.key);
-            let (major, minor) = file.key.major_minor();
-            let name = match known {
-                _ if anonymous => format!("file-{}", at + 1),
-                Some(known) => known.name.clone(),
-                None => format!("inode {}", file.key.inode),
-            };
-            FileRecord {
-                name,
-                device: format!("{major}:{minor}"),
-                inode: if anonymous { 0 } else { file.key.inode },
-                bytes: known.and_then(|known| known.bytes),
-                deleted: known.is_some_and(|known| known.deleted),
-                also: known.and_then(|known| known.also.clone()).filter(|_| !anonymous),
-                object: file.objects[0],
-                mapped_object: file.objects[1],
-                pages_read: file.reads,
-                pages_written: file.writes,
-                faults: file.faults,
-                syncs: file.syncs,
-                deletions: file.deletions,
-                truncations: file.truncations,
-                insertions: file.insertions,
-                read_insertions: file.read_insertions,
-                read_ahead: file.read_ahead,
-                resident_at_start: file.resident(),
-                request_pages: file.request_pages(),
-                mapped_advice: known.and_then(|known| known.advice),
-                executable: file.is_executable(),
-            }
-        };
-        collector.files.iter().enumerate().map(record).collect()
-    }
-}
-
-/// CPU time of this process so far.
-fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32)
-}
-
-/// Counters that TOML can hold.
-fn bounded(stat: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    stat.iter().map(|(name, value)| (name.clone(), (*value).min(i64::MAX as u64))).collect()
 }
 
 /// Takes what all buffers hold. Returns its bytes.
@@ -915,49 +549,9 @@ fn take_round(
     Ok(bytes)
 }
 
-/// The filter of an event: of these files, of one page of so many.
-fn filter(format: &str, files: &[FileKey], sample: u64) -> Result<String, Error> {
-    let has = |name: &str| format.contains(&format!(" {name};"));
-    let mut parts = Vec::new();
-    if !files.is_empty() && (has("i_ino") || has("ino")) {
-        let (dev, inode) = if has("i_ino") { ("s_dev", "i_ino") } else { ("dev", "ino") };
-        let each: Vec<String> = files
-            .iter()
-            .map(|file| format!("({inode} == {} && {dev} == {})", file.inode, file.dev))
-            .collect();
-        parts.push(format!("({})", each.join(" || ")));
-    }
-    if sample > 1 && has("index") {
-        parts.push(format!("!(index & {})", sample - 1));
-    }
-    let filter = parts.join(" && ");
-    if filter.len() > FILTER_BYTES {
-        return Err(Error::Asked(format!(
-            "--file matches {} files, but a kernel filter has a limit of about 70\nhelp: match fewer files, or record all files and select later",
-            files.len()
-        )));
-    }
-    Ok(filter)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const GET_PAGES: &str =
-        "\tfield:unsigned long i_ino;\n\tfield:dev_t s_dev;\n\tfield:unsigned long index;\n";
-
-    #[test]
-    fn filters_name_the_fields_that_the_event_has() {
-        let file = FileKey { dev: 5, inode: 7 };
-        assert_eq!(filter(GET_PAGES, &[file], 8).unwrap(), "((i_ino == 7 && s_dev == 5)) && !(index & 7)");
-        assert_eq!(
-            filter("\tfield:dev_t dev;\n\tfield:ino_t ino;\n", &[file], 8).unwrap(),
-            "((ino == 7 && dev == 5))"
-        );
-        assert_eq!(filter(GET_PAGES, &[], 1).unwrap(), "");
-        assert!(filter(GET_PAGES, &[file; 200], 1).unwrap_err().to_string().contains("200 files"));
-    }
 
     #[test]
     fn a_folder_that_holds_something_is_refused() {
