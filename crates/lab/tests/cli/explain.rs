@@ -132,7 +132,7 @@ fn a_protected_page_says_which_tiers_were_compared_and_where_it_went() {
         ", anon's tier 0 0 of 0, gains 5:195",
         ": to generation ",
         "its count cleared",
-        "gains 195:5: file is no dearer (",
+        "gains 195:5: file costs no more (",
     ] {
         assert!(text.contains(part), "expected {part:?} in:\n{text}");
     }

@@ -20,7 +20,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
             let task = run.tasks.get(&task.0).map_or("a task", String::as_str);
             let mut text = match with {
                 Filled::File => format!("missing; read from its file for {task}"),
-                Filled::Readahead => format!("read ahead for {task}, which has not asked for it yet"),
+                Filled::Readahead => format!("read ahead for {task}, before its first access"),
                 Filled::Overwritten => {
                     format!("missing; overwritten as a whole by {task}, so nothing is read")
                 }
@@ -32,7 +32,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
                 },
                 Filled::Tmpfs => format!("first written, by {task}: a new page of tmpfs"),
                 Filled::SwapReadahead => {
-                    format!("read back from swap with what {task} wanted, before anyone asked for it")
+                    format!("read back from swap with a page that {task} needed (readahead)")
                 }
                 Filled::Swap => format!("missing; read back from swap for {task}"),
             };
@@ -71,10 +71,10 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
             format!("the reclaiming task cannot use its zone: moved to generation {to}")
         }
         PageEvent::Truncated { dirty: true } => {
-            "its file has it no longer (truncated): dropped, and what was dirty is never written".to_string()
+            "its file was truncated: dropped, and its dirty content is never written".to_string()
         }
         PageEvent::Truncated { dirty: false } => {
-            "its file has it no longer (truncated): dropped, and no shadow stays".to_string()
+            "its file was truncated: dropped, and no shadow stays".to_string()
         }
         PageEvent::Dropped => "its write has ended, and it is dropped from memory".to_string(),
         PageEvent::Mapped { write } => {
@@ -90,7 +90,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
                 Batch::MoveTail => "to go to the cold end, as its write has ended",
                 Batch::DeactivateFile => "to go to the cold end (fadvise)",
                 Batch::Deactivate => "to be deactivated (madvise)",
-                Batch::LazyFree => "to become forgettable (madvise)",
+                Batch::LazyFree => "to become droppable (MADV_FREE)",
                 Batch::Activate => "to be activated",
             };
             let then = if waiting >= full { ", which is now full" } else { "" };
@@ -105,7 +105,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
         }
         PageEvent::Drained { .. } => "the batch is drained".to_string(),
         PageEvent::Placed { arrival, rule } => placed(*arrival, *rule, state),
-        PageEvent::Nominated { why } => format!("the policy would have it go: {why}"),
+        PageEvent::Nominated { why } => format!("the policy nominates it: {why}"),
         PageEvent::UseTold => "accessed: the policy is notified".to_string(),
         PageEvent::FoundYoung { by: FoundBy::Walk } => {
             "a walk of page tables finds its accessed bit set".to_string()
@@ -161,7 +161,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
         }
         PageEvent::Judged { verdict, because } => judged(*verdict, *because),
         PageEvent::Deactivated { young, why } => deactivated(*young, why.as_ref(), state.kind),
-        PageEvent::KeptActive => "stays active: a program's code, used since reclaim last looked".to_string(),
+        PageEvent::KeptActive => "stays active: a program's code, used since the last scan".to_string(),
         PageEvent::Dirtied => "dirty: it differs from its file from now on".to_string(),
         PageEvent::FileWriteBegun { reason } => {
             let why = match reason {
@@ -209,7 +209,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
 /// The phrase for the judgement of a page in use: hot or not.
 fn judged_heat(to: u8, heat: Heat) -> String {
     match heat {
-        Heat::RoomToSpare => format!("hot: node {to} has so much free that whatever is used is welcome"),
+        Heat::RoomToSpare => format!("hot: node {to} has enough free memory for any page in use"),
         Heat::OnActiveList(true) => "hot: it is active".to_string(),
         Heat::OnActiveList(false) => "not hot: it was not active, and is from now on".to_string(),
         Heat::Age { age_ms, threshold_ms } => {
@@ -244,7 +244,7 @@ fn migrated(from: u8, to: u8, why: MigrateReason) -> String {
         MigrateReason::Kmigrated => "promoted by kmigrated",
         MigrateReason::PageCache => "promoted by its reader, as page cache in use",
         MigrateReason::Demotion => "demoted by reclaim",
-        MigrateReason::Compaction => "compaction wants its place",
+        MigrateReason::Compaction => "compaction needs its frame",
         MigrateReason::Offline => "its node goes offline",
         MigrateReason::ContigRange => "the host takes its frame back",
     };
@@ -261,9 +261,9 @@ fn not_migrated(to: u8, why: MigrateRefusal) -> String {
         MigrateRefusal::DirtyFile => "it differs from its file, and would be written in the middle of it",
         MigrateRefusal::NoRoom => "the node would be below its high watermark; kswapd is woken",
         MigrateRefusal::NoFrame => "no frame is free there",
-        MigrateRefusal::NotOnList => "it is on no list: someone else has it",
+        MigrateRefusal::NotOnList => "it is on no list: another task has it",
         MigrateRefusal::RateLimit => "enough were promoted this second",
-        MigrateRefusal::Governor => "the thrash governor lets no more go",
+        MigrateRefusal::Governor => "the thrash governor allows no more",
         MigrateRefusal::Held => "a device, an access or a batch holds its frame",
     };
     format!("not migrated to node {to}: {why}")
@@ -389,7 +389,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
         Because::BeingWritten => "its write hasn't ended; it will go to the cold end when it has".to_string(),
         Because::NeighbourLooked => "a look around from a page of the same batch found it used".to_string(),
         Because::Used { young, was_referenced, executable } => {
-            let seen = format!("{} used since the last look", counted(u64::from(young), "mapping"));
+            let seen = format!("{} used since the last scan", counted(u64::from(young), "mapping"));
             match (was_referenced, executable, young) {
                 (true, ..) => format!("{seen}, and it had been referenced before: second use"),
                 (_, _, 2..) => format!("{seen}, which counts as two uses"),
@@ -404,11 +404,11 @@ fn judged(verdict: Verdict, because: Because) -> String {
         Because::NoSwapSlot => "there is no free swap slot".to_string(),
         Because::NoRoomToCompress => "the compressed swap device has no memory for it".to_string(),
         Because::NoZswapWriteback => {
-            "zswap has not taken it, and memory.zswap.writeback keeps its group from the device".to_string()
+            "zswap has rejected it, and memory.zswap.writeback keeps its group from the device".to_string()
         }
         Because::WrittenSince => "it was to be forgotten, but has been written since".to_string(),
         Because::StillMapped => "it is still mapped".to_string(),
-        Because::Pinned => "a device or a buffer holds on to it".to_string(),
+        Because::Pinned => "a device or a buffer has pinned it".to_string(),
         Because::NotWorthAWrite => "read once before, and it would have to be written".to_string(),
         Because::MayNotEnterFileSystem => {
             "it must be written through a file system, and this reclaimer may not enter one".to_string()
@@ -422,7 +422,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
         }
         Because::Dirty => "it was written meanwhile".to_string(),
         Because::FlusherWrites => {
-            "it is dirty, and to write files is the flusher's work; it will go to the cold end when it is written".to_string()
+            "it is dirty, and only the flusher writes files; it will go to the cold end when it is written".to_string()
         }
         Because::MayNotWrite => "it would have to be written, and this reclaimer writes nothing itself".to_string(),
         Because::QueueCongested => {
@@ -433,7 +433,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
         }
         Because::WriteBegun => "its write has begun, and it can go when that has ended".to_string(),
         Because::SlowerMemory => "there is slower memory for unused pages".to_string(),
-        Because::Forgettable => "its owner said that it may be forgotten".to_string(),
+        Because::Forgettable => "its owner allows the kernel to drop it (MADV_FREE)".to_string(),
     };
     match verdict {
         Verdict::Free => format!("freed: {why}"),
@@ -447,7 +447,7 @@ fn deactivated(young: u32, why: Option<&Deactivation>, kind: LruType) -> String 
     let used = if young > 0 { ", though used: its second chance is the inactive list" } else { "" };
     let Some(why) = why else { return format!("deactivated{used}") };
     let reason = if why.forced {
-        "the call has found nothing in any other way".to_string()
+        "the call has found nothing else".to_string()
     } else if why.inactive_is_low() {
         let times = if why.ratio == 1 { String::new() } else { format!(" × {}", why.ratio) };
         format!("inactive pages are too few: {}{times} < {} active", count(why.inactive), count(why.active))
@@ -477,14 +477,14 @@ pub(super) fn type_reason(choice: &TypeChoice) -> String {
             position(anon)
         ),
         TypeReason::Refaults { anon, file } => {
-            let is_dearer = choice.kind == LruType::Anon;
+            let costs_more = choice.kind == LruType::Anon;
             format!(
-                "file refaulted {}, anon {}, gains {}:{}: file is {} ({} × {} × {} {} {} × {} × {})",
+                "file refaulted {}, anon {}, gains {}:{}: file costs {} ({} × {} × {} {} {} × {} × {})",
                 position(file),
                 position(anon),
                 file.gain,
                 anon.gain,
-                if is_dearer { "dearer" } else { "no dearer" },
+                if costs_more { "more" } else { "no more" },
                 count(file.refaulted),
                 count(anon.total + Position::NOISE),
                 anon.gain,
@@ -500,7 +500,7 @@ pub(super) fn type_reason(choice: &TypeChoice) -> String {
             count(*file)
         ),
         TypeReason::OtherHadNothing { generations, oldest, youngest, all } => format!(
-            "{} was to be taken but has nothing old: {} of its {} in its youngest generation, {} in the oldest of {}",
+            "{} was chosen but has no old pages: {} of its {} in its youngest generation, {} in the oldest of {}",
             type_name(other),
             count(*youngest),
             counted(*all, "page"),
