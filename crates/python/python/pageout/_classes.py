@@ -49,7 +49,7 @@ def bring_told():
 
 
 def is_importing():
-    """Whether this is the main program's file, imported for a class in it."""
+    """True if this is the main program's file, imported for a class in it."""
     return _MAIN in sys.modules
 
 

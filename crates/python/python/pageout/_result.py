@@ -140,7 +140,7 @@ def _text(value):
 
 
 def _is_wide(values):
-    """Whether sizes differ by more than a factor of ten: then equal factors are equally far apart."""
+    """True if sizes differ by more than a factor of ten: then equal factors are equally far apart."""
     sizes = [value for value in values if isinstance(value, (int, float)) and value > 0]
     return bool(sizes) and len(sizes) == sum(value is not None for value in values) and max(sizes) > 10 * min(sizes)
 
