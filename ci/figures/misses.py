@@ -19,8 +19,14 @@ POLICIES = [
     ("opt", libcachesim.Belady, EQUAL),
     ("2q", libcachesim.TwoQ, CLOSE),
     ("lirs", libcachesim.LIRS, CLOSE),
+    ("hyperbolic", libcachesim.Hyperbolic, CLOSE),
     ("s3-fifo:fill=1", libcachesim.S3FIFO, CLOSE),
     ("w-tinylfu:protected=0.75,segments=4,sample=20,count=255,ties=1", libcachesim.WTinyLFU, TOLD),
+    ("mq", libcachesim.MQ, TOLD),
+    ("lhd", libcachesim.LHD, TOLD),
+    ("lecar", libcachesim.LeCaR, TOLD),
+    ("cacheus", libcachesim.Cacheus, TOLD),
+    ("clock-pro", libcachesim.ClockPro, TOLD),
 ]
 
 

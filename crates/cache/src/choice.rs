@@ -59,14 +59,18 @@ impl Choice {
 
     /// Returns whether a seed may change its behaviour: unknown for custom policies.
     pub fn may_draw(&self) -> bool {
-        self.own().is_some() || self.name() == "random"
+        match self.of {
+            Of::Row(row) => matches!(row.make, Make::Drawing(_)),
+            Of::Own(_) => true,
+        }
     }
 
     /// Creates an empty memory under it with this capacity, at least one page; none if it is a bound, which needs all accesses in advance.
     pub fn simulation(&self, capacity: u32, seed: u64) -> Option<Box<dyn Simulation>> {
         assert!(capacity > 0, "a memory has room for a page");
         match self.of {
-            Of::Row(Row { make: Make::Simulation(make), .. }) => Some(make(capacity, &self.values, seed)),
+            Of::Row(Row { make: Make::Simulation(make), .. }) => Some(make(capacity, &self.values)),
+            Of::Row(Row { make: Make::Drawing(make), .. }) => Some(make(capacity, &self.values, seed)),
             Of::Row(Row { make: Make::Bound, .. }) => None,
             Of::Own(listed) => Some(Box::new(Bare::new((listed.make)(seed), capacity))),
         }

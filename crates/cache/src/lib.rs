@@ -32,12 +32,21 @@ mod random; // any page goes
 mod clock; // in order of arrival, and a second chance
 mod slru; // a list for pages used once, one for others
 mod lfu; // the page with the fewest uses goes first
-mod lru_2; // the page whose second last use is longest ago goes first
+mod lru_k; // the page whose K-th last use is longest ago goes first
+mod lfu_da; // uses, and the age of the memory at the time of the last one
+mod mq; // LRU lists by the number of uses, and a lifetime
 mod two_q; // a queue for new pages, a list for those that came back
 mod arc; // two lists with an adaptive split
 mod lirs; // by the distance between the last two uses
 mod s3_fifo; // two queues, and names of evicted pages
 mod w_tinylfu; // the more frequent of two stays
+mod qd_lp; // a small queue for new pages, a CLOCK behind it
+mod clock_pro; // LIRS by accessed bits and three hands
+mod hyperbolic; // uses per time in memory, of a random sample
+mod lhd; // expected hits per time in memory, of a random sample
+mod lecar; // LRU or LFU, drawn by weights that are learned
+mod cacheus; // the same with experts that resist scans and churn
+mod heap; // pages by a key, the smallest first
 mod opt; // the page used again last goes first: the bound
 pub mod curve; // misses at many sizes
 

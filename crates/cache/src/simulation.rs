@@ -1,5 +1,6 @@
 //! What a policy is here: an access goes in, hit or miss comes out.
 
+use pageout_policy::check::Random;
 use pageout_policy::queue::{Links, Queue};
 use pageout_policy::{Fault, Slot};
 
@@ -38,6 +39,11 @@ pub trait Simulation: Send {
 pub(crate) fn part(share: f64, capacity: u32) -> u32 {
     // A share such as 0.29 of 100 is a hair below 29 in binary.
     (share * f64::from(capacity) + 1e-9) as u32
+}
+
+/// A random number from 0, below 1.
+pub(crate) fn fraction(draws: &mut Random) -> f64 {
+    (draws.draw() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// Queues of pages that share links: each page is in one of them, or in none. `T` names the queues, and where a page is.

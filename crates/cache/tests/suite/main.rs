@@ -2,6 +2,7 @@
 
 mod choices; // policies as text
 mod curves; // curves beside single runs
+mod field; // naive models of the policies that the field compares with
 mod models; // each policy beside a naive model of it
 mod recorded; // misses that are known of the recorded sequences
 

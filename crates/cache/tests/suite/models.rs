@@ -1,6 +1,6 @@
 //! Each policy beside a naive model of it: plain lists that are searched and sorted, after the paper's words.
 
-use crate::random;
+use crate::{field, random};
 use pageout_cache::{Bare, Choice, POLICIES};
 use pageout_policy::check::{Random, least_misses};
 use pageout_policy::{Arrival, End, PageId, Policy, Slot};
@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Says whether a page was in memory, and takes it in.
-type Model = Box<dyn FnMut(u32) -> bool>;
+pub(crate) type Model = Box<dyn FnMut(u32) -> bool>;
 
 /// Takes a page out of a list, if it is there.
-fn take(list: &mut VecDeque<u32>, page: u32) -> bool {
+pub(crate) fn take(list: &mut VecDeque<u32>, page: u32) -> bool {
     let at = list.iter().position(|&other| other == page);
     at.map(|at| list.remove(at)).is_some()
 }
@@ -44,6 +44,20 @@ fn model(policy: &str, capacity: usize, value: impl Fn(&str) -> f64) -> Option<M
         ),
         "w-tinylfu" => w_tinylfu(capacity, value),
         "random" => any(capacity, 5),
+        "lru-k" => field::lru_k(capacity, value("k") as usize, share("history")),
+        "lfu-da" => field::lfu_da(capacity),
+        "mq" => field::mq(capacity, value("lists") as usize, share("life"), share("ghost")),
+        "qd-lp" => field::qd_lp(
+            capacity,
+            share("probation").max(1),
+            share("ghost"),
+            (1_u32 << value("bits") as u32) as u8 - 1,
+        ),
+        "clock-pro" => field::clock_pro(capacity, share("cold").max(1), share("ghost")),
+        "hyperbolic" => field::hyperbolic(capacity, value("sample") as u32, 5),
+        "lhd" => field::lhd(capacity, value("sample") as u32, value("period") as u64, value("explore"), 5),
+        "lecar" => field::lecar(capacity, value("rate"), value("discount"), 5),
+        "cacheus" => field::cacheus(capacity, 5),
         _ => return None,
     })
 }
@@ -448,6 +462,19 @@ fn choices() -> Vec<Choice> {
         "slru:protected=1",
         "lru-2:history=0",
         "lru-2:history=3",
+        "lru-k:k=1",
+        "lru-k:k=2",
+        "lru-k:k=5,history=3",
+        "mq:lists=1,ghost=0",
+        "mq:lists=3,life=0.5,ghost=1",
+        "qd-lp:probation=0.5,bits=1",
+        "qd-lp:probation=1,ghost=0",
+        "clock-pro:cold=1,ghost=0",
+        "clock-pro:cold=0.5,ghost=3",
+        "hyperbolic:sample=3",
+        "lhd:period=150,explore=0.2",
+        "lhd:sample=4,period=400,explore=0",
+        "lecar:rate=1,discount=0.5",
         "2q:in=0,out=0",
         "2q:in=1,out=1",
         "lirs:hir=0.3,ghost=0",

@@ -34,8 +34,9 @@ fn misses_are_those_of_independent_implementations() {
 
 #[test]
 fn where_a_paper_leaves_a_choice_misses_are_within_a_hundredth_of_the_reference() {
-    let known: [(&str, Misses); 4] = [
+    let known: [(&str, Misses); 5] = [
         ("2q", [[153_325, 83_991, 67_002], [152_963, 86_439, 66_937]]),
+        ("hyperbolic", [[163_733, 85_378, 76_438], [172_773, 93_096, 68_665]]),
         ("lirs", [[150_784, 70_167, 61_304], [148_250, 83_671, 64_221]]),
         ("s3-fifo:fill=1", [[148_531, 70_337, 61_917], [147_083, 82_489, 63_645]]),
         (
@@ -48,6 +49,20 @@ fn where_a_paper_leaves_a_choice_misses_are_within_a_hundredth_of_the_reference(
         for (&misses, &known) in misses.as_flattened().iter().zip(known.as_flattened()) {
             assert!(misses.abs_diff(known) * 100 <= known, "{policy}: {misses}, and {known} is known");
         }
+    }
+}
+
+#[test]
+fn lru_k_of_two_misses_as_lru_2_and_of_one_as_lru() {
+    assert_eq!(misses("lru-k:k=2"), misses("lru-2"));
+    assert_eq!(misses("lru-k:k=1"), misses("lru"));
+}
+
+#[test]
+fn clock_pro_misses_about_as_lirs_does() {
+    let both = misses("clock-pro").into_iter().zip(misses("lirs"));
+    for (ours, lirs) in both.flat_map(|(ours, lirs)| ours.into_iter().zip(lirs)) {
+        assert!(ours.abs_diff(lirs) * 50 <= lirs, "{ours} misses, {lirs} of lirs");
     }
 }
 

@@ -187,7 +187,8 @@ fn deleted_pages_miss_under_every_policy_and_in_the_machine() {
             "--memory",
             "256KiB",
             "--policy",
-            "fifo,lru,mru,clock,sieve,slru,lfu,lru-2,2q,arc,lirs,s3-fifo,w-tinylfu,random,opt,classic@6.12,mglru@6.12",
+            "fifo,lru,mru,clock,sieve,slru,lfu,lfu-da,lru-2,lru-k,mq,2q,arc,lirs,\
+             clock-pro,qd-lp,s3-fifo,w-tinylfu,hyperbolic,lhd,lecar,cacheus,random,opt,classic@6.12,mglru@6.12",
         ],
     );
     let of = &result["traces"][0];

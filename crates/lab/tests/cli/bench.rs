@@ -105,7 +105,8 @@ fn a_curve_of_lru_is_what_single_runs_find_by_marks_and_by_distances() {
 
 #[test]
 fn no_policy_beats_the_bound() {
-    let policies = "fifo,lru,mru,clock,sieve,slru,lfu,lru-2,2q,arc,lirs,s3-fifo,w-tinylfu,random,opt";
+    let policies = "fifo,lru,mru,clock,sieve,slru,lfu,lfu-da,lru-2,lru-k,mq,2q,arc,lirs,\
+        clock-pro,qd-lp,s3-fifo,w-tinylfu,hyperbolic,lhd,lecar,cacheus,random,opt";
     let found = misses(&[&sequence("shift"), "--memory", "0.5%..100%/6log", "--policy", policies]);
     let (others, bound) = found.split_at(found.len() - 6);
     for row in others.chunks(6) {
