@@ -36,7 +36,8 @@ extern "C" {
 /* What became of a page. */
 #define PAGEOUT_EVICTED 0u /* it was nominated and has left */
 #define PAGEOUT_GONE 1u    /* it has left for another reason; the policy can forget it */
-#define PAGEOUT_SPARED 2u  /* it was nominated and stays: it is dirty, locked or pinned, or it was used */
+#define PAGEOUT_SPARED 2u  /* it was nominated and stays: it is dirty, locked or pinned, or it was used. The host leaves it out until
+                            * another page has been evicted: nothing to do for a policy that nominates as many as wanted */
 
 /* The uses that are reported to a policy. */
 #define PAGEOUT_USES_EACH 0u  /* each, in order, before any other call */

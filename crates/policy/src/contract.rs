@@ -22,11 +22,16 @@
 //!    each of them in memory, and none twice.
 //! 5. Nominated pages stay in memory until `ended` reports the result. The host does not ask again before all of them have ended. Pages may come
 //!    meanwhile: the parts of a large one that was nominated and stays.
-//! 6. A page that is spared stays, and may be nominated again. If asked repeatedly, a policy reaches every page: after four questions per page, it
-//!    has named an evictable one.
+//! 6. A page that is spared stays. Until another page has been evicted, the host leaves it out of all answers. It reports a slot that it leaves out
+//!    as spared again. If an answer has no other slot, the host asks once more, for as many further pages as are left out. So a policy that names as
+//!    many pages as requested need not remember what was spared. One that names fewer must get past spared pages itself: after four questions per
+//!    page, it has named an evictable one.
 //! 7. A page may disappear at any time, nominated or not: its file was truncated, its process has ended, it was moved.
 //! 8. The same calls get the same answers. The only randomness is the seed that a policy is made with: no clock, no address, no map with a random
 //!    order.
+//!
+//! *A policy by priority* names the slots with the lowest priorities, as many as requested, and changes nothing when a page is spared
+//! ([the recipe](crate#a-policy-by-priority)).
 //!
 //! *Differences from the hooks.* [`Policy::uses`]: a machine records a use in the page's own word, as a processor does, without a notification. CLOCK
 //! and SIEVE only need to know whether a page was used before its eviction. They can be notified at that time, and a hit costs nothing.

@@ -45,6 +45,61 @@
 //!
 //! The check is a test as well: `check(&make).unwrap()` in a `#[test]` reports the wrong call, its slot, and how to reproduce it.
 //!
+//! # A policy by priority
+//!
+//! LFU, LHD and other policies give each page a number. Three rules make such a policy keep the contract:
+//! 1. Keep an order by `(priority, slot)`: the slot makes each key unique, and equal priorities deterministic. Keep the priority of each slot, too:
+//!    `used` and `ended` get only the slot.
+//! 2. `nominate` names as many slots as requested, the lowest first, and removes none.
+//! 3. `ended` removes the slot unless it was spared. A spared page keeps its priority: the host leaves it out until another page has been evicted.
+//!
+//! ```
+//! use pageout_policy::{Arrival, End, PageId, Policy, Slot, check::check};
+//! use std::collections::BTreeSet;
+//!
+//! /// The pages with the fewest uses first.
+//! #[derive(Default)]
+//! struct Lfu {
+//!     order: BTreeSet<(u64, Slot)>,
+//!     uses: Vec<u64>, // by slot
+//! }
+//!
+//! impl Policy for Lfu {
+//!     fn resized(&mut self, capacity: u32) {
+//!         self.uses.resize(self.uses.len().max(capacity as usize), 0);
+//!     }
+//!
+//!     fn added(&mut self, arrival: &Arrival) {
+//!         self.uses[arrival.slot.index()] = 1;
+//!         self.order.insert((1, arrival.slot));
+//!     }
+//!
+//!     fn used(&mut self, slots: &[Slot]) {
+//!         for &slot in slots {
+//!             let uses = &mut self.uses[slot.index()];
+//!             self.order.remove(&(*uses, slot));
+//!             *uses += 1;
+//!             self.order.insert((*uses, slot));
+//!         }
+//!     }
+//!
+//!     fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+//!         victims.extend(self.order.iter().take(want as usize).map(|(_, slot)| *slot));
+//!     }
+//!
+//!     fn ended(&mut self, slot: Slot, _page: PageId, end: End) {
+//!         if end != End::Spared {
+//!             self.order.remove(&(self.uses[slot.index()], slot));
+//!         }
+//!     }
+//! }
+//!
+//! check(&|_seed| Box::new(Lfu::default())).unwrap();
+//! ```
+//!
+//! A random sample instead of an order is a policy, too: draw from the seed, and name the lowest of the sample. Name several pages if several are
+//! requested.
+//!
 //! A custom policy needs no fork. [`Listed::bring`] registers it by a name, for the textbook policies and for the machine alike. `pageout new-policy
 //! NAME` writes a project whose program has all commands of `pageout`, with that policy in addition to the others.
 //!

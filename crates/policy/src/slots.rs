@@ -6,6 +6,9 @@
 //!           │ used                                  ▲
 //!           └──► uses, up to a batch ──► told in order before any other call
 //! ```
+//! *Spared pages.* A policy may name the same page again and again, although the host can't evict it. So the table leaves out of each answer what was
+//! spared since the last eviction ([`crate::Policy`], rule 6). It forgets that when a page is evicted, and when all pages have been spared.
+//!
 //! A slot is the lowest that was never used, or the one that was given back last. So a policy's arrays by slot are as large as what was in
 //! memory at one time.
 
@@ -27,6 +30,12 @@ pub struct SlotTable {
     batch: usize,
     capacity: u32,
     nominated: u32,
+    /// By slot: the name of its page.
+    pages: Vec<PageId>,
+    /// Slots that were spared since the last eviction; some have left since, or have become cold, and are not left out any more.
+    spared: Vec<Slot>,
+    /// Slots that are left out of answers.
+    left_out: u32,
     calls: u64,
     last: Call,
 }
@@ -35,6 +44,8 @@ pub struct SlotTable {
 struct Place {
     holder: u32,
     is_nominated: bool,
+    /// It was spared, and is left out of answers.
+    is_left_out: bool,
 }
 
 /// A page that comes, for [`SlotTable::add`].
@@ -107,7 +118,7 @@ pub enum Wrong {
     NotThere(Slot),
     /// Its own check found something.
     Check(String),
-    /// It came by pages that can't go, and never by others: so many questions without one that can.
+    /// It named pages that can't be evicted, and never others: so many questions without one that can.
     Stuck(u64),
     /// It panicked.
     Panicked(String),
@@ -125,6 +136,9 @@ impl SlotTable {
             batch: batch.max(1),
             capacity: 0,
             nominated: 0,
+            pages: Vec::new(),
+            spared: Vec::new(),
+            left_out: 0,
             calls: 0,
             last: Call::Check,
         };
@@ -211,10 +225,16 @@ impl SlotTable {
         if slot.0 >= self.capacity {
             self.resize(slot.0 + 1);
         }
-        let place = Place { holder, is_nominated: false };
+        let place = Place { holder, is_nominated: false, is_left_out: false };
         match self.places.get_mut(slot.index()) {
-            Some(free) => *free = place,
-            None => self.places.push(place),
+            Some(free) => {
+                *free = place;
+                self.pages[slot.index()] = newcomer.page;
+            }
+            None => {
+                self.places.push(place);
+                self.pages.push(newcomer.page);
+            }
         }
         self.begin(Call::Added(slot));
         let Newcomer { page, cause, write, at_ns } = newcomer;
@@ -245,10 +265,59 @@ impl SlotTable {
     pub fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) -> Result<(), Fault> {
         debug_assert!(want > 0 && victims.is_empty() && !self.is_empty());
         debug_assert_eq!(self.nominated, 0, "what was nominated has ended before the next question");
+        self.ask(want, victims)?;
+        if self.left_out == self.len() {
+            self.leave_none_out();
+        }
+        if self.left_out == 0 {
+            return Ok(());
+        }
+        let is_left_out = |table: &SlotTable, slot: &Slot| table.places[slot.index()].is_left_out;
+        self.keep(want, victims, &is_left_out);
+        if victims.is_empty() {
+            // It named nothing else, and may do so if it is asked for more.
+            self.ask(want.saturating_add(self.left_out).min(self.len()), victims)?;
+            let is_all = victims.iter().all(|slot| is_left_out(self, slot));
+            self.keep(want, victims, &|table, slot| !is_all && is_left_out(table, slot));
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, want: u32, victims: &mut Vec<Slot>) -> Result<(), Fault> {
         self.begin(Call::Nominate(want));
         self.policy.nominate(want, victims);
         let wrong = self.note_nominated(want, victims);
         wrong.map_or(Ok(()), |wrong| Err(self.fault(wrong)))
+    }
+
+    /// Keeps the first `want` slots of an answer without those that are left out. The others are reported as spared.
+    fn keep(&mut self, want: u32, victims: &mut Vec<Slot>, is_left_out: &dyn Fn(&SlotTable, &Slot) -> bool) {
+        let mut kept = 0;
+        victims.retain(|slot| {
+            let is_kept = kept < want && !is_left_out(self, slot);
+            kept += u32::from(is_kept);
+            if !is_kept {
+                self.begin(Call::Ended(*slot, End::Spared));
+                self.places[slot.index()].is_nominated = false;
+                self.nominated -= 1;
+                self.policy.ended(*slot, self.pages[slot.index()], End::Spared);
+            }
+            is_kept
+        });
+    }
+
+    fn set_left_out(&mut self, slot: Slot, is_left_out: bool) {
+        let was = std::mem::replace(&mut self.places[slot.index()].is_left_out, is_left_out);
+        self.left_out = self.left_out + u32::from(is_left_out) - u32::from(was);
+        if is_left_out && !was {
+            self.spared.push(slot);
+        }
+    }
+
+    fn leave_none_out(&mut self) {
+        while let Some(slot) = self.spared.pop() {
+            self.set_left_out(slot, false);
+        }
     }
 
     fn note_nominated(&mut self, want: u32, victims: &[Slot]) -> Option<Wrong> {
@@ -278,10 +347,19 @@ impl SlotTable {
         let place = &mut self.places[slot.index()];
         debug_assert_ne!(place.holder, NOBODY, "{slot:?} is free");
         debug_assert!(place.is_nominated || end != End::Evicted, "{slot:?} was not nominated");
-        self.nominated -= u32::from(std::mem::take(&mut place.is_nominated));
-        if end != End::Spared {
-            place.holder = NOBODY;
-            self.free.push(slot);
+        let was_nominated = std::mem::take(&mut place.is_nominated);
+        self.nominated -= u32::from(was_nominated);
+        match end {
+            End::Spared if was_nominated => self.set_left_out(slot, true),
+            End::Spared => {}
+            End::Evicted | End::Gone => {
+                place.holder = NOBODY;
+                self.free.push(slot);
+                self.set_left_out(slot, false);
+            }
+        }
+        if end == End::Evicted {
+            self.leave_none_out();
         }
         self.policy.ended(slot, page, end);
     }
@@ -289,6 +367,7 @@ impl SlotTable {
     /// Tells the policy that a page may go next.
     pub fn cold(&mut self, slot: Slot) {
         self.begin(Call::Cold(slot));
+        self.set_left_out(slot, false);
         self.policy.cold(slot);
     }
 
@@ -336,7 +415,7 @@ impl fmt::Display for Wrong {
             Wrong::Stuck(questions) => {
                 write!(
                     f,
-                    "{questions} questions in a row have nominated no evictable page, although there is one"
+                    "{questions} questions in a row have nominated no evictable page, although there is one: name as many pages as requested, or others after `ended` with `spared`"
                 )
             }
             Wrong::Panicked(message) => write!(f, "panicked: {message}"),

@@ -209,6 +209,11 @@ impl Object {
 }
 
 impl Object {
+    /// It has done something that no call of it raised.
+    fn fails(&mut self, why: &str) {
+        self.does(|_, _| -> PyResult<()> { Err(PyValueError::new_err(why.to_string())) });
+    }
+
     fn tell_end(&mut self, slot: Slot, page: PageId, end: End) {
         if self.ended.is_some() {
             self.does(|py, of| {
@@ -391,6 +396,17 @@ impl Bulk {
     }
 }
 
+/// Answers of which all slots are skipped, after which the object is wrong.
+const ROUNDS: u32 = 3;
+
+/// The error of answers whose slots are all skipped.
+fn all_used(used: u32) -> String {
+    format!(
+        "nominate: found {used} slots with `self.bits` 1 and no other in {ROUNDS} answers, expected a slot with 0: used pages are \
+         skipped\nhelp: set the bits of the pages that you pass over to 0, as in `self.bits[slots] = 0`, or name other slots"
+    )
+}
+
 impl Policy for Bulk {
     fn resized(&mut self, capacity: u32) {
         let room = self.is_there.len().max(capacity as usize);
@@ -415,13 +431,16 @@ impl Policy for Bulk {
     }
 
     fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
-        let mut rounds = 0;
+        let (mut rounds, mut used) = (0, 0);
         while victims.len() < want as usize {
             let Some(slot) = self.waiting.pop() else {
                 // The object chooses again, as long as that returns victims.
                 rounds += 1;
-                if !victims.is_empty() || rounds > 3 {
+                if !victims.is_empty() {
                     return;
+                }
+                if rounds > ROUNDS {
+                    return self.object.fails(&all_used(used));
                 }
                 let at_once = self.at_once.min(self.there).max(1);
                 self.object.nominate(at_once, &mut self.waiting);
@@ -432,7 +451,7 @@ impl Policy for Bulk {
                 continue;
             };
             match self.is_there.get(slot.index()) {
-                Some(true) if self.bits.get(slot.index()) => {}
+                Some(true) if self.bits.get(slot.index()) => used += 1,
                 // Has gone since, or was never there: the host says so, if it is asked for.
                 Some(false) => {}
                 _ => victims.push(slot),

@@ -160,6 +160,18 @@ class HookedSieve:
             self.youngest = older
 
 
+class BulkKeeper(po.BulkPolicy):
+    """Names all slots, and never resets the bits of used ones."""
+
+    at_once = 64
+
+    def resized(self, capacity):
+        self.capacity = capacity
+
+    def nominate(self, want):
+        return range(min(want, self.capacity))
+
+
 class BulkClock(po.BulkPolicy):
     """CLOCK over the slots: from the hand on, whoever was not used; whoever was is forgiven once."""
 

@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 import pageout as po
-from policies import Absent, BulkClock, Countless, Endless, Exits, Fifo, Nominating, Raises, Recursive, Sieve, Silent, Slow, Twice, Twin, Unmade, Words
+from policies import Absent, BulkClock, BulkKeeper, Countless, Endless, Exits, Fifo, Nominating, Raises, Recursive, Sieve, Silent, Slow, Twice, Twin, Unmade, Words
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 
@@ -475,6 +475,11 @@ class Policies(Case):
             po.replay(po.trace(pages=pages()), policy=Raises, memory="20%")
         with self.assertRaisesRegex(ZeroDivisionError, "no idea"):
             po.check_policy(Raises)
+
+    def test_bits_that_are_never_reset_are_explained(self):
+        loop = np.array([at % 8 for at in range(64)] + [9], dtype=np.uint32)
+        with self.assertRaisesRegex(ValueError, "slots with `self.bits` 1"):
+            po.replay(po.trace(pages=loop), policy=BulkKeeper, memory="8 pages")
 
     def test_a_policy_over_arrays_is_about_what_clock_is(self):
         result = po.replay(po.trace(pages=pages()), policy=["clock", BulkClock], memory="30%")

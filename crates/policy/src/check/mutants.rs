@@ -2,7 +2,7 @@
 
 use super::check;
 use crate::{Arrival, End, Fifo, Lru, PageId, Policy, S3Fifo, Sieve, Slot, Uses};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a mutant does.
@@ -13,7 +13,7 @@ enum Mutant {
     NominatesMoreThanWanted,
     NominatesBeyondMemory,
     ForgetsThatPagesGo,
-    KeepsSparedPagesFirst,
+    NamesTheSparedPageAlone,
     QueuesSparedPagesTwice,
     QueuesColdPagesTwice,
     GoesByTheNumberOfCalls,
@@ -63,6 +63,7 @@ impl Policy for Wrong {
                 victims.extend(self.queue.front().into_iter().chain(self.queue.front()))
             }
             Mutant::NominatesMoreThanWanted => victims.extend(self.queue.iter().take(want + 1)),
+            Mutant::NamesTheSparedPageAlone => victims.extend(self.queue.front()),
             Mutant::NominatesBeyondMemory => victims.push(Slot(self.capacity)),
             Mutant::GoesByTheNumberOfCalls if self.calls % 2 == 1 => victims.extend(self.queue.back()),
             Mutant::GoesByMoreThanItsSeed if CHANCE.fetch_add(1, Ordering::Relaxed).is_multiple_of(3) => {
@@ -74,7 +75,7 @@ impl Policy for Wrong {
 
     fn ended(&mut self, slot: Slot, _page: PageId, end: End) {
         if end == End::Gone && self.mutant == Mutant::ForgetsThatPagesGo
-            || end == End::Spared && self.mutant == Mutant::KeepsSparedPagesFirst
+            || end == End::Spared && self.mutant == Mutant::NamesTheSparedPageAlone
         {
             return;
         }
@@ -107,7 +108,7 @@ fn each_mutant_is_rejected_with_what_it_did() {
         (Mutant::NominatesMoreThanWanted, "nominate(1): 2 slots are nominated"),
         (Mutant::NominatesBeyondMemory, "nominate(1): slot 1 is nominated, but holds no page"),
         (Mutant::ForgetsThatPagesGo, "is nominated, but holds no page"),
-        (Mutant::KeepsSparedPagesFirst, "questions in a row have nominated no evictable page"),
+        (Mutant::NamesTheSparedPageAlone, "questions in a row have nominated no evictable page"),
         (Mutant::QueuesSparedPagesTwice, "is nominated twice"),
         (Mutant::QueuesColdPagesTwice, "is nominated"),
         (Mutant::GoesByTheNumberOfCalls, "if uses are reported in batches of 256 instead of one by one"),
@@ -119,6 +120,48 @@ fn each_mutant_is_rejected_with_what_it_did() {
         let broken = check(&|_| make(mutant)).expect_err("it is wrong").to_string();
         assert!(broken.contains(message), "{mutant:?}: {broken}");
     }
+}
+
+/// Pages by their uses, the fewest first, without a thought of spared ones.
+#[derive(Default)]
+struct ByPriority {
+    order: BTreeSet<(u64, Slot)>,
+    uses: Vec<u64>,
+}
+
+impl Policy for ByPriority {
+    fn resized(&mut self, capacity: u32) {
+        self.uses.resize(self.uses.len().max(capacity as usize), 0);
+    }
+
+    fn added(&mut self, arrival: &Arrival) {
+        self.uses[arrival.slot.index()] = 1;
+        self.order.insert((1, arrival.slot));
+    }
+
+    fn used(&mut self, slots: &[Slot]) {
+        for &slot in slots {
+            let uses = &mut self.uses[slot.index()];
+            self.order.remove(&(*uses, slot));
+            *uses += 1;
+            self.order.insert((*uses, slot));
+        }
+    }
+
+    fn nominate(&mut self, want: u32, victims: &mut Vec<Slot>) {
+        victims.extend(self.order.iter().take(want as usize).map(|(_, slot)| *slot));
+    }
+
+    fn ended(&mut self, slot: Slot, _page: PageId, end: End) {
+        if end != End::Spared {
+            self.order.remove(&(self.uses[slot.index()], slot));
+        }
+    }
+}
+
+#[test]
+fn policy_that_ignores_spared_pages_keeps_the_contract() {
+    assert_eq!(check(&|_| Box::new(ByPriority::default())), Ok(()));
 }
 
 /// A policy that declares fewer uses than its decisions depend on.

@@ -70,6 +70,8 @@ class BulkPolicy(Policy):
     running, and a new array after each ``resized``. ``nominate(want)`` returns up to ``want`` slots, preferably as an array. Slots that are used or gone before
     their turn are skipped. So a policy like CLOCK costs little more per access than the built-in one. Its results differ a little, because a batch is chosen
     before its uses are known.
+
+    A policy that passes over used pages sets their bytes to 0, as in ``self.bits[slots] = 0``. If all slots of three answers in a row are used, an error says so.
     """
 
     #: The number of victims per call of ``nominate``.
