@@ -12,6 +12,8 @@ pub struct Choice {
     of: Of,
     /// In the order of the row's parameters.
     values: Vec<f64>,
+    /// The parameters as they were given: `small=0.1`, in that order.
+    given: String,
 }
 
 /// Which policy it is.
@@ -115,7 +117,7 @@ impl FromStr for Choice {
         let Some(row) = Row::by_name(name) else {
             if let Some(listed) = Listed::own(name) {
                 return match given {
-                    None => Ok(Choice { of: Of::Own(listed), values: Vec::new() }),
+                    None => Ok(Choice { of: Of::Own(listed), values: Vec::new(), given: String::new() }),
                     Some(_) => {
                         Err(Wrong(format!("{text}: `{name}` is a custom policy, and has no parameters")))
                     }
@@ -145,20 +147,18 @@ impl FromStr for Choice {
             }
             values[at] = row.parameters[at].value(name, value)?;
         }
-        Ok(Choice { of: Of::Row(row), values })
+        Ok(Choice { of: Of::Row(row), values, given: given.unwrap_or_default().to_owned() })
     }
 }
 
-/// The name with what differs from the defaults: text that [`Choice::from_str`] reads.
+/// The name with the parameters as they were given: text that [`Choice::from_str`] reads.
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
-        let mut before = ':';
-        for (parameter, value) in self.values().filter(|(parameter, value)| *value != parameter.default) {
-            write!(f, "{before}{}={value}", parameter.name)?;
-            before = ',';
+        match self.given.is_empty() {
+            true => Ok(()),
+            false => write!(f, ":{}", self.given),
         }
-        Ok(())
     }
 }
 
@@ -168,6 +168,7 @@ impl fmt::Debug for Choice {
     }
 }
 
+/// Equal policies have equal values, given or by default.
 impl PartialEq for Choice {
     fn eq(&self, other: &Choice) -> bool {
         (self.name(), &self.values) == (other.name(), &other.values)

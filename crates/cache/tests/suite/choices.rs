@@ -22,17 +22,20 @@ fn policies_have_own_names_sources_and_defaults_in_range() {
 }
 
 #[test]
-fn a_policy_is_said_as_it_is_read_without_what_is_default() {
-    for (text, said) in [
-        ("lru", "lru"),
-        ("s3-fifo:small=0.1,ghost=0.9,promote=2", "s3-fifo"),
-        ("s3-fifo:promote=1,small=0.05", "s3-fifo:small=0.05,promote=1"),
-        ("clock:bits=2", "clock:bits=2"),
-    ] {
+fn policy_is_named_as_it_was_asked_for() {
+    let texts = ["lru", "s3-fifo:small=0.1", "s3-fifo:promote=1,small=0.050", "clock:bits=2"];
+    for text in texts {
         let choice: Choice = text.parse().expect("it is one");
-        assert_eq!(choice.to_string(), said);
+        assert_eq!(choice.to_string(), text);
         assert_eq!(choice.to_string().parse::<Choice>(), Ok(choice));
     }
+}
+
+#[test]
+fn default_that_was_given_makes_no_other_policy() {
+    let of = |text: &str| text.parse::<Choice>().expect("it is one");
+    assert_eq!(of("s3-fifo:small=0.1,ghost=0.9,promote=2"), of("s3-fifo"));
+    assert_ne!(of("s3-fifo:small=0.2"), of("s3-fifo"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Returns its name, with the parameters that are not the default.
+    /// Returns its name, with the parameters as they were asked for.
     pub fn name(&self) -> String {
         match self {
             Policy::Textbook(choice) => choice.to_string(),
@@ -134,8 +134,12 @@ pub fn parse_policies(texts: &[String]) -> Result<Vec<Policy>, Error> {
     let mut policies: Vec<Policy> = Vec::new();
     for part in parts {
         let policy = Policy::parse(&part).map_err(|error| Error::asked(format!("--policy: {error}")))?;
-        if policies.contains(&policy) {
-            return Err(Error::asked(format!("--policy: found `{}` twice, expected it once", policy.name())));
+        if let Some(same) = policies.iter().find(|known| **known == policy) {
+            let (one, other) = (same.name(), policy.name());
+            return Err(Error::asked(match one == other {
+                true => format!("--policy: found `{one}` twice, expected it once"),
+                false => format!("--policy: `{one}` and `{other}` are the same policy, expected it once"),
+            }));
         }
         policies.push(policy);
     }
@@ -170,6 +174,7 @@ mod tests {
         assert!(wrong("lur").contains("did you mean `lru`?"), "{}", wrong("lur"));
         assert!(wrong("classic").contains("did you mean `classic@6.12`?"), "{}", wrong("classic"));
         assert!(wrong("lru,opt,lru").contains("found `lru` twice"));
+        assert!(wrong("clock,clock:bits=1").contains("`clock` and `clock:bits=1` are the same policy"));
         assert!(wrong("lru,,opt").contains("empty name"));
         assert!(wrong("arc@machine").contains("sieve@machine"), "{}", wrong("arc@machine"));
         assert!(wrong("s3-fifo:small=2").contains("small must be a number from 0 to 1 (default 0.1)"));

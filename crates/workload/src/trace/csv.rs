@@ -17,7 +17,7 @@ use published::{Published, is_number};
 
 use super::column::Column;
 use super::error::TraceError;
-use super::format::{Format, plain_name};
+use super::format::plain_name;
 use super::intern::Names;
 use super::options::{CsvOptions, Delimiter, ReadOptions, TimeUnit};
 use super::record::{
@@ -78,13 +78,12 @@ impl Csv {
             return Err(source.error("the read options `offset_unit` and `size_unit` must be at least 1"));
         }
         let is_tsv = plain_name(source.file()).ends_with(".tsv");
-        let usual = match source.format() {
-            Some(Format::Lis) => Delimiter::Blanks,
-            _ => Delimiter::Byte(if is_tsv { b'\t' } else { b',' }),
-        };
+        let published = source.format().and_then(Published::of);
+        let usual = published.and_then(|published| published.delimiter);
+        let usual = usual.unwrap_or(Delimiter::Byte(if is_tsv { b'\t' } else { b',' }));
         let mut lines = LineSplitter::new(csv.delimiter.unwrap_or(usual));
         let has_line = lines.read(&mut source, options.unterminated_ok)?;
-        let published = source.format().and_then(Published::of);
+        let published = published.map(|published| published.with_fields(lines.len()));
         let mut found_delimiter = None;
         if published.is_none() && csv.delimiter.is_none() && has_line {
             found_delimiter = lines.find_delimiter(&source)?;
@@ -214,10 +213,14 @@ impl Csv {
             }
         };
         let object = object.ok_or_else(|| source.error("more than 2^23 objects"))?;
-        let size = match self.columns.size {
+        let mut size = match self.columns.size {
             None => None,
             Some(column) => Some(scaled(source, "size", field(column), self.columns.size_unit)?),
         };
+        if let Some(column) = self.columns.more_size {
+            let more = scaled(source, "size", field(column), self.columns.size_unit)?;
+            size = size.map(|bytes| bytes.saturating_add(more));
+        }
         if let Some(bytes) = size.filter(|&bytes| bytes > REQUEST_BYTES_MAX) {
             return Err(source.error(format!("a size of {bytes} bytes, more than 4 GiB")));
         }

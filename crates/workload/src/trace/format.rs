@@ -45,6 +45,9 @@ const BYTES: Row =
 const COLUMNS: Row =
     Row { is_text: true, uses: &[Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk], ..BYTES };
 
+/// What text of ids with sizes has a use for.
+const IDS: &[Use] = &[Use::IgnoreSize, Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk];
+
 /// Makes the names of the formats, and what is known of each.
 macro_rules! names {
     (@list $name:literal $about:literal $($more:literal $more_about:literal)*) => {

@@ -32,11 +32,14 @@ macro_rules! for_each_format {
                 uses: &[Use::IgnoreSize, Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk, Use::Columns],
                 ..COLUMNS
             }, columns;
-            Msr = "msr", "MSR Cambridge: text with known columns and units, with or without a header line, as in the next four", COLUMNS, columns;
+            Msr = "msr", "MSR Cambridge: text with known columns and units, with or without a header line, as in the next seven", COLUMNS, columns;
             Alibaba = "alibaba", "its block traces", COLUMNS, columns;
             Tencent = "tencent", "Alibaba's block storage", COLUMNS, columns;
             Spc = "spc", "the SPC file format, of UMass", Row { suffixes: &[".spc"], ..COLUMNS }, columns;
             Lis = "lis", "lines of a first block and a number of blocks, each as large as a page", Row { suffixes: &[".lis"], ..COLUMNS }, columns;
+            Twitter = "twitter", "cache traces of Twitter's clusters: timestamp, key, key size, value size, client, operation, TTL", Row { uses: IDS, ..COLUMNS }, columns;
+            Wikipedia = "wikipedia", "Wikimedia's caching data set of 2019, upload or text, with tabs", Row { uses: IDS, ..COLUMNS }, columns;
+            Lrb = "lrb", "LRB's: time, id and size, with blanks", Row { uses: IDS, ..COLUMNS }, columns;
             Vscsi = "vscsi", "SPC trace files (UMass)", Row {
                 suffixes: &[".vscsi", ".vscsi1", ".vscsi2"],
                 uses: &[Use::PageIds, Use::ImplausibleOk],

@@ -729,6 +729,43 @@ fn published_collections_are_read_by_their_names() {
 }
 
 #[test]
+fn cache_traces_of_the_web_are_read_by_their_names() {
+    // A key of 17 bytes and a value of 4,080: two pages. A page of each id is next to no other's.
+    let twitter = "0,q:8WTf,17,213,4,get,0\n1,q:i_zz,17,4080,4,set,3600\n1,q:8WTf,17,0,9,delete,0\n";
+    let expected = [(0, 0, false), (0, 1, true), (0, 2, true)];
+    check("t.csv", twitter.as_bytes(), &as_format(Format::Twitter), &expected);
+    let one_page = ReadOptions { ignore_size: true, ..as_format(Format::Twitter) };
+    check("t.csv", twitter.as_bytes(), &one_page, &[(0, 0, false), (0, 1, true)]);
+    let uploads = "0\t833946053\tjpeg\t9665\t0.0013\n0\t-1679404160\tpng\t17635\t0.0001\n1\t833946053\tjpeg\t9665\t0.2\n";
+    let one_page = |format| ReadOptions { ignore_size: true, ..as_format(format) };
+    let expected = [(0, 0, false), (0, 1, false), (0, 0, false)];
+    check("t.tsv", uploads.as_bytes(), &one_page(Format::Wikipedia), &expected);
+    let of_three: Vec<Plain> = (0..3).map(|page| (0, page, false)).collect();
+    let texts = "0\t833946053\t9665\t0.0013\n";
+    check("t", texts.as_bytes(), &as_format(Format::Wikipedia), &of_three);
+    // Later columns of LRB's traces are features.
+    check("t.tr", b"0 7 100 3 4\n5 9 100 3 4\n9 7 4097 1 2\n", &one_page(Format::Lrb), &expected);
+    for (format, text, header) in [
+        (Format::Twitter, twitter, "timestamp,anonymized key,key size,value size,client id,operation,TTL"),
+        (
+            Format::Wikipedia,
+            uploads,
+            "relative_unix\thashed_path_query\timage_type\tresponse_size\ttime_firstbyte",
+        ),
+        (Format::Wikipedia, texts, "relative_unix\thashed_host_path_query\tresponse_size\ttime_firstbyte"),
+        (Format::Lrb, "0 7 100\n", "time id size"),
+    ] {
+        let plain = read("t", text.as_bytes(), &as_format(format)).unwrap();
+        let headed = read("t", format!("{header}\n{text}").as_bytes(), &as_format(format)).unwrap();
+        assert_eq!(plain, headed, "{format}");
+        check_error("t", b"1\n", &as_format(format), &["found 1 fields, expected"]);
+        let options = ReadOptions { format: Some(format), ..csv("offset = '#1'") };
+        check_error("t", text.as_bytes(), &options, &["`csv.offset` is for csv"]);
+    }
+    check_error("t.csv", twitter.as_bytes(), &ReadOptions::default(), &["looks like one of", "`twitter`"]);
+}
+
+#[test]
 fn a_csv_without_a_header_that_looks_like_a_published_one_is_told_its_name() {
     let default = ReadOptions::default();
     for (line, name) in [

@@ -157,6 +157,8 @@ pub(super) struct Columns {
     pub(super) place: PlaceColumn,
     pub(super) offset_unit: u64,
     pub(super) size: Option<usize>,
+    /// A second size, to be added to the first.
+    pub(super) more_size: Option<usize>,
     pub(super) size_unit: u64,
     pub(super) op: Option<usize>,
     pub(super) count: Option<usize>,
@@ -188,6 +190,10 @@ impl Columns {
             offset_unit: unit_at(offset.as_ref().map(PlaceColumn::at)),
             place: id.or(page).or(offset).expect("a place was required when the columns were found"),
             size_unit: unit_at(size),
+            more_size: columns
+                .iter()
+                .rposition(|column| matches!(column.holds, ColumnUse::Size { .. }))
+                .filter(|&last| Some(last) != size),
             size,
             op: at(|holds| holds == ColumnUse::Op),
             count: at(|holds| holds == ColumnUse::Count),

@@ -6,10 +6,13 @@
 //!
 //! Sources: the collections' own descriptions. MSR Cambridge: SNIA IOTTA, "MSR Cambridge Block I/O Traces". Alibaba:
 //! github.com/alibaba/block-traces. Tencent: SNIA IOTTA, "Tencent Block Storage Traces". SPC: UMass Trace Repository,
-//! "SPC Trace File Format Specification". Lis: the traces of N. Megiddo and D. S. Modha, ARC, FAST 2003.
+//! "SPC Trace File Format Specification". Lis: the traces of N. Megiddo and D. S. Modha, ARC, FAST 2003. Twitter:
+//! github.com/twitter/cache-trace (J. Yang and others, OSDI 2020). Wikipedia: "Analytics/Data Lake/Traffic/Caching" at wikitech.wikimedia.org, the data of
+//! 2019. LRB: github.com/sunnyszy/lrb (Z. Song and others, NSDI 2020), the format that its documentation gives.
 
 use super::super::column::{Column, ColumnUse};
 use super::super::format::Format;
+use super::super::options::Delimiter;
 
 const SECTOR: u64 = 512;
 
@@ -24,12 +27,14 @@ pub(super) struct Published {
     pub(super) time_unit: &'static str,
     /// Returns true if fields, at least one per column, could be one of its lines.
     fits: fn(&[&[u8]]) -> bool,
+    /// What is between two columns, if it is not the usual.
+    pub(super) delimiter: Option<Delimiter>,
 }
 
 /// A unit that is as many bytes as a page has.
 const PAGE: u64 = 0;
 
-const ALL: [Published; 5] = [
+const ALL: [Published; 9] = [
     Published {
         format: Format::Msr,
         title: "the MSR Cambridge traces",
@@ -45,6 +50,7 @@ const ALL: [Published; 5] = [
         // Windows counts from 1601.
         time_unit: "x 100 ns",
         fits: |fields| are_whole(fields, &[0, 2, 4, 5, 6]) && is_op(fields[3]),
+        delimiter: None,
     },
     Published {
         format: Format::Alibaba,
@@ -58,6 +64,7 @@ const ALL: [Published; 5] = [
         ],
         time_unit: "us",
         fits: |fields| are_whole(fields, &[0, 2, 3, 4]) && is_op(fields[1]),
+        delimiter: None,
     },
     Published {
         format: Format::Tencent,
@@ -71,6 +78,7 @@ const ALL: [Published; 5] = [
         ],
         time_unit: "s",
         fits: |fields| are_whole(fields, &[0, 1, 2, 3, 4]) && matches!(fields[3], b"0" | b"1"),
+        delimiter: None,
     },
     Published {
         format: Format::Spc,
@@ -84,6 +92,7 @@ const ALL: [Published; 5] = [
         ],
         time_unit: "s",
         fits: |fields| are_whole(fields, &[0, 1, 2]) && is_op(fields[3]) && is_number(fields[4]),
+        delimiter: None,
     },
     Published {
         format: Format::Lis,
@@ -97,13 +106,77 @@ const ALL: [Published; 5] = [
         time_unit: "",
         // Four numbers are anything: nothing but the name of a file says so.
         fits: |_| false,
+        delimiter: Some(Delimiter::Blanks),
+    },
+    Published {
+        format: Format::Twitter,
+        title: "Twitter's cache traces",
+        // An object is its key and its value.
+        columns: &[
+            ("timestamp", ColumnUse::Time),
+            ("anonymized key", ColumnUse::Id),
+            ("key size", ColumnUse::Size { unit: 1 }),
+            ("value size", ColumnUse::Size { unit: 1 }),
+            ("client id", ColumnUse::Ignored),
+            ("operation", ColumnUse::Op),
+            ("TTL", ColumnUse::Ttl),
+        ],
+        time_unit: "s",
+        fits: |fields| are_whole(fields, &[0, 2, 3, 4, 6]) && TWITTER_OPS.contains(&fields[5].trim_ascii()),
+        delimiter: None,
+    },
+    Published {
+        format: Format::Wikipedia,
+        title: "Wikimedia's caching data of uploads",
+        columns: &[
+            ("relative_unix", ColumnUse::Time),
+            ("hashed_path_query", ColumnUse::Id),
+            ("image_type", ColumnUse::Ignored),
+            ("response_size", ColumnUse::Size { unit: 1 }),
+            ("time_firstbyte", ColumnUse::Ignored),
+        ],
+        time_unit: "s",
+        fits: |_| false,
+        delimiter: Some(Delimiter::Byte(b'\t')),
+    },
+    Published {
+        format: Format::Wikipedia,
+        title: "Wikimedia's caching data of texts",
+        columns: &[
+            ("relative_unix", ColumnUse::Time),
+            ("hashed_host_path_query", ColumnUse::Id),
+            ("response_size", ColumnUse::Size { unit: 1 }),
+            ("time_firstbyte", ColumnUse::Ignored),
+        ],
+        time_unit: "s",
+        fits: |_| false,
+        delimiter: Some(Delimiter::Byte(b'\t')),
+    },
+    Published {
+        format: Format::Lrb,
+        title: "LRB's traces",
+        columns: &[("time", ColumnUse::Time), ("id", ColumnUse::Id), ("size", ColumnUse::Size { unit: 1 })],
+        time_unit: "",
+        // Three numbers are anything.
+        fits: |_| false,
+        delimiter: Some(Delimiter::Blanks),
     },
 ];
 
+/// Operations that a line of Twitter's traces is known by.
+const TWITTER_OPS: [&[u8]; 11] =
+    [b"get", b"gets", b"set", b"add", b"replace", b"cas", b"append", b"prepend", b"delete", b"incr", b"decr"];
+
 impl Published {
-    /// The collection that is read as `format`, if it is one.
+    /// The collection that is read as `format`, if it is one; of several kinds of lines the first.
     pub(super) fn of(format: Format) -> Option<&'static Published> {
         ALL.iter().find(|published| published.format == format)
+    }
+
+    /// The collection of this format whose lines have so many fields; this one if none has.
+    pub(super) fn with_fields(&'static self, fields: usize) -> &'static Published {
+        let has = |of: &&Published| of.format == self.format && of.columns.len() == fields;
+        ALL.iter().find(has).unwrap_or(self)
     }
 
     /// The first collection that a line of these fields could be from.
