@@ -7,6 +7,7 @@ set -x
 cargo build --locked --release --bin pageout
 PAGEOUT_BINARY=$(realpath "${CARGO_TARGET_DIR:-target}/release/pageout") cargo test --locked -p pageout-lab --test cli --test examples -- --ignored
 # And those of a feature that is off.
+cargo test --locked -p pageout-workload --features parquet parquet
 cargo test --locked -p pageout-lab --features parquet parquet
 # All recorded runs, those repeated as well.
 ci/gate/validate.sh all

@@ -35,6 +35,7 @@ mod csv; // text with columns
 mod fio_iolog; // fio's I/O log, versions 2 and 3
 mod lcs; // libCacheSim's format with a header
 mod oracle_general; // libCacheSim's binary format
+mod parquet; // columns of a Parquet file, as text
 mod page_list; // bare page numbers
 mod pages_text; // the same as text
 mod vscsi; // VMware's block traces

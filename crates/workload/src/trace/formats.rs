@@ -40,6 +40,13 @@ macro_rules! for_each_format {
             Twitter = "twitter", "cache traces of Twitter's clusters: timestamp, key, key size, value size, client, operation, TTL", Row { uses: IDS, ..COLUMNS }, columns;
             Wikipedia = "wikipedia", "Wikimedia's caching data set of 2019, upload or text, with tabs", Row { uses: IDS, ..COLUMNS }, columns;
             Lrb = "lrb", "LRB's: time, id and size, with blanks", Row { uses: IDS, ..COLUMNS }, columns;
+            Parquet = "parquet", "columns as in csv, in releases and in Python", Row {
+                suffixes: &[".parquet"],
+                magic: b"PAR1",
+                has_header: true,
+                uses: &[Use::IgnoreSize, Use::PageIds, Use::ImplausibleOk, Use::Columns],
+                ..BYTES
+            }, super::parquet::open;
             Vscsi = "vscsi", "SPC trace files (UMass)", Row {
                 suffixes: &[".vscsi", ".vscsi1", ".vscsi2"],
                 uses: &[Use::PageIds, Use::ImplausibleOk],

@@ -185,6 +185,15 @@ impl Source {
         Ok(count)
     }
 
+    /// Takes all bytes that are left, of a format whose index is at the end.
+    #[cfg(feature = "parquet")]
+    pub(super) fn take_all(&mut self) -> Result<Vec<u8>, TraceError> {
+        let mut bytes = Vec::new();
+        self.bytes.read_to_end(&mut bytes).map_err(|error| self.io_error(error))?;
+        self.offset += bytes.len() as u64;
+        Ok(bytes)
+    }
+
     fn truncated(&self, count: usize, wanted: usize) -> TraceError {
         self.error(format!("the file is truncated: found {count} bytes, expected {wanted}"))
             .help(TraceError::TRUNCATED)
