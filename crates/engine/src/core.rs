@@ -13,6 +13,7 @@ use crate::io::Transfers;
 use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::GuestFault;
 use crate::lru::lruvec::LruvecId;
+use crate::machine::accessed_bits::Sampler;
 use crate::machine::gate::FrameGate;
 use crate::machine::op::FullPlug;
 use crate::migrate::{Kcompactd, KcompactdThread};
@@ -76,6 +77,8 @@ pub(crate) struct Core {
     pub(crate) full_plug: Option<FullPlug>,
     /// The callback before a page is taken from its users; none: pages have no users without a reference.
     pub(crate) gate: Option<Box<dyn FrameGate>>,
+    /// The host's accessed bits; none: all uses of pages are accesses of tasks.
+    pub(crate) sampler: Option<Sampler>,
     /// The host's answers about pages that leave memory; none: their contents are drawn.
     pub(crate) contents: Option<Box<dyn PageContents>>,
     /// The lists that the last page came from that was offered to zswap.
@@ -132,6 +135,7 @@ impl Core {
             looked_at: 0,
             full_plug: None,
             gate: None,
+            sampler: None,
             contents: None,
             last_swapped: None,
             sleepers: Sleepers::default(),

@@ -126,6 +126,7 @@ pub use lru::{
     Arrival, Deactivation, GenerationInfo, GuestFault, PlaceRule, StartFolio, StartGenerations, StartList,
     StartLruvec,
 };
+pub use machine::accessed_bits::AccessedBits;
 pub use machine::gate::FrameGate;
 pub use machine::op::{Compressed, FullPlug, Op};
 pub use machine::queue::OpQueue;

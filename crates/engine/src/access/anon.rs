@@ -13,10 +13,11 @@ use crate::access::engine::{Engine, TABLE_PAGES_MAX};
 use crate::access::hits::Object;
 use crate::config::{ConfigError, check_range};
 use crate::machine::step::Step;
+use crate::memory::folio::FolioFlags;
 use crate::memory::mm::{Backing, Mm};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::room::check_room;
-use crate::memory::table::{Entry, LEAF_PAGES, Table};
+use crate::memory::table::{Entry, LEAF_PAGES, Table, Word};
 use crate::swap::readahead::SwapReadahead;
 use crate::units::{MmId, ObjectId, Pfn, TaskId};
 use std::ops::Range;
@@ -130,6 +131,22 @@ impl Engine {
         let (mm, _, at) = self.anon_pages(task, object, pages)?;
         self.tasks[task.index()].attempt.begin_swap_advice(object, SwapReadahead::of_pages(mm, at));
         Ok(self.current(task).attempt())
+    }
+
+    /// Returns whether a page of an anonymous mapping has no contents of its own: it was never written, or was discarded.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the mapping has no such page.
+    pub fn is_anon_empty(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<bool, ConfigError> {
+        let (mm, _, at) = self.anon_pages(task, object, page..page + 1)?;
+        let word = self.core.mm.memory.mm(mm).table.word(at.start);
+        Ok(word == Word::EMPTY || word.is_zero_page())
+    }
+
+    /// Returns the page of anonymous memory that a frame belongs to: the address space, and the page in it.
+    pub fn anon_page_of(&self, pfn: Pfn) -> Option<(MmId, u64)> {
+        let folio = &self.core.mm.memory.folios[pfn];
+        folio.has(FolioFlags::ANON).then(|| (MmId(folio.owner), folio.index.into()))
     }
 
     /// Returns the pages of an anonymous mapping that are in memory, mapped or in the swap cache, with their frames.

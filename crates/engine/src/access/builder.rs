@@ -4,6 +4,7 @@
 use crate::access::engine::{Engine, TABLE_PAGES_MAX};
 use crate::config::{Config, ConfigError, SwapSpec, check_range};
 use crate::core::Core;
+use crate::machine::accessed_bits::{AccessedBits, Sampler};
 use crate::machine::gate::FrameGate;
 use crate::machine::op::FullPlug;
 use crate::memory::room::check_room;
@@ -114,6 +115,11 @@ impl EngineBuilder {
     /// know. Without this, it has none.
     pub fn set_frame_gate(&mut self, gate: Box<dyn FrameGate>) {
         self.core.gate = Some(gate);
+    }
+
+    /// Makes the engine ask the host for accessed bits ([`Engine::sample_accessed_bits`]).
+    pub fn set_accessed_bits(&mut self, bits: Box<dyn AccessedBits>) {
+        self.core.sampler = Some(Sampler::new(bits));
     }
 
     /// Makes the engine ask the machine about the contents of pages that go to swap. Without this, the contents are drawn from distributions

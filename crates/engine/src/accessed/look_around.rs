@@ -46,6 +46,7 @@ impl Core {
             return;
         }
         let window = window(first, end, page);
+        self.gather_accessed(mm, window.clone());
         self.out.count.ptes_walked(window.end - window.start);
         let mut young = 1;
         let (mut held_back, mut count) = ([Pfn(0); WINDOW as usize], 0);

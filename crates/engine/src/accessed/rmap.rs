@@ -58,6 +58,7 @@ impl Core {
         for at in 0..self.mm.memory.rmap_len(&folio) {
             let (mm_id, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
+            self.gather_accessed(mm_id, page..page + 1);
             let Memory { mms, open_files, .. } = &mut self.mm.memory;
             let mm = &mut mms[mm_id.index()];
             let word = mm.table.word_if_any(page);

@@ -21,7 +21,7 @@
 use crate::accessed::{TableWalkState, WalkStats};
 use crate::core::Core;
 use crate::lru::lruvec::LruvecId;
-use crate::memory::mm::{Backing, Vma};
+use crate::memory::mm::{Backing, Mm, Vma};
 use crate::memory::table::{LEAF_PAGES, Word};
 use crate::state::State;
 use crate::story::{FoundBy, PageEvent};
@@ -139,6 +139,7 @@ impl Core {
             self.mm.walk_stats(lruvec, walk).leaf_total += 1;
             return;
         }
+        self.gather_accessed(mm, pages.clone());
         let goes_by_young = harvest.non_leaf_young && !is_forced;
         if goes_by_young && !self.mm.memory.mm(mm).table.is_leaf_young(leaf) {
             return;
@@ -226,8 +227,9 @@ impl State {
         while let Some(&mm) = self.memcgs[memcg].mms.get(state.next) {
             let is_forced = walk.is_forced || state.next >= state.known;
             state.next += 1;
-            let used = &mut self.memory.mms[mm.index()].used_on_nodes;
-            let has_run = self.recorded.walks.pop_front().unwrap_or(*used >> node.0 & 1 != 0);
+            let Mm { used_on_nodes: used, is_sampled, .. } = &mut self.memory.mms[mm.index()];
+            let is_used = *used >> node.0 & 1 != 0 || *is_sampled;
+            let has_run = self.recorded.walks.pop_front().unwrap_or(is_used);
             if skips && !is_forced && !has_run {
                 state.unused += 1;
                 if !is_interrupted(self.config.interruptions, state.unused) {

@@ -117,6 +117,8 @@ pub struct Mm {
     pub vmas: Vec<Vma>,
     /// A bit a node: it has run since a walk for that node's lists last took it.
     pub used_on_nodes: u64,
+    /// The host has its accessed bits, and uses pages of it without an access.
+    pub is_sampled: bool,
     /// The progress of NUMA balancing's scan.
     pub scan: MmScan,
     /// Tasks that run in it.
@@ -144,6 +146,7 @@ impl Mm {
             tlb,
             vmas: Vec::new(),
             used_on_nodes: 0,
+            is_sampled: false,
             scan: MmScan::default(),
             users: 0,
             is_running: false,
