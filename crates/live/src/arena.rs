@@ -17,6 +17,7 @@ use pageout_engine::{PAGE_SIZE, Pfn};
 use crate::copy::{copy_out, fetch};
 use crate::gate::{Gate, Unpinned};
 use crate::holds::{Hold, Holds};
+use crate::map::{Done, Mapping, Moved, Place, Tokens};
 use crate::node::Spin;
 
 const PAGE: usize = PAGE_SIZE as usize;
@@ -28,7 +29,7 @@ const HUGE_FRAMES: usize = (2 << 20) / PAGE;
 const VECTORS_MAX: usize = 512;
 
 /// Memory that was mapped, and goes with its owner.
-struct Map {
+pub(crate) struct Map {
     at: NonNull<u8>,
     bytes: usize,
 }
@@ -40,7 +41,7 @@ unsafe impl Sync for Map {}
 
 impl Map {
     /// Zeroes, which take memory where they are first touched. `in_child`: what `madvise` says a forked child finds there.
-    fn new(bytes: usize, in_child: libc::c_int) -> io::Result<Map> {
+    pub(crate) fn new(bytes: usize, in_child: libc::c_int) -> io::Result<Map> {
         Map::of(bytes, libc::PROT_READ | libc::PROT_WRITE, in_child)
     }
 
@@ -72,11 +73,21 @@ impl Map {
     }
 
     /// Gives the memory of a part to the system. It reads as zeroes then, and takes memory where it is touched next.
-    fn give_back(&self, range: Range<usize>) -> io::Result<()> {
+    pub(crate) fn give_back(&self, range: Range<usize>) -> io::Result<()> {
         let (at, bytes) = self.part(range);
         // SAFETY: the range is of this mapping. Its contents become zeroes. The caller has all frames in it, which are closed, so no reference leads
         // there. A thread that still copies from one discards its copy.
         told(unsafe { libc::madvise(at, bytes, libc::MADV_DONTNEED) })
+    }
+
+    /// Where it begins.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.at.as_ptr()
+    }
+
+    /// Where a page of it begins.
+    pub(crate) fn page(&self, page: usize) -> *mut u8 {
+        self.part(page * PAGE..(page + 1) * PAGE).0.cast()
     }
 
     /// Where a part of it begins, and its bytes.
@@ -114,6 +125,8 @@ pub(crate) struct Arena {
     owned_pins: AtomicU64,
     /// One page that says whether this is the process that has mapped it.
     is_ours: Map,
+    /// Frames that stand for pages of mapped regions.
+    pub(crate) tokens: Tokens,
 }
 
 impl Arena {
@@ -141,6 +154,7 @@ impl Arena {
             kept_by_pins,
             owned_pins,
             is_ours,
+            tokens: Tokens::new(count),
         };
         arena.ours().store(true, Ordering::Relaxed);
         Ok(arena)
@@ -172,9 +186,117 @@ impl Arena {
 
     /// Frames whose memory the system has got will be used again.
     pub(crate) fn take_from_system(&self, runs: &[Range<u32>]) {
-        for run in runs {
+        // The place of a token must not get memory as part of a huge page.
+        for run in runs.iter().filter(|_| !self.tokens.is_used()) {
             let _ = self.frames.advise(bytes_of(run), libc::MADV_HUGEPAGE);
         }
+    }
+
+    /// Makes room for mapped regions. Frames have no new huge pages from then on: the places of tokens would get memory as parts of them.
+    pub(crate) fn enable_tokens(&self) -> io::Result<()> {
+        if self.tokens.enable()? {
+            let _ = self.frames.advise(0..self.frames.bytes, libc::MADV_NOHUGEPAGE);
+        }
+        Ok(())
+    }
+
+    /// Gives the memory of the place of a token to the system.
+    pub(crate) fn release_place(&self, pfn: Pfn) {
+        // If the system refuses it, a page more than the budget has memory.
+        let _ = self.frames.give_back(bytes_of(&(pfn.0..pfn.0 + 1)));
+    }
+
+    /// The page of a frame goes to another one. Returns whether the frame is a token, and has moved.
+    pub(crate) fn move_token(&self, from: Pfn, to: Pfn) -> bool {
+        if !self.tokens.is_token(from) {
+            return false;
+        }
+        match self.tokens.relocate(from, to) {
+            Moved::Token => {}
+            Moved::ToUsedPlace => self.release_place(to),
+            Moved::InArena => {
+                self.assert_closed(to);
+                // SAFETY: both are pages of the mapping, and another one each. Their gates are closed.
+                unsafe { std::ptr::copy_nonoverlapping(self.frame(from), self.frame(to), PAGE) };
+            }
+        }
+        self.gate(to).open();
+        true
+    }
+
+    /// The location of a frame's page: in the arena, or if the frame is a token, where that says. A device reads a page there that is being written, and writes a
+    /// page there that is being read.
+    fn place_of(&self, pfn: Pfn) -> *mut u8 {
+        match self.tokens.place(pfn) {
+            Place::Arena | Place::Staged(None) => {
+                self.tokens.note_used(pfn);
+                self.frame(pfn)
+            }
+            Place::Staged(Some(at)) => at,
+            Place::Mapped(mapping, page) => mapping.alias(page),
+            Place::Zeroes => {
+                self.tokens.note_used(pfn);
+                // SAFETY: a frame of the mapping, which is a token: no reference leads there.
+                unsafe { std::ptr::write_bytes(self.frame(pfn), 0, PAGE) };
+                self.frame(pfn)
+            }
+        }
+    }
+
+    /// Copies the page of a frame that is closed, or that the caller checks afterwards.
+    pub(crate) fn copy_page(&self, pfn: Pfn, to: &mut [u8; PAGE]) {
+        match self.tokens.place(pfn) {
+            Place::Arena | Place::Staged(None) => self.copy_out(pfn, 0, to),
+            // SAFETY: a staging page, which belongs to the token alone, and is only written before its frame's gate opens.
+            Place::Staged(Some(at)) => unsafe { copy_out(at, to) },
+            Place::Zeroes => to.fill(0),
+            Place::Mapped(mapping, page) => {
+                mapping
+                    .read_page(page, to)
+                    .expect("a memfd has its pages in memory, or the system has no memory");
+            }
+        }
+    }
+
+    /// Fills the staging page of a token, whose gate is closed.
+    pub(crate) fn stage(&self, pfn: Pfn, fill: impl FnOnce(&mut [u8])) {
+        self.assert_closed(pfn);
+        let at = match self.tokens.place(pfn) {
+            Place::Staged(at) => at.unwrap_or_else(|| self.frame(pfn)),
+            _ => panic!("{pfn:?} has no staging page, and is filled"),
+        };
+        // SAFETY: a staging page, or the token's place in the arena: a page of a mapping that lives as long as `self`, initialised, and this token's alone. Its
+        // gate is closed, so no code reads it, and only the caller fills it: it has the engine's lock.
+        fill(unsafe { std::slice::from_raw_parts_mut(at, PAGE) });
+    }
+
+    /// Gives the user of a mapped region the page of a token, whose gate the caller has, and wakes who waits for it. Returns whether the user's mapping
+    /// exists.
+    pub(crate) fn map_page(
+        &self,
+        writing: &Writing<'_>,
+        mapping: &Mapping,
+        page: u64,
+        may_write: bool,
+    ) -> io::Result<Done> {
+        let (pfn, at) = (writing.pfn, mapping.user_page(page));
+        let from = match self.tokens.place(pfn) {
+            Place::Arena => panic!("{pfn:?} is no token, and its page is faulted on"),
+            Place::Mapped(of, its) => {
+                assert!(std::ptr::eq(&*of, mapping) && its == page, "{pfn:?} is the token of page {its}");
+                return if may_write { mapping.faults.unprotect(at) } else { mapping.faults.wake(at) };
+            }
+            Place::Zeroes => crate::guard::ZEROES.page(),
+            // SAFETY: a staging page, which is aligned, initialised, and this token's alone. Nothing writes it while the caller has the gate.
+            Place::Staged(Some(at)) => unsafe { &*at.cast::<[u8; PAGE]>() },
+            // SAFETY: a frame, which is aligned and initialised, and which nothing writes while the caller has its gate.
+            Place::Staged(None) => unsafe { &*self.frame(pfn).cast::<[u8; PAGE]>() },
+        };
+        let done = mapping.faults.fill(at, from, !may_write)?;
+        if done == Done::Yes && self.tokens.has_mapped(pfn) {
+            self.release_place(pfn);
+        }
+        Ok(done)
     }
 
     /// Returns true if there is slow memory.
@@ -234,6 +356,9 @@ impl Arena {
         }
         if !is_closed && gate.is_open() {
             self.kept_by_pins.fetch_add(1, Ordering::Relaxed);
+        }
+        if is_closed {
+            self.tokens.protect(pfn);
         }
         is_closed
     }
@@ -332,6 +457,9 @@ impl Arena {
     /// The same of a closed frame, which the caller has from the engine, and which holds nothing yet.
     pub(crate) fn fill(&self, pfn: Pfn) -> Writing<'_> {
         self.gate(pfn).take_over();
+        if !self.tokens.is_token(pfn) {
+            self.tokens.note_used(pfn);
+        }
         WritingIn { arena: self, pfn }
     }
 
@@ -360,6 +488,7 @@ impl Arena {
     pub(crate) fn copy(&self, from: Pfn, to: Pfn) {
         assert_ne!(from, to, "a frame is copied to itself");
         self.assert_closed(to);
+        self.tokens.note_used(to);
         self.come_to(from);
         // SAFETY: both are pages of the mapping, and another one each. Their gates are closed: who still copies from one throws that away.
         unsafe { std::ptr::copy_nonoverlapping(self.frame(from), self.frame(to), PAGE) };
@@ -369,6 +498,7 @@ impl Arena {
     pub(crate) fn copy_in(&self, pfn: Pfn, offset: usize, from: &[u8]) {
         assert!(offset + from.len() <= PAGE, "a copy ends within its frame");
         self.assert_closed(pfn);
+        self.tokens.note_used(pfn);
         // SAFETY: the bytes lie in the frame by the line above, and the frame in a mapping that lives as long as `self`. Its gate is closed, so no
         // reference leads there, and `from` is other memory. Who still copies from the frame discards the copy.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.frame(pfn).add(offset), from.len()) };
@@ -378,6 +508,7 @@ impl Arena {
     pub(crate) fn zero(&self, pfn: Pfn, from: usize) {
         assert!(from <= PAGE, "a frame ends before that");
         self.assert_closed(pfn);
+        self.tokens.note_used(pfn);
         // SAFETY: the bytes lie in the frame, whose gate is closed: who still copies from it throws that away.
         unsafe { std::ptr::write_bytes(self.frame(pfn).add(from), 0, PAGE - from) };
     }
@@ -397,12 +528,12 @@ impl Arena {
     #[inline]
     fn vector(&self, pfn: Pfn) -> libc::iovec {
         self.assert_closed(pfn);
-        libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE }
+        libc::iovec { iov_base: self.place_of(pfn).cast(), iov_len: PAGE }
     }
 
     /// Locations of frames that will be written to a file. The engine keeps each in its place until the write has ended.
     pub(crate) fn vectors_to_write(&self, frames: &[Pfn]) -> Vectors {
-        let vector = |&pfn: &Pfn| libc::iovec { iov_base: self.frame(pfn).cast(), iov_len: PAGE };
+        let vector = |&pfn: &Pfn| libc::iovec { iov_base: self.place_of(pfn).cast(), iov_len: PAGE };
         match frames {
             [pfn] => Vectors::One(vector(pfn)),
             _ => Vectors::Many(frames.iter().take(VECTORS_MAX).map(vector).collect()),
@@ -421,8 +552,8 @@ impl Arena {
         let vectors = vectors.cut(most);
         let offset =
             libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        // SAFETY: each vector is a frame of the mapping, or its beginning, which the kernel only reads. Others may write there meanwhile: then the
-        // page is written once more. The kernel checks everything else.
+        // SAFETY: each vector is a frame of the mapping, or the place of its page (`place_of`), or the beginning of one. The kernel only reads it, and it stays
+        // until the write has ended. Others may write there meanwhile: then the page is written once more. The kernel checks everything else.
         let written = unsafe { libc::pwritev(file, vectors.as_ptr(), vectors.len() as libc::c_int, offset) };
         usize::try_from(written).map_err(|_| io::Error::last_os_error())
     }
@@ -448,8 +579,8 @@ impl Arena {
         };
         let offset =
             libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        // SAFETY: each vector is a frame of the mapping, whose gate is closed, so that no code relies on its contents; the kernel checks everything
-        // else.
+        // SAFETY: each vector is a frame of the mapping, or the staging page of one, whose gate is closed, so that no code relies on its contents; the kernel
+        // checks everything else.
         let read = unsafe { libc::preadv(file, vectors.as_ptr(), vectors.len() as libc::c_int, offset) };
         usize::try_from(read).map_err(|_| io::Error::last_os_error())
     }

@@ -13,7 +13,7 @@ use crate::budget::{Budget, FRAMES_MIN, Plan, Records};
 use crate::cgroup::Share;
 use crate::error::Error;
 use crate::later::Later;
-use crate::machine::{Backend, Doors, FileLimits, LiveMachine, Zpool};
+use crate::machine::{Backend, Doors, FileLimits, LiveMachine, Samples, Zpool};
 use crate::memory::{Memory, Shared, path_of_sysctl};
 use crate::node::{Node, Nodes};
 use crate::ring::Read;
@@ -376,6 +376,7 @@ impl Builder {
         // All files use it, whatever their devices: one thread writes them back.
         builder.bdi_register("0")?;
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
+        builder.set_accessed_bits(Box::new(Samples(Arc::clone(&arena))));
         if self.swap.is_some() {
             builder.swap_on(SwapSpec { pages: slots, kind: SwapKind::Device })?;
         }

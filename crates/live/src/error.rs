@@ -75,6 +75,13 @@ pub enum Error {
         /// Limit in bytes: the size of all frames.
         most: u64,
     },
+    /// The system does not permit a call that mapped regions need ([`crate::Memory::map_region`]).
+    FaultsRefused {
+        /// The call.
+        call: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
     /// A page of a region is in swap and can't be read there. Each access to it reads again, and fails unless that read succeeds, until the page is
     /// written completely or discarded.
     SwapIo {
@@ -235,6 +242,10 @@ impl fmt::Display for Error {
                 mib(*bytes),
                 mib(*most)
             ),
+            Error::FaultsRefused { call, source } => write!(
+                f,
+                "mapped regions are refused by the system: {call}: {source}; help: use `Memory::region`, which needs no such call; or Linux 6.7 with userfaultfd, `sysctl vm.unprivileged_userfaultfd=1` or CAP_SYS_PTRACE, and a container whose seccomp profile permits it"
+            ),
             Error::SwapIo { region, page, source } => write!(
                 f,
                 "page {page} of {} can't be read from swap: {source}; help: write all of the page, or discard it with `RegionAdvice::DontNeed`",
@@ -341,6 +352,7 @@ impl Error {
             Error::Io { source, .. }
             | Error::Sync { source, .. }
             | Error::SwapIo { source, .. }
+            | Error::FaultsRefused { source, .. }
             | Error::UringRefused { source } => source.kind(),
             Error::DirectRefused { .. } => ErrorKind::Unsupported,
             Error::ReadOnly { .. } | Error::File(FileError::NotPermitted(_)) => ErrorKind::PermissionDenied,
@@ -373,6 +385,7 @@ impl Error {
             Error::Io { source, .. }
             | Error::Sync { source, .. }
             | Error::SwapIo { source, .. }
+            | Error::FaultsRefused { source, .. }
             | Error::UringRefused { source } => Some(source),
             _ => None,
         }

@@ -31,6 +31,12 @@ pub(crate) static ZEROES: Zeroes = Zeroes([0; PAGE_SIZE as usize]);
 #[repr(align(4096))]
 pub(crate) struct Zeroes([u8; PAGE_SIZE as usize]);
 
+impl Zeroes {
+    pub(crate) fn page(&self) -> &[u8; PAGE_SIZE as usize] {
+        &self.0
+    }
+}
+
 impl Deref for Zeroes {
     type Target = [u8];
 

@@ -39,6 +39,7 @@ mod write; // writing through it
 mod batch; // several writes
 mod later; // syncs and writes that are awaited
 mod region; // anonymous memory
+mod map; // anonymous memory by plain pointers
 mod paged; // accesses to pages without the engine
 mod guard; // a page that is read or written in place
 mod owned; // guards without a borrow
@@ -93,6 +94,7 @@ pub use file::{Advice, File, Open, ReadAt};
 pub use guard::{PageMut, PageRef};
 pub use later::{PendingSync, PendingWrites};
 pub use machine::Backend;
+pub use map::{MapOptions, MappedRegion};
 #[cfg(feature = "rivals")]
 pub use mapped::Mapped;
 pub use memory::{Group, Limits, Memory};

@@ -18,6 +18,7 @@ mod locked; // what is done under the lock
 mod files; // which files there are, and how one is forgotten
 mod groups; // groups: made, removed, counted
 mod regions; // anonymous memory and its address spaces
+mod mapped; // anonymous memory that users access by plain pointers
 mod scans; // which of its pages in slow memory are in use
 mod open_file; // a file: its handles, its lengths, and what of it could not be written
 mod lengths; // how long files are: set, cut, reloaded
@@ -56,8 +57,9 @@ pub(crate) use compressed::Zpool;
 pub(crate) use files::{FileLimits, Opened, Unwritten};
 pub(crate) use groups::{FileRow, Place, bytes};
 use inner::Inner;
-pub(crate) use locked::Locked;
+pub(crate) use locked::{Locked, has_lock};
 use locked::{Miss, Outcome};
+pub(crate) use mapped::Samples;
 use moves::Moves;
 use open_file::OpenFile;
 pub use readers::Backend;
@@ -474,9 +476,10 @@ impl LiveMachine {
                     locked = self.finish_all(locked, of, &mut misses, &mut show, &mut outcome)?;
                 }
                 // It has nothing to wait for, and its page can go as soon as the lock is free.
-                let found;
+                let (found, shown);
                 (locked, found) = self.finish(locked, miss)?;
-                outcome = outcome.and(found.at_once(of).and_then(|page| show(at, page.bytes())));
+                (locked, shown) = self.show_found(locked, found.at_once(of), |page| show(at, page))?;
+                outcome = outcome.and(shown);
                 continue;
             }
             misses.push((at, miss));
@@ -497,14 +500,29 @@ impl LiveMachine {
     ) -> Result<Locked<'a>, Error> {
         locked = self.read_together(locked, of.owner())?;
         for (at, miss) in misses.drain(..) {
-            let found;
+            let (found, shown);
             (locked, found) = self.finish(locked, miss)?;
-            let shown = found.at_once(of).and_then(|page| show(at, page.bytes()));
+            (locked, shown) = self.show_found(locked, found.at_once(of), |page| show(at, page))?;
             if outcome.is_ok() {
                 *outcome = shown;
             }
         }
         Ok(locked)
+    }
+
+    /// Shows a page that was brought in: without the lock if the caller's buffer may be in a mapped region, whose faults need it.
+    fn show_found<'a>(
+        &'a self,
+        locked: Locked<'a>,
+        found: Result<Brought<'a>, Error>,
+        show: impl FnOnce(&[u8]) -> Result<(), Error>,
+    ) -> Result<(Locked<'a>, Result<(), Error>), Error> {
+        if !self.arena.tokens.is_used() {
+            return Ok((locked, found.and_then(|page| show(page.bytes()))));
+        }
+        drop(locked);
+        let shown = found.and_then(|page| show(page.bytes()));
+        Ok((self.lock()?, shown))
     }
 
     /// Requests reads of a file's pages without waiting, this many at a time, up to the end of the file.

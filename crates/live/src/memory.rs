@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::file::{File, Open};
 use crate::later::Later;
 use crate::machine::{Backend, LiveMachine, Zpool};
+use crate::map::{MapOptions, MappedRegion};
 use crate::node::Place;
 use crate::region::{Region, RegionOptions};
 use crate::stats::{GroupStats, Stats};
@@ -144,6 +145,32 @@ impl Memory {
     /// ```
     pub fn region(&self, bytes: u64, options: RegionOptions) -> Result<Region, Error> {
         Region::make(&self.0, bytes, &options)
+    }
+
+    /// Creates a mapped region: anonymous memory of this many bytes that any code accesses by plain pointers. It may be larger than the budget if there is a swap
+    /// file. Its pages are in the budget, and are evicted like those of [`Memory::region`]. Threads of the region serve faults.
+    ///
+    /// From the first mapped region on, the cache uses no further huge pages.
+    ///
+    /// # Errors
+    /// - [`Error::FaultsRefused`] if the system does not permit a call that is needed. [`Memory::region`] needs none of them.
+    /// - [`Error::Nodes`] if the cache has slow memory.
+    /// - [`Error::Config`] if the number of threads is invalid, or the group is another cache's.
+    /// - [`Error::Io`] if the system gives no threads.
+    /// - Those of [`Memory::region`].
+    ///
+    /// ```no_run
+    /// use pageout::{MapOptions, Memory};
+    ///
+    /// let memory = Memory::builder().budget(256 << 20).swap_file("/var/tmp", 4 << 30).build()?;
+    /// let map = memory.map_region(1 << 30, MapOptions::new())?;
+    /// // SAFETY: the byte is in the region, which exists until the end of the block, and no other code uses it.
+    /// unsafe { map.as_mut_ptr().add(512 << 20).write(7) };
+    /// println!("{}", map.describe());
+    /// # Ok::<(), pageout::Error>(())
+    /// ```
+    pub fn map_region(&self, bytes: u64, options: MapOptions) -> Result<MappedRegion, Error> {
+        MappedRegion::make(&self.0, bytes, &options)
     }
 
     /// Creates a group. It lasts until it is removed ([`Group::remove`]), or as long as the cache. Groups are not part of the budget: each takes some 5 KB,

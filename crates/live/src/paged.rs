@@ -21,7 +21,7 @@ use crate::gate::Unpinned;
 use crate::guard::PageRef;
 use crate::length::Length;
 use crate::local::{self, LocalFile, Readable};
-use crate::machine::{Accessed, Brought, LiveMachine, Want};
+use crate::machine::{Accessed, Brought, LiveMachine, Want, has_lock};
 use crate::memory::Shared;
 use crate::pending::TOGETHER_MAX;
 use crate::ring::{Read, Ring};
@@ -175,6 +175,11 @@ pub(crate) trait Paged: Readable + Sized {
         if !self.length().reaches(piece.end()) {
             return Err(Error::CutMeanwhile { path: self.name().to_owned() });
         }
+        let machine = &self.memory().machine;
+        debug_assert!(
+            !machine.arena.tokens.is_used() || !has_lock(),
+            "a caller's buffer is touched under the lock"
+        );
         piece.copy(page, buf);
         Ok(())
     }

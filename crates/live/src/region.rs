@@ -103,6 +103,11 @@ impl Region {
         Ok(Region(Arc::new(Inner { memory, number, serial, length, name })))
     }
 
+    /// Its number in the cache.
+    pub(crate) fn number(&self) -> usize {
+        self.0.number
+    }
+
     /// Returns the length of the region in bytes.
     pub fn len(&self) -> u64 {
         self.0.bytes()

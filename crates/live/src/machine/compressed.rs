@@ -52,7 +52,7 @@ struct Parts {
     ahead: Option<Box<Ahead>>,
     back: Decompressor,
     /// A page, and bytes of one.
-    page: Box<[u8]>,
+    page: Box<[u8; PAGE]>,
     bytes: Vec<u8>,
     /// The engine has asked for lengths since a thread compressed ahead.
     is_due: bool,
@@ -92,7 +92,7 @@ impl Shrunk {
 /// Work of a thread that compresses ahead.
 struct Ahead {
     compressor: Compressor,
-    page: Box<[u8]>,
+    page: Box<[u8; PAGE]>,
     pages: Vec<Pfn>,
     done: Vec<Ready>,
 }
@@ -103,13 +103,15 @@ impl Ahead {
         for pfn in self.pages.drain(..) {
             let gate = arena.gate(pfn);
             let Some(seen) = gate.begin() else { continue };
-            arena.copy_out(pfn, 0, &mut self.page);
+            // Stores to a page of a mapped region do not pass the gate, unless they are faults.
+            arena.tokens.protect_anyway(pfn);
+            arena.copy_page(pfn, &mut self.page);
             if !gate.is_still(seen) {
                 continue;
             }
-            let word = repeated_word(&self.page);
+            let word = repeated_word(&self.page[..]);
             let is_stored_as_word = word.is_some_and(|word| word == 0 || finds_words);
-            let shrunk = (!is_stored_as_word).then(|| Shrunk::of(self.compressor.compress(&self.page)));
+            let shrunk = (!is_stored_as_word).then(|| Shrunk::of(self.compressor.compress(&self.page[..])));
             self.done.push(Ready { pfn, seen, word, shrunk });
         }
     }
@@ -129,8 +131,8 @@ impl Parts {
         }
         let seen = self.arena.gate(pfn).seen_before_closed();
         let seen = seen.expect("the engine asks about pages that it has closed");
-        self.arena.copy_out(pfn, 0, &mut self.page);
-        let word = repeated_word(&self.page);
+        self.arena.copy_page(pfn, &mut self.page);
+        let word = repeated_word(&self.page[..]);
         self.put(Ready { pfn, seen, word, shrunk: None })
     }
 
@@ -145,8 +147,8 @@ impl Parts {
         let at = self.look(pfn);
         self.is_due = true;
         if self.ready[at].shrunk.is_none() {
-            self.arena.copy_out(pfn, 0, &mut self.page);
-            self.ready[at].shrunk = Some(Shrunk::of(self.by_lock.compress(&self.page)));
+            self.arena.copy_page(pfn, &mut self.page);
+            self.ready[at].shrunk = Some(Shrunk::of(self.by_lock.compress(&self.page[..])));
             self.counts.compressions += 1;
             self.counts.under_lock += 1;
         }
@@ -162,10 +164,8 @@ impl Parts {
         match ready.shrunk.expect("the engine has asked for the length of a page that it stores") {
             Shrunk::To(bytes) => self.write(place, &bytes),
             Shrunk::Not => {
-                self.arena.copy_out(pfn, 0, &mut self.page);
-                let page = std::mem::take(&mut self.page);
-                self.write(place, &page);
-                self.page = page;
+                self.arena.copy_page(pfn, &mut self.page);
+                self.write(place, &self.page[..]);
             }
         }
     }
@@ -193,8 +193,17 @@ impl Parts {
     /// Fills a closed frame, and opens it.
     fn load(&mut self, pfn: Pfn, from: Compressed) {
         let arena = Arc::clone(&self.arena);
-        let mut writing = arena.fill(pfn);
-        let page = writing.bytes_mut();
+        if arena.tokens.is_token(pfn) {
+            arena.stage(pfn, |page| self.unpack(pfn, from, page));
+            arena.gate(pfn).open();
+        } else {
+            let mut writing = arena.fill(pfn);
+            self.unpack(pfn, from, writing.bytes_mut());
+        }
+    }
+
+    /// Decompresses a page.
+    fn unpack(&mut self, pfn: Pfn, from: Compressed, page: &mut [u8]) {
         match from {
             Compressed::Word(word) => page.as_chunks_mut::<8>().0.fill(word.to_ne_bytes()),
             Compressed::At(place) => {
@@ -301,7 +310,7 @@ impl Zpool {
         let io = |source| Error::Io { op: "making a compressor", path: "zswap".into(), page: None, source };
         let ahead = Ahead {
             compressor: Compressor::new(zswap).map_err(io)?,
-            page: vec![0; PAGE].into(),
+            page: Box::new([0; PAGE]),
             pages: Vec::new(),
             done: Vec::new(),
         };
@@ -312,7 +321,7 @@ impl Zpool {
             by_lock: Compressor::new(zswap).map_err(io)?,
             ahead: Some(Box::new(ahead)),
             back: Decompressor::new(zswap).map_err(io)?,
-            page: vec![0; PAGE].into(),
+            page: Box::new([0; PAGE]),
             bytes: Vec::new(),
             is_due: false,
             counts: ZpoolCounts::default(),

@@ -46,6 +46,8 @@ pub(super) struct Effects {
     pub(super) moves: Vec<Move>,
     /// Frames to fill with zeroes before the lock is released, unless their writer fills them.
     pub(super) zeroes: Vec<Pfn>,
+    /// Pages of mapped regions that leave memory, to be freed before the lock is released.
+    pub(super) holes: Vec<(MmId, u64)>,
     /// Wakers to be called when the lock is free: they may do anything.
     pub(super) to_wake: Vec<Waker>,
 }

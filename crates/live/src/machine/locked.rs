@@ -36,6 +36,22 @@ const PROMOTED_MAX: u64 = 31;
 /// Every `MEASURED`-th hold is timed. A read of the clock takes a fiftieth of a miss.
 const MEASURED: u64 = 8;
 
+std::thread_local! {
+    /// Locks of caches that this thread holds, as far as assertions are compiled.
+    static LOCKS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// Whether this thread holds the lock of a cache. A thread that does must not touch memory of a caller, which may be a mapped region.
+pub(crate) fn has_lock() -> bool {
+    LOCKS.with(std::cell::Cell::get) > 0
+}
+
+fn count_lock(more: i32) {
+    if cfg!(debug_assertions) {
+        LOCKS.with(|locks| locks.set(locks.get().wrapping_add_signed(more)));
+    }
+}
+
 /// When a hold began.
 enum Since {
     Clock(Instant),
@@ -55,6 +71,7 @@ pub(crate) struct Locked<'a> {
 impl<'a> Locked<'a> {
     /// Creates it for the thread that has got the lock. The engine's time is now.
     pub(super) fn new(machine: &'a LiveMachine, inner: MutexGuard<'a, Inner>) -> Locked<'a> {
+        count_lock(1);
         let now = Instant::now();
         let mut locked = Locked { machine, inner: Some(inner), since: None };
         locked.tell_time(now - machine.began);
@@ -70,6 +87,7 @@ impl<'a> Locked<'a> {
     pub(super) fn into_inner(mut self) -> MutexGuard<'a, Inner> {
         self.make_moves();
         self.make_zeroes();
+        count_lock(-1);
         self.inner.take().expect("it is held")
     }
 }
@@ -85,6 +103,7 @@ impl Drop for Locked<'_> {
         if !std::thread::panicking() {
             self.make_zeroes();
         }
+        count_lock(-1);
         let Some(mut inner) = self.inner.take() else { return };
         if inner.effects.moves.is_empty() && inner.effects.to_wake.is_empty() || std::thread::panicking() {
             return;
@@ -138,6 +157,7 @@ impl Destination<'_> {
             last.target == self.target
                 && last.page + last.frames.len() as u64 == page
                 && last.frames.len() < WRITTEN_TOGETHER
+                && last.is_stable == self.is_stable
         };
         if let Some(last) = device.writes.back_mut().filter(is_next) {
             last.frames.push(pfn);
@@ -414,10 +434,12 @@ impl<'a> Locked<'a> {
                     for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {
                         machine.await_move(&mut inner.effects.moves, pfn);
                         inner.effects.zeroes.push(pfn);
+                        inner.note_filled(arena, pfn, true);
                     }
                 }
                 Op::ReadSwap { io, slot, pfn, .. } => {
                     machine.await_move(&mut inner.effects.moves, pfn);
+                    inner.note_filled(arena, pfn, false);
                     let swap = inner.transfers.swap.as_ref().expect("a slot is of the swap file");
                     inner.transfers.devices[swap.device].read_at = Some(inner.now);
                     inner.transfers.reads.push(Transfer {
@@ -438,7 +460,8 @@ impl<'a> Locked<'a> {
                     let swap = inner.transfers.swap.as_ref().expect("a slot is of the swap file");
                     // A page that is written to meanwhile is dirty again, and this slot is never read.
                     let (target, device, disk) = (Target::Swap, swap.device, &swap.disk);
-                    let to = Destination { target, device, disk, is_stable: false };
+                    let is_stable = arena.tokens.is_token(pfn);
+                    let to = Destination { target, device, disk, is_stable };
                     to.write(&mut inner.transfers.devices, io, slot.into(), pfn);
                 }
                 Op::ZswapStore { pfn, to, .. } => {
@@ -450,6 +473,7 @@ impl<'a> Locked<'a> {
                 }
                 Op::ZswapLoad { pfn, from, .. } => {
                     machine.await_move(&mut inner.effects.moves, pfn);
+                    inner.note_filled(arena, pfn, false);
                     machine.zpool.as_ref().expect("it was stored").load(pfn, from);
                 }
                 Op::ZswapMove { from, to } => {
@@ -461,6 +485,7 @@ impl<'a> Locked<'a> {
                     for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {
                         inner.effects.zeroes.retain(|&other| other != pfn);
                         assert!(close_for_good(arena, pfn), "{pfn:?} is freed while somebody holds it");
+                        inner.note_freed(arena, pfn);
                     }
                 }
                 Op::Copy { from, to, pages } => {
@@ -468,7 +493,9 @@ impl<'a> Locked<'a> {
                         let one = Move { from: Pfn(from.0 + at), to: Pfn(to.0 + at) };
                         machine.await_moves_of_others(one.from);
                         machine.await_moves_of_others(one.to);
-                        inner.effects.moves.push(one);
+                        if !arena.move_token(one.from, one.to) {
+                            inner.effects.moves.push(one);
+                        }
                     }
                 }
                 // A file that is forgotten stays as it is on its device, and one that is made shorter is cut there.
@@ -477,6 +504,7 @@ impl<'a> Locked<'a> {
             }
         }
         inner.effects.ops = ops;
+        inner.make_holes(arena);
         self.wake();
     }
 
@@ -490,7 +518,9 @@ impl<'a> Locked<'a> {
     fn make_zeroes(&mut self) {
         let arena = &self.machine.arena;
         for pfn in self.effects.zeroes.drain(..) {
-            arena.zero(pfn, 0);
+            if !arena.tokens.is_token(pfn) {
+                arena.zero(pfn, 0);
+            }
             arena.gate(pfn).open();
         }
     }

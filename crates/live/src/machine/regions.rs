@@ -44,6 +44,8 @@ const AT_ONCE: u64 = 64;
 const MOVED_AT_ONCE: u64 = 32;
 /// A thread that reads a page without a guard has ended its read by then.
 const LOOK_IS_LONG: Duration = Duration::from_millis(100);
+/// How often a thread that frees a page checks whether a device has read it.
+const LOOK_AT_DEVICE: Duration = Duration::from_micros(100);
 
 /// All regions.
 #[derive(Default)]
@@ -74,6 +76,8 @@ struct OpenRegion {
     /// Its length is being changed: no access begins.
     is_resizing: bool,
     is_dropped: bool,
+    /// Its user accesses pages by plain pointers.
+    is_mapped: bool,
     /// Pages whose slots could not be read, and that were discarded before a write of the complete page.
     unreadable: BTreeSet<u64>,
     /// The group that it was made in.
@@ -116,6 +120,14 @@ impl Regions {
 
     fn of_mut(&mut self, region: usize) -> &mut OpenRegion {
         self.open[region].as_mut().expect("it exists until its last access has ended")
+    }
+
+    pub(super) fn set_mapped(&mut self, region: usize) {
+        self.of_mut(region).is_mapped = true;
+    }
+
+    pub(super) fn is_mapped(&self, region: usize) -> bool {
+        self.of(region).is_mapped
     }
 
     /// Bytes of all regions that count towards the limit.
@@ -300,7 +312,18 @@ impl Locked<'_> {
     ) -> Result<Option<u64>, ConfigError> {
         let is_written = self.swap_device().is_some_and(|device| self.transfers.devices[device].is_busy());
         self.regions.discarded_in_flight |= is_written;
-        self.engine.madvise_dontneed(owner, object, pages)
+        let arena = &self.machine().arena;
+        if !arena.tokens.is_used() {
+            return self.engine.madvise_dontneed(owner, object, pages);
+        }
+        let frames = self.engine.anon_frames(owner, object, pages.clone())?;
+        arena.tokens.set_discarding(true);
+        let held = self.engine.madvise_dontneed(owner, object, pages.clone());
+        arena.tokens.set_discarding(false);
+        let end = held.clone()?.unwrap_or(pages.end);
+        let discarded = frames.into_iter().filter(|&(page, _)| page < end).map(|(_, pfn)| pfn);
+        self.detach(arena, discarded);
+        held
     }
 
     /// A slot was written. A page that was discarded meanwhile may have gone to a batch, where nothing would look for it.
@@ -350,6 +373,7 @@ impl LiveMachine {
             busy: 0,
             is_resizing: false,
             is_dropped: false,
+            is_mapped: false,
             unreadable: BTreeSet::new(),
             group: group.number,
             counts: Counts::default(),
@@ -522,13 +546,16 @@ impl LiveMachine {
                 return Ok(());
             }
             let Space { owner, object, .. } = locked.regions.of(region.number).space;
+            let is_mapped = locked.regions.is_mapped(region.number);
             let mut next = end.min(page + AT_ONCE);
             let mut held = None;
             match advice {
                 RegionAdvice::Cold => {
+                    self.forget_uses(&locked, region.number, page..next);
                     (page..next).try_for_each(|page| locked.engine.madvise_cold(owner, object, page))?;
                 }
                 RegionAdvice::Free => {
+                    self.forget_uses(&locked, region.number, page..next);
                     for page in page..next {
                         self.free_lazily(&mut locked, (owner, object), page)?;
                     }
@@ -548,6 +575,8 @@ impl LiveMachine {
             locked = self.await_room(locked)?;
             drop(self.read(locked, 0)?);
             match held {
+                // A device reads it, and ends.
+                Some((_, Some(pfn))) if is_mapped => self.await_gate(pfn)?,
                 Some((at, Some(pfn))) => {
                     let is_free = || self.arena.is_free_to_write(pfn);
                     self.await_guard(&mut wait, PageOwner::Region(region.number), at, pfn, is_free)?;
@@ -710,6 +739,7 @@ impl LiveMachine {
         /// As many as a page-table page maps.
         const AT_ONCE: u64 = 512;
         let (mut page, mut leaked, mut held_since) = (pages.start, 0, None);
+        let is_mapped = self.lock()?.regions.is_mapped(region);
         while page < pages.end {
             let mut locked = self.drain(self.lock()?)?;
             let Space { owner, object, .. } = locked.regions.of(region).space;
@@ -719,6 +749,12 @@ impl LiveMachine {
             drop(locked);
             match held {
                 None => (page, held_since) = (next, None),
+                // A device that reads a page ends, and there are no guards that could be leaked.
+                Some(at) if is_mapped => {
+                    page = at;
+                    drop(self.read(self.lock()?, 0)?);
+                    thread::sleep(LOOK_AT_DEVICE);
+                }
                 // A thread with an outdated word soon ends its read.
                 Some(at) if held_since.get_or_insert_with(Instant::now).elapsed() < LOOK_IS_LONG => {
                     page = at;
@@ -756,6 +792,11 @@ impl LiveMachine {
         let mut locked = self.drain(self.lock()?)?;
         let Some(of) = locked.regions.open[region].take() else { return Ok(()) };
         locked.files.groups[of.group].of_closed += of.counts.sum();
+        if of.is_mapped {
+            let mm = locked.files.groups[of.space.group].mm;
+            locked.engine.sample_accessed_bits(mm, false);
+            self.arena.tokens.remove(mm);
+        }
         locked.engine.resize_anon(of.space.owner, of.space.object, 1)?;
         locked.regions.idle.push(of.space);
         Ok(())

@@ -22,6 +22,7 @@ use super::{LiveMachine, Want};
 use crate::arena::{Arena, Writing};
 use crate::error::Error;
 use crate::file::Inner as File;
+use crate::gate::{Gate, Unpinned};
 use crate::local;
 
 /// Background writes that are at a device at the same time: enough to keep one busy.
@@ -205,9 +206,11 @@ impl Inner {
 
 /// The first of these frames of a write that is being written to. If the write keeps writers out, the frames before it have pins then.
 fn first_held(write: &Transfer, pages: usize, arena: &Arena) -> Option<usize> {
-    write.frames[..pages].iter().position(|&pfn| match write.is_stable {
-        false => !arena.gate(pfn).pass(),
-        true => arena.gate(pfn).pin().is_err(),
+    write.frames[..pages].iter().position(|&pfn| match (write.is_stable, write.target) {
+        (false, _) => !arena.gate(pfn).pass(),
+        // The page of a closed frame was discarded, and nobody can write to it.
+        (true, Target::Swap) => matches!(arena.gate(pfn).pin(), Err(Unpinned::Written | Unpinned::Full)),
+        (true, Target::File(_)) => arena.gate(pfn).pin().is_err(),
     })
 }
 
@@ -219,7 +222,9 @@ impl Locked<'_> {
         let device = device as usize;
         let Some(Written { ios, failed }) = writes else { unreachable!("it is a write") };
         if is_stable {
-            frames.iter().for_each(|&pfn| machine.arena.gate(pfn).unpin());
+            // A frame that has had a pin is still open.
+            let gates = frames.iter().map(|&pfn| machine.arena.gate(pfn));
+            gates.filter(|gate| !gate.is_closed()).for_each(Gate::unpin);
         }
         self.transfers.device_writes += 1;
         self.transfers.held_up_since = None;

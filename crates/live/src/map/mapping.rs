@@ -1,0 +1,256 @@
+//! The memory of a mapped region: one memfd, and two mappings of it.
+//!
+//! ```text
+//!   the user's   its pages are missing until a fault is served, and write-protected while they are clean    never touched here
+//!   the alias    the same pages, without protection: devices read them from here when they are swapped out
+//!   the file     pages are read by pread(2), and leave memory by a hole
+//! ```
+//! A page that is in the file is mapped by the kernel when the user touches it. So a page is never brought into the file through the alias: the user would
+//! see it before it is complete. The alias is only read where a page exists, because an access to a hole would create one.
+//!
+//! A forked child gets neither mapping.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pageout_engine::PAGE_SIZE;
+
+use super::faults::{Done, Faults, Refused};
+
+const PAGE: usize = PAGE_SIZE as usize;
+
+/// Addresses of a mapping, which end with it.
+struct Addresses {
+    at: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: it is the only owner of what it has mapped, which any thread may use or unmap.
+unsafe impl Send for Addresses {}
+// SAFETY: by a shared reference one can only ask where it is.
+unsafe impl Sync for Addresses {}
+
+impl Addresses {
+    fn of(file: &File, bytes: usize) -> io::Result<Addresses> {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_NORESERVE);
+        // SAFETY: a new mapping at an address that the system chooses: nothing that was there before changes.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_raw_fd(), 0) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let addresses =
+            Addresses { at: NonNull::new(at.cast()).expect("the system maps nothing at zero"), bytes };
+        for advice in [libc::MADV_DONTFORK, libc::MADV_NOHUGEPAGE] {
+            // SAFETY: the range is this new mapping. The advice changes what a child sees, and the size of pages.
+            let told = unsafe { libc::madvise(at, bytes, advice) };
+            // A system without huge pages rejects the second one, and has none.
+            if told != 0 && advice == libc::MADV_DONTFORK {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// The address of a page.
+    fn page(&self, page: u64) -> *mut u8 {
+        let at = page as usize * PAGE;
+        assert!(at < self.bytes, "page {page} is beyond a mapping of {} bytes", self.bytes);
+        // SAFETY: the page begins within the mapping, by the line above.
+        unsafe { self.at.as_ptr().add(at) }
+    }
+
+    fn unmap(&self) {
+        // SAFETY: it was mapped with this length. It is called once: by `Drop` for the alias, by `Mapping::end` for the user's.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// The memory of a mapped region.
+pub(crate) struct Mapping {
+    file: File,
+    user: Addresses,
+    alias: Addresses,
+    pub(crate) faults: Faults,
+    /// Pages, without the last one, whose fault ends the threads that serve faults.
+    pages: u64,
+    /// The user's mapping does not exist any more: it is ended, or the user has unmapped it.
+    is_gone: AtomicBool,
+    /// The user's mapping was ended here.
+    is_ended: AtomicBool,
+    /// A bug that a test must notice: pages are evicted without write protection.
+    #[cfg(test)]
+    pub(crate) forgets_protection: AtomicBool,
+}
+
+impl Mapping {
+    /// A mapping of this many pages, none of which exists.
+    ///
+    /// # Errors
+    /// The call that the system has refused.
+    pub(crate) fn new(pages: u64, user_mode_only: bool) -> Result<Mapping, Refused> {
+        let faults = Faults::open(user_mode_only)?;
+        let file = Refused::check("memfd_create(2)", memfd())?;
+        // One page more than the user knows.
+        let bytes = (pages as usize + 1) * PAGE;
+        Refused::check("ftruncate(2) of a memfd", file.set_len(bytes as u64))?;
+        let user = Refused::check("mmap(2) of a memfd", Addresses::of(&file, bytes))?;
+        let alias = match Addresses::of(&file, bytes) {
+            Ok(alias) => alias,
+            Err(error) => {
+                user.unmap();
+                return Err(Refused::new("mmap(2) of a memfd", error));
+            }
+        };
+        let [is_gone, is_ended] = [(); 2].map(|()| AtomicBool::new(false));
+        let mapping = Mapping {
+            file,
+            user,
+            alias,
+            faults,
+            pages,
+            is_gone,
+            is_ended,
+            #[cfg(test)]
+            forgets_protection: AtomicBool::new(false),
+        };
+        let registered = mapping.faults.register(mapping.user.at, bytes);
+        if let Err(refused) = registered {
+            mapping.end();
+            return Err(refused);
+        }
+        Ok(mapping)
+    }
+
+    pub(crate) fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// The address of the user's first page.
+    pub(crate) fn user(&self) -> NonNull<u8> {
+        self.user.at
+    }
+
+    /// The user's address of a page.
+    pub(crate) fn user_page(&self, page: u64) -> usize {
+        self.user.page(page).addr()
+    }
+
+    /// The page at one of the user's addresses.
+    pub(crate) fn page_at(&self, address: usize) -> u64 {
+        ((address - self.user.at.as_ptr().addr()) / PAGE) as u64
+    }
+
+    /// The page whose fault ends a thread that serves faults.
+    pub(crate) fn doorbell(&self) -> u64 {
+        self.pages
+    }
+
+    /// Touches that page.
+    pub(crate) fn ring(&self) {
+        // SAFETY: the page is part of the user's mapping, which exists until `end`, and no other code uses it. The load waits until its fault is served.
+        unsafe { self.user.page(self.pages).read_volatile() };
+    }
+
+    /// Where a device reads a page that exists.
+    pub(crate) fn alias(&self, page: u64) -> *mut u8 {
+        self.alias.page(page)
+    }
+
+    /// Copies a page. A page that does not exist is zeroes.
+    pub(crate) fn read_page(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(to, page * PAGE_SIZE)
+    }
+
+    /// Frees pages. The user finds them missing.
+    pub(crate) fn punch(&self, pages: Range<u64>) -> io::Result<()> {
+        let (at, bytes) = (pages.start * PAGE_SIZE, (pages.end - pages.start) * PAGE_SIZE);
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: the call takes numbers. Its range is of a memfd that only this value has. Pages that leave it are on swap or discarded, and no reference
+        // of this crate leads to one.
+        let told =
+            unsafe { libc::fallocate(self.file.as_raw_fd(), mode, at as libc::off_t, bytes as libc::off_t) };
+        if told == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Makes the next store to a page that exists a fault.
+    ///
+    /// # Panics
+    /// If the system refuses what it has permitted before: a store would be lost.
+    pub(crate) fn protect(&self, page: u64) {
+        #[cfg(test)]
+        if self.forgets_protection.load(Ordering::Relaxed) {
+            return;
+        }
+        match self.faults.protect(self.user_page(page)) {
+            Ok(Done::Yes) => {}
+            // Nobody can store to what is not mapped.
+            Ok(Done::Gone) => self.note_gone(),
+            Err(error) => panic!("page {page} of a mapped region can't be write-protected: {error}"),
+        }
+    }
+
+    /// Removes page-table entries of the user's mapping, and of the alias. The pages stay in the file, and the next access to each maps it again.
+    pub(crate) fn unmap_entries(&self, pages: Range<u64>) {
+        self.forget_entries(&self.user, pages);
+    }
+
+    /// The same of the alias, which devices have used.
+    pub(crate) fn unmap_alias(&self, pages: Range<u64>) {
+        self.forget_entries(&self.alias, pages);
+    }
+
+    fn forget_entries(&self, of: &Addresses, pages: Range<u64>) {
+        if self.is_gone() {
+            return;
+        }
+        let bytes = (pages.end - pages.start) as usize * PAGE;
+        // SAFETY: the range is of a mapping of this value that still exists (`MappedRegion::as_mut_ptr` forbids its user to unmap it). The mapping is
+        // shared: its contents are the file's, and do not change.
+        unsafe { libc::madvise(of.page(pages.start).cast(), bytes, libc::MADV_DONTNEED) };
+    }
+
+    /// Whether the user's mapping does not exist any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
+    }
+
+    /// The system has found no mapping at one of the user's addresses.
+    pub(crate) fn note_gone(&self) {
+        self.is_gone.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the user's mapping. A task that waits for a fault goes on, and finds no memory.
+    pub(crate) fn end(&self) {
+        if self.is_ended.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let was_there = !self.is_gone.swap(true, Ordering::Relaxed);
+        self.faults.unregister(self.user.at, self.user.bytes);
+        // Other memory may be at the addresses of a mapping that its user has unmapped.
+        if was_there {
+            self.user.unmap();
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        self.alias.unmap();
+    }
+}
+
+fn memfd() -> io::Result<File> {
+    // SAFETY: the call reads the name, which ends with a zero.
+    let file = unsafe { libc::memfd_create(c"pageout-region".as_ptr(), libc::MFD_CLOEXEC) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor, which has no other owner.
+    Ok(File::from(unsafe { OwnedFd::from_raw_fd(file) }))
+}
