@@ -251,11 +251,6 @@ impl MappedRegion {
     pub(crate) fn mapping(&self) -> &Mapping {
         &self.state.mapping
     }
-
-    #[cfg(test)]
-    pub(crate) fn region(&self) -> &Region {
-        &self.region
-    }
 }
 
 impl std::fmt::Debug for MappedRegion {

@@ -327,11 +327,4 @@ impl Tokens {
             mapping.protect(page);
         }
     }
-
-    /// Frames that are tokens of an address space.
-    #[cfg(test)]
-    pub(crate) fn of_space(&self, mm: MmId) -> usize {
-        let words = self.words().iter().map(|word| word.load(Ordering::Relaxed));
-        words.filter(|&word| state_of(word) != 0 && space_of(word) == mm.0).count()
-    }
 }
