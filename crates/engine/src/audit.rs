@@ -24,6 +24,7 @@ use crate::core::Core;
 use crate::lru::lruvec::{LruList, LruvecId};
 use crate::lru::two_lists;
 use crate::memory::folio::{Folio, FolioFlags, UseBits};
+use crate::memory::table::SwapEntry;
 use crate::stat::Stat;
 use crate::state::State;
 use crate::units::{FileId, MemcgId, NodeId, PAGE_SIZE, Pfn, WbId};
@@ -53,6 +54,7 @@ pub(crate) enum Transition {
     EndWrite,
     Migrate,
     Split,
+    SplitEntry,
     Charge,
     Uncharge,
     GiveBack,
@@ -88,6 +90,8 @@ struct Standing {
     generation: Option<usize>,
     /// Pages of it that are mapped.
     mapped_pages: u64,
+    /// One entry maps all of them.
+    is_mapped_by_one: bool,
     at: Owners,
 }
 
@@ -122,8 +126,8 @@ const ROWS: [Row; 14] = [
     both(Stat::NrInactiveFile, |of| of.pages_if(of.list == Some(LruList::InactiveFile))),
     both(Stat::NrActiveFile,   |of| of.pages_if(of.list == Some(LruList::ActiveFile))),
     both(Stat::NrUnevictable,  |of| of.pages_if(of.list == Some(LruList::Unevictable))),
-    both(Stat::NrAnonPages,    |of| of.pages_if(of.folio.mapped > 0 && of.has(FolioFlags::ANON))),
-    both(Stat::NrAnonThps,     |of| i64::from(of.folio.mapped > 0 && of.folio.is_huge())),
+    both(Stat::NrAnonPages,    |of| if of.has(FolioFlags::ANON) { of.mapped_pages as i64 } else { 0 }),
+    both(Stat::NrAnonThps,     |of| i64::from(of.is_mapped_by_one)),
     both(Stat::NrMapped,       |of| if of.has(FolioFlags::ANON) { 0 } else { of.mapped_pages as i64 }),
     both(Stat::NrShmem,        |of| of.pages_if(of.has(FolioFlags::INDEXED | FolioFlags::SWAPBACKED))),
     both(Stat::NrDirty,        |of| of.pages_if(of.is_dirty_in_file())),
@@ -368,13 +372,11 @@ impl Core {
             folio.file_pages().for_each(|page| self.assert_led_to_by(transition, pfn, folio, page));
         }
         if folio.has(FolioFlags::SWAPCACHE) {
-            let slot = self.mm.memory.swap_entry(pfn);
-            assert_eq!(
-                self.mm.memory.swap.cached(slot),
-                Some(pfn),
-                "{transition:?} of {pfn:?}: its slot leads elsewhere"
-            );
-            assert!(self.mm.memory.swap.is_taken(slot), "{transition:?} of {pfn:?}: its slot is free");
+            for slot in folio.slots().map(|slot| SwapEntry { swap: folio.swap, slot }) {
+                let cached = self.mm.memory.swap.cached(slot);
+                assert_eq!(cached, Some(pfn), "{transition:?} of {pfn:?}: its slot leads elsewhere");
+                assert!(self.mm.memory.swap.is_taken(slot), "{transition:?} of {pfn:?}: its slot is free");
+            }
         }
         self.mm.assert_copy_is_known(transition, pfn);
         if folio.has(FolioFlags::CHARGED) {
@@ -446,7 +448,8 @@ impl Core {
             && generation.is_none()
             && of.guest.is_none();
         let mapped_pages = if folio.mapped > 0 { self.mm.mapped_pages(&folio, pfn) } else { 0 };
-        Standing { folio, list, is_on_two_lists, generation, mapped_pages, at }
+        let is_mapped_by_one = self.mm.memory.is_mapped_by_one(&folio);
+        Standing { folio, list, is_on_two_lists, generation, mapped_pages, is_mapped_by_one, at }
     }
 
     fn balances(&self, at: &Owners) -> Balances {
@@ -579,8 +582,9 @@ impl State {
 
     /// Returns true if the slot of a folio has what the folio held when it was written there last: as zeroes, in zswap, or on the device.
     fn is_in_slot(&self, pfn: Pfn) -> bool {
-        let slot = self.memory.swap_entry(pfn);
-        self.memory.swap.holds_page(slot) || self.zswap.find(slot).is_some()
+        let folio = &self.memory.folios[pfn];
+        let is_held = |slot| self.memory.swap.holds_page(slot) || self.zswap.find(slot).is_some();
+        folio.slots().all(|slot| is_held(SwapEntry { swap: folio.swap, slot }))
     }
 
     /// A folio of the swap cache leaves memory: it is in its slot.

@@ -38,6 +38,7 @@ impl Core {
         self.mm.check_kmem();
         self.check_swap();
         self.mm.check_zswap();
+        self.mm.check_deferred_splits();
         self.mm.check_pghot(&folios);
         for file in &self.mm.memory.files {
             file.index.check_invariants();
@@ -61,7 +62,9 @@ impl Core {
             }
             if let Some(pfn) = self.mm.memory.swap.cached(entry) {
                 assert!(self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE), "{pfn:?} in the swap cache");
-                assert_eq!(self.mm.memory.swap_entry(pfn), entry, "{pfn:?} and its slot");
+                let folio = &self.mm.memory.folios[pfn];
+                let is_own = folio.swap == entry.swap && folio.slots().contains(&entry.slot);
+                assert!(is_own, "{pfn:?} and its slot {}", entry.slot);
             }
         }
         for id in self.mm.memcgs.ids() {
@@ -107,9 +110,13 @@ impl State {
                     continue;
                 }
                 let folio = &self.memory.folios[pfn];
-                assert_eq!(word.is_huge(), folio.is_huge(), "{pfn:?}: how its entry maps it, and what it is");
                 let is_first_of_huge = word.is_huge() && page % LEAF_PAGES == 0;
-                *users.entry(pfn).or_default() += u16::from(is_first_of_huge || !word.is_huge());
+                assert!(
+                    !word.is_huge() || folio.is_large_anon(),
+                    "{pfn:?}: how its entry maps it, and what it is"
+                );
+                assert_eq!(word.order(), folio.order, "{pfn:?}: what its entry says of its size");
+                *users.entry(pfn).or_default() += 1;
                 assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is mapped while it is being read");
                 if word.is_huge() {
                     let owner = (MmId(folio.owner), u64::from(folio.index));
@@ -122,8 +129,13 @@ impl State {
                         "{pfn:?}: words of one entry"
                     );
                 } else if folio.has(FolioFlags::ANON) {
-                    let owner = (MmId(folio.owner), u64::from(folio.index));
-                    assert_eq!(owner, (MmId(mm_id as u32), page), "{pfn:?} is mapped by a stranger");
+                    let is_own = folio.owner as usize == mm_id && folio.file_pages().contains(&page);
+                    assert!(is_own, "{pfn:?} is mapped by a stranger");
+                    assert_eq!(
+                        word.head(page),
+                        folio.index.into(),
+                        "{pfn:?} lies across the place of its size"
+                    );
                 } else {
                     assert!(folio.has(FolioFlags::INDEXED), "{pfn:?} is mapped but not in its file's index");
                 }
@@ -202,8 +214,7 @@ impl State {
             let folio = &self.memory.folios[pfn];
             let kernel = FolioFlags::KERNEL;
             assert!(
-                !folio.is_huge()
-                    || folio.pages() == LEAF_PAGES && pfn.0 % LEAF_PAGES as u32 == 0 && !folio.has(kernel),
+                !folio.is_large_anon() || pfn.0.is_multiple_of(1 << folio.order) && !folio.has(kernel),
                 "{pfn:?}: {folio:?}"
             );
             assert_eq!(folio.mapped, users.get(&pfn).copied().unwrap_or(0), "{pfn:?}: mappings");

@@ -274,6 +274,13 @@ impl Transfers {
         self.last_page = Some((file, pages.end - 1));
     }
 
+    /// A write to swap writes so many pages.
+    fn writes_pages(&mut self, io: IoId, pages: u64) {
+        let transfer = self.slots[io.index()].as_mut().expect("it was begun");
+        self.written_pages += pages - transfer.written;
+        transfer.written = pages;
+    }
+
     /// A write is submitted that is part of no request before it.
     pub(crate) fn submit_request(&mut self, io: IoId) {
         let transfer = self.slots[io.index()].as_mut().expect("it was begun");
@@ -428,10 +435,15 @@ impl Core {
         self.wake_write_waiters();
     }
 
-    /// Starts writing to a swap slot, as soon as the plug is submitted.
+    /// Starts writing to a swap slot, and a large folio to those behind it, too, as soon as the plug is submitted.
     pub(crate) fn start_write(&mut self, pfn: Pfn, entry: SwapEntry, plug: &mut Plug) {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.by.task);
-        self.note_updates(self.mm.memory.folios[pfn].memcg, 1);
+        let folio = &self.mm.memory.folios[pfn];
+        let pages = folio.pages();
+        self.note_updates(folio.memcg, 1);
+        if pages > 1 {
+            self.io.writes_pages(io, pages);
+        }
         self.plug(plug, io, pfn, entry);
     }
 
@@ -450,7 +462,7 @@ impl Core {
         let io = self.io.start(Direction::Write, Contents::Folio(pfn), None, self.by.task);
         self.io.slots[io.index()].as_mut().expect("it has just been started").drops = drops;
         self.io.submit_request(io);
-        self.out.push(Op::WriteSwap { io, swap: to.swap, slot: to.slot, pfn });
+        self.out.push(Op::WriteSwap { io, swap: to.swap, slot: to.slot, pfn, pages: 1 });
     }
 
     /// Puts a task to sleep until the transfer of this folio ends. Returns what it waits for.
@@ -590,7 +602,9 @@ impl Core {
         self.mm.memory.change_reclaim(pfn, false);
         if !is_of_file {
             self.note_updates(folio.memcg, 1);
-            self.mm.memory.swap.note_written(self.mm.memory.swap_entry(pfn), result.is_ok());
+            for slot in folio.slots() {
+                self.mm.memory.swap.note_written(SwapEntry { swap: folio.swap, slot }, result.is_ok());
+            }
         }
         match result {
             Ok(()) if drops.is_some() && self.mm.may_drop(pfn) && self.gate_close(pfn) => {

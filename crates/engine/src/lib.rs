@@ -70,7 +70,7 @@ pub use pageout_rules::config::{
     PARAMETERS, Parameter, Section, Shown, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
 pub use pageout_rules::era::{Era, GENERATIONS_SINCE, Held, Known, Lists, TREES, When, between_trees, held};
-pub use pageout_rules::folio::TmpfsHuge;
+pub use pageout_rules::folio::{SizeEnabled, TmpfsHuge};
 pub use pageout_rules::lru::Lru;
 pub use pageout_rules::migrate::MisplacedHuge;
 pub use pageout_rules::numa_balancing::PromotionThreshold;

@@ -49,7 +49,9 @@ impl Core {
         }
         self.map(mm, page, pfn, write);
         let folio = &self.mm.memory.folios[pfn];
-        if folio.order > 0 && self.mm.is_mapped_whole(folio.order) && folio.has(FolioFlags::INDEXED) {
+        if folio.order > 0 && folio.has(FolioFlags::ANON) {
+            self.map_swapped_whole(mm, page, pfn, write);
+        } else if folio.order > 0 && self.mm.is_mapped_whole(folio.order) && folio.has(FolioFlags::INDEXED) {
             let (file, at) = (FileId(folio.owner), folio.file_page_at(page));
             self.map_whole(mm, page - at, file, at, 0);
         }
@@ -57,6 +59,19 @@ impl Core {
         // A page that is about to change doesn't need its copy in the slot, nor does one whose slot is needed.
         if in_swap_cache && (write || self.mm.is_swap_full(self.mm.memory.folios[pfn].memcg)) {
             self.free_swap(pfn);
+        }
+    }
+
+    /// Maps the other pages of a large folio that a fault has found in the swap cache, if they all still lead there. [folios 2.5]
+    #[cold]
+    fn map_swapped_whole(&mut self, mm: MmId, page: u64, pfn: Pfn, write: bool) {
+        let folio = self.mm.memory.folios[pfn];
+        let others = || folio.file_pages().filter(|&other| other != page);
+        let leads_there = |other: u64| {
+            self.mm.memory.is_slot_of_page_referenced(&folio, (other - u64::from(folio.index)) as u32)
+        };
+        if folio.has(FolioFlags::SWAPCACHE) && others().all(leads_there) {
+            others().for_each(|other| self.map_entry(mm, other, pfn, write));
         }
     }
 
@@ -87,7 +102,7 @@ impl Core {
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} is mapped while it is being read");
         debug_assert!(!folio.has(FolioFlags::KERNEL), "{pfn:?} is the kernel's, and is mapped");
         debug_assert!(
-            !folio.has(FolioFlags::ANON) || folio.mapped == 0,
+            !folio.has(FolioFlags::ANON) || u64::from(folio.mapped) < folio.pages(),
             "{pfn:?} is anonymous, and is mapped twice"
         );
         debug_assert!(
@@ -98,7 +113,7 @@ impl Core {
         );
         folio.mapped += 1;
         let folio = *folio;
-        if folio.mapped == 1 || folio.order > 0 && !self.mm.is_page_mapped_but_by(&folio, pfn, mm, page) {
+        if folio.mapped == 1 || folio.order > 0 && self.mm.maps_page_alone(&folio, pfn, mm, page) {
             self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), 1);
         }
         self.close_audit(books);

@@ -33,7 +33,7 @@ use crate::audit::Transition;
 use crate::core::Core;
 use crate::lru::AddedFor;
 use crate::machine::op::Op;
-use crate::memory::folio::{Folio, FolioFlags};
+use crate::memory::folio::{Folio, FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
 use crate::memory::table::Word;
 use crate::stat::{ByType, ISOLATED, Stat};
 use crate::state::State;
@@ -146,8 +146,12 @@ impl Core {
         mutant!(self, FrameFreedBeforeCopied => self.out.swap_last_two());
         self.free_folio(from);
         self.mm.count_node(folio.node, Stat::PgmigrateSuccess, pages);
-        if folio.is_huge() {
-            self.mm.count_node(folio.node, Stat::ThpMigrationSuccess, 1);
+        if folio.is_large_anon() {
+            let queue = self.mm.split_queue_of(&self.mm.memory.folios[to]);
+            self.mm.deferred_splits.moved(from, to, queue);
+            if folio.order == HUGE_PAGE_ORDER {
+                self.mm.count_node(folio.node, Stat::ThpMigrationSuccess, 1);
+            }
         }
         true
     }
@@ -173,7 +177,7 @@ impl Core {
                 continue;
             }
             is_marked |= word.is_prot_none();
-            moved += 1;
+            moved += if word.is_huge() { HUGE_PAGE_PAGES as u16 } else { 1 };
             self.out.count.entries_migrated(1);
             let mm = self.mm.memory.mm_mut(mm_id);
             if word.is_huge() {
@@ -270,7 +274,7 @@ impl State {
     /// A folio could not be moved.
     pub(crate) fn count_unmoved(&mut self, folio: &Folio) {
         self.count_node(folio.node, Stat::PgmigrateFail, folio.pages() as i64);
-        if folio.is_huge() {
+        if folio.is_large_anon() && folio.order == HUGE_PAGE_ORDER {
             self.count_node(folio.node, Stat::ThpMigrationFail, 1);
         }
     }

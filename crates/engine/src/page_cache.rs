@@ -244,6 +244,9 @@ impl Core {
             // An uncharged frame holds no data.
             self.out.push(Op::FreeFrame { pfn, pages: folio.pages() as u32 });
         }
+        if folio.is_large_anon() {
+            self.large_anon_gone(&folio, pfn);
+        }
         self.mm.pghot_forget(pfn);
         self.mm.guest_forget(pfn);
         self.mm.memory.free(self.by.cpu, pfn);

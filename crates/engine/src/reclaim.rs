@@ -28,6 +28,7 @@ mod isolate; // a batch leaves its list
 mod next_batch; // while one is judged, the next comes out of memory
 mod shrink; // what happens to every batch
 mod shrink_list; // the verdict on a folio
+mod large; // large folios on their way to swap
 mod lumpy; // whole blocks of pages at once, as before there was compaction
 mod demote; // what goes to slower memory instead
 mod pageout; // who writes dirty pages, and what becomes of the others

@@ -7,6 +7,7 @@ use crate::kmem::KernelMemory;
 use crate::lru::lruvec::{LruvecId, Lruvecs};
 use crate::memcg::Memcgs;
 use crate::memory::Memory;
+use crate::memory::deferred::DeferredSplits;
 use crate::memory::folio::Folio;
 use crate::mthp::MthpCounts;
 use crate::numa_balancing::NumaBalancing;
@@ -60,6 +61,10 @@ pub(crate) struct State {
     pub(crate) writes_whole_calls: bool,
     /// Events of large folios.
     pub(crate) mthp: MthpCounts,
+    /// Orders of large folios that some mapping of anonymous memory may have, a bit each: by all switches.
+    pub(crate) anon_orders: u16,
+    /// Anonymous folios that pressure may split.
+    pub(crate) deferred_splits: DeferredSplits,
 }
 
 impl State {
@@ -81,7 +86,7 @@ impl State {
             lruvecs,
             cpus: (0..config.cpus).map(|_| Cpu::default()).collect(),
             kmem: KernelMemory::default(),
-            zswap: Zswap::default(),
+            zswap: Zswap::new(config.zswap_enabled),
             shadow_nodes: ShadowNodes::default(),
             numa_balancing: NumaBalancing::new(nodes),
             vmstat: vec![[0; STATS]; nodes],
@@ -91,6 +96,8 @@ impl State {
             recorded: Recorded::default(),
             writes_whole_calls: false,
             mthp: MthpCounts::default(),
+            anon_orders: config.anon_folio_orders(true),
+            deferred_splits: DeferredSplits::default(),
             pghot: Pghot::new(&config),
             lower_tiers: LowerTierFrames::new(&memory.zones, &tiers, memory.nodes()),
             memory,

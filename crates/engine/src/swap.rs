@@ -6,4 +6,6 @@ pub(crate) mod zeroes; // pages that are a bit of their slot
 pub(crate) mod plug; // writes held back, to be merged
 pub(crate) mod readahead; // which pages are read with one that is needed
 
+mod large; // slots in a row for the pages of a folio
+
 pub(crate) use pageout_mm::swap::*;

@@ -11,6 +11,7 @@ mod compaction; // promises of compaction
 mod congestion; // promises of how reclaimers stood back for devices in 2010
 mod demotion; // promises of demotion to slower memory
 mod huge_memory; // promises of huge pages
+mod anon_folios; // promises of anonymous folios between single and huge pages
 mod highatomic; // pageblocks for requests that can't wait, written a second time
 mod high_order; // promises to requests for blocks of pages
 mod lumpy; // promises of reclaim that takes whole blocks

@@ -11,9 +11,50 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::mm::{Backing, Vma};
 use crate::memory::table::{Entry, LEAF_PAGES, Word};
 use crate::state::State;
-use crate::units::MmId;
+use crate::units::{MmId, Pfn};
 use pageout_rules::accessed::Recency;
 use std::ops::Range;
+
+/// Large folios of which some entries are taken away: whether a part of one stays mapped is asked when all entries of a range are gone.
+struct UnmappedParts {
+    range: Range<u64>,
+    current: Option<Pfn>,
+}
+
+impl UnmappedParts {
+    fn new(range: Range<u64>) -> UnmappedParts {
+        UnmappedParts { range, current: None }
+    }
+
+    /// The entry of a page is about to be taken away.
+    #[inline]
+    fn next(&mut self, core: &mut Core, mm: MmId, page: u64) {
+        let word = core.mm.memory.mm(mm).table.word(page);
+        if word.is_large() || self.current.is_some() {
+            self.note(core, word, page);
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, core: &mut Core, word: Word, page: u64) {
+        let pages = word.head(page)..word.head(page) + (1 << word.order());
+        let is_part = pages.start < self.range.start || pages.end > self.range.end;
+        let next = (word.is_large() && is_part && !word.is_huge()).then(|| word.pfn());
+        if self.current != next {
+            self.end(core);
+            self.current = next;
+        }
+    }
+
+    /// All entries of the range are gone.
+    fn end(&mut self, core: &mut Core) {
+        if let Some(pfn) = self.current.take()
+            && core.mm.memory.folios[pfn].is_large_anon()
+        {
+            core.note_unmapped_part(pfn);
+        }
+    }
+}
 
 /// How far the entries of an address space have been taken away.
 #[derive(Clone, Copy, Default, Debug)]
@@ -84,26 +125,42 @@ impl Core {
         let mut next = pages.start;
         while let Some(table) = self.mm.next_table(mm, next..pages.end) {
             next = table.end;
+            let mut parts = UnmappedParts::new(table.clone());
             for page in table {
-                if !self.zap_freeze(mm, page) {
+                if !self.zap_freeze(mm, page, &pages) {
+                    parts.end(self);
                     return Some(page);
                 }
+                parts.next(self, mm, page);
+                let word = self.mm.memory.mm(mm).table.word(page);
                 self.zap_entry(mm, &vma, recency, page);
+                if word.is_large() && self.mm.memory.folios[word.pfn()].mapped > 0 {
+                    // The frame stays with its folio.
+                    self.open_all(word.frame(page), 1);
+                }
             }
+            parts.end(self);
         }
         None
     }
 
-    /// Closes the gate of a page before it is zapped. Returns false if a thread is reading the page.
-    fn zap_freeze(&mut self, mm: MmId, page: u64) -> bool {
-        if !self.split_huge_at(mm, page) {
-            return false;
-        }
+    /// Closes the gate of a page before it is zapped. Returns false if a thread is reading the page. A huge page that is not wholly in the zapped pages
+    /// gets entries of single pages first.
+    fn zap_freeze(&mut self, mm: MmId, page: u64, pages: &Range<u64>) -> bool {
         let word = self.mm.memory.mm(mm).table.word(page);
+        if word.is_huge() {
+            let leaf = word.head(page)..word.head(page) + LEAF_PAGES;
+            if pages.start <= leaf.start && leaf.end <= pages.end {
+                return self.gate_close(word.pfn());
+            }
+            self.split_huge_entry(word.pfn());
+        }
         match word.decode() {
+            Entry::Present(_) if word.is_large() => self.gate_close_page(word.frame(page)),
             Entry::Present(pfn) if !word.is_zero_page() => self.gate_close(pfn),
             // A page that is still being read from swap has no readers.
             Entry::Swap(entry) => match self.mm.memory.swap.cached(entry) {
+                Some(pfn) if self.mm.memory.folios[pfn].order > 0 => true,
                 Some(pfn) if !self.mm.memory.folios[pfn].has(FolioFlags::LOCKED) => self.gate_close(pfn),
                 _ => true,
             },
@@ -127,9 +184,12 @@ impl Core {
     fn zap_table(&mut self, mm: MmId, vma: usize, pages: Range<u64>) {
         let space = self.mm.memory.mm(mm);
         let (vma, recency) = (space.vmas[vma].clone(), self.mm.memcgs[space.memcg].policy.harvest.recency);
+        let mut parts = UnmappedParts::new(pages.clone());
         for page in pages {
+            parts.next(self, mm, page);
             self.zap_entry(mm, &vma, recency, page);
         }
+        parts.end(self);
     }
 
     fn zap_entry(&mut self, mm: MmId, vma: &Vma, recency: Recency, page: u64) {

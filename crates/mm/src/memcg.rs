@@ -486,7 +486,13 @@ impl Memcgs {
 
     /// Swap slots may be taken while no ancestor is at its `memory.swap.max`.
     pub fn charge_swap(&mut self, id: MemcgId) -> bool {
-        let full = self.ancestors(id).find(|&id| self[id].swap_usage >= self[id].swap_max);
+        self.charge_swap_pages(id, 1)
+    }
+
+    /// The same of several slots: all or none.
+    pub fn charge_swap_pages(&mut self, id: MemcgId, pages: u64) -> bool {
+        let has_room = |id: MemcgId| self[id].swap_max.saturating_sub(self[id].swap_usage) >= pages;
+        let full = self.ancestors(id).find(|&id| !has_room(id));
         if let Some(full) = full {
             self.swap_event(full, SwapEvent::Max);
             self.swap_event(id, SwapEvent::Fail);
@@ -494,7 +500,7 @@ impl Memcgs {
         }
         let mut below = 0;
         self.change_upwards(id, |group| {
-            group.swap_usage += 1;
+            group.swap_usage += pages;
             assert!(group.swap_usage <= group.swap_max, "{} has more slots than it may", group.name);
             assert!(group.swap_usage >= below, "{} has fewer slots than one below it", group.name);
             below = group.swap_usage;
@@ -504,10 +510,15 @@ impl Memcgs {
 
     /// Takes a slot off the swap usage of a group and all above it.
     pub fn uncharge_swap(&mut self, id: MemcgId) {
+        self.uncharge_swap_pages(id, 1);
+    }
+
+    /// Takes several slots off.
+    pub fn uncharge_swap_pages(&mut self, id: MemcgId, pages: u64) {
         let mut below = 0;
         self.change_upwards(id, |group| {
-            assert!(group.swap_usage > 0, "a slot is taken off {}, which has none", group.name);
-            group.swap_usage -= 1;
+            assert!(group.swap_usage >= pages, "a slot is taken off {}, which has none", group.name);
+            group.swap_usage -= pages;
             assert!(group.swap_usage >= below, "{} has fewer slots than one below it", group.name);
             below = group.swap_usage;
         });

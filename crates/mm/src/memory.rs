@@ -14,6 +14,7 @@ pub mod unflushed; // what a device has taken, and has not said to keep
 pub mod file; // files: page-cache index, shadow entries
 pub mod open_file; // open files: position and readahead window
 pub mod mm; // address spaces: mappings over a page table
+pub mod deferred; // folios that pressure may split
 pub mod mempolicy; // from which nodes the pages of a process come
 pub mod room; // whether the system grants their tables any
 pub mod tlb; // translations that the processor holds, whose use leaves no trace
@@ -27,7 +28,7 @@ use crate::memory::list::{Links, UNLISTED};
 use crate::memory::mm::Mm;
 use crate::memory::open_file::OpenFile;
 use crate::memory::per_frame::PerFrame;
-use crate::memory::table::{Mark, NodeChange, SwapEntry, Word};
+use crate::memory::table::{Entry, Mark, NodeChange, SwapEntry, Word};
 use crate::page_alloc::free_memory::FreeMemory;
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
@@ -454,7 +455,7 @@ impl Memory {
         change
     }
 
-    /// The same of a large folio, which leaves the word in each slot: one shadow spans its range [folios 1.8]. Returns what changed in index nodes,
+    /// The same of a large folio, which leaves the word in each slot: one shadow spans its range [folios 1.8]; of swap, each has its own. Returns what changed in index nodes,
     /// by a page of each.
     pub fn index_remove_large(&mut self, pfn: Pfn, word: Word) -> Vec<(u64, NodeChange)> {
         debug_assert!(!word.is_present(), "a page leaves an index and leaves a page there");
@@ -463,7 +464,12 @@ impl Memory {
         let index = &mut self.files[folio.owner as usize].index;
         folio.use_bits = index.word(folio.index.into()).use_bits();
         let mut changes = Vec::new();
-        for page in folio.file_pages() {
+        for (at, page) in (0..).zip(folio.file_pages()) {
+            // Slots are in a row, one a page.
+            let word = match word.decode() {
+                Entry::Swap(entry) => Word::swapped(SwapEntry { slot: entry.slot + at, ..entry }),
+                _ => word,
+            };
             let (old, change) = index.replace(page, word);
             debug_assert!(
                 old.is_present() && old.pfn() == pfn,

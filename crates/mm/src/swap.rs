@@ -22,6 +22,7 @@ use zram::Zram;
 use crate::config::{SwapKind, SwapSpec};
 use crate::memory::folio::UseBits;
 use crate::memory::table::{Entry, Mark, NodeChange, Shadow, SwapEntry, Table, Word};
+use crate::policy::MachineRules;
 use crate::units::{CpuId, MemcgId, Pfn, SwapId};
 
 /// The owner of the page in a slot.
@@ -271,6 +272,32 @@ impl Swap {
         Some(SwapEntry { swap, slot })
     }
 
+    /// Takes slots in a row for the pages of a large folio of this group: on the first device that is asked, and only if it is a block device. Returns the
+    /// first. [folios 3.5]
+    #[cold]
+    pub fn take_large(
+        &mut self,
+        memcg: MemcgId,
+        cpu: CpuId,
+        order: u8,
+        rules: &MachineRules,
+    ) -> Option<SwapEntry> {
+        let swap = self.priorities.first(&self.devices)?;
+        let device = &mut self.devices[swap.index()];
+        if device.kind == SwapKind::File || device.is_rotational && !rules.swap_rotational {
+            return None;
+        }
+        let first = device.slots.take_large(order, cpu, rules.swap_clusters)?;
+        for slot in first..first + (1 << order) {
+            assert!(
+                device.index.word(slot.into()) == Word::EMPTY && !device.zeroes.has(slot),
+                "slot {slot} is taken with what it held before"
+            );
+            device.memcgs[slot as usize] = memcg.0;
+        }
+        Some(SwapEntry { swap, slot: first })
+    }
+
     /// Gives back a slot in which there is nothing any more, and no shadow; returns the group it was accounted to.
     pub fn free(&mut self, entry: SwapEntry, cpu: CpuId) -> MemcgId {
         let device = &mut self.devices[entry.swap.index()];
@@ -302,11 +329,11 @@ impl Swap {
         if word.is_shadow() { word } else { Word::EMPTY }
     }
 
-    /// Puts a folio into the swap cache.
-    pub fn cache_insert(&mut self, entry: SwapEntry, pfn: Pfn) -> NodeChange {
+    /// Puts a page of a folio of this order into the swap cache.
+    pub fn cache_insert(&mut self, entry: SwapEntry, pfn: Pfn, order: u8) -> NodeChange {
         let device = &mut self.devices[entry.swap.index()];
         // The folio keeps its use bits in its record: an access finds it by its page table, not here.
-        let word = Word::cached(pfn, UseBits::empty(), Mark::Classic);
+        let word = Word::cached(pfn, UseBits::empty(), Mark::Classic).with_order(order);
         let (old, change) = device.index.replace(entry.slot.into(), word);
         assert!(
             device.slots.is_taken(entry.slot),
@@ -315,6 +342,11 @@ impl Swap {
         );
         assert!(!old.is_present(), "slot {} holds another page", entry.slot);
         change
+    }
+
+    /// The page of a slot, one of a large folio in the swap cache, is a single page in this frame.
+    pub fn cache_split(&mut self, entry: SwapEntry, pfn: Pfn) {
+        self.cache_mut(entry.swap).update(entry.slot.into(), |word| *word = word.with_pfn(pfn).with_order(0));
     }
 
     /// Takes the folio out of the swap cache, leaving a shadow if reclaim did it.
@@ -397,12 +429,12 @@ mod tests {
     fn a_shadow_stays_until_its_slot_is_used_or_it_is_forgotten() {
         let mut swap = swap(4);
         let entry = swap.take(MemcgId(1), CpuId(0)).unwrap();
-        swap.cache_insert(entry, Pfn(9));
+        swap.cache_insert(entry, Pfn(9), 0);
         let shadow =
             Shadow { memcg: MemcgId(1), node: crate::units::NodeId(0), workingset: true, refs: 0, stamp: 4 };
         swap.cache_remove(entry, Some(shadow));
         assert!(swap.shadow(entry) == shadow.pack());
-        swap.cache_insert(entry, Pfn(9));
+        swap.cache_insert(entry, Pfn(9), 0);
         assert!(swap.shadow(entry) == Word::EMPTY);
         assert_eq!(swap.forget_shadow(entry), NodeChange::None);
         assert_eq!(swap.cache_remove(entry, Some(shadow)), NodeChange::ShadowOnly);

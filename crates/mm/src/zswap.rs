@@ -124,6 +124,8 @@ pub struct Zswap {
     /// By device and slot: the number of the entry and 1, or 0.
     index: Vec<Vec<u32>>,
     stored: u64,
+    /// It was enabled at some time since the machine was booted.
+    pub was_enabled: bool,
     /// The limit was reached, and the pool has not shrunk enough since.
     pub is_full: bool,
     /// Counters of debugfs.
@@ -133,6 +135,11 @@ pub struct Zswap {
 }
 
 impl Zswap {
+    /// An empty pool.
+    pub fn new(is_enabled: bool) -> Zswap {
+        Zswap { was_enabled: is_enabled, ..Zswap::default() }
+    }
+
     /// Pages that are stored.
     pub fn stored(&self) -> u64 {
         self.stored

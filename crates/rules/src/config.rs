@@ -10,6 +10,7 @@ mod layout;
 mod parameter;
 
 use crate::choice::{Values, choice};
+use crate::folio::{AnonOrders, SizeEnabled};
 use crate::migrate::MisplacedHuge;
 use crate::numa_balancing::PromotionThreshold;
 use crate::pghot::{
@@ -217,6 +218,36 @@ parameters! {
         "What a fault does for a huge page if no block is free. always: it reclaims and compacts, which stalls its task. defer: it asks kswapd and kcompactd for blocks and uses single pages meanwhile. never: it uses single pages. defer+madvise and madvise: it stalls in mappings that ask for huge pages (`task.object.hugepage`); in other mappings it defers (defer+madvise) or does nothing (madvise). At run time: /sys/kernel/mm/transparent_hugepage/defrag."
         "madvise is the kernel's. It is not known here which distributions change it."
         eras ["always" => "..4.5" "m", "madvise" => "4.6.." "m"];
+    Kernel "hugepages_16kB": hugepages_16kb: SizeEnabled = SizeEnabled::Never, Values::Choice(SizeEnabled::NAMES), "",
+        "Which anonymous memory may have folios of 16 KiB: none (never), mappings that ask for huge pages (madvise), all (always), or what kernel.transparent_hugepage says (inherit). A size's always holds even if that key is never. For kernels from 6.8 on (`kernel.folio.anon`). At run time: /sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled."
+        "never, as in every kernel.";
+    Kernel "hugepages_32kB": hugepages_32kb: SizeEnabled = SizeEnabled::Never, Values::Choice(SizeEnabled::NAMES), "",
+        "Which anonymous memory may have folios of 32 KiB: none (never), mappings that ask for huge pages (madvise), all (always), or what kernel.transparent_hugepage says (inherit). A size's always holds even if that key is never. For kernels from 6.8 on (`kernel.folio.anon`). At run time: /sys/kernel/mm/transparent_hugepage/hugepages-32kB/enabled."
+        "never, as in every kernel.";
+    Kernel "hugepages_64kB": hugepages_64kb: SizeEnabled = SizeEnabled::Never, Values::Choice(SizeEnabled::NAMES), "",
+        "Which anonymous memory may have folios of 64 KiB: none (never), mappings that ask for huge pages (madvise), all (always), or what kernel.transparent_hugepage says (inherit). A size's always holds even if that key is never. For kernels from 6.8 on (`kernel.folio.anon`). At run time: /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled."
+        "never, as in every kernel.";
+    Kernel "hugepages_128kB": hugepages_128kb: SizeEnabled = SizeEnabled::Never, Values::Choice(SizeEnabled::NAMES), "",
+        "Which anonymous memory may have folios of 128 KiB: none (never), mappings that ask for huge pages (madvise), all (always), or what kernel.transparent_hugepage says (inherit). A size's always holds even if that key is never. For kernels from 6.8 on (`kernel.folio.anon`). At run time: /sys/kernel/mm/transparent_hugepage/hugepages-128kB/enabled."
+        "never, as in every kernel.";
+    Kernel "hugepages_256kB": hugepages_256kb: SizeEnabled = SizeEnabled::Never, Values::Choice(SizeEnabled::NAMES), "",
+        "Which anonymous memory may have folios of 256 KiB: none (never), mappings that ask for huge pages (madvise), all (always), or what kernel.transparent_hugepage says (inherit). A size's always holds even if that key is never. For kernels from 6.8 on (`kernel.folio.anon`). At run time: /sys/kernel/mm/transparent_hugepage/hugepages-256kB/enabled."
+        "never, as in every kernel.";
+    Kernel "hugepages_512kB": hugepages_512kb: SizeEnabled = SizeEnabled::Never, Values::Choice(SizeEnabled::NAMES), "",
+        "Which anonymous memory may have folios of 512 KiB: none (never), mappings that ask for huge pages (madvise), all (always), or what kernel.transparent_hugepage says (inherit). A size's always holds even if that key is never. For kernels from 6.8 on (`kernel.folio.anon`). At run time: /sys/kernel/mm/transparent_hugepage/hugepages-512kB/enabled."
+        "never, as in every kernel.";
+    Kernel "hugepages_1024kB": hugepages_1024kb: SizeEnabled = SizeEnabled::Never, Values::Choice(SizeEnabled::NAMES), "",
+        "Which anonymous memory may have folios of 1024 KiB: none (never), mappings that ask for huge pages (madvise), all (always), or what kernel.transparent_hugepage says (inherit). A size's always holds even if that key is never. For kernels from 6.8 on (`kernel.folio.anon`). At run time: /sys/kernel/mm/transparent_hugepage/hugepages-1024kB/enabled."
+        "never, as in every kernel.";
+    Kernel "hugepages_2048kB": hugepages_2048kb: SizeEnabled = SizeEnabled::Inherit, Values::Choice(SizeEnabled::NAMES), "",
+        "Which anonymous memory may have folios of 2048 KiB: none (never), mappings that ask for huge pages (madvise), all (always), or what kernel.transparent_hugepage says (inherit). A size's always holds even if that key is never. For kernels from 6.8 on (`kernel.folio.anon`). At run time: /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled."
+        "inherit, as in every kernel.";
+    Kernel "khugepaged.max_ptes_none": max_ptes_none: u16 = 511, Values::Number(0, 511), "pages",
+        "Pages of 2 MiB that may be unused or zeroes. Huge pages with more zeroes are underused: pressure splits them (`kernel.folio.underused`). With 511, none is. Pages are not collapsed here. At run time: /sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none."
+        "511 is the kernel's.";
+    Kernel "shrink_underused": shrink_underused: bool = true, Values::Bool, "",
+        "Whether new huge pages are remembered, so that pressure can split underused ones (`kernel.folio.underused`). At run time: /sys/kernel/mm/transparent_hugepage/shrink_underused."
+        "true is the kernel's.";
     Kernel "sched.numa_balancing.scan_delay_ms": scan_delay_ms: u32 = 1000, Values::Number(0, 1_000_000), "ms",
         "CPU time of a new thread before memory tiering scans its memory. A new mapping is left alone for the same time."
         "1000 is the kernel's; debugfs has it as a file.";
@@ -451,6 +482,51 @@ const NUMA_BALANCING_MEMORY_TIERING: u8 = 2;
 const TLB_ENTRIES_MAX: u32 = 65_536;
 
 impl Config {
+    /// The switch of a size of anonymous folios; `None` for orders that have none.
+    pub fn size_enabled(&mut self, order: u8) -> Option<&mut SizeEnabled> {
+        Some(match order {
+            2 => &mut self.hugepages_16kb,
+            3 => &mut self.hugepages_32kb,
+            4 => &mut self.hugepages_64kb,
+            5 => &mut self.hugepages_128kb,
+            6 => &mut self.hugepages_256kb,
+            7 => &mut self.hugepages_512kb,
+            8 => &mut self.hugepages_1024kb,
+            9 => &mut self.hugepages_2048kb,
+            _ => return None,
+        })
+    }
+
+    /// The orders of anonymous folios that a mapping may have, a bit each: one that asks for huge pages (`is_advised`), or one without advice.
+    /// [folios 2.1]
+    pub fn anon_folio_orders(&self, is_advised: bool) -> u16 {
+        let by_machine = match self.transparent_hugepage {
+            TransparentHugepage::Never => false,
+            TransparentHugepage::Madvise => is_advised,
+            TransparentHugepage::Always => true,
+        };
+        if self.policy.machine.anon_orders == AnonOrders::Huge {
+            return u16::from(by_machine) << 9;
+        }
+        let sizes = [
+            self.hugepages_16kb,
+            self.hugepages_32kb,
+            self.hugepages_64kb,
+            self.hugepages_128kb,
+            self.hugepages_256kb,
+            self.hugepages_512kb,
+            self.hugepages_1024kb,
+            self.hugepages_2048kb,
+        ];
+        let is_allowed = |enabled| match enabled {
+            SizeEnabled::Never => false,
+            SizeEnabled::Madvise => is_advised,
+            SizeEnabled::Inherit => by_machine,
+            SizeEnabled::Always => true,
+        };
+        (2..).zip(sizes).map(|(order, enabled)| u16::from(is_allowed(enabled)) << order).sum()
+    }
+
     /// Period of the statistics worker: two seconds, rounded up to the 8-tick granularity that timers of that length have.
     ///
     /// At 250 Hz that is 504 ticks, 2.016 s, as the ground truth shows. At 1000 Hz a timer of 2000 ticks falls into the band of 64 ticks: 2.048 s.

@@ -12,7 +12,10 @@ use crate::balance::{Balance, BalanceRule};
 use crate::config::{ConfigError, check_range};
 use crate::declare::rules;
 use crate::era::Lists;
-use crate::folio::{TmpfsOrders, TruncateSplit, WriteOrder};
+use crate::folio::{
+    AnonOrders, DeferredQueue, SplitFirst, SwapClusters, SwapInLarge, TmpfsOrders, TmpfsSwapOut,
+    TruncateSplit, WriteOrder, ZswapLarge,
+};
 use crate::kernel::Kernel;
 use crate::lru::{GenerationRules, Interface, Lru};
 use crate::readahead::{HugeAdviceFiles, ReadaheadExec, ReadaheadOrder, ReadaheadWindow};
@@ -108,6 +111,46 @@ rules! {
         [TmpfsOrders::Huge => "..6.13" "A B", TmpfsOrders::Length => "6.14..6.16" "m", TmpfsOrders::Highest => "6.17.." "C D"],
         Some(("large-folios.toml", "highest")),
         "The folios in which write(2) creates pages of tmpfs, if its mount option (`file.huge`) allows large ones. huge: 2 MiB or single pages. length: at most as large as the rest of the call. highest: as large as allowed around the page. A fault has 2 MiB or a single page in each.";
+    "folio.anon": anon_orders: AnonOrders = AnonOrders::All,
+        [AnonOrders::Huge => "..6.7" "A", AnonOrders::All => "6.8.." "B C D"],
+        Some(("anonymous-folios.toml", "huge")),
+        "The sizes of anonymous folios. huge: 2 MiB or single pages, by kernel.transparent_hugepage. all: 16 KiB to 2 MiB, each by its own key (`kernel.hugepages_64kB`).";
+    "folio.swap_in": swap_in_large: SwapInLarge = SwapInLarge::Synchronous,
+        [SwapInLarge::Never => "..6.11" "A m", SwapInLarge::Synchronous => "6.12..6.13" "B m", SwapInLarge::SameGroup => "6.14.." "C D"],
+        Some(("anonymous-folios.toml", "never")),
+        "Which swapped pages come back as a large folio. never: none. sync: pages of a zram device whose slots are aligned and follow each other, if zswap was never enabled. sync_same_group: the same if one group pays for all slots.";
+    "folio.swap_clusters": swap_clusters: SwapClusters = SwapClusters::ByOrder,
+        [SwapClusters::FreeOnly => "..6.11" "A M", SwapClusters::ByOrder => "6.12..6.17" "B M", SwapClusters::NonfullFirst => "6.18.." "C D M"],
+        Some(("regressions/f2-swap-out-of-mixed-orders.toml", "free_only")),
+        "How a large folio finds swap slots in a row. free_only: in clusters without any page. by_order: there first, and then in clusters of its order. nonfull_first: in clusters of its order first. Without a row, the folio is split.";
+    "folio.swap_rotational": swap_rotational: bool = false,
+        [false => "..6.13" "B m", true => "6.14.." "C D m"],
+        None,
+        "A large folio is swapped as a whole to a device that seeks, too. No shipped scenario swaps large folios to such a device.";
+    "folio.zswap": zswap_large: ZswapLarge = ZswapLarge::Device,
+        [ZswapLarge::Device => "..6.12" "A B", ZswapLarge::Pages => "6.13.." "C D"],
+        Some(("regressions/f7-zswap-passes-large-folios-by.toml", "pages")),
+        "What zswap does with a large folio. device: the folio is written to the device, uncompressed. pages: zswap stores it page by page; if it refuses one, all go to the device.";
+    "folio.tmpfs_swap": tmpfs_swap_out: TmpfsSwapOut = TmpfsSwapOut::Whole,
+        [TmpfsSwapOut::Split => "..6.11" "A m", TmpfsSwapOut::Whole => "6.12.." "B C D"],
+        Some(("anonymous-folios.toml", "split")),
+        "How a large folio of tmpfs is swapped out: as single pages (split), or as a whole if slots in a row are free (whole).";
+    "folio.split_first": split_first: SplitFirst = SplitFirst::PartlyMapped,
+        [SplitFirst::ByEntries => "..6.7" "A", SplitFirst::PartlyMapped => "6.8.." "B C D m"],
+        None,
+        "Which anonymous folios reclaim splits before it looks for slots. by_entries: all but huge pages that one entry maps, of which there were none but what a partial unmapping had left. partly_mapped: those of which some pages are not mapped.";
+    "folio.deferred_queue": deferred_queue: DeferredQueue = DeferredQueue::Group,
+        [DeferredQueue::Group => "..7.1" "A B", DeferredQueue::GroupAndNode => "7.2.." "C D M"],
+        None,
+        "Whose the queues of partly mapped folios are, which a shrinker splits: of a group over all nodes (group), or of a group on a node (group_and_node). With group, pressure on one node splits folios on others.";
+    "folio.pageout": pageout_large: bool = true,
+        [false => "..6.9" "A m", true => "6.10.." "B C D"],
+        None,
+        "MADV_PAGEOUT takes a large folio as a whole if the advice is for all of its pages. Without it, the folio is split first. Scenarios have no such advice.";
+    "folio.underused": underused: bool = true,
+        [false => "..6.11" "A m", true => "6.12.." "B C D"],
+        Some(("regressions/f10-underused-huge-pages.toml", "false")),
+        "Under pressure, huge pages are split of which more than khugepaged/max_ptes_none pages are zeroes.";
     "readahead.order": readahead_order: ReadaheadOrder = ReadaheadOrder::MarkedFolio,
         [ReadaheadOrder::MarkedFolio => "..6.16" "A B", ReadaheadOrder::Stored => "6.17.." "C D M"],
         Some(("large-folios.toml", "stored")),

@@ -7,7 +7,7 @@
 use pageout_engine::FileSystem;
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Advice, Bdi, Config, FileKind, Layout, MemoryType, MigrateStep, PROFILES, Parameter,
-    PghotPosting, Policy, SWITCHES, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
+    PghotPosting, Policy, SWITCHES, SizeEnabled, StatFlush, SwapKind, SwapSpec, TransparentHugepage,
 };
 
 /// What an input still has, and zeroes behind that.
@@ -264,6 +264,7 @@ impl Setup {
         };
         // One byte decides how far both kinds of readahead go.
         let mut config = Config { page_cluster: (bdi.ra_pages % 4) as u8, transparent_hugepage, ..config };
+        large_folios(&mut config, byte_of_device >> 5 & 3);
         tracked(&mut config, byte >> 2 & 15);
         // For a quarter of the setups.
         if byte_of_device >= 192 {
@@ -279,6 +280,19 @@ impl Setup {
             (config.step_pages, config.step_busy_pages, config.step_moves) = (7, 3, 5);
         }
         Setup { tasks, processes, config, writes_won, refused, swap, groups, files, anon_pages, advice, bdi }
+    }
+}
+
+/// Switches of the sizes of anonymous folios: for three setups of four some of them.
+fn large_folios(config: &mut Config, choice: u8) {
+    let enabled = match choice {
+        1 => [SizeEnabled::Always, SizeEnabled::Never],
+        2 => [SizeEnabled::Madvise, SizeEnabled::Inherit],
+        3 => [SizeEnabled::Always, SizeEnabled::Always],
+        _ => return,
+    };
+    for order in 2..=8 {
+        *config.size_enabled(order).expect("it is an order with a switch") = enabled[usize::from(order % 2)];
     }
 }
 

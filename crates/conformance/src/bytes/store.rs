@@ -7,6 +7,7 @@
 //! the page, and no page is in two frames. The two must agree, access by access.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -102,15 +103,18 @@ impl Transfer {
                 let ends = [page + self.frames.len() as u64, at + other.frames.len() as u64];
                 file == of && page < ends[1] && at < ends[0]
             }
-            (Medium::Slot(..), Medium::Slot(..)) => self.medium == other.medium,
+            (Medium::Slot(swap, slot), Medium::Slot(of, at)) => {
+                let ends = [slot + self.frames.len() as u32, at + other.frames.len() as u32];
+                swap == of && slot < ends[1] && at < ends[0]
+            }
             _ => false,
         }
     }
 
-    fn slot(&self) -> Option<(SwapId, u32)> {
+    fn slots(&self) -> Option<(SwapId, Range<u32>)> {
         match self.medium {
             Medium::File(..) => None,
-            Medium::Slot(swap, slot) => Some((swap, slot)),
+            Medium::Slot(swap, slot) => Some((swap, slot..slot + self.frames.len() as u32)),
         }
     }
 
@@ -287,12 +291,10 @@ impl Store {
                 let page = self.slot_pages.get(&(swap, slot)).copied();
                 self.name(pfn, page.unwrap_or_else(|| panic!("slot {slot} is read but was not written")));
             }
-            Op::WriteSwap { swap, slot, pfn, .. } | Op::WriteSwapNow { swap, slot, pfn } => {
-                if self.uncompressed.remove(&pfn) {
-                    self.written_back.insert(pfn);
-                }
-                self.slot_pages.insert((swap, slot), self.page_in(pfn));
+            Op::WriteSwap { swap, slot, pfn, pages, .. } => {
+                (0..pages).for_each(|at| self.note_slot(swap, slot + at, Pfn(pfn.0 + at)));
             }
+            Op::WriteSwapNow { swap, slot, pfn } => self.note_slot(swap, slot, pfn),
             Op::ZswapStore { swap, slot, pfn, .. } => {
                 self.compressed_pages.insert((swap, slot), self.page_in(pfn));
             }
@@ -359,13 +361,16 @@ impl Store {
             op,
             Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapMove { .. } | Op::ZswapFree { .. }
         );
-        let slot = op.slot().filter(|_| !in_memory);
-        let races = |at: Option<(SwapId, u32)>, of: &[Pfn]| {
-            of.iter().any(|pfn| frames.contains(pfn)) || (slot.is_some() && slot == at)
+        let slots = op.slots().filter(|_| !in_memory);
+        let races = |other: Option<(SwapId, Range<u32>)>, of: &[Pfn]| {
+            let meet = slots.as_ref().zip(other).is_some_and(|((swap, ours), (of, theirs))| {
+                *swap == of && ours.start < theirs.end && theirs.start < ours.end
+            });
+            meet || of.iter().any(|pfn| frames.contains(pfn))
         };
-        let begun = self.transfers.iter().find(|transfer| races(transfer.slot(), &transfer.frames));
+        let begun = self.transfers.iter().find(|transfer| races(transfer.slots(), &transfer.frames));
         assert!(begun.is_none(), "{op:?} races with {begun:?}");
-        let queued = waiting.iter().find(|(other, of)| other.is_transfer() && races(other.slot(), of));
+        let queued = waiting.iter().find(|(other, of)| other.is_transfer() && races(other.slots(), of));
         assert!(queued.is_none(), "{op:?} races with {queued:?}");
     }
 
@@ -416,10 +421,11 @@ impl Store {
                 let (medium, at_start) = (Medium::Slot(swap, slot), Vec::new());
                 self.begin(Transfer { io, medium, frames, is_write: false, is_readahead: false, at_start });
             }
-            Op::WriteSwap { io, swap, slot, pfn } => {
-                let (medium, at_start) = (Medium::Slot(swap, slot), vec![self.frame(pfn)]);
+            Op::WriteSwap { io, swap, slot, pages, .. } => {
+                let medium = Medium::Slot(swap, slot);
+                let at_start = frames.iter().map(|&pfn| self.frame(pfn)).collect();
                 self.begin(Transfer { io, medium, frames, is_write: true, is_readahead: false, at_start });
-                self.slots.insert((swap, slot), GARBAGE);
+                self.slots.extend((slot..slot + pages).map(|slot| ((swap, slot), GARBAGE)));
             }
             Op::ReadSwapNow { swap, slot, pfn } => self.fill_and_open(pfn, self.slot(swap, slot)),
             Op::WriteSwapNow { swap, slot, pfn } => {
@@ -458,6 +464,14 @@ impl Store {
                 self.slots.remove(&(swap, slot));
             }
         }
+    }
+
+    /// A slot will hold the page of a frame.
+    fn note_slot(&mut self, swap: SwapId, slot: u32, pfn: Pfn) {
+        if self.uncompressed.remove(&pfn) {
+            self.written_back.insert(pfn);
+        }
+        self.slot_pages.insert((swap, slot), self.page_in(pfn));
     }
 
     /// A frame will hold a page, or zeroes of one that isn't known yet.
@@ -519,7 +533,7 @@ impl Store {
                 _ if fails => GARBAGE,
                 _ if transfer.is_write && early => transfer.at_start[at as usize],
                 _ if transfer.is_write => self.frame(pfn),
-                Medium::Slot(swap, slot) => self.slot(swap, slot),
+                Medium::Slot(swap, slot) => self.slot(swap, slot + at as u32),
                 Medium::File(file, page) => self.block(file, page + at),
             };
             match transfer.medium {
@@ -530,7 +544,7 @@ impl Store {
                     }
                 }
                 Medium::Slot(swap, slot) if transfer.is_write => {
-                    let value = self.slots.get_mut(&(swap, slot));
+                    let value = self.slots.get_mut(&(swap, slot + at as u32));
                     *value.expect("a slot that is written stays taken") = data;
                 }
                 _ => {

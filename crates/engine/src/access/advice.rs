@@ -193,7 +193,7 @@ impl Engine {
         resident.is_present()
     }
 
-    /// Applies advice to a present page. It is about that page alone, so a huge page that contains it is split first; if that is impossible, the
+    /// Applies advice to a present page. It is about that page alone, so a large anonymous folio that contains it is split first; if that is impossible, the
     /// advice has no effect.
     fn with_single(
         &mut self,
@@ -203,7 +203,7 @@ impl Engine {
         advise: impl FnOnce(&mut Core, Pfn, &mut Word),
     ) -> Result<(), ConfigError> {
         let (mm, page) = self.address(task, object, page)?;
-        if !self.core.split_huge_at(mm, page) {
+        if !self.core.split_anon_at(mm, page) {
             return Ok(());
         }
         let mut word = self.core.mm.memory.mm(mm).table.word(page);

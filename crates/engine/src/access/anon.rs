@@ -99,15 +99,21 @@ impl Engine {
     ) -> Result<(), ConfigError> {
         let (mm, _, at) = self.anon_pages(task, object, pages)?;
         let mut folios: Vec<Pfn> = Vec::new();
-        for page in at {
-            if !self.core.mm.memory.mm(mm).table.leaf_exists(page / LEAF_PAGES)
-                || !self.core.split_huge_at(mm, page)
-            {
+        for page in at.clone() {
+            if !self.core.mm.memory.mm(mm).table.leaf_exists(page / LEAF_PAGES) {
                 continue;
             }
-            let word = self.core.mm.memory.mm(mm).table.word(page);
+            let mut word = self.core.mm.memory.mm(mm).table.word(page);
+            if word.is_large() && !self.core.may_page_out_whole(word.pfn(), &at) {
+                if !self.core.split_anon_at(mm, page) {
+                    continue;
+                }
+                word = self.core.mm.memory.mm(mm).table.word(page);
+            }
             match word.decode() {
-                Entry::Present(pfn) if !word.is_zero_page() => folios.push(pfn),
+                Entry::Present(pfn) if !word.is_zero_page() && folios.last() != Some(&pfn) => {
+                    folios.push(pfn)
+                }
                 _ => {}
             }
         }

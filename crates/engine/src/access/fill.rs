@@ -1,14 +1,15 @@
 //! Filling a new folio of a miss: zeroes, a read of the file's block, or a read of the swap slot.
 
 use crate::access::hits::Object;
-use crate::access::miss::Source;
+use crate::access::miss::{Source, Stop};
 use crate::access::task::Current;
 use crate::config::SwapKind;
 use crate::lru::AddedFor;
 use crate::machine::op::Op;
+use crate::memcg::charge::ChargeOutcome;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::mm::Backing;
-use crate::memory::table::{SwapEntry, Word};
+use crate::memory::table::{Entry, SwapEntry, Word};
 use crate::mthp::MthpStat;
 use crate::stat::Stat;
 use crate::units::{FileId, MmId, Pfn};
@@ -122,6 +123,129 @@ impl Current<'_> {
             } else {
                 self.core.free_slot(entry);
             }
+        }
+    }
+
+    /// Whether a swapped page may come back with others around it as a large folio. [folios 2.5]
+    #[inline]
+    pub(super) fn wants_large_swap_in(&self, entry: SwapEntry) -> bool {
+        self.core.mm.anon_orders != 0
+            && self.task.attempt.progress.swap_in_order.is_none()
+            && self.large_swap_in_orders(entry) != 0
+    }
+
+    /// The orders of the large folios, a bit each, as which a swapped page may come back now.
+    #[cold]
+    fn large_swap_in_orders(&self, entry: SwapEntry) -> u16 {
+        match *self.task.accessed() {
+            Object::Mapping { mm, vma, start, .. } => {
+                self.core.mm.swap_in_orders(mm, vma, start + self.task.attempt.page, entry)
+            }
+            Object::File { .. } => 0,
+        }
+    }
+
+    /// The slot of the page that is accessed, if it is swapped out.
+    fn swapped_entry(&self) -> Option<SwapEntry> {
+        let (mm, page) = self.accessed_address()?;
+        match self.core.mm.memory.mm(mm).table.word(page).decode() {
+            Entry::Swap(entry) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// Brings a swapped page back with others around it, or finds out that it has to come alone.
+    #[doc(alias = "alloc_swap_folio")]
+    #[cold]
+    pub(super) fn bring_in_large_swap(&mut self) -> Result<(), Stop> {
+        let orders = |current: &Self| {
+            let entry = current.swapped_entry();
+            entry.map_or(0, |entry| current.large_swap_in_orders(entry))
+        };
+        loop {
+            let order = match self.task.attempt.progress.swap_in_order {
+                Some(order) => order,
+                None => orders(self).ilog2() as u8,
+            };
+            self.task.attempt.progress.swap_in_order = Some(order);
+            let (memcg, gfp) = (self.memcg(), self.large_anon_gfp());
+            let prepared = self.prepare_block(memcg, order, gfp);
+            if let Err((Stop::Pause(pause), _)) = prepared {
+                return Err(Stop::Pause(pause));
+            }
+            // Others may have brought some of these pages back meanwhile.
+            let orders = orders(self);
+            self.task.attempt.progress.swap_in_order = None;
+            match prepared {
+                Ok((pfn, charged)) if orders >> order & 1 == 1 => {
+                    self.fill_large_swap(pfn, charged);
+                    return Ok(());
+                }
+                Ok(_) => {
+                    self.give_back();
+                    return Ok(());
+                }
+                Err((Stop::NoRoom, is_charge)) => {
+                    let node = self.core.current_node();
+                    self.core.count_swap_in_fallback(node, order, is_charge);
+                    let smaller = orders & ((1 << order) - 1);
+                    let next = if smaller == 0 { 0 } else { smaller.ilog2() as u8 };
+                    self.task.attempt.progress.swap_in_order = Some(next);
+                    if next == 0 {
+                        return Ok(());
+                    }
+                }
+                Err((stop, _)) => return Err(stop),
+            }
+        }
+    }
+
+    /// Fills a large folio from slots in a row of a synchronous device, and maps all of it. The shadow of the slot that was asked for decides
+    /// [folios 3.7].
+    fn fill_large_swap(&mut self, pfn: Pfn, charged: ChargeOutcome) {
+        let (mm, page) = self.accessed_address().expect("anonymous memory is mapped");
+        let entry = self.swapped_entry().expect("its page is swapped out");
+        let added_for = self.added_for();
+        self.task.attempt.frame = None;
+        if self.core.is_telling() {
+            self.tell_filled(pfn, Source::Swap(entry), charged);
+        }
+        self.hold_for(pfn);
+        let folio = &mut self.core.mm.memory.folios[pfn];
+        let (order, pages) = (folio.order, folio.pages() as u32);
+        folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED);
+        folio.owner = mm.0;
+        folio.index = (page & !(folio.pages() - 1)) as u32;
+        let at = (page & (folio.pages() - 1)) as u32;
+        let (node, memcg) = (folio.node, folio.memcg);
+        let slots = (0..pages).map(|page| SwapEntry { slot: entry.slot - at + page, ..entry });
+        let shadow = self.core.mm.memory.swap.shadow(entry);
+        self.core.mm.zswap_swapped_in(pfn);
+        self.task.attempt.progress.started_read = true;
+        self.core.mm.mthp.gauge(order, MthpStat::NrAnon, 1);
+        let is_cached = !self.core.mm.memcgs[memcg].policy.reclaim.swap_cache_bypass;
+        if is_cached {
+            self.core.swap_cache_insert(pfn, SwapEntry { slot: entry.slot - at, ..entry });
+        }
+        self.core.workingset_refault(pfn, shadow, added_for);
+        self.core.lru_add(pfn, added_for);
+        if self.core.mm.memory.swap.holds_zeroes(entry) {
+            self.core.mm.count_node(node, Stat::SwpinZero, i64::from(pages));
+            self.core.out.push(Op::Zero { pfn, pages });
+        } else {
+            self.core.count_mthp(node, order, MthpStat::Swpin);
+            self.core.mm.count_node(node, Stat::Pswpin, i64::from(pages));
+            self.core.mm.count_node(node, Stat::Pgpgin, i64::from(pages) * (crate::PAGE_SIZE / 1024) as i64);
+            for (at, SwapEntry { swap, slot }) in (0..).zip(slots.clone()) {
+                self.core.out.push(Op::ReadSwapNow { swap, slot, pfn: Pfn(pfn.0 + at) });
+            }
+        }
+        self.core.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
+        self.core.map_large_anon(mm, page, pfn, self.task.attempt.write);
+        if is_cached {
+            self.core.free_swap(pfn);
+        } else {
+            slots.for_each(|slot| self.core.free_slot(slot));
         }
     }
 

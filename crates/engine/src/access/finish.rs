@@ -5,7 +5,7 @@ use crate::access::miss::{Attempt, Found, Progress};
 use crate::access::task::Current;
 use crate::machine::step::{Access, Served, Step, Touched};
 use crate::memory::folio::FolioFlags;
-use crate::memory::table::Entry;
+use crate::memory::table::{Entry, SwapEntry};
 use crate::units::{FileId, PAGE_SIZE, Pfn};
 
 impl Current<'_> {
@@ -110,6 +110,12 @@ impl Current<'_> {
     fn tmpfs_from_swap_cache(&mut self, pfn: Pfn) {
         self.core.swap_cache_remove(pfn, None);
         self.core.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
+        let folio = self.core.mm.memory.folios[pfn];
+        if folio.order > 0 {
+            self.core.page_cache_insert(pfn);
+            folio.slots().for_each(|slot| self.core.free_slot(SwapEntry { swap: folio.swap, slot }));
+            return;
+        }
         let found = self.core.page_cache_insert(pfn);
         let Entry::Swap(entry) = found.decode() else { unreachable!("the slot held the swap entry") };
         self.core.free_slot(entry);

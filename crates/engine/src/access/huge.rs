@@ -1,10 +1,14 @@
-//! Huge pages at a fault: a page of 2 MiB if none of its small pages is in use yet, or else a single page. [machine 2.6]
+//! Large folios at a fault: a folio of the largest allowed size whose range is empty, smaller ones if there is no block or no room for it, or
+//! else a single page. [machine 2.6; folios 2.2]
 //!
 //! ```text
-//!   a first write ─▶ may it be huge? ─▶ a block of 512 frames ─▶ charge of 512 pages ─▶ zeroes, one entry, one place on the lists
-//!                      no │                no │ none                no │ no room
-//!                         └───────────────────┴───── fallback ─────────┴─▶ a single page, and so is all that follows in these 2 MiB
+//!   a first write ─▶ which orders? ─▶ a block of frames ─▶ charge of all pages ─▶ zeroes, entries, one place on the lists
+//!                      │ none            │ none               │ no room
+//!                      │                 └────── fallback ────┴─▶ the next smaller order
+//!                      └─▶ a single page
 //! ```
+//! A huge page (2 MiB) is tried only if nothing of its range was ever used. Its entry is one; smaller folios have an entry per page.
+//!
 //! The setting `defrag` decides how much work such a page is worth. By the kernel's default, `madvise`, a mapping with the hint
 //! `madvise(MADV_HUGEPAGE)` reclaims and compacts for it as any large request does; other mappings take a free block or none. Only `defer`
 //! and `defer+madvise` wake kswapd and kcompactd for it.
@@ -13,28 +17,28 @@ use crate::access::engine::Engine;
 use crate::access::hits::Object;
 use crate::access::miss::{Source, Stop};
 use crate::access::task::Current;
-use crate::config::{ConfigError, HugepageDefrag, TransparentHugepage};
+use crate::config::{ConfigError, HugepageDefrag, check_range};
 use crate::machine::op::Op;
 use crate::memcg::charge::ChargeOutcome;
-use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
+use crate::memory::folio::{FolioFlags, HUGE_PAGE_ORDER};
 use crate::memory::mm::HugeAdvice;
-use crate::memory::table::LEAF_PAGES;
+use crate::mthp::MthpStat;
 use crate::page_alloc::request::{Gfp, Request};
-use crate::stat::Stat;
-use crate::units::{ObjectId, Pfn, TaskId};
+use crate::units::{MemcgId, ObjectId, Pfn, TaskId};
+use std::ops::Range;
 
-/// How far a fault has come with its huge page.
+/// How far a fault has come with its large folio.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum HugeFault {
+pub(crate) enum LargeFault {
     #[default]
     Untried,
-    /// The task is getting what a huge page needs, whatever happens to the page meanwhile.
-    UnderWay,
-    /// The fault has a huge page, or does without.
+    /// The task is getting what a folio of this order needs, whatever happens to the page meanwhile.
+    UnderWay(u8),
+    /// The fault has a large folio, or does without.
     Over,
 }
 
-/// Returns the allocation flags for a huge page at a fault, by the `defrag` setting and the mapping's hint.
+/// Returns the allocation flags for a large folio at a fault, by the `defrag` setting and the mapping's hint.
 #[doc(alias = "vma_thp_gfp_mask")]
 pub(super) fn huge_gfp(defrag: HugepageDefrag, is_advised: bool) -> Gfp {
     match defrag {
@@ -48,7 +52,7 @@ pub(super) fn huge_gfp(defrag: HugepageDefrag, is_advised: bool) -> Gfp {
 
 impl Engine {
     /// Sets whether a mapping is worth huge pages (`madvise(MADV_HUGEPAGE)` and its opposite). Pages that are in memory stay unchanged. Faults on a
-    /// mapping of a regular file then read 2 MiB at a time [folios 1.4]; to tmpfs it is nothing.
+    /// mapping of a regular file then read 2 MiB at a time [folios 1.4]; on one of tmpfs they create huge pages if its mount allows that for advice.
     pub fn madvise_hugepage(
         &mut self,
         task: TaskId,
@@ -56,7 +60,26 @@ impl Engine {
         advice: HugeAdvice,
     ) -> Result<(), ConfigError> {
         let (mm, vma) = self.mapping(task, object)?;
-        self.core.mm.memory.mm_mut(mm).vmas[vma].huge_advice = advice;
+        let vma = &mut self.core.mm.memory.mm_mut(mm).vmas[vma];
+        vma.advise_huge(vma.range(), advice);
+        Ok(())
+    }
+
+    /// The same of some pages of a mapping. No large folio lies across the border of pages with different advice.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the mapping has no such pages.
+    pub fn madvise_hugepage_pages(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        pages: Range<u64>,
+        advice: HugeAdvice,
+    ) -> Result<(), ConfigError> {
+        let (mm, vma) = self.mapping(task, object)?;
+        let vma = &mut self.core.mm.memory.mm_mut(mm).vmas[vma];
+        check_range("end of a range in a mapping", pages.end, pages.start, vma.pages)?;
+        vma.advise_huge(vma.start + pages.start..vma.start + pages.end, advice);
         Ok(())
     }
 }
@@ -64,78 +87,112 @@ impl Engine {
 impl Current<'_> {
     /// Returns true if the page that the access lacks may come as part of a huge one.
     #[inline]
-    pub(super) fn wants_huge_page(&self) -> bool {
-        self.core.mm.config.transparent_hugepage != TransparentHugepage::Never && self.may_be_huge()
+    pub(super) fn wants_large_anon(&self) -> bool {
+        self.core.mm.anon_orders != 0
+            && self.task.attempt.progress.large == LargeFault::Untried
+            && self.new_orders() != 0
     }
 
+    /// Orders of the folios that the page may come in, a bit each.
     #[cold]
-    fn may_be_huge(&self) -> bool {
-        let Object::Mapping { mm, vma, start, .. } = *self.task.accessed() else { return false };
-        self.task.attempt.progress.huge == HugeFault::Untried
-            && self.core.mm.may_map_huge(mm, vma, start + self.task.attempt.page)
+    fn new_orders(&self) -> u16 {
+        let Object::Mapping { mm, vma, start, .. } = *self.task.accessed() else { return 0 };
+        self.core.mm.new_anon_orders(mm, vma, start + self.task.attempt.page)
     }
 
-    /// Returns true if it is on its way to one.
-    #[cold]
-    pub(super) fn is_huge_fault(&self) -> bool {
-        self.task.attempt.progress.huge == HugeFault::UnderWay
+    /// Whether it is on its way to one.
+    #[inline]
+    pub(super) fn is_large_fault(&self) -> bool {
+        matches!(self.task.attempt.progress.large, LargeFault::UnderWay(_))
     }
 
-    /// Brings in a huge page, or finds out that a single one has to do.
+    /// Brings in a large folio, or finds out that a single page has to do.
     #[doc(alias = "do_huge_pmd_anonymous_page")]
+    #[doc(alias = "alloc_anon_folio")]
     #[cold]
-    pub(super) fn bring_in_huge(&mut self) -> Result<(), Stop> {
-        self.task.attempt.progress.huge = HugeFault::UnderWay;
-        let prepared = self.prepare_huge();
-        if matches!(prepared, Err(Stop::Pause(_))) {
-            return prepared.map(|_| ());
-        }
-        // Another thread may have used these 2 MiB meanwhile.
-        self.task.attempt.progress.huge = HugeFault::Untried;
-        let is_needed = self.may_be_huge();
-        self.task.attempt.progress.huge = HugeFault::Over;
-        match prepared {
-            Ok((pfn, charged)) if is_needed => self.fill_huge(pfn, charged),
-            Ok(_) => self.give_back(),
-            Err(Stop::NoRoom) => {
-                let node = self.core.current_node();
-                self.core.mm.count_node(node, Stat::ThpFaultFallback, 1);
+    pub(super) fn bring_in_large_anon(&mut self) -> Result<(), Stop> {
+        loop {
+            let order = match self.task.attempt.progress.large {
+                LargeFault::UnderWay(order) => order,
+                _ => self.new_orders().ilog2() as u8,
+            };
+            self.task.attempt.progress.large = LargeFault::UnderWay(order);
+            let prepared = self.prepare_large_anon(order);
+            if matches!(prepared, Err(Stop::Pause(_))) {
+                return prepared.map(|_| ());
             }
-            Err(stop) => return Err(stop),
+            // Another thread may have used these pages meanwhile.
+            let orders = self.new_orders();
+            self.task.attempt.progress.large = LargeFault::Over;
+            match prepared {
+                Ok((pfn, charged)) if orders >> order & 1 == 1 => {
+                    self.fill_large_anon(pfn, charged);
+                    return Ok(());
+                }
+                Ok(_) => {
+                    self.give_back();
+                    return Ok(());
+                }
+                Err(Stop::NoRoom) => {
+                    let node = self.core.current_node();
+                    self.core.count_mthp(node, order, MthpStat::AnonFaultFallback);
+                    let smaller = orders & ((1 << order) - 1);
+                    if smaller == 0 {
+                        return Ok(());
+                    }
+                    self.task.attempt.progress.large = LargeFault::UnderWay(smaller.ilog2() as u8);
+                }
+                Err(stop) => return Err(stop),
+            }
         }
-        Ok(())
     }
 
     /// Gets a block of frames and the charge of it.
-    fn prepare_huge(&mut self) -> Result<(Pfn, ChargeOutcome), Stop> {
+    fn prepare_large_anon(&mut self, order: u8) -> Result<(Pfn, ChargeOutcome), Stop> {
         let memcg = self.memcg();
-        let Object::Mapping { mm, vma, .. } = *self.task.accessed() else {
+        let gfp = self.large_anon_gfp();
+        let prepared = self.prepare_block(memcg, order, gfp);
+        if let Err((Stop::NoRoom, true)) = prepared {
+            let node = self.core.current_node();
+            self.core.count_mthp(node, order, MthpStat::AnonFaultFallbackCharge);
+        }
+        prepared.map_err(|(stop, _)| stop)
+    }
+
+    /// The allocation flags for large folios at the page of the access.
+    pub(super) fn large_anon_gfp(&self) -> Gfp {
+        let Object::Mapping { mm, vma, start, .. } = *self.task.accessed() else {
             unreachable!("anonymous memory is mapped")
         };
-        let is_advised = self.core.mm.memory.mm(mm).vmas[vma].huge_advice == HugeAdvice::Hugepage;
-        let gfp = huge_gfp(self.core.mm.config.hugepage_defrag, is_advised);
+        let (_, advice) = self.core.mm.memory.mm(mm).vmas[vma].huge_at(start + self.task.attempt.page);
+        huge_gfp(self.core.mm.config.hugepage_defrag, advice == HugeAdvice::Hugepage)
+    }
+
+    /// Gets a block of frames that a group pays for. Errors: whether it was the group that refused.
+    pub(super) fn prepare_block(
+        &mut self,
+        memcg: MemcgId,
+        order: u8,
+        gfp: Gfp,
+    ) -> Result<(Pfn, ChargeOutcome), (Stop, bool)> {
         let movable = Request::movable(gfp, self.core.current_node());
-        let mut request = Request { order: HUGE_PAGE_ORDER, ..movable };
-        if self.core.mm.memory.mm(mm).placement.is_some() {
+        let mut request = Request { order, ..movable };
+        if self.core.mm.memory.mm(self.task.mm()).placement.is_some() {
             self.place_request(&mut request);
         }
-        let pfn = self.allocate(memcg, &request)?;
+        let pfn = self.allocate(memcg, &request).map_err(|stop| (stop, false))?;
         if self.task.attempt.charge.is_none() {
             self.core.mm.memory.folios[pfn].memcg = memcg;
         }
         let payer = self.core.mm.memory.folios[pfn].memcg;
-        let charged = self.charge_slowly(payer, HUGE_PAGE_PAGES, gfp);
-        if matches!(charged, Err(Stop::NoRoom)) {
-            let node = self.core.current_node();
-            self.core.mm.count_node(node, Stat::ThpFaultFallbackCharge, 1);
-        }
-        let charged = charged.map_err(|stop| self.give_up(stop))?;
+        let charged = self.charge_slowly(payer, 1 << order, gfp);
+        let charged = charged.map_err(|stop| (self.give_up(stop), true))?;
         self.core.folio_charged(pfn);
         Ok((pfn, charged))
     }
 
     /// Fills it with zeroes and maps it.
-    fn fill_huge(&mut self, pfn: Pfn, charged: ChargeOutcome) {
+    fn fill_large_anon(&mut self, pfn: Pfn, charged: ChargeOutcome) {
         let Object::Mapping { mm, start, .. } = *self.task.accessed() else {
             unreachable!("anonymous memory is mapped")
         };
@@ -148,10 +205,17 @@ impl Current<'_> {
         let folio = &mut self.core.mm.memory.folios[pfn];
         folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED | FolioFlags::DIRTY);
         folio.owner = mm.0;
-        folio.index = (page & !(LEAF_PAGES - 1)) as u32;
-        self.core.out.push(Op::Zero { pfn, pages: HUGE_PAGE_PAGES as u32 });
-        self.core.map_huge(mm, page, pfn);
+        folio.index = (page & !(folio.pages() - 1)) as u32;
+        let (order, pages) = (folio.order, folio.pages());
+        self.core.out.push(Op::Zero { pfn, pages: pages as u32 });
+        self.core.mm.mthp.gauge(order, MthpStat::NrAnon, 1);
+        if order == HUGE_PAGE_ORDER {
+            self.core.map_huge(mm, page, pfn);
+            self.core.note_new_huge(pfn);
+        } else {
+            self.core.map_large_anon(mm, page, pfn, true);
+        }
         self.core.lru_add(pfn, self.added_for());
-        self.core.count(self.core.mm.lruvec_of(pfn), Stat::ThpFaultAlloc, 1);
+        self.core.count_anon_fault(pfn);
     }
 }

@@ -12,7 +12,7 @@
 //! that. [reclaim-6.12 M]
 
 use crate::access::hits::Object;
-use crate::access::huge::HugeFault;
+use crate::access::huge::LargeFault;
 use crate::access::task::{Current, Task};
 use crate::audit::{Paid, Transition};
 use crate::core::Core;
@@ -73,8 +73,10 @@ pub(crate) struct Progress {
     pub(super) holds_marked: bool,
     /// The cached pages around the page have been mapped.
     pub(super) has_faulted_around: bool,
-    /// The state of a huge-page fault: whether the 2 MiB around the page are brought in together.
-    pub(super) huge: HugeFault,
+    /// Whether the page comes with others around it as a large folio of anonymous memory.
+    pub(super) large: LargeFault,
+    /// The order of the large folio that a swap-in is getting; 0: none any more.
+    pub(super) swap_in_order: Option<u8>,
     /// The attempt is to dirty a page of a file, and its task may have dirtied too many.
     pub(super) is_throttled: bool,
     /// A read submitted for the access has refaulted pages, which would still be in memory with a little more memory.
@@ -237,7 +239,10 @@ impl Current<'_> {
                     {
                         Ok(())
                     }
-                    Found::Absent(Source::NewAnon) if self.wants_huge_page() => self.bring_in_huge(),
+                    Found::Absent(Source::NewAnon) if self.wants_large_anon() => self.bring_in_large_anon(),
+                    Found::Absent(Source::Swap(entry)) if self.wants_large_swap_in(entry) => {
+                        self.bring_in_large_swap()
+                    }
                     Found::Absent(source) => self.bring_in(Some(source)),
                     Found::Ready(pfn) | Found::InFlight(pfn) if self.meets_mark(pfn) => Ok(()),
                     found @ (Found::Ready(_) | Found::Zeroes) => return self.finish(found),
@@ -280,8 +285,11 @@ impl Current<'_> {
         if lacks_kernel_pages {
             return self.provide_kernel_pages();
         }
-        if self.is_huge_fault() {
-            return self.bring_in_huge();
+        if self.is_large_fault() {
+            return self.bring_in_large_anon();
+        }
+        if attempt.progress.swap_in_order.is_some_and(|order| order > 0) {
+            return self.bring_in_large_swap();
         }
         if attempt.readahead.is_some() {
             return self.go_on_reading_ahead();

@@ -36,9 +36,10 @@ impl Current<'_> {
             Object::File { .. } if write => None,
             Object::File { open, .. } => self.core.mm.sync_readahead(open, page, wanted),
             Object::Mapping { open: None, .. } => None,
-            Object::Mapping { open: Some(open), mm, vma, .. } => {
+            Object::Mapping { open: Some(open), mm, vma, start, .. } => {
                 let of = &self.core.mm.memory.mm(mm).vmas[vma];
-                let fault = FileFault { advice: of.advice, huge: of.huge_advice, executable: of.executable };
+                let (_, huge) = of.huge_at(start + page);
+                let fault = FileFault { advice: of.advice, huge, executable: of.executable };
                 self.core.mm.mmap_readahead(open, page, fault)
             }
         }

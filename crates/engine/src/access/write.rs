@@ -197,11 +197,11 @@ impl Current<'_> {
             Object::Mapping { mm, vma, start, .. } => {
                 let vma = &self.core.mm.memory.mm(mm).vmas[vma];
                 let huge = page >> HUGE_PAGE_ORDER << HUGE_PAGE_ORDER;
-                let all = vma.range();
+                let (all, advice) = vma.huge_at(start + page);
                 if start + huge < all.start || start + huge + HUGE_PAGE_PAGES > all.end {
                     return 0..0;
                 }
-                (of.pages(), vma.huge_advice == HugeAdvice::Hugepage, true)
+                (of.pages(), advice == HugeAdvice::Hugepage, true)
             }
             Object::File { .. } => (of.pages().max(page + self.task.attempt.pages_wanted()), false, false),
         };
@@ -231,8 +231,9 @@ impl Current<'_> {
     /// How much work a large folio of tmpfs is worth.
     fn tmpfs_gfp(&self) -> Gfp {
         let is_advised = match *self.task.accessed() {
-            Object::Mapping { mm, vma, .. } => {
-                self.core.mm.memory.mm(mm).vmas[vma].huge_advice == HugeAdvice::Hugepage
+            Object::Mapping { mm, vma, start, .. } => {
+                let vma = &self.core.mm.memory.mm(mm).vmas[vma];
+                vma.huge_at(start + self.task.attempt.page).1 == HugeAdvice::Hugepage
             }
             Object::File { .. } => false,
         };

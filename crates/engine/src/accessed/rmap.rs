@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::memory::file::FileMapping;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::mm::Backing;
-use crate::memory::table::Word;
+use crate::memory::table::{SwapEntry, Word};
 use crate::policy::GroupRules;
 use crate::stat::Stat;
 use crate::state::State;
@@ -54,7 +54,7 @@ impl Core {
             && two_lists::take_use_seen(&mut self.view_mut(self.mm.lruvec_of(pfn)), pfn);
         found.young += u32::from(was_seen);
         // Several young entries of a mapping are one use [folios 3.2].
-        let (per_mapping, mut counted) = (folio.entries_order(), None);
+        let (per_mapping, mut counted) = (folio.order, None);
         for at in 0..self.mm.memory.rmap_len(&folio) {
             let (mm_id, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
@@ -102,6 +102,9 @@ impl Core {
         if folio.mapped == 0 {
             return;
         }
+        if folio.is_large_anon() && self.mm.memory.is_mapped_by_one(&folio) {
+            self.split_huge_entry(pfn);
+        }
         for at in 0..self.mm.memory.rmap_len(&folio) {
             let (mm, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
@@ -110,7 +113,7 @@ impl Core {
                 continue;
             }
             let left = if folio.has(FolioFlags::ANON | FolioFlags::SWAPCACHE) {
-                Word::swapped(self.mm.memory.swap_entry(pfn))
+                Word::swapped(SwapEntry { swap: folio.swap, slot: folio.slot + at as u32 })
             } else {
                 Word::EMPTY
             };
@@ -144,7 +147,7 @@ impl Core {
         debug_assert!(!folio.has(FolioFlags::LOCKED), "{pfn:?} was mapped while it was being read");
         folio.mapped -= 1;
         let folio = *folio;
-        if folio.mapped == 0 || folio.order > 0 && !self.mm.is_page_mapped_but_by(&folio, pfn, mm, page) {
+        if folio.mapped == 0 || folio.order > 0 && self.mm.maps_page_alone(&folio, pfn, mm, page) {
             self.count(self.mm.lruvec_of(pfn), mapped_stat(&folio), -1);
         }
         self.close_audit(books);
@@ -188,6 +191,10 @@ impl State {
             let word = self.memory.mm(mm).table.word_if_any(page);
             word.is_present() && !word.is_zero_page() && word.pfn() == pfn
         };
+        let folio = &self.memory.folios[pfn];
+        if self.memory.is_mapped_by_one(folio) {
+            return folio.pages() as u16;
+        }
         self.rmap_entries(pfn).filter(maps).count() as u16
     }
 
@@ -220,16 +227,22 @@ impl State {
     #[inline]
     pub(crate) fn rmap_entry(&self, folio: &Folio, at: usize) -> (MmId, u64) {
         if folio.has(FolioFlags::ANON) {
-            return (MmId(folio.owner), folio.index.into());
+            return (MmId(folio.owner), u64::from(folio.index) + at as u64);
         }
         let file = FileId(folio.owner);
-        let (at, within) = (at >> folio.entries_order(), at as u64 & ((1 << folio.entries_order()) - 1));
+        let (at, within) = (at >> folio.order, at as u64 & ((1 << folio.order) - 1));
         let FileMapping { mm, vma, start } = self.memory.file(file).mappings[at];
         debug_assert!({
             let vma = &self.memory.mm(mm).vmas[vma];
             vma.mapped && (vma.backing, vma.start) == (Backing::File(file), start)
         });
         (mm, start + u64::from(folio.index) + within)
+    }
+
+    /// Whether no other entry maps the page of a large folio that this one maps, or has mapped: of anonymous memory, none ever does.
+    #[cold]
+    pub(crate) fn maps_page_alone(&self, folio: &Folio, pfn: Pfn, mm: MmId, page: u64) -> bool {
+        folio.has(FolioFlags::ANON) || !self.is_page_mapped_but_by(folio, pfn, mm, page)
     }
 
     /// Returns true if another entry than that of a page of an address space maps the same page of a large folio of a file.
@@ -251,8 +264,11 @@ impl State {
         if folio.mapped == 0 {
             return 0;
         }
-        if folio.order == 0 || folio.has(FolioFlags::ANON) {
-            return folio.pages();
+        if folio.has(FolioFlags::ANON) {
+            return folio.mapped.into();
+        }
+        if folio.order == 0 {
+            return 1;
         }
         let is_mapped = |&page: &u64| self.is_page_mapped_but_by(folio, pfn, MmId(u32::MAX), page);
         folio.file_pages().filter(is_mapped).count() as u64

@@ -1,5 +1,6 @@
 //! `/sys/kernel/mm/transparent_hugepage`: whose anonymous memory is of huge pages (`enabled`), and what a fault does for one (`defrag`). All
-//! words, and the one that holds in brackets. And `/sys/kernel/mm/hugepages`: pools of them.
+//! words, and the one that holds in brackets. `hugepages-<N>kB/enabled`: the same for folios of a size. And `/sys/kernel/mm/hugepages`: pools of
+//! them.
 
 use super::{WRITTEN, WriteError, invalid};
 use crate::access::engine::Engine;
@@ -7,6 +8,7 @@ use crate::config::{HugepageDefrag, TransparentHugepage};
 use crate::kmem::PoolResize;
 use crate::machine::step::Step;
 use crate::units::TaskId;
+use pageout_rules::folio::SizeEnabled;
 
 /// The words of such a file, the one that holds in brackets. The kernel begins with those who do most.
 fn chosen(words: &[&str], holds: &str) -> String {
@@ -26,6 +28,7 @@ pub(super) fn transparent_hugepage_store(
 ) -> Result<Step, WriteError> {
     let enabled = TransparentHugepage::by_name(value).ok_or_else(|| invalid("always, madvise or never"))?;
     engine.core.mm.config.transparent_hugepage = enabled;
+    engine.core.mm.note_anon_orders();
     engine.core.mm.memory.zones.set_marks(&engine.core.mm.config);
     Ok(WRITTEN)
 }
@@ -39,6 +42,51 @@ pub(super) fn hugepage_defrag_store(engine: &mut Engine, _: TaskId, value: &str)
     let defrag = HugepageDefrag::by_name(value)
         .ok_or_else(|| invalid("always, defer, defer+madvise, madvise or never"))?;
     engine.core.mm.config.hugepage_defrag = defrag;
+    Ok(WRITTEN)
+}
+
+/// `ORDER`: that of the folios.
+pub(super) fn size_enabled_show<const ORDER: u8>(engine: &mut Engine) -> String {
+    let enabled = engine.core.mm.config.size_enabled(ORDER).expect("a file is of an order with a switch");
+    chosen(SizeEnabled::NAMES, enabled.name())
+}
+
+pub(super) fn size_enabled_store<const ORDER: u8>(
+    engine: &mut Engine,
+    _: TaskId,
+    value: &str,
+) -> Result<Step, WriteError> {
+    let enabled = SizeEnabled::by_name(value).ok_or_else(|| invalid("always, inherit, madvise or never"))?;
+    *engine.core.mm.config.size_enabled(ORDER).expect("a file is of an order with a switch") = enabled;
+    engine.core.mm.note_anon_orders();
+    Ok(WRITTEN)
+}
+
+pub(super) fn shrink_underused_show(engine: &mut Engine) -> String {
+    format!("{}\n", u8::from(engine.core.mm.config.shrink_underused))
+}
+
+/// Huge pages that are remembered already stay so.
+pub(super) fn shrink_underused_store(
+    engine: &mut Engine,
+    _: TaskId,
+    value: &str,
+) -> Result<Step, WriteError> {
+    engine.core.mm.config.shrink_underused = match value {
+        "0" => false,
+        "1" => true,
+        _ => return Err(invalid("0 or 1")),
+    };
+    Ok(WRITTEN)
+}
+
+pub(super) fn max_ptes_none_show(engine: &mut Engine) -> String {
+    format!("{}\n", engine.core.mm.config.max_ptes_none)
+}
+
+pub(super) fn max_ptes_none_store(engine: &mut Engine, _: TaskId, value: &str) -> Result<Step, WriteError> {
+    let pages = value.parse().ok().filter(|&pages| pages < 512);
+    engine.core.mm.config.max_ptes_none = pages.ok_or_else(|| invalid("a number up to 511"))?;
     Ok(WRITTEN)
 }
 

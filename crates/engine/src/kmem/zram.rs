@@ -35,10 +35,10 @@ impl Core {
     /// Bytes that a page takes on a zram device; `None` if the entry's device is not a zram device.
     fn compressed_length(&mut self, pfn: Pfn, entry: SwapEntry) -> Option<u16> {
         self.mm.memory.swap.zram(entry.swap)?;
-        if self.repeated_word(pfn, entry.swap).is_some() {
+        if self.repeated_word(pfn, entry).is_some() {
             return Some(0);
         }
-        let length = self.compressed_bytes(pfn, entry.swap);
+        let length = self.compressed_bytes(pfn, entry);
         self.mm.memory.swap.zram(entry.swap).map(|zram| zram.kept(length))
     }
 

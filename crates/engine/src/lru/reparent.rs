@@ -45,6 +45,7 @@ impl Core {
         }
         assert_ne!(memcg, parent, "a group's folios become its own");
         let pages = self.mm.reown_folios(memcg, parent);
+        self.mm.deferred_splits.reparent(memcg, parent);
         let left: u64 = self
             .mm
             .lruvecs

@@ -50,6 +50,12 @@ impl Core {
         }
     }
 
+    /// Closes one frame of a large folio, of which no other page is taken from its users.
+    #[cold]
+    pub(crate) fn gate_close_page(&mut self, frame: Pfn) -> bool {
+        self.gate.as_mut().is_none_or(|gate| gate.close(frame))
+    }
+
     #[cold]
     fn close_all(&mut self, pfn: Pfn) -> bool {
         let pages = self.mm.memory.folios[pfn].pages() as u32;

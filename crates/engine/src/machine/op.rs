@@ -79,16 +79,18 @@ pub enum Op {
         /// The frame to fill.
         pfn: Pfn,
     },
-    /// Start writing a frame to a swap slot; report with [`crate::Engine::io_done`].
+    /// Start writing a folio's frames to swap slots in a row; report with [`crate::Engine::io_done`].
     WriteSwap {
         /// Names the transfer in the report.
         io: IoId,
         /// The swap device.
         swap: SwapId,
-        /// The slot on it.
+        /// The first slot on it.
         slot: u32,
-        /// The frame to write.
+        /// The first frame to write.
         pfn: Pfn,
+        /// Frames, and slots, of the folio.
+        pages: u32,
     },
     /// Read a slot of a synchronous device (zram): done when the operation has been carried out, no report.
     ReadSwapNow {
@@ -198,9 +200,8 @@ impl Op {
                 (Some(pfn), None, pages)
             }
             Op::Copy { from, to, pages } => (Some(from), Some(to), pages),
-            Op::WriteFile { pfn, pages, .. } => (Some(pfn), None, pages),
+            Op::WriteFile { pfn, pages, .. } | Op::WriteSwap { pfn, pages, .. } => (Some(pfn), None, pages),
             Op::ReadSwap { pfn, .. }
-            | Op::WriteSwap { pfn, .. }
             | Op::ReadSwapNow { pfn, .. }
             | Op::WriteSwapNow { pfn, .. }
             | Op::ZswapStore { pfn, .. }
@@ -221,17 +222,17 @@ impl Op {
         folios.flat_map(move |pfn| (pfn.0..pfn.0 + pages).map(Pfn)).chain(of_pool)
     }
 
-    /// Returns the swap slot that the operation fills, reads or frees, on its device or compressed.
-    pub fn slot(&self) -> Option<(SwapId, u32)> {
+    /// Returns the swap slots that the operation fills, reads or frees, on their device or compressed.
+    pub fn slots(&self) -> Option<(SwapId, Range<u32>)> {
         match *self {
+            Op::WriteSwap { swap, slot, pages, .. } => Some((swap, slot..slot + pages)),
             Op::ReadSwap { swap, slot, .. }
-            | Op::WriteSwap { swap, slot, .. }
             | Op::ReadSwapNow { swap, slot, .. }
             | Op::WriteSwapNow { swap, slot, .. }
             | Op::ZswapStore { swap, slot, .. }
             | Op::ZswapLoad { swap, slot, .. }
             | Op::ZswapFree { swap, slot }
-            | Op::FreeSlot { swap, slot } => Some((swap, slot)),
+            | Op::FreeSlot { swap, slot } => Some((swap, slot..slot + 1)),
             Op::Zero { .. }
             | Op::Clear { .. }
             | Op::ReadFile { .. }

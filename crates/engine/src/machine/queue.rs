@@ -40,8 +40,12 @@ struct Waiting {
 
 impl Waiting {
     fn places(&self) -> impl Iterator<Item = Place> {
-        let slot = self.op.slot().map(|(swap, slot)| Place::Slot(swap, slot));
-        self.frames.iter().map(|&pfn| Place::Frame(pfn)).chain(slot)
+        let slots = self
+            .op
+            .slots()
+            .into_iter()
+            .flat_map(|(swap, slots)| slots.map(move |slot| Place::Slot(swap, slot)));
+        self.frames.iter().map(|&pfn| Place::Frame(pfn)).chain(slots)
     }
 
     /// One of the two makes a hole where the other reads or writes. Two transfers of a page name its frame as well.
@@ -239,7 +243,7 @@ mod tests {
         let overlaps = one.0.blocks().zip(other.0.blocks()).is_some_and(|((file, pages), (of, others))| {
             file == of && pages.start < others.end && others.start < pages.end
         });
-        (one.0.slot().is_some() && one.0.slot() == other.0.slot())
+        (one.0.slots().is_some() && one.0.slots() == other.0.slots())
             || ((is_hole(&one.0) || is_hole(&other.0)) && overlaps)
             || one.1.iter().any(|pfn| other.1.contains(pfn))
     }
@@ -261,7 +265,7 @@ mod tests {
                 2 => Op::ReadFile { io: IoId(0), file, page, pages: 2, readahead: false },
                 3 => Op::WriteFile { io: IoId(0), file, page, pfn, pages: 1, is_awaited: false },
                 4 => Op::PunchHole { file, page, pages },
-                5 => Op::WriteSwap { io: IoId(0), swap: SWAP, slot, pfn },
+                5 => Op::WriteSwap { io: IoId(0), swap: SWAP, slot, pfn, pages: 1 },
                 _ => Op::FreeSlot { swap: SWAP, slot },
             };
             let frames = match op {

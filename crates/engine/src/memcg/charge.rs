@@ -155,10 +155,13 @@ impl Core {
                     }
                 }
             }
-            if charge.pages == 1 && self.stock_take(charge.memcg) {
+            if self.stock_take_pages(charge.memcg, charge.pages) {
                 return Charged::Yes;
             }
-            match self.charge_pages(charge.memcg, charge.pages, charge.pages) {
+            // A single page comes here when no stock fits.
+            let is_first = charge.pages > 1 && charge.outcome.reclaim_calls == 0;
+            let most = if is_first { self.mm.config.charge_stock.max(charge.pages) } else { charge.pages };
+            match self.charge_pages(charge.memcg, most, charge.pages) {
                 Ok(over_high) => {
                     charge.over_high = over_high;
                     return Charged::Yes;
@@ -331,13 +334,20 @@ impl Core {
     /// Takes one of the pages charged ahead for a group, if there is one.
     #[doc(alias = "consume_stock")]
     pub(crate) fn stock_take(&mut self, memcg: MemcgId) -> bool {
+        self.stock_take_pages(memcg, 1)
+    }
+
+    /// Takes several of them, if there are as many.
+    #[inline]
+    fn stock_take_pages(&mut self, memcg: MemcgId, pages: u64) -> bool {
         let charges = self.open_charges(Transition::Charge, memcg);
         let stock = &mut self.mm.cpus[self.by.cpu.index()].stock;
-        let has = stock.memcg == memcg && stock.pages > 0;
-        stock.pages -= u64::from(has);
-        self.close_charges(charges, Paid::pages(has.into()));
+        let has = stock.memcg == memcg && stock.pages >= pages;
+        let taken = if has { pages } else { 0 };
+        stock.pages -= taken;
+        self.close_charges(charges, Paid::pages(taken as i64));
         if has {
-            self.note_paid(memcg, 1);
+            self.note_paid(memcg, pages);
         }
         has
     }

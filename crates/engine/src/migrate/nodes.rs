@@ -11,7 +11,7 @@
 
 use crate::accessed::mapped_stat;
 use crate::core::Core;
-use crate::memory::folio::{Folio, FolioFlags};
+use crate::memory::folio::{Folio, FolioFlags, HUGE_PAGE_ORDER};
 use crate::migrate::MigrateStep;
 use crate::page_alloc::request::{Gfp, Request, Rights};
 use crate::page_alloc::watermark::Watermark;
@@ -97,11 +97,11 @@ impl Core {
             let mut target = self.frame_there(pfn, to);
             let mut tails = Vec::new();
             if target.is_none()
-                && folio.is_huge()
+                && folio.is_large_anon()
                 && self.mm.config.misplaced_huge == MisplacedHuge::Split
-                && self.split_huge_page(pfn, &mut tails)
+                && self.split_large_anon(pfn, &mut tails)
             {
-                self.mm.count_node(folio.node, Stat::ThpMigrationSplit, 1);
+                self.mm.count_migration_split(&folio);
                 target = self.frame_there(pfn, to);
             }
             moved += self.migrate_into(pfn, target, to, why);
@@ -158,9 +158,6 @@ impl Core {
         let pages = folio.pages() as i64;
         let is_shmem = folio.has(FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::ANON);
         let mut gauges = Vec::new();
-        if folio.mapped > 0 {
-            gauges.push(mapped_stat(&folio));
-        }
         if folio.has(FolioFlags::INDEXED) {
             gauges.push(Stat::NrFilePages);
             if is_shmem {
@@ -179,7 +176,12 @@ impl Core {
             self.count(from, gauge, -pages);
             self.count(to, gauge, pages);
         }
-        if folio.is_huge() && folio.mapped > 0 {
+        if folio.mapped > 0 {
+            let mapped = self.mm.mapped_pages(&folio, pfn) as i64;
+            self.count(from, mapped_stat(&folio), -mapped);
+            self.count(to, mapped_stat(&folio), mapped);
+        }
+        if self.mm.memory.is_mapped_by_one(&folio) {
             self.count(from, Stat::NrAnonThps, -1);
             self.count(to, Stat::NrAnonThps, 1);
         }
@@ -203,6 +205,13 @@ impl State {
             let mark = zone.mark(Watermark::High) + pages;
             zone.watermark_ok(0, mark, ZoneType::Movable, Rights::empty())
         })
+    }
+
+    /// A folio was split to be migrated page by page.
+    pub(crate) fn count_migration_split(&mut self, folio: &Folio) {
+        if folio.order == HUGE_PAGE_ORDER {
+            self.count_node(folio.node, Stat::ThpMigrationSplit, 1);
+        }
     }
 
     fn move_node_gauge(&mut self, gauge: Stat, from: NodeId, to: NodeId, pages: i64) {

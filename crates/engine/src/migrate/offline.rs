@@ -13,7 +13,6 @@
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::page_alloc::request::{Gfp, Request};
-use crate::stat::Stat;
 use crate::state::State;
 use crate::story::MigrateReason;
 use crate::units::{CpuId, NodeId, Nodemask, Pfn};
@@ -94,8 +93,8 @@ impl Core {
             // A huge page for which no block is free goes page by page.
             let mut pages = vec![pfn];
             let mut target = self.room_elsewhere(nearest, pfn);
-            if target.is_none() && folio.is_huge() && self.split_huge_page(pfn, &mut pages) {
-                self.mm.count_node(node, Stat::ThpMigrationSplit, 1);
+            if target.is_none() && folio.is_large_anon() && self.split_large_anon(pfn, &mut pages) {
+                self.mm.count_migration_split(&folio);
             }
             for page in pages {
                 let target = target.take().or_else(|| self.room_elsewhere(nearest, page));

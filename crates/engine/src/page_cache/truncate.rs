@@ -270,7 +270,7 @@ impl Core {
         match self.mm.memory.file(file).index.word(page).decode() {
             Entry::Empty => {}
             Entry::Shadow(_) => self.index_forget(file, page),
-            Entry::Swap(entry) => self.truncate_swapped(file, page, entry),
+            Entry::Swap(entry) => return self.truncate_swapped(file, page, entry),
             Entry::Present(pfn) => return self.truncate_folio(pfn),
         }
         None
@@ -308,10 +308,22 @@ impl Core {
     }
 
     /// A page of tmpfs that is in swap; who reads or writes its slot frees it when that is over.
-    fn truncate_swapped(&mut self, file: FileId, page: u64, entry: SwapEntry) {
+    fn truncate_swapped(&mut self, file: FileId, page: u64, entry: SwapEntry) -> Option<Busy> {
+        if let Some(pfn) = self.mm.memory.swap.cached(entry)
+            && self.mm.memory.folios[pfn].order > 0
+        {
+            let busy = FolioFlags::LOCKED | FolioFlags::WRITEBACK;
+            if self.mm.memory.folios[pfn].flags().intersects(busy) {
+                return Some(Busy::Transfer(pfn));
+            }
+            if !self.split_in_place(pfn) {
+                return Some(Busy::Held);
+            }
+        }
         self.out.count.zapped(1);
         self.index_forget(file, page);
         self.give_up_swapped(entry);
+        None
     }
 }
 

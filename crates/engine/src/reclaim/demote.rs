@@ -99,8 +99,8 @@ impl Core {
         self.mm.assert_isolated(pfn);
         let mut to = self.alloc_demote_folio(target, allowed, pfn);
         let folio = self.mm.memory.folios[pfn];
-        if to.is_none() && folio.is_huge() && self.split_huge_page(pfn, single) {
-            self.mm.count_node(folio.node, Stat::ThpMigrationSplit, 1);
+        if to.is_none() && folio.is_large_anon() && self.split_large_anon(pfn, single) {
+            self.mm.count_migration_split(&folio);
             to = self.alloc_demote_folio(target, allowed, pfn);
         }
         let Some(to) = to else {

@@ -144,6 +144,9 @@ impl Core {
                 if self.pass_round(lruvec, pass, sc) == Round::Last {
                     self.unplug(&mut sc.hands.plug);
                     self.note_pass(lruvec, sc);
+                    if !self.mm.deferred_splits.is_empty() {
+                        self.shrink_deferred_splits(lruvec, sc.priority);
+                    }
                     self.shrink_shadow_nodes(lruvec, sc.priority);
                     self.shrink_zspools(memcg, self.mm.lruvecs[lruvec].node, sc);
                     let has_aged = pass.has_aged();

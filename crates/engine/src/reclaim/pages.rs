@@ -10,8 +10,20 @@ use crate::memory::folio::FolioFlags;
 use crate::reclaim::shrink::ReclaimStat;
 use crate::reclaim::{Reclaimer, ScanControl, Why};
 use crate::units::{MemcgId, Pfn};
+use std::ops::Range;
 
 impl Core {
+    /// Whether an owner's request to page a range out takes a large folio as a whole: if it lies in the range with all of its pages.
+    #[cold]
+    pub(crate) fn may_page_out_whole(&self, pfn: Pfn, range: &Range<u64>) -> bool {
+        let folio = &self.mm.memory.folios[pfn];
+        let pages = folio.file_pages();
+        let is_contained = range.start <= pages.start && pages.end <= range.end;
+        self.mm.config.policy.machine.pageout_large
+            && is_contained
+            && u64::from(folio.mapped) == folio.pages()
+    }
+
     /// Evicts these folios, or begins to write them, on behalf of a group. Skips folios that are on no list or locked into memory.
     pub(crate) fn reclaim_pages(&mut self, memcg: MemcgId, mut folios: Vec<Pfn>) {
         if folios.is_empty() {
@@ -22,7 +34,7 @@ impl Core {
         let (flags, unfit) = (FolioFlags::LRU, FolioFlags::UNEVICTABLE);
         folios.retain(|&pfn| {
             let folio = &self.mm.memory.folios[pfn];
-            let is_taken = folio.has(flags) && !folio.has(unfit) && folio.order == 0;
+            let is_taken = folio.has(flags) && !folio.has(unfit);
             if is_taken {
                 self.lru_unlink(pfn);
             }
@@ -36,6 +48,12 @@ impl Core {
             let lruvec = self.mm.lruvec_of(pfn);
             !self.shrink_folio(lruvec, pfn, &mut sc, &mut stat)
         });
+        let mut split = std::mem::take(&mut sc.hands.split);
+        split.retain(|&pfn| {
+            let lruvec = self.mm.lruvec_of(pfn);
+            !self.shrink_folio(lruvec, pfn, &mut sc, &mut stat)
+        });
+        folios.append(&mut split);
         self.unplug(&mut sc.hands.plug);
         if stat.reclaimed > 0 {
             self.note_updates(memcg, stat.reclaimed);

@@ -4,7 +4,7 @@
 //! 5.2; reclaim-6.12 2.9, 5]. Whatever the verdict, a folio leaves here either freed or in the caller's batch. The caller puts the batch
 //! back on the lists, each folio by its state.
 //!
-//! `pageout.rs` handles dirty pages of files, and pages under writeback.
+//! `pageout.rs` handles dirty pages of files, and pages under writeback; `large.rs` large folios on their way to swap.
 
 use crate::audit::{Paid, Transition};
 use crate::config::SwapKind;
@@ -26,7 +26,7 @@ use crate::units::{FileId, LruType, MemcgId, PAGE_SIZE, Pfn};
 
 /// What became of an attempt to write a folio out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Pageout {
+pub(super) enum Pageout {
     Keep,
     Activate,
     /// The write is in flight; the folio can be freed when it is done.
@@ -188,6 +188,9 @@ impl Core {
             return self.verdict(pfn, Verdict::Demote, Because::SlowerMemory);
         }
         if folio.has(FolioFlags::ANON | FolioFlags::SWAPBACKED) && !folio.has(FolioFlags::SWAPCACHE) {
+            if folio.mapped == 0 && folio.refs == 0 {
+                return self.judge_left_over(pfn);
+            }
             if !sc.by.may_do_io {
                 return self.verdict(pfn, Verdict::Keep, Because::MayDoNoIo);
             }
@@ -195,12 +198,12 @@ impl Core {
                 // A slot that nothing may be written to is of no use.
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
             }
-            // A slot is for a single page.
-            if folio.order > 0 && !self.split_for_swap(pfn, sc) {
-                return self.verdict(pfn, Verdict::Activate, Because::Held { references: folio.refs });
-            }
-            if !self.add_to_swap(pfn) {
-                return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot);
+            if folio.order == 0 {
+                if !self.add_to_swap(pfn) {
+                    return self.verdict(pfn, Verdict::Activate, Because::NoSwapSlot);
+                }
+            } else if let Some(verdict) = self.prepare_large_for_swap(pfn, sc) {
+                return verdict;
             }
         }
         let is_forgettable = folio.has(FolioFlags::ANON) && !folio.has(FolioFlags::SWAPBACKED);
@@ -233,7 +236,7 @@ impl Core {
             if !self.mm.may_write_anon(folio.pages(), sc, stat) {
                 return self.verdict(pfn, Verdict::Keep, Because::MayNotWrite);
             }
-            if folio.order > 0 && !self.split_tmpfs_for_swap(pfn, sc) {
+            if folio.order > 0 && folio.has(FolioFlags::INDEXED) && !self.prepare_tmpfs_for_swap(pfn, sc) {
                 return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
             }
             let folio = self.mm.memory.folios[pfn];
@@ -307,40 +310,9 @@ impl Core {
         }
     }
 
-    /// Splits a huge page that must be swapped out into single pages. The caller continues with the first; the others are judged after the
-    /// batch.
-    #[cold]
-    fn split_for_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> bool {
-        let folio = self.mm.memory.folios[pfn];
-        assert!(folio.is_huge(), "{pfn:?} is no huge page, and is split for swap");
-        if !self.folio_freeze(pfn) {
-            return false;
-        }
-        let is_split = self.split_huge_page(pfn, &mut sc.hands.split);
-        // Each page is where it was.
-        self.open_all(pfn, folio.pages() as u32);
-        if is_split {
-            self.count(self.mm.lruvec_of(pfn), Stat::ThpSwpoutFallback, 1);
-        }
-        is_split
-    }
-
-    /// The same of a large folio of tmpfs, which is not mapped any more.
-    #[cold]
-    fn split_tmpfs_for_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> bool {
-        let folio = self.mm.memory.folios[pfn];
-        if self.is_held(&folio) || !self.folio_freeze(pfn) {
-            return false;
-        }
-        let parts = self.split_isolated(pfn, &vec![0; folio.pages() as usize]);
-        self.open_all(pfn, folio.pages() as u32);
-        sc.hands.split.extend(&parts[1..]);
-        true
-    }
-
     /// Gives an anonymous or tmpfs folio a swap slot; false where there is none.
     #[inline(never)]
-    fn add_to_swap(&mut self, pfn: Pfn) -> bool {
+    pub(super) fn add_to_swap(&mut self, pfn: Pfn) -> bool {
         self.mm.assert_isolated(pfn);
         assert_eq!(self.mm.memory.folios[pfn].order, 0, "{pfn:?} is no single page, and gets a slot");
         assert!(
@@ -387,8 +359,11 @@ impl Core {
     }
 
     fn write_to_swap(&mut self, pfn: Pfn, sc: &mut ScanControl) -> Pageout {
-        if !self.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE) && !self.tmpfs_to_swap_cache(pfn) {
+        if self.mm.memory.folios[pfn].has(FolioFlags::INDEXED) && !self.tmpfs_to_swap_cache(pfn) {
             return Pageout::Activate;
+        }
+        if self.mm.memory.folios[pfn].order > 0 {
+            return self.write_large_to_swap(pfn, sc);
         }
         let entry = self.mm.memory.swap_entry(pfn);
         assert_eq!(
@@ -442,12 +417,19 @@ impl Core {
             self.start_write(pfn, entry, &mut sc.hands.plug);
             return Pageout::Clean;
         });
+        self.begin_swap_write(pfn, entry, sc);
+        Pageout::Started
+    }
+
+    /// Begins a write to a device that reports its end.
+    pub(super) fn begin_swap_write(&mut self, pfn: Pfn, entry: SwapEntry, sc: &mut ScanControl) {
         let books = self.open_audit(Transition::BeginWrite, [pfn]);
-        self.mm.memory.folios[pfn].set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
+        let folio = &mut self.mm.memory.folios[pfn];
+        folio.set(FolioFlags::WRITEBACK | FolioFlags::RECLAIM);
+        let pages = folio.pages() as i64;
         self.count(self.mm.lruvec_of(pfn), Stat::NrWriteback, pages);
         self.close_audit(books);
         self.start_write(pfn, entry, &mut sc.hands.plug);
-        Pageout::Started
     }
 
     /// Moves a tmpfs folio from its file's index, where its swap entry takes its place, to the swap cache.
@@ -502,6 +484,9 @@ impl Core {
                 "{pfn:?} has left memory, and its shadow is not in slot {}",
                 entry.slot
             );
+            if folio.order > 0 {
+                self.free_unreferenced_slots(pfn);
+            }
         } else {
             self.mm.memory.file_mut(FileId(folio.owner)).counts.evicted += folio.pages();
             self.page_cache_remove(pfn, shadow.pack());

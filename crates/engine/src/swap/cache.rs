@@ -11,11 +11,15 @@ use crate::units::{MemcgId, NodeId, Pfn};
 use crate::workingset::IndexNode;
 
 impl Core {
-    /// Puts a folio into the swap cache: it has this slot from now on.
+    /// Puts a folio into the swap cache: it has this slot from now on, and a large one those behind it.
     pub(crate) fn swap_cache_insert(&mut self, pfn: Pfn, entry: SwapEntry) {
         let books = self.open_audit(Transition::EnterSwapCache, [pfn]);
-        let change = self.mm.memory.swap.cache_insert(entry, pfn);
-        self.swap_index_changed(pfn, entry, change);
+        let order = self.mm.memory.folios[pfn].order;
+        for slot in entry.slot..entry.slot + (1 << order) {
+            let entry = SwapEntry { slot, ..entry };
+            let change = self.mm.memory.swap.cache_insert(entry, pfn, order);
+            self.swap_index_changed(pfn, entry, change);
+        }
         let folio = &mut self.mm.memory.folios[pfn];
         assert!(!folio.has(FolioFlags::SWAPCACHE), "{pfn:?} is put into the swap cache twice");
         folio.set(FolioFlags::SWAPCACHE);
@@ -29,18 +33,28 @@ impl Core {
     /// Takes a folio out of the swap cache; the slot keeps the data.
     pub(crate) fn swap_cache_remove(&mut self, pfn: Pfn, shadow: Option<Shadow>) {
         let entry = self.mm.memory.swap_entry(pfn);
-        assert_eq!(
-            self.mm.memory.swap.cached(entry),
-            Some(pfn),
-            "slot {} leads to another folio",
-            entry.slot
-        );
         let books = self.open_audit(Transition::LeaveSwapCache, [pfn]);
-        let change = self.mm.memory.swap.cache_remove(entry, shadow);
-        self.swap_index_changed(pfn, entry, change);
+        for slot in self.mm.memory.folios[pfn].slots() {
+            let entry = SwapEntry { slot, ..entry };
+            let cached = self.mm.memory.swap.cached(entry);
+            assert_eq!(cached, Some(pfn), "slot {slot} leads to another folio");
+            let change = self.mm.memory.swap.cache_remove(entry, shadow);
+            self.swap_index_changed(pfn, entry, change);
+        }
         self.mm.memory.folios[pfn].clear(FolioFlags::SWAPCACHE);
         self.swap_cache_count(pfn, -1);
         self.close_audit(books);
+    }
+
+    /// Frees those slots of a large folio that has left the swap cache to which nothing leads any more.
+    #[cold]
+    pub(crate) fn free_unreferenced_slots(&mut self, pfn: Pfn) {
+        let folio = self.mm.memory.folios[pfn];
+        for at in 0..folio.pages() as u32 {
+            if !self.mm.memory.is_slot_of_page_referenced(&folio, at) {
+                self.free_slot(SwapEntry { swap: folio.swap, slot: folio.slot + at });
+            }
+        }
     }
 
     fn swap_cache_count(&mut self, pfn: Pfn, sign: i64) {
@@ -81,8 +95,11 @@ impl Core {
             "slot {} is given up, and its owner leads there",
             entry.slot
         );
+        let pages = self.mm.memory.folios[pfn].pages() as u32;
         self.swap_cache_remove(pfn, None);
-        self.free_slot(entry);
+        for slot in entry.slot..entry.slot + pages {
+            self.free_slot(SwapEntry { slot, ..entry });
+        }
     }
 
     /// Nothing refers to a page in swap any more: its slot is freed, immediately or with the folio that reads or

@@ -35,16 +35,18 @@ struct Write {
     io: IoId,
     pfn: Pfn,
     to: SwapEntry,
+    pages: u32,
 }
 
 impl Write {
     fn op(self) -> Op {
-        Op::WriteSwap { io: self.io, swap: self.to.swap, slot: self.to.slot, pfn: self.pfn }
+        let Write { io, pfn, to: SwapEntry { swap, slot }, pages } = self;
+        Op::WriteSwap { io, swap, slot, pfn, pages }
     }
 
-    /// The slot after this one.
+    /// The slot after the last one.
     fn next(self) -> SwapEntry {
-        SwapEntry { slot: self.to.slot + 1, ..self.to }
+        SwapEntry { slot: self.to.slot + self.pages, ..self.to }
     }
 }
 
@@ -63,7 +65,8 @@ impl Core {
             "slot {} is written twice in a row",
             to.slot
         );
-        plug.writes.push(Write { io, pfn, to });
+        let pages = self.mm.memory.folios[pfn].pages() as u32;
+        plug.writes.push(Write { io, pfn, to, pages });
     }
 
     /// Submits what has been held back.
@@ -96,7 +99,13 @@ impl Core {
                 Some(result) => {
                     if result.is_ok() {
                         let SwapEntry { swap, slot } = write.to;
-                        self.out.push(Op::WriteSwapNow { swap, slot, pfn: write.pfn });
+                        for at in 0..write.pages {
+                            self.out.push(Op::WriteSwapNow {
+                                swap,
+                                slot: slot + at,
+                                pfn: Pfn(write.pfn.0 + at),
+                            });
+                        }
                     }
                     self.transfer_done(write.io, result);
                 }

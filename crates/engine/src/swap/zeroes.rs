@@ -6,12 +6,12 @@
 
 use crate::core::Core;
 use crate::machine::op::Op;
-use crate::memory::folio::FolioFlags;
 use crate::memory::table::SwapEntry;
 use crate::stat::Stat;
 use crate::state::State;
+use crate::swap::Owner;
 use crate::swap::contents::{Compressibility, Contents};
-use crate::units::{FileId, MmId, PAGE_SIZE, Pfn, SwapId};
+use crate::units::{FileId, MmId, PAGE_SIZE, Pfn};
 
 /// The compressed size of a page of one word repeated, if such pages are not detected: a few tens of bytes with
 /// any compressor.
@@ -21,11 +21,11 @@ const ONE_WORD: u64 = u64::MAX;
 
 impl Core {
     /// The word that a page repeats that goes to a swap device, if it has no other content.
-    pub(crate) fn repeated_word(&mut self, pfn: Pfn, swap: SwapId) -> Option<u64> {
+    pub(crate) fn repeated_word(&mut self, pfn: Pfn, slot: SwapEntry) -> Option<u64> {
         if let Some(contents) = &mut self.contents {
             return contents.repeated_word(pfn);
         }
-        match self.mm.contents_of(pfn, swap) {
+        match self.mm.contents_of(slot) {
             Contents::Zeroes => Some(0),
             Contents::OneWord => Some(ONE_WORD),
             Contents::Bytes(_) => None,
@@ -33,9 +33,9 @@ impl Core {
     }
 
     /// The number of bytes that a page comes to when it is compressed, from 1 to 4096.
-    pub(crate) fn compressed_bytes(&mut self, pfn: Pfn, swap: SwapId) -> u16 {
+    pub(crate) fn compressed_bytes(&mut self, pfn: Pfn, slot: SwapEntry) -> u16 {
         let Some(contents) = &mut self.contents else {
-            return match self.mm.contents_of(pfn, swap) {
+            return match self.mm.contents_of(slot) {
                 Contents::Zeroes | Contents::OneWord => ONE_WORD_BYTES,
                 Contents::Bytes(length) => length,
             };
@@ -53,12 +53,42 @@ impl Core {
             "slot {} is another page's than goes out",
             entry.slot
         );
-        let is_zeroes = self.mm.config.zero_map && self.repeated_word(pfn, entry.swap) == Some(0);
+        let is_zeroes = self.mm.config.zero_map && self.repeated_word(pfn, entry) == Some(0);
         self.mm.memory.swap.set_holds_zeroes(entry, is_zeroes);
         if is_zeroes {
             self.mm.count_node(self.mm.memory.folios[pfn].node, Stat::SwpoutZero, 1);
         }
         is_zeroes
+    }
+
+    /// The same of a large folio: only if all of its pages are zeroes.
+    #[cold]
+    pub(crate) fn swap_zeroes_out_large(&mut self, pfn: Pfn) -> bool {
+        let folio = self.mm.memory.folios[pfn];
+        let slots = || {
+            (0..).zip(folio.slots()).map(|(at, slot)| (Pfn(pfn.0 + at), SwapEntry { swap: folio.swap, slot }))
+        };
+        let is_zeroes = self.mm.config.zero_map
+            && slots().all(|(frame, slot)| self.repeated_word(frame, slot) == Some(0));
+        for (_, slot) in slots() {
+            self.mm.memory.swap.set_holds_zeroes(slot, is_zeroes);
+        }
+        if is_zeroes {
+            self.mm.count_node(folio.node, Stat::SwpoutZero, folio.pages() as i64);
+        }
+        is_zeroes
+    }
+
+    /// Whether a page of an anonymous folio holds nothing but zeroes, as far as that is known: a host may have the pages, or the region's contents are
+    /// drawn.
+    pub(crate) fn holds_zeroes(&mut self, pfn: Pfn, at: u32) -> bool {
+        if let Some(contents) = &mut self.contents {
+            return contents.repeated_word(Pfn(pfn.0 + at)) == Some(0);
+        }
+        let folio = &self.mm.memory.folios[pfn];
+        let (owner, index) = (folio.owner, folio.index + at);
+        let of_region = self.mm.region_compressibility(true, owner, index.into());
+        of_region.is_some_and(|of| of.contents_of(true, owner, index) == Contents::Zeroes)
     }
 
     /// Fills a page whose slot says that it is one of zeroes. False if it doesn't.
@@ -84,11 +114,10 @@ impl Core {
 
 impl State {
     /// The contents of a page that goes to a swap device, where they are drawn.
-    fn contents_of(&self, pfn: Pfn, swap: SwapId) -> Contents {
-        let folio = &self.memory.folios[pfn];
-        let (is_anon, owner, index) = (folio.has(FolioFlags::ANON), folio.owner, folio.index);
+    fn contents_of(&self, slot: SwapEntry) -> Contents {
+        let Owner { is_anon, owner, index } = self.memory.swap.owner(slot);
         let of_region = self.region_compressibility(is_anon, owner, index.into());
-        let compressibility = of_region.unwrap_or_else(|| self.memory.swap.compressibility(swap));
+        let compressibility = of_region.unwrap_or_else(|| self.memory.swap.compressibility(slot.swap));
         compressibility.contents_of(is_anon, owner, index)
     }
 

@@ -35,13 +35,18 @@ fn always() -> Config {
 
 impl Bench {
     fn new(config: Config) -> Bench {
+        let swap: &[u64] = if config.demotion_enabled { &[] } else { &[4096] };
+        Bench::with_swap(config, swap)
+    }
+
+    /// One with swap devices of so many slots.
+    fn with_swap(config: Config, swap: &[u64]) -> Bench {
         let memory_types = vec![MemoryType::Dram, MemoryType::Adistance(ADISTANCE_DAX_KMEM)];
         let layout = Layout { memory_types, ..Layout::default() };
         let config = Config { node_pages: vec![8192, 8192], layout, kmem: false, ..config };
-        let demotes = config.demotion_enabled;
         let mut builder = Engine::builder(config).unwrap();
-        if !demotes {
-            builder.swap_on(SwapSpec { pages: 4096, kind: SwapKind::Synchronous }).unwrap();
+        for &pages in swap {
+            builder.swap_on(SwapSpec { pages, kind: SwapKind::Synchronous }).unwrap();
         }
         let mut engine = builder.build();
         let memcg = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
@@ -254,15 +259,17 @@ fn it_is_freed_as_a_whole_at_exit_and_by_munmap() {
 }
 
 #[test]
-fn reclaim_makes_single_pages_of_it_and_swaps_them_out() {
+fn reclaim_without_free_slots_in_a_row_swaps_single_pages() {
     for profile in PROFILES {
         println!("{}", profile.name);
-        let mut bench = Bench::new(Config { policy: profile.policy(), ..always() });
+        // No device has a row of 512.
+        let mut bench = Bench::with_swap(Config { policy: profile.policy(), ..always() }, &[300, 300]);
         bench.fault(0);
         for _ in 0..4 {
             bench.reclaim(HUGE_PAGE_PAGES);
         }
         assert_eq!(bench.stats(SPLIT), [1, 1, 1]);
+        assert_eq!(bench.stats([Stat::ThpSwpout]), [0]);
         assert_eq!(bench.stats([Stat::NrAnonThps, Stat::Pswpout, Stat::NrAnonPages]), [0, HUGE, 0]);
         assert_eq!(bench.usage(), 0);
         // All of it comes back page by page.
@@ -270,6 +277,26 @@ fn reclaim_makes_single_pages_of_it_and_swaps_them_out() {
             assert!(matches!(bench.access(page, false), Served::Major(Touched::Frame(_))));
         }
         assert_eq!(bench.stats(THP), [0, 1, 0, 0]);
+    }
+}
+
+#[test]
+fn reclaim_with_slots_in_a_row_swaps_all_of_it() {
+    for profile in PROFILES {
+        println!("{}", profile.name);
+        let mut bench = Bench::new(Config { policy: profile.policy(), ..always() });
+        let pfn = bench.fault(0);
+        bench.reclaim(HUGE_PAGE_PAGES);
+        bench.reclaim(HUGE_PAGE_PAGES);
+        assert_eq!(bench.stats(SPLIT), [0, 1, 0], "its entry is taken away page by page");
+        assert_eq!(bench.stats([Stat::ThpSwpout, Stat::Pswpout, Stat::NrAnonPages]), [1, HUGE, 0]);
+        assert_eq!(bench.usage(), 0);
+        let freed = Op::FreeFrame { pfn, pages: 512 };
+        assert!(bench.ops.contains(&freed), "it is free as a whole");
+        for page in 0..LEAF_PAGES {
+            assert!(matches!(bench.access(page, false), Served::Major(Touched::Frame(_))));
+        }
+        assert_eq!(bench.stats(THP), [0, 1, 0, 0], "it comes back page by page");
     }
 }
 

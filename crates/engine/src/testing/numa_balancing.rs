@@ -281,7 +281,7 @@ fn hint_faults_on_a_huge_page_are_reports_of_its_head() {
     let reported: Vec<(Pfn, bool)> =
         bench.engine.core.mm.pghot.records.iter().map(|(pfn, record)| (pfn, record.ready)).collect();
     let [(head, true)] = reported[..] else { panic!("{reported:?}") };
-    assert!(bench.engine.core.mm.memory.folios[head].is_huge());
+    assert!(bench.engine.core.mm.memory.folios[head].is_large_anon());
     run_thread(&mut bench, &threads, "kmigrated1");
     let moved = [Stat::PghotRecordedHintfaults, Stat::PgpromoteSuccess, Stat::ThpSplitPage];
     assert_eq!(bench.stats(moved), [1, 512, 0]);

@@ -16,10 +16,12 @@ use crate::lru::lruvec::LruvecId;
 use crate::machine::op::{Compressed, Op};
 use crate::memory::folio::FolioFlags;
 use crate::memory::table::SwapEntry;
+use crate::mthp::MthpStat;
 use crate::stat::Stat;
 use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
+use pageout_rules::folio::ZswapLarge;
 use pageout_rules::zswap::{Incompressible, WorkerWalk, ZswapProtection};
 
 impl Core {
@@ -36,19 +38,46 @@ impl Core {
         is_stored
     }
 
+    /// Stores a large folio that is about to be written to its slots, page by page. False if all of it has to be written: if one page is rejected, none
+    /// stays. [folios 3.6]
+    #[cold]
+    pub(crate) fn zswap_store_large(&mut self, pfn: Pfn) -> bool {
+        let folio = self.mm.memory.folios[pfn];
+        let slots = folio.slots().map(|slot| SwapEntry { swap: folio.swap, slot });
+        let is_offered = self.mm.config.zswap_enabled
+            && self.mm.config.policy.machine.zswap_large == ZswapLarge::Pages
+            && self.zswap_admits(pfn);
+        let is_stored =
+            is_offered && (0..).zip(slots.clone()).all(|(at, slot)| self.zswap_store_page(pfn, at, slot));
+        if is_stored {
+            self.count_mthp(folio.node, folio.order, MthpStat::Zswpout);
+            return true;
+        }
+        // Old contents of a slot must not be written over new ones.
+        slots.for_each(|slot| self.zswap_invalidate(slot));
+        if self.mm.zswap_asks_worker() {
+            self.zswap_wake_worker();
+        }
+        false
+    }
+
     fn zswap_try_store(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
+        self.zswap_admits(pfn) && self.zswap_store_page(pfn, 0, slot)
+    }
+
+    /// Whether the limits of the pool and of the folio's group let pages in.
+    fn zswap_admits(&mut self, pfn: Pfn) -> bool {
         self.last_swapped = Some(self.mm.lruvec_of(pfn));
-        // Pages of a removed group are still swapped out.
-        let payer = self.mm.zswap_payer(self.mm.memcgs.online(self.mm.memory.folios[pfn].memcg));
-        if !self.may_zswap(payer) && !self.zswap_shrink_memcg(payer) {
-            return false;
-        }
-        if !self.mm.zswap_has_room() {
-            return false;
-        }
+        let payer = self.mm.zswap_payer_of(pfn);
+        (self.may_zswap(payer) || self.zswap_shrink_memcg(payer)) && self.mm.zswap_has_room()
+    }
+
+    /// Stores a page of a folio, unless it does not shrink or there is no memory for it.
+    fn zswap_store_page(&mut self, pfn: Pfn, at: u32, slot: SwapEntry) -> bool {
+        let (payer, frame) = (self.mm.zswap_payer_of(pfn), Pfn(pfn.0 + at));
         let rules = self.mm.config.policy.machine.zswap;
-        let word = if rules.same_filled { self.repeated_word(pfn, slot.swap) } else { None };
-        let length = if word.is_some() { 0 } else { self.compressed_bytes(pfn, slot.swap) };
+        let word = if rules.same_filled { self.repeated_word(frame, slot) } else { None };
+        let length = if word.is_some() { 0 } else { self.compressed_bytes(frame, slot) };
         let is_incompressible = u64::from(length) == PAGE_SIZE;
         if is_incompressible
             && (rules.incompressible == Incompressible::Reject || !self.mm.may_write_back(payer))
@@ -91,7 +120,7 @@ impl Core {
             referenced: rules.protection == ZswapProtection::SecondChance,
             is_anon,
             owner: folio.owner,
-            index: folio.index,
+            index: folio.index + at,
             links: (0, 0),
         };
         let [_, slots] = self.mm.memory.swap.used_of(slot.swap);
@@ -105,7 +134,7 @@ impl Core {
         self.mm.zswap.assert_counted();
         assert!(!self.mm.memory.swap.holds_zeroes(slot), "slot {} holds zeroes and gets an entry", slot.slot);
         let to = compressed(&self.mm.zswap, id);
-        self.out.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn, to });
+        self.out.push(Op::ZswapStore { swap: slot.swap, slot: slot.slot, pfn: frame, to });
         self.tell(pfn, |_| PageEvent::ZswapStored { bytes: length });
         self.zswap_charge(payer, node, length.into(), 1);
         self.zswap_count(payer, node, Stat::Zswpout);
@@ -275,6 +304,11 @@ impl State {
             let after = self.entries_counted(entry.payer, entry.node);
             assert_eq!(after, expected, "counts of entries, and what {entry:?} adds to them");
         }
+    }
+
+    /// Who pays for what zswap stores of a folio. Pages of a removed group are still swapped out.
+    fn zswap_payer_of(&self, pfn: Pfn) -> MemcgId {
+        self.zswap_payer(self.memcgs.online(self.memory.folios[pfn].memcg))
     }
 
     /// A page had to be read from a device although zswap could have kept it: the shrinker has gone too far.

@@ -95,6 +95,7 @@ impl Core {
     pub(crate) fn zswap_start_worker(&mut self) {
         let is_there = self.mm.zswap.worker.task.is_some();
         let will_be = self.threads_to_start.iter().any(|thread| thread.name() == NAME);
+        self.mm.zswap.was_enabled |= self.mm.config.zswap_enabled;
         if self.mm.config.zswap_enabled && !is_there && !will_be {
             self.threads_to_start.push(Box::new(ZswapThread::default()));
         }

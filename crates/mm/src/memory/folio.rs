@@ -26,8 +26,9 @@
 //!   of an index are by page, so a folio sets as many as it has pages.
 //! - **Shadows.** Eviction leaves the same shadow in each slot. So a smaller folio replaces a part of it,
 //!   and a larger one takes the last of several.
-//! - **Splits** give parts their records and words from the folio's (`Memory::index_split`). Huge pages of
-//!   anonymous memory use the same words, with one entry for all (`Word::HUGE`).
+//! - **Splits** give parts their records and words from the folio's (`Memory::index_split`). Folios of
+//!   anonymous memory use the same words of a page table, a huge page with one entry for all (`Word::HUGE`).
+//! - **Swap.** A folio in the swap cache has as many slots in a row as it has pages. `slot` is the first.
 
 use crate::memory::largest::LargestBlocks;
 use crate::memory::list::Links;
@@ -120,7 +121,7 @@ pub struct Folio {
     pub memcg: MemcgId,
     /// References beyond those of its owner: per-CPU batches, tasks in the middle of an access, pins.
     pub refs: u16,
-    /// Page-table entries that map it, or pages of it.
+    /// Page-table entries that map it, or pages of it. The one entry of a huge page counts as 512.
     pub mapped: u16,
     /// It has 2 to the power of this many pages.
     pub order: u8,
@@ -163,6 +164,12 @@ impl Folio {
         first..first + self.pages()
     }
 
+    /// Its slots, while it is in the swap cache.
+    #[inline]
+    pub fn slots(&self) -> std::ops::Range<u32> {
+        self.slot..self.slot + (1 << self.order)
+    }
+
     /// The page of its file that an entry maps at a page of an address space. Mappings are aligned like the largest folio, so the page's place within
     /// the folio is the same.
     #[inline]
@@ -170,10 +177,16 @@ impl Folio {
         u64::from(self.index) + (page & (self.pages() - 1))
     }
 
-    /// A huge page of anonymous memory.
+    /// A large folio of anonymous memory.
     #[inline]
-    pub fn is_huge(&self) -> bool {
+    pub fn is_large_anon(&self) -> bool {
         self.order > 0 && self.has(FolioFlags::ANON)
+    }
+
+    /// Returns whether it is an anonymous folio of which some pages are mapped and others are not.
+    #[inline]
+    pub fn is_partly_mapped(&self) -> bool {
+        self.is_large_anon() && self.mapped > 0 && u64::from(self.mapped) < self.pages()
     }
 
     /// The pages of a large folio from page `at` on, as a folio of its own of this order.
@@ -183,13 +196,8 @@ impl Folio {
             "a part of order {order} from page {at} on of a folio of order {}",
             self.order
         );
-        Folio { order, index: self.index + at, ..self }
-    }
-
-    /// The page-table entries of one mapping that may map it: a huge page has one for all of its pages.
-    #[inline]
-    pub fn entries_order(&self) -> u8 {
-        if self.is_huge() { 0 } else { self.order }
+        let slot = if self.has(FolioFlags::SWAPCACHE) { self.slot + at } else { self.slot };
+        Folio { order, index: self.index + at, slot, ..self }
     }
 
     /// tmpfs counts as anonymous: it needs swap to leave memory.

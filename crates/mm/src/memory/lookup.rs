@@ -64,19 +64,31 @@ impl Memory {
         }
         if folio.has(FolioFlags::SWAPCACHE) {
             let index = self.swap.cache_mut(folio.swap);
-            index.update(folio.slot.into(), |word| *word = word.with_pfn(to));
+            for slot in folio.slots() {
+                index.update(slot.into(), |word| *word = word.with_pfn(to));
+            }
         }
     }
 
-    /// Returns whether the page table or index of the folio's owner leads to its slot rather than to the folio.
+    /// Returns whether the page table or index of the folio's owner leads to its slot, or to one of its slots, rather than to the folio.
+    #[inline]
     pub fn is_slot_referenced(&self, pfn: Pfn) -> bool {
         let folio = &self.folios[pfn];
+        if folio.order > 0 {
+            return (0..folio.pages() as u32).any(|at| self.is_slot_of_page_referenced(folio, at));
+        }
+        self.is_slot_of_page_referenced(folio, 0)
+    }
+
+    /// The same of the slot of one of its pages.
+    pub fn is_slot_of_page_referenced(&self, folio: &Folio, at: u32) -> bool {
+        let page = u64::from(folio.index + at);
         let word = if folio.has(FolioFlags::ANON) {
-            self.mm(MmId(folio.owner)).table.word_if_any(folio.index.into())
+            self.mm(MmId(folio.owner)).table.word_if_any(page)
         } else {
-            self.file(FileId(folio.owner)).index.word(folio.index.into())
+            self.file(FileId(folio.owner)).index.word(page)
         };
-        word.decode() == Entry::Swap(self.swap_entry(pfn))
+        word.decode() == Entry::Swap(SwapEntry { swap: folio.swap, slot: folio.slot + at })
     }
 
     /// Names a folio after the page that the slot holds.
@@ -90,14 +102,24 @@ impl Memory {
     }
 
     /// Returns how many places the reverse map has to look at. A file's mappings stand for all its pages, so most of them may
-    /// turn out not to map this one. A large folio has as many in each mapping as it has pages.
+    /// turn out not to map this one. A large folio has as many in each mapping as it has pages, unless one entry maps all of it.
     #[inline]
     pub fn rmap_len(&self, folio: &Folio) -> usize {
-        if folio.has(FolioFlags::ANON) {
-            1
+        if !folio.has(FolioFlags::ANON) {
+            self.file(FileId(folio.owner)).mappings.len() << folio.order
+        } else if folio.order > 0 && !self.is_mapped_by_one(folio) {
+            1 << folio.order
         } else {
-            self.file(FileId(folio.owner)).mappings.len() << folio.entries_order()
+            1
         }
+    }
+
+    /// Returns whether one entry maps all of a large anonymous folio.
+    #[cold]
+    pub fn is_mapped_by_one(&self, folio: &Folio) -> bool {
+        folio.is_large_anon()
+            && folio.mapped > 0
+            && self.mm(MmId(folio.owner)).table.word_if_any(folio.index.into()).is_huge()
     }
 
     /// Repeats an access that has faulted on a present entry, and lets it through: a store to a clean entry of a regular file, or an access to a

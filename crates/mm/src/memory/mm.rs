@@ -63,8 +63,10 @@ pub struct Vma {
     pub open: Option<OpenFileId>,
     /// madvise hint about accesses.
     pub advice: Advice,
-    /// madvise hint about huge pages.
+    /// madvise hint about huge pages, if it is one for the whole mapping.
     pub huge_advice: HugeAdvice,
+    /// Otherwise, parts of the mapping with their hints, in order and without gaps.
+    huge_parts: Vec<(Range<u64>, HugeAdvice)>,
     /// Its pages are locked into memory (mlock).
     pub locked: bool,
     /// It maps a program's code.
@@ -83,6 +85,44 @@ impl Vma {
     /// The mapping's pages in the address space.
     pub fn range(&self) -> Range<u64> {
         self.start..self.start + self.pages
+    }
+
+    /// Sets the hint about huge pages of a range of the mapping, as pages of the address space. Ranges with different hints are mappings of their own
+    /// to the kernel: no large folio lies across their border.
+    pub fn advise_huge(&mut self, pages: Range<u64>, advice: HugeAdvice) {
+        let all = self.range();
+        let old = match std::mem::take(&mut self.huge_parts) {
+            parts if parts.is_empty() => vec![(all.clone(), self.huge_advice)],
+            parts => parts,
+        };
+        let cut = |(of, is): &(Range<u64>, HugeAdvice)| {
+            let (before, behind) = (of.start..of.end.min(pages.start), of.start.max(pages.end)..of.end);
+            [(before, *is), (behind, *is)]
+        };
+        let mut parts: Vec<(Range<u64>, HugeAdvice)> = old.iter().flat_map(cut).collect();
+        parts.push((pages.start.max(all.start)..pages.end.min(all.end), advice));
+        parts.retain(|(pages, _)| !pages.is_empty());
+        parts.sort_by_key(|(pages, _)| pages.start);
+        for (pages, advice) in parts {
+            match self.huge_parts.last_mut() {
+                Some((last, is)) if *is == advice => last.end = pages.end,
+                _ => self.huge_parts.push((pages, advice)),
+            }
+        }
+        if let [(_, advice)] = self.huge_parts[..] {
+            self.huge_advice = advice;
+            self.huge_parts.clear();
+        }
+    }
+
+    /// The hint about huge pages at a page, and the pages around it with the same hint.
+    pub fn huge_at(&self, page: u64) -> (Range<u64>, HugeAdvice) {
+        let all = self.range();
+        let part = self.huge_parts.iter().rfind(|(pages, _)| pages.start <= page);
+        part.map_or((all.clone(), self.huge_advice), |(pages, advice)| {
+            let is_last = self.huge_parts.last().is_some_and(|(last, _)| last == pages);
+            (pages.start..if is_last { all.end } else { pages.end }, *advice)
+        })
     }
 
     /// Returns whether having been accessed lately says that a page of it will be accessed again. [reclaim-6.12 M6; machine 1.8; kernels 2.2]
@@ -206,6 +246,7 @@ impl Mm {
             open: None,
             advice,
             huge_advice: HugeAdvice::default(),
+            huge_parts: Vec::new(),
             locked: false,
             executable,
             mapped: true,
@@ -225,6 +266,25 @@ impl Mm {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn advice_on_a_part_splits_and_equal_parts_join() {
+        use HugeAdvice::{Hugepage, NoHugepage, Normal};
+        let mut mm = Mm::new(MemcgId::ROOT, None);
+        mm.map(100, Backing::Anon, Advice::Normal, false);
+        let vma = &mut mm.vmas[0];
+        vma.advise_huge(5..60, Hugepage);
+        assert_eq!(
+            [0, 4, 5, 59, 60].map(|page| vma.huge_at(page)),
+            [(0..5, Normal), (0..5, Normal), (5..60, Hugepage), (5..60, Hugepage), (60..100, Normal)]
+        );
+        vma.advise_huge(60..100, Hugepage);
+        assert_eq!(vma.huge_at(70), (5..100, Hugepage));
+        vma.advise_huge(20..30, NoHugepage);
+        assert_eq!(vma.huge_at(40), (30..100, Hugepage));
+        vma.advise_huge(0..100, Hugepage);
+        assert_eq!((vma.huge_at(3), vma.huge_advice), ((0..100, Hugepage), Hugepage));
+    }
 
     #[test]
     fn mappings_begin_at_2_mib_and_pages_find_theirs() {

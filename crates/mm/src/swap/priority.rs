@@ -54,6 +54,13 @@ impl Priorities {
         self.levels.iter_mut().find_map(|level| level.take(devices, cpu))
     }
 
+    /// The device that is asked first for slots in a row.
+    pub(super) fn first(&self, devices: &[SwapDevice]) -> Option<SwapId> {
+        let has_room =
+            |swap: &&SwapId| devices[swap.index()].slots.used() < devices[swap.index()].slots.len();
+        self.levels.iter().flat_map(|level| &level.devices).find(has_room).copied()
+    }
+
     pub(super) fn of(&self, swap: SwapId) -> i32 {
         let level = self.levels.iter().find(|level| level.devices.contains(&swap));
         level.expect("each device has a priority").priority

@@ -11,9 +11,20 @@
 //! Empty clusters come first. Then come those with holes, first the one that got its first hole longest ago. No source
 //! says so; the recordings on zram show it. When they end, the shadows of swapped pages lie in a 64th as many index nodes
 //! as pages were ever written: hardly a slot was used twice. (`ground-truth/README.md`)
+//!
+//! A large folio needs a free, aligned row of slots. It takes it from a cluster that was begun with its order, so that single pages do not break rows
+//! up. Slots of such a cluster go back to it immediately. [folios 3.5]
+//!
+//! ```text
+//!   cluster of an order   a CPU's ──searched──▶ frag ──a slot is freed──▶ nonfull ──a CPU takes it──▶ a CPU's
+//!                           ▲                                               │ none is used
+//!                           └────────────────────── empty ◀─────────────────┘
+//! ```
+//! Single pages take from clusters of other orders if there is nothing else.
 
 use crate::memory::list::{Links, List};
 use crate::units::CpuId;
+use pageout_rules::folio::SwapClusters;
 
 /// Slots of a cluster: as many as a PMD maps pages.
 const CLUSTER: u32 = 512;
@@ -21,6 +32,8 @@ const CLUSTER: u32 = 512;
 const CACHE: usize = 64;
 /// Clusters that an assertion adds up, at most.
 const CLUSTERS_COUNTED: usize = 32;
+/// Orders of folios whose slots lie in a row: up to a whole cluster.
+const ORDERS: usize = CLUSTER.ilog2() as usize + 1;
 
 /// The free and taken slots of one device.
 pub(super) struct Slots {
@@ -34,6 +47,9 @@ pub(super) struct Slots {
     /// Neither some CPU's, nor full: with holes, newest at the head; empty.
     holed: List,
     empty: List,
+    /// Of an order, neither a CPU's nor full: not searched since a slot was freed, newest at the head; searched.
+    nonfull: [List; ORDERS],
+    frag: [List; ORDERS],
     cpus: Vec<CpuSlots>,
 }
 
@@ -45,6 +61,8 @@ struct CpuSlots {
     returned: Vec<u32>,
     /// The slot at which the search in its cluster goes on.
     next: Option<u32>,
+    /// The same by order, for large folios.
+    large: [Option<u32>; ORDERS],
 }
 
 #[derive(Clone)]
@@ -52,7 +70,19 @@ struct Cluster {
     /// Slots that are out.
     out: u32,
     is_a_cpus: bool,
+    /// The order of the folios that it was begun with.
+    order: u8,
+    on: Option<On>,
     links: (u32, u32),
+}
+
+/// The list that a cluster is on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum On {
+    Empty,
+    Holed,
+    Nonfull,
+    Frag,
 }
 
 struct Clusters(Vec<Cluster>);
@@ -86,7 +116,7 @@ impl Bits {
 
 impl Slots {
     pub(super) fn new(slots: u32) -> Slots {
-        let unused = Cluster { out: 0, is_a_cpus: false, links: (0, 0) };
+        let unused = Cluster { out: 0, is_a_cpus: false, order: 0, on: Some(On::Empty), links: (0, 0) };
         let mut clusters = Clusters(vec![unused; slots.div_ceil(CLUSTER) as usize]);
         let mut empty = List::default();
         for cluster in 0..clusters.0.len() as u32 {
@@ -100,6 +130,8 @@ impl Slots {
             clusters,
             holed: List::default(),
             empty,
+            nonfull: Default::default(),
+            frag: Default::default(),
             cpus: Vec::new(),
         }
     }
@@ -143,6 +175,107 @@ impl Slots {
         Some(slot)
     }
 
+    /// Takes slots in a row for a folio of this order. Returns the first.
+    #[doc(alias = "swap_alloc_large")]
+    #[cold]
+    pub(super) fn take_large(&mut self, order: u8, cpu: CpuId, rule: SwapClusters) -> Option<u32> {
+        let at = usize::from(order);
+        if at >= ORDERS || self.slots - self.used < 1 << order {
+            return None;
+        }
+        if let Some(next) = self.of(cpu).large[at].take()
+            && let Some(slot) = self.take_row(next, order, cpu)
+        {
+            return Some(slot);
+        }
+        let is_whole = 1 << order == CLUSTER;
+        if rule == SwapClusters::NonfullFirst && !is_whole {
+            let slot = self.take_in_used(order, cpu);
+            if slot.is_some() {
+                return slot;
+            }
+        }
+        if let Some(cluster) = self.next_empty(order) {
+            self.claim_for(cluster, order);
+            let slot = self.take_row(cluster * CLUSTER, order, cpu);
+            assert!(slot.is_some(), "cluster {cluster} is free and has no row of order {order}");
+            return slot;
+        }
+        if is_whole || rule == SwapClusters::FreeOnly {
+            return None;
+        }
+        if rule == SwapClusters::ByOrder {
+            let slot = self.take_in_used(order, cpu);
+            if slot.is_some() {
+                return slot;
+            }
+        }
+        // Later kernels look at one of them only.
+        let searched = if rule == SwapClusters::ByOrder { self.frag[at].len() } else { 1 };
+        self.take_in_list(On::Frag, searched, order, cpu)
+    }
+
+    fn take_in_used(&mut self, order: u8, cpu: CpuId) -> Option<u32> {
+        self.take_in_list(On::Nonfull, self.nonfull[usize::from(order)].len(), order, cpu)
+    }
+
+    /// Takes a row from one of so many clusters of a list, the oldest first. Those without one have been searched.
+    fn take_in_list(&mut self, on: On, most: u64, order: u8, cpu: CpuId) -> Option<u32> {
+        for _ in 0..most {
+            let list = match on {
+                On::Nonfull => &mut self.nonfull[usize::from(order)],
+                _ => &mut self.frag[usize::from(order)],
+            };
+            let cluster = list.pop_tail(&mut self.clusters)?;
+            self.clusters.0[cluster as usize].on = None;
+            self.claim_for(cluster, order);
+            if let Some(slot) = self.take_row(cluster * CLUSTER, order, cpu) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// A free cluster with slots for a folio of this order: the last one of the device may be short.
+    fn next_empty(&mut self, order: u8) -> Option<u32> {
+        let cluster =
+            self.empty.iter_from_tail(&self.clusters).find(|&cluster| self.size(cluster) >> order > 0)?;
+        self.empty.remove(&mut self.clusters, cluster);
+        self.clusters.0[cluster as usize].on = None;
+        Some(cluster)
+    }
+
+    fn claim_for(&mut self, cluster: u32, order: u8) {
+        let claimed = &mut self.clusters.0[cluster as usize];
+        assert!(!claimed.is_a_cpus, "cluster {cluster} is claimed by two CPUs");
+        (claimed.is_a_cpus, claimed.order) = (true, order);
+    }
+
+    /// The first free row from a slot of a CPU's cluster on. The CPU goes on behind it, or releases the cluster.
+    fn take_row(&mut self, from: u32, order: u8, cpu: CpuId) -> Option<u32> {
+        let (cluster, pages) = (from / CLUSTER, 1 << order);
+        let end = cluster * CLUSTER + self.size(cluster);
+        let is_free =
+            |first: &u32| first + pages <= end && (*first..first + pages).all(|slot| !self.out.has(slot));
+        let found = (from..end).step_by(pages as usize).find(is_free);
+        if let Some(first) = found {
+            for slot in first..first + pages {
+                assert!(!self.held.has(slot), "slot {slot} is free in its cluster and holds a page");
+                self.out.flip(slot);
+                self.held.flip(slot);
+            }
+            self.clusters.0[cluster as usize].out += pages;
+            self.used += pages;
+        }
+        match found.map(|first| first + pages).filter(|next| next + pages <= end) {
+            Some(next) => self.of(cpu).large[usize::from(order)] = Some(next),
+            None => self.give_up(cluster),
+        }
+        self.assert_cpus_clusters();
+        self.assert_clusters_listed();
+        found
+    }
+
     pub(super) fn free(&mut self, slot: u32, cpu: CpuId) {
         assert!(self.held.has(slot), "slot {slot} is freed twice");
         assert!(self.out.has(slot), "slot {slot} holds a page and is in its cluster");
@@ -150,6 +283,9 @@ impl Slots {
         self.held.flip(slot);
         self.used -= 1;
         assert!(self.used < self.slots, "slot {slot} is free, and all hold a page");
+        if self.clusters.0[(slot / CLUSTER) as usize].order > 0 {
+            return self.put_in(slot);
+        }
         let returned = &mut self.of(cpu).returned;
         returned.push(slot);
         if returned.len() == CACHE {
@@ -208,13 +344,17 @@ impl Slots {
         }
     }
 
-    /// A cluster for a CPU to fill.
+    /// A cluster for a CPU to fill with single pages.
     fn claim(&mut self) -> Option<u32> {
         let cluster = self.empty.pop_tail(&mut self.clusters);
-        let cluster = cluster.or_else(|| self.holed.pop_tail(&mut self.clusters))?;
+        let cluster = cluster.or_else(|| self.holed.pop_tail(&mut self.clusters));
+        let cluster = cluster.or_else(|| {
+            let mut large = self.frag.iter_mut().chain(&mut self.nonfull);
+            large.find_map(|list| list.pop_tail(&mut self.clusters))
+        })?;
         let claimed = &mut self.clusters.0[cluster as usize];
         assert!(!claimed.is_a_cpus, "cluster {cluster} is claimed by two CPUs");
-        claimed.is_a_cpus = true;
+        (claimed.is_a_cpus, claimed.on) = (true, None);
         let out = claimed.out;
         assert!(out < self.size(cluster), "cluster {cluster} is claimed and has no free slot");
         Some(cluster)
@@ -224,18 +364,51 @@ impl Slots {
     fn give_up(&mut self, cluster: u32) {
         assert!(self.clusters.0[cluster as usize].is_a_cpus, "cluster {cluster} is given up and is no CPU's");
         self.clusters.0[cluster as usize].is_a_cpus = false;
-        let listed = self.holed.len() + self.empty.len();
-        match self.clusters.0[cluster as usize].out {
-            0 => self.empty.push_head(&mut self.clusters, cluster),
-            out if out < self.size(cluster) => self.holed.push_head(&mut self.clusters, cluster),
-            _ => {}
-        }
+        self.enlist(cluster, On::Frag);
         let has_room = self.clusters.0[cluster as usize].out != self.size(cluster);
-        assert_eq!(
-            self.holed.len() + self.empty.len(),
-            listed + u64::from(has_room),
-            "clusters on lists after one is released, with free slots or without: {has_room}"
+        let is_listed = self.clusters.0[cluster as usize].on.is_some();
+        assert_eq!(is_listed, has_room, "a cluster is released, and is on a list if it has free slots");
+    }
+
+    /// Puts a cluster that belongs to no CPU on the list for its state; one of an order on `large`.
+    fn enlist(&mut self, cluster: u32, large: On) {
+        let size = self.size(cluster);
+        let of = &mut self.clusters.0[cluster as usize];
+        let (order, on) = (
+            usize::from(of.order),
+            match of.out {
+                0 => Some(On::Empty),
+                out if out == size => None,
+                _ if of.order > 0 => Some(large),
+                _ => Some(On::Holed),
+            },
         );
+        of.on = on;
+        if on == Some(On::Empty) {
+            of.order = 0;
+        }
+        let list = match on {
+            None => return,
+            Some(On::Empty) => &mut self.empty,
+            Some(On::Holed) => &mut self.holed,
+            Some(On::Nonfull) => &mut self.nonfull[order],
+            Some(On::Frag) => &mut self.frag[order],
+        };
+        list.push_head(&mut self.clusters, cluster);
+    }
+
+    /// Takes a cluster off its list, if it is on one.
+    fn unlist(&mut self, cluster: u32) {
+        let of = &mut self.clusters.0[cluster as usize];
+        let order = usize::from(of.order);
+        let list = match of.on.take() {
+            None => return,
+            Some(On::Empty) => &mut self.empty,
+            Some(On::Holed) => &mut self.holed,
+            Some(On::Nonfull) => &mut self.nonfull[order],
+            Some(On::Frag) => &mut self.frag[order],
+        };
+        list.remove(&mut self.clusters, cluster);
     }
 
     fn size(&self, cluster: u32) -> u32 {
@@ -253,49 +426,45 @@ impl Slots {
         assert!(state.out > 0, "slot {slot} goes back to a cluster of which none is out");
         let was_full = state.out == size;
         state.out -= 1;
-        if !state.is_a_cpus {
-            self.relist(cluster, was_full);
+        // A cluster with holes keeps its place, unless it is empty now or is one of an order.
+        let (is_free, is_large) = (state.out == 0, state.order > 0);
+        if !state.is_a_cpus && (was_full || is_free || is_large && state.on != Some(On::Nonfull)) {
+            self.unlist(cluster);
+            self.enlist(cluster, On::Nonfull);
         }
         self.assert_clusters_listed();
-    }
-
-    /// A cluster that belongs to no CPU has one more free slot: puts it on the list that it belongs to now.
-    fn relist(&mut self, cluster: u32, was_full: bool) {
-        let is_empty = self.clusters.0[cluster as usize].out == 0;
-        if !was_full {
-            if !is_empty {
-                return;
-            }
-            self.holed.remove(&mut self.clusters, cluster);
-        }
-        let list = if is_empty { &mut self.empty } else { &mut self.holed };
-        list.push_head(&mut self.clusters, cluster);
     }
 
     /// A slot has gone back: clusters with holes and empty ones, except those of a CPU, are on their lists.
     #[inline]
     fn assert_clusters_listed(&self) {
         if cfg!(debug_assertions) && self.clusters.0.len() <= CLUSTERS_COUNTED {
-            let (mut holed, mut empty) = (0, 0);
+            let (mut holed, mut empty, mut large) = (0, 0, 0);
             for (cluster, state) in (0..).zip(&self.clusters.0).filter(|(_, state)| !state.is_a_cpus) {
                 match state.out {
                     0 => empty += 1,
-                    out if out < self.size(cluster) => holed += 1,
-                    _ => {}
+                    out if out == self.size(cluster) => {}
+                    _ if state.order > 0 => large += 1,
+                    _ => holed += 1,
                 }
             }
             assert_eq!(
-                (self.holed.len(), self.empty.len()),
-                (holed, empty),
-                "clusters on the lists of the holed and the empty, and those that belong there by what is out"
+                (self.holed.len(), self.empty.len(), self.large_listed()),
+                (holed, empty, large),
+                "clusters on the lists of the holed, the empty and the large, and those that belong there by what is out"
             );
         }
     }
 
+    /// Clusters of an order that are on a list.
+    fn large_listed(&self) -> u64 {
+        self.nonfull.iter().chain(&self.frag).map(List::len).sum()
+    }
+
     /// Everything that no page holds goes back to the clusters, from all CPUs: the device is nearly full.
     fn gather(&mut self) {
-        for CpuSlots { ready, returned, next } in std::mem::take(&mut self.cpus) {
-            if let Some(next) = next {
+        for CpuSlots { ready, returned, next, large } in std::mem::take(&mut self.cpus) {
+            for next in large.into_iter().chain([next]).flatten() {
                 self.give_up(next / CLUSTER);
             }
             for slot in returned.into_iter().chain(ready) {
@@ -316,8 +485,8 @@ impl Slots {
 
     #[track_caller]
     fn check_cpus_clusters(&self) {
-        let searched: Vec<u32> =
-            self.cpus.iter().filter_map(|cpu| cpu.next).map(|next| next / CLUSTER).collect();
+        let nexts = self.cpus.iter().flat_map(|cpu| cpu.large.iter().chain([&cpu.next]).flatten());
+        let searched: Vec<u32> = nexts.map(|next| next / CLUSTER).collect();
         for (cluster, state) in (0..).zip(&self.clusters.0) {
             let cpus = searched.iter().filter(|&&searched| searched == cluster).count();
             assert_eq!(usize::from(state.is_a_cpus), cpus, "CPUs whose cluster {cluster} is, and is to be");
@@ -350,6 +519,17 @@ impl Slots {
                 assert_eq!(out == 0, what == "empty", "cluster {cluster} is on the list of the {what}");
             }
         }
+        for (order, lists) in self.nonfull.iter().zip(&self.frag).enumerate() {
+            for (list, on) in [(lists.0, On::Nonfull), (lists.1, On::Frag)] {
+                list.check_invariants(&self.clusters);
+                for cluster in list.iter_from_tail(&self.clusters) {
+                    let state = &self.clusters.0[cluster as usize];
+                    let is = (state.is_a_cpus, usize::from(state.order), state.on);
+                    assert_eq!(is, (false, order, Some(on)), "cluster {cluster} of order {order}");
+                    assert!(state.out > 0, "cluster {cluster} is free and has an order");
+                }
+            }
+        }
         self.check_cpus_clusters();
         let mut unlisted = 0;
         for (cluster, state) in (0..).zip(&self.clusters.0) {
@@ -358,7 +538,8 @@ impl Slots {
             assert_eq!(state.out as usize, out, "slots of cluster {cluster} that are out");
             unlisted += u64::from(state.is_a_cpus || state.out == size);
         }
-        assert_eq!(self.holed.len() + self.empty.len() + unlisted, self.clusters.0.len() as u64, "clusters");
+        let listed = self.holed.len() + self.empty.len() + self.large_listed();
+        assert_eq!(listed + unlisted, self.clusters.0.len() as u64, "clusters");
     }
 }
 
@@ -409,17 +590,73 @@ mod tests {
         assert_eq!(others, (1..100).collect());
     }
 
+    #[test]
+    fn large_folios_lie_in_clusters_of_their_order() {
+        let rule = SwapClusters::ByOrder;
+        let mut slots = Slots::new(4 * 512);
+        take(&mut slots, 1);
+        assert_eq!(
+            [4, 4, 2, 4].map(|order| slots.take_large(order, CPU, rule)),
+            [512, 528, 1024, 544].map(Some)
+        );
+        assert_eq!(slots.take_large(9, CPU, rule), Some(1536));
+        assert_eq!(slots.take_large(9, CPU, rule), None, "no cluster is free");
+        slots.check_invariants();
+    }
+
+    #[test]
+    fn row_freed_in_a_used_cluster_is_found_by_rule() {
+        for (rule, expected) in [
+            (SwapClusters::FreeOnly, None),
+            (SwapClusters::ByOrder, Some(32)),
+            (SwapClusters::NonfullFirst, Some(32)),
+        ] {
+            let mut slots = Slots::new(512);
+            (0..32).for_each(|at| assert_eq!(slots.take_large(4, CPU, rule), Some(at * 16)));
+            (32..48).for_each(|slot| slots.free(slot, CPU));
+            assert_eq!(slots.take_large(4, CPU, rule), expected, "{rule:?}");
+            slots.check_invariants();
+        }
+    }
+
+    #[test]
+    fn nonfull_first_leaves_free_clusters_alone() {
+        for (rule, expected) in [(SwapClusters::ByOrder, 1024), (SwapClusters::NonfullFirst, 16)] {
+            let mut slots = Slots::new(4 * 512);
+            (0..64).for_each(|at| assert_eq!(slots.take_large(4, CPU, rule), Some(at * 16)));
+            (16..32).for_each(|slot| slots.free(slot, CPU));
+            assert_eq!(slots.take_large(4, CPU, rule), Some(expected), "{rule:?}");
+            slots.check_invariants();
+        }
+    }
+
+    #[test]
+    fn single_pages_use_large_clusters_last() {
+        let mut slots = Slots::new(2 * 512);
+        slots.take_large(4, CPU, SwapClusters::ByOrder);
+        let singles = take(&mut slots, 512 + 496);
+        assert_eq!((singles[0], singles[511], singles[512]), (512, 1023, 16));
+        assert_eq!(slots.take(CPU), None);
+        slots.check_invariants();
+    }
+
     proptest! {
         #[test]
         fn slots_are_handed_out_once_until_they_are_freed(
             size in 1..1500u32,
-            actions in proptest::collection::vec((any::<bool>(), 0..3u16, any::<prop::sample::Index>(), 1..200usize), 1..60),
+            rule in prop::sample::select(vec![SwapClusters::FreeOnly, SwapClusters::ByOrder, SwapClusters::NonfullFirst]),
+            actions in proptest::collection::vec((0..3u8, 0..3u16, any::<prop::sample::Index>(), 1..200usize), 1..60),
         ) {
             let mut slots = Slots::new(size);
             let mut held = BTreeSet::new();
             for (takes, cpu, which, number) in actions {
                 for _ in 0..number {
-                    if takes {
+                    if takes == 2 {
+                        let order = 2 + (number % 8) as u8;
+                        for slot in slots.take_large(order, CpuId(cpu), rule).into_iter().flat_map(|at| at..at + (1 << order)) {
+                            prop_assert!(held.insert(slot));
+                        }
+                    } else if takes == 1 {
                         match slots.take(CpuId(cpu)) {
                             Some(slot) => prop_assert!(held.insert(slot)),
                             None => prop_assert_eq!(held.len(), size as usize),

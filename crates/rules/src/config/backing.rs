@@ -70,6 +70,8 @@ pub enum SwapKind {
     Device,
     /// zram-like: done when the call returns; a swap-in skips the swap cache and frees the slot.
     Synchronous,
+    /// A file on a block device: like [`SwapKind::Device`], but no large folio has its slots in a row. [folios 3.5]
+    File,
 }
 
 /// A swap device to enable.

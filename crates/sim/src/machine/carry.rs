@@ -220,7 +220,9 @@ fn transfer(op: &Op) -> Option<(IoId, Request)> {
         Op::ReadFile { io, file, page, pages, .. } => (io, Direction::Read, Area::File(file), page, pages),
         Op::WriteFile { io, file, page, pages, .. } => (io, Direction::Write, Area::File(file), page, pages),
         Op::ReadSwap { io, swap, slot, .. } => (io, Direction::Read, Area::Swap(swap), u64::from(slot), 1),
-        Op::WriteSwap { io, swap, slot, .. } => (io, Direction::Write, Area::Swap(swap), u64::from(slot), 1),
+        Op::WriteSwap { io, swap, slot, pages, .. } => {
+            (io, Direction::Write, Area::Swap(swap), u64::from(slot), pages)
+        }
         Op::Zero { .. }
         | Op::Clear { .. }
         | Op::ReadSwapNow { .. }
@@ -289,7 +291,7 @@ mod tests {
 
     /// Blocks of the requests that swap writes to these slots become.
     fn requests(slots: &[u32]) -> Vec<(u64, u32)> {
-        let write = |&slot| Op::WriteSwap { io: IoId(slot), swap: SwapId(0), slot, pfn: Pfn(0) };
+        let write = |&slot| Op::WriteSwap { io: IoId(slot), swap: SwapId(0), slot, pfn: Pfn(0), pages: 1 };
         let ops: Vec<Op> = slots.iter().map(write).collect();
         let mut requests: Vec<Request> = Vec::new();
         for (_, next) in ops.iter().filter_map(transfer) {

@@ -142,8 +142,14 @@ impl Scenario {
                 return Err(problem(&format!("kernel.{name}"), message));
             }
         }
-        if config.transparent_hugepage != TransparentHugepage::Never && self.machine.page_stands_for > 1 {
-            return Err(Problem::huge_of_many("kernel.transparent_hugepage"));
+        if self.machine.page_stands_for > 1 {
+            if config.transparent_hugepage != TransparentHugepage::Never {
+                return Err(Problem::huge_of_many("kernel.transparent_hugepage"));
+            }
+            let size = (2..=9).find(|&order| config.anon_folio_orders(true) >> order & 1 == 1);
+            if let Some(order) = size {
+                return Err(Problem::huge_of_many(&format!("kernel.hugepages_{}kB", 4 << order)));
+            }
         }
         Ok(config)
     }

@@ -37,8 +37,9 @@ impl Problem {
 
     /// Pages that stand for many, where they may be huge.
     pub(super) fn huge_of_many(key: &str) -> Problem {
-        Problem::new(key, "a huge page has 512 pages of 4 KiB, so a page must stand for exactly one")
-            .help("leave `machine.page_stands_for` at 1, or transparent_hugepage at \"never\"")
+        Problem::new(key, "a huge page has 512 pages of 4 KiB, so a page must stand for exactly one").help(
+            "leave `machine.page_stands_for` at 1, or transparent_hugepage and hugepages_<N>kB at \"never\"",
+        )
     }
 
     /// A fault inside a table that another crate defines.

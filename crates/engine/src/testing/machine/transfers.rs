@@ -20,8 +20,8 @@ pub(super) struct Transfer {
     is_write: bool,
     /// No task's access depends on it.
     is_readahead: bool,
-    /// What the frame held when a write started.
-    at_start: u64,
+    /// What the frames held when a write started.
+    at_start: Vec<u64>,
 }
 
 /// A device that ends so many of a hundred of a full plug's writes before the batch does, and fails at some of those.
@@ -45,8 +45,20 @@ impl Transfer {
                 let ends = [page + self.frames.len() as u64, at + other.frames.len() as u64];
                 file == of && page < ends[1] && at < ends[0]
             }
-            (Medium::Slot(..), Medium::Slot(..)) => self.medium == other.medium,
+            (Medium::Slot(swap, slot), Medium::Slot(of, at)) => {
+                let ends = [slot + self.frames.len() as u32, at + other.frames.len() as u32];
+                swap == of && slot < ends[1] && at < ends[0]
+            }
             _ => false,
+        }
+    }
+}
+
+impl Transfer {
+    fn slots(&self) -> Option<(SwapId, std::ops::Range<u32>)> {
+        match self.medium {
+            Medium::File(..) => None,
+            Medium::Slot(swap, slot) => Some((swap, slot..slot + self.frames.len() as u32)),
         }
     }
 }
@@ -54,6 +66,10 @@ impl Transfer {
 impl ByteMachine {
     pub(super) fn frame(&self, pfn: Pfn) -> u64 {
         self.frames.get(&pfn).copied().unwrap_or(GARBAGE)
+    }
+
+    fn contents_of(&self, frames: &[Pfn]) -> Vec<u64> {
+        frames.iter().map(|&pfn| self.frame(pfn)).collect()
     }
 
     fn slot(&self, swap: SwapId, slot: u32) -> u64 {
@@ -78,15 +94,18 @@ impl ByteMachine {
             op,
             Op::ZswapStore { .. } | Op::ZswapLoad { .. } | Op::ZswapMove { .. } | Op::ZswapFree { .. }
         );
-        let slot = op.slot().filter(|_| !in_memory).map(|(swap, slot)| Medium::Slot(swap, slot));
-        let races = |medium: Option<Medium>, of: &[Pfn]| {
-            of.iter().any(|pfn| frames.contains(pfn)) || (slot.is_some() && slot == medium)
+        let slots = op.slots().filter(|_| !in_memory);
+        let races = |other: Option<(SwapId, std::ops::Range<u32>)>, of: &[Pfn]| {
+            let meet = slots.as_ref().zip(other).is_some_and(|((swap, ours), (of, theirs))| {
+                *swap == of && ours.start < theirs.end && theirs.start < ours.end
+            });
+            meet || of.iter().any(|pfn| frames.contains(pfn))
         };
-        let begun = self.transfers.iter().any(|transfer| races(Some(transfer.medium), &transfer.frames));
+        let begun = self.transfers.iter().any(|transfer| races(transfer.slots(), &transfer.frames));
         let queued = waiting
             .iter()
             .filter(|(other, _)| other.is_transfer())
-            .any(|(other, of)| races(other.slot().map(|(swap, slot)| Medium::Slot(swap, slot)), of));
+            .any(|(other, of)| races(other.slots(), of));
         assert!(!begun && !queued, "{op:?} races with a transfer that is not over");
     }
 
@@ -123,21 +142,21 @@ impl ByteMachine {
                     frames,
                     is_write: false,
                     is_readahead: readahead,
-                    at_start: 0,
+                    at_start: Vec::new(),
                 });
             }
-            Op::WriteFile { io, file, page, pfn, .. } => {
-                let (medium, at_start) = (Medium::File(file, page), self.frame(pfn));
+            Op::WriteFile { io, file, page, .. } => {
+                let (medium, at_start) = (Medium::File(file, page), self.contents_of(&frames));
                 let (is_write, is_readahead) = (true, false);
                 self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start });
             }
             Op::ReadSwap { io, swap, slot, .. } => {
                 let medium = Medium::Slot(swap, slot);
                 let (is_write, is_readahead) = (false, false);
-                self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start: 0 });
+                self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start: Vec::new() });
             }
-            Op::WriteSwap { io, swap, slot, pfn } => {
-                let (medium, at_start) = (Medium::Slot(swap, slot), self.frame(pfn));
+            Op::WriteSwap { io, swap, slot, .. } => {
+                let (medium, at_start) = (Medium::Slot(swap, slot), self.contents_of(&frames));
                 let (is_write, is_readahead) = (true, false);
                 self.begin(Transfer { io, medium, frames, is_write, is_readahead, at_start });
             }
@@ -194,15 +213,15 @@ impl ByteMachine {
         for (at, &pfn) in (0..).zip(&transfer.frames) {
             match transfer.medium {
                 Medium::Slot(swap, slot) if transfer.is_write => {
-                    let data = if early { transfer.at_start } else { self.frame(pfn) };
-                    self.slots.insert((swap, slot), if fails { GARBAGE } else { data });
+                    let data = if early { transfer.at_start[at as usize] } else { self.frame(pfn) };
+                    self.slots.insert((swap, slot + at as u32), if fails { GARBAGE } else { data });
                 }
                 Medium::Slot(swap, slot) => {
-                    let data = self.slot(swap, slot);
+                    let data = self.slot(swap, slot + at as u32);
                     self.frames.insert(pfn, if fails { GARBAGE } else { data });
                 }
                 Medium::File(file, page) if transfer.is_write => {
-                    let data = if early { transfer.at_start } else { self.frame(pfn) };
+                    let data = if early { transfer.at_start[at as usize] } else { self.frame(pfn) };
                     self.blocks.insert((file, page), if fails { GARBAGE } else { data });
                     self.has_untold_error |= fails;
                     self.has_untold_fs_error |= fails;

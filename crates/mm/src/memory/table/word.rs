@@ -326,16 +326,20 @@ impl Word {
         Pfn(self.pfn().0 + (page & ((1 << self.order()) - 1)) as u32)
     }
 
-    /// The word of page `page` once its huge page is single pages: as young as all of it was, and dirty, as its entry was.
-    pub fn of_split(self, page: u64, is_young: bool) -> Word {
-        debug_assert!(self.is_huge(), "page {page} becomes single and is part of no huge page");
-        let mut single = Word(self.0 & !(Self::HUGE | Self::YOUNG | Self::SETTLED) | Self::DIRTY)
-            .with_pfn(self.frame(page))
-            .with_order(0);
+    /// The entry of a page once its huge page has 512 entries instead of one: as young as all of it was, and dirty, as its entry was. The folio stays.
+    pub fn of_split_entry(self, is_young: bool) -> Word {
+        debug_assert!(self.is_huge(), "an entry of a page is made of an entry that maps no huge page");
+        let mut entry = Word(self.0 & !(Self::HUGE | Self::YOUNG | Self::SETTLED) | Self::DIRTY);
         if is_young {
-            single.set_young();
+            entry.set_young();
         }
-        single
+        entry
+    }
+
+    /// The entry of page `page` once its folio is single pages.
+    pub fn of_split(self, page: u64) -> Word {
+        debug_assert!(self.is_large() && !self.is_huge(), "page {page} becomes single and has no entry");
+        self.with_pfn(self.frame(page)).with_order(0)
     }
 
     /// The index word of a page whose folio was split, in the part that begins with frame `pfn`. The first word of a part has the use bits of `head`,

@@ -60,6 +60,8 @@ const OF_MEMORY: &[(&str, Scale)] = &[
     ("fault_around_bytes", Scale::Same),
     // A system call, whose size stays.
     ("numa.pagecache_promote_pages_per_work", Scale::Same),
+    // Of the 512 pages of a huge page.
+    ("khugepaged.max_ptes_none", Scale::Same),
     ("charge_stock", Scale::Same),
     ("folio_batch", Scale::Same),
     ("reclaim_batch", Scale::Same),
