@@ -93,6 +93,10 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
             "reclaim.swap_ahead_drain",
             "reclaim.gives_up",
             "folio.truncate_split",
+            "folio.swap_rotational",
+            "folio.split_first",
+            "folio.deferred_queue",
+            "folio.pageout",
         ],
         "a switch that nothing shows says so in its documentation, and is listed here"
     );
