@@ -38,9 +38,12 @@ use pageout_engine::TmpfsHuge;
 /// The end of the name of a file of runs, one a line.
 const SUFFIX: &str = ".jsonl.zst";
 
-/// Kinds of runs that are compared: those of files.
-const COMPARED: [&str; 6] =
-    ["a-sequential", "b-mixed-order", "c-mapped", "d-writes", "e-pressure", "g-tmpfs"];
+/// Kinds of runs that are compared.
+const COMPARED: [&str; 7] =
+    ["a-sequential", "b-mixed-order", "c-mapped", "d-writes", "e-pressure", ANON, "g-tmpfs"];
+
+/// The kind of runs on anonymous memory.
+pub const ANON: &str = "f-anonymous";
 
 /// How far the pages brought in under a limit may be from those of the repeats, as a fraction.
 const PAGES_IN: f64 = 0.01;
@@ -68,9 +71,27 @@ struct Asked {
     /// Limits that are set in the middle of a run.
     #[serde(default)]
     limit_after_snapshot: BTreeMap<String, u64>,
+    /// Settings of a run on anonymous memory or tmpfs.
+    #[serde(default)]
+    knobs: Knobs,
     /// Operations; a further repeat has those of the first.
     #[serde(default)]
     ops: Vec<String>,
+}
+
+/// Settings of the machine, as its files have them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Knobs {
+    /// `hugepages-<N>kB/enabled` by N; others are never.
+    hugepages_kb: BTreeMap<String, String>,
+    enabled: String,
+    defrag: String,
+    swap: Option<String>,
+    swap_mib: u64,
+    rotational: Option<u64>,
+    swappiness: u8,
+    page_cluster: u8,
 }
 
 impl Asked {
@@ -84,13 +105,17 @@ impl Asked {
         if !COMPARED.contains(&self.kind()) {
             return Some(format!("runs of kind `{}` are not compared", self.kind()));
         }
-        if !self.limit_after_snapshot.is_empty() {
-            return Some(
-                "large folios of tmpfs are split for swap, expected them to be written whole".to_owned(),
-            );
-        }
-        let advises_part = self.fs == "tmpfs" && self.ops.iter().any(|op| op.starts_with('a'));
-        advises_part.then(|| "a hint for a part of a mapping is not modelled".to_owned())
+        None
+    }
+
+    /// A run on anonymous memory.
+    fn is_anon(&self) -> bool {
+        self.kind() == ANON
+    }
+
+    /// Some size is for all memory, so that counters include that of other programs.
+    fn is_for_all(&self) -> bool {
+        self.knobs.hugepages_kb.values().any(|enabled| enabled == "always")
     }
 
     /// The option `huge=` of its mount.
@@ -115,6 +140,18 @@ struct Recorded {
     /// Figures of a run on tmpfs.
     #[serde(default)]
     snapshots: Vec<Snapshot>,
+    /// Figures of a run on anonymous memory, from its start to its end.
+    #[serde(default)]
+    mthp: BTreeMap<String, Value>,
+    #[serde(default)]
+    vmstat: BTreeMap<String, Value>,
+    #[serde(default)]
+    folios_at_end: Vec<(String, u64)>,
+    /// By operation: minor and major faults.
+    #[serde(default)]
+    faults: Vec<Vec<u64>>,
+    /// The repeat that has the same faults.
+    faults_as: Option<u32>,
 }
 
 /// A folio entered the page cache of the file, or left it.
@@ -158,8 +195,10 @@ pub struct Judged {
     pub first_difference: Option<Parting>,
     /// Pages brought in under a memory limit: minimum and maximum of the repeats, and simulated.
     pub pages_in: Option<[u64; 3]>,
-    /// Figures of a run on tmpfs that differ.
+    /// Figures of a run on tmpfs or anonymous memory that differ.
     pub figures: Vec<Figure>,
+    /// Figures that differ and do not decide whether the run passes: what swap did.
+    pub others: Vec<Figure>,
 }
 
 impl Judged {
@@ -268,7 +307,12 @@ pub(crate) fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Vec<Judged>, Error
                 first_difference: None,
                 pages_in: None,
                 figures: Vec::new(),
+                others: Vec::new(),
             }),
+            None if run.is_anon() => {
+                let (_, figures) = played.next().expect("each compared run was simulated");
+                Ok(judge_anon(&recorded, run, &figures)?)
+            }
             None => {
                 let (mut simulated, figures) = played.next().expect("each compared run was simulated");
                 if run.fs == "tmpfs" {
@@ -353,7 +397,35 @@ fn judge(run: &Asked, recorded: &[Change], simulated: &[Change]) -> Judged {
         first_difference,
         pages_in: None,
         figures: Vec::new(),
+        others: Vec::new(),
     }
+}
+
+/// Compares a run on anonymous memory by its figures: the machine has no event for a folio that comes.
+fn judge_anon(recorded: &[Recorded], run: &Asked, simulated: &figures::Figures) -> anyhow::Result<Judged> {
+    let sizes: Vec<u64> = run.knobs.hugepages_kb.keys().filter_map(|size| size.parse().ok()).collect();
+    let own: Vec<&Recorded> = recorded.iter().filter(|other| other.id == run.id).collect();
+    let mut repeats = Vec::new();
+    for &repeat in &own {
+        let faults =
+            own.iter().find(|other| Some(other.repeat) == repeat.faults_as).copied().unwrap_or(repeat);
+        repeats.push(figures::recorded_anon(repeat, &faults.faults, &sizes, run.is_for_all())?);
+    }
+    if repeats.is_empty() {
+        return Err(anyhow!("{}: no recorded figures", run.id));
+    }
+    let differing = figures::differing_anon(&repeats, simulated, run.is_for_all());
+    let (figures, others) = differing.into_iter().partition(|figure| figures::is_at_fault(&figure.name));
+    Ok(Judged {
+        run: run.id.clone(),
+        skipped: None,
+        recorded: 0,
+        simulated: 0,
+        first_difference: None,
+        pages_in: None,
+        figures,
+        others,
+    })
 }
 
 #[cfg(test)]

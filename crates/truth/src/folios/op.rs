@@ -11,6 +11,8 @@ pub(super) enum Hint {
     WillNeed,
     DontNeed,
     HugePage,
+    NoHugePage,
+    PageOut,
     PopulateRead,
 }
 
@@ -23,10 +25,23 @@ impl Hint {
             "willneed" => Hint::WillNeed,
             "dontneed" => Hint::DontNeed,
             "hugepage" => Hint::HugePage,
+            "nohugepage" => Hint::NoHugePage,
+            "pageout" => Hint::PageOut,
             "populate_read" => Hint::PopulateRead,
             other => bail!("advice `{other}` is not modelled"),
         })
     }
+}
+
+/// An access to anonymous memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Touch {
+    /// A load.
+    Load,
+    /// A store of random words.
+    Store,
+    /// A store of a zero byte.
+    StoreZero,
 }
 
 /// One operation.
@@ -54,6 +69,12 @@ pub(super) enum Op {
     Madvise { offset: u64, bytes: u64, hint: Hint },
     /// A load of a byte, or a store to it.
     Touch { offset: u64, is_store: bool },
+    /// mmap(2) of anonymous memory.
+    MapAnon { bytes: u64 },
+    /// madvise(2) on it.
+    MadviseAnon { offset: u64, bytes: u64, hint: Hint },
+    /// An access to a page of it.
+    TouchAnon { offset: u64, how: Touch },
     /// Sleeps. Transfers of the simulation take no time.
     Sleep,
     /// Reads memory.stat.
@@ -90,6 +111,11 @@ impl Op {
             "a" => Op::Madvise { offset: number(2)?, bytes: number(3)?, hint: Hint::parse(word(4)?)? },
             "l" => Op::Touch { offset: number(2)?, is_store: false },
             "S" => Op::Touch { offset: number(2)?, is_store: true },
+            "M" => Op::MapAnon { bytes: number(2)? },
+            "A" => Op::MadviseAnon { offset: number(2)?, bytes: number(3)?, hint: Hint::parse(word(4)?)? },
+            "L" => Op::TouchAnon { offset: number(2)?, how: Touch::Load },
+            "T" => Op::TouchAnon { offset: number(2)?, how: Touch::Store },
+            "Z" => Op::TouchAnon { offset: number(2)?, how: Touch::StoreZero },
             "z" => Op::Sleep,
             "Q" => Op::ReadStat,
             "P" => Op::Populate,
@@ -110,6 +136,10 @@ mod tests {
         let hint = Hint::DontNeed;
         assert_eq!(read("f 0 0 0 dontneed"), Op::Fadvise { fd: 0, offset: 0, bytes: 0, hint });
         assert_eq!(read("m 0 rx"), Op::Map { fd: 0, is_executable: true });
+        assert_eq!(read("M 0 16777216"), Op::MapAnon { bytes: 16_777_216 });
+        assert_eq!(read("Z 0 4096"), Op::TouchAnon { offset: 4096, how: Touch::StoreZero });
+        let hint = Hint::PageOut;
+        assert_eq!(read("A 0 0 4096 pageout"), Op::MadviseAnon { offset: 0, bytes: 4096, hint });
         assert_eq!(read("S 0 6643712"), Op::Touch { offset: 6_643_712, is_store: true });
     }
 

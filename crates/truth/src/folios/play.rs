@@ -6,42 +6,160 @@
 //! - **Charges.** Pages, and index nodes, which the machine charged too. Buffer heads, which it also charged, have no counterpart.
 //! - **Statistics** are flushed where the program reads them, and not by a timer.
 //! - **File.** As long as recorded and not cached. The engine knows pages; the length in bytes decides which parts of a page are new.
+//! - **Anonymous memory.** Pages that were written hold random words, all others zeroes. Groups pay for page tables, and not for the stack of the task, which
+//!   was started elsewhere.
 //! - **Transfers** take no time: the recording program waits after each access to a mapping, so that what was read ahead has come. The clock moves by
 //!   the delays that nothing ends.
 
 use anyhow::{Context, anyhow, bail};
 use pageout_engine::{
-    Access, Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, FileSystem, HugeAdvice, IoId,
-    MemcgId, Nanos, ObjectId, Op as EngineOp, PAGE_SIZE, PageCacheEvent, Policy, Served, StatFlush, Step,
-    TaskId, ThreadInfo, Wait,
+    Access, Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, FileSystem, HugeAdvice,
+    HugepageDefrag, IoId, MemcgId, Nanos, ObjectId, Op as EngineOp, PAGE_SIZE, PageCacheEvent, PageContents,
+    Pfn, Policy, Served, SizeEnabled, StatFlush, Step, SwapKind, SwapSpec, TaskId, ThreadInfo, Touched,
+    TransparentHugepage, Wait,
 };
 
 use super::figures::{self, Figures};
-use super::op::{Hint, Op};
-use super::{Asked, Change};
+use super::op::{Hint, Op, Touch};
+use super::{Asked, Change, Knobs};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Pages of the recording machine.
 const MEMORY_PAGES: u64 = (24 << 30) / PAGE_SIZE;
 
-/// The changes of a run, and its figures where it reads them.
+/// The size of a page of random words in its first half, when it is compressed.
+const HALF_RANDOM_BYTES: u16 = 2100;
+
+/// The changes of a run, and its figures where it reads them; of anonymous memory, at its end.
 pub(super) fn play(run: &Asked, ops: &[Op]) -> anyhow::Result<(Vec<Change>, Figures)> {
     let mut replay = Replay::new(run)?;
     let (mut changes, mut read) = (Vec::new(), Figures::new());
-    let mut events = Vec::new();
+    let (mut events, mut snapshots) = (Vec::new(), 0);
     for (operation, &op) in ops.iter().enumerate() {
         replay.perform(op).with_context(|| format!("operation {operation}, `{}`", run.ops[operation]))?;
         replay.engine.take_page_cache_events(&mut events);
         if op == Op::Snapshot {
-            let map = replay.map.map(|map| (replay.task, map));
-            figures::simulated(&mut replay.engine, replay.group, map, operation, &mut read)?;
+            if !run.is_anon() {
+                let map = replay.map.map(|map| (replay.task, map));
+                figures::simulated(&mut replay.engine, replay.group, map, operation, &mut read)?;
+            }
+            let limit = run.limit_after_snapshot.get(&snapshots.to_string());
+            snapshots += 1;
+            if let Some(&bytes) = limit {
+                replay.set_limit(bytes).with_context(|| format!("limit after operation {operation}"))?;
+            }
         }
         let file = replay.file;
-        changes.extend(events.drain(..).filter(|event| event.file == file).map(|event| {
+        // No event of tmpfs says that a folio goes to swap.
+        let is_shown = !replay.is_tmpfs || matches!(op, Op::Truncate { .. } | Op::Hole { .. });
+        changes.extend(events.drain(..).filter(|event| event.file == file && is_shown).map(|event| {
             let PageCacheEvent { page, order, removed, .. } = event;
             Change { operation, removed, index: page, order }
         }));
     }
+    if run.is_anon() {
+        let map = replay.map.map(|map| (replay.task, map));
+        figures::simulated_anon(&replay.engine, map, replay.faults, &mut read);
+    }
     Ok((changes, read))
+}
+
+/// What pages of anonymous memory and of swap hold: random words, or else zeroes.
+#[derive(Default)]
+struct Filled {
+    frames: BTreeSet<Pfn>,
+    slots: BTreeSet<u32>,
+}
+
+/// The same, as the engine asks it.
+struct Contents(Arc<Mutex<Filled>>);
+
+impl PageContents for Contents {
+    fn repeated_word(&mut self, pfn: Pfn) -> Option<u64> {
+        let filled = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (!filled.frames.contains(&pfn)).then_some(0)
+    }
+
+    fn compressed_bytes(&mut self, _: Pfn) -> u16 {
+        HALF_RANDOM_BYTES
+    }
+}
+
+impl Filled {
+    /// Carries out an operation.
+    fn carry_out(&mut self, op: &EngineOp) {
+        let frames = |pfn: Pfn, pages: u32| (pfn.0..pfn.0 + pages).map(Pfn);
+        match *op {
+            EngineOp::Zero { pfn, pages }
+            | EngineOp::Clear { pfn, pages }
+            | EngineOp::FreeFrame { pfn, pages } => {
+                frames(pfn, pages).for_each(|pfn| _ = self.frames.remove(&pfn));
+            }
+            EngineOp::Copy { from, to, pages } => {
+                frames(from, pages).zip(frames(to, pages)).for_each(|(from, to)| {
+                    let is_filled = self.frames.contains(&from);
+                    self.set_frame(to, is_filled);
+                });
+            }
+            EngineOp::WriteSwap { slot, pfn, pages, .. } => {
+                frames(pfn, pages).zip(slot..).for_each(|(pfn, slot)| self.swap_out(pfn, slot));
+            }
+            EngineOp::WriteSwapNow { slot, pfn, .. } => self.swap_out(pfn, slot),
+            EngineOp::ReadSwap { slot, pfn, .. } | EngineOp::ReadSwapNow { slot, pfn, .. } => {
+                let is_filled = self.slots.contains(&slot);
+                self.set_frame(pfn, is_filled);
+            }
+            _ => {}
+        }
+    }
+
+    fn swap_out(&mut self, pfn: Pfn, slot: u32) {
+        if self.frames.contains(&pfn) {
+            self.slots.insert(slot)
+        } else {
+            self.slots.remove(&slot)
+        };
+    }
+
+    fn set_frame(&mut self, pfn: Pfn, is_filled: bool) {
+        if is_filled {
+            self.frames.insert(pfn)
+        } else {
+            self.frames.remove(&pfn)
+        };
+    }
+}
+
+/// The settings of a run on anonymous memory.
+fn apply(knobs: &Knobs, config: &mut Config) -> anyhow::Result<()> {
+    let unknown = |what: &str, word: &str| anyhow!("knobs: {what}: found `{word}`");
+    config.transparent_hugepage = TransparentHugepage::by_name(&knobs.enabled)
+        .ok_or_else(|| unknown("enabled, expected always, madvise or never", &knobs.enabled))?;
+    config.hugepage_defrag = HugepageDefrag::by_name(&knobs.defrag)
+        .ok_or_else(|| unknown("defrag, expected a word of the file", &knobs.defrag))?;
+    let sizes: BTreeMap<u64, SizeEnabled> = knobs
+        .hugepages_kb
+        .iter()
+        .map(|(size, word)| {
+            let enabled = SizeEnabled::by_name(word);
+            let enabled = enabled
+                .ok_or_else(|| unknown("hugepages_kb, expected always, inherit, madvise or never", word))?;
+            Ok((
+                size.parse::<u64>().with_context(|| format!("knobs: hugepages_kb: found `{size}`"))?,
+                enabled,
+            ))
+        })
+        .collect::<anyhow::Result<_>>()?;
+    for order in 2..=9 {
+        let enabled = sizes.get(&(4 << order)).copied().unwrap_or(SizeEnabled::Never);
+        *config.size_enabled(order).expect("it is an order with a switch") = enabled;
+    }
+    config.swappiness = knobs.swappiness;
+    config.page_cluster = knobs.page_cluster;
+    config.kernel_stacks = false;
+    Ok(())
 }
 
 /// Steps after which an operation that waits for nothing is not going to end.
@@ -73,13 +191,16 @@ struct Replay {
     on_device: u64,
     file_system: FileSystem,
     is_tmpfs: bool,
+    filled: Arc<Mutex<Filled>>,
+    /// Minor and major faults on anonymous memory.
+    faults: [u64; 2],
 }
 
 impl Replay {
     fn new(run: &Asked) -> anyhow::Result<Replay> {
         let name = format!("classic@{}", run.kernel);
         let policy = Policy::by_name(&name).ok_or_else(|| anyhow!("kernel `{}` is not known", run.kernel))?;
-        let config = Config {
+        let mut config = Config {
             node_pages: vec![MEMORY_PAGES],
             cpus: 2,
             policy,
@@ -88,7 +209,29 @@ impl Replay {
             cgroup_version: 1,
             ..Config::default()
         };
-        let mut engine = Engine::builder(config)?.build();
+        let is_anon = run.is_anon();
+        if is_anon {
+            apply(&run.knobs, &mut config)?;
+        }
+        let mut builder = Engine::builder(config)?;
+        let filled = Arc::new(Mutex::new(Filled::default()));
+        if is_anon || !run.limit_after_snapshot.is_empty() {
+            builder.set_page_contents(Box::new(Contents(Arc::clone(&filled))));
+        }
+        let kind = match run.knobs.swap.as_deref() {
+            None => None,
+            Some("zram") => Some(SwapKind::Synchronous),
+            Some("device") => Some(SwapKind::Device),
+            Some("file") => Some(SwapKind::File),
+            Some(other) => bail!("knobs: swap: found `{other}`, expected zram, device or file"),
+        };
+        if let Some(kind) = kind {
+            let swap = builder.swap_on(SwapSpec { pages: (run.knobs.swap_mib << 20) / PAGE_SIZE, kind })?;
+            if run.knobs.rotational == Some(1) {
+                builder.swap_rotational(swap)?;
+            }
+        }
+        let mut engine = builder.build();
         engine.writes_whole_calls();
         let group = engine.memcg_create(MemcgId::ROOT, "job")?;
         // The program was started elsewhere: its own memory is not the group's.
@@ -96,7 +239,7 @@ impl Replay {
         let task = engine.task_create(process, CpuId(0));
         let pages = |kb: u64| u32::try_from(kb * 1024 / PAGE_SIZE);
         let file_system = match run.fs.as_str() {
-            "tmpfs" => FileSystem::None,
+            "tmpfs" | "" => FileSystem::None,
             "ext4" => FileSystem::Ext4,
             "xfs" => FileSystem::Xfs,
             "btrfs" => FileSystem::Btrfs,
@@ -140,6 +283,8 @@ impl Replay {
             on_device: run.file_bytes,
             file_system,
             is_tmpfs: run.fs == "tmpfs",
+            filled,
+            faults: [0; 2],
         })
     }
 
@@ -180,6 +325,12 @@ impl Replay {
                 let (map, pages) = (self.mapping()?, self.bytes.div_ceil(PAGE_SIZE));
                 (0..pages).try_for_each(|page| self.access(Access::new(map, page, false)))
             }
+            Op::MapAnon { bytes } => {
+                self.map = Some(self.engine.map_anon(self.task, bytes / PAGE_SIZE, Advice::Normal)?);
+                Ok(())
+            }
+            Op::MadviseAnon { offset, bytes, hint } => self.madvise_anon(offset, bytes, hint),
+            Op::TouchAnon { offset, how } => self.touch_anon(offset / PAGE_SIZE, how),
             Op::Sleep | Op::Snapshot => Ok(()),
             Op::ReadStat => {
                 self.engine.flush_stats();
@@ -191,6 +342,51 @@ impl Replay {
     fn access(&mut self, access: Access) -> anyhow::Result<()> {
         let step = self.engine.start(self.task, access);
         self.serve(step).map(|_| ())
+    }
+
+    /// Limits of cgroup v1 are set by reclaiming down to them.
+    fn set_limit(&mut self, bytes: u64) -> anyhow::Result<()> {
+        let step = self.engine.write_file(self.task, "/sys/fs/cgroup/job/memory.max", &bytes.to_string())?;
+        self.serve(step).map(|_| ())
+    }
+
+    fn touch_anon(&mut self, page: u64, how: Touch) -> anyhow::Result<()> {
+        let step = self.engine.start(self.task, Access::new(self.mapping()?, page, how != Touch::Load));
+        let served = self.serve(step)?;
+        let (Served::Hit(touched) | Served::Minor(touched) | Served::Major(touched)) = served else {
+            bail!("an access ends as {served:?}");
+        };
+        match served {
+            Served::Minor(_) => self.faults[0] += 1,
+            Served::Major(_) => self.faults[1] += 1,
+            _ => {}
+        }
+        if let (Touched::Frame(pfn), Touch::Store) = (touched, how) {
+            self.filled.lock().unwrap_or_else(PoisonError::into_inner).frames.insert(pfn);
+        }
+        Ok(())
+    }
+
+    fn madvise_anon(&mut self, offset: u64, bytes: u64, hint: Hint) -> anyhow::Result<()> {
+        let (map, pages) = (self.mapping()?, offset / PAGE_SIZE..(offset + bytes) / PAGE_SIZE);
+        match hint {
+            Hint::HugePage => {
+                self.engine.madvise_hugepage_pages(self.task, map, pages, HugeAdvice::Hugepage)?;
+            }
+            Hint::NoHugePage => {
+                self.engine.madvise_hugepage_pages(self.task, map, pages, HugeAdvice::NoHugepage)?;
+            }
+            Hint::DontNeed => _ = self.engine.madvise_dontneed(self.task, map, pages)?,
+            Hint::PageOut => {
+                for part in by_table(pages) {
+                    self.engine.madvise_pageout(self.task, map, part)?;
+                    self.settle();
+                }
+            }
+            other => bail!("advice {other:?} on anonymous memory is not replayed"),
+        }
+        self.settle();
+        Ok(())
     }
 
     /// A read that begins behind the end asks for nothing. One that goes beyond it asks for all that it was called for.
@@ -290,7 +486,9 @@ impl Replay {
             Hint::Sequential => Advice::Sequential,
             Hint::WillNeed => return self.read_ahead(object, offset, bytes),
             Hint::DontNeed => return self.drop_pages(offset, bytes),
-            Hint::HugePage | Hint::PopulateRead => return Err(anyhow!("fadvise has no such advice")),
+            Hint::HugePage | Hint::NoHugePage | Hint::PageOut | Hint::PopulateRead => {
+                return Err(anyhow!("fadvise has no such advice"));
+            }
         };
         Ok(self.engine.fadvise(self.task, object, advice)?)
     }
@@ -317,9 +515,17 @@ impl Replay {
                 return pages.into_iter().try_for_each(|page| self.access(Access::new(map, page, false)));
             }
             Hint::HugePage => {
-                return Ok(self.engine.madvise_hugepage(self.task, map, HugeAdvice::Hugepage)?);
+                let pages = offset / PAGE_SIZE..(offset + bytes).div_ceil(PAGE_SIZE);
+                return Ok(self.engine.madvise_hugepage_pages(
+                    self.task,
+                    map,
+                    pages,
+                    HugeAdvice::Hugepage,
+                )?);
             }
-            Hint::DontNeed => return Err(anyhow!("madvise(MADV_DONTNEED) is not replayed")),
+            Hint::DontNeed | Hint::NoHugePage | Hint::PageOut => {
+                return Err(anyhow!("advice {hint:?} on a file is not replayed"));
+            }
         };
         Ok(self.engine.madvise(self.task, map, advice)?)
     }
@@ -347,6 +553,9 @@ impl Replay {
     fn settle(&mut self) {
         let mut ops = Vec::new();
         self.engine.take_ops(&mut ops);
+        let mut filled = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
+        ops.iter().for_each(|op| filled.carry_out(op));
+        drop(filled);
         for io in ops.iter().filter_map(transfer_of) {
             self.engine.io_done(io, CpuId(0), Ok(()));
         }
@@ -404,9 +613,19 @@ impl Thread {
     }
 }
 
+/// A range of pages, by page table: the kernel pages the pages of one out together.
+fn by_table(pages: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    const TABLE: u64 = 512;
+    (pages.start / TABLE..pages.end.div_ceil(TABLE))
+        .map(move |table| (table * TABLE).max(pages.start)..((table + 1) * TABLE).min(pages.end))
+}
+
 fn transfer_of(op: &EngineOp) -> Option<IoId> {
     match *op {
-        EngineOp::ReadFile { io, .. } | EngineOp::WriteFile { io, .. } => Some(io),
+        EngineOp::ReadFile { io, .. }
+        | EngineOp::WriteFile { io, .. }
+        | EngineOp::ReadSwap { io, .. }
+        | EngineOp::WriteSwap { io, .. } => Some(io),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! The tables of runs of which each folio is known: how many are exact by kind, and where the others part.
 
-use pageout_truth::folios::{Change, Judged, by_kind};
+use pageout_truth::folios::{ANON, Change, Judged, by_kind};
 
 use crate::print::Layout;
 
@@ -34,10 +34,49 @@ pub(super) fn text(judged: &[Judged], is_verbose: bool, layout: Layout) -> Strin
         let share = format!("{:.1} %", 100.0 * exact as f64 / all as f64);
         kinds.push(vec![kind.to_string(), all.to_string(), exact.to_string(), share]);
     }
+    let others = others_text(judged, is_verbose, layout);
     let skipped = judged.iter().filter(|run| run.skipped.is_some()).count();
     let skipped = if skipped > 0 { format!("{skipped} runs skipped\n") } else { String::new() };
     let runs = if rows.len() > 1 { format!("{}\n", layout.table(&rows, 1)) } else { String::new() };
-    format!("{runs}{}\n{skipped}", layout.table(&kinds, 1))
+    format!("{runs}{}\n{others}{skipped}", layout.table(&kinds, 1))
+}
+
+/// Figures of swap that differ and decide nothing: the first of each run, or all of them.
+fn others_text(judged: &[Judged], is_verbose: bool, layout: Layout) -> String {
+    let compared: Vec<&Judged> =
+        judged.iter().filter(|run| run.skipped.is_none() && run.kind() == ANON).collect();
+    if compared.is_empty() {
+        return String::new();
+    }
+    let mut rows =
+        vec![["swap figures that differ", "figure", "recorded", "simulated"].map(str::to_string).to_vec()];
+    for run in &compared {
+        let shown = if is_verbose { run.others.len() } else { 1 };
+        for figure in run.others.iter().take(shown) {
+            let text = |side: &Option<String>| side.as_deref().map_or("nothing".to_string(), shortened);
+            rows.push(vec![
+                run.run.clone(),
+                figure.name.clone(),
+                text(&figure.recorded),
+                text(&figure.simulated),
+            ]);
+        }
+    }
+    let equal = compared.iter().filter(|run| run.others.is_empty()).count();
+    let table = if rows.len() > 1 { format!("\n{}\n", layout.table(&rows, 2)) } else { String::new() };
+    let all = compared.len();
+    format!(
+        "{table}\nswap: all figures are equal in {equal} of {all} runs of {ANON}; these decide no verdict\n"
+    )
+}
+
+/// A list of folios may be long.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 40;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_string(),
+    }
 }
 
 /// What happened to a folio: the number of the operation, the direction, the first page and the order.
