@@ -33,6 +33,12 @@ const RESULTS: [&str; 17] = [
 /// The size limit of a page of results. Longer tables belong to an appendix in `docs/results/data`.
 const PAGE_BYTES: usize = 6 * 1024;
 
+/// The size limit of a tutorial.
+const TUTORIAL_BYTES: usize = 6 * 1024;
+
+/// The size limit of the prose of all results, appendices included.
+const RESULTS_PROSE_BYTES: usize = 80 * 1024;
+
 const INDEX_HEAD: &str = "\
 # Results
 
@@ -188,6 +194,64 @@ fn results_appendix_is_linked_from_a_page() {
         let is_linked =
             pages.contains(&format!("(data/{name})")) || pages.contains(&format!("(data/{name}#"));
         assert!(is_linked, "no page of docs/results links to data/{name}");
+    }
+}
+
+/// The text without code blocks, tables and HTML comments.
+fn prose(text: &str) -> String {
+    let mut is_code = false;
+    let is_prose = |line: &&str| {
+        let line = line.trim_start();
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        !is_fence && !is_code && !line.starts_with('|') && !line.starts_with("<!--")
+    };
+    text.split_inclusive('\n').filter(is_prose).collect()
+}
+
+/// The Markdown files of a folder of the repository, by name.
+fn pages_in(folder: &str) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(repository().join(folder)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")).collect();
+    names.sort_unstable();
+    names
+        .into_iter()
+        .map(|name| {
+            let text = page(&name);
+            (name, text)
+        })
+        .collect()
+}
+
+#[test]
+fn prose_excludes_code_tables_and_comments() {
+    let text = "# A\n\nText.\n\n```sh\nrm x\n| y\n```\n<!-- not run -->\n| a |\n|---|\n- Item.\n";
+    assert_eq!(prose(text), "# A\n\nText.\n\n- Item.\n");
+}
+
+#[test]
+fn results_prose_stays_within_80_kib() {
+    let pages = [pages_in("docs/results"), pages_in("docs/results/data")].concat();
+    let mut sizes: Vec<(usize, &str)> =
+        pages.iter().map(|(name, text)| (prose(text).len(), name.as_str())).collect();
+    let all: usize = sizes.iter().map(|(bytes, _)| bytes).sum();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    assert!(
+        all <= RESULTS_PROSE_BYTES,
+        "docs/results: {all} bytes of prose, expected at most {RESULTS_PROSE_BYTES}; the largest: {:?}",
+        &sizes[..5]
+    );
+}
+
+#[test]
+fn tutorial_stays_within_6_kib() {
+    let pages = pages_in("docs/tutorials");
+    assert!(pages.len() >= 5, "the tutorials were found");
+    for (name, text) in pages {
+        let bytes = text.len();
+        assert!(bytes <= TUTORIAL_BYTES, "{name}: {bytes} bytes, expected at most {TUTORIAL_BYTES}");
     }
 }
 
