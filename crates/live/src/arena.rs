@@ -284,6 +284,7 @@ impl Arena {
             Place::Arena => panic!("{pfn:?} is no token, and its page is faulted on"),
             Place::Mapped(of, its) => {
                 assert!(std::ptr::eq(&*of, mapping) && its == page, "{pfn:?} is the token of page {its}");
+                self.tokens.stays(pfn);
                 return if may_write { mapping.faults.unprotect(at) } else { mapping.faults.wake(at) };
             }
             Place::Zeroes => crate::guard::ZEROES.page(),
@@ -357,7 +358,11 @@ impl Arena {
         if !is_closed && gate.is_open() {
             self.kept_by_pins.fetch_add(1, Ordering::Relaxed);
         }
-        if is_closed {
+        if is_closed && self.tokens.is_used() {
+            if self.tokens.is_kept_by_use(pfn) {
+                gate.open();
+                return false;
+            }
             self.tokens.protect(pfn);
         }
         is_closed

@@ -461,6 +461,9 @@ impl<'a> Locked<'a> {
                     // A page that is written to meanwhile is dirty again, and this slot is never read.
                     let (target, device, disk) = (Target::Swap, swap.device, &swap.disk);
                     let is_stable = arena.tokens.is_token(pfn);
+                    if is_stable {
+                        arena.tokens.begins_to_leave(pfn);
+                    }
                     let to = Destination { target, device, disk, is_stable };
                     to.write(&mut inner.transfers.devices, io, slot.into(), pfn);
                 }

@@ -130,7 +130,7 @@ impl LiveMachine {
         is_write: bool,
     ) -> Result<(), Error> {
         loop {
-            let mut locked = self.drain(self.lock()?)?;
+            let mut locked = self.use_touched(self.drain(self.lock()?)?)?;
             let begun;
             (locked, begun) = self.begin_fault(locked, region, page, is_write)?;
             drop(self.read(locked, 0)?);
@@ -209,6 +209,23 @@ impl LiveMachine {
             }
         };
         Ok((locked, begun))
+    }
+
+    /// Notifies the engine of pages that were used while they were on their way out, as an access would: they are mapped again.
+    pub(super) fn use_touched<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        for (mm, page) in self.arena.tokens.take_touched() {
+            let Some(region) = locked.mapped_region_of(mm) else { continue };
+            let (owner, object) = locked.regions.hitter_of(region).expect("it exists");
+            if locked.engine.anon_frames(owner, object, page..page + 1)?.is_empty() {
+                continue;
+            }
+            let mut miss = locked.begin_region_access(region, page, Purpose::Advice)?;
+            locked.start(&mut miss);
+            let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
+            (locked, _) = self.see_through(locked, task, step)?;
+            locked.ended(&miss);
+        }
+        Ok(locked)
     }
 
     /// Earlier uses of pages count no more.

@@ -218,6 +218,13 @@ impl Locked<'_> {
         Some(self.files.groups[space.group].mm)
     }
 
+    /// The mapped region in an address space, if it has a handle.
+    pub(super) fn mapped_region_of(&self, mm: MmId) -> Option<usize> {
+        let is_mapped = |of: &OpenRegion| of.is_mapped && !of.is_dropped && !of.is_resizing;
+        let of = |of: &OpenRegion| is_mapped(of) && self.files.groups[of.space.group].mm == mm;
+        self.regions.open.iter().position(|open| open.as_ref().is_some_and(of))
+    }
+
     /// An address space for a region of this many pages.
     fn take_space(&mut self, memcg: MemcgId, pages: u64) -> Result<Space, Error> {
         let known = self.regions.idle.iter().position(|space| space.memcg == memcg);

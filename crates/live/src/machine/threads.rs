@@ -25,7 +25,7 @@ impl LiveMachine {
                 return;
             }
             locked.waiting.service_sleeps = false;
-            locked = match self.drain(locked) {
+            locked = match self.drain(locked).and_then(|locked| self.use_touched(locked)) {
                 Ok(locked) => locked,
                 Err(_) => return,
             };

@@ -26,13 +26,15 @@ use crate::arena::Map;
 
 const PAGE: usize = PAGE_SIZE as usize;
 
-/// A frame's word: what it is, whether its place in the arena has no memory, and of a token its staging page, its address space, and its page there.
+/// A frame's word: what it is, whether its place in the arena has no memory, whether a device has got its page, and of a token its staging page, its address
+/// space, and its page there.
 const STATE: u64 = 3;
 const STAGED: u64 = 1;
 const ZEROES: u64 = 2;
 const MAPPED: u64 = 3;
 const RELEASED: u64 = 1 << 2;
-const PAGE_SHIFT: u32 = 3;
+const LEAVING: u64 = 1 << 3;
+const PAGE_SHIFT: u32 = 4;
 const PAGE_BITS: u32 = 29;
 const SPACE_SHIFT: u32 = PAGE_SHIFT + PAGE_BITS;
 const SPACE_BITS: u32 = 18;
@@ -82,6 +84,9 @@ pub(crate) struct Tokens {
     maps: Mutex<BTreeMap<u32, Arc<Mapping>>>,
     /// Pages are being discarded, whose contents need no protection.
     is_discarding: AtomicBool,
+    /// Pages that were used while they were on their way out, of which the engine is not notified yet.
+    touched: Mutex<Vec<(MmId, u64)>>,
+    has_touched: AtomicBool,
 }
 
 struct TokenMemory {
@@ -116,6 +121,8 @@ impl Tokens {
             memory: OnceLock::new(),
             maps: Mutex::default(),
             is_discarding: AtomicBool::new(false),
+            touched: Mutex::default(),
+            has_touched: AtomicBool::new(false),
         }
     }
 
@@ -236,7 +243,7 @@ impl Tokens {
         let word = self.word(pfn);
         let before = word.load(Ordering::Relaxed);
         assert!(matches!(state_of(before), STAGED | ZEROES), "{pfn:?} is mapped, and was {before:#x}");
-        word.store(before & !STATE | MAPPED | RELEASED, Ordering::Release);
+        word.store(before & !(STATE | LEAVING) | MAPPED | RELEASED, Ordering::Release);
         if state_of(before) == STAGED {
             self.give_staging_page(staging_of(before));
         }
@@ -307,6 +314,52 @@ impl Tokens {
             let _ = memory.staging.give_back(usize::from(at) * PAGE..(usize::from(at) + 1) * PAGE);
         }
         memory.free.lock().unwrap_or_else(PoisonError::into_inner).push(at);
+    }
+
+    /// A device gets the page of a frame: uses from now on are seen when the page is to leave ([`Tokens::is_kept_by_use`]).
+    pub(crate) fn begins_to_leave(&self, pfn: Pfn) {
+        if let Some((mapping, page)) = self.mapped(pfn) {
+            mapping.unmap_entries(page..page + 1);
+            self.word(pfn).fetch_or(LEAVING, Ordering::AcqRel);
+        }
+    }
+
+    /// The user has got the page of a frame by a fault: the engine knows that it is used.
+    pub(crate) fn stays(&self, pfn: Pfn) {
+        let word = self.word(pfn);
+        if word.load(Ordering::Relaxed) & LEAVING != 0 {
+            word.fetch_and(!LEAVING, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether the page of a frame that was just closed was used since a device got it. A load is no fault then, and the engine would evict a page in use. Such a
+    /// page stays, and the engine is notified of its use ([`Tokens::take_touched`]).
+    pub(crate) fn is_kept_by_use(&self, pfn: Pfn) -> bool {
+        if !self.is_used() || self.is_discarding.load(Ordering::Relaxed) {
+            return false;
+        }
+        if self.word(pfn).load(Ordering::Acquire) & (STATE | LEAVING) != MAPPED | LEAVING {
+            return false;
+        }
+        let Some((mapping, page)) = self.mapped(pfn) else { return false };
+        let mut used = Vec::new();
+        let sampled = self.pagemap().sample(&mapping, page..page + 1, &mut used);
+        if sampled.is_err() || used.is_empty() {
+            return false;
+        }
+        self.stays(pfn);
+        let space = MmId(space_of(self.word(pfn).load(Ordering::Relaxed)));
+        self.touched.lock().unwrap_or_else(PoisonError::into_inner).push((space, page));
+        self.has_touched.store(true, Ordering::Release);
+        true
+    }
+
+    /// Takes pages that were used while they were on their way out.
+    pub(crate) fn take_touched(&self) -> Vec<(MmId, u64)> {
+        if !self.has_touched.swap(false, Ordering::AcqRel) {
+            return Vec::new();
+        }
+        std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether pages are being discarded: the holder of the engine's lock says so.
