@@ -148,6 +148,13 @@ pub struct SharedWalk {
     has_visited: bool,
 }
 
+impl SharedWalk {
+    /// The order of a walk that is over.
+    pub fn into_order(self) -> Vec<MemcgId> {
+        self.order
+    }
+}
+
 impl Memcg {
     /// The children that were not removed, by name.
     pub fn children_names(&self) -> impl Iterator<Item = &str> {
@@ -176,6 +183,9 @@ pub struct Memcgs {
     pub lrus: Vec<MemcgLru>,
     /// Some group has been given a soft limit.
     pub has_soft_limits: bool,
+    /// Orders of walks that are over, and a buffer to make one; kept so that a walk allocates nothing.
+    spare_orders: Vec<Vec<MemcgId>>,
+    spare_stack: Vec<MemcgId>,
     nodes: usize,
     cpus: usize,
 }
@@ -190,6 +200,8 @@ impl Memcgs {
             forgotten: VecDeque::new(),
             lrus,
             has_soft_limits: false,
+            spare_orders: Vec::new(),
+            spare_stack: Vec::new(),
             nodes,
             cpus,
         };
@@ -323,18 +335,41 @@ impl Memcgs {
     /// The group and its descendants, parents before children, siblings in order of creation.
     pub fn subtree(&self, root: MemcgId) -> Vec<MemcgId> {
         let mut order = Vec::new();
-        let mut stack = vec![root];
+        self.order_into(root, &mut order, &mut Vec::new());
+        order
+    }
+
+    fn order_into(&self, root: MemcgId, order: &mut Vec<MemcgId>, stack: &mut Vec<MemcgId>) {
+        stack.push(root);
         while let Some(id) = stack.pop() {
             order.push(id);
             stack.extend(self[id].children.iter().rev());
         }
+    }
+
+    /// The same for a walk that ends with [`Memcgs::end_walk`].
+    pub fn begin_walk(&mut self, root: MemcgId) -> Vec<MemcgId> {
+        let mut stack = std::mem::take(&mut self.spare_stack);
+        let mut order = self.spare_orders.pop().unwrap_or_default();
+        self.order_into(root, &mut order, &mut stack);
+        self.spare_stack = stack;
         order
     }
 
-    /// Joins the walk of a subtree that several reclaimers share.
-    pub fn join_walk(&self, root: MemcgId, node: NodeId) -> SharedWalk {
+    /// A walk in this order is over.
+    pub fn end_walk(&mut self, mut order: Vec<MemcgId>) {
+        /// Orders of walks that are made at the same time, and the most groups of one that is kept.
+        const SPARE_MAX: (usize, usize) = (8, 1024);
+        if self.spare_orders.len() < SPARE_MAX.0 && order.capacity() <= SPARE_MAX.1 {
+            order.clear();
+            self.spare_orders.push(order);
+        }
+    }
+
+    /// Joins the walk of a subtree that several reclaimers share. It ends with [`Memcgs::end_walk`].
+    pub fn join_walk(&mut self, root: MemcgId, node: NodeId) -> SharedWalk {
         let round = self[root].walks[node.index()].round;
-        SharedWalk { root, node, order: self.subtree(root), at: 0, round, has_visited: false }
+        SharedWalk { root, node, order: self.begin_walk(root), at: 0, round, has_visited: false }
     }
 
     /// The group to visit next, after the one that any reclaimer has visited last. A walk is over for all when its round is, but

@@ -57,7 +57,8 @@ pub(crate) struct NodePass {
 }
 
 enum GroupWalk {
-    Full(std::vec::IntoIter<MemcgId>),
+    /// The groups, and how many were visited.
+    Full(Vec<MemcgId>, usize),
     Shared(SharedWalk),
     ByAge(MemcgLruWalk),
     /// There is enough, or nothing may be done.
@@ -100,7 +101,7 @@ impl Core {
         } else if sc.effort.all_groups
             || self.mm.memcgs[sc.by.target].policy.reclaim.tree_walk == TreeWalk::Full
         {
-            GroupWalk::Full(self.mm.memcgs.subtree(sc.by.target).into_iter())
+            GroupWalk::Full(self.mm.memcgs.begin_walk(sc.by.target), 0)
         } else {
             GroupWalk::Shared(self.mm.memcgs.join_walk(sc.by.target, id))
         };
@@ -190,6 +191,7 @@ impl Core {
                 if sc.nr_reclaimed > 0 {
                     self.note_hope(self.mm.lruvecs[target].node, sc);
                 }
+                self.mm.end_walk(node);
                 if sc.by.order > 0 && self.mm.should_continue_reclaim(node, sc) {
                     *node = self.node_pass(node.id, sc);
                     continue;
@@ -302,7 +304,10 @@ impl State {
 
     fn next_group(&mut self, node: &mut NodePass, sc: &ScanControl) -> Option<MemcgId> {
         match &mut node.walk {
-            GroupWalk::Full(order) => order.next(),
+            GroupWalk::Full(order, visited) => {
+                *visited += 1;
+                order.get(*visited - 1).copied()
+            }
             GroupWalk::Shared(walk) => self.memcgs.walk_next(walk),
             GroupWalk::ByAge(walk) => {
                 let restarts = self.config.policy.machine.memcg_lru_restart;
@@ -324,6 +329,15 @@ impl State {
         }
     }
 
+    /// No group is visited any more.
+    fn end_walk(&mut self, node: &mut NodePass) {
+        match std::mem::replace(&mut node.walk, GroupWalk::Over) {
+            GroupWalk::Full(order, _) => self.memcgs.end_walk(order),
+            GroupWalk::Shared(walk) => self.memcgs.end_walk(walk.into_order()),
+            GroupWalk::ByAge(_) | GroupWalk::Over => {}
+        }
+    }
+
     /// A group gives nothing this time.
     fn pass_by(&mut self, node: &mut NodePass, memcg: MemcgId, to: Move) {
         if let GroupWalk::ByAge(walk) = &mut node.walk {
@@ -337,7 +351,7 @@ impl State {
     #[doc(alias = "shrink_many")]
     fn end_group(&mut self, node: &mut NodePass, memcg: MemcgId, has_aged: bool, sc: &ScanControl) {
         let lruvec = self.lruvecs.id(memcg, node.id);
-        match &mut node.walk {
+        let is_over = match &mut node.walk {
             GroupWalk::ByAge(walk) => {
                 let to = if has_aged {
                     Some(Move::Young)
@@ -353,16 +367,17 @@ impl State {
                 if let Some(to) = to {
                     lru.rotate(memcg, to);
                 }
-                if self.is_enough(lruvec, sc) {
-                    node.walk = GroupWalk::Over;
-                }
+                self.is_enough(lruvec, sc)
             }
             // Reclaimers share the walk and stop when they have the pages that they need. Visiting every group of a large tree for a few
             // pages would cost more than the unfairness that this leaves to the next.
-            GroupWalk::Shared(_) if sc.is_satisfied() => node.walk = GroupWalk::Over,
+            GroupWalk::Shared(_) => sc.is_satisfied(),
             // A walk of all groups visits every group, unless no task waits for its end any more.
-            GroupWalk::Full(_) if sc.is_interrupted => node.walk = GroupWalk::Over,
-            GroupWalk::Full(_) | GroupWalk::Shared(_) | GroupWalk::Over => {}
+            GroupWalk::Full(..) => sc.is_interrupted,
+            GroupWalk::Over => true,
+        };
+        if is_over {
+            self.end_walk(node);
         }
         if has_aged && !sc.by.is_global() {
             self.memcgs.lrus[node.id.index()].rotate(memcg, Move::Young);
