@@ -59,6 +59,8 @@ pub(crate) struct State {
     pub(crate) recorded: Recorded,
     /// The host writes all pages of a call without a break ([`crate::Engine::writes_whole_calls`]).
     pub(crate) writes_whole_calls: bool,
+    /// Pages in full swap can be read ([`crate::Engine::exchange_full_swap`]).
+    pub(crate) exchanges_full_swap: bool,
     /// Events of large folios.
     pub(crate) mthp: MthpCounts,
     /// Orders of large folios that some mapping of anonymous memory may have, a bit each: by all switches.
@@ -95,6 +97,7 @@ impl State {
             lru_gen_enabled: None,
             recorded: Recorded::default(),
             writes_whole_calls: false,
+            exchanges_full_swap: false,
             mthp: MthpCounts::default(),
             anon_orders: config.anon_folio_orders(true),
             deferred_splits: DeferredSplits::default(),

@@ -289,10 +289,23 @@ impl Engine {
         self.core.frames_of(io)
     }
 
-    /// Drains the folio batches of all CPUs. Pages whose owner is gone are freed: in a batch they keep their frames and slots until others fill it.
+    /// Drains the folio batches of all CPUs, and returns whether there were any folios in them. Pages whose owner is gone are freed: in a batch they
+    /// keep their frames and slots until others fill it.
     #[doc(alias = "lru_add_drain_all")]
-    pub fn drain_batches(&mut self) {
-        (0..self.core.mm.config.cpus).for_each(|cpu| self.core.lru_add_drain_cpu(CpuId(cpu)));
+    pub fn drain_batches(&mut self) -> bool {
+        let cpus = self.core.mm.config.cpus;
+        let had_any = (0..cpus).any(|cpu| self.core.has_batched(CpuId(cpu)));
+        (0..cpus).for_each(|cpu| self.core.lru_add_drain_cpu(CpuId(cpu)));
+        had_any
+    }
+
+    /// From now on, a page in swap can be read although swap is full and memory has no page that could be evicted without it. The page may exceed
+    /// each limit by 8 pages, or takes a frame of the reserve. Its own slot is free as soon as it is mapped, so reclaim can then evict another page.
+    /// Reclaim also takes anonymous pages that still have a slot, and MGLRU does so with any free slot, and not only with a batch of them. Linux has no such
+    /// exchange: it kills a process.
+    /// Default: no.
+    pub fn exchange_full_swap(&mut self) {
+        self.core.mm.exchanges_full_swap = true;
     }
 
     /// Brings all statistics up to date, as the kernel's periodic worker does: call it every [`Engine::stat_flush_period`].

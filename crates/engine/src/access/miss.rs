@@ -88,6 +88,8 @@ pub(crate) struct Progress {
     pub(super) write_order: Option<u8>,
     /// A write through a descriptor, to a page that was there when it began.
     pub(super) was_there: bool,
+    /// The page is in swap, and its slot may be exchanged for that of another ([`crate::Engine::exchange_full_swap`]).
+    exchanges: bool,
     /// What the allocation of a frame has cost.
     paid: AllocationOutcome,
 }
@@ -356,6 +358,8 @@ impl Current<'_> {
         {
             return self.bring_in_large(source, gfp);
         }
+        self.task.attempt.progress.exchanges =
+            self.core.mm.exchanges_full_swap && matches!(source, Some(Source::Swap(_)));
         let Some(pfn) = self.prepare(memcg, source, gfp)? else { return Ok(()) };
         let Some(source) = source else {
             self.give_back();
@@ -515,7 +519,8 @@ impl Current<'_> {
     /// No zone has a page to spare: an allocation begins that may take some time.
     #[cold]
     fn begin_allocation(&mut self, memcg: MemcgId, request: &Request) {
-        let allocation = self.core.allocation(*request, memcg, Some(self.task.mm()));
+        let mut allocation = self.core.allocation(*request, memcg, Some(self.task.mm()));
+        allocation.set_exchanges(self.task.attempt.progress.exchanges);
         self.task.attempt.allocation = Some(match self.core.spare_allocation.take() {
             Some(mut spare) => {
                 *spare = allocation;
@@ -616,9 +621,12 @@ impl Current<'_> {
         pages: u64,
         gfp: Gfp,
     ) -> Result<ChargeOutcome, Stop> {
-        let begun = self.task.attempt.charge.take();
-        let mm = self.task.mm();
-        let mut charge = begun.unwrap_or_else(|| Box::new(self.core.charge_begin(memcg, pages, mm, gfp)));
+        let (begun, mm) = (self.task.attempt.charge.take(), self.task.mm());
+        let mut charge = begun.unwrap_or_else(|| {
+            let mut charge = self.core.charge_begin(memcg, pages, mm, gfp);
+            charge.set_exchanges(self.task.attempt.progress.exchanges);
+            Box::new(charge)
+        });
         let pause = match self.core.charge_step(&mut charge) {
             Charged::Yes => {
                 self.task.high_debt += charge.over_high;

@@ -69,8 +69,7 @@ impl State {
     pub(crate) fn scan_balance(&self, lruvec: LruvecId, sc: &ScanControl) -> ScanBalance {
         let memcg = self.lruvecs[lruvec].memcg;
         // A slower memory tier can hold anonymous pages, too.
-        let has_room =
-            self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) > 0 || self.can_demote_from(lruvec);
+        let has_room = self.has_slots(lruvec) || self.can_demote_from(lruvec);
         let can_swap = sc.means.may_swap && has_room && !self.spares_anon_without_io(lruvec, sc);
         if !can_swap && self.wants_anon_strictly(memcg, sc) {
             ScanBalance::Nothing

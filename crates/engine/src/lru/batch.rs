@@ -194,7 +194,12 @@ impl Core {
 
     /// Returns true if folios wait in a batch of the current CPU.
     pub(crate) fn lru_add_pending(&self) -> bool {
-        self.mm.cpus[self.by.cpu.index()].batches.iter().next().is_some()
+        self.has_batched(self.by.cpu)
+    }
+
+    /// Whether folios wait in a batch of a CPU.
+    pub(crate) fn has_batched(&self, cpu: CpuId) -> bool {
+        self.mm.cpus[cpu.index()].batches.iter().next().is_some()
     }
 
     fn batch_drain(&mut self, cpu: CpuId, batch: Batch) {

@@ -24,6 +24,10 @@ use pageout_rules::lru::Lru;
 /// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
 pub(crate) const RETRIES: u32 = 16;
 
+/// Pages by which those read from full swap may exceed a limit ([`crate::Engine::exchange_full_swap`]): for several threads that read at the
+/// same time, as each frees its slot only when it has read the page.
+const EXCHANGED_MAX: u64 = 8;
+
 /// A charge that did not fit without reclaim.
 pub(crate) struct Charge {
     memcg: MemcgId,
@@ -37,6 +41,8 @@ pub(crate) struct Charge {
     reclaim: Option<(MemcgId, Box<Reclaim>)>,
     gfp: Gfp,
     seen_writes: SeenWrites,
+    /// It is for a page in swap, which may exceed the limits while swap is full.
+    exchanges: bool,
     /// Pages charged while an ancestor was above its `memory.high`: who asked for them reclaims as many before it returns.
     pub(crate) over_high: u64,
     pub(crate) outcome: ChargeOutcome,
@@ -52,6 +58,11 @@ pub(crate) struct ChargeOutcome {
 impl Charge {
     pub(crate) fn in_reclaim(&self) -> bool {
         self.reclaim.is_some()
+    }
+
+    /// The page is in swap, and the host lets such pages be exchanged.
+    pub(crate) fn set_exchanges(&mut self, exchanges: bool) {
+        self.exchanges = exchanges;
     }
 
     /// The charge's task is to die: reclaim for it ends as soon as it may.
@@ -91,6 +102,7 @@ impl Core {
             reclaim: None,
             gfp: self.mm.gfp_of(mm, gfp),
             seen_writes: self.io.seen_writes(),
+            exchanges: false,
             over_high: 0,
             outcome: ChargeOutcome::default(),
         }
@@ -170,6 +182,10 @@ impl Core {
                 Err(_) if !charge.gfp.contains(Gfp::DIRECT_RECLAIM) => return Charged::No,
                 Err(limited) => {
                     self.mm.memcgs.event(limited, MemcgEvent::Max);
+                    if charge.exchanges && self.mm.may_exchange(charge.memcg) {
+                        self.charge_beyond_limits(charge.memcg);
+                        return Charged::Yes;
+                    }
                     let target = self.mm.config.reclaim_batch.max(charge.pages);
                     let by = Reclaimer {
                         may_enter_fs: charge.gfp.contains(Gfp::FS),
@@ -318,17 +334,22 @@ impl Core {
     /// Charges a page on behalf of who can't wait: at a limit it is passed over, which still counts as having met it.
     pub(crate) fn charge_now(&mut self, memcg: MemcgId) {
         if let Err(limited) = self.try_charge(memcg) {
-            self.out.count.charges(1);
             debug_assert!(
                 self.mm.memcgs.is_below(memcg, limited),
                 "a charge meets the limit of a group that it does not concern"
             );
             self.mm.memcgs.event(limited, MemcgEvent::Max);
-            let charges = self.open_charges(Transition::Charge, memcg);
-            self.mm.memcgs.charge_beyond_limits(memcg, 1);
-            self.close_charges(charges, Paid::pages(1));
-            self.note_paid(memcg, 1);
+            self.charge_beyond_limits(memcg);
         }
+    }
+
+    /// Charges a page whatever the limits are.
+    fn charge_beyond_limits(&mut self, memcg: MemcgId) {
+        self.out.count.charges(1);
+        let charges = self.open_charges(Transition::Charge, memcg);
+        self.mm.memcgs.charge_beyond_limits(memcg, 1);
+        self.close_charges(charges, Paid::pages(1));
+        self.note_paid(memcg, 1);
     }
 
     /// Takes one of the pages charged ahead for a group, if there is one.
@@ -412,6 +433,13 @@ impl Core {
 }
 
 impl State {
+    /// Whether a page in swap may exceed the limits of a group: it can't have the place of another page, which would need a slot.
+    fn may_exchange(&self, memcg: MemcgId) -> bool {
+        let fits = |id| self.memcgs[id].usage < self.memcgs[id].max.saturating_add(EXCHANGED_MAX);
+        self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) == 0
+            && self.memcgs.ancestors(memcg).all(fits)
+    }
+
     /// A page was uncharged: a group pays for what is on its lists still, and for its kernel memory.
     #[inline]
     pub(crate) fn assert_lists_paid(&self, memcg: MemcgId) {

@@ -59,6 +59,8 @@ pub(crate) struct Allocation {
     seen_writes: SeenWrites,
     /// For a request that must not fail: the number of retries without an OOM kill.
     insistence: Option<u32>,
+    /// It is for a page in swap, which may have a frame of the reserve while swap is full.
+    exchanges: bool,
     pub(crate) outcome: AllocationOutcome,
 }
 
@@ -106,6 +108,11 @@ impl Allocation {
         self.stage = Stage::Begin;
     }
 
+    /// The page is in swap, and the host lets such pages be exchanged ([`crate::Engine::exchange_full_swap`]).
+    pub(crate) fn set_exchanges(&mut self, exchanges: bool) {
+        self.exchanges = exchanges;
+    }
+
     /// Returns true if it is inside a reclaim call.
     pub(crate) fn in_reclaim(&self) -> bool {
         match &self.stage {
@@ -150,6 +157,7 @@ impl Core {
             compacted_in_vain: 0,
             seen_writes: self.io.seen_writes(),
             insistence: None,
+            exchanges: false,
             outcome: AllocationOutcome::default(),
         }
     }
@@ -215,6 +223,12 @@ impl Core {
                 },
                 Stage::Round => {
                     self.wake_kswapds_for(&request);
+                    if allocation.exchanges
+                        && self.mm.memory.swap.free_pages() == 0
+                        && let Some(pfn) = self.alloc_pages_now(&request, memcg)
+                    {
+                        return Allocated::Page(pfn);
+                    }
                     if request.gfp.contains(Gfp::MEMALLOC) {
                         let page = self.try_alloc(&request, Watermark::Min, Rights::NO_WATERMARKS, memcg);
                         return page.map_or(Allocated::Nothing, Allocated::Page);
@@ -394,6 +408,12 @@ impl Core {
         let (request, memcg) = (allocation.request, allocation.memcg);
         let rights = self.slow_rights(&request);
         if let Some(pfn) = self.try_alloc(&request, Watermark::High, rights, memcg) {
+            return Some(Allocated::Page(pfn));
+        }
+        // The limits of groups may keep the free slots from being used.
+        if allocation.exchanges
+            && let Some(pfn) = self.alloc_pages_now(&request, memcg)
+        {
             return Some(Allocated::Page(pfn));
         }
         // Much of what is reclaimable may be out of its reach: no reason to end anyone. Nor is a block that may never come together

@@ -11,7 +11,7 @@
 
 use crate::core::Core;
 use crate::lru::GenerationsPass;
-use crate::lru::lruvec::{LruList, LruvecId};
+use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
 use crate::machine::step::Wait;
 use crate::memcg::lru::{MemcgLruWalk, Move, Segment};
 use crate::memcg::{MemcgEvent, Protection, SharedWalk};
@@ -387,9 +387,16 @@ impl State {
     /// Pages that reclaim might take from a group on a node.
     pub(crate) fn evictable(&self, lruvec: LruvecId) -> u64 {
         let lists = &self.lruvecs[lruvec];
-        let is_anon_evictable = self.memcgs.free_swap(lists.memcg, self.memory.swap.free_pages()) > 0;
+        let is_anon_evictable = self.has_slots(lruvec);
         let of = |kind| lists.size(LruList::inactive(kind)) + lists.size(LruList::active(kind));
         of(LruType::File) + if is_anon_evictable { of(LruType::Anon) } else { 0 }
+    }
+
+    /// Whether anonymous pages of an lruvec can go to swap: there is a free slot, or, if the host has full swap exchanged, some of them have one.
+    pub(crate) fn has_slots(&self, lruvec: LruvecId) -> bool {
+        let Lruvec { memcg, stat_local, .. } = &self.lruvecs[lruvec];
+        self.memcgs.free_swap(*memcg, self.memory.swap.free_pages()) > 0
+            || self.exchanges_full_swap && stat_local[Stat::NrSwapcached as usize] > 0
     }
 
     /// Returns whether reclaim may stop in the middle of a pass over generations: the requested pages are free, or kswapd finds that

@@ -71,7 +71,10 @@ impl Core {
             }
             Lru::Guest(_) => {
                 self.lru_add_drain();
-                Pass::Guest { remaining: self.guest_pages(lruvec) >> sc.priority }
+                // Anonymous memory alone, and no place to put it: no page that the guest would nominate could go.
+                let has_any = self.mm.evictable(lruvec) > 0 || self.mm.can_demote_from(lruvec);
+                let pages = if has_any { self.guest_pages(lruvec) } else { 0 };
+                Pass::Guest { remaining: pages >> sc.priority }
             }
         }
     }

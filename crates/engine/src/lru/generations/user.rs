@@ -231,6 +231,9 @@ impl State {
     /// Returns true if there is swap for a batch, without which anonymous memory is left alone; for what a switch has left behind, any.
     pub(super) fn has_swap_for_a_batch(&self, lruvec: LruvecId) -> bool {
         let memcg = self.lruvecs[lruvec].memcg;
+        if self.exchanges_full_swap {
+            return self.has_slots(lruvec);
+        }
         let least = if self.lru_of(lruvec) == Lru::Generations { eviction::MIN_LRU_BATCH } else { 1 };
         self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) >= least
     }
