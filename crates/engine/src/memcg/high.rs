@@ -99,6 +99,10 @@ impl Core {
                     }
                 }
                 HighStage::Begin => {
+                    if self.mm.config.pays_on_request {
+                        // A group of a few pages may have all of them in a batch, where the classic LRU finds none and the task would sleep for each.
+                        self.lru_add_drain();
+                    }
                     let is_over = |&id: &MemcgId| self.mm.memcgs[id].usage > self.mm.memcgs[id].high;
                     high.groups = self.mm.memcgs.ancestors(memcg).filter(is_over).collect();
                     high.groups.reverse();
