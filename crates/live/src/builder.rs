@@ -394,8 +394,10 @@ impl Builder {
             // Two windows are in memory at a time, and several files may be read.
             ra_pages_max: pages(budget / 64).max(Bdi::default().ra_pages),
         };
+        let mut engine = builder.build();
+        engine.exchange_full_swap();
         let machine = LiveMachine::new(
-            builder.build(),
+            engine,
             arena,
             io,
             limits,

@@ -29,8 +29,7 @@ pub struct Memory(pub(crate) Arc<Shared>);
 /// Limits and protection of a group, in bytes; `None`: the kernel's default, which is unlimited or unprotected.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limits {
-    /// `memory.max`: the hard limit of its memory. With the classic LRU, reads of a group of 64 KiB fail with [`Error::OutOfMemory`]: up to 15 pages
-    /// wait in a batch of the CPU, and reclaim does not find them there.
+    /// `memory.max`: the hard limit of its memory. While swap is full, pages read from it may exceed the limit by 8 pages.
     pub max: Option<u64>,
     /// `memory.high`: above it, the group reclaims and is throttled.
     pub high: Option<u64>,

@@ -238,6 +238,10 @@ pub(super) struct Miss {
     /// How often it has found no memory, and how often although nothing of its group was being read.
     tries: u8,
     in_vain: u8,
+    /// How often pages that waited in batches have come to the lists because of it.
+    drained: u8,
+    /// When it found no memory for the first time.
+    crowded_since: Option<Nanos>,
 }
 
 /// An access that has found no memory is to be made again: after the shorter time, or where no read ends meanwhile, after the longer.
@@ -247,10 +251,26 @@ pub(super) struct Crowded {
     pub(super) most: Duration,
 }
 
+impl Crowded {
+    /// Reclaim finds more pages now, so nothing is to be waited for.
+    const DRAINED: Crowded = Crowded { least: Duration::ZERO, most: Duration::ZERO };
+}
+
 impl Miss {
     /// An access to this owner that has not begun.
     pub(super) fn new(of: (PageOwner, u64), hired: Hired, access: Access, reads_before: u64) -> Miss {
-        Miss { of, hired, access, step: Step::Again, is_spared: false, reads_before, tries: 0, in_vain: 0 }
+        Miss {
+            of,
+            hired,
+            access,
+            step: Step::Again,
+            is_spared: false,
+            reads_before,
+            tries: 0,
+            in_vain: 0,
+            drained: 0,
+            crowded_since: None,
+        }
     }
 
     /// The owner of the page.
@@ -265,12 +285,22 @@ impl Miss {
 
     /// What is to be done where it has found no memory: nothing if that will last. The kernel would kill a process for a moment's want, and here a
     /// program's access would fail.
-    fn crowded(&mut self, report: &OomReport) -> Option<Crowded> {
+    fn crowded(&mut self, report: &OomReport, is_drained: bool, now: Nanos) -> Option<Crowded> {
+        /// Others fill the batches again, so that this would not end.
+        const DRAINED_MAX: u8 = 2;
+        /// If each attempt of the engine waits for long, as the classic LRU does where it meets pages that can't be written, few are enough.
+        const IN_VAIN_LONGEST: Nanos = Nanos(200_000_000);
         /// The number of reclaim attempts, which take 66 ms together: threads that copy are done by then, and threads that poll have polled. The
         /// remaining pages are under guards.
         const IN_VAIN_MAX: u8 = 16;
         let span =
             |longest| Duration::from_micros(20 << self.tries.min(16)).min(Duration::from_millis(longest));
+        let is_late = now > *self.crowded_since.get_or_insert(now) + IN_VAIN_LONGEST;
+        let has_unlisted = report.usage > report.lists.iter().sum();
+        if is_drained && has_unlisted && self.drained < DRAINED_MAX {
+            self.drained += 1;
+            return Some(Crowded::DRAINED);
+        }
         let crowded = match report.being_read {
             0 => Crowded { least: span(8), most: span(8) },
             // Room comes when that has ended, or otherwise before.
@@ -278,7 +308,8 @@ impl Miss {
         };
         self.tries = self.tries.saturating_add(1);
         self.in_vain += u8::from(report.being_read == 0);
-        (self.in_vain <= IN_VAIN_MAX).then_some(crowded)
+        let most = if is_late { 1 } else { IN_VAIN_MAX };
+        (self.in_vain <= most).then_some(crowded)
     }
 }
 
@@ -356,7 +387,9 @@ impl<'a> Locked<'a> {
     /// What crowds out a miss that found no memory only for a moment, so that it must be repeated.
     pub(super) fn crowded(&mut self, miss: &mut Miss, served: &Served) -> Option<Crowded> {
         let Served::Failed(AccessError::Oom(report)) = served else { return None };
-        let crowded = miss.crowded(report)?;
+        // Reclaim finds no page in a batch, and a group of up to 31 pages may have all of its pages there.
+        let is_drained = self.engine.drain_batches();
+        let crowded = miss.crowded(report, is_drained, self.now)?;
         self.engine.take_back_oom_kill(report);
         Some(crowded)
     }
