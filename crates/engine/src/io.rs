@@ -11,7 +11,7 @@ use crate::stat::Stat;
 use crate::state::State;
 use crate::story::PageEvent;
 use crate::swap::plug::Plug;
-use crate::units::{FileId, IoId, PAGE_SIZE, Pfn, TaskId};
+use crate::units::{FileId, IoId, Nanos, PAGE_SIZE, Pfn, TaskId};
 use crate::writeback::WritebackReason;
 use std::ops::Range;
 
@@ -84,6 +84,11 @@ pub(crate) struct SeenWrites {
 /// After waiting for more writes than this without any page becoming clean, a task stops waiting. It is the number of reclaim attempts.
 const WAITS_IN_VAIN_MAX: u32 = 16;
 
+/// After this many failed writes to swap with no successful one between them, its devices count as failing. It is the number of reclaim attempts.
+const SWAP_FAILS_FROM: u64 = 16;
+/// The time between two tries of a failing swap device. It is shorter than the repeated attempts of an access.
+const SWAP_RESTS: Nanos = Nanos(50_000_000);
+
 /// Pages of the largest request, as far as congestion goes: 512 KiB.
 const REQUEST_PAGES: u64 = 128;
 /// Requests of writes from which on the queue counts as congested, and below which it no longer does. [machine 9.3]
@@ -107,6 +112,10 @@ pub(crate) struct Transfers {
     writes_cleaned: u64,
     /// Pages whose write to swap the device has failed since the beginning.
     writes_failed: u64,
+    /// The same since the last write to swap that has succeeded.
+    swap_failed: u64,
+    /// When an entry of zswap was last written to a failing device.
+    swap_tried: Nanos,
     /// Tasks that wait for any write to end.
     write_waiters: Vec<TaskId>,
     /// The machine can't begin those writes that there are ([`crate::Engine::writes_are_held_up`]).
@@ -245,6 +254,22 @@ impl Transfers {
 
     pub(crate) fn writes_failed(&self) -> u64 {
         self.writes_failed
+    }
+
+    /// Pages whose write to swap has failed since one has succeeded; 0 as long as they are few.
+    pub(crate) fn swap_fails(&self) -> u64 {
+        if self.swap_failed < SWAP_FAILS_FROM { 0 } else { self.swap_failed }
+    }
+
+    /// Whether an entry of zswap may be written now: to a failing device one at a time, now and then.
+    fn may_try_swap(&mut self, now: Nanos) -> bool {
+        if self.swap_fails() > 0 {
+            if now < self.swap_tried + SWAP_RESTS {
+                return false;
+            }
+            self.swap_tried = now;
+        }
+        true
     }
 
     /// A synchronous device has not accepted this many pages.
@@ -580,6 +605,12 @@ impl Core {
         }
     }
 
+    /// Whether an entry of zswap may be written to its device. If the device fails, the page is in memory again and is compressed again. A host that keeps
+    /// failed writes has that done for few entries: a full pool is an error then, and otherwise accesses would take hundreds of writes each.
+    pub(crate) fn may_write_back_now(&mut self) -> bool {
+        !self.keeps_failed_writes() || self.io.may_try_swap(self.by.now)
+    }
+
     #[inline(never)]
     fn write_done(&mut self, pfn: Pfn, result: Result<(), IoError>, drops: Option<Word>) {
         let is_of_file = self.mm.memory.folios[pfn].has(FolioFlags::INDEXED);
@@ -605,6 +636,7 @@ impl Core {
             for slot in folio.slots() {
                 self.mm.memory.swap.note_written(SwapEntry { swap: folio.swap, slot }, result.is_ok());
             }
+            self.io.swap_failed = if result.is_ok() { 0 } else { self.io.swap_failed + folio.pages() };
         }
         match result {
             Ok(()) if drops.is_some() && self.mm.may_drop(pfn) && self.gate_close(pfn) => {

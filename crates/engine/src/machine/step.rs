@@ -248,6 +248,8 @@ pub struct OomReport {
     pub swap_max: Option<(String, u64)>,
     /// Writes of the whole machine that have failed; what they wrote is still in memory.
     pub failed_writes: u64,
+    /// Of these, the pages since the last one that was written, if the device fails each write.
+    pub swap_fails: u64,
     /// The age of the statistics, if all anonymous pages are active, and reclaim with live statistics would make some of them inactive.
     pub stale: Option<Nanos>,
     /// Reclaim attempts made before giving up.
@@ -353,6 +355,13 @@ impl OomReport {
                 self.path, self.protected
             ));
         }
+        if self.swap_fails > 0 {
+            causes.push(format!(
+                "the last {} page writes to swap failed, so pages stay in memory: free space on the swap device, or replace it",
+                self.swap_fails
+            ));
+            return causes;
+        }
         if anon == 0 || anon < file {
             return causes;
         }
@@ -402,6 +411,7 @@ mod tests {
             spares_anon: false,
             swap_max: None,
             failed_writes: 0,
+            swap_fails: 0,
             stale: None,
             attempts: 16,
             unrelieved: None,
@@ -438,6 +448,7 @@ mod tests {
                 spares_anon: false,
                 swap_max: None,
                 failed_writes: 0,
+                swap_fails: 0,
                 stale: None,
                 attempts: 0,
                 unrelieved: None,

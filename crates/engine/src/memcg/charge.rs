@@ -322,6 +322,7 @@ impl Core {
             spares_anon,
             swap_max: full.map(|id| (self.mm.memcgs.path(id), self.mm.memcgs[id].swap_max)),
             failed_writes: self.io.writes_failed(),
+            swap_fails: self.io.swap_fails(),
             stale: self
                 .mm
                 .is_active_list_out_of_reach(memcg)

@@ -10,6 +10,8 @@
 //! ends before the batch is drained, nothing brings it to the cold end, and it enters its list at the hot one. Its shadow is
 //! evaluated as if the page had been requested, so it may even become active. [tiering-zswap-6.12 1.6; reclaim 6.6, 6.7]
 //!
+//! *Failing devices:* with `writeback.failed_write=dirty`, one entry is tried every 50 ms after 16 failed writes (`io.rs`).
+//!
 //! *Where no source says more:* an entry stays where it is if the device behind it is a compressed one without space for
 //! it. Its page would only be stored again, and reclaim and the worker would loop forever.
 
@@ -55,6 +57,9 @@ impl Core {
         let Entry { slot, payer, node, is_anon, owner, index, .. } = *self.mm.zswap.entry(id);
         if self.mm.memory.swap.cached(slot).is_some() {
             return Writeback::Exists;
+        }
+        if !self.may_write_back_now() {
+            return Writeback::NoMemory;
         }
         if !self.mm.zram_has_room(slot, self.mm.zswap.entry(id).length() as u16) {
             return Writeback::NoMemory;
