@@ -2,6 +2,7 @@
 
 mod expected; // what an operation may come to
 mod failed; // devices that are full, and what is left of a write that fails
+mod regions; // anonymous memory, in caches with swap
 mod steps; // operations that end before the next one begins
 
 use std::cell::Cell;
@@ -21,7 +22,7 @@ use crate::folder::Folder;
 use crate::full;
 use crate::memory::Setup;
 use crate::model::{Object, PAGE, compare};
-use crate::operations::{Generator, Known, Op, PATHS, Range, SLOTS, program};
+use crate::operations::{Generator, Known, Op, PATHS, REGIONS, Range, SLOTS, program};
 use crate::settings::{self, Avoid, avoids};
 use crate::shrink;
 use crate::watch::{self, Counts, Watch, Worker};
@@ -64,7 +65,12 @@ pub(crate) fn run() {
     let mut sequences = 0;
     for seed in settings::seeds() {
         let mut draw = Draw::new(seed);
-        let setup = Setup::draw(&mut draw);
+        let mut setup = Setup::draw(&mut draw);
+        if draw.once_in(2) {
+            setup = Setup::draw_with_swap(&mut draw);
+            // Otherwise a pool that is full leaves a group no memory.
+            setup.swap.iter_mut().for_each(|swap| swap.shrinker = true);
+        }
         let len = draw.pick(&[40, 150, 400]);
         let source = Source::Drawn(Box::new(Generator::new(draw)), len);
         let report = run_sequence(&setup, source, settings::longest());
@@ -178,6 +184,7 @@ struct Run<'a> {
     full: Option<u64>,
     /// Before the folder: its threads write to files.
     slots: [Option<Handle>; SLOTS],
+    regions: [Option<regions::Space>; REGIONS],
     groups: Vec<Group>,
     memory: Option<Memory>,
     pins_max: usize,
@@ -233,6 +240,14 @@ impl Known for Run<'_> {
         Some(self.objects[handle.object].len_of(handle.generation))
     }
 
+    fn region_bytes(&self, number: usize) -> Option<u64> {
+        self.regions[number].as_ref().map(regions::Space::len)
+    }
+
+    fn has_swap(&self) -> bool {
+        self.setup.swap.is_some()
+    }
+
     fn groups(&self) -> usize {
         self.groups.len()
     }
@@ -270,6 +285,7 @@ impl<'a> Run<'a> {
             _lifts: full::Lifts,
             full: None,
             slots: Default::default(),
+            regions: Default::default(),
             groups: Vec::new(),
             memory: None,
             pins_max: 0,
@@ -380,6 +396,8 @@ impl<'a> Run<'a> {
     fn end(&mut self) -> Outcome {
         self.set_full(None);
         self.heal()?;
+        self.compare_regions()?;
+        self.regions = Default::default();
         self.slots.iter_mut().for_each(|slot| *slot = None);
         self.groups.clear();
         self.memory = None;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use pageout::Advice;
+use pageout::{Advice, RegionAdvice};
 
 use crate::draw::Draw;
 use crate::model::PAGE;
@@ -14,6 +14,10 @@ use crate::model::PAGE;
 pub(crate) const SLOTS: usize = 6;
 /// Paths of a run.
 pub(crate) const PATHS: usize = 3;
+/// Regions that may be there at once.
+pub(crate) const REGIONS: usize = 2;
+/// No region gets longer.
+const REGION_LONGEST: u64 = 500 * PAGE;
 /// No file gets longer by an operation that the model expects to succeed.
 pub(crate) const LONGEST: u64 = 8 << 20;
 
@@ -45,8 +49,47 @@ pub(crate) struct Data {
     pub(crate) fill: u32,
 }
 
+/// An operation on a region.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum RegionAct {
+    /// Takes the place of the region that was there.
+    Make {
+        bytes: u64,
+        group: Option<usize>,
+    },
+    Drop,
+    Read(Range),
+    Batch(Vec<Range>),
+    Page {
+        page: u64,
+    },
+    Write(Data),
+    /// `data.at` is within the page.
+    PageMut {
+        page: u64,
+        data: Data,
+    },
+    SetLen {
+        bytes: u64,
+    },
+    Advise {
+        advice: RegionAdvice,
+        start: u64,
+        end: u64,
+    },
+    Prefetch {
+        start: u64,
+        end: u64,
+    },
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Op {
+    /// In caches with swap.
+    Region {
+        number: usize,
+        act: RegionAct,
+    },
     Open {
         slot: usize,
         path: usize,
@@ -177,6 +220,18 @@ pub(crate) enum Op {
 impl Op {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
+            Op::Region { act, .. } => match act {
+                RegionAct::Make { .. } => "region",
+                RegionAct::Drop => "region: drop",
+                RegionAct::Read(_) => "region: read_at",
+                RegionAct::Batch(_) => "region: read_batch",
+                RegionAct::Page { .. } => "region: page",
+                RegionAct::Write(_) => "region: write_at",
+                RegionAct::PageMut { .. } => "region: page_mut",
+                RegionAct::SetLen { .. } => "region: set_len",
+                RegionAct::Advise { .. } => "region: advise",
+                RegionAct::Prefetch { .. } => "region: prefetch",
+            },
             Op::Open { .. } => "open",
             Op::Clone { .. } => "clone",
             Op::Drop { .. } => "drop",
@@ -224,6 +279,10 @@ impl Op {
 pub(crate) trait Known {
     /// Bytes of the file of a slot; none where it is empty.
     fn bytes(&self, slot: usize) -> Option<u64>;
+    /// Bytes of a region; none where there is none.
+    fn region_bytes(&self, number: usize) -> Option<u64>;
+    /// Whether the cache has swap, and may have regions.
+    fn has_swap(&self) -> bool;
     fn groups(&self) -> usize;
     fn depth(&self) -> usize;
     /// Returns true if no write may leave a hole behind the end.
@@ -398,7 +457,8 @@ impl Generator {
             9 => ("/proc/sys/vm/dirty_bytes", pages(draw, 2, 300)),
             10 => ("/proc/sys/vm/dirty_writeback_centisecs", draw.pick(&[0, 1, 500]).to_string()),
             11 => ("/proc/sys/vm/dirty_expire_centisecs", draw.pick(&[0, 1, 3000]).to_string()),
-            12 => ("/proc/sys/vm/swappiness", draw.below(201).to_string()),
+            // With 0, regions could not leave memory.
+            12 => ("/proc/sys/vm/swappiness", (1 + draw.below(200)).to_string()),
             13 => ("/sys/kernel/mm/lru_gen/enabled", draw.pick(&["0", "1", "7", "y", "n"]).to_owned()),
             14 => ("/proc/sys/vm/min_free_kbytes", (64 + draw.below(600)).to_string()),
             _ => ("/proc/sys/vm/no_such_file", "1".to_owned()),
@@ -461,8 +521,61 @@ impl Generator {
         }
     }
 
+    fn region(&mut self, known: &impl Known) -> Op {
+        let number = self.draw.below(REGIONS as u64) as usize;
+        let groups = known.groups() as u64;
+        let Some(bytes) = known.region_bytes(number) else {
+            let group = (groups > 0 && !self.draw.once_in(3)).then(|| self.draw.below(groups) as usize);
+            let bytes = self.draw.below(REGION_LONGEST);
+            return Op::Region { number, act: RegionAct::Make { bytes, group } };
+        };
+        let near = |range: Range| if range.0 > bytes { (range.0, range.1.min(9000)) } else { range };
+        let act = match self.draw.below(40) {
+            0..=9 => {
+                let (at, len) = self.range(bytes);
+                RegionAct::Write(self.data(at, near((at, len)).1))
+            }
+            10..=11 => RegionAct::Write(self.data(0, bytes as usize)),
+            12..=20 => RegionAct::Read(self.range(bytes)),
+            21..=22 => RegionAct::Batch(self.ranges(bytes)),
+            23..=25 => RegionAct::Page { page: self.page(bytes) },
+            26..=29 => {
+                let (page, at, len) =
+                    (self.page(bytes), self.draw.below(PAGE), self.draw.below(PAGE) as usize);
+                RegionAct::PageMut { page, data: self.data(at, len) }
+            }
+            30..=31 => {
+                let bytes = match self.draw.once_in(2) {
+                    true => self.draw.below(REGION_LONGEST),
+                    false => self.draw.below(bytes + 1) / PAGE * PAGE,
+                };
+                RegionAct::SetLen { bytes }
+            }
+            32..=36 => {
+                let advice = self.draw.pick(&[
+                    RegionAdvice::PageOut,
+                    RegionAdvice::PageOut,
+                    RegionAdvice::DontNeed,
+                    RegionAdvice::Cold,
+                ]);
+                let (start, end) = (self.draw.below(bytes + 1), self.draw.below(bytes + 1));
+                let end = if self.draw.once_in(4) { bytes } else { start.max(end) };
+                RegionAct::Advise { advice, start: start.min(end), end }
+            }
+            37..=38 => {
+                let (start, end) = (self.draw.below(bytes + 1), self.draw.below(bytes + 1));
+                RegionAct::Prefetch { start: start.min(end), end: start.max(end) }
+            }
+            _ => RegionAct::Drop,
+        };
+        Op::Region { number, act }
+    }
+
     /// The next operation of a run.
     pub(crate) fn next(&mut self, known: &impl Known) -> Op {
+        if known.has_swap() && self.draw.once_in(3) {
+            return self.region(known);
+        }
         if known.is_full() {
             // Soon: a write may take a second.
             if self.draw.once_in(10) {
@@ -631,6 +744,32 @@ impl Op {
     /// Operations that are one step simpler, and may take its place.
     pub(crate) fn simpler(&self) -> Vec<Op> {
         match self.clone() {
+            Op::Region { number, act } => {
+                let simpler = match act {
+                    RegionAct::Make { bytes, group } => {
+                        let bytes = simpler_number(bytes).into_iter();
+                        bytes.map(|bytes| RegionAct::Make { bytes, group }).collect()
+                    }
+                    RegionAct::Read(range) => simpler_range(range).into_iter().map(RegionAct::Read).collect(),
+                    RegionAct::Batch(ranges) => {
+                        let reads = ranges.iter().take(4).map(|&range| RegionAct::Read(range));
+                        let fewer = simpler_ranges(&ranges).into_iter().map(RegionAct::Batch);
+                        reads.chain(fewer).collect()
+                    }
+                    RegionAct::Page { page } => vec![RegionAct::Read((page.saturating_mul(PAGE), 1))],
+                    RegionAct::Write(data) => simpler_data(data).into_iter().map(RegionAct::Write).collect(),
+                    RegionAct::PageMut { page, data } => {
+                        let datas = simpler_data(data).into_iter();
+                        datas.map(|data| RegionAct::PageMut { page, data }).collect()
+                    }
+                    RegionAct::SetLen { bytes } => {
+                        let bytes = simpler_number(bytes).into_iter();
+                        bytes.map(|bytes| RegionAct::SetLen { bytes }).collect()
+                    }
+                    RegionAct::Advise { .. } | RegionAct::Prefetch { .. } | RegionAct::Drop => Vec::new(),
+                };
+                simpler.into_iter().map(|act| Op::Region { number, act }).collect()
+            }
             Op::Open { slot, path, how } => {
                 let others = [
                     How { group: None, ..how },
@@ -759,9 +898,30 @@ impl fmt::Display for How {
     }
 }
 
+impl fmt::Display for RegionAct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegionAct::Make { bytes, group: None } => write!(f, " = region({bytes})"),
+            RegionAct::Make { bytes, group: Some(group) } => write!(f, " = region({bytes}, group {group})"),
+            RegionAct::Drop => write!(f, ": drop"),
+            RegionAct::Read(range) => write!(f, ".read_at({})", Ranges(&[*range])),
+            RegionAct::Batch(ranges) => write!(f, ".read_batch({})", Ranges(ranges)),
+            RegionAct::Page { page } => write!(f, ".page({})", Number(*page)),
+            RegionAct::Write(data) => write!(f, ".write_at({data})"),
+            RegionAct::PageMut { page, data } => {
+                write!(f, ".page_mut({}), write {data} of the page", Number(*page))
+            }
+            RegionAct::SetLen { bytes } => write!(f, ".set_len({bytes})"),
+            RegionAct::Advise { advice, start, end } => write!(f, ".advise({advice:?}, {start}..{end})"),
+            RegionAct::Prefetch { start, end } => write!(f, ".prefetch({start}..{end})"),
+        }
+    }
+}
+
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Op::Region { number, act } => write!(f, "r{number}{act}"),
             Op::Open { slot, path, how } => write!(f, "h{slot} = open(file {path}: {how})"),
             Op::Clone { slot, of } => write!(f, "h{slot} = h{of}.clone()"),
             Op::Drop { slot } => write!(f, "drop(h{slot})"),

@@ -18,6 +18,7 @@ impl Run<'_> {
     pub(super) fn step(&mut self, op: &Op) -> Outcome {
         let (text, kind) = (op.to_string(), op.kind());
         match op {
+            Op::Region { number, act } => self.step_of_region(*number, act, op),
             Op::Open { slot, path, how } => self.open(*slot, *path, *how),
             Op::Clone { slot, of } => {
                 if let Some(handle) = self.handle(*of) {
