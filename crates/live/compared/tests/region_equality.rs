@@ -74,9 +74,7 @@ fn told(mut read: impl FnMut(&str) -> String) -> String {
             .map(|file| read(&format!("/sys/fs/cgroup/tenant/{file}")))
             .concat();
     let vmstat = read("/proc/vmstat");
-    // Free memory depends on the other memory of the host.
-    let is_compared = |line: &&str| !line.starts_with("nr_free");
-    let vmstat: Vec<&str> = vmstat.lines().filter(is_compared).collect();
+    let vmstat: Vec<&str> = told::compared(&vmstat).collect();
     let generations = read("/sys/kernel/debug/lru_gen");
     let without_ages = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
         [seq, _, anon, file] => format!("{seq} {anon} {file}"),

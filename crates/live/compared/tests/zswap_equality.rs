@@ -74,10 +74,8 @@ fn counters(mut read: impl FnMut(&str) -> String) -> Vec<String> {
         .map(|file| format!("{file} {}", read(&format!("/sys/kernel/debug/zswap/{file}"))))
         .concat();
     let vmstat = read("/proc/vmstat");
-    // Free memory depends on the other memory of the host.
-    let vmstat = vmstat.lines().filter(|line| !line.starts_with("nr_free"));
-    let lines = group.lines().chain(debug.lines()).map(str::to_owned);
-    lines.chain(vmstat.map(str::to_owned)).collect()
+    let lines = group.lines().chain(debug.lines()).chain(told::compared(&vmstat));
+    lines.map(str::to_owned).collect()
 }
 
 fn accesses(of_file: u64, count: usize) -> Vec<Access> {

@@ -1,4 +1,4 @@
-//! Decisions on pages as text, for a comparison of two hosts.
+//! Decisions on pages and counters as text, for a comparison of two hosts.
 
 use pageout_engine::{Nanos, StoryEvent};
 use pageout_sim::Observer;
@@ -16,4 +16,10 @@ impl Observer for Story {
         }
         self.0.push(told);
     }
+}
+
+/// The lines of `/proc/vmstat` that are the same on two hosts: all but free memory, and the dirty limits, which are shares of it. Free memory depends on the
+/// other memory of the host, and a CPU gives back the free pages that it keeps once a second, by the real clock of a live host.
+pub(crate) fn compared(vmstat: &str) -> impl Iterator<Item = &str> {
+    vmstat.lines().filter(|line| !["nr_free", "nr_dirty_"].iter().any(|prefix| line.starts_with(prefix)))
 }
