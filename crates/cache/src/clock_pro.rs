@@ -48,7 +48,7 @@ enum Is {
 }
 
 impl Is {
-    /// Whether such a page is in a ring.
+    /// Returns true if such a page is in a ring.
     fn is_in(self, ring: usize) -> bool {
         match ring {
             ALL => self != Is::Unknown,

@@ -9,7 +9,7 @@
 //! ```
 //! A fault makes one where nothing of its range was ever used (`access/huge.rs`). After that it is a folio like any other: it ages, moves
 //! to another node and goes to swap and comes back as a whole. The accessed bit of the entry of a huge page is the young bit above
-//! the words (`memory/table/`), which a hit sets anyway, so a hit knows nothing of huge pages.
+//! the words (`memory/table/`), which a hit sets anyway. So a hit does not depend on huge pages.
 //!
 //! If a part of one is unmapped (`MADV_DONTNEED`), the folio keeps its frames and its charge. A queue remembers it, and a shrinker splits it under
 //! pressure; only then the unmapped pages are free. A huge page is in the queue from the start, because it may be underused: the shrinker compares
@@ -301,7 +301,7 @@ impl Core {
         }
     }
 
-    /// Whether more pages of a huge page are zeroes than khugepaged would accept.
+    /// Returns true if more pages of a huge page are zeroes than khugepaged would accept.
     #[doc(alias = "thp_underused")]
     fn is_underused(&mut self, pfn: Pfn) -> bool {
         let most = self.mm.config.max_ptes_none;
@@ -346,7 +346,7 @@ impl State {
         self.anon_orders = self.config.anon_folio_orders(true);
     }
 
-    /// The orders of large folios, a bit each, that a first use of a page may bring in: those that switches and the advice on its mapping allow, and whose
+    /// The orders of large folios, a bit each, that a first use of a page may bring in. Switches and the advice on its mapping allow them, and their
     /// range lies in the mapping and is empty. [folios 2.1, 2.2]
     #[doc(alias = "thp_vma_allowable_orders")]
     #[doc(alias = "thp_vma_suitable_orders")]

@@ -261,7 +261,7 @@ impl Transfers {
         if self.swap_failed < SWAP_FAILS_FROM { 0 } else { self.swap_failed }
     }
 
-    /// Whether an entry of zswap may be written now: to a failing device one at a time, now and then.
+    /// Returns true if an entry of zswap may be written now: to a failing device one at a time, now and then.
     fn may_try_swap(&mut self, now: Nanos) -> bool {
         if self.swap_fails() > 0 {
             if now < self.swap_tried + SWAP_RESTS {
@@ -299,7 +299,7 @@ impl Transfers {
         self.last_page = Some((file, pages.end - 1));
     }
 
-    /// A write to swap writes so many pages.
+    /// A write to swap writes N pages.
     fn writes_pages(&mut self, io: IoId, pages: u64) {
         let transfer = self.slots[io.index()].as_mut().expect("it was begun");
         self.written_pages += pages - transfer.written;
@@ -605,8 +605,9 @@ impl Core {
         }
     }
 
-    /// Whether an entry of zswap may be written to its device. If the device fails, the page is in memory again and is compressed again. A host that keeps
-    /// failed writes has that done for few entries: a full pool is an error then, and otherwise accesses would take hundreds of writes each.
+    /// Returns true if an entry of zswap may be written to its device. If the device fails, the page is in memory again and is compressed again. A
+    /// host that keeps failed writes has that done for few entries: a full pool is an error then, and otherwise accesses would take hundreds of
+    /// writes each.
     pub(crate) fn may_write_back_now(&mut self) -> bool {
         !self.keeps_failed_writes() || self.io.may_try_swap(self.by.now)
     }

@@ -505,7 +505,7 @@ impl Arena {
         self.assert_closed(pfn);
         self.tokens.note_used(pfn);
         // SAFETY: the bytes lie in the frame by the line above, and the frame in a mapping that lives as long as `self`. Its gate is closed, so no
-        // reference leads there, and `from` is other memory. Who still copies from the frame discards the copy.
+        // reference leads there, and `from` is other memory. A thread that still copies from the frame discards the copy.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.frame(pfn).add(offset), from.len()) };
     }
 
@@ -584,8 +584,7 @@ impl Arena {
         };
         let offset =
             libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        // SAFETY: each vector is a frame of the mapping, or the staging page of one, whose gate is closed, so that no code relies on its contents; the kernel
-        // checks everything else.
+        // SAFETY: each vector is a frame of the mapping, or the staging page of one, whose gate is closed. So no code relies on its contents, and the kernel checks everything else.
         let read = unsafe { libc::preadv(file, vectors.as_ptr(), vectors.len() as libc::c_int, offset) };
         usize::try_from(read).map_err(|_| io::Error::last_os_error())
     }

@@ -81,7 +81,7 @@ impl MapOptions {
         self
     }
 
-    /// Sets the number of threads that serve faults, 1 to 64. Default: 4. So many pages can be read from the swap file at the same time.
+    /// Sets the number of threads that serve faults, 1 to 64. Default: 4. The number of pages that can be read from the swap file at the same time.
     pub fn handlers(mut self, handlers: usize) -> MapOptions {
         self.handlers = handlers;
         self
@@ -97,7 +97,7 @@ impl MapOptions {
 
 /// Anonymous memory that may be larger than the budget, and that any code accesses by plain pointers. When it is dropped, its pages and slots are free.
 ///
-/// A fault that can't be served ends as SIGBUS, as for a file whose device fails: if a slot can't be read, or if there is no memory and swap is full.
+/// A fault that can't be served ends as SIGBUS, as for a file whose device fails. Reasons: a slot can't be read, or there is no memory and swap is full.
 /// [`MappedRegion::take_error`] returns the reason. The page stays lost until it is discarded ([`RegionAdvice::DontNeed`]).
 pub struct MappedRegion {
     /// The threads, until they are joined.

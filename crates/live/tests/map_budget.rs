@@ -60,7 +60,8 @@ fn process_with_mapped_regions_grows_by_the_budget_at_most() {
                 scope.spawn(move || {
                     let mut state = thread;
                     for _ in 0..accesses {
-                        let (page, is_store) = (next(&mut state) % (bytes / PAGE), next(&mut state) % 2 == 0);
+                        let (page, is_store) =
+                            (next(&mut state) % (bytes / PAGE), next(&mut state).is_multiple_of(2));
                         let word = std::ptr::with_exposed_provenance_mut::<u64>(at + (page * PAGE) as usize)
                             .wrapping_add(thread as usize);
                         // SAFETY: the word is in the region, which exists until the end of the scope, and is this thread's.

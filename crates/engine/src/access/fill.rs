@@ -126,7 +126,7 @@ impl Current<'_> {
         }
     }
 
-    /// Whether a swapped page may come back with others around it as a large folio. [folios 2.5]
+    /// Returns true if a swapped page may come back with others around it as a large folio. [folios 2.5]
     #[inline]
     pub(super) fn wants_large_swap_in(&self, entry: SwapEntry) -> bool {
         self.core.mm.anon_orders != 0

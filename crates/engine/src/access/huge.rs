@@ -1,5 +1,5 @@
-//! Large folios at a fault: a folio of the largest allowed size whose range is empty, smaller ones if there is no block or no room for it, or
-//! else a single page. [machine 2.6; folios 2.2]
+//! Large folios at a fault: a folio of the largest allowed size whose range is empty. Smaller ones and then a single page follow if no block is
+//! free or the charge is refused. [machine 2.6; folios 2.2]
 //!
 //! ```text
 //!   a first write ─▶ which orders? ─▶ a block of frames ─▶ charge of all pages ─▶ zeroes, entries, one place on the lists
@@ -52,7 +52,7 @@ pub(super) fn huge_gfp(defrag: HugepageDefrag, is_advised: bool) -> Gfp {
 
 impl Engine {
     /// Sets whether a mapping is worth huge pages (`madvise(MADV_HUGEPAGE)` and its opposite). Pages that are in memory stay unchanged. Faults on a
-    /// mapping of a regular file then read 2 MiB at a time [folios 1.4]; on one of tmpfs they create huge pages if its mount allows that for advice.
+    /// mapping of a regular file then read 2 MiB at a time [folios 1.4]. On one of tmpfs they create huge pages if its mount allows that for advice.
     pub fn madvise_hugepage(
         &mut self,
         task: TaskId,
@@ -100,7 +100,7 @@ impl Current<'_> {
         self.core.mm.new_anon_orders(mm, vma, start + self.task.attempt.page)
     }
 
-    /// Whether it is on its way to one.
+    /// Returns true if it is on its way to one.
     #[inline]
     pub(super) fn is_large_fault(&self) -> bool {
         matches!(self.task.attempt.progress.large, LargeFault::UnderWay(_))

@@ -73,7 +73,7 @@ pub(crate) struct Progress {
     pub(super) holds_marked: bool,
     /// The cached pages around the page have been mapped.
     pub(super) has_faulted_around: bool,
-    /// Whether the page comes with others around it as a large folio of anonymous memory.
+    /// If the page comes with others around it as a large folio of anonymous memory.
     pub(super) large: LargeFault,
     /// The order of the large folio that a swap-in is getting; 0: none any more.
     pub(super) swap_in_order: Option<u8>,

@@ -239,7 +239,7 @@ impl State {
         (mm, start + u64::from(folio.index) + within)
     }
 
-    /// Whether no other entry maps the page of a large folio that this one maps, or has mapped: of anonymous memory, none ever does.
+    /// Returns true if no other entry maps the page of a large folio that this one maps, or has mapped: of anonymous memory, none ever does.
     #[cold]
     pub(crate) fn maps_page_alone(&self, folio: &Folio, pfn: Pfn, mm: MmId, page: u64) -> bool {
         folio.has(FolioFlags::ANON) || !self.is_page_mapped_but_by(folio, pfn, mm, page)

@@ -197,7 +197,7 @@ impl Core {
         self.has_batched(self.by.cpu)
     }
 
-    /// Whether folios wait in a batch of a CPU.
+    /// Returns true if folios wait in a batch of a CPU.
     pub(crate) fn has_batched(&self, cpu: CpuId) -> bool {
         self.mm.cpus[cpu.index()].batches.iter().next().is_some()
     }

@@ -248,7 +248,7 @@ pub struct OomReport {
     pub swap_max: Option<(String, u64)>,
     /// Writes of the whole machine that have failed; what they wrote is still in memory.
     pub failed_writes: u64,
-    /// Of these, the pages since the last one that was written, if the device fails each write.
+    /// The pages among these since the last one that was written, if the device fails each write.
     pub swap_fails: u64,
     /// The age of the statistics, if all anonymous pages are active, and reclaim with live statistics would make some of them inactive.
     pub stale: Option<Nanos>,

@@ -24,8 +24,7 @@ use pageout_rules::lru::Lru;
 /// Reclaim attempts for one charge before it fails (MAX_RECLAIM_RETRIES).
 pub(crate) const RETRIES: u32 = 16;
 
-/// Pages by which those read from full swap may exceed a limit ([`crate::Engine::exchange_full_swap`]): for several threads that read at the
-/// same time, as each frees its slot only when it has read the page.
+/// Pages by which those read from full swap may exceed a limit ([`crate::Engine::exchange_full_swap`]). Several threads read at the same time, and each frees its slot only when it has read the page.
 const EXCHANGED_MAX: u64 = 8;
 
 /// A charge that did not fit without reclaim.
@@ -434,7 +433,7 @@ impl Core {
 }
 
 impl State {
-    /// Whether a page in swap may exceed the limits of a group: it can't have the place of another page, which would need a slot.
+    /// Returns true if a page in swap may exceed the limits of a group: it can't have the place of another page, which would need a slot.
     fn may_exchange(&self, memcg: MemcgId) -> bool {
         let fits = |id| self.memcgs[id].usage < self.memcgs[id].max.saturating_add(EXCHANGED_MAX);
         self.memcgs.free_swap(memcg, self.memory.swap.free_pages()) == 0

@@ -392,7 +392,7 @@ impl State {
         of(LruType::File) + if is_anon_evictable { of(LruType::Anon) } else { 0 }
     }
 
-    /// Whether anonymous pages of an lruvec can go to swap: there is a free slot, or, if the host has full swap exchanged, some of them have one.
+    /// Returns true if anonymous pages of an lruvec can go to swap: there is a free slot, or, if the host has full swap exchanged, some of them have one.
     pub(crate) fn has_slots(&self, lruvec: LruvecId) -> bool {
         let Lruvec { memcg, stat_local, .. } = &self.lruvecs[lruvec];
         self.memcgs.free_swap(*memcg, self.memory.swap.free_pages()) > 0

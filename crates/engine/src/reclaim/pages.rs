@@ -13,7 +13,7 @@ use crate::units::{MemcgId, Pfn};
 use std::ops::Range;
 
 impl Core {
-    /// Whether an owner's request to page a range out takes a large folio as a whole: if it lies in the range with all of its pages.
+    /// Returns true if an owner's request to page a range out takes a large folio as a whole: if it lies in the range with all of its pages.
     #[cold]
     pub(crate) fn may_page_out_whole(&self, pfn: Pfn, range: &Range<u64>) -> bool {
         let folio = &self.mm.memory.folios[pfn];

@@ -100,7 +100,7 @@ impl State {
         suitable
     }
 
-    /// Whether pages in a row are in slots in a row, in nothing but these, and alike.
+    /// Returns true if pages in a row are in slots in a row, in nothing but these, and alike.
     fn is_row(&self, mm: MmId, first: u64, slots: SwapEntry, pages: u32) -> bool {
         let (space, swap) = (self.memory.mm(mm), &self.memory.swap);
         let needs_one_group = self.config.policy.machine.swap_in_large == SwapInLarge::SameGroup;

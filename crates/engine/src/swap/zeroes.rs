@@ -79,8 +79,8 @@ impl Core {
         is_zeroes
     }
 
-    /// Whether a page of an anonymous folio holds nothing but zeroes, as far as that is known: a host may have the pages, or the region's contents are
-    /// drawn.
+    /// Returns true if a page of an anonymous folio holds nothing but zeroes, as far as that is known. A host may have the pages, or the region's
+    /// contents are drawn.
     pub(crate) fn holds_zeroes(&mut self, pfn: Pfn, at: u32) -> bool {
         if let Some(contents) = &mut self.contents {
             return contents.repeated_word(Pfn(pfn.0 + at)) == Some(0);

@@ -1,5 +1,4 @@
-//! Promises of anonymous folios between single and huge pages: which orders a fault takes, what a refusal counts, what becomes of a folio that loses pages,
-//! and how one goes to swap and comes back.
+//! Promises of anonymous folios between single and huge pages: orders at a fault, counters of refusals, folios that lose pages, swap.
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::Advice;
 use crate::stat::Stat;

@@ -65,7 +65,7 @@ impl Core {
         self.zswap_admits(pfn) && self.zswap_store_page(pfn, 0, slot)
     }
 
-    /// Whether the limits of the pool and of the folio's group let pages in.
+    /// Returns true if the limits of the pool and of the folio's group let pages in.
     fn zswap_admits(&mut self, pfn: Pfn) -> bool {
         self.last_swapped = Some(self.mm.lruvec_of(pfn));
         let payer = self.mm.zswap_payer_of(pfn);
@@ -306,7 +306,7 @@ impl State {
         }
     }
 
-    /// Who pays for what zswap stores of a folio. Pages of a removed group are still swapped out.
+    /// The group that is charged for a folio's pages in zswap. Pages of a removed group are still swapped out.
     fn zswap_payer_of(&self, pfn: Pfn) -> MemcgId {
         self.zswap_payer(self.memcgs.online(self.memory.folios[pfn].memcg))
     }

@@ -41,7 +41,7 @@ std::thread_local! {
     static LOCKS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// Whether this thread holds the lock of a cache. A thread that does must not touch memory of a caller, which may be a mapped region.
+/// Returns true if this thread holds the lock of a cache. A thread that does must not touch memory of a caller, which may be a mapped region.
 pub(crate) fn has_lock() -> bool {
     LOCKS.with(std::cell::Cell::get) > 0
 }
@@ -515,7 +515,7 @@ impl<'a> Locked<'a> {
                 Op::ZswapMove { from, to } => {
                     machine.zpool.as_ref().expect("it was stored").relocate(from, to);
                 }
-                // What is free is written before it is read again.
+                // A free frame is written before it is read again.
                 Op::ZswapFree { .. } | Op::FreeSlot { .. } => {}
                 Op::FreeFrame { pfn, pages } => {
                     for pfn in (pfn.0..pfn.0 + pages).map(Pfn) {

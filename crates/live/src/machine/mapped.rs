@@ -8,7 +8,7 @@
 //!   write    while a device reads a page, its gate has a pin: a store waits, and mostly finds the page missing then
 //!   keep     the engine changes its mind, or a write fails: the next store is a fault, and makes the page dirty
 //! ```
-//! The user's loads and stores are not seen. So a store is permitted only while the engine knows that the page is dirty: it is permitted by a handler that has
+//! The user's loads and stores are not seen. So a store is permitted only while the engine knows that the page is dirty. It is permitted by a handler that has
 //! the page's gate, and prohibited whenever the engine closes that. Between the two the engine can't call the page clean. A load during eviction reads what
 //! is being written.
 //!
@@ -55,7 +55,7 @@ enum Begun<'a> {
 }
 
 impl Locked<'_> {
-    /// Whether a page of a region was never written, or was discarded.
+    /// Returns true if a page of a region was never written, or was discarded.
     fn is_without_contents(&mut self, region: usize, page: u64) -> Result<bool, Error> {
         let (owner, object) = self.regions.hitter_of(region).expect("it has a handle");
         Ok(self.engine.is_anon_empty(owner, object, page)?)
@@ -81,7 +81,7 @@ impl Inner {
         }
     }
 
-    /// Pages of a mapped region were discarded: their frames are no tokens any more, even where a write of one is still in flight.
+    /// Pages of a mapped region were discarded: their frames have stopped being tokens, even where a write of one is still in flight.
     pub(super) fn detach(&mut self, arena: &Arena, frames: impl Iterator<Item = Pfn>) {
         self.effects.holes.extend(frames.filter_map(|pfn| arena.tokens.detach(pfn)));
     }

@@ -208,7 +208,7 @@ impl Inner {
 fn first_held(write: &Transfer, pages: usize, arena: &Arena) -> Option<usize> {
     write.frames[..pages].iter().position(|&pfn| match (write.is_stable, write.target) {
         (false, _) => !arena.gate(pfn).pass(),
-        // The page of a closed frame was discarded, and nobody can write to it.
+        // The page of a closed frame was discarded, and no task can write to it.
         (true, Target::Swap) => matches!(arena.gate(pfn).pin(), Err(Unpinned::Written | Unpinned::Full)),
         (true, Target::File(_)) => arena.gate(pfn).pin().is_err(),
     })

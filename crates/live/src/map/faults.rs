@@ -184,7 +184,7 @@ impl Faults {
         )
     }
 
-    /// Ends the service of a range. Who waits for a fault in it goes on.
+    /// Ends the service of a range. A thread that waits for a fault in it continues.
     pub(crate) fn unregister(&self, at: NonNull<u8>, bytes: usize) {
         let mut range = Span { start: at.as_ptr().addr() as u64, bytes: bytes as u64 };
         // It fails where the user has unmapped the range: then no fault waits in it.
@@ -248,7 +248,7 @@ impl Faults {
         self.repeat(|faults| faults.call(IOCTL_WRITEPROTECT, &mut WriteProtect { range: range(), mode }))
     }
 
-    /// Wakes who waits for a page: it is there.
+    /// Wakes the threads that wait for a page, which is now present.
     pub(crate) fn wake(&self, page: usize) -> io::Result<Done> {
         self.repeat(|faults| faults.call(IOCTL_WAKE, &mut Span { start: page as u64, bytes: PAGE_SIZE }))
     }
@@ -279,8 +279,7 @@ impl Faults {
 }
 
 fn ioctl<T>(fd: &OwnedFd, request: libc::c_ulong, argument: &mut T) -> io::Result<()> {
-    // SAFETY: each request above is made with the structure that its number stands for, which is borrowed for the call. What the kernel changes through
-    // addresses in it is memory of a mapped region, to which no reference of this crate leads.
+    // SAFETY: each request above is made with the structure that its number stands for, which is borrowed for the call. The memory that the kernel changes through addresses in it is memory of a mapped region, to which no reference of this crate leads.
     let told = unsafe { libc::ioctl(fd.as_raw_fd(), request as _, std::ptr::from_mut(argument)) };
     if told == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

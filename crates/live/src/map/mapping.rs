@@ -189,7 +189,7 @@ impl Mapping {
         }
         match self.faults.protect(self.user_page(page)) {
             Ok(Done::Yes) => {}
-            // Nobody can store to what is not mapped.
+            // No thread can store to a page that is not mapped.
             Ok(Done::Gone) => self.note_gone(),
             Err(error) => panic!("page {page} of a mapped region can't be write-protected: {error}"),
         }
@@ -215,7 +215,7 @@ impl Mapping {
         unsafe { libc::madvise(of.page(pages.start).cast(), bytes, libc::MADV_DONTNEED) };
     }
 
-    /// Whether the user's mapping does not exist any more.
+    /// Returns true if the user's mapping does not exist any more.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_gone.load(Ordering::Relaxed)
     }

@@ -127,7 +127,7 @@ fn run_in_child(test: &str) -> ExitStatus {
     }
 }
 
-/// Makes each thread that gets a signal sleep for ever.
+/// Makes each thread that gets a signal sleep forever.
 fn sleep_at(signal: libc::c_int) {
     extern "C" fn sleep(_: libc::c_int) {
         loop {
@@ -410,7 +410,7 @@ fn store_without_memory_and_swap_is_sigbus() {
     assert!(matches!(error, Some(Error::OutOfMemory(_))), "{error:?}");
     let stored = stored.load(SeqCst);
     assert!((3000..26 * MIB / PAGE_SIZE).contains(&stored), "{stored}");
-    // With room for the others, nothing is lost.
+    // With memory for the others, nothing is lost.
     map.discard(stored / 2 * PAGE_SIZE..map.len()).unwrap();
     (0..stored / 2).for_each(|page| assert_eq!(load(&map, page), page + 1, "page {page}"));
     std::process::exit(0);
@@ -419,7 +419,7 @@ fn store_without_memory_and_swap_is_sigbus() {
 #[test]
 fn drop_with_a_pending_fault_ends() {
     if !is_child() {
-        // The thread whose pointer outlives the region may be killed, but nobody waits for ever.
+        // The thread whose pointer outlives the region may be killed, but no thread waits forever.
         let status = run_in_child("drop_with_a_pending_fault_ends");
         assert!(status.success() || status.signal() == Some(libc::SIGSEGV), "{status}");
         return;

@@ -26,8 +26,8 @@ use crate::arena::Map;
 
 const PAGE: usize = PAGE_SIZE as usize;
 
-/// A frame's word: what it is, whether its place in the arena has no memory, whether a device has got its page, and of a token its staging page, its address
-/// space, and its page there.
+/// A frame's word. It says what the frame is, if its place in the arena has no memory, and if a device has got its page. Of a token it has the staging
+/// page, the address space, and the page there.
 const STATE: u64 = 3;
 const STAGED: u64 = 1;
 const ZEROES: u64 = 2;
@@ -44,7 +44,7 @@ const STAGING_SHIFT: u32 = SPACE_SHIFT + SPACE_BITS;
 const STAGING_PAGES: u16 = (1 << (64 - STAGING_SHIFT)) - 1;
 /// No staging page was free, and the place in the arena serves as one.
 const IN_ARENA: u16 = STAGING_PAGES;
-/// Staging pages that keep their memory while nobody uses them.
+/// Staging pages that keep their memory while no token uses them.
 const STAGING_KEPT: u16 = 64;
 
 /// Pages of a mapped region, at most.
@@ -126,7 +126,7 @@ impl Tokens {
         }
     }
 
-    /// Whether a frame may be a token.
+    /// Returns true if a frame may be a token.
     #[inline(always)]
     pub(crate) fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Acquire)
@@ -188,7 +188,7 @@ impl Tokens {
         self.maps().get(&mm.0).map(Arc::clone)
     }
 
-    /// Whether a frame is a token.
+    /// Returns true if a frame is a token.
     #[inline]
     pub(crate) fn is_token(&self, pfn: Pfn) -> bool {
         self.is_used() && state_of(self.word(pfn).load(Ordering::Acquire)) != 0
@@ -310,7 +310,7 @@ impl Tokens {
         }
         let memory = self.memory();
         if at >= STAGING_KEPT {
-            // Its memory is only a surplus. If the system refuses it, the page is used as it is.
+            // Its memory is only a surplus. If the system refuses it, the page is used unchanged.
             let _ = memory.staging.give_back(usize::from(at) * PAGE..(usize::from(at) + 1) * PAGE);
         }
         memory.free.lock().unwrap_or_else(PoisonError::into_inner).push(at);
@@ -332,8 +332,8 @@ impl Tokens {
         }
     }
 
-    /// Whether the page of a frame that was just closed was used since a device got it. A load is no fault then, and the engine would evict a page in use. Such a
-    /// page stays, and the engine is notified of its use ([`Tokens::take_touched`]).
+    /// Returns true if the page of a frame that was just closed was used since a device got it. A load does not fault then, and the engine would evict a
+    /// page in use. Such a page stays, and the engine is notified of its use ([`Tokens::take_touched`]).
     pub(crate) fn is_kept_by_use(&self, pfn: Pfn) -> bool {
         if !self.is_used() || self.is_discarding.load(Ordering::Relaxed) {
             return false;
@@ -362,7 +362,7 @@ impl Tokens {
         std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether pages are being discarded: the holder of the engine's lock says so.
+    /// True if pages are being discarded: the holder of the engine's lock says so.
     pub(crate) fn set_discarding(&self, is_discarding: bool) {
         self.is_discarding.store(is_discarding, Ordering::Relaxed);
     }

@@ -735,7 +735,7 @@ fn half_random(page: u64) -> Vec<u8> {
     bytes
 }
 
-/// What came of writes to a group at its limit.
+/// Results of writes to a group at its limit.
 struct Filled {
     memory: Memory,
     region: Region,

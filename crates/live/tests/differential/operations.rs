@@ -281,7 +281,7 @@ pub(crate) trait Known {
     fn bytes(&self, slot: usize) -> Option<u64>;
     /// Bytes of a region; none where there is none.
     fn region_bytes(&self, number: usize) -> Option<u64>;
-    /// Whether the cache has swap, and may have regions.
+    /// Returns true if the cache has swap, and may have regions.
     fn has_swap(&self) -> bool;
     fn groups(&self) -> usize;
     fn depth(&self) -> usize;

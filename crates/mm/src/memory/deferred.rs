@@ -1,8 +1,7 @@
 //! Queues of anonymous folios that pressure may split: those of which some pages are not mapped any more, and new huge pages, which may be
 //! underused. [folios 2.7, 2.8]
 //!
-//! A queue is a group's, over all nodes or on one node. It is worked off from its start, by a shrinker. A folio leaves it when it is freed or split, or when it
-//! has been looked at and stays.
+//! A queue is a group's, over all nodes or on one node. It is worked off from its start, by a shrinker. A folio leaves it when it is freed or split, or when it has been scanned and stays.
 
 use crate::units::{MemcgId, NodeId, Pfn};
 use std::collections::BTreeMap;

@@ -47,7 +47,7 @@ pub(super) struct Slots {
     /// Neither some CPU's, nor full: with holes, newest at the head; empty.
     holed: List,
     empty: List,
-    /// Of an order, neither a CPU's nor full: not searched since a slot was freed, newest at the head; searched.
+    /// Clusters of an order, neither a CPU's nor full: those not searched since a slot was freed, newest at the head; then those searched.
     nonfull: [List; ORDERS],
     frag: [List; ORDERS],
     cpus: Vec<CpuSlots>,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The results of a recording beside its sums.
+/// The results of a recording that are not sums of events.
 pub(super) struct Outcome {
     pub(super) began_s: u64,
     pub(super) duration_ns: u64,

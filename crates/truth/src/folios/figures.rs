@@ -1,5 +1,4 @@
-//! Figures of a run on tmpfs or anonymous memory, which have no event for a folio that comes: the folios that a mapping shows, counters by order, and
-//! sizes of the group.
+//! Figures of a run on tmpfs or anonymous memory, which have no event for a new folio. They are the folios that a mapping shows, counters by order, and sizes of the group.
 //!
 //! Both sides are texts by name, so that a figure that one side lacks differs, too. A counter that is 0 is not recorded.
 

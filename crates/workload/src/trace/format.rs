@@ -45,7 +45,7 @@ const BYTES: Row =
 const COLUMNS: Row =
     Row { is_text: true, uses: &[Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk], ..BYTES };
 
-/// What text of ids with sizes has a use for.
+/// The options of text with ids and sizes.
 const IDS: &[Use] = &[Use::IgnoreSize, Use::PageIds, Use::UnterminatedOk, Use::ImplausibleOk];
 
 /// Makes the names of the formats, and what is known of each.

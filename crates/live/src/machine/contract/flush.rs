@@ -36,7 +36,7 @@ fn flush_that_failed(backend: (Backend, usize), bug: Option<Bug>) {
         assert_eq!(
             memory.stats().unwrap().dirty,
             PAGES as u64,
-            "what the device may have lost is dirty again"
+            "pages that the device may have lost are dirty again"
         );
         device.heal();
         if !is_known_at_once {

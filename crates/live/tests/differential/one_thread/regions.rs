@@ -118,7 +118,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether no write to a region can run out of memory in the middle.
+    /// Returns true if no write to a region can run out of memory in the middle.
     fn is_sure(&self) -> bool {
         let has_written = self.objects.iter().any(|object| object.held.values().any(|(_, writes)| *writes));
         !self.may_fail() && self.guards < FEW_GUARDS && !has_written
