@@ -27,9 +27,11 @@
 use crate::audit::Transition;
 use crate::core::Core;
 use crate::lru::Arrival;
-use crate::lru::lruvec::LruvecId;
+use crate::lru::lruvec::{LruList, LruvecId};
+use crate::lru::two_lists;
 use crate::memory::deferred::QueueId;
 use crate::memory::folio::{Folio, FolioFlags, HUGE_PAGE_ORDER, HUGE_PAGE_PAGES};
+use crate::memory::list::{Links, NONE};
 use crate::memory::mm::{Backing, HugeAdvice, Vma};
 use crate::memory::table::{LEAF_PAGES, SwapEntry, Word};
 use crate::mthp::MthpStat;
@@ -38,7 +40,8 @@ use crate::stat::Stat;
 use crate::state::State;
 use crate::story::PageEvent;
 use crate::units::{MmId, NodeId, Pfn};
-use pageout_rules::folio::DeferredQueue;
+use pageout_rules::folio::{DeferredQueue, TruncateSplit};
+use pageout_rules::lru::Lru;
 use std::ops::Range;
 
 /// `max_ptes_none` with which no huge page is underused.
@@ -310,7 +313,7 @@ impl Core {
             && (0..pages).filter(|&at| self.holds_zeroes(pfn, at)).count() > usize::from(most)
     }
 
-    /// Splits a large folio that is on its list. The single pages are listed where it was; those that nothing maps are free. False, changing nothing, if
+    /// Splits a large folio that is on its list. The single pages are listed where it was, on two lists; those that nothing maps are free. False, changing nothing, if
     /// it is isolated or held.
     pub(crate) fn split_in_place(&mut self, head: Pfn) -> bool {
         let folio = self.mm.memory.folios[head];
@@ -319,12 +322,15 @@ impl Core {
             return false;
         }
         let mut pages = vec![head];
+        let mut behind = self.mm.neighbour_on_list(head);
         self.lru_unlink(head);
         let is_split = self.split_large_anon(head, &mut pages);
-        // The last one first, so that they lie in their order.
-        for pfn in pages.into_iter().rev() {
+        // The first one is next to go, as the folio was.
+        self.mm.order_of_split(&mut pages[1..]);
+        for pfn in pages {
             if !self.release_if_unused(pfn) {
                 self.lru_place(pfn, Arrival::Added);
+                behind = behind.map(|(list, next)| self.mm.put_before(list, pfn, next));
             }
         }
         is_split
@@ -411,6 +417,35 @@ impl State {
             assert_eq!(queue, self.split_queue_of(folio), "{pfn:?} is in another queue");
             assert!(is_partly_mapped || folio.order == HUGE_PAGE_ORDER, "{pfn:?} is in a queue for nothing");
         }
+    }
+
+    /// The parts of a split folio but the first, which stand in their order, get that in which reclaim meets them.
+    pub(crate) fn order_of_split(&self, tails: &mut [Pfn]) {
+        if self.config.policy.machine.truncate_split == TruncateSplit::AtCut {
+            // The split of these kernels makes them from the first on, and the last one is next to the folio.
+            tails.reverse();
+        }
+    }
+
+    /// The list that a folio is on, if it is one of the two, and its neighbour on the cold side.
+    fn neighbour_on_list(&self, pfn: Pfn) -> Option<(LruList, u32)> {
+        let folio = &self.memory.folios[pfn];
+        let is_on_two_lists =
+            self.lru_of(self.lruvec_of(pfn)) == Lru::TwoLists && !folio.has(FolioFlags::UNEVICTABLE);
+        let list = two_lists::list_of(folio, self.memory.use_bits_of(folio));
+        is_on_two_lists.then(|| (list, self.memory.folios.links(pfn.0).1))
+    }
+
+    /// Moves a folio, which is on this list, to the hot side of another one, or to the cold end. Returns the same of the next one.
+    fn put_before(&mut self, list: LruList, pfn: Pfn, next: u32) -> (LruList, u32) {
+        let lruvec = self.lruvec_of(pfn);
+        let items = &mut self.lruvecs[lruvec].lists[list as usize];
+        items.remove(&mut self.memory.folios, pfn.0);
+        match next {
+            NONE => items.push_tail(&mut self.memory.folios, pfn.0),
+            next => items.insert_before(&mut self.memory.folios, pfn.0, next),
+        }
+        (list, pfn.0)
     }
 
     /// Changes all words of the huge page that `page` lies in.

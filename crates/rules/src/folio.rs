@@ -88,6 +88,8 @@ choice! {
 choice! {
     /// How a large folio finds slots in a row. [folios 3.5]
     SwapClusters {
+        /// A huge page takes a free cluster. Smaller folios find none.
+        HugeOnly = "huge_only",
         /// From a free cluster, which a CPU fills with folios of one order. Used ones are not searched.
         FreeOnly = "free_only",
         /// The same, and then from used clusters of the order.

@@ -120,13 +120,13 @@ rules! {
         Some(("anonymous-folios.toml", "never")),
         "Which swapped pages come back as a large folio. never: none. sync: pages of a zram device whose slots are aligned and follow each other, if zswap was never enabled. sync_same_group: the same if one group pays for all slots.";
     "folio.swap_clusters": swap_clusters: SwapClusters = SwapClusters::ByOrder,
-        [SwapClusters::FreeOnly => "..6.11" "A M", SwapClusters::ByOrder => "6.12..6.17" "B M", SwapClusters::NonfullFirst => "6.18.." "C D M"],
+        [SwapClusters::HugeOnly => "..6.9" "A M", SwapClusters::FreeOnly => "6.10..6.11" "M", SwapClusters::ByOrder => "6.12..6.17" "B M", SwapClusters::NonfullFirst => "6.18.." "C D M"],
         Some(("regressions/f2-swap-out-of-mixed-orders.toml", "free_only")),
-        "How a large folio finds swap slots in a row. free_only: in clusters without any page. by_order: there first, and then in clusters of its order. nonfull_first: in clusters of its order first. Without a row, the folio is split.";
+        "How a large folio finds swap slots in a row. huge_only: huge pages in clusters without any page, and smaller folios not at all. free_only: in clusters without any page. by_order: there first, and then in clusters of its order. nonfull_first: in clusters of its order first. Without a row, the folio is split.";
     "folio.swap_rotational": swap_rotational: bool = false,
         [false => "..6.13" "B m", true => "6.14.." "C D m"],
-        None,
-        "A large folio is swapped as a whole to a device that seeks, too. No shipped scenario swaps large folios to such a device.";
+        Some(("predictions/13-huge-pages-to-disk.toml", "true")),
+        "A large folio is swapped as a whole to a device that seeks, too. Without it, the folio is split.";
     "folio.zswap": zswap_large: ZswapLarge = ZswapLarge::Device,
         [ZswapLarge::Device => "..6.12" "A B", ZswapLarge::Pages => "6.13.." "C D"],
         Some(("regressions/f7-zswap-passes-large-folios-by.toml", "pages")),

@@ -250,7 +250,13 @@ fn reclaim_above(engine: &mut Engine, task: TaskId, memcg: MemcgId, pages: u64) 
     // Unused stocks count against the limit too.
     engine.core.stock_drain_below(memcg);
     let reclaimer = Reclaimer::new(memcg, Why::Limit, engine.core.mm.config.swappiness);
-    engine.current(task).user_reclaim(Box::new(UserReclaim::new(reclaimer, excess)))
+    let is_v1 = engine.core.mm.config.cgroup_version == 1;
+    let excess = if is_v1 { engine.core.mm.memcgs[memcg].usage.saturating_sub(pages) } else { excess };
+    let request = match is_v1 {
+        true => UserReclaim::down_to(reclaimer, pages, excess),
+        false => UserReclaim::new(reclaimer, excess),
+    };
+    engine.current(task).user_reclaim(Box::new(request))
 }
 
 fn soft_limit_show(engine: &mut Engine, memcg: MemcgId) -> String {

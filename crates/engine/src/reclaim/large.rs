@@ -70,6 +70,9 @@ impl Core {
         let is_split = self.split_large_anon(pfn, &mut sc.hands.split);
         // Each page is where it was.
         self.open_all(pfn, folio.pages() as u32);
+        if is_split {
+            self.mm.order_of_split(&mut sc.hands.split[from..]);
+        }
         for part in sc.hands.split[from..].iter().copied().chain([pfn]) {
             if is_split && self.mm.memory.folios[part].mapped == 0 {
                 self.mm.memory.set_use_bits(part, UseBits::empty());

@@ -2,7 +2,8 @@
 //!
 //! A single call with a large target would overshoot, because each of its passes has the complete target. So a request is served in parts.
 //! Since 6.9 each part is a quarter of the rest but no less than a batch: large steps at first, small ones near the end. Pages under
-//! writeback become free only later, so a part that frees nothing need not be the last.
+//! writeback become free only later, so a part that frees nothing need not be the last. A limit of cgroup v1 is lowered a batch at a time, until the use of
+//! the group is below it: pages that splits of folios have freed count, too.
 //!
 //! **Signals.** A task may lose interest in its request: its timer goes off, or it is stopped. Up to 7.0 the request continued all the
 //! same, for as long as it took, with its task in the kernel. Since then it ends. The part in progress is over after its batch, there is
@@ -20,6 +21,8 @@ use pageout_rules::reclaim::{OnSignal, RequestPart};
 pub(crate) struct UserReclaim {
     by: Reclaimer,
     left: u64,
+    /// The limit of a group of cgroup v1 that its use has to fall to: it is looked at after each part.
+    limit: Option<u64>,
     reclaimed: u64,
     part: Option<Box<Reclaim>>,
     /// How often nothing may be found.
@@ -44,7 +47,20 @@ pub(crate) enum UserReclaimStep {
 
 impl UserReclaim {
     pub(crate) fn new(by: Reclaimer, pages: u64) -> UserReclaim {
-        UserReclaim { by, left: pages, reclaimed: 0, part: None, retries: RETRIES, is_interrupted: false }
+        UserReclaim {
+            by,
+            left: pages,
+            limit: None,
+            reclaimed: 0,
+            part: None,
+            retries: RETRIES,
+            is_interrupted: false,
+        }
+    }
+
+    /// A request to get a group of cgroup v1 below its new limit.
+    pub(crate) fn down_to(by: Reclaimer, limit: u64, excess: u64) -> UserReclaim {
+        UserReclaim { limit: Some(limit), ..UserReclaim::new(by, excess) }
     }
 
     /// The task that asked is killed: the part in progress is the last.
@@ -67,6 +83,7 @@ impl Core {
             }
             let part = request.part.get_or_insert_with(|| {
                 let pages = match self.mm.memcgs[request.by.target].policy.reclaim.request {
+                    _ if request.limit.is_some() => self.mm.config.reclaim_batch,
                     RequestPart::Whole => request.left,
                     RequestPart::Quarter => (request.left / 4).max(self.mm.config.reclaim_batch),
                 };
@@ -77,7 +94,10 @@ impl Core {
                 ReclaimStep::Wait(wait) => return UserReclaimStep::Wait(wait),
                 ReclaimStep::Done(reclaimed) => {
                     request.part = None;
-                    request.left = request.left.saturating_sub(reclaimed);
+                    request.left = match request.limit {
+                        Some(limit) => self.mm.memcgs[request.by.target].usage.saturating_sub(limit),
+                        None => request.left.saturating_sub(reclaimed),
+                    };
                     request.reclaimed += reclaimed;
                     if reclaimed == 0 && !request.is_interrupted {
                         // It has tried at every priority and in every way: nothing changes until a write has ended.

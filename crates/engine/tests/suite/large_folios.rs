@@ -397,20 +397,22 @@ fn cut_splits_a_folio_of_tmpfs_although_it_is_dirty() {
 }
 
 #[test]
-fn tmpfs_folio_is_swapped_as_single_pages() {
-    let mut machine = Machine::tmpfs("classic@6.18", PAGES, TmpfsHuge::Always);
-    machine.write(0, 1);
-    machine.write(600, 1);
-    machine.changes();
-    machine.limit(800);
-    let swapped = machine.engine.figures().memcg_swap_usage(machine.group);
-    // The parts join the batch.
-    assert!((224..=512).contains(&swapped), "{swapped}");
-    assert_eq!(machine.mthp(9, MthpStat::Split), 1);
-    // What is in swap comes back page by page.
-    machine.changes();
-    let back = machine.read(0, 1);
-    assert_eq!(back, "0:0");
+fn tmpfs_folio_is_swapped_whole_since_6_12() {
+    for (kernel, splits) in [("classic@6.8", 1), ("classic@6.18", 0)] {
+        let mut machine = Machine::tmpfs(kernel, PAGES, TmpfsHuge::Always);
+        machine.write(0, 1);
+        machine.write(600, 1);
+        machine.changes();
+        machine.limit(800);
+        let swapped = machine.engine.figures().memcg_swap_usage(machine.group);
+        // The parts of a split folio join the batch.
+        assert!((224..=512).contains(&swapped), "{kernel}: {swapped}");
+        let counts = [MthpStat::Split, MthpStat::Swpout].map(|of| machine.mthp(9, of));
+        assert_eq!(counts, [splits, 1 - splits], "{kernel}");
+        // What is in swap comes back page by page.
+        machine.changes();
+        assert_eq!(machine.read(0, 1), "0:0", "{kernel}");
+    }
 }
 
 #[test]

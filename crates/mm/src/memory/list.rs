@@ -95,6 +95,21 @@ impl List {
         self.assert_ends(links);
     }
 
+    /// Adds an item, which is on no list, on the head's side of another one.
+    pub fn insert_before(&mut self, links: &mut impl Links, item: u32, next: u32) {
+        self.assert_unlisted(links, item);
+        self.assert_listed(links, next);
+        let (prev, _) = links.links(next);
+        *links.links_mut(item) = (prev, next);
+        links.links_mut(next).0 = item;
+        match prev {
+            NONE => self.head = item,
+            prev => links.links_mut(prev).1 = item,
+        }
+        self.len += 1;
+        self.assert_ends(links);
+    }
+
     /// Takes an item off.
     pub fn remove(&mut self, links: &mut impl Links, item: u32) {
         let (prev, next) = links.links(item);

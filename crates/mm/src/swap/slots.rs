@@ -180,7 +180,9 @@ impl Slots {
     #[cold]
     pub(super) fn take_large(&mut self, order: u8, cpu: CpuId, rule: SwapClusters) -> Option<u32> {
         let at = usize::from(order);
-        if at >= ORDERS || self.slots - self.used < 1 << order {
+        let is_whole = 1 << order == CLUSTER;
+        if at >= ORDERS || self.slots - self.used < 1 << order || rule == SwapClusters::HugeOnly && !is_whole
+        {
             return None;
         }
         if let Some(next) = self.of(cpu).large[at].take()
@@ -188,7 +190,6 @@ impl Slots {
         {
             return Some(slot);
         }
-        let is_whole = 1 << order == CLUSTER;
         if rule == SwapClusters::NonfullFirst && !is_whole {
             let slot = self.take_in_used(order, cpu);
             if slot.is_some() {
