@@ -46,7 +46,9 @@ cargo run --locked --release --bin pageout -- validate ground-truth/machine-inpu
     --expect-short gl-mixb.classic.f1 \
     --expect-short gl-mixb.mglru.f2 \
     --expect-short gl-mixb.mglru.s1
-# Large folios, event by event: docs/results/folios.md names the two rules that are missing.
+# Large folios, event by event, and anonymous ones by their figures: docs/results/folios.md names what is missing.
 cargo run --locked --release --bin pageout -- validate ground-truth/folios \
     --expect-short d-writes/ext4-huge-file-folio-dirty-truncated \
-    --expect-short d-writes/xfs-append-131072b
+    --expect-short d-writes/xfs-append-131072b \
+    --expect-short f-anonymous/limit-touch-in-order-16k-advised \
+    --expect-short f-anonymous/limit-zipf-direct
