@@ -50,5 +50,4 @@ cargo run --locked --release --bin pageout -- validate ground-truth/machine-inpu
 cargo run --locked --release --bin pageout -- validate ground-truth/folios \
     --expect-short d-writes/ext4-huge-file-folio-dirty-truncated \
     --expect-short d-writes/xfs-append-131072b \
-    --expect-short f-anonymous/limit-touch-in-order-16k-advised \
-    --expect-short f-anonymous/limit-zipf-direct
+    --expect-short f-anonymous/limit-touch-in-order-16k-advised

@@ -305,6 +305,13 @@ pub struct GroupRecord {
     pub stat_end: BTreeMap<String, u64>,
 }
 
+impl DeviceRecord {
+    /// The file system by its name alone, if it is one that may keep files in large folios.
+    pub fn large_folios(&self) -> Option<&str> {
+        self.file_system.split(' ').next().filter(|name| ["ext4", "xfs", "btrfs"].contains(name))
+    }
+}
+
 /// A disk that files are on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

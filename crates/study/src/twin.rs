@@ -33,7 +33,7 @@ pub use answer::{Answer, Ask, Off, ask, scenario, value};
 pub use counters::{By, Counted};
 pub use evidence::Need;
 pub use limits::limits;
-pub use machine::TwinMachine;
+pub use machine::{TwinMachine, assumptions};
 pub(crate) use objects::{Recorded, expand};
 pub use play::{Figure, Figures, Interval, Played, Prepared, play};
 pub use question::{Carried, Question, answerable};

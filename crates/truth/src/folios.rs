@@ -474,15 +474,17 @@ mod tests {
     }
 
     #[test]
-    fn shipped_runs_are_equal_but_for_two_known_rules() {
+    fn shipped_runs_are_equal_but_for_known_ones() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ground-truth/folios").into();
         let judged = ask(&Ask { dir, ..Ask::default() }, &()).expect("the folder is well formed");
         let failing: Vec<&str> = judged.iter().filter(|run| !run.passes()).map(|run| &*run.run).collect();
         // A dirty folio of ext4 is split if all of its dirty blocks are beyond the cut; XFS ends a folio where its preallocation does.
-        let known = ["d-writes/ext4-huge-file-folio-dirty-truncated", "d-writes/xfs-append-131072b"];
-        assert_eq!(failing, known);
+        let of_files = ["d-writes/ext4-huge-file-folio-dirty-truncated", "d-writes/xfs-append-131072b"];
+        // That kernel refuses charges of 16 KiB although its group could reclaim.
+        let anonymous = ["f-anonymous/limit-touch-in-order-16k-advised"];
+        assert_eq!(failing, [&of_files[..], &anonymous].concat());
         let runs: Vec<usize> = by_kind(&judged).values().map(|&(_, runs)| runs).collect();
-        assert_eq!(runs, [25, 18, 21, 21, 13, 17]);
+        assert_eq!(runs, [25, 18, 21, 21, 13, 19, 17]);
     }
 
     #[test]

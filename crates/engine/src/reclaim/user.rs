@@ -21,7 +21,7 @@ use pageout_rules::reclaim::{OnSignal, RequestPart};
 pub(crate) struct UserReclaim {
     by: Reclaimer,
     left: u64,
-    /// The limit of a group of cgroup v1 that its use has to fall to: it is looked at after each part.
+    /// The limit of a group of cgroup v1 that its use has to fall to. It is checked after each part.
     limit: Option<u64>,
     reclaimed: u64,
     part: Option<Box<Reclaim>>,

@@ -8,7 +8,7 @@ mod text; // the result as sentences
 use std::path::Path;
 
 use pageout_study::result::variants::Extent;
-use pageout_study::twin::{self, Answer, Ask, Figures, Played, value};
+use pageout_study::twin::{self, Answer, Ask, Figures, Played, assumptions, value};
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -136,7 +136,8 @@ fn rows(found: &Answer) -> Vec<Vec<String>> {
 /// Figures of the recording that it does not have, each with what they would need.
 fn unknown(found: &Answer) -> Vec<String> {
     let figures = Figures::NAMED.iter().zip(&found.recorded);
-    figures.filter_map(|(figure, of)| Some(format!("{}: {}", figure.name, of.as_ref().err()?))).collect()
+    let unknown = figures.filter_map(|(figure, of)| Some(format!("{}: {}", figure.name, of.as_ref().err()?)));
+    unknown.chain(assumptions(&found.recording)).collect()
 }
 
 /// One row per change, below the unchanged twin. A mark shows that the twin lacks a part of the recording.

@@ -241,6 +241,9 @@ const PLACES: &[(&str, &[Place])] = &[
     ("kernel.sched.numa_balancing.scan_period_min_ms", &[("regressions/t5-stale-hotness.toml", None, &[])]),
     ("kernel.sched.", &[("two-sockets.toml", None, &["sysctl.vm.pghot_record_hintfaults_enable=0"])]),
     ("kernel.swap.zero_map", &[("swap-disk-or-zram.toml", None, &["swap.*.zero_filled=0.3"])]),
+    ("kernel.hugepages_", &[("anonymous-folios.toml", None, &[])]),
+    ("kernel.khugepaged.", &[("regressions/f10-underused-huge-pages.toml", None, &[])]),
+    ("kernel.shrink_underused", &[("regressions/f10-underused-huge-pages.toml", None, &[])]),
     // The rule by default, and a heap that has asked for huge pages.
     (
         "kernel.transparent_hugepage_defrag",

@@ -93,7 +93,6 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
             "reclaim.swap_ahead_drain",
             "reclaim.gives_up",
             "folio.truncate_split",
-            "folio.swap_rotational",
             "folio.split_first",
             "folio.deferred_queue",
             "folio.pageout",

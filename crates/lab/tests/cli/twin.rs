@@ -93,13 +93,20 @@ fn the_twin_of_a_mapped_file_counts_as_the_machine_did_and_as_it_would_with_more
 
 #[test]
 fn the_twin_of_a_database_reads_ahead_what_the_machine_did_in_large_folios() {
-    // Nothing is reclaimed, so what comes in is what readahead decides. The recording does not name the file system.
+    // Nothing is reclaimed, so what comes in is what readahead decides.
     let found = twin_of(&shipped("lookups"), &[]);
     assert!(off(&found, "insertions") < 1.0, "{found}");
     let directory = changed_of("lookups", "format_version = 1", "format_version = 1");
     check_success(&pageout(directory.path(), &["twin", "rec", "--scenario", "twin.toml"]));
     let text = std::fs::read_to_string(directory.path().join("twin.toml")).unwrap();
-    assert!(text.contains("file_system = \"xfs\""), "{text}");
+    assert!(text.contains("file_system = \"ext4\""), "{text}");
+    // If no file system is named that has large folios, one is assumed, and the answer says so.
+    let overlay = changed_of("lookups", "file_system = \"ext4 ", "file_system = \"overlay ");
+    let printed = check_success(&pageout(overlay.path(), &["twin", "rec"]));
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("xfs is assumed; to use another, set `file_system` of this device"), "{printed}");
+    let printed = check_success(&pageout(directory.path(), &["twin", "rec"]));
+    assert!(!printed.contains("is assumed"), "{printed}");
     // Without them it is another one. Recordings without large folios have none of it.
     let sums = format!("insertions_large = {}", large_insertions("lookups"));
     let single = changed_of("lookups", &sums, "insertions_large = 0");

@@ -26,6 +26,25 @@ const CHANCES: [u64; 3] = [4, 12, 24];
 /// Memory in addition to the group: the machine's own need.
 const ROOM: u64 = 256 << 20;
 
+/// The file system that a device has if files came in large folios and the recording names no file system with such folios. XFS and ext4 choose the same.
+const ASSUMED_FILE_SYSTEM: &str = "xfs";
+
+/// What is assumed of the devices of a recording: a line each.
+pub fn assumptions(recording: &Recording) -> Vec<String> {
+    let devices = recording.manifest.device.iter();
+    let is_guessed = |device: &&DeviceRecord| {
+        recording.manifest.sums.insertions_large > 0 && device.large_folios().is_none()
+    };
+    let text = |device: &DeviceRecord| {
+        let number = &device.number;
+        format!(
+            "device {number}: files came in large folios. No file system that has them is recorded: {ASSUMED_FILE_SYSTEM} is assumed; \
+             to use another, set `file_system` of this device in recording.toml to ext4, xfs or btrfs"
+        )
+    };
+    devices.filter(is_guessed).map(text).collect()
+}
+
 /// The machine of the twin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TwinMachine {
@@ -194,8 +213,8 @@ impl TwinMachine {
             let _ = writeln!(text, "read_ahead_kb = {}", kib / 4 * 4);
         }
         if recording.manifest.sums.insertions_large > 0 {
-            // The recording does not distinguish XFS and ext4, which choose the same folios.
-            text.push_str("file_system = \"xfs\"\n");
+            let _ =
+                writeln!(text, "file_system = \"{}\"", device.large_folios().unwrap_or(ASSUMED_FILE_SYSTEM));
         }
     }
 

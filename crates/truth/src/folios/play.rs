@@ -29,6 +29,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Pages of the recording machine.
 const MEMORY_PAGES: u64 = (24 << 30) / PAGE_SIZE;
 
+/// Pages to which a page of the second level of a page table leads.
+const TABLES_PAGES: u64 = (1 << 30) / PAGE_SIZE;
+
 /// The size of a page of random words in its first half, when it is compressed.
 const HALF_RANDOM_BYTES: u16 = 2100;
 
@@ -215,7 +218,7 @@ impl Replay {
         }
         let mut builder = Engine::builder(config)?;
         let filled = Arc::new(Mutex::new(Filled::default()));
-        if is_anon || !run.limit_after_snapshot.is_empty() {
+        if is_anon {
             builder.set_page_contents(Box::new(Contents(Arc::clone(&filled))));
         }
         let kind = match run.knobs.swap.as_deref() {
@@ -260,6 +263,14 @@ impl Replay {
             (0..run.descriptors.max(1)).map(|_| engine.open(task, file)).collect::<Result<_, _>>()?;
         if let Some(bytes) = run.limit_bytes {
             let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &bytes.to_string())?;
+        }
+        if is_anon {
+            // The upper levels of its page table were there before, up to what leads to 1 GiB.
+            let elsewhere = engine.map_anon(task, TABLES_PAGES, Advice::Normal)?;
+            let step = engine.start(task, Access::new(elsewhere, 0, true));
+            if !matches!(step, Step::Done(_)) {
+                bail!("found {step:?} for the first access, expected it to wait for nothing");
+            }
         }
         engine.process_move(process, group);
         engine.record_page_cache_events();

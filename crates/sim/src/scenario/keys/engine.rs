@@ -60,7 +60,7 @@ const OF_MEMORY: &[(&str, Scale)] = &[
     ("fault_around_bytes", Scale::Same),
     // A system call, whose size stays.
     ("numa.pagecache_promote_pages_per_work", Scale::Same),
-    // Of the 512 pages of a huge page.
+    // A huge page has 512 pages at any scale.
     ("khugepaged.max_ptes_none", Scale::Same),
     ("charge_stock", Scale::Same),
     ("folio_batch", Scale::Same),
