@@ -32,7 +32,8 @@
  *   -EINVAL           invalid argument, setting or name: a null pointer, an unknown key, overlapping buffers, a `size` larger
  *                     than PTRDIFF_MAX, a budget that is too small
  *   -ENOENT, -EACCES  no such file, kernel file or group; not permitted. Other answers of the system are passed on unchanged
- *   -EOPNOTSUPP       the file system has no direct I/O (PAGEOUT_BUFFERED works there), or io_uring is required and refused
+ *   -EOPNOTSUPP       the file system has no direct I/O (PAGEOUT_BUFFERED works there), or io_uring is required and refused, or
+ *                     the system permits no mapped regions
  *   -ENFILE           more files, or bytes of files, would be open than the cache was built for ("files")
  *   -EEXIST           there is a group of this name
  *   -EBADF            write to a file that is open for reading only
@@ -98,6 +99,7 @@ const char *pageout_version(void);
 struct pageout;        /* a cache */
 struct pageout_file;   /* an open file */
 struct pageout_region; /* anonymous memory */
+struct pageout_map;    /* anonymous memory by plain pointers */
 struct pageout_page;   /* a page that is held */
 struct pageout_batch;  /* reads in flight */
 
@@ -382,6 +384,34 @@ int pageout_region_advise(struct pageout_region *region, int advice, uint64_t of
 /* Holds a page of a region, for reading and for writing, as pageout_page_get() and pageout_page_get_mut(). */
 int64_t pageout_region_page_get(struct pageout_region *region, uint64_t page, const void **data, struct pageout_page **held);
 int64_t pageout_region_page_get_mut(struct pageout_region *region, uint64_t page, void **data, struct pageout_page **held);
+
+/* ---- Mapped regions ---- */
+
+/*
+ * Creates a mapped region: anonymous memory of `size` bytes that any code accesses by plain pointers. Otherwise it is like a region: the
+ * budget, groups and the swap file are the same. `handlers` threads serve its faults, 1 to 64; 0 means the default, 4.
+ *
+ * It needs userfaultfd(2) and PAGEMAP_SCAN (Linux 6.7), which the system may refuse. An access that can't be served gets SIGBUS: a page in
+ * swap can't be read, or there is no memory and swap is full. The range must not be unmapped, remapped or advised by calls of the system.
+ * A child of a fork that touches it gets SIGSEGV.
+ * Errors: -EOPNOTSUPP (the system refuses a call: the text names it), -EINVAL, -ENOMEM, -ENFILE, -EFBIG.
+ */
+int pageout_map_new(struct pageout *cache, uint64_t size, const char *group, int handlers, struct pageout_map **map);
+
+/* Returns the address of the first byte, which is fixed until the region is freed. NULL for NULL. */
+void *pageout_map_address(struct pageout_map *map);
+
+/*
+ * States how a range will be used, as madvise(2): DONTNEED, COLD, PAGEOUT or FREE. As pageout_region_advise().
+ * Errors: -EINVAL.
+ */
+int pageout_map_advise(struct pageout_map *map, int advice, uint64_t offset, uint64_t size);
+
+/* Returns why the last access got SIGBUS, once; 0 if there is no such access. */
+int pageout_map_error(struct pageout_map *map);
+
+/* Frees a mapped region; NULL is allowed. No pointer into it may be used any more. */
+void pageout_map_free(struct pageout_map *map);
 
 #ifdef __cplusplus
 }

@@ -237,6 +237,37 @@ static void regions_are_larger_than_memory(struct pageout *cache) {
     pageout_region_free(other);
 }
 
+static void mapped_regions_are_plain_memory(struct pageout *cache) {
+    const uint64_t pages = 6144;
+    struct pageout_map *map = NULL;
+    volatile uint64_t *words;
+    uint64_t page;
+    int made = pageout_map_new(cache, pages * PAGE, "tenant", 2, &map);
+    if (made == -EOPNOTSUPP) {
+        /* Containers permit none, mostly. The text says which call. */
+        CHECK(map == NULL && strstr(pageout_strerror(made), "help: use `Memory::region`") != NULL);
+        return;
+    }
+    FINE(made);
+    CHECK((words = (volatile uint64_t *)pageout_map_address(map)) != NULL);
+    for (page = 0; page < pages; page++)
+        words[page * 512] = page + 1;
+    for (page = 0; page < pages; page++)
+        CHECK(words[page * 512] == page + 1);
+    CHECK(value_of(cache, "/proc/vmstat", "pswpout") > 1000);
+    FINE(pageout_map_advise(map, PAGEOUT_ADVICE_PAGEOUT, 0, PAGE));
+    FINE(pageout_map_advise(map, PAGEOUT_ADVICE_DONTNEED, 0, 8 * PAGE));
+    CHECK(words[0] == 0 && words[8 * 512] == 9);
+    CHECK(pageout_map_advise(map, PAGEOUT_ADVICE_WILLNEED, 0, PAGE) == -EINVAL);
+    CHECK(pageout_map_advise(NULL, PAGEOUT_ADVICE_COLD, 0, PAGE) == -EINVAL);
+    CHECK(pageout_map_error(map) == 0);
+    pageout_map_free(map);
+    pageout_map_free(NULL);
+    CHECK(pageout_map_address(NULL) == NULL);
+    CHECK(pageout_map_new(cache, PAGE, NULL, 65, &map) == -EINVAL);
+    CHECK(pageout_map_new(cache, PAGE, NULL, -1, &map) == -EINVAL);
+}
+
 static void prometheus_text_names_group_and_file(struct pageout *cache, const char *path) {
     static char text[65536];
     struct pageout_file *file = NULL;
@@ -273,6 +304,7 @@ int main(int argc, char **argv) {
     advice_is_taken(argv[1]);
     writes_pages_in_place(cache, argv[1]);
     regions_are_larger_than_memory(cache);
+    mapped_regions_are_plain_memory(cache);
     prometheus_text_names_group_and_file(cache, argv[1]);
     pageout_free(cache);
     budget_changes_within_its_bounds(argv[1]);

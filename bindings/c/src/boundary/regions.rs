@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use pageout_live::{Region, RegionAdvice, RegionOptions};
+use pageout_live::{MapOptions, MappedRegion, Region, RegionAdvice, RegionOptions};
 
 use super::groups::{advice, within};
 use super::{bytes_of, check_end, check_size, count, give, handle, null, page_get, page_get_mut, take, text};
@@ -159,4 +159,84 @@ unsafe extern "C" fn pageout_region_page_get_mut(
 ) -> i64 {
     // SAFETY: the header: a handle, and two places for pointers.
     unsafe { page_get_mut(|| Ok(Owner::Region(handle(region, "region")?.clone())), page, data, held) }
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_map_new(
+    cache: *mut Cache,
+    size: u64,
+    group: *const c_char,
+    handlers: c_int,
+    map: *mut *mut MappedRegion,
+) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle, a text or NULL, and a place for a pointer.
+        unsafe {
+            let cache = handle(cache, "cache")?;
+            check_end(Some(size))?;
+            let mut options = MapOptions::new();
+            if handlers != 0 {
+                options = options.handlers(usize::try_from(handlers).unwrap_or(usize::MAX));
+            }
+            if !group.is_null() {
+                options = options.group(&cache.group(text(group, "group")?)?);
+            }
+            give(map, "map", || Ok(cache.memory.map_region(size, options)?))?;
+        }
+        Ok(0)
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_map_address(map: *mut MappedRegion) -> *mut c_void {
+    // SAFETY: the header: a handle, or NULL.
+    unsafe { map.as_ref() }.map_or(std::ptr::null_mut(), |map| map.as_mut_ptr().cast())
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_map_advise(
+    map: *mut MappedRegion,
+    advice: c_int,
+    offset: u64,
+    size: u64,
+) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        let map = unsafe { handle(map, "map") }?;
+        let advised = |advice| within(|| map.len(), (offset, size), |bytes| map.advise(advice, bytes));
+        match advice {
+            advice::DONTNEED => advised(RegionAdvice::DontNeed),
+            advice::COLD => advised(RegionAdvice::Cold),
+            advice::PAGEOUT => advised(RegionAdvice::PageOut),
+            advice::FREE => advised(RegionAdvice::Free),
+            _ => Err(Failure::invalid(format!("unknown advice for a mapped region: {advice}"))),
+        }
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_map_error(map: *mut MappedRegion) -> c_int {
+    outcome_int(|| {
+        // SAFETY: the header: a handle.
+        match unsafe { handle(map, "map") }?.take_error() {
+            Some(error) => Err(error.into()),
+            None => Ok(0),
+        }
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_map_free(map: *mut MappedRegion) {
+    // SAFETY: the header: a handle that is not used any more.
+    unsafe { take(map) };
 }

@@ -541,6 +541,9 @@ impl<'a> Locked<'a> {
         }
         inner.effects.ops = ops;
         inner.make_holes(arena);
+        if arena.tokens.has_touched() {
+            self.wake_service();
+        }
         self.wake();
     }
 

@@ -216,9 +216,11 @@ impl LiveMachine {
         for (mm, page) in self.arena.tokens.take_touched() {
             let Some(region) = locked.mapped_region_of(mm) else { continue };
             let (owner, object) = locked.regions.hitter_of(region).expect("it exists");
-            if locked.engine.anon_frames(owner, object, page..page + 1)?.is_empty() {
+            let Some(&(_, pfn)) = locked.engine.anon_frames(owner, object, page..page + 1)?.first() else {
                 continue;
-            }
+            };
+            // Its use is noted from here on.
+            self.arena.tokens.stays(pfn);
             let mut miss = locked.begin_region_access(region, page, Purpose::Advice)?;
             locked.start(&mut miss);
             let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));

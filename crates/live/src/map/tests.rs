@@ -71,6 +71,7 @@ struct Device {
     fails_reads: AtomicBool,
     fails_writes: AtomicBool,
     holds_reads: AtomicBool,
+    holds_writes: AtomicBool,
     held: Arc<Held>,
     failed: AtomicU64,
 }
@@ -92,6 +93,7 @@ impl Faults for Device {
     fn when(&self, request: Request) -> When {
         match request {
             Request::Read { .. } if self.holds_reads.load(SeqCst) => When::Released(Arc::clone(&self.held)),
+            Request::Write { .. } if self.holds_writes.load(SeqCst) => When::Released(Arc::clone(&self.held)),
             _ => When::Now,
         }
     }
@@ -352,6 +354,31 @@ fn page_whose_write_fails_stays_and_can_be_stored_to() {
         check_all();
         check(&memory);
     }
+}
+
+/// The load is no fault, but the engine hears of it before it frees the page.
+#[test]
+fn page_that_is_used_while_it_is_written_stays() {
+    let (memory, device) = with_device(builder(24 * MIB));
+    let group = memory.group("job", Limits::NONE).unwrap();
+    let map = memory.map_region(64 * PAGE_SIZE, MapOptions::new().group(&group)).unwrap();
+    (0..64).for_each(|page| store(&map, page, page + 1));
+    device.holds_writes.store(true, SeqCst);
+    map.advise(RegionAdvice::PageOut, 0..map.len()).unwrap();
+    await_that("nothing is written", || device.held.waiting() > 0);
+    let misses = || memory.stats().unwrap().misses;
+    let before = misses();
+    assert_eq!((load(&map, 7), load(&map, 8)), (8, 9));
+    assert_eq!(misses(), before, "a load of a page that is being written is no fault");
+    device.held.release();
+    await_that("writes are in flight", || memory.stats().unwrap().writeback == 0);
+    // The pages are clean. Most of them can go, and the used ones are not among those.
+    group.write("memory.reclaim", &(48 * PAGE_SIZE).to_string()).unwrap();
+    let before = misses();
+    assert_eq!((load(&map, 7), load(&map, 8), misses()), (8, 9, before), "used pages have left memory");
+    (0..64).for_each(|page| assert_eq!(load(&map, page), page + 1));
+    assert!(misses() - before >= 48, "unused pages have stayed: {} faults", misses() - before);
+    check(&memory);
 }
 
 #[test]

@@ -338,20 +338,30 @@ impl Tokens {
         if !self.is_used() || self.is_discarding.load(Ordering::Relaxed) {
             return false;
         }
-        if self.word(pfn).load(Ordering::Acquire) & (STATE | LEAVING) != MAPPED | LEAVING {
+        let word = self.word(pfn).load(Ordering::Acquire);
+        if word & (STATE | LEAVING) != MAPPED | LEAVING {
             return false;
         }
         let Some((mapping, page)) = self.mapped(pfn) else { return false };
+        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = (MmId(space_of(word)), page);
+        if touched.contains(&name) {
+            return true;
+        }
         let mut used = Vec::new();
         let sampled = self.pagemap().sample(&mapping, page..page + 1, &mut used);
         if sampled.is_err() || used.is_empty() {
             return false;
         }
-        self.stays(pfn);
-        let space = MmId(space_of(self.word(pfn).load(Ordering::Relaxed)));
-        self.touched.lock().unwrap_or_else(PoisonError::into_inner).push((space, page));
+        touched.push(name);
         self.has_touched.store(true, Ordering::Release);
         true
+    }
+
+    /// Whether pages were used while they were on their way out.
+    #[inline]
+    pub(crate) fn has_touched(&self) -> bool {
+        self.has_touched.load(Ordering::Acquire)
     }
 
     /// Takes pages that were used while they were on their way out.
