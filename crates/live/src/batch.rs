@@ -1,22 +1,13 @@
 //! Writes in batches: pages that several writes change in part are read together, before the first of them waits for its own.
 
 use crate::error::Error;
-use crate::file::{File, Inner, Piece};
+use crate::file::{File, Inner, Piece, WriteAt};
 use crate::local;
 use crate::paged::parts;
 use crate::pending::TOGETHER_MAX;
 use crate::region::{Inner as RegionInner, Region};
 
 use pageout_engine::PAGE_SIZE;
-
-/// One write of a batch ([`File::write_batch`]).
-#[derive(Clone, Copy, Debug)]
-pub struct WriteAt<'a> {
-    /// The bytes.
-    pub buf: &'a [u8],
-    /// Offset of the write in the file or region, in bytes.
-    pub offset: u64,
-}
 
 impl File {
     /// Makes several writes, in their order. Pages that are not in memory and of which a write leaves a part are read together, 32 at most. A write of

@@ -92,6 +92,13 @@ impl Default for Builder {
     }
 }
 
+impl Memory {
+    /// Returns a builder.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
 impl Builder {
     /// Sets the memory by which the process grows at most, in bytes: frames, data about pages, and threads. Default: 256 MiB.
     pub fn budget(mut self, bytes: u64) -> Builder {

@@ -183,6 +183,15 @@ pub struct ReadAt<'a> {
     pub offset: u64,
 }
 
+/// One write of a batch ([`File::write_batch`]).
+#[derive(Clone, Copy, Debug)]
+pub struct WriteAt<'a> {
+    /// The bytes.
+    pub buf: &'a [u8],
+    /// Offset of the write in the file or region, in bytes.
+    pub offset: u64,
+}
+
 /// The part of a read that is on one page.
 pub(crate) struct Piece {
     pub(crate) want: Want,

@@ -16,7 +16,7 @@ use pageout_engine::Pfn;
 
 use crate::arena::Arena;
 use crate::holds::ThreadNumber;
-use crate::local;
+use crate::number::thread_number;
 use crate::sync::{Instant, Mutex, MutexGuard};
 
 /// A circle of waits that lasts so long has no guard in it that another thread drops: a look at a page takes less.
@@ -43,13 +43,13 @@ impl Guards {
     /// This thread has taken a guard of a frame, and its line has no place left.
     #[cold]
     pub(crate) fn taken(&self, pfn: Pfn) {
-        let thread = local::thread_number();
+        let thread = thread_number();
         self.state().held.push((thread, pfn.0));
     }
 
     /// A guard of a frame is gone: this thread's, if it has taken one, else another's that was sent here.
     pub(crate) fn let_go(&self, pfn: Pfn) {
-        let thread = local::thread_number();
+        let thread = thread_number();
         let held = &mut self.state().held;
         let own = held.iter().rposition(|&of| of == (thread, pfn.0));
         if let Some(at) = own.or_else(|| held.iter().rposition(|&(_, of)| of == pfn.0)) {
@@ -105,7 +105,7 @@ impl<'a> GuardWait<'a> {
         if waited >= self.longest {
             return false;
         }
-        let thread = local::thread_number();
+        let thread = thread_number();
         let mut state = self.guards.state();
         if self.pfn != Some(pfn) {
             forget_wait(&mut state, thread, self.pfn);
@@ -136,7 +136,7 @@ fn forget_wait(state: &mut State, thread: ThreadNumber, pfn: Option<Pfn>) {
 impl Drop for GuardWait<'_> {
     fn drop(&mut self) {
         if self.pfn.is_some() {
-            forget_wait(&mut self.guards.state(), local::thread_number(), self.pfn);
+            forget_wait(&mut self.guards.state(), thread_number(), self.pfn);
         }
     }
 }

@@ -16,9 +16,8 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use crate::batch::WriteAt;
 use crate::error::Error;
-use crate::file::File;
+use crate::file::{File, WriteAt};
 use crate::memory::Shared;
 use crate::pending::Reader;
 use crate::region::Region;

@@ -53,6 +53,7 @@ mod budget; // how many frames a budget allows
 mod cgroup; // the memory limit of the process
 mod machine; // the engine under its lock, and who waits for what
 mod local; // what a thread keeps
+mod number; // numbers of threads
 mod counts; // hits by handle
 mod ring; // hits that the engine has not heard of
 mod atomic; // what gates and rings are made of
@@ -84,13 +85,12 @@ struct Readme;
 pub use bytemuck; // plain data, for values in regions ([`Region::typed`])
 pub use pageout_engine as engine; // what errors and configurations are made of
 
-pub use batch::WriteAt;
 #[cfg(feature = "rivals")]
 pub use batches::Batches;
 pub use builder::Builder;
 pub use cursor::Cursor;
 pub use error::Error;
-pub use file::{Advice, File, Open, ReadAt};
+pub use file::{Advice, File, Open, ReadAt, WriteAt};
 pub use guard::{PageMut, PageRef};
 pub use later::{PendingSync, PendingWrites};
 pub use machine::Backend;

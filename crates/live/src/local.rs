@@ -3,14 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pageout_engine::WordReader;
 
 use crate::counts::{Counts, ThreadHits};
 use crate::file::Inner as File;
-use crate::holds::ThreadNumber;
 use crate::machine::{LiveMachine, Locked};
+use crate::number::thread_number;
 use crate::region::Inner as Region;
 use crate::ring::{Read, Ring};
 use crate::sync::thread_local;
@@ -131,18 +130,6 @@ struct Locals {
     caches: Vec<Local>,
     /// Which of them was read last.
     last: usize,
-}
-
-/// Numbers of threads.
-static THREADS: AtomicU64 = AtomicU64::new(1);
-
-thread_local! {
-    static THREAD: ThreadNumber = ThreadNumber(THREADS.fetch_add(1, Relaxed));
-}
-
-/// The number of this thread. One that is about to end has none of its own: it holds nothing that it waits for.
-pub(crate) fn thread_number() -> ThreadNumber {
-    THREAD.try_with(|&thread| thread).unwrap_or_default()
 }
 
 thread_local! {

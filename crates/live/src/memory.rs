@@ -9,7 +9,6 @@ use pageout_engine::{
     kernel_bool,
 };
 
-use crate::builder::Builder;
 use crate::error::Error;
 use crate::file::{File, Open};
 use crate::later::Later;
@@ -68,21 +67,16 @@ pub(crate) struct Shared {
 }
 
 impl Memory {
-    /// Returns a builder.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     /// Changes the budget, and returns when the process has the new one. With a smaller budget, pages at the end of the arena move or are evicted, in steps between
-    /// which other threads continue, and the system gets the memory. With a larger one, up to [`Builder::budget_max`], frames take memory when they are first
-    /// used. The limit of pages that guards may hold is a quarter of the frames, and [`Builder::files`] is unchanged. Slow memory is unchanged, too.
+    /// which other threads continue, and the system gets the memory. With a larger one, up to [`crate::Builder::budget_max`], frames take memory when they are first
+    /// used. The limit of pages that guards may hold is a quarter of the frames, and [`crate::Builder::files`] is unchanged. Slow memory is unchanged, too.
     ///
     /// # Errors
     /// The budget is unchanged after an error. Pages that were evicted stay evicted.
     ///
     /// - [`Error::Pinned`] if guards hold more than a quarter of the frames that the budget allows.
     /// - [`Error::BudgetTooSmall`] if it is below the minimum, or if dirty pages that can't be written need more.
-    /// - [`Error::BudgetBeyondArena`] if it is above [`Builder::budget_max`].
+    /// - [`Error::BudgetBeyondArena`] if it is above [`crate::Builder::budget_max`].
     /// - [`Error::NoSwap`] if regions are larger, and there is no swap file.
     /// - [`Error::Io`] if the system does not take memory back, as of a process whose memory is locked.
     ///
@@ -124,11 +118,11 @@ impl Memory {
     }
 
     /// Creates a region: anonymous memory of this many bytes, which is reserved, not resident, and reads as zeroes until it is written. It may be larger
-    /// than the budget if there is a swap file ([`Builder::swap_file`]).
+    /// than the budget if there is a swap file ([`crate::Builder::swap_file`]).
     ///
     /// # Errors
     /// - [`Error::NoSwap`] if all regions together are larger than memory and there is no swap file.
-    /// - [`Error::TooManyFiles`] if files and regions would exceed [`Builder::files`].
+    /// - [`Error::TooManyFiles`] if files and regions would exceed [`crate::Builder::files`].
     /// - [`Error::TooLong`].
     /// - [`Error::TooManyHandles`] if there are too many regions.
     /// - [`Error::Config`] if the group is another cache's.
