@@ -10,14 +10,12 @@
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::gate::{Gate, Seen};
+use crate::orders::{BEFORE, WRITTEN, assert_noticed, in_all_orders, open_gate};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const GONE: u64 = 0;
 const DIRTY: u64 = 3;
-const BEFORE: u64 = 0xa;
-const WRITTEN: u64 = 0xb;
 
 /// A step that is left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +41,7 @@ struct Frame {
 impl Frame {
     fn new() -> Frame {
         let contents = [(); 2].map(|()| AtomicU64::new(BEFORE));
-        let (gate, word) = (Gate(AtomicU64::new(5 << 8 | 1)), AtomicU64::new(DIRTY));
+        let (gate, word) = (open_gate(), AtomicU64::new(DIRTY));
         Frame { gate, word, contents, ready: Mutex::new(None) }
     }
 
@@ -98,9 +96,7 @@ impl Frame {
 }
 
 fn try_all(bug: Bug) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(move || {
+    in_all_orders(3, move || {
         let frame = Arc::new(Frame::new());
         let ahead = {
             let frame = Arc::clone(&frame);
@@ -118,14 +114,6 @@ fn try_all(bug: Bug) {
     });
 }
 
-fn is_noticed(bug: Bug) -> bool {
-    let silent = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let outcome = catch_unwind(AssertUnwindSafe(|| try_all(bug)));
-    std::panic::set_hook(silent);
-    outcome.is_err()
-}
-
 #[test]
 fn page_written_after_it_was_compressed_is_stored_as_written() {
     try_all(Bug::None);
@@ -133,7 +121,5 @@ fn page_written_after_it_was_compressed_is_stored_as_written() {
 
 #[test]
 fn compression_step_that_is_left_out_is_noticed() {
-    for bug in [Bug::VersionNotSeen, Bug::NoSecondLook, Bug::NotClosed] {
-        assert!(is_noticed(bug), "{bug:?} was not noticed");
-    }
+    assert_noticed(&[Bug::VersionNotSeen, Bug::NoSecondLook, Bug::NotClosed], try_all);
 }

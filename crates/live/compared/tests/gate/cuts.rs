@@ -7,12 +7,11 @@
 //!   others   the gate, or the hold ─▶ `reach` ─▶ the byte
 //! ```
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use crate::atomic::{AtomicU64, Ordering};
 use crate::gate::Gate;
 use crate::holds::Hold;
 use crate::length::Length;
+use crate::orders::{failure_of, in_all_orders, open_gate};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -51,9 +50,7 @@ struct Model {
 impl Model {
     fn new() -> Model {
         let [byte, is_short] = [A, 0].map(AtomicU64::new);
-        // Open, at some version.
-        let gate = Gate(AtomicU64::new(5 << 8 | 1));
-        Model { gate, hold: Hold::default(), length: Length::new(LONG), byte, is_short }
+        Model { gate: open_gate(), hold: Hold::default(), length: Length::new(LONG), byte, is_short }
     }
 
     fn is_held(&self) -> bool {
@@ -170,9 +167,7 @@ type Act = fn(&Model, Bug);
 
 /// Tries a cut beside another call in all orders, and what is left after both.
 fn try_all(bug: Bug, cut: fn(&Model, Bug) -> bool, act: Act, check: fn(&Model, bool)) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(move || {
+    in_all_orders(3, move || {
         let model = Arc::new(Model::new());
         let other = {
             let model = Arc::clone(&model);
@@ -185,11 +180,7 @@ fn try_all(bug: Bug, cut: fn(&Model, Bug) -> bool, act: Act, check: fn(&Model, b
 }
 
 fn is_noticed(bug: Bug, cut: fn(&Model, Bug) -> bool, act: Act, check: fn(&Model, bool)) -> bool {
-    let silent = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let tried = catch_unwind(AssertUnwindSafe(|| try_all(bug, cut, act, check)));
-    std::panic::set_hook(silent);
-    let why = tried.err().and_then(|why| why.downcast_ref::<String>().cloned()).unwrap_or_default();
+    let why = failure_of(|| try_all(bug, cut, act, check)).unwrap_or_default();
     ["behind the end", "of before the cut", "not zero"].iter().any(|said| why.contains(said))
 }
 

@@ -22,6 +22,8 @@ mod holds;
 #[path = "../../../src/length.rs"]
 mod length;
 
+mod orders; // all orders, and what the models share
+
 mod compressed; // a page compressed ahead, with a writer and an evictor
 mod cuts; // a file that gets shorter beside those
 mod hints; // a page that is marked and moves, with a guard and a writer

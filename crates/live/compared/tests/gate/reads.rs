@@ -8,10 +8,10 @@
 use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::gate::Gate;
 use crate::holds::Hold;
+use crate::orders::{assert_noticed, in_all_orders, open_gate};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const PFN: u32 = 9;
 const GONE: u64 = 0;
@@ -60,8 +60,7 @@ enum Bug {
 impl Frame {
     fn new() -> Frame {
         let contents = [(); 2].map(|()| AtomicU64::new(A));
-        // Open, at some version.
-        let (gate, hold) = (Gate(AtomicU64::new(5 << 8 | 1)), Hold::default());
+        let (gate, hold) = (open_gate(), Hold::default());
         Frame { gate, hold, word: AtomicU64::new(PRESENT), contents, plain: UnsafeCell::new(A) }
     }
 
@@ -185,9 +184,7 @@ impl Frame {
 
 /// A reader and a guard beside an evictor, in all orders.
 fn try_all(bug: Bug, act: impl Fn(&Frame, Bug) + Send + Sync + Copy + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(move || {
+    in_all_orders(3, move || {
         let frame = Arc::new(Frame::new());
         let evictor = {
             let frame = Arc::clone(&frame);
@@ -216,14 +213,6 @@ fn looks_held(frame: &Frame, bug: Bug) {
     }
 }
 
-fn is_noticed(bug: Bug, act: fn(&Frame, Bug)) -> bool {
-    let silent = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let outcome = catch_unwind(AssertUnwindSafe(|| try_all(bug, act)));
-    std::panic::set_hook(silent);
-    outcome.is_err()
-}
-
 #[test]
 fn a_read_is_of_its_page_or_counts_for_nothing() {
     try_all(Bug::None, reads);
@@ -241,9 +230,7 @@ fn a_page_does_not_change_while_it_is_held() {
 
 #[test]
 fn a_guard_and_a_reader_beside_an_evictor_see_their_page() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    in_all_orders(2, || {
         let frame = Arc::new(Frame::new());
         let others = [
             {
@@ -280,6 +267,6 @@ fn each_step_that_is_left_out_is_noticed() {
         (Bug::RelaxedLetGo, looks_held),
     ];
     for (bug, act) in bugs {
-        assert!(is_noticed(bug, act), "{bug:?} was not noticed");
+        assert_noticed(&[bug], |bug| try_all(bug, act));
     }
 }

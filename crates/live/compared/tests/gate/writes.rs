@@ -7,11 +7,10 @@
 //!   flusher   the engine: W is not dirty any more ─▶ passes the gate ─▶ the device reads the frame
 //! ```
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::gate::Gate;
 use crate::holds::Hold;
+use crate::orders::{failure_of, in_all_orders, open_gate};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
@@ -53,8 +52,7 @@ struct Page {
 impl Page {
     fn new() -> Page {
         let words = |with| [(); 2].map(|()| AtomicU64::new(with));
-        // Open, at some version.
-        let (gate, hold, word) = (Gate(AtomicU64::new(5 << 8 | 1)), Hold::default(), AtomicU64::new(DIRTY));
+        let (gate, hold, word) = (open_gate(), Hold::default(), AtomicU64::new(DIRTY));
         Page { gate, hold, word, contents: words(A), device: words(0), engine: Mutex::new(()) }
     }
 
@@ -147,9 +145,7 @@ impl Page {
 
 /// A writer beside somebody else, in all orders.
 fn try_writer(bug: Bug, act: impl Fn(&Page, Bug) + Send + Sync + Copy + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(move || {
+    in_all_orders(3, move || {
         let page = Arc::new(Page::new());
         let other = {
             let page = Arc::clone(&page);
@@ -213,12 +209,7 @@ fn each_step_of_a_write_that_is_left_out_is_noticed() {
         (Bug::GateNotSeen, looks_at_one),
     ];
     for (bug, act) in bugs {
-        let silent = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| {}));
-        let outcome = catch_unwind(AssertUnwindSafe(|| try_writer(bug, act)));
-        std::panic::set_hook(silent);
-        let Err(why) = outcome else { panic!("{bug:?} was not noticed") };
-        let why = why.downcast_ref::<String>().map_or("", String::as_str);
+        let Some(why) = failure_of(|| try_writer(bug, act)) else { panic!("{bug:?} was not noticed") };
         assert!(
             why.contains("its device has")
                 || why.contains("half a write")
