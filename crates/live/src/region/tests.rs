@@ -807,7 +807,7 @@ fn full_pool_before_a_failing_swap_file_is_an_error() {
             fill_group(shrinker, 1000, Arc::clone(&failing) as Arc<dyn Faults>);
         assert!((100..300).contains(&written), "shrinker {shrinker}: {written} pages");
         let (refused, failed) = (refused.unwrap(), failing.failed.load(SeqCst));
-        // Some are under way when the first one fails.
+        // Some are in flight when the first one fails.
         assert!(failed < 500, "shrinker {shrinker}: {failed} writes for {written} pages");
         let says_why = refused.contains("page writes to swap failed, so pages stay in memory: free space");
         assert_eq!(says_why, shrinker == 1, "{refused}");
