@@ -49,7 +49,7 @@ static struct fio_option options[] = {
         .lname = "policy",
         .type = FIO_OPT_STR_STORE,
         .off1 = offsetof(struct options, policy),
-        .help = "the kernel whose reclaim decides, such as mglru@6.12",
+        .help = "the kernel whose reclaim decides, such as classic@6.12",
         .category = FIO_OPT_C_ENGINE,
         .group = FIO_OPT_G_INVALID,
     },
@@ -125,7 +125,7 @@ static int engine_init(struct thread_data *td) {
         return 1;
     }
     length = snprintf(json, sizeof json, "{\"budget\": %llu, \"policy\": \"%s\", \"backend\": \"%s\"}", with->budget,
-             with->policy ? with->policy : "mglru@6.12", with->backend ? with->backend : "any");
+             with->policy ? with->policy : "classic@6.12", with->backend ? with->backend : "any");
     if (length < 0 || (size_t)length >= sizeof json) {
         log_err("pageout: `policy` or `backend` is too long\n");
         return 1;

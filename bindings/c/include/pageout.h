@@ -111,7 +111,7 @@ struct pageout_batch;  /* reads in flight */
  *   {"budget": 268435456,            max bytes that the process grows by: frames, records, threads
  *    "budget_max": 268435456,        largest budget of pageout_set_budget(); default: the budget
  *    "files": 4294967296,            max bytes of open files; default: 16 times the budget
- *    "policy": "mglru@6.12",         the kernel whose reclaim policy is used
+ *    "policy": "classic@6.12",       the kernel whose reclaim policy is used
  *    "sysctl": {},                   sysctls by name: {"vm.swappiness": 60}
  *    "backend": "any",               how batches and readahead are read: "uring", "threads" or "any"
  *    "io_threads": 8,                number of threads of the backend "threads", max 1024

@@ -161,7 +161,7 @@ static void tells_kernel_files(struct pageout *cache) {
     CHECK(pageout_text(cache, "/proc/no-such-file", text, sizeof text) == -ENOENT);
     CHECK(strstr(pageout_strerror(-ENOENT), "no-such-file") != NULL);
     CHECK(FINE(pageout_text(cache, "stats", whole, sizeof whole)) > 0 && strncmp(whole, "hits ", 5) == 0);
-    CHECK(FINE(pageout_text(cache, "describe", whole, sizeof whole)) > 0 && strstr(whole, "mglru@6.12, ") == whole);
+    CHECK(FINE(pageout_text(cache, "describe", whole, sizeof whole)) > 0 && strstr(whole, "classic@6.12, ") == whole);
 }
 
 struct reader {

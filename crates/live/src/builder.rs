@@ -153,7 +153,7 @@ impl Builder {
     }
 
     /// Sets the kernel whose reclaim decides, by the name of a profile (`pageout keys` lists them): `classic@6.12`, `mglru@7.3`, `lru` ... Default:
-    /// `mglru@6.12`; docs/results/policies.md compares loads.
+    /// `classic@6.12`; docs/results/policies.md compares loads.
     pub fn policy(mut self, profile: &str) -> Builder {
         profile.clone_into(&mut self.policy);
         self
@@ -439,8 +439,8 @@ fn zswap_pages(frames: u64) -> u64 {
     frames + frames / 2
 }
 
-/// Others read less, but break promises: docs/results/policies.md.
-const DEFAULT_POLICY: &str = "mglru@6.12";
+/// The policy that reads the fewest bytes of those that keep all promises: docs/results/policies.md.
+const DEFAULT_POLICY: &str = "classic@6.12";
 /// Memory that stays free, in KiB: one batch of reclaim. A kernel keeps 4 times the root of its memory in KiB for interrupts, which can't wait. Here all
 /// callers can reclaim, and those pages would be 3 to 5 % of a budget of 16 MiB.
 const MIN_FREE_KIB: u32 = 128;
