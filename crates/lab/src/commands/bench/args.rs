@@ -59,7 +59,7 @@ pub(crate) struct BenchArgs {
     pub(crate) folder: Option<PathBuf>,
 
     /// Kernel policy of the page cache
-    #[arg(long, value_name = "PROFILE", default_value = "mglru@6.12")]
+    #[arg(long, value_name = "PROFILE", default_value = "classic@6.12")]
     pub(crate) policy: String,
 
     /// Other readers, or `none` [default: all]
