@@ -1,10 +1,11 @@
-//! Mapped regions next to other memory: `cargo run --release -p pageout --example mapped [FOLDER]`. Three tables:
+//! Mapped regions next to other memory: `cargo run --release -p pageout --example mapped [FOLDER [ACCESSES]]`. Three tables:
 //!
 //! - a loop over a resident region, next to anonymous memory of the system with pages of 4 KiB;
 //! - pages that come from swap on one stream of loads and stores, next to an explicit region: the memory is half of it;
 //! - what it costs to ask which pages were used.
 //!
-//! Each has five interleaved rounds. The swap file is in the folder, whose default is the system's for temporary files. Runs where the system permits
+//! Each has five interleaved rounds. A second argument is the number of accesses. The swap file is in the folder, whose default is the system's for temporary
+//! files. Runs where the system permits
 //! userfaultfd and PAGEMAP_SCAN.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "an example that ends on an error")]
 
@@ -20,7 +21,6 @@ mod measured;
 const ROUNDS: usize = 5;
 const RESIDENT: usize = 64 * MIB;
 const STREAM: usize = 64 * MIB;
-const ACCESSES: usize = 400_000;
 
 fn memory(folder: &Path, budget: usize, policy: &str) -> Result<Memory, Error> {
     let build = |is_buffered: bool| {
@@ -53,8 +53,8 @@ impl Anonymous {
 
 /// The words at an address, which no other code uses.
 fn words<'a>(at: *mut u8, bytes: usize) -> &'a mut [u64] {
-    // SAFETY: `at` is the beginning of a region or of a mapping, which has so many bytes, is aligned to a page, and exists until the end of the program's
-    // use of it. Only one such slice is used at a time.
+    // SAFETY: `at` is the beginning of a region or of a mapping, which has this length and is aligned to a page. It exists
+    // longer than the slice is used. Only one such slice is used at a time.
     unsafe { std::slice::from_raw_parts_mut(at.cast(), bytes / 8) }
 }
 
@@ -80,7 +80,8 @@ fn resident(folder: &Path) -> Result<(), Error> {
     let map = memory.map_region(RESIDENT as u64, MapOptions::new())?;
     let anonymous = Anonymous::new(RESIDENT);
     let (mapped, other) = (words(map.as_mut_ptr(), RESIDENT), words(anonymous.0, RESIDENT));
-    (mapped.fill(1), other.fill(1));
+    mapped.fill(1);
+    other.fill(1);
     let rounds: Vec<_> = (0..2 * ROUNDS).map(|_| [pass(mapped), pass(other)]).collect();
     println!("a loop over {} MiB:", RESIDENT / MIB);
     row("mapped region", "ns per page", &rounds.iter().map(|of| of[0]).collect::<Vec<_>>());
@@ -126,14 +127,14 @@ fn by_pointer(map: &MappedRegion) -> impl FnMut(u64, bool) {
     }
 }
 
-fn stream(folder: &Path) -> Result<(), Error> {
+fn stream(folder: &Path, accesses: usize) -> Result<(), Error> {
     println!(
         "pages from swap per access, {} MiB in half as much memory, a quarter stores, and CPU time (of the process, by both threads):",
         STREAM / MIB
     );
     for policy in ["mglru@6.12", "classic@6.12"] {
         for (name, exponent) in [("Zipf 0.8", Some(0.8)), ("Zipf 1.0", Some(1.0)), ("uniform", None)] {
-            let stream = draws(STREAM / PAGE, exponent, ACCESSES);
+            let stream = draws(STREAM / PAGE, exponent, accesses);
             let (mut mapped, mut explicit) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
                 let of = memory(folder, STREAM / 2, policy)?;
@@ -198,8 +199,10 @@ fn sampling(folder: &Path) -> Result<(), Error> {
 }
 
 fn main() -> Result<(), Error> {
-    let folder = std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
+    let mut args = std::env::args().skip(1);
+    let folder = args.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    let accesses = args.next().map_or(400_000, |count| count.parse().expect("a number of accesses"));
     resident(&folder)?;
-    stream(&folder)?;
+    stream(&folder, accesses)?;
     sampling(&folder)
 }

@@ -244,7 +244,7 @@ impl fmt::Display for Error {
             ),
             Error::FaultsRefused { call, source } => write!(
                 f,
-                "mapped regions are refused by the system: {call}: {source}; help: use `Memory::region`, which needs no such call; or Linux 6.7 with userfaultfd, `sysctl vm.unprivileged_userfaultfd=1` or CAP_SYS_PTRACE, and a container whose seccomp profile permits it"
+                "the system permits no mapped regions: {call}: {source}; help: use `Memory::region`, or Linux 6.7 with a seccomp profile that permits userfaultfd(2) and `sysctl vm.unprivileged_userfaultfd=1`"
             ),
             Error::SwapIo { region, page, source } => write!(
                 f,

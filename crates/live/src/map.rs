@@ -160,6 +160,9 @@ impl MappedRegion {
         let mut used = Vec::new();
         let sampled = arena.tokens.pagemap().sample(mapping, 0..1, &mut used);
         Refused::check("PAGEMAP_SCAN (Linux 6.7)", sampled).map_err(refused)?;
+        let unmapped = mapping.unmap_entries(0..1);
+        Refused::check("MADV_DONTNEED of a memfd, which is not permitted for locked memory", unmapped)
+            .map_err(refused)?;
         let protected = mapping.faults.protect(mapping.user_page(0));
         Refused::check("UFFDIO_WRITEPROTECT of a memfd", protected).map_err(refused)?;
         let region = Region::make(memory, bytes, &options.region)?;

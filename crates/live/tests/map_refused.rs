@@ -1,5 +1,5 @@
 //! Mapped regions where the system refuses a call: a filter of seccomp(2) in a thread of its own.
-#![allow(clippy::unwrap_used, reason = "a test that installs filters")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that installs filters in threads")]
 
 use pageout::{Error, MapOptions, Memory, RegionOptions};
 

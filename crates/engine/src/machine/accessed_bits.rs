@@ -110,7 +110,8 @@ mod tests {
             let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
             let mm = engine.process_create(group);
             let task = engine.task_create(mm, CpuId(0));
-            let _ = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", "4194304").unwrap();
+            let step = engine.write_file(task, "/sys/fs/cgroup/job/memory.max", "4194304").unwrap();
+            assert!(matches!(step, Step::Done(_)), "{step:?}");
             engine.sample_accessed_bits(mm, is_sampled);
             let heap = engine.map_anon(task, 16_384, Advice::Normal).unwrap();
             Job { engine, task, heap, host }

@@ -234,7 +234,8 @@ impl LiveMachine {
     pub(super) fn forget_uses(&self, locked: &Locked<'_>, region: usize, pages: Range<u64>) {
         let mapping = locked.mm_of_region(region).filter(|_| locked.regions.is_mapped(region));
         if let Some(mapping) = mapping.and_then(|mm| self.arena.tokens.mapping(mm)) {
-            mapping.unmap_entries(pages);
+            // It is advice. A page whose entry stays counts as used.
+            let _ = mapping.unmap_entries(pages);
         }
     }
 

@@ -196,23 +196,27 @@ impl Mapping {
     }
 
     /// Removes page-table entries of the user's mapping, and of the alias. The pages stay in the file, and the next access to each maps it again.
-    pub(crate) fn unmap_entries(&self, pages: Range<u64>) {
-        self.forget_entries(&self.user, pages);
+    ///
+    /// # Errors
+    /// The system's: entries of locked memory can't be removed.
+    pub(crate) fn unmap_entries(&self, pages: Range<u64>) -> io::Result<()> {
+        self.forget_entries(&self.user, pages)
     }
 
     /// The same of the alias, which devices have used.
-    pub(crate) fn unmap_alias(&self, pages: Range<u64>) {
-        self.forget_entries(&self.alias, pages);
+    pub(crate) fn unmap_alias(&self, pages: Range<u64>) -> io::Result<()> {
+        self.forget_entries(&self.alias, pages)
     }
 
-    fn forget_entries(&self, of: &Addresses, pages: Range<u64>) {
+    fn forget_entries(&self, of: &Addresses, pages: Range<u64>) -> io::Result<()> {
         if self.is_gone() {
-            return;
+            return Ok(());
         }
         let bytes = (pages.end - pages.start) as usize * PAGE;
         // SAFETY: the range is of a mapping of this value that still exists (`MappedRegion::as_mut_ptr` forbids its user to unmap it). The mapping is
         // shared: its contents are the file's, and do not change.
-        unsafe { libc::madvise(of.page(pages.start).cast(), bytes, libc::MADV_DONTNEED) };
+        let told = unsafe { libc::madvise(of.page(pages.start).cast(), bytes, libc::MADV_DONTNEED) };
+        if told == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Returns true if the user's mapping does not exist any more.

@@ -63,7 +63,7 @@ impl Pagemap {
             self.sample_table(mapping, next..end, used)?;
             if end - next == PAGES_MAX {
                 // Devices may have used the pages there.
-                mapping.unmap_alias(next..end);
+                mapping.unmap_alias(next..end)?;
             }
             next = end;
         }
@@ -93,8 +93,8 @@ impl Pagemap {
         let Ok(found) = usize::try_from(found) else { return Err(io::Error::last_os_error()) };
         for run in &runs[..found] {
             let run = mapping.page_at(run.start as usize)..mapping.page_at(run.end as usize);
-            mapping.unmap_entries(run.clone());
-            used.extend(run);
+            used.extend(run.clone());
+            mapping.unmap_entries(run)?;
         }
         Ok(())
     }

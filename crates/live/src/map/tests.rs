@@ -232,7 +232,7 @@ fn sample_has_exactly_the_pages_that_were_touched() {
     assert_eq!((load(&map, 5), sample()), (5, vec![5]));
     let misses = || memory.stats().unwrap().misses;
     let before = misses();
-    assert_eq!((load(&map, 5), misses()), (5, before), "a load is no fault");
+    assert_eq!((load(&map, 5), misses()), (5, before), "a load has faulted");
     store(&map, 5, 6);
     assert_eq!((load(&map, 5), misses()), (6, before + 1), "a store is a fault");
 }
@@ -356,7 +356,7 @@ fn page_whose_write_fails_stays_and_can_be_stored_to() {
     }
 }
 
-/// The load is no fault, but the engine hears of it before it frees the page.
+/// The load does not fault, but the engine is notified of it before it frees the page.
 #[test]
 fn page_that_is_used_while_it_is_written_stays() {
     let (memory, device) = with_device(builder(24 * MIB));
@@ -369,7 +369,7 @@ fn page_that_is_used_while_it_is_written_stays() {
     let misses = || memory.stats().unwrap().misses;
     let before = misses();
     assert_eq!((load(&map, 7), load(&map, 8)), (8, 9));
-    assert_eq!(misses(), before, "a load of a page that is being written is no fault");
+    assert_eq!(misses(), before, "a load of a page that is being written has faulted");
     device.held.release();
     await_that("writes are in flight", || memory.stats().unwrap().writeback == 0);
     // The pages are clean. Most of them can go, and the used ones are not among those.

@@ -319,8 +319,10 @@ impl Tokens {
     /// A device gets the page of a frame: uses from now on are seen when the page is to leave ([`Tokens::is_kept_by_use`]).
     pub(crate) fn begins_to_leave(&self, pfn: Pfn) {
         if let Some((mapping, page)) = self.mapped(pfn) {
-            mapping.unmap_entries(page..page + 1);
-            self.word(pfn).fetch_or(LEAVING, Ordering::AcqRel);
+            // An entry that stays does not show later uses.
+            if mapping.unmap_entries(page..page + 1).is_ok() {
+                self.word(pfn).fetch_or(LEAVING, Ordering::AcqRel);
+            }
         }
     }
 
