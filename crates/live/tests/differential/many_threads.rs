@@ -9,6 +9,7 @@
 //! files and open them again, reload them, change limits, and drop handles below reads in flight. Now and then the device is full for a moment. From time to
 //! time all stop: then all slots, the length, and the file on its device are compared.
 
+mod regions; // slots of anonymous memory
 mod registers; // what a slot says, and what a read may see of it
 
 use std::os::unix::fs::FileExt;
@@ -18,8 +19,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use pageout::{Advice, Backend, Error, File, Group, Memory, Open, ReadAt};
+use pageout::{Advice, Backend, Error, File, Group, Memory, Open, ReadAt, RegionOptions};
 
+use regions::Space;
 use registers::{History, What, parse, slot_bytes};
 
 use crate::draw::Draw;
@@ -40,6 +42,8 @@ const FULL: [Duration; 6] = {
     all[0] = Duration::from_millis(1200);
     all
 };
+/// The number of the first region: slots name the file or region that they are of.
+const FIRST_REGION: usize = 100;
 /// The first sync after that may meet writes that were under way.
 const TRIES: u32 = 3;
 
@@ -81,6 +85,8 @@ struct World {
     memory: Memory,
     groups: Vec<Group>,
     files: Vec<Shared>,
+    /// In caches with swap.
+    spaces: Vec<Space>,
     /// A device was full since all threads stopped last.
     was_full: AtomicBool,
     failed: AtomicBool,
@@ -218,6 +224,11 @@ impl Actor<'_> {
         let world = self.world;
         if let Some((_, span)) = self.full_at.take_if(|(at, _)| *at <= Instant::now()) {
             return self.fill_up(span);
+        }
+        let spaces = world.spaces.len() as u64;
+        if spaces > 0 && self.draw.once_in(2) {
+            let of = &world.spaces[self.draw.below(spaces) as usize];
+            return self.act_on_region(of);
         }
         let of = &world.files[self.draw.below(world.files.len() as u64) as usize];
         match self.draw.below(100) {
@@ -637,6 +648,7 @@ impl World {
             compare(&again, &bytes, 0)
                 .map_err(|error| format!("file {} after a reload: {error}", of.number))?;
         }
+        self.spaces.iter().try_for_each(|of| main.compare_region(of))?;
         main.worker.ends();
         Ok(())
     }
@@ -697,6 +709,11 @@ impl World {
 fn of_one_cache(seed: u64, until: Instant, counts: &mut Counts) {
     let mut draw = Draw::new(seed);
     let mut setup = Setup::draw(&mut draw);
+    if draw.once_in(2) {
+        setup = Setup::draw_with_swap(&mut draw);
+        // Otherwise a pool that is full leaves a group no memory.
+        setup.swap.iter_mut().for_each(|swap| swap.shrinker = true);
+    }
     let threads = 2 + draw.below(5) as usize;
     if avoids(Avoid::Holes) && !avoids(Avoid::SetLenRaces) {
         // Writes behind a new end leave holes.
@@ -736,11 +753,23 @@ fn of_one_cache(seed: u64, until: Instant, counts: &mut Counts) {
         shared
     });
     let files = files.collect();
+    let count = if setup.swap.is_some() { 1 + draw.below(2) as usize } else { 0 };
+    let spaces = (0..count)
+        .map(|number| {
+            let options = match groups.len() as u64 {
+                0 => RegionOptions::new(),
+                groups_len => RegionOptions::new().group(&groups[draw.below(groups_len) as usize]),
+            };
+            let region = memory.region(draw.pick(&[8, 100, 400]) * PAGE, options).unwrap();
+            Space::new(FIRST_REGION + number, region, threads, &mut draw)
+        })
+        .collect();
     let world = World {
         clock: AtomicU64::new(1),
         memory,
         groups,
         files,
+        spaces,
         was_full: AtomicBool::new(false),
         failed: AtomicBool::new(false),
         failure: Mutex::new(None),
