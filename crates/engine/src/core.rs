@@ -26,6 +26,7 @@ use crate::state::State;
 use crate::swap::contents::PageContents;
 use crate::tiers::MemoryTiers;
 use crate::units::{CpuId, Nanos, NodeId, Pfn, TaskId};
+use crate::workingset::RefaultDistances;
 use crate::writeback::Writeback;
 use crate::zswap::ZswapThread;
 
@@ -67,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) compares_live: bool,
     /// How decisions by old statistics went, by kind.
     pub(crate) outdated: [StaleDecisions; StaleDecision::ALL.len()],
+    /// Refaults whose distance is known, by the number of its bits.
+    pub(crate) refault_distances: RefaultDistances,
     /// Pages that reclaim has begun to write.
     pub(crate) pageouts: Pageouts,
     /// State of the draws among nodes that pages may be demoted to.
@@ -130,6 +133,7 @@ impl Core {
             congestion_waits: 0,
             compares_live: false,
             outdated: Default::default(),
+            refault_distances: RefaultDistances::default(),
             pageouts: Pageouts::default(),
             demotion_draws: 0,
             looked_at: 0,

@@ -9,4 +9,5 @@ mod distance;
 mod generation;
 mod shadow_nodes;
 
+pub use distance::RefaultDistances;
 pub(crate) use pageout_mm::workingset::*;

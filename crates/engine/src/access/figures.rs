@@ -23,6 +23,7 @@ use crate::story::{PageName, PageState};
 use crate::swap::contents::Contents;
 use crate::tiers::MemoryTiers;
 use crate::units::{CpuId, FileId, LruType, MemcgId, MmId, NodeId, ObjectId, Pfn, TaskId};
+use crate::workingset::RefaultDistances;
 use crate::writeback::WritebackReason;
 use crate::zswap::ZswapPool;
 use pageout_rules::lru::Lru;
@@ -218,6 +219,12 @@ impl<'a> Figures<'a> {
     /// Returns the outcomes of a kind of decision that reclaim and writeback base on statistics of the last flush.
     pub fn stale_decisions(self, of: StaleDecision) -> StaleDecisions {
         self.core.outdated[of as usize].clone()
+    }
+
+    /// Returns the distribution of refault distances: evictions and activations between the eviction of a page and its refault, on the clock of the group
+    /// whose limit evicted it. Policies that compare generations have none.
+    pub fn refault_distances(self) -> RefaultDistances {
+        self.core.refault_distances
     }
 
     /// Returns the file pages whose write the device has failed.

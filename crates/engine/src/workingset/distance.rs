@@ -25,6 +25,37 @@ use crate::stat::{ACTIVATE, ByType, RESTORE, StaleDecision};
 use crate::state::State;
 use crate::units::{LruType, MemcgId, Pfn};
 use pageout_rules::workingset::SwapRoom;
+use std::ops::RangeInclusive;
+
+/// Refaulted pages by their distance, in steps by a factor of two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RefaultDistances {
+    /// By the number of bits of the distance: 0, 1, 2 to 3, 4 to 7, ...
+    by_bits: [u64; 65],
+}
+
+impl Default for RefaultDistances {
+    fn default() -> RefaultDistances {
+        RefaultDistances { by_bits: [0; 65] }
+    }
+}
+
+impl RefaultDistances {
+    /// Adds refaulted pages of one distance.
+    pub fn add(&mut self, distance: u64, pages: u64) {
+        self.by_bits[(u64::BITS - distance.leading_zeros()) as usize] += pages;
+    }
+
+    /// Returns the range of distances of each step that has refaults, and their pages.
+    pub fn iter(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
+        let range = |bits: usize| match bits {
+            0 => 0..=0,
+            bits => 1 << (bits - 1)..=u64::MAX >> (64 - bits),
+        };
+        let steps = self.by_bits.iter().enumerate().filter(|(_, pages)| **pages > 0);
+        steps.map(move |(bits, pages)| (range(bits), *pages))
+    }
+}
 
 impl Core {
     pub(super) fn distance_refault(&mut self, pfn: Pfn, shadow: Shadow) {

@@ -50,6 +50,10 @@ impl Core {
             Workingset::CountOnly => false,
         };
         let counters = self.mm.memcgs[memcg].policy.refault_counters;
+        if !by_generation && self.mm.memcgs[shadow.memcg].is_online {
+            let clock = self.mm.lruvecs[self.mm.lruvecs.id(shadow.memcg, shadow.node)].nonresident_age;
+            self.refault_distances.add(shadow.distance(clock), pages);
+        }
         if is_recent || !by_generation || counters == RefaultCounters::Refaults {
             self.count(lruvec, REFAULT.of(kind), pages as i64);
             let folio = self.mm.memory.folios[pfn];

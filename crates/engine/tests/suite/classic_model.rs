@@ -5,6 +5,7 @@
 //! reclaim looks at on the inactive list is clean, unreferenced or referenced once, and goes. Compared access by access.
 
 use crate::reader::{Reader, file_pages, pages, stretch};
+use pageout_engine::workingset::RefaultDistances;
 use pageout_engine::{Config, Stat, StatFlush};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -45,6 +46,7 @@ struct Classic {
     pgactivate: i64,
     pgdeactivate: i64,
     refaults: i64,
+    distances: RefaultDistances,
     refault_activations: i64,
     restores: i64,
     scanned: i64,
@@ -82,6 +84,7 @@ impl Classic {
         let mut state = Page::default();
         if let Some(shadow) = self.shadows.remove(&page) {
             self.refaults += 1;
+            self.distances.add(self.age - shadow.age, 1);
             if self.age - shadow.age <= self.active.len() as u64 {
                 state.active = true;
                 self.age += 1;
@@ -236,5 +239,6 @@ proptest! {
         for (stat, expected) in counters {
             prop_assert_eq!(reader.engine.figures().vmstat(stat), expected, "{}", stat.name());
         }
+        prop_assert_eq!(reader.engine.figures().refault_distances(), model.distances);
     }
 }

@@ -241,6 +241,8 @@ impl Alone {
             "runtime_ns": of.map(|of| of.end_ns),
             "device_pages_read": of.map(|of| of.device_pages_read),
             "refaults": of.map(|of| of.refaults),
+            "refault_distance_p50_pages": of.and_then(|of| of.refault_distance(0.5)),
+            "refault_distance_p90_pages": of.and_then(|of| of.refault_distance(0.9)),
             "open_loop": of.and_then(|of| of.open_loop.as_ref()).map(OpenLoop::json),
             "result": point.result(),
         });

@@ -275,6 +275,8 @@ impl OfTrace {
             json["runtime_ns"] = json!(machine.end_ns);
             json["device_pages_read"] = json!(machine.device_pages_read);
             json["refaults"] = json!(machine.refaults);
+            json["refault_distance_p50_pages"] = json!(machine.refault_distance(0.5));
+            json["refault_distance_p90_pages"] = json!(machine.refault_distance(0.9));
             json["reclaim_p99_ns"] = json!(machine.reclaim_p99_ns);
             if let Some(open) = &machine.open_loop {
                 json["open_loop"] = open.json();

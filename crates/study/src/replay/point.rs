@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use crate::error::Failed;
 use crate::figures;
-use crate::result::run_result::{RunResult, TaskResult, counter};
+use crate::result::run_result::{RefaultDistanceResult, RunResult, TaskResult, counter};
 use crate::result::user_policies;
 use crate::result::variants::Runs;
 
@@ -54,6 +54,8 @@ pub struct Figures {
     pub miss_ratio: f64,
     /// Refaults, of file and anonymous pages.
     pub refaults: u64,
+    /// Refaults by their distance.
+    pub refault_distances: Vec<RefaultDistanceResult>,
     /// Pages read from all devices.
     pub device_pages_read: u64,
     /// Accesses per second.
@@ -79,6 +81,7 @@ impl Figures {
             misses,
             miss_ratio: figures::share(misses, result.accesses),
             refaults: sum("workingset_refault_file") + sum("workingset_refault_anon"),
+            refault_distances: result.refault_distances.clone(),
             device_pages_read: result.devices.iter().map(|device| device.pages_read).sum(),
             throughput_per_s: result.tasks.iter().map(|task| task.throughput_per_s).sum(),
             end_ns: result.end_ns,
@@ -86,6 +89,20 @@ impl Figures {
             open_loop: OpenLoop::of(result),
             own: user_policies::named(&result.own_policies),
         }
+    }
+}
+
+impl Figures {
+    /// Returns the distance in pages that this share of refaults has at most, as the upper end of its step; none if no distance is known.
+    pub fn refault_distance(&self, share: f64) -> Option<u64> {
+        let all: u64 = self.refault_distances.iter().map(|of| of.refaulted_pages).sum();
+        let mut left = (share * all as f64).ceil() as u64;
+        let is_it = |of: &&RefaultDistanceResult| {
+            let is_within = left <= of.refaulted_pages;
+            left = left.saturating_sub(of.refaulted_pages);
+            is_within
+        };
+        self.refault_distances.iter().find(is_it).map(|of| of.to_pages)
     }
 }
 
@@ -143,4 +160,34 @@ impl OpenLoop {
 /// Figures that a policy reports, as JSON.
 pub(super) fn own_json(own: &[(String, f64)]) -> Value {
     own.iter().map(|(name, of)| (name.clone(), json!(of))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refault_distance_of_a_share_is_the_end_of_its_step() {
+        let step = |from_pages, to_pages, refaulted_pages| RefaultDistanceResult {
+            from_pages,
+            to_pages,
+            refaulted_pages,
+        };
+        let of = |refault_distances: Vec<RefaultDistanceResult>| Figures {
+            misses: 0,
+            miss_ratio: 0.0,
+            refaults: 10,
+            refault_distances,
+            device_pages_read: 0,
+            throughput_per_s: 0.0,
+            end_ns: 0,
+            reclaim_p99_ns: 0,
+            open_loop: None,
+            own: Vec::new(),
+        };
+        let some = of(vec![step(4, 7, 5), step(8, 15, 4), step(64, 127, 1)]);
+        let distances = [0.1, 0.5, 0.51, 0.9, 0.91, 1.0].map(|share| some.refault_distance(share));
+        assert_eq!(distances, [7, 7, 15, 15, 127, 127].map(Some));
+        assert_eq!(of(Vec::new()).refault_distance(0.5), None);
+    }
 }

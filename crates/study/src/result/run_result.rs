@@ -90,6 +90,9 @@ pub struct RunResult {
     /// False if statistics were sometimes old and the run did not compare decisions with live ones.
     #[serde(skip_serializing_if = "outdated::is_compared")]
     pub stale_decisions_compared: bool,
+    /// Refaults by their distance, in steps by a factor of two; only of policies that measure it, which MGLRU does not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refault_distances: Vec<RefaultDistanceResult>,
     /// The requests to kswapds, and their work.
     pub kswapd: KswapdResult,
     /// Processes that the OOM killer ended, in order of time.
@@ -493,6 +496,29 @@ pub struct Latency {
     pub total_ns: u64,
 }
 
+/// Refaults whose distance is within a range: evictions and activations between the eviction of a page and its refault.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RefaultDistanceResult {
+    /// The shortest distance of the range, in pages.
+    pub from_pages: u64,
+    /// The longest distance of the range, in pages.
+    pub to_pages: u64,
+    /// The pages that were refaulted.
+    pub refaulted_pages: u64,
+}
+
+impl RefaultDistanceResult {
+    fn all(engine: &Engine) -> Vec<RefaultDistanceResult> {
+        let distances = engine.figures().refault_distances();
+        let result = |(range, refaulted_pages): (std::ops::RangeInclusive<u64>, u64)| RefaultDistanceResult {
+            from_pages: *range.start(),
+            to_pages: *range.end(),
+            refaulted_pages,
+        };
+        distances.iter().map(result).collect()
+    }
+}
+
 /// A process that the OOM killer has ended.
 #[derive(Debug, Clone, Serialize)]
 pub struct KillResult {
@@ -641,6 +667,7 @@ impl RunResult {
             writeback: WritebackResult::of(machine.engine()),
             stale_decisions: outdated::of(machine.engine()),
             stale_decisions_compared: outdated::is_told(machine.engine()),
+            refault_distances: RefaultDistanceResult::all(machine.engine()),
             kswapd: KswapdResult::of(machine.engine()),
             conditions: report.watched.into_iter().map(ConditionResult::from).collect(),
             events_not_reached: report.timed_left,
