@@ -3,6 +3,7 @@
 //! ```text
 //!   vary A=1,2  vary B=x,y         columns  A=1 B=x   A=1 B=y   A=2 B=x   A=2 B=y      the first is the base
 //!   repeat 3                       each column is three runs, seeds s, s+1, s+2; all runs share the CPUs
+//!   within A        each column is compared with the first one of its A: A=1 B=y with A=1 B=x, A=2 B=y with A=2 B=x
 //!   nothing to vary                the scenario's own variants, and what it expects of them
 //! ```
 
@@ -42,6 +43,9 @@ pub struct Ask {
     /// Keys with several values each, all combinations of which are variants. Default: none, and the scenario's own variants are compared.
     #[serde(deserialize_with = "crate::json::one_or_more")]
     pub vary: Vec<Variation>,
+    /// A key of `vary`: each variant is compared with the first one that has its value of this key. Default: none, and all variants are compared
+    /// with the first.
+    pub within: Option<String>,
     /// Runs of each variant, with seeds counted up from the scenario's. 1 or more. Default: 1.
     pub repeat: u32,
     /// Runs at the same time; 0 is one for each CPU. Default: 0.
@@ -56,6 +60,7 @@ impl Default for Ask {
             scenario: PathBuf::new(),
             changes: Changes::default(),
             vary: Vec::new(),
+            within: None,
             repeat: 1,
             jobs: 0,
             all: false,
@@ -87,6 +92,8 @@ pub struct Column {
     pub runs: Runs,
     /// Figures over its seeds; none if a run failed, as a mean of the survivors would be a wrong one.
     pub figures: Figures,
+    /// The number of the column that it is compared with; its own if it is a base.
+    pub base: usize,
 }
 
 /// Runs all variants and compares them. Errors: the scenario or a change makes no sense, there is nothing to compare, an expectation names a
@@ -94,7 +101,11 @@ pub struct Column {
 pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     let source = Source::read(&ask.scenario)?;
     one_way_to_vary_the_seed(VARY, &ask.vary, ask.repeat)?;
-    let points = grid::points(&source, &ask.changes, &ask.vary, VARY, watcher)?;
+    let mut points = grid::points(&source, &ask.changes, &ask.vary, VARY, watcher)?;
+    let groups = match &ask.within {
+        Some(key) => grouped(key, &ask.vary, &mut points)?,
+        None => vec![0; points.len()],
+    };
     let varied = points.into_iter().map(|Point { settings, scenario }| Variant {
         label: grid::label(&settings),
         settings,
@@ -113,16 +124,41 @@ pub fn ask(ask: &Ask, watcher: &dyn Watcher) -> Result<Answer, Error> {
     let plan = Plan { name: name_of(&ask.scenario), repeat: ask.repeat, jobs: ask.jobs, watcher };
     let scenarios: Vec<Scenario> = variants.iter().map(|variant| variant.scenario.clone()).collect();
     let Made { variants: results, extent } = plan.run(&scenarios)?;
-    let columns = variants.into_iter().zip(results).map(|(variant, runs)| Column {
+    let columns = variants.into_iter().zip(results).enumerate().map(|(at, (variant, runs))| Column {
         figures: Figures::of(&runs, ask.all),
         variant,
         runs,
+        base: groups.get(at).copied().unwrap_or(0),
     });
     let mut answer =
         Answer { ask: ask.clone(), source, extent, columns: columns.collect(), checked: Vec::new() };
     answer.checked = answer.expectations()?;
     debug_assert_eq!(answer.check(), Ok(()));
     Ok(answer)
+}
+
+/// Sorts points by their value of a key, and returns the number of the first point of each one's value.
+fn grouped(key: &str, vary: &[Variation], points: &mut [Point]) -> Result<Vec<usize>, Error> {
+    let keys = || vary.iter().map(|variation| variation.key.as_str());
+    if !keys().any(|known| known == key) || keys().count() < 2 {
+        return Err(Error::asked(format!(
+            "--within {key}: found {}, expected {VARY} of this key and of another one",
+            if vary.is_empty() { format!("no {VARY}") } else { keys().collect::<Vec<_>>().join(", ") }
+        )));
+    }
+    let value = |point: &Point| {
+        let setting = point.settings.iter().find(|setting| setting.key == key);
+        setting.map(|setting| setting.value.clone()).unwrap_or_default()
+    };
+    let mut values: Vec<String> = Vec::new();
+    for point in points.iter() {
+        if !values.contains(&value(point)) {
+            values.push(value(point));
+        }
+    }
+    points.sort_by_key(|point| values.iter().position(|known| *known == value(point)));
+    let all: Vec<String> = points.iter().map(value).collect();
+    Ok(all.iter().filter_map(|one| all.iter().position(|known| known == one)).collect())
 }
 
 impl Ask {
@@ -213,6 +249,9 @@ impl Answer {
 
     /// Variants that do not differ from the first in any figure that is shown.
     pub fn same_as_first(&self) -> Vec<&str> {
+        if self.ask.within.is_some() {
+            return Vec::new();
+        }
         let Some((first, others)) = self.columns.split_first() else { return Vec::new() };
         let is_same = |of: &&Column| {
             let mut cells = of.figures.cells.iter();
@@ -225,8 +264,10 @@ impl Answer {
 
     /// Checks the sums that an answer satisfies. Errors: the first one that is wrong.
     pub fn check(&self) -> Result<(), String> {
-        for Column { variant, runs, figures } in &self.columns {
+        for Column { variant, runs, figures, base } in &self.columns {
             let (label, seeds) = (&variant.label, self.extent.seeds as usize);
+            let is_base = self.columns.get(*base).is_some_and(|of| of.base == *base);
+            holds!(is_base, "{label}: column {base}, which it is compared with, is not a base");
             let made = runs.results.len() + runs.failures.len();
             holds!(made == seeds || made == 0, "{label}: found {made} runs, expected {seeds}, one per seed");
             holds!(runs.is_whole() || figures.cells.is_empty(), "{label}: found figures of failed runs");
@@ -258,15 +299,16 @@ impl Answer {
 
     /// As JSON.
     pub fn json(&self) -> Value {
-        let base = &self.columns[0].figures;
-        let variants = self.columns.iter().map(|Column { variant, runs, figures }| {
+        let variants = self.columns.iter().map(|Column { variant, runs, figures, base }| {
+            let base = &self.columns[*base];
             let metrics: Map<String, Value> = figures
                 .cells
                 .iter()
-                .map(|cell| (cell.metric.full_name(), cell.json(base.find(&cell.metric))))
+                .map(|cell| (cell.metric.full_name(), cell.json(base.figures.find(&cell.metric))))
                 .collect();
             json!({
                 "label": variant.label,
+                "base": base.variant.label,
                 "settings": grid::settings_json(&variant.settings),
                 "complete": runs.is_whole(),
                 "failures": runs.failures,
@@ -290,11 +332,12 @@ impl Answer {
 
     /// As rows, one for each figure of a variant.
     pub fn rows(&self) -> Vec<Value> {
-        let base = &self.columns[0].figures;
-        let rows = self.columns.iter().flat_map(|Column { variant, runs, figures }| {
+        let rows = self.columns.iter().flat_map(|Column { variant, runs, figures, base }| {
+            let base = &self.columns[*base];
             let head = json!({
                 "scenario": self.ask.scenario.to_string_lossy(),
                 "variant": variant.label,
+                "base": base.variant.label,
                 "complete": runs.is_whole(),
                 "runs": runs.results.len(),
             });
@@ -304,7 +347,7 @@ impl Answer {
                 let metric = &cell.metric;
                 let figure = format!("{}{}", metric.name, metric.unit.suffix());
                 let name = json!({ "group": metric.group, "figure": figure });
-                merged(merged(head.clone(), name), cell.json(base.find(metric)))
+                merged(merged(head.clone(), name), cell.json(base.figures.find(metric)))
             };
             whole.into_iter().chain(figures.cells.iter().map(of_cell)).collect::<Vec<Value>>()
         });
@@ -352,12 +395,46 @@ mod tests {
     }
 
     #[test]
+    fn variants_are_compared_within_a_second_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = folder.path().join("two.toml");
+        std::fs::write(&scenario, SCENARIO).unwrap();
+        let vary = |text: &str| text.parse::<Variation>().unwrap();
+        let keys = vec![vary("kernel.profile=classic@6.12,lru"), vary("memcg./web.memory.max=1MiB,2MiB")];
+        let within = |key: &str| Ask {
+            scenario: scenario.clone(),
+            vary: keys.clone(),
+            within: Some(key.to_string()),
+            repeat: 3,
+            ..Ask::default()
+        };
+        let answer = ask(&within("memcg./web.memory.max"), &()).unwrap();
+        let bases: Vec<usize> = answer.columns.iter().map(|column| column.base).collect();
+        assert_eq!(bases, [0, 0, 2, 2]);
+        let json = answer.json();
+        let of = |at: usize| &json["variants"][at];
+        assert_eq!(of(3)["base"], of(2)["label"]);
+        // Its own memory, so the difference is that of its misses to the other policy's.
+        let misses = |at: usize| &of(at)["metrics"]["task reader: misses"];
+        let mean = |at: usize| misses(at)["mean"].as_f64().unwrap();
+        let percent = (mean(3) - mean(2)) / mean(2) * 100.0;
+        assert!((misses(3)["difference_percent"].as_f64().unwrap() - percent).abs() < 1e-9);
+        assert_eq!(misses(2)["difference_percent"], 0.0);
+        let (low, high) = (misses(3)["difference_low"].as_f64(), misses(3)["difference_high"].as_f64());
+        assert!(low.unwrap() <= percent && percent <= high.unwrap(), "{}", misses(3));
+        assert_eq!(misses(3)["values"].as_array().map(Vec::len), Some(3));
+        assert!(misses(3)["p"].as_f64().is_some_and(|p| (0.0..=1.0).contains(&p)), "{}", misses(3));
+        let error = ask(&within("sysctl.vm.swappiness"), &()).unwrap_err().to_string();
+        assert!(error.starts_with("--within sysctl.vm.swappiness: found kernel.profile, memcg."), "{error}");
+    }
+
+    #[test]
     fn answer_with_a_wrong_sum_is_refused() {
         let whole = answer();
         assert_eq!(whole.check(), Ok(()));
         assert!(whole.json()["expectations"][0]["is_true"] == true && whole.failures().is_empty());
         type Mutant = fn(&mut Answer);
-        let mutants: [(Mutant, &str); 5] = [
+        let mutants: [(Mutant, &str); 6] = [
             (|answer| drop(answer.columns[0].runs.results.pop()), "small: found 1 runs, expected 2"),
             (
                 |answer| {
@@ -368,6 +445,10 @@ mod tests {
             ),
             (|answer| answer.columns[1].figures.cells[0].values.clear(), "found 0 values, expected 1 to 2"),
             (|answer| answer.columns[0].figures.cells[0].values[0] = f64::NAN, "the mean NaN"),
+            (
+                |answer| answer.columns[0].base = 1,
+                "small: column 1, which it is compared with, is not a base",
+            ),
             (|answer| answer.checked[0].true_for = 1, "the verdict is true, but 1 of 2 seeds pass"),
         ];
         for (mutate, told) in mutants {

@@ -34,6 +34,7 @@ pub(crate) fn run(args: &CompareArgs, cx: &Context) -> Outcome {
         scenario: args.scenario.clone(),
         changes: args.options.changes(),
         vary: args.vary.clone(),
+        within: args.within.clone(),
         repeat: args.runs.repeat,
         jobs: args.runs.parallel.jobs,
         all: args.all,
@@ -100,7 +101,12 @@ fn text(answer: &Answer, layout: Layout) -> String {
     }
     text += &readahead(columns, layout);
     // Names, the base, and of each other variant its figures and how they differ.
-    text += &layout.table_joined(&rows(answer), |column| column > 2 && column % 2 == 1);
+    let table = rows(answer);
+    let is_difference = |column: usize| table[0].get(column).is_some_and(|heading| heading == DIFFERENCE);
+    text += &layout.table_joined(&table, is_difference);
+    if let Some(key) = &ask.within {
+        let _ = writeln!(text, "\n{DIFFERENCE}: to the first variant of the same {key}");
+    }
     let same = answer.same_as_first();
     if !same.is_empty() {
         let first = &columns[0].variant.label;
@@ -154,6 +160,9 @@ fn readahead(columns: &[Column], layout: Layout) -> String {
     layout.wrap(&format!("readahead: {}", each.collect::<Vec<_>>().join("; ")), "") + "\n"
 }
 
+/// The heading of a column of differences.
+const DIFFERENCE: &str = "diff";
+
 /// A line for each figure that any column has and that says something of its own.
 fn rows(answer: &Answer) -> Vec<Vec<String>> {
     let columns = &answer.columns;
@@ -168,8 +177,8 @@ fn rows(answer: &Answer) -> Vec<Vec<String>> {
         } else {
             format!("{} (failed)", column.variant.label)
         });
-        if index > 0 {
-            heading.push("diff".to_string());
+        if column.base != index {
+            heading.push(DIFFERENCE.to_string());
         }
     }
     let mut rows = vec![heading];
@@ -180,18 +189,18 @@ fn rows(answer: &Answer) -> Vec<Vec<String>> {
             group.clone_from(&metric.group);
             rows.push(vec![group.clone()]);
         }
-        rows.push(row(metric, &cells));
+        rows.push(row(metric, &cells, columns));
     }
     rows
 }
 
-fn row(metric: &Metric, cells: &[Option<&Cell>]) -> Vec<String> {
-    let base = cells[0];
+fn row(metric: &Metric, cells: &[Option<&Cell>], columns: &[Column]) -> Vec<String> {
     let mut row = vec![format!("  {}", metric.name)];
     for (index, cell) in cells.iter().enumerate() {
         row.push(cell.map_or("-".to_string(), show));
-        if index > 0 {
-            let paired = base.zip(*cell).and_then(|(base, cell)| cell.difference(base));
+        let base = columns[index].base;
+        if base != index {
+            let paired = cells[base].zip(*cell).and_then(|(base, cell)| cell.difference(base));
             row.push(paired.map_or("-".to_string(), |paired| difference(metric.unit, &paired)));
         }
     }

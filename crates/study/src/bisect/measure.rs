@@ -146,7 +146,7 @@ impl Measure {
             Measure::Fails if base.was_made() && runs.was_made() => {
                 let (before, after) = (fails(base), fails(runs));
                 let is_same = before == after;
-                Some(Paired { base: before, difference: after - before, half_width: None, is_same })
+                Some(Paired { base: before, difference: after - before, half_width: None, is_same, p: None })
             }
             Measure::Fails => None,
         }

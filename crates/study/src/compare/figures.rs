@@ -86,11 +86,23 @@ impl Cell {
             Unit::Share => ("difference_points", paired.map(|paired| paired.difference * 100.0)),
             _ => ("difference_percent", paired.and_then(|paired| paired.percent_of_base())),
         };
+        let scaled = |difference: f64| match (self.metric.unit, paired) {
+            (Unit::Share, _) => Some(difference * 100.0),
+            (_, paired) => paired.and_then(|paired| paired.percent(difference)),
+        };
+        let bound = |sign: f64| {
+            let paired = paired.filter(|paired| !paired.is_same)?;
+            scaled(paired.difference + sign * paired.half_width?)
+        };
         let mut json = json!({
             "mean": spread.mean,
             "deviation": spread.deviation,
             of_difference: difference,
+            "difference_low": bound(-1.0),
+            "difference_high": bound(1.0),
+            "p": paired.and_then(|paired| paired.p),
             "within_noise": paired.is_some_and(|paired| paired.is_within_noise()),
+            "values": self.values,
         });
         if self.is_truncated {
             json["truncated"] = true.into();

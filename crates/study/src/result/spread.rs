@@ -53,6 +53,8 @@ pub struct Paired {
     pub half_width: Option<f64>,
     /// True if no pair differs at all.
     pub is_same: bool,
+    /// The probability of a mean difference as far from 0 if there is none, by Student's t. `None` if the differences do not scatter.
+    pub p: Option<f64>,
 }
 
 impl Paired {
@@ -66,7 +68,9 @@ impl Paired {
     /// Differences that were computed already, one a seed; percentages are of the mean of `base`.
     pub fn of_differences(differences: &[f64], base: &[f64]) -> Paired {
         let spread = Spread::of(differences);
+        let error = spread.deviation / (spread.count as f64).sqrt();
         Paired {
+            p: (error > 0.0).then(|| chance(spread.mean / error, spread.count - 1)),
             base: Spread::of(base).mean,
             difference: spread.mean,
             half_width: spread.half_width(),
@@ -137,6 +141,14 @@ mod tests {
         );
         let pairs = Paired::of(&base, &[101.0, 201.0, 301.1]);
         assert!(!pairs.is_within_noise(), "{pairs:?}");
+    }
+
+    #[test]
+    fn pairs_are_within_noise_where_p_is_above_five_percent() {
+        let of = |values: &[f64]| Paired::of(&[100.0, 200.0, 300.0], values);
+        let (noise, certain) = (of(&[101.0, 201.5, 300.5]), of(&[101.0, 201.0, 301.1]));
+        assert!(noise.p.unwrap() > 0.05 && certain.p.unwrap() < 0.05, "{noise:?} {certain:?}");
+        assert_eq!((of(&[101.0, 201.0, 301.0]).p, Paired::of(&[1.0], &[2.0]).p), (None, None));
     }
 
     #[test]

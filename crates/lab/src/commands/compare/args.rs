@@ -16,6 +16,9 @@ Examples:
   # all combinations of two keys
   pageout compare web.toml --vary sysctl.vm.swappiness=0,60,200 \\
       --vary swap.0.kind=disk,zram
+  # each policy next to classic@6.12 at the same limit
+  pageout compare web.toml --vary kernel.profile=classic@6.12,lru \\
+      --vary memcg./web.memory.max=64MiB,1GiB --within memcg./web.memory.max
   # five seeds, so that noise is marked
   pageout compare web.toml --repeat 5 \\
       --vary kernel.memcg.stat_flush=periodic,live
@@ -42,6 +45,10 @@ pub(crate) struct CompareArgs {
     /// Key and values; repeat it for all combinations
     #[arg(long, value_name = "KEY=A,B")]
     pub(crate) vary: Vec<Variation>,
+
+    /// Compare each variant with the first one that has its value of KEY
+    #[arg(long, value_name = "KEY", requires = "vary")]
+    pub(crate) within: Option<String>,
 
     #[command(flatten)]
     pub(crate) runs: RepeatOptions<ONE_SEED>,

@@ -25,13 +25,14 @@ pub(super) fn page(answer: &Answer) -> Page {
         story: extent.warning().into_iter().chain(answer.caveats()).collect(),
         parts: Vec::new(),
     };
-    for (label, of) in labels.iter().zip(columns).skip(1) {
+    for (at, of) in columns.iter().enumerate().filter(|(at, of)| of.base != *at) {
+        let (label, base) = (labels[at], labels[of.base]);
         let bars = bars(answer, of);
         let certain = bars.iter().filter(|bar| !bar.is_noise);
         let of_task = certain.filter(|bar| bar.name.ends_with(": runtime") && bar.name.starts_with("task "));
         page.story.extend(of_task.map(|bar| {
             let task = bar.name.trim_end_matches(": runtime");
-            format!("With {label} instead of {}, the runtime of {task} changes by {}.", labels[0], bar.text)
+            format!("With {label} instead of {base}, the runtime of {task} changes by {}.", bar.text)
         }));
         let left_out = bars.len().saturating_sub(BARS);
         let mut says =
@@ -42,7 +43,7 @@ pub(super) fn page(answer: &Answer) -> Page {
         }
         if !bars.is_empty() {
             let bars = bars.into_iter().take(BARS).collect();
-            page.parts.push(Part::Bars(Bars { title: format!("{label} against {}", labels[0]), says, bars }));
+            page.parts.push(Part::Bars(Bars { title: format!("{label} against {base}"), says, bars }));
         }
     }
     page.parts.push(Part::Table(Table {
@@ -62,7 +63,7 @@ pub(super) fn page(answer: &Answer) -> Page {
 
 /// Differences of outcomes first, then of everything else, each in the order of the table.
 fn bars(answer: &Answer, of: &Column) -> Vec<Bar> {
-    let base = &answer.columns[0].figures;
+    let base = &answer.columns[of.base].figures;
     let place = |name: &str| OUTCOMES.iter().position(|known| *known == name).unwrap_or(OUTCOMES.len());
     let mut bars: Vec<(usize, Bar)> = answer
         .told()
