@@ -11,6 +11,7 @@ mod plan; // from a file to cells
 mod parts; // rows on disk
 mod run; // from cells to rows
 mod collect; // a folder as one table
+mod summary; // the same over traces, next to a base policy
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub use collect::Status;
 pub use parts::{Parts, Row, rows};
 pub use plan::{Cell, Input, InputKind, Plan, content_hash};
 pub use run::{Elsewhere, Own, Sweep, Take, cells, failed};
+pub use summary::{Line, Percentiles, Summary};
 
 /// The file that describes the sweep of a folder.
 const PLAN: &str = "plan.json";
@@ -53,6 +55,8 @@ pub struct Ask {
     pub policy_time: TimeSpan,
     /// Memory that the process of an own policy may take, with the trace. Default: 4 GiB.
     pub policy_memory: Size,
+    /// The policy that others are compared with, of `summary`. Default: `fifo`.
+    pub base: String,
     /// Version and commit of the program: another one may have other rules, so its cells have other keys. Default: empty.
     #[serde(skip)]
     pub build: String,
@@ -69,6 +73,7 @@ impl Default for Ask {
             jobs: 0,
             policy_time: TimeSpan(600_000_000_000),
             policy_memory: Size(4 << 30),
+            base: "fifo".to_string(),
             build: String::new(),
         }
     }
@@ -86,6 +91,8 @@ pub enum Task {
     Status,
     /// Rows of the folder are read.
     Collect,
+    /// Miss ratios of the folder are compared with those of a base policy, over all traces.
+    Summary,
 }
 
 /// The result, by the task.
@@ -99,6 +106,8 @@ pub enum Answer {
     Status(Status),
     /// All rows, sorted by what they are about.
     Collect(Vec<Row>),
+    /// Policies next to a base, over all traces.
+    Summary(Summary),
 }
 
 /// Cells that were run.
@@ -160,6 +169,7 @@ pub fn ask(ask: &Ask, own: Own, watcher: &dyn Watcher) -> Result<Answer, Error> 
         Task::Count => Answer::Count(count(ask, watcher)?),
         Task::Status => Answer::Status(collect::status(folder(ask)?)?),
         Task::Collect => Answer::Collect(collect::collect(folder(ask)?, watcher)?),
+        Task::Summary => Answer::Summary(summary::summary(folder(ask)?, &ask.base, watcher)?),
     };
     debug_assert_eq!(answer.check(), Ok(()));
     Ok(answer)
@@ -295,6 +305,7 @@ impl Answer {
                 holds!(is_part, "an input has more cells left than it has cells");
             }
             Answer::Status(status) => status.check()?,
+            Answer::Summary(summary) => summary.check()?,
             Answer::Collect(rows) => {
                 let mut keys: Vec<Option<&str>> =
                     rows.iter().map(|row| row.get("key").and_then(Value::as_str)).collect();
@@ -321,6 +332,7 @@ impl Answer {
                 json!({ "cells": cells, "cells_left": cells_left, "inputs": inputs })
             }
             Answer::Status(status) => status.json(),
+            Answer::Summary(summary) => summary.json(),
             Answer::Collect(rows) => json!(rows),
         }
     }

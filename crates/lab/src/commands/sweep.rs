@@ -3,15 +3,17 @@
 pub(crate) mod args; // what can be asked
 mod guarded; // cells of own policies, in processes of their own
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pageout_study::Watcher;
-use pageout_study::sweep::{self, Answer, Cell, Counted, Own, Plan, Ran, Row, Status, Sweep, Task};
+use pageout_study::sweep::{self, Answer, Cell, Counted, Own, Plan, Ran, Row, Status, Summary, Sweep, Task};
 use serde_json::Value;
+use toml_edit::{Array, DocumentMut, Item};
 
 pub(crate) use pageout_study::sweep::Ask;
 
+use crate::commands::trace::read_document;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::print::{Layout, Terminal, figures};
@@ -27,6 +29,14 @@ pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
     if let Some(plan) = args.plan.as_ref().filter(|_| args.own_cells) {
         return own_cells(args, plan, cx);
     }
+    let written;
+    let plan = match (&args.plan, &args.into) {
+        (None, Some(into)) if !args.traces.is_empty() => {
+            written = written_plan(args, into)?;
+            Some(&written)
+        }
+        (plan, _) => plan.as_ref(),
+    };
     let (task, folder) = match (&args.status, &args.collect, args.dry_run) {
         (Some(folder), ..) => (Task::Status, Some(folder)),
         (None, Some(folder), _) => (Task::Collect, Some(folder)),
@@ -35,7 +45,7 @@ pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
     };
     let ask = Ask {
         task,
-        plan: args.plan.clone().unwrap_or_default(),
+        plan: plan.cloned().unwrap_or_default(),
         folder: folder.cloned(),
         shard: args.shard,
         part_every: args.part_every,
@@ -44,12 +54,50 @@ pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
         policy_memory: args.policy_memory,
         ..Ask::default()
     };
-    let answer = self::ask(&ask, cx, &Terminal::new(&cx.output))?;
+    let terminal = Terminal::new(&cx.output);
+    let (mut failure, mut answer) = (None, None);
+    if args.summary.is_none() || task == Task::Run {
+        let ran = self::ask(&ask, cx, &terminal)?;
+        failure = ran.failure();
+        answer = Some(ran);
+    }
+    if let Some(base) = &args.summary
+        && answer.as_ref().is_none_or(|ran| !matches!(ran, Answer::Run(ran) if ran.interrupted.is_some()))
+    {
+        answer = Some(self::ask(&Ask { task: Task::Summary, base: base.clone(), ..ask }, cx, &terminal)?);
+    }
+    let answer = answer.expect("there is a task");
     match cx.output.is_data() {
         true => cx.output.print_json(&answer)?,
         false => cx.output.print_text(&text(&answer, cx.layout()))?,
     }
-    answer.failure().map_or(Ok(()), |failure| Err(failure.into()))
+    failure.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// Writes the plan of --traces into the folder, so that the same command or `pageout sweep DIR/plan.toml` resumes it.
+fn written_plan(args: &SweepArgs, into: &Path) -> Result<PathBuf, Failure> {
+    let place = |pattern: &String| {
+        // Paths of a plan start from its folder.
+        let path = std::path::absolute(pattern).unwrap_or_else(|_| pattern.into());
+        path.to_string_lossy().into_owned()
+    };
+    let list = |texts: &mut dyn Iterator<Item = String>| toml_edit::value(texts.collect::<Array>());
+    let mut plan = DocumentMut::new();
+    plan["traces"] = list(&mut args.traces.iter().map(place));
+    plan["policy"] = list(&mut args.policy.iter().cloned());
+    plan["memory"] = list(&mut args.memory.iter().cloned());
+    plan["seeds"] = toml_edit::value(i64::from(args.seeds));
+    let read = read_document(&args.reading)?;
+    if !read.is_empty() {
+        plan["read"] = Item::Table(read.into_table());
+    }
+    let text = plan.to_string();
+    let path = into.join("plan.toml");
+    let written = std::fs::create_dir_all(into).and_then(|()| std::fs::write(&path, text));
+    written.map_err(|error| {
+        Failure::Output(std::io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    })?;
+    Ok(path)
 }
 
 /// Does the task of a sweep, with cells of own policies in processes of their own.
@@ -86,6 +134,7 @@ fn text(answer: &Answer, layout: Layout) -> String {
         Answer::Count(counted) => counted_text(counted, layout),
         Answer::Status(status) => status_text(status),
         Answer::Collect(rows) => rows_text(rows, layout),
+        Answer::Summary(summary) => summary_text(summary, layout),
     }
 }
 
@@ -127,6 +176,43 @@ fn status_text(status: &Status) -> String {
     }
     for part in &status.damaged {
         text += &format!("{} is damaged: its cells will be run again\n", part.display());
+    }
+    text
+}
+
+/// A line per memory and policy, in percent of the base's miss ratio.
+fn summary_text(summary: &Summary, layout: Layout) -> String {
+    let heading =
+        ["memory", "policy", "traces", "mean", "95 % interval", "p10", "median", "p90", "wins", "best"];
+    let mut table = vec![heading.map(str::to_string).to_vec()];
+    let percent = |share: f64| format!("{:+.2}%", share * 100.0);
+    let mut missing = 0;
+    for line in &summary.lines {
+        let interval = line.reduction_low.zip(line.reduction_high);
+        let interval = interval.map(|(low, high)| format!("{} to {}", percent(low), percent(high)));
+        missing += line.traces_missing;
+        table.push(vec![
+            line.memory.clone(),
+            line.policy.clone(),
+            count(line.traces),
+            percent(line.reduction_mean),
+            interval.unwrap_or_else(|| "-".to_string()),
+            percent(line.percentiles.reduction_p10),
+            percent(line.percentiles.reduction_p50),
+            percent(line.percentiles.reduction_p90),
+            count(line.wins),
+            count(line.best),
+        ]);
+    }
+    let base = &summary.base;
+    let mut text =
+        format!("reduction of the miss ratio against {base}: 1 - ratio / ratio of {base}, over traces\n\n");
+    text += &layout.table_by(&table, |column| column > 1);
+    text += &format!(
+        "\nwins: traces with fewer misses than {base}; best: traces on which no other policy misses less\n"
+    );
+    if missing > 0 {
+        text += &format!("{} of a policy and a trace are missing\n", figures::counted(missing as u64, "row"));
     }
     text
 }

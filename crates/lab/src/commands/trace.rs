@@ -6,7 +6,7 @@ mod convert;
 mod info;
 mod options;
 
-pub(crate) use options::{read_options, read_table};
+pub(crate) use options::{read_document, read_options, read_table};
 
 use crate::context::Context;
 use crate::failure::Outcome;

@@ -107,7 +107,7 @@ fn an_option_of_another_format_is_refused() {
         ("--read=csv.delimiter=;", "`csv.delimiter` is for csv"),
         (
             "--read=unterminated_ok=true",
-            "`unterminated_ok` is for csv, msr, alibaba, tencent, spc, lis, fio-iolog",
+            "`unterminated_ok` is for csv, msr, alibaba, tencent, spc, lis, twitter, wikipedia, lrb, fio-iolog",
         ),
     ] {
         for command in [&["trace", "info"][..], &["replay"], &["trace", "convert"]] {

@@ -281,7 +281,7 @@ fn keys_tell_every_textbook_policy_with_its_parameters_and_a_public_source() {
             .unwrap();
     let policies: Vec<&Value> =
         listed.as_array().unwrap().iter().filter(|row| row.get("policy").is_some()).collect();
-    assert_eq!(policies.len(), 15);
+    assert_eq!(policies.len(), 24);
     assert!(policies.iter().all(|row| row["source"].as_str().unwrap().contains("https://")));
     let one = check_success(&pageout(Path::new("."), &["keys", "s3-fifo"]));
     assert!(one.starts_with("policy.s3-fifo\n"), "{one}");

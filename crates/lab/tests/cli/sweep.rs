@@ -129,6 +129,53 @@ fn a_cell_of_a_sweep_is_what_replay_finds() {
 }
 
 #[test]
+fn table_of_ten_traces_and_eight_policies_is_one_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    for trace in 0..10_u32 {
+        let pages = (0..4_000_u32)
+            .map(|at| (at ^ (at >> 5)).wrapping_mul(2_654_435_761 + 2 * trace) >> (23 + at % 4));
+        std::fs::write(
+            at.join(format!("{trace}.u32")),
+            pages.flat_map(u32::to_le_bytes).collect::<Vec<u8>>(),
+        )
+        .unwrap();
+    }
+    let policies = "fifo,lru,clock,sieve,arc,s3-fifo,lhd,lecar";
+    let asked = ["--traces", "*.u32", "--policy", policies, "--memory", "10%,50%", "--into", "out"];
+    let summary = ["--summary", "fifo", "--format", "csv"];
+    let csv = check_success(&sweep(at, &[&asked[..], &summary].concat()));
+    let heading = "version,base,memory,policy,traces,traces_missing,miss_ratio_mean,reduction_mean,reduction_low,reduction_high,\
+                   reduction_p10,reduction_p25,reduction_p50,reduction_p75,reduction_p90,wins,ties,losses,best,p";
+    assert_eq!(csv.lines().next(), Some(heading));
+    assert_eq!(csv.lines().count(), 1 + 2 * 7, "{csv}");
+    assert!(csv.lines().skip(1).all(|line| line.contains(",fifo,") && line.contains(",10,0,")), "{csv}");
+    // The rows of the folder are the same, and the reduction is that of their miss ratios.
+    let again = ["--collect", "out", "--summary", "fifo", "--format", "csv"];
+    assert_eq!(check_success(&sweep(at, &again)), csv);
+    let rows: Value =
+        serde_json::from_str(&check_success(&sweep(at, &["--collect", "out", "--json"]))).unwrap();
+    let ratio = |policy: &str, trace: u32| {
+        let is_it = |row: &&Value| {
+            let is_trace =
+                row["input"].as_str().is_some_and(|input| input.ends_with(&format!("{trace}.u32")));
+            is_trace && row["policy"] == policy && row["memory"] == "10%"
+        };
+        rows.as_array().unwrap().iter().find(is_it).unwrap()["miss_ratio"].as_f64().unwrap()
+    };
+    let reductions = (0..10).map(|trace| 1.0 - ratio("lhd", trace) / ratio("fifo", trace));
+    let mean = reductions.sum::<f64>() / 10.0;
+    let line = csv.lines().find(|line| line.contains(",10%,lhd,")).unwrap();
+    let told: f64 = line.split(',').nth(7).unwrap().parse().unwrap();
+    assert!((told - mean).abs() < 1e-9, "{told} {mean}");
+    let text = check_success(&sweep(at, &["out/plan.toml", "--into", "out", "--summary", "fifo"]));
+    assert!(text.starts_with("reduction of the miss ratio against fifo"), "{text}");
+    assert!(text.contains("95 % interval") && text.contains(" wins "), "{text}");
+    let unknown = sweep(at, &["--collect", "out", "--summary", "mru"]);
+    check_failure(&unknown, 2, &["--summary mru", "its policies are arc, clock, fifo"]);
+}
+
+#[test]
 fn a_cell_that_fails_is_a_row_with_its_error_and_takes_nothing_from_the_others() {
     let plan = "traces = ['a.u32', 'none.u32', 'cut.pgt']\npolicy = ['lru', 'classic@6.12']\nmemory = ['1pages', '50%']\n";
     let folder = folder(plan);

@@ -12,12 +12,12 @@ def run(scenario, *, variant=None, set=None, seed=None, kernel=None, **own):
     return _ask("run", fields, **own)
 
 
-def compare(scenario, *, vary=(), repeat=1, jobs=0, all=False, set=None, seed=None, kernel=None, **own):
+def compare(scenario, *, vary=(), within=None, repeat=1, jobs=0, all=False, set=None, seed=None, kernel=None, **own):
     """Run variants of a scenario and compare them.
 
     Keywords are explained by ``pageout help compare``.
     """
-    fields = {"scenario": scenario, "vary": _varied(vary), "repeat": repeat, "jobs": jobs, "all": all, "changes": _changes(set, seed, kernel)}
+    fields = {"scenario": scenario, "vary": _varied(vary), "within": within, "repeat": repeat, "jobs": jobs, "all": all, "changes": _changes(set, seed, kernel)}
     return _ask("compare", fields, **own)
 
 
@@ -75,12 +75,12 @@ def replay(traces, *, memory=("30%",), policy=("classic@6.12",), channel="file",
     return _ask("replay", fields, **own)
 
 
-def sweep(task, *, plan="", folder=None, shard=(0, 1,), part_every="60s", jobs=0, policy_time="600s", policy_memory="4GiB", **own):
+def sweep(task, *, plan="", folder=None, shard=(0, 1,), part_every="60s", jobs=0, policy_time="600s", policy_memory="4GiB", base="fifo", **own):
     """Run many traces, policies, sizes and seeds into a folder.
 
     Keywords are explained by ``pageout help sweep``.
     """
-    fields = {"task": task, "plan": plan, "folder": folder, "shard": shard, "part_every": part_every, "jobs": jobs, "policy_time": policy_time, "policy_memory": policy_memory}
+    fields = {"task": task, "plan": plan, "folder": folder, "shard": shard, "part_every": part_every, "jobs": jobs, "policy_time": policy_time, "policy_memory": policy_memory, "base": base}
     return _ask("sweep", fields, **own)
 
 

@@ -40,6 +40,8 @@ def run(plan, into, **options):
         return error.json
 
 
-def collect(folder):
-    """All rows that are in the folder of a sweep."""
+def collect(folder, *, summary=None):
+    """All rows that are in the folder of a sweep. summary: a policy; then a row per memory and other policy, with the mean reduction of its miss ratio over all traces."""
+    if summary is not None:
+        return _asks.sweep("summary", folder=folder, base=summary)
     return _asks.sweep("collect", folder=folder)

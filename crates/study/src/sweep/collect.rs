@@ -52,10 +52,15 @@ pub struct Status {
     said: Value,
 }
 
+/// What is known of the plan that ran into a folder last; null if nothing is.
+pub(super) fn plan_of(folder: &Path) -> Value {
+    let said = std::fs::read_to_string(folder.join(PLAN)).ok();
+    said.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
 pub(super) fn status(folder: &Path) -> Result<Status, Error> {
     let (rows, damaged) = found(folder)?;
-    let said = std::fs::read_to_string(folder.join(PLAN)).ok();
-    let said: Value = said.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let said = plan_of(folder);
     let of_build = |row: &&Row| row.get("build") == said.get("build");
     Ok(Status {
         cells: said["cells"].as_u64(),
@@ -123,7 +128,7 @@ pub(super) fn collect(folder: &Path, watcher: &dyn Watcher) -> Result<Vec<Row>, 
     Ok(rows)
 }
 
-fn text(row: &Row, key: &str) -> String {
+pub(super) fn text(row: &Row, key: &str) -> String {
     row.get(key).and_then(Value::as_str).unwrap_or_default().to_string()
 }
 

@@ -341,6 +341,8 @@ impl Group<'_> {
         row["runtime_ns"] = json!(of.end_ns);
         row["device_pages_read"] = json!(of.device_pages_read);
         row["refaults"] = json!(of.refaults);
+        row["refault_distance_p50_pages"] = json!(of.refault_distance(0.5));
+        row["refault_distance_p90_pages"] = json!(of.refault_distance(0.9));
         row["reclaim_p99_ns"] = json!(of.reclaim_p99_ns);
         of.own.iter().for_each(|(name, value)| tell(&mut row, name, *value));
         Some(row)
@@ -399,6 +401,8 @@ fn row(plan: &Plan, cell: &Cell, pages: Option<u64>) -> Row {
         "runtime_ns",
         "device_pages_read",
         "refaults",
+        "refault_distance_p50_pages",
+        "refault_distance_p90_pages",
         "reclaim_p99_ns",
         "error",
     ];

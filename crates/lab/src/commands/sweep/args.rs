@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use pageout_sim::scenario::{Size, TimeSpan};
 
-use crate::cli::options::{OutputOptions, POLICY_HEADING, ParallelOptions};
+use crate::cli::options::{OutputOptions, POLICY_HEADING, ParallelOptions, ReadingOptions};
 
 const EXAMPLES: &str = "\
 A plan is the product of its lists, without the cells of [[except]]:
@@ -31,25 +31,55 @@ Examples:
   # show the progress
   pageout sweep --status results
   # make one table
-  pageout sweep --collect results --out all.csv";
+  pageout sweep --collect results --out all.csv
+  # all of it in one command: the table of a paper
+  pageout sweep --traces 'traces/*' --policy fifo,lru,arc,s3-fifo \
+      --memory 1%,10% --into results --summary fifo";
 
 /// Run many traces, policies, sizes and seeds into a folder
 ///
 /// Cells that the folder has are not run again, so the same command resumes. Part files are written atomically. A cell's key is a hash of
 /// all that its result depends on: the trace's bytes, policy, parameters, memory, seed, settings, and the build. A failed cell is a row with
 /// its error. If a kernel policy reads ahead, cells of `opt` are added. Paths of a plan start from its folder.
+///
+/// --summary prints one line per memory and policy. A reduction is 1 - miss ratio / miss ratio of BASE. The line has its mean over traces,
+/// the 95 % interval of the mean, and percentiles. Wins are traces with fewer misses than BASE, best are those with fewer than all others.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct SweepArgs {
     /// The plan
-    #[arg(value_name = "PLAN.toml", value_hint = ValueHint::FilePath, required_unless_present_any = ["status", "collect"])]
+    #[arg(value_name = "PLAN.toml", value_hint = ValueHint::FilePath, required_unless_present_any = ["status", "collect", "traces"])]
     pub(crate) plan: Option<PathBuf>,
 
     /// Folder of the results
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["status", "collect"], required_unless_present_any = ["status", "collect", "dry_run", "own_cells"])]
     pub(crate) into: Option<PathBuf>,
 
-    /// Part of the cells to run, from 0/N; parts may share a folder
+    /// Traces instead of a plan: files or patterns
+    ///
+    /// The plan is written to the folder, as plan.toml
+    #[arg(long, value_name = "PATTERN", num_args = 1.., conflicts_with_all = ["plan", "status", "collect"], requires_all = ["into", "policy", "memory"])]
+    pub(crate) traces: Vec<String>,
+
+    /// Policies of --traces
+    #[arg(long, value_name = "A,B", requires = "traces")]
+    pub(crate) policy: Vec<String>,
+
+    /// Memory sizes of --traces, for example 1%,10%
+    #[arg(long, value_name = "A,B", value_delimiter = ',', requires = "traces")]
+    pub(crate) memory: Vec<String>,
+
+    /// Seeds of --traces
+    #[arg(long, value_name = "N", requires = "traces", default_value_t = 1, hide_short_help = true)]
+    pub(crate) seeds: u32,
+
+    /// Print reductions of misses against policy BASE
+    #[arg(long, value_name = "BASE", conflicts_with_all = ["status", "dry_run", "own_cells"])]
+    pub(crate) summary: Option<String>,
+
+    /// Part of the cells to run, from 0/N
+    ///
+    /// Parts may share a folder
     #[arg(long, value_name = "I/N", value_parser = parse_shard, default_value = "0/1")]
     pub(crate) shard: (u32, u32),
 
@@ -80,6 +110,9 @@ pub(crate) struct SweepArgs {
     /// Print all rows of a folder, sorted, as one table
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["plan", "status"])]
     pub(crate) collect: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) reading: ReadingOptions,
 
     #[command(flatten)]
     pub(crate) parallel: ParallelOptions,

@@ -10,6 +10,11 @@ use crate::cli::ReadingOptions;
 
 /// The `read` table that the options amount to.
 pub(crate) fn read_table(reading: &ReadingOptions) -> anyhow::Result<Table> {
+    Ok(toml_edit::de::from_document(read_document(reading)?)?)
+}
+
+/// The options as the table of a scenario or a plan.
+pub(crate) fn read_document(reading: &ReadingOptions) -> anyhow::Result<DocumentMut> {
     let mut document = DocumentMut::new();
     if let Some(format) = &reading.trace_format {
         document["format"] = value(format);
@@ -21,7 +26,7 @@ pub(crate) fn read_table(reading: &ReadingOptions) -> anyhow::Result<Table> {
         source::apply(document.as_table_mut(), setting)
             .map_err(|fault| anyhow::anyhow!("--read {setting}: {}", fault.message))?;
     }
-    Ok(toml_edit::de::from_document(document)?)
+    Ok(document)
 }
 
 /// The options themselves.
