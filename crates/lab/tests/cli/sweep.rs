@@ -134,7 +134,7 @@ fn table_of_ten_traces_and_eight_policies_is_one_command() {
     let at = directory.path();
     for trace in 0..10_u32 {
         let pages = (0..4_000_u32)
-            .map(|at| (at ^ (at >> 5)).wrapping_mul(2_654_435_761 + 2 * trace) >> (23 + at % 4));
+            .map(|at| (at ^ (at >> 5)).wrapping_mul(2_654_435_761 ^ trace << 20) >> (23 + at % 4));
         std::fs::write(
             at.join(format!("{trace}.u32")),
             pages.flat_map(u32::to_le_bytes).collect::<Vec<u8>>(),

@@ -252,7 +252,10 @@ impl Summary {
 mod tests {
     use super::*;
 
-    fn ratios(of: &[(&str, &[(&str, &[f64])])]) -> Ratios {
+    /// Traces, each with a miss ratio a seed.
+    type Traces<'a> = &'a [(&'a str, &'a [f64])];
+
+    fn ratios(of: &[(&str, Traces)]) -> Ratios {
         let traces = |traces: &[(&str, &[f64])]| {
             traces.iter().map(|(trace, values)| (trace.to_string(), values.to_vec())).collect()
         };
