@@ -360,7 +360,7 @@ impl Tokens {
         true
     }
 
-    /// Whether pages were used while they were on their way out.
+    /// Returns true if pages were used while they were on their way out.
     #[inline]
     pub(crate) fn has_touched(&self) -> bool {
         self.has_touched.load(Ordering::Acquire)
