@@ -240,8 +240,6 @@ pub(super) struct Miss {
     in_vain: u8,
     /// How often pages that waited in batches have come to the lists because of it.
     drained: u8,
-    /// When it found no memory for the first time.
-    crowded_since: Option<Nanos>,
 }
 
 /// An access that has found no memory is to be made again: after the shorter time, or where no read ends meanwhile, after the longer.
@@ -269,7 +267,6 @@ impl Miss {
             tries: 0,
             in_vain: 0,
             drained: 0,
-            crowded_since: None,
         }
     }
 
@@ -285,17 +282,17 @@ impl Miss {
 
     /// What is to be done where it has found no memory: nothing if that will last. The kernel would kill a process for a moment's want, and here a
     /// program's access would fail.
-    fn crowded(&mut self, report: &OomReport, is_drained: bool, now: Nanos) -> Option<Crowded> {
+    fn crowded(&mut self, report: &OomReport, is_drained: bool, are_due: bool) -> Option<Crowded> {
         /// Others fill the batches again, so that this would not end.
         const DRAINED_MAX: u8 = 2;
-        /// If each attempt of the engine waits for long, as the classic LRU does where it meets pages that can't be written, few are enough.
-        const IN_VAIN_LONGEST: Nanos = Nanos(200_000_000);
+        /// An attempt counts less if other misses hold pages that were read, and are yet to continue: their pages are free soon.
+        const OF_DUE: u8 = 1;
+        const OF_OTHERS: u8 = 4;
         /// The number of reclaim attempts, which take 66 ms together: threads that copy are done by then, and threads that poll have polled. The
         /// remaining pages are under guards.
-        const IN_VAIN_MAX: u8 = 16;
+        const IN_VAIN_MAX: u8 = 16 * OF_OTHERS;
         let span =
             |longest| Duration::from_micros(20 << self.tries.min(16)).min(Duration::from_millis(longest));
-        let is_late = now > *self.crowded_since.get_or_insert(now) + IN_VAIN_LONGEST;
         let has_unlisted = report.usage > report.lists.iter().sum();
         if is_drained && has_unlisted && self.drained < DRAINED_MAX {
             self.drained += 1;
@@ -307,9 +304,12 @@ impl Miss {
             _ => Crowded { least: span(1), most: Duration::from_millis(10) },
         };
         self.tries = self.tries.saturating_add(1);
-        self.in_vain += u8::from(report.being_read == 0);
-        let most = if is_late { 1 } else { IN_VAIN_MAX };
-        (self.in_vain <= most).then_some(crowded)
+        self.in_vain += match report.being_read {
+            0 if are_due => OF_DUE,
+            0 => OF_OTHERS,
+            _ => 0,
+        };
+        (self.in_vain <= IN_VAIN_MAX).then_some(crowded)
     }
 }
 
@@ -389,7 +389,8 @@ impl<'a> Locked<'a> {
         let Served::Failed(AccessError::Oom(report)) = served else { return None };
         // Reclaim finds no page in a batch, and a group of up to 31 pages may have all of its pages there.
         let is_drained = self.engine.drain_batches();
-        let crowded = miss.crowded(report, is_drained, self.now)?;
+        let are_due = !self.waiting.due.is_empty();
+        let crowded = miss.crowded(report, is_drained, are_due)?;
         self.engine.take_back_oom_kill(report);
         Some(crowded)
     }
