@@ -42,8 +42,8 @@ Examples:
 /// all that its result depends on: the trace's bytes, policy, parameters, memory, seed, settings, and the build. A failed cell is a row with
 /// its error. If a kernel policy reads ahead, cells of `opt` are added. Paths of a plan start from its folder.
 ///
-/// --summary prints one line per memory and policy. A reduction is 1 - miss ratio / miss ratio of BASE. The line has its mean over traces,
-/// the 95 % interval of the mean, and percentiles. Wins are traces with fewer misses than BASE, best are those with fewer than all others.
+/// --summary prints one line per memory and policy: the mean of 1 - miss ratio / miss ratio of BASE over traces, its 95 % interval,
+/// percentiles, and wins.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct SweepArgs {
@@ -56,8 +56,6 @@ pub(crate) struct SweepArgs {
     pub(crate) into: Option<PathBuf>,
 
     /// Traces instead of a plan: files or patterns
-    ///
-    /// The plan is written to the folder, as plan.toml
     #[arg(long, value_name = "PATTERN", num_args = 1.., conflicts_with_all = ["plan", "status", "collect"], requires_all = ["into", "policy", "memory"])]
     pub(crate) traces: Vec<String>,
 
@@ -78,8 +76,6 @@ pub(crate) struct SweepArgs {
     pub(crate) summary: Option<String>,
 
     /// Part of the cells to run, from 0/N
-    ///
-    /// Parts may share a folder
     #[arg(long, value_name = "I/N", value_parser = parse_shard, default_value = "0/1")]
     pub(crate) shard: (u32, u32),
 
