@@ -94,8 +94,16 @@ fn a_word_that_enabled_or_defrag_does_not_take_is_refused() {
         2,
         &["`sometimes` is none of the allowed values", "defer+madvise", "scenario.toml:"],
     );
+    let output = run_with("[[memcg]]", &write("hugepages-64kB/enabled", "sometimes"), &[]);
+    check_failure(&output, 2, &["`sometimes` is none of the allowed values", "inherit", "scenario.toml:"]);
+    let output = run_with("[[memcg]]", &write("hugepages-64kB/enabled", "inherit"), &[]);
+    check_success(&output);
+    let output = run_with("[[memcg]]", &write("khugepaged/max_ptes_none", "512"), &[]);
+    check_failure(&output, 2, &["511", "scenario.toml:"]);
+    let output = run_with("[[memcg]]", &write("hugepages-64kB/stats/swpout", "0"), &[]);
+    check_failure(&output, 2, &["hugepages-64kB/stats/swpout can't be written"]);
     let output = run_with("[[memcg]]", &write("khugepaged", "always"), &[]);
-    check_failure(&output, 2, &["`khugepaged`", "known: enabled, defrag"]);
+    check_failure(&output, 2, &["`khugepaged`", "known: enabled"]);
     let output = run_with("[[memcg]]", &write("enabled", "always"), &["--set", "machine.page_stands_for=4"]);
     check_failure(&output, 2, &["a page must stand for exactly one", "machine.page_stands_for"]);
 }

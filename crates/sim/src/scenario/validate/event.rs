@@ -248,11 +248,25 @@ impl Check<'_> {
             Some(KernelFile::TransparentHugepage(name)) if name == "defrag" => {
                 Key::find("kernel.transparent_hugepage_defrag").map(|key| key.accepts)
             }
-            Some(KernelFile::TransparentHugepage(_)) => {
+            Some(KernelFile::TransparentHugepage(name)) if name == "shrink_underused" => {
+                value = as_number(value);
+                Some(Accepts::Integer(0, 1))
+            }
+            Some(KernelFile::TransparentHugepage(name)) if name.starts_with("khugepaged/") => {
+                value = as_number(value);
+                Key::find("kernel.khugepaged.max_ptes_none").map(|key| key.accepts)
+            }
+            Some(KernelFile::TransparentHugepage(name)) if name.contains("/stats/") => {
+                return self.report(Problem::new(key, format!("{path} can't be written")));
+            }
+            Some(KernelFile::TransparentHugepage(name)) => {
                 if self.scenario.machine.page_stands_for > 1 && value.to_string() != "never" {
                     self.report(Problem::huge_of_many(&format!("{prefix}.value")));
                 }
-                Key::find("kernel.transparent_hugepage").map(|key| key.accepts)
+                let size = name.strip_prefix("hugepages-").and_then(|rest| rest.strip_suffix("/enabled"));
+                let key = size
+                    .map_or("kernel.transparent_hugepage".into(), |size| format!("kernel.hugepages_{size}"));
+                Key::find(&key).map(|key| key.accepts)
             }
             Some(KernelFile::Numa(_)) => {
                 if kernel_bool(&value.to_string()).is_some() {
