@@ -288,6 +288,7 @@ impl State {
 
     /// Serves faults until the region is dropped.
     fn serve(&self) {
+        let machine = &self.memory.machine;
         loop {
             let fault = match self.mapping.faults.next() {
                 Ok(fault) => fault,
@@ -304,9 +305,7 @@ impl State {
             }
             if let Err(error) = self.serve_fault(page, fault.is_write) {
                 *self.error() = Some(error);
-                // Without it, the thread would wait forever. It fails only if the page exists by now, which then has to be unprotected: not in a broken cache.
-                let _ = self.mapping.faults.poison(self.mapping.user_page(page));
-                let _ = self.mapping.faults.wake(self.mapping.user_page(page));
+                machine.lose_page(self.number, &self.mapping, page);
             }
         }
         self.running.fetch_sub(1, Ordering::AcqRel);

@@ -152,6 +152,16 @@ impl LiveMachine {
         }
     }
 
+    /// A fault can't be served: its page is lost, unless another handler has brought it in meanwhile.
+    pub(crate) fn lose_page(&self, region: usize, mapping: &Mapping, page: u64) {
+        // As long as this has the lock, the page gets no frame. Without the engine, no page gets one.
+        let Ok(mut locked) = self.lock() else { return mapping.lose(page) };
+        let is_missing = locked.regions.hitter_of(region).is_none_or(|(owner, object)| {
+            locked.engine.anon_frames(owner, object, page..page + 1).is_ok_and(|frames| frames.is_empty())
+        });
+        if is_missing { mapping.lose(page) } else { mapping.retry(page) }
+    }
+
     /// Makes the access of a fault, and takes the gate of the page's frame.
     fn begin_fault<'a>(
         &'a self,

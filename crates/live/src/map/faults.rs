@@ -253,7 +253,7 @@ impl Faults {
         self.repeat(|faults| faults.call(IOCTL_WAKE, &mut Span { start: page as u64, bytes: PAGE_SIZE }))
     }
 
-    /// Marks a missing page as lost: each access to it gets SIGBUS until the page is discarded.
+    /// Marks a missing page as lost: each access to it gets SIGBUS.
     pub(crate) fn poison(&self, page: usize) -> io::Result<Done> {
         let range = || Span { start: page as u64, bytes: PAGE_SIZE };
         self.repeat(|faults| faults.call(IOCTL_POISON, &mut Poison { range: range(), mode: 0, updated: 0 }))

@@ -195,6 +195,20 @@ impl Mapping {
         }
     }
 
+    /// Marks a page that does not exist as lost: each access to it gets SIGBUS.
+    pub(crate) fn lose(&self, page: u64) {
+        let at = self.user_page(page);
+        // An entry that is write-protected can't be marked. Threads that wait fault again, and find the mark.
+        let _ = self.faults.unprotect(at);
+        let _ = self.faults.poison(at);
+        let _ = self.faults.wake(at);
+    }
+
+    /// Wakes threads that wait for a page, which then fault again.
+    pub(crate) fn retry(&self, page: u64) {
+        let _ = self.faults.wake(self.user_page(page));
+    }
+
     /// Removes page-table entries of the user's mapping, and of the alias. The pages stay in the file, and the next access to each maps it again.
     ///
     /// # Errors
