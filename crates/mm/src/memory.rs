@@ -8,6 +8,7 @@ pub mod list; // index-linked lists
 pub mod nodes; // what a table consists of in a kernel, and who pays for it
 pub mod table; // 512-entry tables of page words: page tables and page-cache indexes
 mod lookup; // folios with the words that lead to them
+mod idle; // idle and young flags, for monitors
 pub mod tags; // sets of pages of a file, in order
 pub mod errors; // writes that have failed, and who was told
 pub mod unflushed; // what a device has taken, and has not said to keep

@@ -360,12 +360,15 @@ impl Table {
         if !slot.get().is_hit() {
             return Marked::Absent;
         }
-        if slot.get().is_unused() {
-            debug_assert!(self.readahead.unused > 0, "page {page} was read ahead and is not counted");
-            self.readahead.unused -= 1;
-            slot.set(Word(slot.get().0 & !Word::UNUSED).settled());
+        if slot.get().0 & (Word::UNUSED | Word::IDLE) != 0 {
+            let was_idle = slot.get().is_idle();
+            self.note_use(page);
+            if was_idle && self.clear_idle(page).is_settled() {
+                return Marked::Done;
+            }
         }
         // The use of a page is one of its folio.
+        let slot = self.words.slot(page);
         let slot = self.words.slot(slot.get().head(page));
         let marked = slot.get();
         let use_bits = marked.use_bits();
@@ -446,6 +449,28 @@ impl Table {
         }
     }
 
+    /// Makes the folio of a page of an index idle: the next access through a file descriptor clears this, whichever of its pages it is to.
+    pub fn set_idle(&mut self, page: u64) {
+        let word = self.word(page);
+        let first = word.head(page);
+        for at in first..first + (1 << word.order()) {
+            let slot = self.words.slot(at);
+            slot.set(Word((slot.get().0 | Word::IDLE) & !Word::SETTLED));
+        }
+    }
+
+    /// The folio of a page of an index was used. Returns the word of its first page.
+    pub fn clear_idle(&mut self, page: u64) -> Word {
+        let head = self.word(page).head(page);
+        for at in [page, head] {
+            let slot = self.words.slot(at);
+            if slot.get().is_idle() {
+                slot.set(Word(slot.get().0 & !Word::IDLE).settled());
+            }
+        }
+        self.word(head)
+    }
+
     /// Counts of the pages that were read ahead, by their fate.
     pub fn readahead(&self) -> ReadaheadStats {
         self.readahead
@@ -458,8 +483,11 @@ impl Table {
         const DIRTY: u64 = Word::PRESENT | Word::DIRTY;
         let Some(slot) = self.words.all().slot(page) else { return Marked::Absent };
         let word = slot.get();
-        if word.0 & (DIRTY | Word::BUSY) != DIRTY {
-            return Marked::Absent;
+        if word.0 & (DIRTY | Word::BUSY | Word::IDLE) != DIRTY {
+            if word.0 & (DIRTY | Word::BUSY) != DIRTY {
+                return Marked::Absent;
+            }
+            self.clear_idle(page);
         }
         let slot = self.words.slot(word.head(page));
         let word = slot.get();

@@ -2,7 +2,7 @@
 //! [reclaim 1.1, 3.1]
 //!
 //! ```text
-//!   resident   63..32 frame    | 21..18 order | 17 HUGE 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
+//!   resident   63..32 frame    | 23 SEEN_YOUNG 22 IDLE | 21..18 order | 17 HUGE 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
 //!   shadow     63..29 stamp    | 28..26 refs | 25..10 memcg | 9..4 node | 3 WORKINGSET | 1 | 0
 //!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
 //! ```
@@ -167,6 +167,10 @@ impl Word {
     /// The folio has 2 to the power of this many pages.
     const ORDER_SHIFT: u32 = 18;
     pub(super) const ORDER: u64 = 0xf << Word::ORDER_SHIFT;
+    /// A monitor has made the folio idle, and its use has not been seen since (PG_idle).
+    pub(super) const IDLE: u64 = 1 << 22;
+    /// A monitor has cleared an accessed bit of the folio, which reclaim counts as well (PG_young).
+    pub(super) const SEEN_YOUNG: u64 = 1 << 23;
     pub(super) const PFN_SHIFT: u32 = 32;
     pub(super) const SWAP_TAG: u64 = 1 << 2;
 
@@ -259,8 +263,8 @@ impl Word {
     #[inline]
     pub(super) fn settled(self) -> Word {
         let top = Self::TOPS[Self::mark_number(self.0)];
-        // An access to a page that was read ahead is its first.
-        let is_settled = self.0 & (top | Self::UNUSED) == top;
+        // An access to a page that was read ahead is its first, and one to an idle page is to be seen.
+        let is_settled = self.0 & (top | Self::UNUSED | Self::IDLE) == top;
         Word(self.0 & !Self::SETTLED | if is_settled { Self::SETTLED } else { 0 })
     }
 
@@ -416,6 +420,33 @@ impl Word {
     /// Clears the accessed bit, so the next access has to set it.
     pub fn clear_young(&mut self) {
         self.0 &= !(Self::YOUNG | Self::SETTLED);
+    }
+
+    /// Returns whether a monitor has made the folio idle, and no use was seen since.
+    pub fn is_idle(self) -> bool {
+        self.0 & (Self::PRESENT | Self::IDLE) == Self::PRESENT | Self::IDLE
+    }
+
+    /// Makes the folio idle.
+    pub fn set_idle(&mut self) {
+        self.0 |= Self::IDLE;
+    }
+
+    /// The folio was used.
+    pub fn clear_idle(&mut self) {
+        self.0 &= !Self::IDLE;
+    }
+
+    /// Notes that a monitor has cleared an accessed bit.
+    pub fn set_seen_young(&mut self) {
+        self.0 |= Self::SEEN_YOUNG;
+    }
+
+    /// Takes that note away, and returns whether there was one.
+    pub fn take_seen_young(&mut self) -> bool {
+        let was_young = self.0 & (Self::PRESENT | Self::SEEN_YOUNG) == Self::PRESENT | Self::SEEN_YOUNG;
+        self.0 &= !Self::SEEN_YOUNG;
+        was_young
     }
 
     /// Clears the mark that a further access changes nothing.
