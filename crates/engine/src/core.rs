@@ -9,6 +9,7 @@
 use crate::access::out::Out;
 use crate::audit::Transitions;
 use crate::config::{Config, ConfigError};
+use crate::damon::DamonThread;
 use crate::io::Transfers;
 use crate::kthread::{KernelThread, Sleepers};
 use crate::lru::GuestFault;
@@ -175,5 +176,6 @@ fn threads_at_start(config: &Config, tiers: &MemoryTiers) -> Vec<Box<dyn KernelT
     let lower = ids().filter(|&node| !tiers.node_is_top_tier(node));
     let kmigrateds = lower.map(|node| Box::new(KmigratedThread::new(node)) as _);
     let klruscand = tiers.has_lower_tier().then(|| Box::new(KlruscandThread::new()) as _);
-    kswapds.chain(kcompactds).chain(zswap).chain(kmigrateds).chain(klruscand).collect()
+    let kdamond = DamonThread::of_module(config).map(|thread| Box::new(thread) as _);
+    kswapds.chain(kcompactds).chain(zswap).chain(kmigrateds).chain(klruscand).chain(kdamond).collect()
 }

@@ -15,6 +15,7 @@ mod lru_gen_settings; // `enabled` and `min_ttl_ms`
 mod numa; // nodes and tiers of memory
 mod huge_memory; // whose memory is of huge pages
 mod pghot; // sources of hot pages by bits
+mod damon; // results of DAMON's modules
 mod oom_log; // what the log says of an OOM kill
 mod sysctl; // parameters of a machine that runs
 

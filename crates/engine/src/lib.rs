@@ -42,6 +42,7 @@ mod huge_memory; // huge pages of anonymous memory, and single pages of them
 mod mthp; // events of large folios, by their order
 mod migrate; // a folio moves to another frame; compaction
 mod numa_balancing; // pages of slow memory that are in use are found, and promoted
+mod damon; // regions by access, and schemes on them
 mod pghot; // hot pages of slow memory, promoted by a thread
 mod promotion; // pages of slow memory that are read again, promoted by their reader
 mod page_cache; // folios by their content

@@ -3,6 +3,7 @@
 //! Its methods are in the modules that use them: a method that needs only `State` can't send an operation, count for a machine, or trace.
 
 use crate::config::{Config, ConfigError};
+use crate::damon::Damon;
 use crate::kmem::KernelMemory;
 use crate::lru::lruvec::{LruvecId, Lruvecs};
 use crate::memcg::Memcgs;
@@ -53,6 +54,8 @@ pub(crate) struct State {
     pub(crate) lru_gen_enabled: Option<u32>,
     /// Which pages of slow memory are in use.
     pub(crate) pghot: Pghot,
+    /// What DAMON has left in memory, and what its modules have done.
+    pub(crate) damon: Damon,
     /// Sections of frames below the top tier.
     pub(crate) lower_tiers: LowerTierFrames,
     /// What a kernel did where rules alone don't say.
@@ -101,6 +104,7 @@ impl State {
             mthp: MthpCounts::default(),
             anon_orders: config.anon_folio_orders(true),
             deferred_splits: DeferredSplits::default(),
+            damon: Damon::default(),
             pghot: Pghot::new(&config),
             lower_tiers: LowerTierFrames::new(&memory.zones, &tiers, memory.nodes()),
             memory,

@@ -415,6 +415,82 @@ parameters! {
     Sysctl "vm.pghot_target_nid": pghot_target_nid: u8 = 0, Values::Number(0, 63), "",
         "Where a hot page goes if no report named the accessing node, with pghot.default_target = knob."
         "0 in all postings.";
+    Kernel "damon_reclaim.enabled": damon_reclaim: bool = false, Values::Bool, "",
+        "Whether DAMON_RECLAIM runs. Its thread, kdamond.0, samples which physical memory is accessed and reclaims memory that was not for damon_reclaim.min_age. It sees huge pages as a whole, and no access whose translation stays in the TLB. Results: /sys/module/damon_reclaim/parameters. Only one module of DAMON can run."
+        "false is the kernel's; a module parameter.",
+        Mechanism::shown("damon-reclaim.toml", None, "false");
+    Kernel "damon_reclaim.min_age": damon_reclaim_min_age: u32 = 120_000_000, Values::Number(0, u32::MAX), "us",
+        "Time without an access after which DAMON_RECLAIM reclaims a region."
+        "120 s is the kernel's.";
+    Kernel "damon_reclaim.quota_ms": damon_reclaim_quota_ms: u32 = 10, Values::Number(0, u32::MAX), "ms",
+        "CPU time that DAMON_RECLAIM may use for reclaim per damon_reclaim.quota_reset_interval_ms. 0: any."
+        "10 is the kernel's.";
+    Kernel "damon_reclaim.quota_sz": damon_reclaim_quota_sz: u32 = 128 << 20, Values::Number(0, u32::MAX), "bytes",
+        "Memory that DAMON_RECLAIM may try to reclaim per damon_reclaim.quota_reset_interval_ms. 0: any."
+        "128 MiB is the kernel's.";
+    Kernel "damon_reclaim.quota_reset_interval_ms": damon_reclaim_quota_reset_interval_ms: u32 = 1000, Values::Number(1, u32::MAX), "ms",
+        "Time after which the quota of DAMON_RECLAIM starts again."
+        "1000 is the kernel's.";
+    Kernel "damon_reclaim.wmarks_interval": damon_reclaim_wmarks_interval: u32 = 5_000_000, Values::Number(1, u32::MAX), "us",
+        "Time between two checks of the watermarks while DAMON_RECLAIM is inactive."
+        "5 s is the kernel's.";
+    Kernel "damon_reclaim.wmarks_high": damon_reclaim_wmarks_high: u32 = 500, Values::Number(0, 1000), "1/1000",
+        "Share of free memory above which DAMON_RECLAIM is inactive."
+        "500 is the kernel's: it does nothing while half of the memory is free.";
+    Kernel "damon_reclaim.wmarks_mid": damon_reclaim_wmarks_mid: u32 = 400, Values::Number(0, 1000), "1/1000",
+        "Share of free memory below which DAMON_RECLAIM becomes active."
+        "400 is the kernel's.";
+    Kernel "damon_reclaim.wmarks_low": damon_reclaim_wmarks_low: u32 = 200, Values::Number(0, 1000), "1/1000",
+        "Share of free memory below which DAMON_RECLAIM is inactive, and leaves the work to kswapd."
+        "200 is the kernel's. A server that uses nearly all memory for page cache never runs it; 0 makes it run there.";
+    Kernel "damon_reclaim.skip_anon": damon_reclaim_skip_anon: bool = false, Values::Bool, "",
+        "Whether DAMON_RECLAIM leaves anonymous memory alone."
+        "false is the kernel's.",
+        Mechanism::shown("damon-reclaim.toml", None, "true");
+    Kernel "damon_lru_sort.enabled": damon_lru_sort: bool = false, Values::Bool, "",
+        "Whether DAMON_LRU_SORT runs. Its thread, kdamond.0, moves pages of hot regions towards the hot end of their lists, and pages of cold regions towards the cold end. Only one module of DAMON can run."
+        "false is the kernel's; a module parameter.",
+        Mechanism::shown("damon-lru-sort.toml", None, "false");
+    Kernel "damon_lru_sort.hot_thres_access_freq": damon_lru_sort_hot: u32 = 500, Values::Number(0, 1000), "1/1000",
+        "Share of samples with an access from which on DAMON_LRU_SORT counts a region as hot."
+        "500 is the kernel's.";
+    Kernel "damon_lru_sort.cold_min_age": damon_lru_sort_cold_min_age: u32 = 120_000_000, Values::Number(0, u32::MAX), "us",
+        "Time without an access after which DAMON_LRU_SORT counts a region as cold."
+        "120 s is the kernel's.";
+    Kernel "damon_lru_sort.quota_ms": damon_lru_sort_quota_ms: u32 = 10, Values::Number(0, u32::MAX), "ms",
+        "CPU time that DAMON_LRU_SORT may use per damon_lru_sort.quota_reset_interval_ms, half of it for hot and half for cold regions. 0: any."
+        "10 is the kernel's.";
+    Kernel "damon_lru_sort.quota_reset_interval_ms": damon_lru_sort_quota_reset_interval_ms: u32 = 1000, Values::Number(1, u32::MAX), "ms",
+        "Time after which the quotas of DAMON_LRU_SORT start again."
+        "1000 is the kernel's.";
+    Kernel "damon_lru_sort.wmarks_interval": damon_lru_sort_wmarks_interval: u32 = 5_000_000, Values::Number(1, u32::MAX), "us",
+        "Time between two checks of the watermarks while DAMON_LRU_SORT is inactive."
+        "5 s is the kernel's.";
+    Kernel "damon_lru_sort.wmarks_high": damon_lru_sort_wmarks_high: u32 = 200, Values::Number(0, 1000), "1/1000",
+        "Share of free memory above which DAMON_LRU_SORT is inactive."
+        "200 is the kernel's.";
+    Kernel "damon_lru_sort.wmarks_mid": damon_lru_sort_wmarks_mid: u32 = 150, Values::Number(0, 1000), "1/1000",
+        "Share of free memory below which DAMON_LRU_SORT becomes active."
+        "150 is the kernel's.";
+    Kernel "damon_lru_sort.wmarks_low": damon_lru_sort_wmarks_low: u32 = 50, Values::Number(0, 1000), "1/1000",
+        "Share of free memory below which DAMON_LRU_SORT is inactive."
+        "50 is the kernel's.";
+    Kernel "damon_stat.enabled": damon_stat: bool = false, Values::Bool, "",
+        "Whether DAMON_STAT runs: it estimates the memory bandwidth in use and how long memory is idle, by the intervals that it tunes. It changes nothing but accessed bits. Only one module of DAMON can run."
+        "false: distributions differ, and it takes CPU time.",
+        Mechanism::shown("damon-reclaim.toml", Some("stat"), "false");
+    Kernel "damon.sample_interval": damon_sample_interval: u32 = 5_000, Values::Number(1, u32::MAX), "us",
+        "Time between preparing and testing a page in DAMON_RECLAIM and DAMON_LRU_SORT, which both have this module parameter."
+        "5 ms is the kernel's.";
+    Kernel "damon.aggr_interval": damon_aggr_interval: u32 = 100_000, Values::Number(1, u32::MAX), "us",
+        "Time of an aggregation window of DAMON_RECLAIM and DAMON_LRU_SORT, after which regions merge and split. Patterns count in windows."
+        "100 ms is the kernel's. Memory in moderate use shows no access within it.";
+    Kernel "damon.min_nr_regions": damon_min_nr_regions: u32 = 10, Values::Number(3, 1 << 20), "",
+        "Minimum number of regions of a module of DAMON: none is larger than all memory over this number."
+        "10 is the kernel's.";
+    Kernel "damon.max_nr_regions": damon_max_nr_regions: u32 = 1000, Values::Number(3, 1 << 20), "",
+        "Maximum number of regions of a module of DAMON."
+        "1000 is the kernel's. A machine with machine.page_stands_for = 64 has 64 times as many regions per byte.";
     Sysctl "vm.min_free_kbytes": min_free_kbytes: u32 = 0, Values::Number(0, 1 << 30), "kB",
         "Free memory below which an allocating task has to reclaim first. Zones share it by their size. 0: computed from the size of memory."
         "Computed, as at boot.";
@@ -558,9 +634,25 @@ impl Config {
         self.numa_balancing & NUMA_BALANCING_MEMORY_TIERING != 0
     }
 
+    /// Checks what the modules of DAMON are given.
+    fn check_damon(&self) -> Result<(), ConfigError> {
+        let modules = [self.damon_reclaim, self.damon_lru_sort, self.damon_stat];
+        let enabled = modules.into_iter().filter(|&is_enabled| is_enabled).count();
+        check_range("modules of DAMON that are enabled", enabled as u64, 0, 1)?;
+        let (sample, aggr) = (self.damon_sample_interval.into(), self.damon_aggr_interval.into());
+        check_range("damon.sample_interval", sample, 1, aggr)?;
+        check_range(
+            "damon.min_nr_regions",
+            self.damon_min_nr_regions.into(),
+            3,
+            self.damon_max_nr_regions.into(),
+        )
+    }
+
     /// Refuses a value outside its range, and memory of a size that there is not.
     pub fn check(&self) -> Result<(), ConfigError> {
         check_range("nodes", self.node_pages.len() as u64, 1, 64)?;
+        self.check_damon()?;
         // The last section is kept back so that a frame number always fits 32 bits, with one value left for "none".
         let frames_max = u64::from(u32::MAX - SECTION_FRAMES);
         for &pages in &self.node_pages {

@@ -23,6 +23,7 @@ pub mod balance; // seam 4: anonymous against file
 pub mod reclaim; // a reclaim call
 pub mod writeback; // dirty pages of files
 pub mod zswap; // compressed pages in front of swap
+pub mod damon; // regions by access, and schemes on them
 pub mod migrate; // folios that move
 pub mod folio; // folio sizes of file systems and writes
 pub mod readahead; // reads before the first access

@@ -10,6 +10,7 @@
 use crate::accessed::AccessedBits;
 use crate::balance::{Balance, BalanceRule};
 use crate::config::{ConfigError, check_range};
+use crate::damon::DamonRules;
 use crate::declare::rules;
 use crate::era::Lists;
 use crate::folio::{
@@ -78,6 +79,8 @@ rules! {
         writeback: WritebackRules,
         /// Rules of zswap.
         zswap: ZswapRules,
+        /// Rules of DAMON.
+        damon: DamonRules,
     }
     "readahead.window": readahead_window: ReadaheadWindow = ReadaheadWindow::TwoFunctions,
         [ReadaheadWindow::OneFunction => "6.1..6.10" "A m", ReadaheadWindow::TwoFunctions => "6.12.." "B C D m"],

@@ -117,7 +117,8 @@ const GROUPS: &[&[Switch]] = &[
 ];
 
 /// The rows of rules that are one for the machine.
-const MACHINES: &[&[Switch]] = &[crate::policy::MACHINE, crate::writeback::WRITEBACK, crate::zswap::ZSWAP];
+const MACHINES: &[&[Switch]] =
+    &[crate::policy::MACHINE, crate::writeback::WRITEBACK, crate::zswap::ZSWAP, crate::damon::DAMON];
 
 /// The seams and mechanisms, in the order in which their switches are listed.
 const SEAMS: &[&str] = &[
@@ -130,6 +131,7 @@ const SEAMS: &[&str] = &[
     "zswap.",
     "folio.",
     "readahead.",
+    "damon.",
 ];
 
 const COUNT: usize = count(GROUPS) + count(MACHINES);

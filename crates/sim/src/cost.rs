@@ -123,6 +123,8 @@ costs! {
         "Looking up the tier of a page in use that is read again. S: two published passes, with all pages in the top tier and all features on, take 4.66 % more than the base on average; less the row above.";
     migrate_backwards: 200,
         "Additional cost of a page that is promoted in the order opposite to that of reading. S: \"around 20 %\" of a pass that migrates all pages that it reads, (291 + 710) per page.";
+    damon_page: 100,
+        "Looking up a page that DAMON samples or acts on, by its frame: its record and a reference to it. Mapped pages cost an rmap step more. Row 1.8 of the notes on DAMON: 250 per check, less one rmap step, D.";
     hotness_record: 40,
         "Writing a page's hotness record: reading its folio and an atomic update. E: 40, two lines of memory.";
     hotness_walk: 1,
@@ -244,6 +246,7 @@ impl Costs {
             list_moves: self.list_move,
             scanned: self.scan,
             rmap_steps: self.rmap_step,
+            damon_pages: self.damon_page,
             upper_entries: self.upper_entry,
             ptes_walked: self.pte_walked,
             ptes_young: self.pte_young,
@@ -357,6 +360,7 @@ mod tests {
         file_calls: 0,
         list_moves: 0,
         rmap_steps: 0,
+        damon_pages: 0,
         upper_entries: 0,
         ptes_walked: 0,
         ptes_young: 0,

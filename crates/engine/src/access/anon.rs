@@ -118,7 +118,7 @@ impl Engine {
             }
         }
         let memcg = self.core.mm.memory.mm(mm).memcg;
-        self.core.reclaim_pages(memcg, folios);
+        let _ = self.core.reclaim_pages(memcg, folios, true);
         Ok(())
     }
 

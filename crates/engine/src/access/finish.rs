@@ -42,6 +42,11 @@ impl Current<'_> {
                 let goes_on = || page == of.last_page.wrapping_add(1) && of.is_in_call();
                 let is_reread = is_same && if is_tmpfs { write && goes_on() } else { !write };
                 self.core.mm.memory.file_mut(file).index.note_use(page);
+                if self.core.mm.damon.has_flags
+                    && let Found::Ready(pfn) = found
+                {
+                    self.core.mm.memory.clear_idle(pfn);
+                }
                 if let Found::Ready(pfn) = found
                     && !created
                 {

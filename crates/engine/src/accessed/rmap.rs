@@ -92,6 +92,10 @@ impl Core {
                 }
             }
         }
+        if self.mm.damon.has_flags {
+            let has_cleared = found.young > 0;
+            found.young += u32::from(self.mm.take_flags(pfn, has_cleared));
+        }
         found
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Most are a parameter by its name; the others have their own functions, in neighbouring files. The check of a scenario's events uses these paths.
 
+use super::damon;
 use super::huge_memory::{
     hugepage_defrag_show, hugepage_defrag_store, max_ptes_none_show, max_ptes_none_store, nr_hugepages_show,
     nr_hugepages_store, shrink_underused_show, shrink_underused_store, size_enabled_show, size_enabled_store,
@@ -152,6 +153,24 @@ pub const MACHINE_FILES: &[MachineFile] = &[
     module("/sys/module/zswap/parameters/max_pool_percent", "zswap.max_pool_percent"),
     module("/sys/module/zswap/parameters/accept_threshold_percent", "zswap.accept_threshold_percent"),
     module("/sys/module/zswap/parameters/shrinker_enabled", "zswap.shrinker_enabled"),
+    read("/sys/module/damon_reclaim/parameters/nr_reclaim_tried_regions", |engine| damon::reclaim(engine, |stats| stats.nr_tried), "Regions that DAMON_RECLAIM tried to reclaim."),
+    read("/sys/module/damon_reclaim/parameters/bytes_reclaim_tried_regions", |engine| damon::reclaim(engine, |stats| stats.sz_tried), "Bytes of these regions."),
+    read("/sys/module/damon_reclaim/parameters/nr_reclaimed_regions", |engine| damon::reclaim(engine, |stats| stats.nr_applied), "Regions of which DAMON_RECLAIM reclaimed something."),
+    read("/sys/module/damon_reclaim/parameters/bytes_reclaimed_regions", |engine| damon::reclaim(engine, |stats| stats.sz_applied), "Bytes that DAMON_RECLAIM reclaimed."),
+    read("/sys/module/damon_reclaim/parameters/nr_quota_exceeds", |engine| damon::reclaim(engine, |stats| stats.qt_exceeds), "Intervals in which the quota of DAMON_RECLAIM was used up."),
+    read("/sys/module/damon_lru_sort/parameters/nr_lru_sort_tried_hot_regions", |engine| damon::lru_sort(engine, 0, |stats| stats.nr_tried), "Hot regions that DAMON_LRU_SORT tried to sort."),
+    read("/sys/module/damon_lru_sort/parameters/bytes_lru_sort_tried_hot_regions", |engine| damon::lru_sort(engine, 0, |stats| stats.sz_tried), "Bytes of these regions."),
+    read("/sys/module/damon_lru_sort/parameters/nr_lru_sorted_hot_regions", |engine| damon::lru_sort(engine, 0, |stats| stats.nr_applied), "Hot regions of which DAMON_LRU_SORT sorted something."),
+    read("/sys/module/damon_lru_sort/parameters/bytes_lru_sorted_hot_regions", |engine| damon::lru_sort(engine, 0, |stats| stats.sz_applied), "Bytes of hot regions that DAMON_LRU_SORT sorted."),
+    read("/sys/module/damon_lru_sort/parameters/nr_hot_quota_exceeds", |engine| damon::lru_sort(engine, 0, |stats| stats.qt_exceeds), "Intervals in which the quota for hot regions was used up."),
+    read("/sys/module/damon_lru_sort/parameters/nr_lru_sort_tried_cold_regions", |engine| damon::lru_sort(engine, 1, |stats| stats.nr_tried), "Cold regions that DAMON_LRU_SORT tried to sort."),
+    read("/sys/module/damon_lru_sort/parameters/bytes_lru_sort_tried_cold_regions", |engine| damon::lru_sort(engine, 1, |stats| stats.sz_tried), "Bytes of these regions."),
+    read("/sys/module/damon_lru_sort/parameters/nr_lru_sorted_cold_regions", |engine| damon::lru_sort(engine, 1, |stats| stats.nr_applied), "Cold regions of which DAMON_LRU_SORT sorted something."),
+    read("/sys/module/damon_lru_sort/parameters/bytes_lru_sorted_cold_regions", |engine| damon::lru_sort(engine, 1, |stats| stats.sz_applied), "Bytes of cold regions that DAMON_LRU_SORT sorted."),
+    read("/sys/module/damon_lru_sort/parameters/nr_cold_quota_exceeds", |engine| damon::lru_sort(engine, 1, |stats| stats.qt_exceeds), "Intervals in which the quota for cold regions was used up."),
+    read("/sys/module/damon_stat/parameters/estimated_memory_bandwidth", |engine| damon::bandwidth(engine), "Bytes per second that were accessed at least, by DAMON_STAT."),
+    read("/sys/module/damon_stat/parameters/memory_idle_ms_percentiles", |engine| damon::idle_percentiles(engine), "Milliseconds without an access, of each percent of the memory; negative: time in use."),
+    read("/sys/module/damon_stat/parameters/aggr_interval_us", |engine| damon::aggr_interval(engine), "Microseconds of an aggregation window, as DAMON_STAT has tuned it."),
     both(LRU_GEN, |engine| engine.lru_gen_text(false), lru_gen_store, "Generations with their ages and pages; commands that age and evict them."),
     read("/sys/kernel/debug/lru_gen_full", |engine| engine.lru_gen_text(true), "The generations of lru_gen, with refaults by tier and results of walks."),
     both("/sys/kernel/mm/lru_gen/enabled", enabled_show, enabled_store, "0x0001 MGLRU instead of the classic LRU, 0x0002 page-table walks, 0x0004 bits of upper entries."),

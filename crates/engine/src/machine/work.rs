@@ -88,6 +88,8 @@ macro_rules! units_of_work {
             scanned: rarely,
             /// Page-table entries looked at through the reverse map.
             rmap_steps: rarely,
+            /// Pages that DAMON has looked up by their frames.
+            damon_pages: rarely,
             /// Upper page-table entries that a walk came by.
             upper_entries: rarely,
             /// Page-table entries looked at side by side: in walks, and around an entry found young.

@@ -1,4 +1,4 @@
-//! Reclaim of pages that their owner has chosen: `madvise(MADV_PAGEOUT)`.
+//! Reclaim of pages that their owner has chosen: `madvise(MADV_PAGEOUT)`, and the action `pageout` of DAMON.
 //!
 //! The owner does not need them soon, so their accessed bits don't count. Otherwise they are like pages that reclaim isolates from a list: swap must have a
 //! slot, and held pages stay. They are not demoted, as the owner has asked to free the memory. The remaining pages go back to the lists through a batch.
@@ -24,10 +24,11 @@ impl Core {
             && u64::from(folio.mapped) == folio.pages()
     }
 
-    /// Evicts these folios, or begins to write them, on behalf of a group. Skips folios that are on no list or locked into memory.
-    pub(crate) fn reclaim_pages(&mut self, memcg: MemcgId, mut folios: Vec<Pfn>) {
+    /// Evicts these folios, or begins to write them, on behalf of a group. Skips folios that are on no list or locked into memory. `ignores_use`:
+    /// without a look at accessed bits. Returns the number of freed pages.
+    pub(crate) fn reclaim_pages(&mut self, memcg: MemcgId, mut folios: Vec<Pfn>, ignores_use: bool) -> u64 {
         if folios.is_empty() {
-            return;
+            return 0;
         }
         // Folios that wait in a batch are put on their lists first.
         self.lru_add_drain();
@@ -42,7 +43,7 @@ impl Core {
         });
         let by = Reclaimer::new(memcg, Why::Requested, self.mm.config.swappiness);
         let mut sc = ScanControl::new(by, folios.len() as u64);
-        sc.means.ignores_use = true;
+        sc.means.ignores_use = ignores_use;
         let mut stat = ReclaimStat::default();
         folios.retain(|&pfn| {
             let lruvec = self.mm.lruvec_of(pfn);
@@ -59,5 +60,6 @@ impl Core {
             self.note_updates(memcg, stat.reclaimed);
         }
         folios.into_iter().for_each(|pfn| self.lru_add(pfn, AddedFor::Other));
+        stat.reclaimed
     }
 }

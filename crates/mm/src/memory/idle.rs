@@ -3,8 +3,8 @@
 //! A monitor makes a folio idle and clears its accessed bits. A bit that was set leaves the young flag, so that reclaim misses no use. Reclaim that
 //! clears a bit takes the idle flag away, so that the monitor misses none either. A walk of page tables knows neither flag.
 //!
-//! The flags are in the word of the folio's first page: in its index, or in the entry that maps it. Anonymous memory that nothing maps has no flags:
-//! whoever uses it maps it first.
+//! The flags are in the word of the folio's first page: in its index, or in the entry that maps it. Anonymous memory that nothing maps has no flags,
+//! because a task that uses it maps it first.
 
 use crate::memory::Memory;
 use crate::memory::folio::{Folio, FolioFlags};

@@ -74,6 +74,8 @@ pub enum KernelFile {
     Zswap(String),
     /// A parameter of it, such as `max_pool_percent`.
     ZswapParameter(String),
+    /// A result of a module of DAMON, such as `damon_reclaim/parameters/nr_quota_exceeds`.
+    Damon(String),
     /// How memory tiering scans, such as `scan_size_mb`.
     NumaBalancing(String),
     /// How hot-page tracking promotes, such as `kmigrated_sleep_ms`.
@@ -125,6 +127,10 @@ impl KernelFile {
         if let Some(name) = path.strip_prefix("/sys/module/zswap/parameters/") {
             return Some(KernelFile::ZswapParameter(name.to_string()));
         }
+        let module = path.strip_prefix("/sys/module/").filter(|name| name.starts_with("damon_"));
+        if let Some(name) = module {
+            return Some(KernelFile::Damon(name.to_string()));
+        }
         if let Some(name) = path.strip_prefix("/sys/kernel/debug/sched/numa_balancing/") {
             return Some(KernelFile::NumaBalancing(name.to_string()));
         }
@@ -171,6 +177,10 @@ mod tests {
                 KernelFile::NumaBalancing("scan_size_mb".into()),
             ),
             ("/sys/kernel/mm/numa/demotion_enabled", KernelFile::Numa("demotion_enabled".into())),
+            (
+                "/sys/module/damon_stat/parameters/aggr_interval_us",
+                KernelFile::Damon("damon_stat/parameters/aggr_interval_us".into()),
+            ),
             ("/sys/kernel/debug/pghot/kmigrated_sleep_ms", KernelFile::Pghot("kmigrated_sleep_ms".into())),
             (
                 "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist",

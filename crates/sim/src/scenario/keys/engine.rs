@@ -54,6 +54,7 @@ const OF_MEMORY: &[(&str, Scale)] = &[
     ("sched.numa_balancing.scan_size_mb", Scale::Twice),
     ("kernel.numa_balancing_promote_rate_limit_MBps", Scale::Twice),
     ("vm.min_free_kbytes", Scale::Twice),
+    ("damon_reclaim.quota_sz", Scale::Twice),
     ("vm.dirty_bytes", Scale::Twice),
     ("vm.dirty_background_bytes", Scale::Twice),
     // What one load brings in, as readahead is what one read does.
@@ -70,8 +71,21 @@ const OF_MEMORY: &[(&str, Scale)] = &[
 ];
 
 /// Units that count no memory: what is in one of them stays.
-const NO_MEMORY: &[&str] =
-    &["", "%", "1/10000", "1/100 s", "ms", "s", "bits", "CPUs", "ticks a second", "translations", "requests"];
+const NO_MEMORY: &[&str] = &[
+    "",
+    "%",
+    "1/10000",
+    "1/1000",
+    "1/100 s",
+    "us",
+    "ms",
+    "s",
+    "bits",
+    "CPUs",
+    "ticks a second",
+    "translations",
+    "requests",
+];
 
 /// Treatment of a parameter.
 const fn scale_of(parameter: &Parameter) -> Option<Scale> {

@@ -297,7 +297,11 @@ impl Check<'_> {
                 if is_flag { Some(Accepts::Choice(&["Y", "N"])) } else { accepts }
             }
             Some(
-                KernelFile::Proc(_) | KernelFile::Block(_) | KernelFile::Zswap(_) | KernelFile::MemoryTier(_),
+                KernelFile::Proc(_)
+                | KernelFile::Block(_)
+                | KernelFile::Zswap(_)
+                | KernelFile::Damon(_)
+                | KernelFile::MemoryTier(_),
             ) => {
                 return self.report(Problem::new(key, format!("{path} can't be written")));
             }
@@ -437,6 +441,9 @@ impl Check<'_> {
                 "parameter of zswap",
                 machine_files(|file| matches!(file, KernelFile::ZswapParameter(_))),
             ),
+            Some(KernelFile::Damon(name)) => {
+                (name, "figure of DAMON", machine_files(|file| matches!(file, KernelFile::Damon(_))))
+            }
             Some(KernelFile::NumaBalancing(name)) => (
                 name,
                 "knob of NUMA balancing",
