@@ -69,7 +69,7 @@ impl Engine {
         let shown = match self.file_at(path)? {
             OpenFile::Machine(file) => file.show(self),
             OpenFile::Memcg(memcg, file) => file.show(self, memcg),
-            OpenFile::Node(node, file) => Some((file.show)(self, node)),
+            OpenFile::Node(node, file) => file.show.map(|show| show(self, node)),
             OpenFile::MemoryTier(tier) => Some(self.nodelist_text(tier)),
             OpenFile::Zram(swap, file) => Some(self.zram_text(swap, file)),
         };
@@ -88,7 +88,7 @@ impl Engine {
             OpenFile::Machine(file) => file.store(self, task, value),
             OpenFile::Memcg(memcg, file) => file.store(self, task, memcg, value),
             OpenFile::Node(node, file) => {
-                file.store.map_or(Err(WriteError::NotPermitted), |store| store(self, node, value))
+                file.store.map_or(Err(WriteError::NotPermitted), |store| store(self, task, node, value))
             }
             OpenFile::MemoryTier(_) | OpenFile::Zram(..) => Err(WriteError::NotPermitted),
         };
@@ -112,6 +112,18 @@ impl Engine {
             Reclaimer::new(memcg, Why::Requested, swappiness),
             pages,
         )))
+    }
+
+    /// Reclaims this many pages from a node, whichever groups they belong to, because a user asked for it (`nodeN/reclaim`). Reclaims nothing if
+    /// the node has too few file pages for node reclaim.
+    fn reclaim_node(&mut self, task: TaskId, node: NodeId, pages: u64, swappiness: Option<u8>) -> Step {
+        self.enter(task);
+        if !self.core.mm.has_enough_unmapped(node) {
+            return WRITTEN;
+        }
+        let swappiness = swappiness.unwrap_or(self.core.mm.config.swappiness);
+        let by = Reclaimer { node: Some(node), ..Reclaimer::new(MemcgId::ROOT, Why::Requested, swappiness) };
+        self.current(task).user_reclaim(Box::new(UserReclaim::new(by, pages)))
     }
 
     /// Removes a group by its directory, as rmdir does: one without processes and without child groups. Its charges stay until they are reclaimed.

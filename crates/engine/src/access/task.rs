@@ -21,7 +21,7 @@ use crate::page_cache::DropCaches;
 use crate::page_cache::Truncation;
 use crate::promotion::SetAside;
 use crate::reclaim::{UserReclaim, UserReclaimStep};
-use crate::units::{CpuId, FileId, MemcgId, MmId, ObjectId, Pfn, TaskId};
+use crate::units::{CpuId, FileId, MemcgId, MmId, NodeId, ObjectId, Pfn, TaskId};
 use crate::writeback::{DirtyThrottle, Fsync, SyncCall};
 
 /// A thread of execution.
@@ -297,6 +297,13 @@ impl Engine {
             Stage::Exit(exit) => current.exit_step(exit),
             Stage::Thread(thread) => current.thread_step(thread, woken),
         }
+    }
+
+    /// Returns whether a task serves a request to reclaim this node alone.
+    pub(crate) fn is_node_reclaimed(&self, node: NodeId) -> bool {
+        let reclaims =
+            |task: &Task| matches!(&task.stage, Stage::UserReclaim(request) if request.node() == Some(node));
+        self.tasks.iter().any(reclaims)
     }
 
     /// A signal comes for a task that writes a kernel file, and is not fatal before the write has returned. A request to

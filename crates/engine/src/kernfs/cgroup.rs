@@ -408,7 +408,7 @@ fn pages_of(limit: &str) -> Result<u64, WriteError> {
 }
 
 /// Pages, and the swappiness if one is given. `knows_max`: it may be `max`.
-fn parse_reclaim(text: &str, knows_max: bool) -> Option<(u64, Option<u8>)> {
+pub(super) fn parse_reclaim(text: &str, knows_max: bool) -> Option<(u64, Option<u8>)> {
     let mut words = text.split_whitespace();
     let pages = parse_bytes(words.next()?)?;
     let mut swappiness = None;

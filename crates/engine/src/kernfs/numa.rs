@@ -1,5 +1,6 @@
 //! Nodes and tiers of memory as files: `cpuset.mems`, those of `/sys/devices/system/node/nodeN`, `/sys/devices/virtual/memory_tiering/memory_tierN/nodelist` and `/sys/kernel/mm/numa/demotion_enabled`.
 
+use super::cgroup::parse_reclaim;
 use super::{Errno, WRITTEN, WriteError, invalid, lines};
 use crate::access::engine::Engine;
 use crate::lru::Refused;
@@ -16,7 +17,7 @@ pub(super) fn tier_of_path(path: &str) -> Option<u32> {
     number.parse().ok().filter(|tier: &u32| tier.to_string() == number)
 }
 
-type NodeStore = fn(&mut Engine, NodeId, &str) -> Result<Step, WriteError>;
+type NodeStore = fn(&mut Engine, TaskId, NodeId, &str) -> Result<Step, WriteError>;
 
 /// A file of each node.
 pub struct NodeFile {
@@ -24,19 +25,25 @@ pub struct NodeFile {
     pub name: &'static str,
     /// Meaning of the file's contents, or effect of a write to it.
     pub doc: &'static str,
-    pub(super) show: fn(&Engine, NodeId) -> String,
+    pub(super) show: Option<fn(&Engine, NodeId) -> String>,
     pub(super) store: Option<NodeStore>,
 }
 
 /// The files of a node.
 #[rustfmt::skip]
 pub const NODE_FILES: &[NodeFile] = &[
-    NodeFile { name: "memory*/online", doc: "Whether the node's memory is in use. All its memory blocks are written in one step, as a shell does it; 0 moves their pages to other nodes.", show: online_show, store: Some(online_store) },
-    NodeFile { name: "vmstat", doc: "Counters of the node: its part of /proc/vmstat.", show: node_vmstat_show, store: None },
-    NodeFile { name: "numastat", doc: "Where allocation requests for its memory were served.", show: numastat_show, store: None },
+    NodeFile { name: "memory*/online", doc: "Whether the node's memory is in use. All its memory blocks are written in one step, as a shell does it; 0 moves their pages to other nodes.", show: Some(online_show), store: Some(online_store) },
+    NodeFile { name: "vmstat", doc: "Counters of the node: its part of /proc/vmstat.", show: Some(node_vmstat_show), store: None },
+    NodeFile { name: "numastat", doc: "Where allocation requests for its memory were served.", show: Some(numastat_show), store: None },
+    NodeFile { name: "reclaim", doc: "Bytes to reclaim from the node, of all cgroups, optionally with ` swappiness=N` or ` swappiness=max` (since 6.16). Nothing is reclaimed unless the file pages that vm.zone_reclaim_mode may take exceed vm.min_unmapped_ratio.", show: None, store: Some(reclaim_store) },
 ];
 
 impl NodeFile {
+    /// Returns whether the file can be opened for reading.
+    pub fn is_readable(&self) -> bool {
+        self.show.is_some()
+    }
+
     /// Returns whether the file can be opened for writing.
     pub fn is_writable(&self) -> bool {
         self.store.is_some()
@@ -82,7 +89,7 @@ fn online_show(engine: &Engine, node: NodeId) -> String {
     format!("{}\n", u8::from(engine.core.mm.tiers.is_online(node)))
 }
 
-fn online_store(engine: &mut Engine, node: NodeId, value: &str) -> Result<Step, WriteError> {
+fn online_store(engine: &mut Engine, _: TaskId, node: NodeId, value: &str) -> Result<Step, WriteError> {
     let refused = |errno, expected: String| WriteError::Refused(Refused { errno, expected });
     match value {
         "1" => engine.core.mm.online_node(node),
@@ -90,6 +97,19 @@ fn online_store(engine: &mut Engine, node: NodeId, value: &str) -> Result<Step, 
         _ => return Err(refused(Errno::Einval, "0 or 1".to_owned())),
     }
     Ok(WRITTEN)
+}
+
+/// Proactive reclaim of a node. [access-aware 5.3]
+#[doc(alias = "user_proactive_reclaim")]
+fn reclaim_store(engine: &mut Engine, task: TaskId, node: NodeId, value: &str) -> Result<Step, WriteError> {
+    let (pages, swappiness) = parse_reclaim(value, true).ok_or_else(|| {
+        invalid("bytes to reclaim, such as `128M`, `128M swappiness=60`, or `128M swappiness=max`")
+    })?;
+    if engine.is_node_reclaimed(node) {
+        let expected = "a node that no other request reclaims".to_owned();
+        return Err(WriteError::Refused(Refused { errno: Errno::Ebusy, expected }));
+    }
+    Ok(engine.reclaim_node(task, node, pages, swappiness))
 }
 
 fn node_vmstat_show(engine: &Engine, node: NodeId) -> String {
@@ -301,5 +321,87 @@ mod tests {
             }
             assert_eq!(rests(&engine), rests_between, "numa_balancing {numa_balancing}");
         }
+    }
+}
+
+#[cfg(test)]
+mod requests {
+    use crate::*;
+
+    const NODE: &str = "/sys/devices/system/node/node0/reclaim";
+
+    /// A machine of one node with pages of a file and of a heap, as many as given.
+    fn machine(file_pages: u64, heap_pages: u64) -> (Engine, TaskId) {
+        let config = Config { node_pages: vec![8192], folio_batch: 1, kmem: false, ..Config::default() };
+        let mut builder = Engine::builder(config).unwrap();
+        builder.swap_on(SwapSpec { pages: 8192, kind: SwapKind::Device }).unwrap();
+        let mut engine = builder.build();
+        let mm = engine.process_create(MemcgId::ROOT);
+        let task = engine.task_create(mm, CpuId(0));
+        let spec = FileSpec { name: "f".into(), pages: 4096, kind: FileKind::Regular, bdi: Bdi::default() };
+        let file = engine.file_create(spec).unwrap();
+        let file = engine.open(task, file).unwrap();
+        let heap = engine.map_anon(task, 4096, Advice::Normal).unwrap();
+        for (object, pages) in [(file, file_pages), (heap, heap_pages)] {
+            for page in 0..pages {
+                let step = engine.start(task, Access::new(object, page, object == heap));
+                finish(&mut engine, task, step);
+            }
+        }
+        (engine, task)
+    }
+
+    fn finish(engine: &mut Engine, task: TaskId, mut step: Step) -> Served {
+        loop {
+            let mut ops = Vec::new();
+            engine.take_ops(&mut ops);
+            for op in ops {
+                if let Op::ReadFile { io, .. } | Op::WriteSwap { io, .. } = op {
+                    engine.io_done(io, CpuId(0), Ok(()));
+                }
+            }
+            match step {
+                Step::Done(served) => return served,
+                Step::Again | Step::Wait(_) => step = engine.resume(task),
+            }
+        }
+    }
+
+    #[test]
+    fn node_reclaim_request_frees_pages_of_the_node() {
+        let (mut engine, task) = machine(2048, 0);
+        let step = engine.write_file(task, NODE, "2M").unwrap();
+        let Served::Written { reclaimed } = finish(&mut engine, task, step) else { panic!("it writes") };
+        assert!(reclaimed >= 512, "{reclaimed}");
+        assert!(matches!(engine.read_file(NODE), Err(FileError::NotPermitted(_))));
+        let error = engine.write_file(task, NODE, "much").unwrap_err().to_string();
+        assert!(error.contains("bytes to reclaim"), "{error}");
+    }
+
+    #[test]
+    fn node_full_of_anonymous_memory_is_not_reclaimed() {
+        let (mut engine, task) = machine(0, 2048);
+        assert_eq!(
+            engine.write_file(task, NODE, "2M"),
+            Ok(Step::Done(Served::Written { reclaimed: 0 })),
+            "no file pages: the gate of node reclaim is closed"
+        );
+        let (mut engine, task) = machine(16, 2048);
+        let _ = engine.write_file(task, "/proc/sys/vm/min_unmapped_ratio", "0").unwrap();
+        let step = engine.write_file(task, NODE, "2M swappiness=max").unwrap();
+        let Served::Written { reclaimed } = finish(&mut engine, task, step) else { panic!("it writes") };
+        assert!(reclaimed > 0);
+    }
+
+    #[test]
+    fn second_request_for_a_node_is_busy() {
+        let (mut engine, task) = machine(2048, 0);
+        let mm = engine.process_create(MemcgId::ROOT);
+        let other = engine.task_create(mm, CpuId(0));
+        let step = engine.write_file(task, NODE, "4M").unwrap();
+        assert!(!matches!(step, Step::Done(_)), "a request of several batches is not over immediately");
+        let error = engine.write_file(other, NODE, "1M").unwrap_err();
+        assert!(error.to_string().contains("EBUSY"), "{error}");
+        finish(&mut engine, task, step);
     }
 }

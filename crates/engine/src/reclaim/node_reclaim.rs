@@ -180,7 +180,7 @@ impl State {
     }
 
     /// Returns true if a node has more pages that may go than are worth being left in peace.
-    fn has_enough_unmapped(&self, node: NodeId) -> bool {
+    pub(crate) fn has_enough_unmapped(&self, node: NodeId) -> bool {
         let stat = |stat| self.node_stat(node, stat).max(0) as u64;
         let mode = self.config.zone_reclaim_mode;
         let mut pages = match mode & UNMAP != 0 {

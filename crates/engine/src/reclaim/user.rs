@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::machine::step::Wait;
 use crate::memcg::charge::RETRIES;
 use crate::state::State;
+use crate::units::NodeId;
 use pageout_rules::reclaim::{OnSignal, RequestPart};
 
 /// A request in progress.
@@ -61,6 +62,11 @@ impl UserReclaim {
     /// A request to get a group of cgroup v1 below its new limit.
     pub(crate) fn down_to(by: Reclaimer, limit: u64, excess: u64) -> UserReclaim {
         UserReclaim { limit: Some(limit), ..UserReclaim::new(by, excess) }
+    }
+
+    /// The only node that is reclaimed.
+    pub(crate) fn node(&self) -> Option<NodeId> {
+        self.by.node
     }
 
     /// The task that asked is killed: the part in progress is the last.

@@ -50,9 +50,9 @@ fn the_page_of_kernel_files_is_what_the_rows_say() {
         (file.path.to_owned(), opened, file.doc().to_owned())
     });
     table(&mut page, "Machine", of_machine);
-    let of_nodes = NODE_FILES
-        .iter()
-        .map(|file| (file.name.to_owned(), opened(true, file.is_writable()), file.doc.to_owned()));
+    let of_nodes = NODE_FILES.iter().map(|file| {
+        (file.name.to_owned(), opened(file.is_readable(), file.is_writable()), file.doc.to_owned())
+    });
     table(&mut page, "Memory node: `/sys/devices/system/node/nodeN`", of_nodes);
     let of_tiers = [("nodelist".to_owned(), "read", "Nodes of the tier.".to_owned())];
     table(&mut page, "Memory tier: `/sys/devices/virtual/memory_tiering/memory_tierN`", of_tiers);

@@ -301,6 +301,9 @@ impl Scenario {
                     Some(KernelFile::Memcg { file, .. }) if file == "memory.reclaim" => {
                         reclaim_value(&value.to_string())
                     }
+                    Some(KernelFile::Node(name)) if name.ends_with("/reclaim") => {
+                        reclaim_value(&value.to_string())
+                    }
                     Some(KernelFile::Memcg { path, file }) => {
                         memcg_value(touchable, &path, &file, value, &format!("{key}.value"))?
                     }

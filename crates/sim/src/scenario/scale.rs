@@ -198,6 +198,9 @@ impl Halving {
                 return self.counts_memory(prefix, path);
             }
             Some(KernelFile::Memcg { file, .. }) => key(&[format!("memcg[].{file}")]),
+            Some(KernelFile::Node(name)) if name.ends_with("/reclaim") => {
+                return self.counts_memory(prefix, path);
+            }
             Some(KernelFile::NumaBalancing(name)) => key(&[format!("kernel.sched.numa_balancing.{name}")]),
             Some(KernelFile::Pghot(name)) => {
                 key(&[format!("kernel.pghot.{name}"), format!("sysctl.vm.pghot_{name}")])

@@ -234,6 +234,9 @@ impl Check<'_> {
                 Some(Holds::Request) => return self.reclaim_value(prefix, &value),
                 _ => return self.report(Problem::new(key, format!("{path} can't be written"))),
             },
+            Some(KernelFile::Node(name)) if name.ends_with("/reclaim") => {
+                return self.reclaim_value(prefix, &value);
+            }
             Some(KernelFile::Node(name)) if !name.ends_with("/online") => {
                 return self.report(Problem::new(key, format!("{path} can't be written")));
             }
@@ -387,6 +390,7 @@ impl Check<'_> {
                 CgroupFile::by_name(&file).is_none_or(|file| file.is_readable())
             }
             KernelFile::Sysctl(name) => name != COMPACT_MEMORY && name != DROP_CACHES,
+            KernelFile::Node(name) => !name.ends_with("/reclaim"),
             _ => true,
         };
         if !is_readable {
@@ -442,7 +446,12 @@ impl Check<'_> {
                 machine_files(|file| matches!(file, KernelFile::ZswapParameter(_))),
             ),
             Some(KernelFile::Damon(name)) => {
-                (name, "figure of DAMON", machine_files(|file| matches!(file, KernelFile::Damon(_))))
+                let files = MACHINE_FILES.iter().filter_map(|file| KernelFile::parse(file.path));
+                let figures = files.filter_map(|file| match file {
+                    KernelFile::Damon(name) => Some(name),
+                    _ => None,
+                });
+                (name, "figure of DAMON", figures.collect())
             }
             Some(KernelFile::NumaBalancing(name)) => (
                 name,
