@@ -477,19 +477,18 @@ parameters! {
         "50 is the kernel's.";
     Kernel "damon_stat.enabled": damon_stat: bool = false, Values::Bool, "",
         "Whether DAMON_STAT runs: it estimates the memory bandwidth in use and how long memory is idle, by the intervals that it tunes. It changes nothing but accessed bits. Only one module of DAMON can run."
-        "false: distributions differ, and it takes CPU time.",
-        Mechanism::shown("damon-reclaim.toml", Some("stat"), "false");
+        "false: distributions differ, and it takes CPU time.";
     Kernel "damon.sample_interval": damon_sample_interval: u32 = 5_000, Values::Number(1, u32::MAX), "us",
         "Time between preparing and testing a page in DAMON_RECLAIM and DAMON_LRU_SORT, which both have this module parameter."
         "5 ms is the kernel's.";
     Kernel "damon.aggr_interval": damon_aggr_interval: u32 = 100_000, Values::Number(1, u32::MAX), "us",
-        "Time of an aggregation window of DAMON_RECLAIM and DAMON_LRU_SORT, after which regions merge and split. Patterns count in windows."
+        "Time of an aggregation window of DAMON_RECLAIM and DAMON_LRU_SORT, after which regions merge and split. Patterns count in windows. At least damon.sample_interval."
         "100 ms is the kernel's. Memory in moderate use shows no access within it.";
     Kernel "damon.min_nr_regions": damon_min_nr_regions: u32 = 10, Values::Number(3, 1 << 20), "",
         "Minimum number of regions of a module of DAMON: none is larger than all memory over this number."
         "10 is the kernel's.";
     Kernel "damon.max_nr_regions": damon_max_nr_regions: u32 = 1000, Values::Number(3, 1 << 20), "",
-        "Maximum number of regions of a module of DAMON."
+        "Maximum number of regions of a module of DAMON, at least damon.min_nr_regions."
         "1000 is the kernel's. A machine with machine.page_stands_for = 64 has 64 times as many regions per byte.";
     Sysctl "vm.min_free_kbytes": min_free_kbytes: u32 = 0, Values::Number(0, 1 << 30), "kB",
         "Free memory below which an allocating task has to reclaim first. Zones share it by their size. 0: computed from the size of memory."
@@ -638,15 +637,7 @@ impl Config {
     fn check_damon(&self) -> Result<(), ConfigError> {
         let modules = [self.damon_reclaim, self.damon_lru_sort, self.damon_stat];
         let enabled = modules.into_iter().filter(|&is_enabled| is_enabled).count();
-        check_range("modules of DAMON that are enabled", enabled as u64, 0, 1)?;
-        let (sample, aggr) = (self.damon_sample_interval.into(), self.damon_aggr_interval.into());
-        check_range("damon.sample_interval", sample, 1, aggr)?;
-        check_range(
-            "damon.min_nr_regions",
-            self.damon_min_nr_regions.into(),
-            3,
-            self.damon_max_nr_regions.into(),
-        )
+        check_range("modules of DAMON that are enabled", enabled as u64, 0, 1)
     }
 
     /// Refuses a value outside its range, and memory of a size that there is not.

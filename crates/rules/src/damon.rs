@@ -81,8 +81,8 @@ rules! {
     }
     "damon.window": window: WindowEnd = WindowEnd::Samples,
         [WindowEnd::Time => "..6.6" "A S", WindowEnd::Samples => "6.7.." "B C D S"],
-        Some(("damon-reclaim.toml", "time")),
-        "When DAMON ends an aggregation window: when its time is over (time), or after the samples that fit into it (samples). With samples, a window lasts longer by the time that the checks take.";
+        None,
+        "When DAMON ends an aggregation window: when its time is over (time), or after the samples that fit into it (samples). With samples, a window lasts longer by the time of the checks, which is too little to change the counters of a shipped scenario.";
     "damon.accesses": accesses: AccessCount = AccessCount::MovingSum,
         [AccessCount::Finished => "..6.6" "A S", AccessCount::MovingSum => "6.7..7.2" "B C S", AccessCount::Weighted => "7.3.." "D"],
         None,
@@ -105,8 +105,8 @@ rules! {
         "The limit of a quota in its first window: that of its settings (computed), or none (unlimited).";
     "damon.quota_full": quota_full: QuotaFull = QuotaFull::Charged,
         [QuotaFull::Charged => "..6.12" "A B", QuotaFull::BelowRegion => "7.2.." "C D"],
-        None,
-        "When the quota of a scheme is full: when all of it is charged (charged), or when less than a page is left (below_region). It changes where the next window goes on only if a quota is not a multiple of a page. No shipped scenario's counters change.";
+        Some(("damon-reclaim.toml", "below_region")),
+        "When the quota of a scheme is full: when all of it is charged (charged), or when less than a page is left (below_region). It matters if a quota is not a multiple of a page.";
     "damon.join_pieces": join_pieces: bool = false,
         [false => "..6.12" "A B", true => "7.2.." "C D"],
         Some(("damon-reclaim.toml", "true")),

@@ -185,8 +185,14 @@ fn disabled_modules_have_no_thread() {
 fn only_one_module_can_be_enabled() {
     let config = Config { damon_reclaim: true, damon_stat: true, ..Config::default() };
     assert!(config.check().unwrap_err().to_string().contains("modules of DAMON"));
-    let config = Config { damon_sample_interval: 200_000, ..Config::default() };
-    assert!(config.check().is_err());
+}
+
+#[test]
+fn parameters_that_contradict_each_other_are_widened() {
+    let config = Config { damon_sample_interval: 200_000, damon_min_nr_regions: 2_000, ..reclaiming() };
+    let mut bench = Bench::new(config);
+    bench.run_until(3_000);
+    assert_eq!(bench.engine.core.mm.damon.aggr_us, 200_000, "a window has a sample");
 }
 
 /// DAMON_RECLAIM without waiting for memory to be short.

@@ -96,8 +96,8 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
             "folio.split_first",
             "folio.deferred_queue",
             "folio.pageout",
+            "damon.window",
             "damon.accesses",
-            "damon.quota_full",
         ],
         "a switch that nothing shows says so in its documentation, and is listed here"
     );
