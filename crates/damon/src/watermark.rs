@@ -26,7 +26,7 @@ pub struct Watermarks {
 }
 
 impl Watermarks {
-    /// Whether a scheme is active at this rate of free memory, in 1/1,000.
+    /// Returns true if a scheme is active at this rate of free memory, in 1/1,000.
     pub(crate) fn is_active(&self, was_active: bool, free_mem_rate: impl FnOnce() -> u64) -> bool {
         if self.metric == WatermarkMetric::None {
             return true;

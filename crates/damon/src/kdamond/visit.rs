@@ -209,7 +209,7 @@ impl Kdamond {
         }
     }
 
-    /// Whether the last window of a quota has handled a region; a part of it is cut off. `None`: it has not.
+    /// The region that the last window of a quota has handled; a part of it is cut off. `None`: it has not.
     fn skipped(&mut self, place: Place, region: &Region, to: Resume) -> Option<Found> {
         if place.target != to.target {
             return (place.target < to.target).then_some(Found::Skipped);

@@ -83,7 +83,7 @@ impl Core {
         acting.at >= acting.end
     }
 
-    /// Whether the filter that `pageout` adds rejects a folio: one that was accessed since the last look, which makes it old. What goes on loses
+    /// Returns true if the filter that `pageout` adds rejects a folio: one that was accessed since the last look, which makes it old. What goes on loses
     /// the record of its use.
     fn is_spared_by_pageout(&mut self, pfn: Pfn) -> bool {
         if !self.mm.config.policy.machine.damon.pageout_references
