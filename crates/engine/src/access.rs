@@ -4,6 +4,7 @@ pub(crate) mod builder; // a machine's hardware, put together
 pub(crate) mod engine; // the facade a machine holds
 pub(crate) mod out; // what a machine collects
 pub(crate) mod figures; // what there is to know of a machine
+pub(crate) mod page_map; // folios in the order of their lists
 mod files; // files come, grow, shrink and go
 mod objects; // what a task accesses: open files and mappings
 pub(crate) mod task; // what each task is in the middle of

@@ -69,6 +69,7 @@ mod started; // the command that a recording is of
 mod folder; // files of its folder beside the accesses
 #[cfg(target_os = "linux")]
 mod cut; // accesses behind the ends of files
+#[cfg(target_os = "linux")]
 mod recorder; // a recording, from begin to end
 #[cfg(target_os = "linux")]
 mod import; // the same events, written by another tool

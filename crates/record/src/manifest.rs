@@ -473,6 +473,7 @@ impl Sample {
     pub const COLUMNS: &str = "time_ns,usage_bytes,file_bytes,anon_bytes,kernel_bytes,swap_bytes,dirty_bytes,refaults,swap_ins,stalled_us";
 
     /// Its line.
+    #[cfg(target_os = "linux")]
     pub(crate) fn line(&self) -> String {
         let stalled = self.stalled_us.map_or_else(String::new, |us| us.to_string());
         format!(

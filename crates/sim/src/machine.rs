@@ -59,6 +59,7 @@ use pageout_engine::{
 use crate::access_time::AccessTimes;
 use crate::account::{Account, Carried};
 use crate::cost::Costs;
+use crate::event::NEVER;
 use crate::device::{Device, DeviceError, DeviceSpec};
 use crate::hints::HintSpec;
 use crate::latency::LatencyHistogram;
@@ -173,6 +174,8 @@ pub struct Machine {
     /// Time between two samples, and the next one; far away if none is requested.
     sample_period: Nanos,
     sample_at: Nanos,
+    /// A run stops before what is due then; far away if none is requested.
+    pause_at: Nanos,
     is_interrupted: bool,
     /// By CPU: work that no task pays for.
     kernel_time: Vec<Nanos>,
@@ -267,6 +270,7 @@ impl Machine {
             progress_at: PROGRESS_EVERY,
             sample_period: Nanos::ZERO,
             sample_at: Nanos(u64::MAX),
+            pause_at: Nanos(u64::MAX),
             is_interrupted: false,
             priced: Nanos::ZERO,
             priced_rarely: Nanos::ZERO,
@@ -354,6 +358,17 @@ impl Machine {
         self.release_tracepoints(Nanos(u64::MAX), observer);
         self.ended = ended.map_err(|error| *error)?;
         Ok(self.ended)
+    }
+
+    /// Has runs return [`Ended::Interrupted`] before the first step that is due at `at` or later; the run can go on with another call. Pauses
+    /// are not events: a run with them is the same run. A step is a run of hits, or one call of the engine: a batch of reclaim at most.
+    pub fn pause_at(&mut self, at: Nanos) {
+        self.pause_at = at;
+    }
+
+    /// When the next step is due; `None` before the run, and if there is none.
+    pub fn next_at(&self) -> Option<Nanos> {
+        Some(self.agenda.next_at()).filter(|&at| at < NEVER)
     }
 
     /// The figures so far.
@@ -467,6 +482,9 @@ impl Machine {
             let next = self.agenda.next_at();
             if self.sample_at <= next.min(stop) {
                 self.take_samples(next.min(stop), observer);
+            }
+            if next >= self.pause_at && next <= stop {
+                return Ok(Ended::Interrupted);
             }
             if next > stop {
                 let is_over = stop <= self.agenda.now() || self.agenda.advance(stop);

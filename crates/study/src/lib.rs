@@ -60,6 +60,7 @@ mod live_run; // a scenario on real memory
 pub mod reproduce; // published tables next to simulated ones
 pub mod explain; // the decisions about a page
 pub mod tour; // one experiment each of several chapters
+#[cfg(not(target_family = "wasm"))] // zstd is C
 pub mod compressibility; // compressed sizes of pages
 pub mod import; // output of other tools, as a trace
 pub mod diff; // two snapshots of a kernel's counters, compared

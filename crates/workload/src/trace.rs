@@ -21,6 +21,7 @@ mod format; // their names, and how a file's is told
 mod options; // how to read: page size, sizes, ids, CSV columns
 
 mod file; // files, opened
+mod zstd; // compressed bytes, where the library is linked
 mod source; // bytes with a position: decompression, fixed records, lines
 
 mod intern; // dense page numbers for sparse ids

@@ -72,7 +72,7 @@ impl Machine {
                 Next::GoOn => {
                     let is_stopped = clock > stop
                         || self.is_interrupted
-                        || clock >= self.sample_at
+                        || clock >= self.sample_at.min(self.pause_at)
                         || self.engine.guest_fault().is_some();
                     if !is_stopped && self.agenda.advance(clock) {
                         self.engine.set_now(clock);

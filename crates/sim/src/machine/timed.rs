@@ -174,6 +174,24 @@ impl Machine {
     /// When the machine has run.
     pub fn event_add(&mut self, event: TimedEvent) -> Result<(), BuildError> {
         assert_eq!(self.ended, Ended::NotYet, "an event is added to a machine that has run");
+        self.event_list(event)
+    }
+
+    /// Adds an event to a machine that may have run: at its time, behind what is already due then, or now if that has passed.
+    ///
+    /// # Panics
+    /// When an earlier run returned an error.
+    pub fn event_insert(&mut self, event: TimedEvent) -> Result<(), BuildError> {
+        assert_ne!(self.ended, Ended::Failed, "a failed run does not go on");
+        let at = event.at.max(self.agenda.now());
+        self.event_list(event)?;
+        if self.ended != Ended::NotYet {
+            self.agenda.push(at, Event::Timed(self.timed.len() as u32 - 1));
+        }
+        Ok(())
+    }
+
+    fn event_list(&mut self, event: TimedEvent) -> Result<(), BuildError> {
         if let Repeat::Timer { every: Nanos::ZERO, .. } | Repeat::Loop { rest: Nanos::ZERO, .. } =
             event.repeat
         {

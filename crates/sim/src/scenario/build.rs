@@ -109,6 +109,18 @@ impl Scenario {
         Ok(machine)
     }
 
+    /// Adds an event of this scenario to a machine that was built from the same scenario without it, and that may have run. Errors: the event
+    /// syncs one file system, or the machine refuses it.
+    pub fn insert_event(&self, index: usize, machine: &mut Machine) -> Result<(), Problem> {
+        let key = format!("event[{index}]");
+        let event = &self.event[index];
+        if event.syncfs.is_some() {
+            return Err(problem(&key, "found `syncfs`, expected an event that names no device"));
+        }
+        let event = self.timed_event(event, &Touchable::of(self), &OpenFiles::default(), &key)?;
+        machine.event_insert(event).map_err(|error| problem(&key, error))
+    }
+
     pub(super) fn config(&self) -> Result<Config, Problem> {
         let switches = &self.kernel.switches;
         let mut config = Config {

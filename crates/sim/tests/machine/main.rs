@@ -5,6 +5,7 @@
 mod access_times;
 mod guests;
 mod pace;
+mod pauses;
 mod pressure;
 mod processes;
 mod rig;

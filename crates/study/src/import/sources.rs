@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(target_os = "linux")]
 use pageout_kerneltext::ftrace::parse_line;
 use pageout_workload::Access;
 

@@ -31,6 +31,17 @@ pub(super) struct Input<'a> {
     converter: Option<Converter>,
 }
 
+#[cfg(not(target_family = "wasm"))]
+fn decompressed<'a>(whole: impl Read + 'a, name: &str) -> Result<Box<dyn Read + 'a>, Error> {
+    Ok(Box::new(zstd::stream::read::Decoder::new(whole).during(|| format!("cannot read {name}"))?))
+}
+
+/// A WebAssembly build has no zstd, which is C.
+#[cfg(target_family = "wasm")]
+fn decompressed<'a>(_: impl Read + 'a, name: &str) -> Result<Box<dyn Read + 'a>, Error> {
+    bail!("{name}: found a file compressed with zstd, expected text\nhelp: zstdcat {name}");
+}
+
 /// A running `trace-cmd`.
 struct Converter {
     child: Child,
@@ -79,11 +90,7 @@ impl<'a> Input<'a> {
         }
         let is_zstd = start.starts_with(ZSTD);
         let whole = Cursor::new(start).chain(bytes);
-        let text: Box<dyn Read + 'a> = if is_zstd {
-            Box::new(zstd::stream::read::Decoder::new(whole).during(|| format!("cannot read {name}"))?)
-        } else {
-            Box::new(whole)
-        };
+        let text = if is_zstd { decompressed(whole, &name)? } else { Box::new(whole) };
         Ok(Input { name, text, converter: None })
     }
 

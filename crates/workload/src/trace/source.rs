@@ -7,6 +7,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use super::error::{Place, TraceError};
 use super::format::Format;
+use super::zstd;
 
 /// The byte stream that readers read from.
 pub(super) type Input = Box<dyn Read + Send>;
@@ -35,11 +36,7 @@ impl Source {
         let start = read_up_to(&mut input, ZSTD_MAGIC.len()).map_err(fail)?;
         let is_compressed = start == ZSTD_MAGIC;
         let whole: Input = Box::new(Cursor::new(start).chain(input));
-        let plain: Input = if is_compressed {
-            Box::new(zstd::stream::read::Decoder::new(whole).map_err(fail)?)
-        } else {
-            whole
-        };
+        let plain: Input = if is_compressed { zstd::decoder(whole).map_err(fail)? } else { whole };
         let bytes = BufReader::with_capacity(BUFFER_BYTES, plain);
         let file = file.to_string();
         Ok(Source { bytes, file, format: None, is_compressed, place: Place::default(), offset: 0 })

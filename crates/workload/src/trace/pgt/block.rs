@@ -7,6 +7,7 @@
 use crate::Access;
 use crate::trace::error::TraceError;
 use crate::trace::source::Source;
+use crate::trace::zstd;
 
 pub(super) const BLOCK_HEADER_BYTES: usize = 24;
 pub(super) const KIND_ACCESSES: u32 = 1;
@@ -61,12 +62,12 @@ impl BlockHeader {
 
 /// Frames, compresses and checks blocks for writing.
 pub(super) struct BlockEncoder {
-    zstd: zstd::bulk::Compressor<'static>,
+    zstd: zstd::Compressor,
 }
 
 impl BlockEncoder {
     pub(super) fn new() -> std::io::Result<BlockEncoder> {
-        Ok(BlockEncoder { zstd: zstd::bulk::Compressor::new(ZSTD_LEVEL)? })
+        Ok(BlockEncoder { zstd: zstd::Compressor::new(ZSTD_LEVEL)? })
     }
 
     /// Appends a block of `raw` to `out`.
@@ -103,7 +104,7 @@ fn append_block(kind: u32, items: usize, raw_bytes: usize, payload: &[u8], out: 
 
 /// Reads, checks and decompresses blocks.
 pub(super) struct BlockDecoder {
-    zstd: zstd::bulk::Decompressor<'static>,
+    zstd: zstd::Decompressor,
     stored: Vec<u8>,
     raw: Vec<u8>,
     header: BlockHeader,
@@ -111,7 +112,7 @@ pub(super) struct BlockDecoder {
 
 impl BlockDecoder {
     pub(super) fn new(source: &Source) -> Result<BlockDecoder, TraceError> {
-        let zstd = zstd::bulk::Decompressor::new().map_err(|error| source.error(error.to_string()))?;
+        let zstd = zstd::Decompressor::new().map_err(|error| source.error(error.to_string()))?;
         let header = BlockHeader { kind: 0, items: 0, raw_bytes: 0, stored_bytes: 0, payload_crc: 0 };
         Ok(BlockDecoder { zstd, stored: Vec::new(), raw: Vec::new(), header })
     }
