@@ -59,8 +59,8 @@ use pageout_engine::{
 use crate::access_time::AccessTimes;
 use crate::account::{Account, Carried};
 use crate::cost::Costs;
-use crate::event::NEVER;
 use crate::device::{Device, DeviceError, DeviceSpec};
+use crate::event::NEVER;
 use crate::hints::HintSpec;
 use crate::latency::LatencyHistogram;
 use crate::memory::{Asked, LinkSpec, MemorySpec};
