@@ -115,7 +115,7 @@ pub use pageout_mm::zswap::ZswapPool;
 pub use access::builder::EngineBuilder;
 pub use access::engine::Engine;
 pub use access::figures::{Figures, GuestFigures, MappedFolio};
-pub use access::page_map::{FolioFigures, ListName, ListPlace};
+pub use access::page_map::{FolioFigures, ListName, ListPlace, PagePlace};
 pub use access::proc::{BlockEffort, KernelBlock};
 pub use balance::ScanBalance;
 pub use kernfs::{

@@ -6,12 +6,13 @@ use crate::access::figures::Figures;
 use crate::lru::lruvec::LruList;
 use crate::memory::folio::{FolioFlags, UseBits};
 use crate::memory::list::List;
+use crate::memory::table::Entry;
 use crate::story::PageName;
 use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, Pfn};
 use pageout_rules::lru::Lru;
 
 /// A list of a group on a node.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListName {
     /// The group.
     pub memcg: MemcgId,
@@ -24,7 +25,7 @@ pub struct ListName {
 }
 
 /// One of the lists of a group on a node.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ListPlace {
     /// The inactive list.
     Inactive,
@@ -69,7 +70,42 @@ pub struct FolioFigures {
     pub locked: bool,
 }
 
+/// Where a page is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PagePlace {
+    /// Nothing is known of it: it was never in memory, or its file or its owner gave it up.
+    Unknown,
+    /// It was evicted, and left a shadow.
+    Evicted,
+    /// In the compressed pool of zswap.
+    Compressed,
+    /// On a swap device.
+    Swapped,
+    /// In memory, in the folio that begins with this frame.
+    Present(Pfn),
+}
+
 impl Figures<'_> {
+    /// Where a page is now.
+    pub fn page_place(self, page: PageName) -> PagePlace {
+        let mm = &self.core.mm;
+        let word = match page {
+            PageName::File { file, page } => mm.memory.file(file).index.word(page),
+            PageName::Anon { mm: of, page } => mm.memory.mm(of).table.word_if_any(page),
+        };
+        match word.decode() {
+            Entry::Present(_) if word.is_zero_page() => PagePlace::Unknown,
+            Entry::Present(pfn) => PagePlace::Present(mm.memory.folio_of(pfn)),
+            Entry::Shadow(_) => PagePlace::Evicted,
+            Entry::Swap(entry) => match (mm.memory.swap.cached(entry), mm.zswap.find(entry)) {
+                (Some(pfn), _) => PagePlace::Present(pfn),
+                (None, Some(_)) => PagePlace::Compressed,
+                (None, None) => PagePlace::Swapped,
+            },
+            Entry::Empty => PagePlace::Unknown,
+        }
+    }
+
     /// Calls `visit` with each folio that is or will be on a list, list by list, from the hot end (head) to the cold end (tail).
     pub fn visit_lists(self, visit: &mut dyn FnMut(ListName, Pfn)) {
         let mm = &self.core.mm;
