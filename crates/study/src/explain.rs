@@ -10,6 +10,8 @@
 mod names; // FILE:PAGE and TASK/OBJECT:PAGE
 mod keep; // first and last steps of a page, and the decisions between them
 mod json; // the answer as JSON
+mod text; // a story as lines, one per step
+mod phrase; // a step in words
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -29,10 +31,11 @@ use crate::scenario::nearest::nearest;
 use crate::scenario::source::Source;
 use crate::watch::{Stage, Watcher};
 use keep::{Following, LastEvictions, Residency};
-use names::Names;
 
 pub use json::type_name;
 pub use keep::{Eviction, PageStory, Since, Step};
+pub use names::{Names, Range};
+pub use text::stories;
 
 /// The pages to explain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -220,16 +223,7 @@ impl<'a> Runs<'a> {
 
     fn answer(&self, played: Played, pages: Vec<PageReport>, evictions: Option<u64>) -> Answer {
         let Played { machine, failed } = played;
-        let report = machine.report();
-        let task = |(name, _): (String, _)| Some((machine.task_by_name(&name)?.0, name));
-        let run = Run {
-            groups: machine.engine().figures().memcgs().collect(),
-            has_nodes: self.scenario.machine.node.len() > 1,
-            tasks: names::tasks(&self.scenario).filter_map(task).collect(),
-            policy: self.scenario.kernel.name(),
-            accesses: report.accesses,
-            end: report.end,
-        };
+        let run = Run::of(&self.scenario, &machine);
         Answer { ask: self.ask.clone(), run, pages, evictions, failed }
     }
 
@@ -266,6 +260,22 @@ impl<'a> Runs<'a> {
         match (&ended, self.watcher.stop()) {
             (Ok(Ended::Interrupted), Some(by)) => Err(Error::Interrupted(format!("interrupted by {by}"))),
             _ => Ok(Played { machine, failed: ended.err() }),
+        }
+    }
+}
+
+impl Run {
+    /// A run of a scenario as far as its machine has come.
+    pub fn of(scenario: &Scenario, machine: &Machine) -> Run {
+        let report = machine.report();
+        let task = |(name, _): (String, _)| Some((machine.task_by_name(&name)?.0, name));
+        Run {
+            groups: machine.engine().figures().memcgs().collect(),
+            has_nodes: scenario.machine.node.len() > 1,
+            tasks: names::tasks(scenario).filter_map(task).collect(),
+            policy: scenario.kernel.name(),
+            accesses: report.accesses,
+            end: report.end,
         }
     }
 }

@@ -88,6 +88,26 @@ pub fn share_of_pages(percent: f64, distinct_pages: u64, pages: u64) -> String {
     format!("{percent}% of {} distinct pages = {} pages", count(distinct_pages), count(pages))
 }
 
+/// `text` in lines of at most `width` characters, each behind `indent`.
+pub fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let room = width.saturating_sub(indent.chars().count()).max(20);
+    let mut lines: Vec<String> = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split_whitespace() {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines.iter().map(|line| format!("{indent}{line}").trim_end().to_string() + "\n").collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +126,12 @@ mod tests {
             [bandwidth(4096, 80_000), bandwidth(7 << 30, 2_000_000_000)],
             ["51.2 MB/s".to_string(), "3.76 GB/s".to_string()]
         );
+    }
+
+    #[test]
+    fn wrapped_text_keeps_its_words_and_the_width() {
+        let text = wrap("one two three four five six seven eight nine ten", 24, "  ");
+        assert!(text.lines().all(|line| line.chars().count() <= 24 && line.starts_with("  ")));
+        assert_eq!(text.split_whitespace().count(), 10);
     }
 }

@@ -1,8 +1,6 @@
 //! `pageout explain`: why a page is where it is, or why the last evicted pages were evicted ([`pageout_study::explain`]), as text and JSON.
 
 pub(crate) mod args; // what can be asked
-mod text; // a story as lines, one a step
-mod phrase; // a step in words
 
 use std::collections::BTreeMap;
 
@@ -32,7 +30,7 @@ pub(crate) fn run(args: &ExplainArgs, cx: &Context) -> Outcome {
         answer => answer?,
     };
     let text = |Answer { run, pages, evictions, .. }: &Answer| {
-        text::stories(run, pages, *evictions, cx.layout().width())
+        explain::stories(run, pages, *evictions, cx.layout().width())
     };
     match answer.failed.take() {
         None if cx.output.is_data() => cx.output.print_json(&answer),
@@ -58,7 +56,7 @@ pub(crate) fn in_words(told: &Story, layout: Layout) -> String {
         accesses: told.accesses,
         end: told.end,
     };
-    text::stories(&run, &[report], None, layout.width())
+    explain::stories(&run, &[report], None, layout.width())
 }
 
 /// The number of steps that are printed at each end of a page's life.

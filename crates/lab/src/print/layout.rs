@@ -1,6 +1,7 @@
 //! The layout of texts: the form of tables, and the width of lines.
 
 use super::form::Form;
+pub(crate) use pageout_study::figures::wrap;
 
 /// Characters a line of words has at most: longer ones are hard to read.
 const LINE: usize = 100;
@@ -52,26 +53,6 @@ fn fitted(text: &str, width: usize) -> String {
     lines.collect()
 }
 
-/// `text` in lines of at most `width` characters, each behind `indent`.
-pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
-    let room = width.saturating_sub(indent.chars().count()).max(20);
-    let mut lines: Vec<String> = Vec::new();
-    for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in paragraph.split_whitespace() {
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
-                lines.push(std::mem::take(&mut line));
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-        lines.push(line);
-    }
-    lines.iter().map(|line| format!("{indent}{line}").trim_end().to_string() + "\n").collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,12 +63,5 @@ mod tests {
         let fitted = fitted(text, 40);
         assert_eq!(fitted, "short\n\n  pgscan 1,000 pgsteal 900 and some more\n  words\n");
         assert_eq!(super::fitted(text, 80), text);
-    }
-
-    #[test]
-    fn wrapped_text_keeps_its_words_and_the_width() {
-        let text = wrap("one two three four five six seven eight nine ten", 24, "  ");
-        assert!(text.lines().all(|line| line.chars().count() <= 24 && line.starts_with("  ")));
-        assert_eq!(text.split_whitespace().count(), 10);
     }
 }

@@ -12,15 +12,20 @@ use crate::figures;
 use crate::scenario::nearest::nearest;
 
 /// Everything with pages, by its name.
-pub(super) struct Names {
+#[derive(Debug)]
+pub struct Names {
     ranges: Vec<Range>,
 }
 
-/// Pages that follow one another.
-struct Range {
-    name: String,
-    first: PageName,
-    pages: u64,
+/// Pages that follow one another: those of a file or of a task's object.
+#[derive(Debug)]
+pub struct Range {
+    /// `FILE` or `TASK/OBJECT`.
+    pub name: String,
+    /// The first page.
+    pub first: PageName,
+    /// The number of pages.
+    pub pages: u64,
 }
 
 /// The tasks of a scenario by their names in results, copies one by one.
@@ -29,7 +34,8 @@ pub(super) fn tasks(scenario: &Scenario) -> impl Iterator<Item = (String, &Task)
 }
 
 impl Names {
-    pub(super) fn of(scenario: &Scenario, machine: &Machine) -> Names {
+    /// The names of a scenario's pages, in a machine that was built from it.
+    pub fn of(scenario: &Scenario, machine: &Machine) -> Names {
         let engine = machine.engine();
         let mut ranges = Vec::new();
         for file in &scenario.file {
@@ -52,8 +58,13 @@ impl Names {
         Names { ranges }
     }
 
+    /// All files and objects, in the order of the scenario. Objects of a `[[file]]` have its pages once more.
+    pub fn ranges(&self) -> &[Range] {
+        &self.ranges
+    }
+
     /// The page that `text` names. Errors: it names none.
-    pub(super) fn parse(&self, text: &str) -> Result<PageName, Error> {
+    pub fn parse(&self, text: &str) -> Result<PageName, Error> {
         let wrong = |why: String| Error::asked(format!("--page {text}: {why}"));
         let (name, page) = text.rsplit_once(':').ok_or_else(|| {
             wrong(format!(
@@ -80,7 +91,7 @@ impl Names {
     }
 
     /// A page as it is asked for.
-    pub(super) fn notation(&self, page: PageName) -> String {
+    pub fn notation(&self, page: PageName) -> String {
         let within = self.ranges.iter().find_map(|range| match (range.first, page) {
             (PageName::File { file, .. }, PageName::File { file: other, page }) if file == other => {
                 Some((range, page))
@@ -96,7 +107,7 @@ impl Names {
     }
 
     /// The first page of a huge page, by one that is so many behind it.
-    pub(super) fn head(&self, page: PageName, behind: u16) -> Option<String> {
+    pub fn head(&self, page: PageName, behind: u16) -> Option<String> {
         match page {
             PageName::Anon { mm, page } => {
                 Some(self.notation(PageName::Anon { mm, page: page - u64::from(behind) }))

@@ -7,10 +7,10 @@ use pageout_engine::{
     MigrateRefusal, NodeId, PageEvent, PageState, PlaceRule, Position, RefTierLimit, RefaultRule, Stamp,
     TypeChoice, TypeReason, Unrotated, Verdict, Whereabouts, WritebackReason,
 };
-use pageout_study::explain::{Run, Step, type_name};
 
 use super::text::{generation, whereabouts};
-use crate::print::figures::{count, counted};
+use super::{Run, Step, type_name};
+use crate::figures::{count, counted};
 
 /// What happened and why. `before`: the steps before it, for what a step leaves unsaid.
 pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {

@@ -8,19 +8,18 @@ use std::fmt::Write;
 use pageout_engine::{
     ListsEvent, MemcgId, Nanos, PageEvent, PageState, ScanBalance, TypeChoice, TypeReason, Whereabouts,
 };
-use pageout_study::explain::{PageReport, Run, Since, Step, type_name};
 
 use super::phrase::{phrase, tier_limit, type_reason};
-use crate::print::figures::{count, counted, time};
-use crate::print::layout::wrap;
+use super::{PageReport, Run, Since, Step, type_name};
+use crate::figures::{count, counted, time, wrap};
 
 /// What the columns mean.
 const LEGEND: &str = "Time in seconds. R: referenced, A: active, W: workingset, +n: read n times more. y: the accessed bit of a \
                       page table is set; t: tier. gen 1 of 0..3: 0 is the oldest, 3 the youngest. [Decisions about its lists \
                       meanwhile: the last one of each kind, and their number.]";
 
-/// All stories, one after the other.
-pub(super) fn stories(run: &Run, reports: &[PageReport], evictions: Option<u64>, width: usize) -> String {
+/// All stories, one after the other, in lines of at most `width` characters.
+pub fn stories(run: &Run, reports: &[PageReport], evictions: Option<u64>, width: usize) -> String {
     let mut text = String::new();
     if let Some(total) = evictions {
         let _ =
