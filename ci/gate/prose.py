@@ -98,7 +98,8 @@ PATTERNS = {
     "comes-by": ("by", r"\b(?:comes?|came|passed|passes) by (?:a |the |other |groups?|zones?)"),
     "mend": ("mend mends mended mending", r"\bmend(?:s|ed|ing)?\b"),
     "tell-apart": ("apart", r"\bt(?:ell|ells|old|elling) (?:[\w']+ ){0,4}apart\b"),
-    "play": ("play plays played playing", r"\bplay(?:s|ed|ing)?\b(?! an? \w* ?(?:role|part)\b)"),
+    # But not the command of this name: its files, its chapter, and its messages.
+    "play": ("play plays played playing", r"(?<![/\w])play(?:s|ed|ing)?\b(?! an? \w* ?(?:role|part)\b)(?![./]\w|: )(?!(?<=\Aplay)\Z)"),
     "dear": ("dear dearer dearest", r"\bdear(?:er|est)?\b"),
     "hangs-on": ("hang hangs", r"\bhangs? on(?! to)\b"),
     "fall-short": ("short", r"\b(?:fall|falls|fell) short\b"),

@@ -22,6 +22,7 @@ pub(crate) mod record; // what a real machine does, for its twin
 pub(crate) mod import; // what other tools recorded, as a trace
 pub(crate) mod twin; // a recorded machine, simulated
 pub(crate) mod explain; // why a page is where it is
+pub(crate) mod play; // a page with a machine in it
 pub(crate) mod working_set; // lru_gen dumps of machines
 pub mod vmscan_report; // reclaim in traces of a real kernel
 pub(crate) mod diff; // what happened between two snapshots of a kernel's counters
@@ -106,6 +107,7 @@ commands! {
         Run(run::args::RunArgs) => run, chapter "run", asks pageout_study::run;
         Compare(compare::args::CompareArgs) => compare, chapter "compare", asks pageout_study::compare;
         Explain(explain::args::ExplainArgs) => explain, chapter "explain", asks pageout_study::explain;
+        Play(play::PlayArgs) => play, chapter "play";
         Predict(predict::args::PredictArgs) => predict, chapter "predict";
         Crossover(crossover::args::CrossoverArgs) => crossover, chapter "crossover", asks pageout_study::ablate::crossover;
         AdviseTier(advise_tier::args::AdviseTierArgs) => advise_tier, chapter "advise-tier", asks pageout_study::advise_tier;

@@ -14,7 +14,7 @@
 
 mod bars; // differences with their intervals, as a picture that needs no script
 mod chart; // lines over an axis, and spans of time: data for page.js
-mod escape; // text that stays text
+pub(crate) mod escape; // text that stays text
 mod heat; // accesses by address and time
 mod cover_letter; // publications and their reproduced rows
 mod svg; // its curves and bars as a picture for papers
@@ -27,5 +27,5 @@ pub(crate) use chart::{Axis, Band, Chart, Colour, Lanes, Line, Shape, Span, Unit
 pub(crate) use cover_letter::{Badge, Letter};
 pub(crate) use file::{Picture, check_name};
 pub(crate) use heat::Heat;
-pub(crate) use page::{Page, Part, Table};
+pub(crate) use page::{Page, Part, Table, UPLOT_CSS, UPLOT_JS, UPLOT_LICENCE, page_css};
 pub(crate) use scenario::scenario;

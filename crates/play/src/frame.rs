@@ -1,4 +1,4 @@
-//! A frame: where each folio is, as words for a picture.
+//! A frame: where each folio is, as words to draw.
 //!
 //! Lists come in the order of groups and nodes, each from its hot end to its cold end. A folio is two words, its first frame and its state:
 //!
@@ -6,8 +6,8 @@
 //!   bit   0           1       2           3      4          5       6     7..8     9..12   13..20  21..24
 //!         referenced  active  workingset  dirty  writeback  locked  anon  counter  order   group   node
 //! ```
-//! With objects, the words of their pages follow, one each: 0 unknown, 1 evicted, 2 on swap, 3 in zswap, or 4 and above: in memory, where the
-//! place among `lists` is in the bits from 3 on.
+//! With objects, the words of their pages follow, one each: 0 unknown, 1 evicted, 2 on swap, 3 in zswap. From 4 on the page is in memory, and the
+//! bits from 3 on are the number of its list, from 1.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A machine to look at: the simulator behind a few calls, for the page that `pageout play` writes.
+//! A machine to watch: the simulator behind a few calls, for the page that `pageout play` writes.
 //!
 //! ```text
 //!   page (JavaScript)                      this crate, as WebAssembly

@@ -292,11 +292,16 @@ impl Opened {
 
     fn run(&mut self, to: u64) -> Result<Value, String> {
         let goes_on = self.run_to(to);
-        Ok(json!({ "goes_on": goes_on, "next_ns": self.next(), "failed": self.failed }))
+        Ok(json!({ "goes_on": goes_on, "next_ns": self.position(goes_on), "failed": self.failed }))
     }
 
     fn next(&self) -> Option<u64> {
         self.machine.next_at().map(|at| at.0)
+    }
+
+    /// Where the run is: when its next step is due, or right after its end.
+    fn position(&self, goes_on: bool) -> Option<u64> {
+        if goes_on { self.next() } else { Some(self.machine.report().end.0.saturating_add(1)) }
     }
 
     fn scanned(&self) -> i64 {
@@ -314,7 +319,9 @@ impl Opened {
             }
         }
         let scanned = self.scanned() - before;
-        Ok(json!({ "goes_on": goes_on, "next_ns": self.next(), "scanned": scanned, "failed": self.failed }))
+        Ok(
+            json!({ "goes_on": goes_on, "next_ns": self.position(goes_on), "scanned": scanned, "failed": self.failed }),
+        )
     }
 
     fn page(&self, which: &Which) -> Result<Value, String> {
@@ -330,7 +337,7 @@ impl Opened {
         Ok(json!({ "page": self.names.notation(page), "place": place }))
     }
 
-    /// Writes a kernel file as an event of the scenario that is due now. What is wrong with it is what would be wrong with that.
+    /// Writes a kernel file as an event of the scenario that is due now. Errors: those of such an event.
     fn write(&mut self, path: &str, value: &str) -> Result<Value, String> {
         if let Some(failed) = &self.failed {
             return Err(format!("write: the run has failed: {failed}"));

@@ -1,6 +1,6 @@
-//! The folios of all lists in their order, for pictures of a machine.
+//! The folios of all lists in their order, to draw them.
 //!
-//! Nothing here is kept: a call walks the lists as they are. It takes some nanoseconds per folio, and changes nothing.
+//! A call walks the lists, and keeps and changes nothing. It takes some nanoseconds per folio.
 
 use crate::access::figures::Figures;
 use crate::lru::lruvec::LruList;
@@ -41,7 +41,7 @@ pub enum ListPlace {
     NoList,
 }
 
-/// A folio as a picture shows it.
+/// What there is to draw of a folio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FolioFigures {
     /// Its first page.

@@ -23,7 +23,7 @@ pub(super) fn html(text: &str) -> String {
 }
 
 /// `value` for the inside of a script element: nothing in it ends the element or begins a comment.
-pub(super) fn json(value: &Value) -> String {
+pub(crate) fn json(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 

@@ -12,9 +12,14 @@ use super::heat::Heat;
 
 const CSS: &str = include_str!("assets/page.css");
 const JS: &str = include_str!("assets/page.js");
-const UPLOT_CSS: &str = include_str!("assets/uPlot.min.css");
-const UPLOT_JS: &str = include_str!("assets/uPlot.iife.min.js");
-const UPLOT_LICENCE: &str = include_str!("assets/LICENSE-uPlot");
+pub(crate) const UPLOT_CSS: &str = include_str!("assets/uPlot.min.css");
+pub(crate) const UPLOT_JS: &str = include_str!("assets/uPlot.iife.min.js");
+pub(crate) const UPLOT_LICENCE: &str = include_str!("assets/LICENSE-uPlot");
+
+/// The looks of all pages.
+pub(crate) fn page_css() -> &'static str {
+    CSS
+}
 
 /// A page.
 #[derive(Clone, Debug, Default)]

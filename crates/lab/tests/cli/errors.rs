@@ -110,6 +110,8 @@ const ROWS: &[Row] = &[
     ),
     ("advise-tier good.toml --price x", 2, &["--price x: expected NAME=PRICE", DESCRIBES]),
     ("advise-tier good.toml --warm-up x", 2, &["--warm-up x: expected a time", DESCRIBES]),
+    ("play nosuch.toml --no-open", 2, &["nosuch.toml: No such file", PATH]),
+    ("play --no-open --out page.txt", 2, &["--out: unknown suffix: found `page.txt`", "help: for example"]),
     // Kernel changes.
     ("ablate nosuch.toml", 2, &["nosuch.toml: No such file", PATH]),
     ("ablate good.toml --switch nosuch", 2, &["unknown switch `nosuch`", "help: "]),

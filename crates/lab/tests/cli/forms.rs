@@ -139,7 +139,7 @@ fn a_file_has_the_form_that_its_name_says_and_is_whole_or_not_there() {
 }
 
 /// Commands that print no result.
-const WITHOUT: [&str; 3] = ["completions", "help", "new-policy"];
+const WITHOUT: [&str; 4] = ["completions", "help", "new-policy", "play"];
 
 /// Each command of `pageout --help`, with something small to do, and whether what it prints has a table.
 fn every_command() -> Vec<(Vec<String>, bool)> {

@@ -12,7 +12,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("conformance", 0),
     ("engine", 19),
     ("kerneltext", 2),
-    ("lab", 2),
+    ("lab", 0),
     ("live", 10),
     ("mm", 7),
     ("policy", 0),

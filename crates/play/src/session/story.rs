@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 /// Steps at each end of a story.
 const STEPS: u32 = 12;
 
-/// Everything told of a page so far.
+/// All events of a page so far.
 pub(super) struct Followed {
     page: PageName,
     events: Vec<StoryEvent>,
 }
 
 impl Followed {
-    /// Has the machine tell of the page from now on.
+    /// Has the machine record the page's events from now on.
     pub(super) fn new(page: PageName, machine: &mut Machine) -> Followed {
         machine.tell_story(StoryFilter::Pages([page].into()));
         Followed { page, events: Vec::new() }

@@ -7,24 +7,20 @@ pub(super) use missing::{Compressor, Decompressor, decoder};
 
 #[cfg(not(target_family = "wasm"))]
 mod linked {
-    use std::io;
-
-    use crate::trace::source::Input;
+    use std::io::{self, Read};
 
     pub(in crate::trace) type Compressor = zstd::bulk::Compressor<'static>;
     pub(in crate::trace) type Decompressor = zstd::bulk::Decompressor<'static>;
 
     /// The decompressed bytes of a stream. Errors: there is no memory for a decompressor.
-    pub(in crate::trace) fn decoder(whole: Input) -> io::Result<Input> {
+    pub(in crate::trace) fn decoder(whole: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         Ok(Box::new(zstd::stream::read::Decoder::new(whole)?))
     }
 }
 
 #[cfg(target_family = "wasm")]
 mod missing {
-    use std::io;
-
-    use crate::trace::source::Input;
+    use std::io::{self, Read};
 
     fn unsupported<T>() -> io::Result<T> {
         let why = "zstd: found compressed data, expected none: a WebAssembly build has no zstd\nhelp: decompress it first";
@@ -61,7 +57,7 @@ mod missing {
         }
     }
 
-    pub(in crate::trace) fn decoder(_: Input) -> io::Result<Input> {
+    pub(in crate::trace) fn decoder(_: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         unsupported()
     }
 }
