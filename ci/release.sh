@@ -113,11 +113,15 @@ profile() {
 
 programs() {
     need_zig
+    # The page of the command `play` has the simulator inside.
+    need_target wasm32-unknown-unknown
+    ci/play.sh module
+    export PAGEOUT_PLAY_MODULE=$made/play/module.b64
     local machine target
     for machine in x86_64 aarch64; do
         target=$machine-unknown-linux-musl
         need_target "$target"
-        RUSTFLAGS=$(flags abort) cargo zigbuild --quiet --locked --profile measured --features parquet --target "$target" -p pageout-lab --bin pageout
+        RUSTFLAGS=$(flags abort) cargo zigbuild --quiet --locked --profile measured --features parquet,play --target "$target" -p pageout-lab --bin pageout
         cp "$made/$target/measured/pageout" "$work/pageout-$machine"
         ! readelf --program-headers --dynamic "$work/pageout-$machine" | grep -E 'INTERP|NEEDED' || fails "$machine: the program needs a loader or a library"
         local folder=pageout-$version-$machine-linux
@@ -130,9 +134,11 @@ programs() {
         tar -C "$work" --owner=0 --group=0 -czf "$dist/$folder.tar.gz" "$folder"
         emulated "$machine" "$work/pageout-$machine" --version | grep -qx "pageout $version" || fails "$machine: another version"
         emulated "$machine" "$work/pageout-$machine" run scenarios/zipf-under-limit.toml --quiet > "$work/run-$machine"
+        emulated "$machine" "$work/pageout-$machine" play --no-open --out "$work/play-$machine.html"
     done
     # The simulation does not depend on the machine.
     cmp "$work/run-x86_64" "$work/run-aarch64" || fails "the two programs print different results"
+    cmp "$work/play-x86_64.html" "$work/play-aarch64.html" || fails "the two programs write different pages"
 }
 
 wheels() {

@@ -692,7 +692,7 @@
     $("groups").innerHTML = table(["group (click: its kernel files)", "charged", "file, here", "anon, here", "swap", "refaults", "memory stall, some", "full"], body);
     if (active) $("groups").querySelector(`[data-group="${CSS.escape(active)}"]`)?.focus();
   };
-  const COUNTERS = ["accesses", "pgscan_kswapd", "pgscan_direct", "pgsteal_kswapd", "pgsteal_direct", "workingset_refault_file", "workingset_refault_anon", "workingset_activate_file", "pgactivate", "pgdeactivate", "pswpin", "pswpout", "zswpin", "zswpout", "pgpromote_success", "pgdemote_kswapd", "pgmajfault", "nr_dirtied", "nr_written", "oom_kill"];
+  const COUNTERS = ["accesses", "pgscan_file", "pgscan_anon", "pgsteal_file", "pgsteal_anon", "pgscan_kswapd", "workingset_refault_file", "workingset_refault_anon", "workingset_activate_file", "pgactivate", "pgdeactivate", "pswpin", "pswpout", "zswpin", "zswpout", "pgpromote_success", "pgdemote_kswapd", "pgmajfault", "nr_dirtied", "nr_written", "oom_kill"];
   const differences = () => {
     $("difference").hidden = machines.length < 2;
     if (machines.length < 2) return;
@@ -738,7 +738,10 @@
   const read = async () => {
     const path = $("read-path").value;
     const told = await Promise.all(machines.map((one) => one.call("read", { paths: [path] })));
-    $("file-text").textContent = told.map(([{ text, error }], at) => (machines.length > 1 ? `# machine ${machines[at].letter}\n` : "") + (text ?? error)).join("\n");
+    const place = $("file-text");
+    while (place.children.length > told.length) place.lastChild.remove();
+    while (place.children.length < told.length) place.append(Object.assign(document.createElement("pre"), { tabIndex: 0 }));
+    told.forEach(([{ text, error }], at) => place.children[at].textContent = (machines.length > 1 ? `# machine ${machines[at].letter}\n` : "") + (text ?? error));
   };
   const write = (path, value, of) => doing(async () => {
     const machine = machines[of];
