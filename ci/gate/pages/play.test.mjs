@@ -257,9 +257,8 @@ suite("for everyone", () => {
     for (const title of titles.slice(1)) {
       const began = Date.now();
       await page.locator("#tour").selectOption(title);
-      for (;;) {
-        await page.waitForFunction(() => !document.getElementById("start").disabled || document.getElementById("state").textContent === "running", null, { timeout: 120_000 });
-        await page.waitForTimeout(300);
+      for (let nth = 0; ; nth++) {
+        await page.waitForFunction((nth) => document.getElementById("guide").dataset.done === String(nth), nth, { timeout: 120_000 });
         assert.equal(await error(page), "", title);
         const next = page.locator("#guide-next"), last = await next.textContent() === "Done";
         await next.click();

@@ -231,7 +231,7 @@
       // Between two events there may be nothing for a long time.
       if (now() <= before) break;
     }
-    await all("go", { to });
+    if (goes()) await all("go", { to });
   };
   const go = (to) => doing(async () => {
     if (forkedAt !== null && to < forkedAt) await unfork();
@@ -419,7 +419,7 @@
   const element = (machine) => {
     const box = document.createElement("div");
     box.className = "machine";
-    box.innerHTML = `<h3></h3><canvas tabindex="0" role="application"></canvas><p class="hover" aria-live="polite"></p><details class="sums"><summary>Sizes of lists</summary><div class="copyable"></div></details>`;
+    box.innerHTML = `<h3></h3><canvas tabindex="0" role="application"></canvas><p class="hover" aria-live="polite"></p><details class="sums"><summary>Sizes of lists</summary><div class="copyable" tabindex="0" role="region" aria-label="Sizes of lists, a table"></div></details>`;
     $("machines").append(box);
     machine.element = box;
     machine.canvas = box.querySelector("canvas");
@@ -752,16 +752,18 @@
   });
 
   // --- tours ---------------------------------------------------------------------------------------------------------------------------------------
-  let tour = null;
+  let tour = null, turn = 0; // of whom the stop is that acts: a later one ends it
   const leave = () => {
     tour = null;
+    turn++;
     $("guide").hidden = true;
     $("tour").value = "";
   };
   const stop = async (nth) => {
     const { title, steps } = tour.of;
-    const step = steps[nth];
+    const step = steps[nth], mine = ++turn;
     tour.nth = nth;
+    delete $("guide").dataset.done;
     $("guide").hidden = false;
     $("guide-h").textContent = title;
     $("guide-say").textContent = step.say;
@@ -769,12 +771,14 @@
     $("guide-at").textContent = `${nth + 1} of ${steps.length}`;
     $("guide-next").textContent = nth + 1 < steps.length ? "Next" : "Done";
     for (const action of step.do) {
-      if (!tour) return;
-      await act(action);
+      await act(action, mine);
+      if (mine !== turn) return;
     }
+    $("guide").dataset.done = nth;
   };
-  const act = async (action) => {
+  const act = async (action, mine) => {
     await pause();
+    if (mine !== turn) return;
     if (action.open) {
       Object.assign(state, { scenario: action.open, variant: action.variant || "", set: action.set || [], seed: null });
       await doing(() => open());
@@ -784,8 +788,7 @@
     if (action.speed) $("speed").value = action.speed;
     if (action.view || action.colour) await doing(async () => { await all("look"); redraw(true); });
     if (action.to) await doing(async () => {
-      const mine = tour;
-      await forward(action.to, () => tour === mine);
+      await forward(action.to, () => mine === turn);
       settled();
     });
     if (action.fork && machines.length < 2) await fork();
