@@ -220,7 +220,7 @@ section! {
         distance: u32, [default Node::DISTANCE] in Accepts::Integer(11, 254) => Same,
             "Distance to other nodes, in the firmware's unit, in which a node's own memory is 10 away. Between two nodes the larger value counts. A node without a free page uses the pages of the nearest node.";
         distances: Vec<u8>, [unless Vec::new()] in Accepts::Numbers => Same,
-            "Distance of each node's memory from this node, one number per node in their order, like the row of this node in the firmware's table (numactl --hardware): 10 to itself, 11 to 254 to others. Instead of distance. For tables in which the distance of two nodes is not the larger of two numbers, such as 32 between sockets, and 50 and 60 to memory behind one of them. The row gives distances from this node; the rows of other nodes give distances to it.";
+            "Distance of each node's memory from this node, one number per node in their order: 10 to itself, 11 to 254 to others. It is the node's row in the firmware's table (numactl --hardware). Instead of distance. For tables in which the distance of two nodes is not the larger of two numbers, such as 32 between sockets, and 50 and 60 to memory behind one of them. The row gives distances from this node; the rows of other nodes give distances to it.";
         cpus: Option<u16>, [absent "none"] in Accepts::Integer(0, CPU_MAX as i64 + 1) => Same,
             "Processors of this node, numbered in the order of nodes. Processors of machine.cpus that no node lists belong to the first node. Allocations of a task use the node of its processor first. A node without processors is memory only.";
         preset: String, [default MemorySpec::DRAM_NAME.to_string()] in Accepts::Choice(MemorySpec::PRESETS) => Same,
