@@ -43,7 +43,7 @@ impl Rig {
             devices: vec![DeviceSpec::preset("virtio").expect("it is a preset")],
             times_accesses: true,
             swaps: swap
-                .filter(|(kind, _)| *kind == SwapKind::Device)
+                .filter(|(kind, _)| *kind != SwapKind::Synchronous)
                 .map(|(_, swap)| (swap, 0))
                 .into_iter()
                 .collect(),
