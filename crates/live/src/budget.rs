@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::sync::{Condvar, Mutex};
 
 /// Memory of the engine that does not grow with frames and files: its code, its counters, and the stacks of threads.
-const FIXED_BYTES: u64 = 7 << 18;
+const FIXED_BYTES: u64 = 8 << 18;
 /// Memory per frame in addition to its page: its record, its links and place on lists, its gate.
 const FRAME_BYTES: u64 = 72;
 /// Memory per page of a file, cached or not: its word, and a share of the data about its neighbours. While words move, they exist twice for a moment.
