@@ -61,7 +61,7 @@ pub enum Ask {
     },
     /// What is known of a page: by its frame, or by its object's position and its number there.
     Page(Which),
-    /// Tells, from now on, what happens to a page, named as in `pageout explain --page`.
+    /// Tells, from now on, what happens to a page, named as in the option --page of `explain`.
     Follow {
         /// The page.
         page: String,
@@ -88,7 +88,7 @@ pub enum Ask {
         /// The value, as in an `[[event]]`.
         value: String,
     },
-    /// The result so far, as `pageout run --json` prints it.
+    /// The result so far, as `run --json` prints it.
     Result,
 }
 

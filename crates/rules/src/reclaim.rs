@@ -126,7 +126,7 @@ choice! {
         Pass = "pass",
         /// Reclaim asks after a batch of nothing but dirty pages.
         Batch = "batch",
-        /// Reclaim asks after a call has scanned 1.5 times the pages that it must free.
+        /// Reclaim asks after a call has scanned one and a half times the pages that it must free.
         Scanned = "scanned",
     }
 }
@@ -302,7 +302,7 @@ choice! {
     LaptopMode {
         /// Reclaim writes nothing above priority 9.
         Priority = "priority",
-        /// Reclaim writes nothing until it has scanned 1.5 times the pages that it must free. It then asks the
+        /// Reclaim writes nothing until it has scanned one and a half times the pages that it must free. It then asks the
         /// flushers to write all dirty pages.
         Scanned = "scanned",
         /// Laptop mode means nothing to reclaim.

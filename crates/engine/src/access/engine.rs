@@ -54,6 +54,11 @@ impl Engine {
         self.core.by.now = now;
     }
 
+    /// Sets whether the host is asked for the accessed bits of an address space ([`crate::AccessedBits`]).
+    pub fn sample_accessed_bits(&mut self, mm: MmId, is_sampled: bool) {
+        self.core.mm.memory.mm_mut(mm).is_sampled = is_sampled;
+    }
+
     /// Creates a memory group with the default policy.
     pub fn memcg_create(&mut self, parent: MemcgId, name: &str) -> Result<MemcgId, ConfigError> {
         self.memcg_create_with(parent, name, self.core.mm.config.policy.group)

@@ -11,7 +11,6 @@
 
 use std::ops::Range;
 
-use crate::access::engine::Engine;
 use crate::core::Core;
 use crate::units::MmId;
 
@@ -30,13 +29,6 @@ pub(crate) struct Sampler {
 impl Sampler {
     pub(crate) fn new(bits: Box<dyn AccessedBits>) -> Sampler {
         Sampler { bits, accessed: Vec::new() }
-    }
-}
-
-impl Engine {
-    /// Sets whether the host is asked for the accessed bits of an address space ([`AccessedBits`]).
-    pub fn sample_accessed_bits(&mut self, mm: MmId, is_sampled: bool) {
-        self.core.mm.memory.mm_mut(mm).is_sampled = is_sampled;
     }
 }
 
@@ -66,7 +58,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Access, Advice, Config, CpuId, MemcgId, Policy, Served, Stat, Step};
+    use crate::{Access, Advice, Config, CpuId, Engine, MemcgId, Policy, Served, Stat, Step};
     use std::sync::{Arc, Mutex};
 
     /// The pages that were used, and the questions.

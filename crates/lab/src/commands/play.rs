@@ -110,7 +110,7 @@ fn own(path: &Path) -> Result<(String, String), Failure> {
     let mut objects = scenario.task.iter().flat_map(|task| &task.object);
     if objects.any(|object| object.trace.is_some()) {
         return Err(Failure::Input(anyhow!(
-            "{}: the scenario replays a trace: found a `trace`, expected workloads only\nhelp: a page cannot read other files; use `pageout run --report FILE.html`",
+            "{}: the scenario replays a trace: found a `trace`, expected workloads only\nhelp: a page cannot read other files; use `pageout run FILE --report report.html`",
             path.display()
         )));
     }

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
     failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-/// Writes the plan of --traces into the folder, so that the same command or `pageout sweep DIR/plan.toml` resumes it.
+/// Writes the plan of --traces into the folder, so that the same command or `pageout sweep` of that plan resumes it.
 fn written_plan(args: &SweepArgs, into: &Path) -> Result<PathBuf, Failure> {
     let place = |pattern: &String| {
         // Paths of a plan start from its folder.

@@ -93,6 +93,7 @@ fn depth(words: &[String], from: &Line) -> Depth {
         _ if has("-") => Depth::Parse("reads what another program prints"),
         "check-policy" if has("./libmine.so") => Depth::Parse("a library that is to be built"),
         "diff" if has("/proc/pressure/memory") => Depth::Parse("not every kernel counts pressure"),
+        "play" => Depth::Parse("its module is made by ci/play.sh"),
         "validate" => Depth::Parse("nothing ends it before its last run"),
         "trace" if has("$$") => Depth::Parse("a process of the user's"),
         _ if from.place.starts_with("scenarios/") || from.place.starts_with("keys ") => Depth::Read,

@@ -22,7 +22,7 @@ impl Followed {
         Followed { page, events: Vec::new() }
     }
 
-    /// The story as `pageout explain --page` prints it for a run that ends now.
+    /// The story as `explain --page` prints it for a run that ends now.
     pub(super) fn text(&self, scenario: &Scenario, machine: &Machine, names: &Names, width: usize) -> String {
         let (story, since) = page_story(self.page, &self.events, STEPS);
         let now = machine.engine().figures().page_state(self.page);

@@ -58,7 +58,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "file", hide_short_help = true)]
     pub(crate) folder: Option<PathBuf>,
 
-    /// Kernel policy of the page cache
+    /// Policy of the page cache
     #[arg(long, value_name = "PROFILE", default_value = "classic@6.12")]
     pub(crate) policy: String,
 

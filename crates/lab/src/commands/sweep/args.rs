@@ -24,17 +24,14 @@ A plan is the product of its lists, without the cells of [[except]]:
 Examples:
   # count the cells
   pageout sweep plan.toml --into results --dry-run
-  # run them; the same command resumes
+  # run them; the same command resumes, and --shard 3/16 runs a part of them
   pageout sweep plan.toml --into results
-  # one of 16 parts, on one of several machines
-  pageout sweep plan.toml --into shared/results --shard 3/16
   # show the progress
   pageout sweep --status results
   # make one table
   pageout sweep --collect results --out all.csv
-  # all of it in one command: the table of a paper
-  pageout sweep --traces 'traces/*' --policy fifo,lru,arc,s3-fifo \
-      --memory 1%,10% --into results --summary fifo";
+  # the table of a paper; --traces, --policy and --memory replace a plan
+  pageout sweep --collect results --summary fifo";
 
 /// Run many traces, policies, sizes and seeds into a folder
 ///
