@@ -13,6 +13,7 @@
 //! A mapping has no recency if it is advised random or sequential, or if its data won't be reused: an access does not predict the next
 //! one. So its bits are neither counted nor cleared. [reclaim-6.12 M6]
 
+mod host;
 mod look_around;
 mod rmap;
 mod scan;

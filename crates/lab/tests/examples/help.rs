@@ -136,7 +136,7 @@ fn shared_options_are_described_by_one_help_only() {
             .iter()
             // What `play` writes is a page, and no result.
             .filter(|option| {
-                describes(option) != is_topic && !(help.command.ends_with("play") && **option == *"--out <")
+                describes(option) != is_topic && !(help.command.ends_with("play") && **option == "--out <")
             })
             .map(|option| format!("{option}: described is {}", describes(option)))
             .collect()

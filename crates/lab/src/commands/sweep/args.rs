@@ -31,7 +31,7 @@ Examples:
   # make one table
   pageout sweep --collect results --out all.csv
   # the table of a paper; --traces, --policy and --memory replace a plan
-  pageout sweep --collect results --summary fifo";
+  pageout sweep --collect results --summary lru";
 
 /// Run many traces, policies, sizes and seeds into a folder
 ///
