@@ -13,7 +13,7 @@ const LARGEST: &[(&str, usize)] = &[
     ("engine", 19),
     ("kerneltext", 2),
     ("lab", 0),
-    ("live", 10),
+    ("live", 15),
     ("mm", 7),
     ("policy", 0),
     ("record", 2),
