@@ -28,7 +28,7 @@ use crate::figures;
 use crate::watch::Watcher;
 pub use collect::Status;
 pub use parts::{Parts, Row, rows};
-pub use plan::{Cell, Input, InputKind, Plan, content_hash};
+pub use plan::{Cell, Input, InputKind, Plan, content_hash, matching};
 pub use run::{Elsewhere, Own, Sweep, Take, cells, failed};
 pub use summary::{Line, Percentiles, Summary};
 

@@ -325,6 +325,13 @@ mod linux {
                 figures::counted(source.lost_events, "event")
             ));
         }
+        let killed = manifest.group.events.get("oom_kill").copied().unwrap_or(0);
+        if killed > 0 {
+            remarks.push(format!(
+                "the limit killed {}: the recording ends early; record with a larger limit",
+                figures::counted(killed, "task")
+            ));
+        }
         match source.accesses.as_str() {
             "insertions" => remarks.push(
                 "this kernel does not report reads (6.12 and later do): accesses are insertions, so less memory cannot be simulated".to_string(),

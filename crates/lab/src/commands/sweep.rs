@@ -32,6 +32,7 @@ pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
     let written;
     let plan = match (&args.plan, &args.into) {
         (None, Some(into)) if !args.traces.is_empty() => {
+            check_traces(args)?;
             written = written_plan(args, into)?;
             Some(&written)
         }
@@ -72,6 +73,30 @@ pub(crate) fn run(args: &SweepArgs, cx: &Context) -> Outcome {
         false => cx.output.print_text(&text(&answer, cx.layout()))?,
     }
     failure.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// Refuses what is known to fail before anything runs or is written.
+fn check_traces(args: &SweepArgs) -> Outcome {
+    let input = |message: String| Err(Failure::Input(anyhow::anyhow!(message)));
+    for pattern in args.traces.iter().filter(|pattern| pattern.contains(['*', '?', '['])) {
+        let found =
+            sweep::matching(pattern).map_err(|error| Failure::Input(anyhow::anyhow!("--traces: {error}")))?;
+        if found.is_empty() {
+            return input(format!(
+                "--traces: found no file that matches `{pattern}`\nhelp: a relative pattern starts at the current folder"
+            ));
+        }
+    }
+    match &args.summary {
+        Some(base) if !args.policy.iter().flat_map(|list| list.split(',')).any(|policy| policy == base) => {
+            input(format!(
+                "--summary {base}: found no `{base}` in --policy {}\nhelp: add it: --policy {base},{}",
+                args.policy.join(","),
+                args.policy.join(",")
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes the plan of --traces into the folder, so that the same command or `pageout sweep` of that plan resumes it.

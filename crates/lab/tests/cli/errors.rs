@@ -183,6 +183,16 @@ const ROWS: &[Row] = &[
     ),
     ("sweep good.toml", 2, &["missing --into <DIR>", "help: usage: pageout sweep"]),
     ("sweep good.toml --into out --shard 2/2", 2, &["--shard", "found `2/2`", DESCRIBES]),
+    (
+        "sweep --traces no*.txt --policy lru --memory 10% --into out",
+        2,
+        &["--traces: found no file that matches `no*.txt`", "help: a relative pattern"],
+    ),
+    (
+        "sweep --traces good.toml --policy lru --memory 10% --into out --summary fifo",
+        2,
+        &["--summary fifo: found no `fifo` in --policy lru", "help: add it: --policy fifo,lru"],
+    ),
     ("sweep --collect nosuch", 2, &["cannot read nosuch: No such file", PATH]),
     ("sweep --collect picture.png", 2, &["cannot read picture.png", "help: name a folder"]),
     ("sweep --collect folder", 2, &["folder: found no rows", "help: `pageout sweep PLAN.toml"]),

@@ -413,6 +413,10 @@ fn command_is_recorded_once_per_limit() {
     }
     let small = sums("4M")["sums"]["insertions"].as_integer().unwrap();
     assert!(small > sums("16M")["sums"]["insertions"].as_integer().unwrap() + 1500);
+    // No program starts within two pages.
+    let killed = ["record", "--into", "killed", "--limits", "8K", "--", "true"];
+    let told = check_success(&pageout(directory.path(), &killed));
+    assert!(told.contains("note: the limit killed 1 task: the recording ends early"), "{told}");
     for limits in ["4M,4096KiB", "0,4M", "much"] {
         let arguments = ["record", "--into", "other", "--limits", limits, "--", "true"];
         check_failure(&pageout(directory.path(), &arguments), 2, &["--limits"]);

@@ -334,8 +334,8 @@ fn inputs(plan: &Path, patterns: &[String], kind: InputKind) -> Result<Vec<Input
     Ok(found.into_iter().map(input).collect())
 }
 
-/// The files of a pattern, in the order of their names.
-fn matching(pattern: &str) -> Result<Vec<PathBuf>, String> {
+/// The files of a pattern, in the order of their names. Errors: the pattern is invalid, or a folder can't be read.
+pub fn matching(pattern: &str) -> Result<Vec<PathBuf>, String> {
     let paths = glob::glob(pattern).map_err(|error| format!("invalid pattern `{pattern}`: {error}"))?;
     paths.map(|path| path.map_err(|error| error.to_string())).collect()
 }
