@@ -513,6 +513,8 @@ mod tests {
 
     const SCENARIO: &str = r#"
 question = "What changed?"
+[machine]
+memory = "32MiB"
 [[memcg]]
 path = "/web"
 memory.max = "1MiB"
@@ -525,12 +527,12 @@ size = "4MiB"
 workload = { pattern = "zipf", ops = 3000 }
 "#;
 
-    fn asked(watcher: &dyn Watcher) -> Answer {
+    fn asked(watcher: &dyn Watcher, repeat: u32) -> Answer {
         let directory = tempfile::tempdir().unwrap();
         let scenario = directory.path().join("scenario.toml");
         std::fs::write(&scenario, SCENARIO).unwrap();
         let asked = format!(
-            r#"{{ "scenario": {scenario:?}, "from": "6.1", "to": "6.12", "judge_by": "refaults_file", "jobs": 1 }}"#
+            r#"{{ "scenario": {scenario:?}, "from": "6.1", "to": "6.12", "judge_by": "refaults_file", "repeat": {repeat}, "jobs": 1 }}"#
         );
         let asked: Ask = serde_json::from_str(&asked).unwrap();
         assert_eq!(serde_json::from_value::<Ask>(serde_json::to_value(&asked).unwrap()).unwrap(), asked);
@@ -541,7 +543,7 @@ workload = { pattern = "zipf", ops = 3000 }
     fn interrupted_rules_are_compared_by_the_seeds_there_are() {
         let ending_at = |at_look| {
             let watcher = Ends { stages: AtomicUsize::new(0), looks: AtomicUsize::new(0), at: at_look };
-            (asked(&watcher), watcher.looks.into_inner())
+            (asked(&watcher, 5), watcher.looks.into_inner())
         };
         let (whole, looks) = ending_at(usize::MAX);
         assert!(!whole.extent.is_interrupted());
@@ -554,7 +556,7 @@ workload = { pattern = "zipf", ops = 3000 }
 
     #[test]
     fn bisection_with_a_wrong_sum_is_refused() {
-        let whole = asked(&());
+        let whole = asked(&(), 1);
         assert_eq!(whole.check(), Ok(()));
         assert!(whole.sides.len() > 1 && whole.rules[0].since.is_some());
         assert_eq!(serde_json::to_value(&whole).unwrap(), whole.json());
@@ -585,7 +587,7 @@ workload = { pattern = "zipf", ops = 3000 }
             ),
         ];
         for (mutate, told) in mutants {
-            let mut mutant = asked(&());
+            let mut mutant = asked(&(), 1);
             mutate(&mut mutant);
             let error = mutant.check().unwrap_err();
             assert!(error.contains(told), "{error}, expected {told}");
