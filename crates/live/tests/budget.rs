@@ -2,22 +2,18 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and reads /proc")]
 
 mod made;
+#[path = "made/memory.rs"]
+mod memory;
 
 use std::io::Write;
 use std::time::Duration;
 
 use made::Made;
+use memory::Growth;
 use pageout::{Delay, Memory, Node, Open};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
-
-/// A line of /proc/self/status, in bytes.
-fn status(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
-}
 
 #[test]
 fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
@@ -37,9 +33,7 @@ fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
         let mut file = std::fs::File::create(&made.0).unwrap();
         file.set_len(bytes).unwrap();
         file.write_all(&[1; 5]).unwrap();
-        // What was the peak is forgotten.
-        std::fs::write("/proc/self/clear_refs", "5").unwrap();
-        let before = status("VmRSS");
+        let growth = Growth::begin();
         let builder = Memory::builder().budget(budget).files(bytes).policy(policy);
         let builder = if slow > 0 { builder.node(Node::slow(slow).emulated(delay)) } else { builder };
         let memory = builder.build().unwrap();
@@ -60,7 +54,7 @@ fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
                 });
             }
         });
-        let grown = status("VmHWM") - before;
+        let grown = growth.peak();
         let stats = memory.stats().unwrap();
         println!(
             "{policy}, a file of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} of them slow, {} pages of files in memory, {} reads",

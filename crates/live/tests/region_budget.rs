@@ -1,17 +1,14 @@
 //! A process with regions of many times the budget stays in its budget: frames, words, and the state of slots. The test has its own process.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that reads /proc")]
 
+#[path = "made/memory.rs"]
+mod memory;
+
+use memory::Growth;
 use pageout::{Memory, RegionOptions, Zswap};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
-
-/// A line of /proc/self/status, in bytes.
-fn status(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
-}
 
 #[test]
 fn process_with_regions_grows_by_the_budget_and_a_mebibyte_at_most() {
@@ -25,9 +22,7 @@ fn process_with_regions_grows_by_the_budget_and_a_mebibyte_at_most() {
         ("classic@6.8", 3, 30_000, Some(Zswap::zstd(22))),
     ] {
         let bytes = times * budget;
-        // Resets the peak.
-        std::fs::write("/proc/self/clear_refs", "5").unwrap();
-        let before = status("VmRSS");
+        let growth = Growth::begin();
         let builder = Memory::builder().budget(budget).files(bytes).policy(policy);
         let builder = builder.swap_file(std::env::temp_dir(), bytes).swap_buffered(true);
         let builder = match zswap {
@@ -57,7 +52,7 @@ fn process_with_regions_grows_by_the_budget_and_a_mebibyte_at_most() {
                 });
             }
         });
-        let grown = status("VmHWM") - before;
+        let grown = growth.peak();
         let stats = memory.stats().unwrap();
         println!(
             "{policy}, {zswap:?}, a region of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} pages in swap, {} of them compressed in {} frames",

@@ -2,21 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and reads /proc")]
 
 mod made;
+#[path = "made/memory.rs"]
+mod memory;
 
 use made::{Made, draws};
+use memory::resident;
 use pageout::{File, Memory, Open};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 const LARGE: u64 = 96 * MIB;
 const SMALL: u64 = 24 * MIB;
-
-/// Memory of the process in bytes.
-fn rss() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
-}
 
 /// Reads pages at random, as many as the largest budget has.
 fn load(file: &File, seed: u64) {
@@ -35,8 +31,8 @@ fn process_has_the_memory_of_the_current_budget() {
     std::fs::write(&made.0, [1; 5]).unwrap();
     std::fs::OpenOptions::new().write(true).open(&made.0).unwrap().set_len(2 * LARGE).unwrap();
     for policy in ["mglru@6.12", "classic@6.12"] {
-        let before = rss();
-        let grown = || rss().saturating_sub(before);
+        let before = resident();
+        let grown = || resident().saturating_sub(before);
         let builder = Memory::builder().budget(SMALL).budget_max(LARGE).files(2 * LARGE).policy(policy);
         let memory = builder.build().unwrap();
         let file = memory.open(&made.0, Open::read().random()).unwrap();

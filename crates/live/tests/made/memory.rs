@@ -1,0 +1,37 @@
+//! Memory of the process, as the system counts it.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+/// A line of a file in /proc/self, in bytes.
+fn line_of(file: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap();
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// The resident set, in bytes.
+pub(crate) fn resident() -> u64 {
+    line_of("/proc/self/status", "VmRSS:")
+}
+
+/// The growth of the process from a point in time on.
+pub(crate) struct Growth {
+    resident: u64,
+}
+
+impl Growth {
+    /// Begins now: earlier peaks are forgotten.
+    pub(crate) fn begin() -> Growth {
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        Growth { resident: resident() }
+    }
+
+    /// Bytes that the resident set had in addition, at its peak.
+    pub(crate) fn peak(&self) -> u64 {
+        line_of("/proc/self/status", "VmHWM:").saturating_sub(self.resident)
+    }
+
+    /// The parts that it has grown by since then: anonymous memory, pages of files, and shared memory, in bytes.
+    pub(crate) fn parts() -> [u64; 3] {
+        ["RssAnon:", "RssFile:", "RssShmem:"].map(|name| line_of("/proc/self/status", name))
+    }
+}
