@@ -39,7 +39,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use pageout_engine::{Engine, FileId, FrameGate, PAGE_SIZE, Pfn, Served, Step, TaskId, Wait, WatchedReads};
+use pageout_engine::{
+    DelayReason, Engine, FileId, FrameGate, PAGE_SIZE, Pfn, Served, Step, TaskId, Wait, WatchedReads,
+};
 
 use crate::arena::{Arena, Pin};
 use crate::budget::Budget;
@@ -209,6 +211,8 @@ impl FrameGate for Doors {
 
 /// A thread that would have woken others may have panicked.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long a task that reclaims waits for writes if none is in flight. The kernel's tick of 4 ms would add up to seconds before an error.
+const IN_VAIN: Duration = Duration::from_micros(20);
 
 /// Numbers of caches.
 static IDS: AtomicU64 = AtomicU64::new(0);
@@ -325,9 +329,11 @@ impl LiveMachine {
                     let locked = self.read(locked, 0)?;
                     self.wait(locked, task, None)?
                 }
-                Step::Wait(Wait::WokenOr(span, _)) => {
+                Step::Wait(Wait::WokenOr(span, reason)) => {
                     let locked = self.read(locked, 0)?;
-                    self.wait(locked, task, Some(Duration::from_nanos(span.0)))?
+                    let is_vain = reason == DelayReason::Reclaim && !locked.may_write_end();
+                    let span = Duration::from_nanos(span.0);
+                    self.wait(locked, task, Some(if is_vain { span.min(IN_VAIN) } else { span }))?
                 }
                 Step::Wait(Wait::Delay(span, _)) => {
                     drop(self.read(locked, 0)?);

@@ -3,6 +3,8 @@
 
 mod made;
 
+use std::time::{Duration, Instant};
+
 use made::{Made, PAGE, check};
 use pageout::engine::PROFILES;
 use pageout::{Builder, Error, File, Group, Limits, Memory, Open, Region, RegionAdvice, RegionOptions};
@@ -218,5 +220,39 @@ fn threads_read_and_write_pages_of_full_swap() {
         });
         assert!(all_done, "{policy}");
         (0..written).for_each(|page| check_page(&region, page, 6, policy));
+    }
+}
+
+/// A group whose pages are all held by guards has no memory for another page, and its caller is told soon.
+#[test]
+fn group_full_of_held_pages_is_out_of_memory_soon() {
+    const HELD: u64 = 64;
+    let made = Made::new("held", 200 * PAGE);
+    for policy in ["classic@6.12", "mglru@6.12", "mglru@7.3", "s3-fifo"] {
+        for is_file in [true, false] {
+            let memory = builder(policy, 4096).io_threads(2).build().unwrap();
+            let group = limited(&memory, HELD);
+            let file =
+                memory.open(&made.0, Open::read_write().random().buffered(true).group(&group)).unwrap();
+            let region = memory.region(200 * PAGE as u64, RegionOptions::new().group(&group)).unwrap();
+            let hold = |page| if is_file { file.page_mut(page) } else { region.page_mut(page) };
+            let mut held = Vec::new();
+            let mut began = Instant::now();
+            let error = loop {
+                match hold(held.len() as u64) {
+                    Ok(page) => held.push(page),
+                    Err(error) => break error,
+                }
+                began = Instant::now();
+            };
+            let span = began.elapsed();
+            println!("{policy}, file: {is_file}: {} pages, {span:?}: {error}", held.len());
+            assert!(matches!(error, Error::OutOfMemory(_)), "{policy}: {error}");
+            assert!(held.len() as u64 >= HELD - 8, "{policy}: {} pages", held.len());
+            // It takes a part of a second, and longer on a machine that does other work.
+            assert!(span < Duration::from_secs(6), "{policy}, file: {is_file}: after {span:?}");
+            held.clear();
+            drop(hold(100).unwrap());
+        }
     }
 }

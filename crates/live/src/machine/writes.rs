@@ -281,19 +281,18 @@ impl Locked<'_> {
         }
     }
 
+    /// Returns true if a write is in flight, or may begin: memory may come from it. Other writes wait for a writer in place.
+    pub(super) fn may_write_end(&self) -> bool {
+        let arena = &self.machine().arena;
+        let is_held_up = |write: &Transfer| write.frames.iter().any(|&pfn| arena.gate(pfn).is_written());
+        let devices = &self.transfers.devices;
+        !devices.iter().all(|device| device.writing == 0 && device.writes.iter().all(is_held_up))
+    }
+
     /// Reports to the engine each write that has long waited for a writer in place: a task that finds no memory then may be that writer.
     pub(super) fn note_held_up_writes(&mut self) {
         const LONG: Nanos = Nanos(100_000_000);
-        let machine = self.machine();
-        let is_held_up =
-            |write: &Transfer| write.frames.iter().any(|&pfn| machine.arena.gate(pfn).is_written());
-        // For all devices: as long as one has something in flight, memory may come from it.
-        let are_held_up = self.transfers.devices.have_writes()
-            && self
-                .transfers
-                .devices
-                .iter()
-                .all(|device| device.writing == 0 && device.writes.iter().all(is_held_up));
+        let are_held_up = self.transfers.devices.have_writes() && !self.may_write_end();
         if !are_held_up {
             self.transfers.held_up_since = None;
             return;
