@@ -172,8 +172,10 @@ impl Memory {
     /// # Errors
     /// [`Error::Config`] if a group of this name exists, or the name leads elsewhere or looks like a file of a group.
     pub fn group(&self, name: &str, limits: Limits) -> Result<Group, Error> {
-        let place = self.0.guarded(|machine| machine.make_group(name))?;
-        let group = Group { shared: Arc::clone(&self.0), place, name: name.to_owned() };
+        // It may lie in a mapped region, whose faults need the engine.
+        let name = name.to_owned();
+        let place = self.0.guarded(|machine| machine.make_group(&name))?;
+        let group = Group { shared: Arc::clone(&self.0), place, name };
         let Limits { max, high, low, min } = limits;
         for (file, bytes) in
             [("memory.max", max), ("memory.high", high), ("memory.low", low), ("memory.min", min)]
@@ -193,9 +195,11 @@ impl Memory {
     /// # Errors
     /// [`Error::File`] if it does not exist, or can't be read.
     pub fn read(&self, path: &str) -> Result<String, Error> {
+        // It may lie in a mapped region, whose faults need the engine.
+        let path = path.to_owned();
         self.0.guarded(|machine| {
             let mut locked = machine.drain(machine.lock()?)?;
-            Ok(locked.engine.read_file(path)?)
+            Ok(locked.engine.read_file(&path)?)
         })
     }
 
@@ -210,7 +214,9 @@ impl Memory {
         if turns_zswap_on && self.0.zswap.is_none() {
             return Err(Error::Zswap("there is no compressor; help: call `zswap` before the cache is built"));
         }
-        self.0.with_task(|engine, task| Ok(engine.write_file(task, path, value)?)).and_then(|served| {
+        // They may lie in a mapped region, whose faults need the engine.
+        let (path, value) = (path.to_owned(), value.to_owned());
+        self.0.with_task(|engine, task| Ok(engine.write_file(task, &path, &value)?)).and_then(|served| {
             match served {
                 Served::Refused(error) => Err(Error::File(*error)),
                 _ => Ok(()),
