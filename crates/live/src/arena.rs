@@ -358,6 +358,9 @@ impl Arena {
         if !is_closed && gate.is_open() {
             self.kept_by_pins.fetch_add(1, Ordering::Relaxed);
         }
+        if !is_closed && self.tokens.is_used() && gate.is_written() {
+            self.tokens.note_served(pfn);
+        }
         if is_closed && self.tokens.is_used() {
             if self.tokens.is_kept_by_use(pfn) {
                 gate.open();

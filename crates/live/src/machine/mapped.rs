@@ -249,6 +249,15 @@ impl LiveMachine {
         }
     }
 
+    /// The frame of a page that is in memory.
+    #[cfg(test)]
+    pub(crate) fn frame_of_page(&self, region: usize, page: u64) -> Option<Pfn> {
+        let mut locked = self.lock().ok()?;
+        let (owner, object) = locked.regions.hitter_of(region)?;
+        let frames = locked.engine.anon_frames(owner, object, page..page + 1).ok()?;
+        frames.first().map(|&(_, pfn)| pfn)
+    }
+
     /// Waits until a frame has no pin and no writer: a device or another handler, which end soon.
     pub(super) fn await_gate(&self, pfn: Pfn) -> Result<(), Error> {
         const LONGEST: Duration = Duration::from_millis(1);

@@ -843,8 +843,9 @@ fn lost_stores(forgets_protection: bool, rounds: u64, longest: Duration) -> u64 
 }
 
 #[test]
-#[ignore = "fails: its page is never evicted, and the cause is not known"]
 fn store_during_an_eviction_is_lost_only_without_protection() {
     assert_eq!(lost_stores(false, 20_000, Duration::ZERO), 0);
     assert!(lost_stores(true, 20_000, Duration::from_secs(60)) > 0, "the test does not notice a lost store");
 }
+
+mod uses; // users that lock a region, run over its end, and repair it

@@ -360,6 +360,21 @@ impl Tokens {
         true
     }
 
+    /// The page of a frame could not be closed, as a handler is giving it to the user. The engine has removed its own entry before, and is notified that the
+    /// page is used.
+    pub(crate) fn note_served(&self, pfn: Pfn) {
+        let word = self.word(pfn).load(Ordering::Acquire);
+        if state_of(word) == 0 || self.is_discarding.load(Ordering::Relaxed) {
+            return;
+        }
+        let name = (MmId(space_of(word)), page_of(word));
+        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        if !touched.contains(&name) {
+            touched.push(name);
+        }
+        self.has_touched.store(true, Ordering::Release);
+    }
+
     /// Returns true if pages were used while they were on their way out.
     #[inline]
     pub(crate) fn has_touched(&self) -> bool {
