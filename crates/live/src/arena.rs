@@ -17,7 +17,7 @@ use pageout_engine::{PAGE_SIZE, Pfn};
 use crate::copy::{copy_out, fetch};
 use crate::gate::{Gate, Unpinned};
 use crate::holds::{Hold, Holds};
-use crate::map::{Done, Mapping, Moved, Place, Tokens};
+use crate::map::{Done, Fault, Mapping, Moved, Place, Refused, Tokens};
 use crate::node::Spin;
 
 const PAGE: usize = PAGE_SIZE as usize;
@@ -193,7 +193,7 @@ impl Arena {
     }
 
     /// Makes room for mapped regions. Frames have no new huge pages from then on: the places of tokens would get memory as parts of them.
-    pub(crate) fn enable_tokens(&self) -> io::Result<()> {
+    pub(crate) fn enable_tokens(&self) -> Result<(), Refused> {
         if self.tokens.enable()? {
             let _ = self.frames.advise(0..self.frames.bytes, libc::MADV_NOHUGEPAGE);
         }
@@ -222,6 +222,20 @@ impl Arena {
         }
         self.gate(to).open();
         true
+    }
+
+    /// A device has written the pages of these frames. Its entries would count as memory of the process.
+    pub(crate) fn forget_aliases(&self, frames: &[Pfn]) {
+        if !self.tokens.is_used() {
+            return;
+        }
+        let mut pages: Vec<_> = frames.iter().filter_map(|&pfn| self.tokens.mapped(pfn)).collect();
+        pages.sort_unstable_by_key(|(mapping, page)| (Arc::as_ptr(mapping).addr(), *page));
+        for run in pages.chunk_by(|(of, page), (other, next)| Arc::ptr_eq(of, other) && page + 1 == *next) {
+            let (mapping, first) = &run[0];
+            // If the system refuses it, the entries stay until the pages leave memory.
+            let _ = mapping.unmap_alias(*first..first + run.len() as u64);
+        }
     }
 
     /// The location of a frame's page: in the arena, or if the frame is a token, where that says. A device reads a page there that is being written, and writes a
@@ -276,15 +290,21 @@ impl Arena {
         &self,
         writing: &Writing<'_>,
         mapping: &Mapping,
-        page: u64,
+        fault: Fault,
         may_write: bool,
     ) -> io::Result<Done> {
+        let page = mapping.page_at(fault.address);
         let (pfn, at) = (writing.pfn, mapping.user_page(page));
+        // An earlier fault on it could not be served.
+        mapping.find_again(page..page + 1);
         let from = match self.tokens.place(pfn) {
             Place::Arena => panic!("{pfn:?} is no token, and its page is faulted on"),
             Place::Mapped(of, its) => {
                 assert!(std::ptr::eq(&*of, mapping) && its == page, "{pfn:?} is the token of page {its}");
                 self.tokens.stays(pfn);
+                if fault.is_missing && mapping.restore(page, may_write)? {
+                    return Ok(Done::Yes);
+                }
                 return if may_write { mapping.faults.unprotect(at) } else { mapping.faults.wake(at) };
             }
             Place::Zeroes => crate::guard::ZEROES.page(),

@@ -29,8 +29,7 @@ use crate::error::Error;
 use crate::memory::{Group, Shared};
 use crate::region::{Region, RegionAdvice, RegionOptions};
 
-pub(crate) use faults::Done;
-use faults::Refused;
+pub(crate) use faults::{Done, Fault, Refused};
 pub(crate) use mapping::Mapping;
 pub(crate) use sample::Pagemap;
 pub(crate) use tokens::{Moved, Place, SPACES_MAX, Tokens};
@@ -98,7 +97,8 @@ impl MapOptions {
 /// Anonymous memory that may be larger than the budget, and that any code accesses by plain pointers. When it is dropped, its pages and slots are free.
 ///
 /// A fault that can't be served ends as SIGBUS, as for a file whose device fails. Reasons: a slot can't be read, or there is no memory and swap is full.
-/// [`MappedRegion::take_error`] returns the reason. The page stays lost until it is discarded ([`RegionAdvice::DontNeed`]).
+/// [`MappedRegion::take_error`] returns the reason. The page stays lost until it is discarded ([`MappedRegion::discard`]), or until
+/// [`MappedRegion::retry_lost`] has the next access try again.
 pub struct MappedRegion {
     /// The threads, until they are joined.
     handlers: Vec<JoinHandle<()>>,
@@ -156,13 +156,13 @@ impl MappedRegion {
         mapping: &Arc<Mapping>,
     ) -> Result<MappedRegion, Error> {
         let arena = &memory.machine.arena;
-        Refused::check("open(2) of /proc/self/pagemap", arena.enable_tokens()).map_err(refused)?;
+        arena.enable_tokens().map_err(refused)?;
+        mapping.guard_alias(arena.tokens.alias_guard()).map_err(refused)?;
         let mut used = Vec::new();
         let sampled = arena.tokens.pagemap().sample(mapping, 0..1, &mut used);
         Refused::check("PAGEMAP_SCAN (Linux 6.7)", sampled).map_err(refused)?;
         let unmapped = mapping.unmap_entries(0..1);
-        Refused::check("MADV_DONTNEED of a memfd, which is not permitted for locked memory", unmapped)
-            .map_err(refused)?;
+        Refused::check("MADV_DONTNEED_LOCKED of a memfd", unmapped).map_err(refused)?;
         let protected = mapping.faults.protect(mapping.user_page(0));
         Refused::check("UFFDIO_WRITEPROTECT of a memfd", protected).map_err(refused)?;
         let region = Region::make(memory, bytes, &options.region)?;
@@ -236,6 +236,11 @@ impl MappedRegion {
         self.advise(RegionAdvice::DontNeed, bytes)
     }
 
+    /// Has the next access to each lost page try again, for example after its device has recovered. Returns how many pages were lost.
+    pub fn retry_lost(&self) -> u64 {
+        self.state.mapping.find_again(0..self.state.mapping.pages())
+    }
+
     /// Returns why the last fault that ended as SIGBUS could not be served, once.
     pub fn take_error(&self) -> Option<Error> {
         self.state.error().take()
@@ -301,9 +306,14 @@ impl State {
             };
             let page = self.mapping.page_at(fault.address);
             if page == self.mapping.doorbell() {
-                return self.pass_doorbell_on(page);
+                if self.stops.load(Ordering::Acquire) {
+                    return self.pass_doorbell_on(page);
+                }
+                // Code has run far over the end of the region.
+                self.mapping.lose(page);
+                continue;
             }
-            if let Err(error) = self.serve_fault(page, fault.is_write) {
+            if let Err(error) = self.serve_fault(fault) {
                 *self.error() = Some(error);
                 machine.lose_page(self.number, &self.mapping, page);
             }
@@ -311,14 +321,15 @@ impl State {
         self.running.fetch_sub(1, Ordering::AcqRel);
     }
 
-    fn serve_fault(&self, page: u64, is_write: bool) -> Result<(), Error> {
+    fn serve_fault(&self, fault: Fault) -> Result<(), Error> {
         let machine = &self.memory.machine;
         let of = (self.number, self.name.as_ref());
-        catch_unwind(AssertUnwindSafe(|| machine.serve_fault(of, &self.mapping, page, is_write)))
-            .unwrap_or_else(|_| {
+        catch_unwind(AssertUnwindSafe(|| machine.serve_fault(of, &self.mapping, fault))).unwrap_or_else(
+            |_| {
                 machine.poison();
                 Err(Error::Poisoned)
-            })
+            },
+        )
     }
 
     /// This handler ends. The next one has the same fault, and the last one serves it.

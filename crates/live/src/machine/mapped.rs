@@ -28,7 +28,7 @@ use super::regions::Purpose;
 use super::writes::Owed;
 use crate::arena::{Arena, Writing};
 use crate::error::Error;
-use crate::map::{Done, Mapping, Pagemap};
+use crate::map::{Done, Fault, Mapping, Pagemap};
 use crate::sync::thread;
 
 /// The engine's questions about pages that users have touched.
@@ -126,17 +126,17 @@ impl LiveMachine {
         &self,
         (region, name): (usize, &Path),
         mapping: &Mapping,
-        page: u64,
-        is_write: bool,
+        fault: Fault,
     ) -> Result<(), Error> {
+        let page = mapping.page_at(fault.address);
         loop {
             let mut locked = self.use_touched(self.drain(self.lock()?)?)?;
             let begun;
-            (locked, begun) = self.begin_fault(locked, region, page, is_write)?;
+            (locked, begun) = self.begin_fault(locked, region, page, fault.is_write)?;
             drop(self.read(locked, 0)?);
             match begun {
                 Begun::Taken { writing, may_write, owed } => {
-                    let mapped = self.arena.map_page(&writing, mapping, page, may_write);
+                    let mapped = self.arena.map_page(&writing, mapping, fault, may_write);
                     drop(writing);
                     owed.map_or(Ok(()), Owed::pay)?;
                     let io =
@@ -246,6 +246,14 @@ impl LiveMachine {
         if let Some(mapping) = mapping.and_then(|mm| self.arena.tokens.mapping(mm)) {
             // It is advice. A page whose entry stays counts as used.
             let _ = mapping.unmap_entries(pages);
+        }
+    }
+
+    /// Lost pages were discarded: accesses to them are faults again.
+    pub(super) fn find_lost(&self, locked: &Locked<'_>, region: usize, pages: Range<u64>) {
+        let mapping = locked.mm_of_region(region).filter(|_| locked.regions.is_mapped(region));
+        if let Some(mapping) = mapping.and_then(|mm| self.arena.tokens.mapping(mm)) {
+            mapping.find_again(pages);
         }
     }
 

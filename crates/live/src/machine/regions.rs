@@ -574,6 +574,7 @@ impl LiveMachine {
                 RegionAdvice::DontNeed => {
                     let is_at = locked.discard_pages((owner, object), page..next)?;
                     next = is_at.unwrap_or(next);
+                    self.find_lost(&locked, region.number, page..next);
                     locked.regions.of_mut(region.number).unreadable.retain(|at| !(page..next).contains(at));
                     held = is_at.map(|at| (at, self.frame_of_region(&mut locked, (owner, object), at)));
                 }

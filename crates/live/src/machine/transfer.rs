@@ -148,12 +148,16 @@ impl Transfer {
 
     /// Its request has been answered: with a number of bytes, or the number of an error below zero. None: it needs another request.
     pub(super) fn answered(&mut self, arena: &Arena, answer: i32) -> Option<Result<(), Failed>> {
-        match answer {
+        let ended = match answer {
             ..0 if is_passing(-answer) => None,
             _ if self.is_write() => self.write_answered(answer),
             0.. => self.has_read(arena, answer as u64),
             _ => Some(Err(Failed::Errno(-answer))),
+        };
+        if ended.is_some() && self.is_stable && self.target == Target::Swap {
+            arena.forget_aliases(&self.frames);
         }
+        ended
     }
 
     /// So many bytes more are read, from the page on with which the request began. The last page is filled up with zeroes, and all behind it.

@@ -40,6 +40,7 @@ const COPY_WP: u64 = 2;
 const WRITEPROTECT_WP: u64 = 1;
 const EVENT_PAGEFAULT: u8 = 0x12;
 const FLAG_WRITE: u64 = 1;
+const FLAG_PROTECTED: u64 = 1 << 1;
 
 #[repr(C)]
 struct Api {
@@ -141,6 +142,8 @@ pub(crate) struct Fault {
     pub(crate) address: usize,
     /// The access is a store.
     pub(crate) is_write: bool,
+    /// The page did not exist, or was marked as missing. Otherwise it was write-protected.
+    pub(crate) is_missing: bool,
 }
 
 /// What became of a request for a page of the user's mapping.
@@ -169,6 +172,16 @@ impl Faults {
             }
         }
         Err(last.expect("a form was tried"))
+    }
+
+    /// Opens one that serves no fault: the kernel fails its own accesses to missing pages.
+    pub(crate) fn open_for_none() -> Result<Faults, Refused> {
+        let fd = open_by(Form::UserModeOnly, 0).or_else(|refused| {
+            // The call may be refused, and the device not.
+            open_by(Form::Device, USER_MODE_ONLY).map_err(|_| refused)
+        })?;
+        agree(&fd)?;
+        Ok(Faults { fd, form: Form::UserModeOnly })
     }
 
     pub(crate) fn form(&self) -> Form {
@@ -211,6 +224,7 @@ impl Faults {
                 return Ok(Fault {
                     address: message.address as usize,
                     is_write: message.flags & FLAG_WRITE != 0,
+                    is_missing: message.flags & FLAG_PROTECTED == 0,
                 });
             }
         }
@@ -285,15 +299,19 @@ fn ioctl<T>(fd: &OwnedFd, request: libc::c_ulong, argument: &mut T) -> io::Resul
 }
 
 fn open(form: Form) -> Result<OwnedFd, Refused> {
+    open_by(form, 0)
+}
+
+fn open_by(form: Form, flags: libc::c_int) -> Result<OwnedFd, Refused> {
     let (call, fd) = match form {
         Form::Device => {
             const CALL: &str = "open(2) of /dev/userfaultfd";
             let device = OpenOptions::new().read(true).write(true).open("/dev/userfaultfd");
             let device = Refused::check(CALL, device)?;
             // SAFETY: this request takes the flags of a new descriptor instead of an address.
-            (CALL, unsafe { libc::ioctl(device.as_raw_fd(), IOCTL_NEW as _, libc::O_CLOEXEC) })
+            (CALL, unsafe { libc::ioctl(device.as_raw_fd(), IOCTL_NEW as _, libc::O_CLOEXEC | flags) })
         }
-        Form::Call => ("userfaultfd(2)", userfaultfd(0)),
+        Form::Call => ("userfaultfd(2)", userfaultfd(flags)),
         Form::UserModeOnly => ("userfaultfd(2) for user code only", userfaultfd(USER_MODE_ONLY)),
     };
     if fd < 0 {

@@ -2,14 +2,21 @@
 //!
 //! ```text
 //!   the user's   its pages are missing until a fault is served, and write-protected while they are clean    never touched here
-//!   the alias    the same pages, without protection: devices read them from here when they are swapped out
+//!   the alias    the same pages: devices read them from here when they are swapped out
 //!   the file     pages are read by pread(2), and leave memory by a hole
 //! ```
 //! A page that is in the file is mapped by the kernel when the user touches it. So a page is never brought into the file through the alias: the user would
-//! see it before it is complete. The alias is only read where a page exists, because an access to a hole would create one.
+//! see it before it is complete. The alias is only read where a page exists, because an access to a hole would create one. Another call may make such an
+//! access, for example mlockall(2). The alias is therefore registered with a descriptor that serves no fault of the kernel: the call fails there.
+//!
+//! Behind the user's pages is a page without access, so that code which runs over the end gets SIGSEGV. The page of the doorbell is behind that one.
+//!
+//! A page that can't be read is lost: its entry is marked, and each access to it gets SIGBUS. The mark goes when the page is discarded, or when the user has
+//! lost pages read again.
 //!
 //! A forked child gets neither mapping.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -17,12 +24,17 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pageout_engine::PAGE_SIZE;
 
 use super::faults::{Done, Faults, Refused};
 
 const PAGE: usize = PAGE_SIZE as usize;
+/// Pages behind the user's: one without access, and the doorbell.
+const PAGES_BEHIND: usize = 2;
+/// MADV_DONTNEED that locked memory permits, too (Linux 5.18): the user may lock a region.
+const MADV_DONTNEED_LOCKED: libc::c_int = 24;
 
 /// Addresses of a mapping, which end with it.
 struct Addresses {
@@ -65,6 +77,13 @@ impl Addresses {
         unsafe { self.at.as_ptr().add(at) }
     }
 
+    /// Prohibits all accesses to a page.
+    fn forbid(&self, page: u64) -> io::Result<()> {
+        // SAFETY: the page is of this mapping, and no other code uses it yet.
+        let told = unsafe { libc::mprotect(self.page(page).cast(), PAGE, libc::PROT_NONE) };
+        if told == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
     fn unmap(&self) {
         // SAFETY: it was mapped with this length. It is called once: by `Drop` for the alias, by `Mapping::end` for the user's.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
@@ -77,8 +96,11 @@ pub(crate) struct Mapping {
     user: Addresses,
     alias: Addresses,
     pub(crate) faults: Faults,
-    /// Pages, without the last one, whose fault ends the threads that serve faults.
+    /// The user's pages.
     pages: u64,
+    /// Pages that are marked as lost.
+    lost: Mutex<BTreeSet<u64>>,
+    has_lost: AtomicBool,
     /// The user's mapping does not exist any more: it is ended, or the user has unmapped it.
     is_gone: AtomicBool,
     /// The user's mapping was ended here.
@@ -96,24 +118,26 @@ impl Mapping {
     pub(crate) fn new(pages: u64, user_mode_only: bool) -> Result<Mapping, Refused> {
         let faults = Faults::open(user_mode_only)?;
         let file = Refused::check("memfd_create(2)", memfd())?;
-        // One page more than the user knows.
-        let bytes = (pages as usize + 1) * PAGE;
+        let bytes = (pages as usize + PAGES_BEHIND) * PAGE;
         Refused::check("ftruncate(2) of a memfd", file.set_len(bytes as u64))?;
+        check_not_locked(&file)?;
         let user = Refused::check("mmap(2) of a memfd", Addresses::of(&file, bytes))?;
-        let alias = match Addresses::of(&file, bytes) {
+        let alias = match user.forbid(pages).and_then(|()| Addresses::of(&file, bytes)) {
             Ok(alias) => alias,
             Err(error) => {
                 user.unmap();
                 return Err(Refused::new("mmap(2) of a memfd", error));
             }
         };
-        let [is_gone, is_ended] = [(); 2].map(|()| AtomicBool::new(false));
+        let [is_gone, is_ended, has_lost] = [(); 3].map(|()| AtomicBool::new(false));
         let mapping = Mapping {
             file,
             user,
             alias,
             faults,
             pages,
+            lost: Mutex::default(),
+            has_lost,
             is_gone,
             is_ended,
             #[cfg(test)]
@@ -125,6 +149,11 @@ impl Mapping {
             return Err(refused);
         }
         Ok(mapping)
+    }
+
+    /// Has the kernel fail accesses to holes of the alias, by a descriptor for faults of user code only.
+    pub(crate) fn guard_alias(&self, faults: &Faults) -> Result<(), Refused> {
+        faults.register(self.alias.at, self.alias.bytes)
     }
 
     pub(crate) fn pages(&self) -> u64 {
@@ -148,13 +177,15 @@ impl Mapping {
 
     /// The page whose fault ends a thread that serves faults.
     pub(crate) fn doorbell(&self) -> u64 {
-        self.pages
+        self.pages + 1
     }
 
     /// Touches that page.
     pub(crate) fn ring(&self) {
+        // Another code may have run far over the end before.
+        self.find_again(self.doorbell()..self.doorbell() + 1);
         // SAFETY: the page is part of the user's mapping, which exists until `end`, and no other code uses it. The load waits until its fault is served.
-        unsafe { self.user.page(self.pages).read_volatile() };
+        unsafe { self.user.page(self.doorbell()).read_volatile() };
     }
 
     /// Where a device reads a page that exists.
@@ -195,13 +226,48 @@ impl Mapping {
         }
     }
 
+    fn lost(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Marks a page that does not exist as lost: each access to it gets SIGBUS.
     pub(crate) fn lose(&self, page: u64) {
         let at = self.user_page(page);
+        let mut lost = self.lost();
+        lost.insert(page);
+        self.has_lost.store(true, Ordering::Release);
         // An entry that is write-protected can't be marked. Threads that wait fault again, and find the mark.
         let _ = self.faults.unprotect(at);
         let _ = self.faults.poison(at);
         let _ = self.faults.wake(at);
+    }
+
+    /// Removes the marks of lost pages: the next access to each is a fault again. Returns how many there were.
+    pub(crate) fn find_again(&self, pages: Range<u64>) -> u64 {
+        if !self.has_lost.load(Ordering::Acquire) {
+            return 0;
+        }
+        let mut lost = self.lost();
+        let found: Vec<_> = lost.range(pages).copied().collect();
+        for &page in &found {
+            // If the system refuses it, accesses still get SIGBUS.
+            if self.forget_entries(&self.user, page..page + 1).is_ok() {
+                lost.remove(&page);
+            }
+        }
+        self.has_lost.store(!lost.is_empty(), Ordering::Release);
+        found.len() as u64
+    }
+
+    /// Makes a page zeroes that does not exist, although it was given to the user: the user has removed it by a call of the system. Returns false if it
+    /// exists.
+    pub(crate) fn restore(&self, page: u64, may_write: bool) -> io::Result<bool> {
+        match self.faults.fill(self.user_page(page), crate::guard::ZEROES.page(), !may_write) {
+            Ok(Done::Yes) => Ok(true),
+            Ok(Done::Gone) => Ok(false),
+            Err(error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Wakes threads that wait for a page, which then fault again.
@@ -209,10 +275,10 @@ impl Mapping {
         let _ = self.faults.wake(self.user_page(page));
     }
 
-    /// Removes page-table entries of the user's mapping, and of the alias. The pages stay in the file, and the next access to each maps it again.
+    /// Removes page-table entries of the user's mapping. The pages stay in the file, and the next access to each maps it again.
     ///
     /// # Errors
-    /// The system's: entries of locked memory can't be removed.
+    /// The system's.
     pub(crate) fn unmap_entries(&self, pages: Range<u64>) -> io::Result<()> {
         self.forget_entries(&self.user, pages)
     }
@@ -229,7 +295,7 @@ impl Mapping {
         let bytes = (pages.end - pages.start) as usize * PAGE;
         // SAFETY: the range is of a mapping of this value that still exists (`MappedRegion::as_mut_ptr` forbids its user to unmap it). The mapping is
         // shared: its contents are the file's, and do not change.
-        let told = unsafe { libc::madvise(of.page(pages.start).cast(), bytes, libc::MADV_DONTNEED) };
+        let told = unsafe { libc::madvise(of.page(pages.start).cast(), bytes, MADV_DONTNEED_LOCKED) };
         if told == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
@@ -260,6 +326,19 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         self.alias.unmap();
+    }
+}
+
+/// Refuses memory that is locked as soon as it is mapped: the system would fill all of a region with zeroes.
+fn check_not_locked(file: &File) -> Result<(), Refused> {
+    let page = Refused::check("mmap(2) of a memfd", Addresses::of(file, PAGE))?;
+    // SAFETY: the page is of a mapping that no other code knows.
+    let told = unsafe { libc::madvise(page.at.as_ptr().cast(), PAGE, libc::MADV_DONTNEED) };
+    let error = io::Error::last_os_error();
+    page.unmap();
+    match told {
+        0 => Ok(()),
+        _ => Err(Refused::new("MADV_DONTNEED of a memfd, which is not permitted for locked memory", error)),
     }
 }
 

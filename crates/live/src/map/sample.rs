@@ -61,10 +61,6 @@ impl Pagemap {
         while next < pages.end && !mapping.is_gone() {
             let end = ((next / PAGES_MAX + 1) * PAGES_MAX).min(pages.end);
             self.sample_table(mapping, next..end, used)?;
-            if end - next == PAGES_MAX {
-                // Devices may have used the pages there.
-                mapping.unmap_alias(next..end)?;
-            }
             next = end;
         }
         Ok(())

@@ -14,12 +14,12 @@
 //! token for the first time since the arena used it.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pageout_engine::{MmId, PAGE_SIZE, Pfn};
 
+use super::faults::{Faults, Refused};
 use super::mapping::Mapping;
 use super::sample::Pagemap;
 use crate::arena::Map;
@@ -95,6 +95,8 @@ struct TokenMemory {
     /// Free staging pages, the one to use next last.
     free: Mutex<Vec<u16>>,
     pagemap: Pagemap,
+    /// By which the kernel fails accesses to holes of an alias.
+    alias_guard: Faults,
 }
 
 fn state_of(word: u64) -> u64 {
@@ -135,14 +137,16 @@ impl Tokens {
     /// Makes room for tokens. True if this was the first call.
     ///
     /// # Errors
-    /// The system's, if it gives no memory or does not show the page tables.
-    pub(crate) fn enable(&self) -> io::Result<bool> {
+    /// The call that the system refuses: it gives no memory, or does not show the page tables.
+    pub(crate) fn enable(&self) -> Result<bool, Refused> {
         if self.memory.get().is_none() {
+            let map = |bytes| Refused::check("mmap(2)", Map::new(bytes, libc::MADV_DONTFORK));
             let memory = TokenMemory {
-                words: Map::new(self.count * size_of::<AtomicU64>(), libc::MADV_DONTFORK)?,
-                staging: Map::new(usize::from(STAGING_PAGES) * PAGE, libc::MADV_DONTFORK)?,
+                words: map(self.count * size_of::<AtomicU64>())?,
+                staging: map(usize::from(STAGING_PAGES) * PAGE)?,
                 free: Mutex::new((0..STAGING_PAGES).rev().collect()),
-                pagemap: Pagemap::open()?,
+                pagemap: Refused::check("open(2) of /proc/self/pagemap", Pagemap::open())?,
+                alias_guard: Faults::open_for_none()?,
             };
             // Another thread may have been first.
             let _ = self.memory.set(memory);
@@ -156,6 +160,10 @@ impl Tokens {
 
     pub(crate) fn pagemap(&self) -> &Pagemap {
         &self.memory().pagemap
+    }
+
+    pub(crate) fn alias_guard(&self) -> &Faults {
+        &self.memory().alias_guard
     }
 
     fn words(&self) -> &[AtomicU64] {

@@ -1,6 +1,169 @@
-//! Users that do more with a mapped region than to load and store.
+//! Users that do more with a mapped region than to load and store: they lock it, run over its end, have it removed, and repair it.
 
 use super::*;
+
+/// Has a thread load a page that can't be read, and waits for the signal that it gets.
+fn lose(map: &Arc<MappedRegion>, page: u64) {
+    let (other, before) = (Arc::clone(map), SIGNALS.load(SeqCst));
+    thread::spawn(move || load(&other, page));
+    await_that("the access gets no signal", || SIGNALS.load(SeqCst) > before);
+    let error = map.take_error();
+    assert!(matches!(error, Some(Error::SwapIo { page: of, .. }) if of == page), "{error:?}");
+}
+
+#[test]
+fn lost_page_is_read_again_or_discarded() {
+    if !is_child() {
+        let status = run_in_child("uses::lost_page_is_read_again_or_discarded");
+        assert!(status.success(), "{status}");
+        return;
+    }
+    sleep_at(libc::SIGBUS);
+    let (memory, device) = with_device(builder(16 * MIB));
+    let map = Arc::new(memory.map_region(48 * MIB, MapOptions::new()).unwrap());
+    let pages = pages_of(&map);
+    (0..pages).for_each(|page| store(&map, page, page + 1));
+    device.fails_reads.store(true, SeqCst);
+    (0..4).for_each(|page| lose(&map, page));
+    device.fails_reads.store(false, SeqCst);
+    // The device works again, and the page is lost still.
+    let other = Arc::clone(&map);
+    thread::spawn(move || load(&other, 0));
+    await_that("the access gets no signal", || SIGNALS.load(SeqCst) == 5);
+    // One page is discarded. A part of another one is not enough.
+    map.discard(0..PAGE_SIZE + 9).unwrap();
+    assert_eq!(load(&map, 0), 0);
+    store(&map, 0, 77);
+    // The rest is there, and comes back when it is asked for.
+    assert_eq!(map.retry_lost(), 3);
+    assert_eq!(map.retry_lost(), 0);
+    (1..pages).for_each(|page| assert_eq!(load(&map, page), page + 1, "page {page}"));
+    (0..pages).for_each(|page| store_at(&map, page, 1, page + 2));
+    (1..pages).for_each(|page| assert_eq!((load(&map, page), load_at(&map, page, 1)), (page + 1, page + 2)));
+    assert_eq!(load(&map, 0), 77);
+    check(&memory);
+    std::process::exit(0);
+}
+
+/// If the system filled holes of the alias, the user would find zeroes instead of what is in swap.
+#[test]
+fn locked_alias_creates_no_pages() {
+    let memory = builder(16 * MIB).build().unwrap();
+    let map = memory.map_region(48 * MIB, MapOptions::new()).unwrap();
+    let pages = pages_of(&map);
+    (0..pages).for_each(|page| store(&map, page, page + 1));
+    let alias = map.mapping().alias(0);
+    // SAFETY: the range is of the alias, which exists as long as the region. The calls change no contents.
+    unsafe {
+        libc::mlock(alias.cast(), (pages * PAGE_SIZE) as usize);
+        (0..pages).for_each(|page| assert_eq!(load(&map, page), page + 1, "page {page}"));
+        libc::munlock(alias.cast(), (pages * PAGE_SIZE) as usize);
+    }
+    (0..pages).for_each(|page| store(&map, page, page + 2));
+    (0..pages).for_each(|page| assert_eq!(load(&map, page), page + 2, "page {page}"));
+    check(&memory);
+}
+
+#[test]
+fn process_that_locks_its_memory_keeps_its_regions() {
+    if !is_child() {
+        let status = run_in_child("uses::process_that_locks_its_memory_keeps_its_regions");
+        assert!(status.success(), "{status}");
+        return;
+    }
+    for user_mode_only in [true, false] {
+        let memory = builder(16 * MIB).build().unwrap();
+        let options = || MapOptions::new().user_mode_only(user_mode_only);
+        let map = memory.map_region(24 * MIB, options()).unwrap();
+        let pages = pages_of(&map);
+        (0..pages).for_each(|page| store(&map, page, page + 1));
+        // SAFETY: the calls change no contents. Users without privileges may lock little, and then the first one changes nothing.
+        let is_locked = unsafe { libc::mlockall(libc::MCL_CURRENT) } == 0;
+        for round in 1..3 {
+            for page in 0..pages {
+                assert_eq!(load(&map, page), page + round, "page {page} in round {round}");
+                store(&map, page, page + round + 1);
+            }
+        }
+        assert!(memory.stats().unwrap().anon < pages, "{:?}", memory.stats());
+        check(&memory);
+        // SAFETY: as above.
+        if is_locked && unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } == 0 {
+            // All of a new region would be filled at once.
+            let error = memory.map_region(MIB, options()).unwrap_err().to_string();
+            assert!(error.contains("locked memory"), "{error}");
+        }
+        // SAFETY: as above.
+        unsafe { libc::munlockall() };
+        (0..pages).for_each(|page| assert_eq!(load(&map, page), page + 3, "page {page}"));
+    }
+    std::process::exit(0);
+}
+
+#[test]
+fn load_behind_the_end_is_sigsegv() {
+    if !is_child() {
+        let status = run_in_child("uses::load_behind_the_end_is_sigsegv");
+        assert_eq!(status.signal(), Some(libc::SIGSEGV), "{status}");
+        return;
+    }
+    // SAFETY: the call changes what a signal does, to what it does in a process without Rust.
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+    let memory = builder(16 * MIB).build().unwrap();
+    let map = memory.map_region(16 * PAGE_SIZE, MapOptions::new()).unwrap();
+    store(&map, 15, 1);
+    // SAFETY: the load is out of bounds, and ends the child: that is what is tested.
+    unsafe { map.as_mut_ptr().wrapping_add(16 * PAGE_SIZE as usize).read_volatile() };
+    std::process::exit(0);
+}
+
+/// A thread that runs far over the end must not stop those that serve faults.
+#[test]
+fn load_far_behind_the_end_stops_no_handler() {
+    if !is_child() {
+        let status = run_in_child("uses::load_far_behind_the_end_stops_no_handler");
+        assert!(status.success(), "{status}");
+        return;
+    }
+    sleep_at(libc::SIGBUS);
+    let memory = builder(16 * MIB).build().unwrap();
+    let map = Arc::new(memory.map_region(48 * MIB, MapOptions::new().handlers(2)).unwrap());
+    let behind = map.mapping().user_page(map.mapping().doorbell());
+    for count in 1..=3 {
+        // SAFETY: the load gets SIGBUS: that is what is tested.
+        thread::spawn(move || unsafe { std::ptr::with_exposed_provenance::<u8>(behind).read_volatile() });
+        await_that("the access gets no signal", || SIGNALS.load(SeqCst) == count);
+    }
+    (0..pages_of(&map)).for_each(|page| store(&map, page, page + 1));
+    (0..pages_of(&map)).for_each(|page| assert_eq!(load(&map, page), page + 1));
+    drop(Arc::into_inner(map).unwrap());
+    assert_eq!(memory.stats().unwrap().anon, 0);
+    std::process::exit(0);
+}
+
+/// The call is what the documentation forbids: the pages are gone, and no thread waits forever.
+#[test]
+fn pages_that_the_system_was_told_to_remove_are_zeroes() {
+    let memory = builder(24 * MIB).build().unwrap();
+    let map = memory.map_region(8 * MIB, MapOptions::new()).unwrap();
+    let pages = pages_of(&map);
+    for writes in [false, true] {
+        (0..pages).for_each(|page| store(&map, page, page + 1));
+        let half = (pages / 2 * PAGE_SIZE) as usize;
+        // SAFETY: the range is of the region, to which no reference leads.
+        assert_eq!(unsafe { libc::madvise(map.as_mut_ptr().cast(), half, libc::MADV_REMOVE) }, 0);
+        if writes {
+            (0..pages).for_each(|page| store_at(&map, page, 1, 7));
+        }
+        for page in 0..pages {
+            let first = if page < pages / 2 { 0 } else { page + 1 };
+            assert_eq!(load(&map, page), first, "page {page}");
+        }
+    }
+    map.advise(RegionAdvice::PageOut, 0..map.len()).unwrap();
+    (0..pages).for_each(|page| assert_eq!(load_at(&map, page, 1), 7));
+    check(&memory);
+}
 
 /// The engine takes its own entry of a page away before it asks if a handler has the page. The user has it then, and does not fault again.
 #[test]
