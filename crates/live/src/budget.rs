@@ -16,7 +16,8 @@ use crate::cgroup::Share;
 use crate::error::Error;
 use crate::sync::{Condvar, Mutex};
 
-/// Memory of the engine that does not grow with frames and files: its code, its counters, and the stacks of threads.
+/// Memory of the engine that does not grow with frames and files: its code, its counters, and the stacks of threads. Tests of the resident set print its parts:
+/// 2.4 MiB of code in a build for tests, which the system can drop and which the first cache of a process brings in, and 0.4 MiB of data.
 const FIXED_BYTES: u64 = 8 << 18;
 /// Memory per frame in addition to its page: its record, its links and place on lists, its gate.
 const FRAME_BYTES: u64 = 72;

@@ -57,13 +57,14 @@ fn the_process_grows_by_no_more_than_the_budget_and_a_mebibyte() {
         let grown = growth.peak();
         let stats = memory.stats().unwrap();
         println!(
-            "{policy}, a file of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} of them slow, {} pages of files in memory, {} reads",
+            "{policy}, a file of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} of them slow, {} pages of files in memory, {} reads; {}",
             grown as f64 / MIB as f64,
             budget / MIB,
             stats.frames,
             stats.slow_frames,
             stats.resident,
             stats.device_reads,
+            growth.describe_parts(),
         );
         assert!(grown <= budget + MIB, "{policy}, a file of {times} budgets: grown by {grown} bytes");
     }

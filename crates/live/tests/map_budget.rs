@@ -77,10 +77,11 @@ fn process_with_mapped_regions_grows_by_the_budget_and_a_mebibyte() {
         let grown = growth.peak();
         let stats = memory.stats().unwrap();
         println!(
-            "{policy}, {zswap:?}, {times} budgets, others: {others}: grown by {:.2} of {} MiB; {} pages in swap",
+            "{policy}, {zswap:?}, {times} budgets, others: {others}: grown by {:.2} of {} MiB; {} pages in swap; {}",
             grown as f64 / MIB as f64,
             budget / MIB,
             stats.swapped,
+            growth.describe_parts(),
         );
         assert!(stats.swapped > 1000, "{policy}, {times}: {} pages in swap", stats.swapped);
         assert!(grown <= budget + MIB, "{policy}, {zswap:?}, {times}, {others}: grown by {grown} bytes");

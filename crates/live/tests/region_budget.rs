@@ -55,13 +55,14 @@ fn process_with_regions_grows_by_the_budget_and_a_mebibyte_at_most() {
         let grown = growth.peak();
         let stats = memory.stats().unwrap();
         println!(
-            "{policy}, {zswap:?}, a region of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} pages in swap, {} of them compressed in {} frames",
+            "{policy}, {zswap:?}, a region of {times} budgets: grown by {:.2} of {} MiB; {} frames, {} pages in swap, {} of them compressed in {} frames; {}",
             grown as f64 / MIB as f64,
             budget / MIB,
             stats.frames,
             stats.swapped,
             stats.zswapped,
             stats.zswap_frames,
+            growth.describe_parts(),
         );
         assert!(zswap.is_none() || stats.zswapped > 1000, "{policy}, {times}: {stats:?}");
         assert!(stats.swapped > 1000, "{policy}, {times}: {} pages in swap", stats.swapped);

@@ -16,13 +16,19 @@ pub(crate) fn resident() -> u64 {
 /// The growth of the process from a point in time on.
 pub(crate) struct Growth {
     resident: u64,
+    parts: [u64; 3],
+}
+
+/// Anonymous memory, pages of files, code among them, and shared memory, in bytes.
+fn parts() -> [u64; 3] {
+    ["RssAnon:", "RssFile:", "RssShmem:"].map(|name| line_of("/proc/self/status", name))
 }
 
 impl Growth {
     /// Begins now: earlier peaks are forgotten.
     pub(crate) fn begin() -> Growth {
         std::fs::write("/proc/self/clear_refs", "5").unwrap();
-        Growth { resident: resident() }
+        Growth { resident: resident(), parts: parts() }
     }
 
     /// Bytes that the resident set had in addition, at its peak.
@@ -30,8 +36,9 @@ impl Growth {
         line_of("/proc/self/status", "VmHWM:").saturating_sub(self.resident)
     }
 
-    /// The parts that it has grown by since then: anonymous memory, pages of files, and shared memory, in bytes.
-    pub(crate) fn parts() -> [u64; 3] {
-        ["RssAnon:", "RssFile:", "RssShmem:"].map(|name| line_of("/proc/self/status", name))
+    /// What the resident set has in addition now, by its parts.
+    pub(crate) fn describe_parts(&self) -> String {
+        let mib = |at: usize| (parts()[at] as f64 - self.parts[at] as f64) / (1 << 20) as f64;
+        format!("now {:.2} MiB anonymous, {:.2} of code, {:.2} shared", mib(0), mib(1), mib(2))
     }
 }
