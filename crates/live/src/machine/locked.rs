@@ -298,6 +298,12 @@ impl Miss {
             self.drained += 1;
             return Some(Crowded::DRAINED);
         }
+        // The engine has tried to write every page many times. A swap file that fails promises nothing to a group whose memory is mostly of regions.
+        let [inactive, active, ..] = report.lists;
+        let is_of_regions = 2 * (inactive + active) > report.lists.iter().sum();
+        if report.swap_fails > 0 && report.being_read == 0 && is_of_regions {
+            return None;
+        }
         let crowded = match report.being_read {
             0 => Crowded { least: span(8), most: span(8) },
             // Room comes when that has ended, or otherwise before.

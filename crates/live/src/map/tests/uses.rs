@@ -186,3 +186,40 @@ fn page_that_was_served_during_an_eviction_is_evicted_later() {
     assert_eq!((load(&map, 5), memory.stats().unwrap().misses), (6, misses + 1));
     check(&memory);
 }
+
+/// A device that is full, until it is not.
+#[test]
+fn store_while_swap_can_not_be_written_is_sigbus_and_loses_nothing() {
+    if !is_child() {
+        let status = run_in_child("uses::store_while_swap_can_not_be_written_is_sigbus_and_loses_nothing");
+        assert!(status.success(), "{status}");
+        return;
+    }
+    sleep_at(libc::SIGBUS);
+    let (memory, device) = with_device(builder(12 * MIB).backend(Backend::Threads).io_threads(2));
+    let map = Arc::new(memory.map_region(48 * MIB, MapOptions::new()).unwrap());
+    device.fails_writes.store(true, SeqCst);
+    let stored = Arc::new(AtomicU64::new(0));
+    let (other, count) = (Arc::clone(&map), Arc::clone(&stored));
+    thread::spawn(move || {
+        for page in 0..pages_of(&other) {
+            store(&other, page, page + 1);
+            count.store(page + 1, SeqCst);
+        }
+    });
+    await_that("the access gets no signal", || SIGNALS.load(SeqCst) == 1);
+    let error = map.take_error();
+    assert!(matches!(error, Some(Error::OutOfMemory(_))), "{error:?}");
+    let stored = stored.load(SeqCst);
+    assert!((1000..12 * MIB / PAGE_SIZE).contains(&stored), "{stored}");
+    (0..stored).for_each(|page| assert_eq!(load(&map, page), page + 1, "page {page}"));
+    device.fails_writes.store(false, SeqCst);
+    assert_eq!(map.retry_lost(), 1);
+    for page in stored..pages_of(&map) {
+        assert_eq!(load(&map, page), 0);
+        store(&map, page, page + 1);
+    }
+    (0..pages_of(&map)).for_each(|page| assert_eq!(load(&map, page), page + 1, "page {page}"));
+    check(&memory);
+    std::process::exit(0);
+}
