@@ -42,6 +42,7 @@ mod threads;
 mod tiers;
 mod timed;
 mod tracing;
+mod untimed;
 
 pub use condition::When;
 pub use error::{BuildError, RunError};

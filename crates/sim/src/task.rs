@@ -491,6 +491,20 @@ impl Task {
         }
     }
 
+    /// Number of buffered accesses before the next mark, fsync or other call for a file.
+    #[inline]
+    pub(crate) fn accesses_until_mark(&self) -> usize {
+        let pending = self.accesses.pending();
+        let mark = self.marks.front().map_or(u64::MAX, |mark| mark.index - self.accesses.index);
+        let allowed = mark.min(pending.len() as u64) as usize;
+        self.commits.as_ref().map_or(allowed, |commits| commits.until_due(&pending[..allowed]))
+    }
+
+    /// Returns true if anything but the end of the access before decides when its accesses begin.
+    pub(crate) fn has_pace(&self) -> bool {
+        self.timetable.is_some() || self.turn.is_some() || !self.kernel_blocks.is_empty()
+    }
+
     /// Start and end of the next `hits` accesses, which take this much `work`. The first may start now. Time between the two ends that is not work
     /// counts as idling before the first.
     pub(crate) fn span_of_hits(&mut self, now: Nanos, hits: usize, work: Nanos) -> (Nanos, Nanos) {

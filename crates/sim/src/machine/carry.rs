@@ -33,6 +33,12 @@ pub(super) struct Gathered {
     ios: usize,
 }
 
+impl Gathered {
+    pub(super) fn request(&self) -> Request {
+        self.request
+    }
+}
+
 impl Machine {
     /// After every engine call: prices its work and carries out its operations, on behalf of `cpu`, and of `task` if
     /// it is its own call. Returns the CPU time they take together, which goes on
@@ -146,7 +152,7 @@ impl Machine {
 
     /// Makes a transfer part of the request before it, or a new one.
     #[inline]
-    fn gather(&mut self, io: IoId, request: Request) {
+    pub(super) fn gather(&mut self, io: IoId, request: Request) {
         if let (Area::File(file), Direction::Read) = (request.area, request.direction) {
             self.sequences.note(file, request.block, request.blocks);
         }
@@ -204,7 +210,7 @@ impl Machine {
         CpuId(((u64::from(cpu.0) + step) % cpus) as u16)
     }
 
-    fn device_of(&self, area: Area) -> usize {
+    pub(super) fn device_of(&self, area: Area) -> usize {
         let device = match area {
             Area::File(file) => self.file_device.get(file.0 as usize),
             Area::Swap(swap) => self.swap_device.get(usize::from(swap.0)),
@@ -214,7 +220,7 @@ impl Machine {
 }
 
 /// The device request of a transfer; `None` for what happens in memory.
-fn transfer(op: &Op) -> Option<(IoId, Request)> {
+pub(super) fn transfer(op: &Op) -> Option<(IoId, Request)> {
     let is_awaited = matches!(op, Op::WriteFile { is_awaited: true, .. });
     let (io, direction, area, block, blocks) = match *op {
         Op::ReadFile { io, file, page, pages, .. } => (io, Direction::Read, Area::File(file), page, pages),

@@ -106,6 +106,14 @@ pub enum RunError {
         /// Which policy, and how.
         source: GuestFault,
     },
+    /// A run without a clock has met what only a timed run has a meaning for.
+    #[error("found {found}, expected {expected}: without a clock they have no meaning")]
+    NeedsClock {
+        /// What it has met.
+        found: String,
+        /// What a run without a clock can have.
+        expected: &'static str,
+    },
     /// Tasks sleep and nothing is left that could wake them: a bug in the engine or the machine.
     #[error("at {at} no event is left, but {} not ended", tasks.join(", "))]
     Stalled {

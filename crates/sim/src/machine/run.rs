@@ -20,7 +20,7 @@ use crate::task::{BlockCall, Price, Refill, Task, decode};
 use crate::turns::Comes;
 
 /// The state of a task's action: a step of the engine, which must be settled; or the next action is already known.
-enum Begun {
+pub(super) enum Begun {
     Step(Step),
     Next(Next),
 }
@@ -246,7 +246,7 @@ impl Machine {
 
     /// The action or wait of a task before its next access; `None` if that can begin.
     #[cold]
-    fn before_access(
+    pub(super) fn before_access(
         &mut self,
         index: usize,
         observer: &mut dyn Observer,
@@ -441,16 +441,8 @@ impl Machine {
         observer: &mut dyn Observer,
     ) -> Result<Next, Box<RunError>> {
         let mut task = &mut self.tasks[index];
-        match served {
-            Served::Hit(_) => task.hits += 1,
-            Served::Minor(_) if task.is_next_mapped() => task.minor += 1,
-            Served::Major(_) if task.is_next_mapped() => task.major += 1,
-            Served::Minor(_) => task.read_misses += 1,
-            Served::Major(_) => {
-                task.read_misses += 1;
-                task.read_misses_io += 1;
-            }
-            other => return self.finish_other(index, other, observer),
+        if !task.count_served(&served) {
+            return self.finish_other(index, served, observer);
         }
         observer.access(index, task.accesses.index, &served);
         // Whatever it took to get the page, the access itself comes on top.
@@ -476,7 +468,7 @@ impl Machine {
 
     /// The engine has served a call that was not an access, or has failed.
     #[cold]
-    fn finish_other(
+    pub(super) fn finish_other(
         &mut self,
         index: usize,
         served: Served,
@@ -612,7 +604,7 @@ impl Machine {
         Next::Stop
     }
 
-    fn count_accesses(&mut self, count: u64, observer: &mut dyn Observer) {
+    pub(super) fn count_accesses(&mut self, count: u64, observer: &mut dyn Observer) {
         self.accesses += count;
         if self.accesses >= self.progress_at {
             self.tell_progress(observer);
@@ -629,9 +621,26 @@ impl Machine {
 }
 
 impl Task {
+    /// Counts the next access by how it was served. Returns false if what was served was no access, or has failed.
+    #[inline(always)]
+    pub(super) fn count_served(&mut self, served: &Served) -> bool {
+        match served {
+            Served::Hit(_) => self.hits += 1,
+            Served::Minor(_) if self.is_next_mapped() => self.minor += 1,
+            Served::Major(_) if self.is_next_mapped() => self.major += 1,
+            Served::Minor(_) => self.read_misses += 1,
+            Served::Major(_) => {
+                self.read_misses += 1;
+                self.read_misses_io += 1;
+            }
+            _ => return false,
+        }
+        true
+    }
+
     /// An access in the engine's terms, of a task that makes larger calls.
     #[inline(never)]
-    fn decode_call(&self, access: pageout_workload::Access) -> pageout_engine::Access {
+    pub(super) fn decode_call(&self, access: pageout_workload::Access) -> pageout_engine::Access {
         decode_call(access, self.calls.as_deref().unwrap_or_default())
     }
 }
@@ -664,7 +673,7 @@ fn runner_of<'a>(tasks: &'a mut [Task], threads: &'a mut [Thread], index: TaskIn
 
 /// A run of hits of a task that makes larger calls.
 #[inline(never)]
-fn run_hits_of_calls(engine: &mut Engine, task: &Task, allowed: usize) -> usize {
+pub(super) fn run_hits_of_calls(engine: &mut Engine, task: &Task, allowed: usize) -> usize {
     let calls = task.calls.as_deref().unwrap_or_default();
     engine.run_hits(task.runner.id, &task.accesses.pending()[..allowed], |access| decode_call(access, calls))
 }

@@ -11,6 +11,7 @@ mod processes;
 mod rig;
 mod sharing;
 mod timed;
+mod untimed;
 
 use pageout_engine::{Nanos, ObjectId, PageCacheEvent, Served, SwapKind};
 use pageout_sim::device::{DeviceSpec, Direction, Fault, FaultRule};

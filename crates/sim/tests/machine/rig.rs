@@ -1,8 +1,8 @@
 //! A small machine for tests: one 1 GiB node, four CPUs, one NVMe device, memcgs as they are named.
 
 use pageout_engine::{
-    Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, MemcgId, Policy, Step, SwapKind,
-    SwapSpec, TaskId,
+    Advice, Bdi, Config, CpuId, Engine, FileId, FileKind, FileSpec, MemcgId, Policy, StatFlush, Step,
+    SwapKind, SwapSpec, TaskId,
 };
 use pageout_sim::cost::Channel;
 use pageout_sim::device::DeviceSpec;
@@ -25,15 +25,21 @@ impl Rig {
     }
 
     pub(crate) fn of(policy: Policy) -> Rig {
-        Rig::made(policy, None)
+        Rig::made(policy, StatFlush::Periodic, None)
+    }
+
+    /// A machine whose statistics of groups are flushed so.
+    pub(crate) fn with_stats(policy: Policy, stat_flush: StatFlush) -> Rig {
+        Rig::made(policy, stat_flush, None)
     }
 
     pub(crate) fn with_swap(kind: SwapKind) -> Rig {
-        Rig::made(Config::default().policy, Some(kind))
+        Rig::made(Config::default().policy, StatFlush::Periodic, Some(kind))
     }
 
-    fn made(policy: Policy, swap: Option<SwapKind>) -> Rig {
-        let config = Config { cpus: 4, kmem: false, page_cluster: 0, policy, ..Config::default() };
+    fn made(policy: Policy, stat_flush: StatFlush, swap: Option<SwapKind>) -> Rig {
+        let config =
+            Config { cpus: 4, kmem: false, page_cluster: 0, policy, stat_flush, ..Config::default() };
         let mut builder = Engine::builder(config).unwrap();
         let swap = swap.map(|kind| (kind, builder.swap_on(SwapSpec { pages: 10_000, kind }).unwrap()));
         let mut engine = builder.build();
