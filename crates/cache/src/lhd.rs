@@ -21,11 +21,9 @@
 //! drawn twice in one sample. All pages have one size and belong to one application.
 
 use crate::Simulation;
+use crate::sampled::Sampled;
 use crate::simulation::fraction;
-use pageout_policy::check::Random;
 
-/// The page is not in memory.
-const ABSENT: u32 = u32::MAX;
 /// Ages that are distinguished. The last one is for all higher ones.
 const AGES: usize = 1024;
 /// Ages in the time of as many accesses as memory has pages.
@@ -35,10 +33,8 @@ const CLASSES: usize = 2 + (2 * AGES).ilog2() as usize;
 /// An event, as a count. Counts lose a tenth at each update, rounded down.
 const EVENT: u64 = 1 << 16;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Page {
-    /// Its place among those in memory.
-    at: u32,
     /// Hits since it came, up to two.
     hits: u8,
     is_explorer: bool,
@@ -55,68 +51,76 @@ pub(crate) struct Shape {
 }
 
 pub(crate) struct Lhd {
-    capacity: usize,
     sample: u32,
     explore: f64,
-    /// Accesses per age.
-    unit: u64,
     period: u64,
-    now: u64,
-    there: Vec<u32>,
-    /// By page.
-    pages: Vec<Page>,
+    pages: Sampled<Page>,
+    clock: Clock,
     /// By class and age.
     hits: Vec<u64>,
     evictions: Vec<u64>,
     densities: Vec<f64>,
-    draws: Random,
 }
 
-impl Lhd {
-    pub(crate) fn new(capacity: u32, shape: &Shape, seed: u64) -> Lhd {
-        Lhd {
-            capacity: capacity as usize,
-            sample: shape.sample,
-            explore: shape.explore,
-            unit: u64::from(capacity).div_ceil(AGES_PER_TURN),
-            period: shape.period.max(capacity.into()),
-            now: 0,
-            there: Vec::new(),
-            pages: Vec::new(),
-            hits: vec![0; CLASSES * AGES],
-            evictions: vec![0; CLASSES * AGES],
-            densities: (0..CLASSES * AGES).map(|at| 1.0 / (at % AGES + 1) as f64).collect(),
-            draws: Random::new(seed),
-        }
-    }
+/// The time, and the ages that it gives pages.
+#[derive(Clone, Copy)]
+struct Clock {
+    now: u64,
+    /// Accesses per age.
+    unit: u64,
+}
 
-    fn age(&self, page: &Page) -> usize {
+impl Clock {
+    fn age(self, page: &Page) -> usize {
         ((self.now - page.last) / self.unit).min(AGES as u64 - 1) as usize
     }
 
     /// Where the counts and the density of a page are.
-    fn entry(&self, page: &Page) -> usize {
+    fn entry(self, page: &Page) -> usize {
         let class = match page.hits {
             0 => 0,
             _ => 1 + (1 + u32::from(page.ages[0]) + u32::from(page.ages[1])).ilog2() as usize,
         };
         class * AGES + self.age(page)
     }
+}
 
-    /// Returns the place of the victim.
-    fn victim(&mut self) -> usize {
-        let mut lowest = None;
-        for _ in 0..self.sample {
-            let at = self.draws.below(self.there.len() as u64) as usize;
-            let page = self.pages[self.there[at] as usize];
-            let is_kept = page.is_explorer && self.age(&page) < AGES - 1;
-            // No density is above 1.
-            let density = self.densities[self.entry(&page)] + if is_kept { 1.0 } else { 0.0 };
-            if lowest.is_none_or(|(_, lowest)| density < lowest) {
-                lowest = Some((at, density));
-            }
+impl Lhd {
+    pub(crate) fn new(capacity: u32, shape: &Shape, seed: u64) -> Lhd {
+        Lhd {
+            sample: shape.sample,
+            explore: shape.explore,
+            period: shape.period.max(capacity.into()),
+            pages: Sampled::new(capacity, seed),
+            clock: Clock { now: 0, unit: u64::from(capacity).div_ceil(AGES_PER_TURN) },
+            hits: vec![0; CLASSES * AGES],
+            evictions: vec![0; CLASSES * AGES],
+            densities: (0..CLASSES * AGES).map(|at| 1.0 / (at % AGES + 1) as f64).collect(),
         }
-        lowest.expect("a sample has a page").0
+    }
+
+    fn victim(&mut self) -> u32 {
+        let Lhd { clock, densities, pages, sample, .. } = self;
+        let density = |page: &Page| {
+            let is_kept = page.is_explorer && clock.age(page) < AGES - 1;
+            // No density is above 1.
+            densities[clock.entry(page)] + if is_kept { 1.0 } else { 0.0 }
+        };
+        pages.lowest(*sample, density, |one, other| one < other)
+    }
+
+    fn bring_in(&mut self, page: u32) {
+        let victim = self.pages.is_full().then(|| self.victim());
+        let is_explorer = fraction(&mut self.pages.draws) < self.explore;
+        let of = Page { hits: 0, is_explorer, ages: [0; 2], last: self.clock.now };
+        match victim {
+            Some(victim) => {
+                let evicted = self.pages.get_mut(victim).expect("a victim is in memory");
+                self.evictions[self.clock.entry(evicted)] += EVENT;
+                self.pages.replace(victim, page, of);
+            }
+            None => self.pages.add(page, of),
+        }
     }
 
     /// Computes the densities from the counts, from the highest age down, and lets the counts fade.
@@ -140,60 +144,38 @@ impl Lhd {
 
 impl Simulation for Lhd {
     fn reserve(&mut self, pages: u32) {
-        if self.pages.len() < pages as usize {
-            let absent = Page { at: ABSENT, hits: 0, is_explorer: false, ages: [0; 2], last: 0 };
-            self.pages.resize(pages as usize, absent);
-        }
+        self.pages.reserve(pages);
     }
 
     fn access(&mut self, page: u32) -> bool {
-        self.now += 1;
-        let mut of = self.pages[page as usize];
-        let is_there = of.at != ABSENT;
-        if is_there {
-            let (entry, age) = (self.entry(&of), self.age(&of));
-            self.hits[entry] += EVENT;
-            of.hits = (of.hits + 1).min(2);
-            of.ages = [age as u16, of.ages[0]];
-            (of.is_explorer, of.last) = (false, self.now);
-        } else {
-            let at = if self.there.len() < self.capacity {
-                self.there.push(page);
-                self.there.len() - 1
-            } else {
-                let at = self.victim();
-                let victim = std::mem::replace(&mut self.there[at], page);
-                let entry = self.entry(&self.pages[victim as usize]);
-                self.evictions[entry] += EVENT;
-                self.pages[victim as usize].at = ABSENT;
-                at
-            };
-            let is_explorer = fraction(&mut self.draws) < self.explore;
-            of = Page { at: at as u32, hits: 0, is_explorer, ages: [0; 2], last: self.now };
-        }
-        self.pages[page as usize] = of;
-        if self.now.is_multiple_of(self.period) {
+        self.clock.now += 1;
+        let clock = self.clock;
+        let is_there = match self.pages.get_mut(page) {
+            Some(of) => {
+                self.hits[clock.entry(of)] += EVENT;
+                let age = clock.age(of);
+                of.hits = (of.hits + 1).min(2);
+                of.ages = [age as u16, of.ages[0]];
+                (of.is_explorer, of.last) = (false, clock.now);
+                true
+            }
+            None => {
+                self.bring_in(page);
+                false
+            }
+        };
+        if clock.now.is_multiple_of(self.period) {
             self.update();
         }
         is_there
     }
 
     fn remove(&mut self, page: u32) {
-        let at = std::mem::replace(&mut self.pages[page as usize].at, ABSENT);
-        if at != ABSENT {
-            self.there.swap_remove(at as usize);
-            if let Some(&moved) = self.there.get(at as usize) {
-                self.pages[moved as usize].at = at;
-            }
-        }
+        self.pages.remove(page);
     }
 
     fn check(&self) -> Result<(), String> {
-        let there = self.pages.iter().filter(|page| page.at != ABSENT).count();
-        let is_so = (0..).zip(&self.there).all(|(at, &page)| self.pages[page as usize].at == at);
-        if !is_so || there != self.there.len() || there > self.capacity {
-            return Err(format!("{there} pages are present, but {} are in the array", self.there.len()));
-        }
+        self.pages.check()?;
         if let Some(density) = self.densities.iter().find(|density| !(0.0..=1.0).contains(*density)) {
             return Err(format!("a hit density is {density}, expected 0 to 1"));
         }

@@ -42,6 +42,7 @@ mod s3_fifo; // two queues, and names of evicted pages
 mod w_tinylfu; // the more frequent of two stays
 mod qd_lp; // a small queue for new pages, a CLOCK behind it
 mod clock_pro; // LIRS by accessed bits and three hands
+mod sampled; // pages in no order, and the lowest of a random sample
 mod hyperbolic; // uses per time in memory, of a random sample
 mod lhd; // expected hits per time in memory, of a random sample
 mod lecar; // LRU or LFU, drawn by weights that are learned
