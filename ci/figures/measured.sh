@@ -35,7 +35,7 @@ train() {
         "$1" --small --tsv
         return
     fi
-    cargo build --release -q --locked -p pageout-workload --example zipf_oracle_general >&2
+    RUSTC_WRAPPER='' cargo build --release -q --locked -p pageout-workload --example zipf_oracle_general >&2
     "$target/release/examples/zipf_oracle_general" 131072 1500000 0.9 7 > "$work/zipf.oracleGeneral"
     "$1" trace convert --quiet "$work/zipf.oracleGeneral" "$work/zipf.pgt"
     for trace in "$work"/zipf.{oracleGeneral,pgt}; do
@@ -64,8 +64,11 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 raw=$target/guided/raw
-# Counters stand in the way of vectors, and the compiler of 1.95 falls over them (a SIGSEGV in LoopVectorize).
-instrumented=$(build "$target/guided/instrumented" "-Cprofile-generate=$raw -Cno-vectorize-loops")
+# A profile has functions by name: both builds use the same names.
+export RUSTC_WRAPPER=$PWD/ci/figures/names.sh
+# Functions are counted before crates become one unit, so this build saves the time for that. Counters stand in the way of vectors, and
+# the compiler of 1.95 falls over them (a SIGSEGV in LoopVectorize).
+instrumented=$(CARGO_PROFILE_MEASURED_LTO=off CARGO_PROFILE_BENCH_LTO=off build "$target/guided/instrumented" "-Cprofile-generate=$raw -Cno-vectorize-loops")
 rm -rf "$raw"
 CARGO_TARGET_DIR=$target train "$instrumented" > /dev/null
 "$merge" merge -o "$target/guided/$what.profdata" "$raw"
