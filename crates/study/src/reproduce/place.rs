@@ -10,6 +10,8 @@ use crate::shipped::shipped;
 
 /// Names and files of the chapters.
 pub const CHAPTERS: &[(&str, &str)] = &[
+    ("damon-dama", "chapters/damon-dama.toml"),
+    ("damon-fft", "chapters/damon-fft.toml"),
     ("mglru", "chapters/mglru.toml"),
     ("no-writeback", "chapters/no-writeback.toml"),
     ("page-cache-promotion", "chapters/page-cache-promotion.toml"),
