@@ -392,8 +392,11 @@ int64_t pageout_region_page_get_mut(struct pageout_region *region, uint64_t page
  * budget, groups and the swap file are the same. `handlers` threads serve its faults, 1 to 64; 0 means the default, 4.
  *
  * It needs userfaultfd(2) and PAGEMAP_SCAN (Linux 6.7), which the system may refuse. An access that can't be served gets SIGBUS: a page in
- * swap can't be read, or there is no memory and swap is full. The range must not be unmapped, remapped or advised by calls of the system.
- * A child of a fork that touches it gets SIGSEGV.
+ * swap can't be read, or there is no memory and swap is full. Such a page stays lost until pageout_map_advise() with DONTNEED discards it, or
+ * pageout_map_retry_lost() has the next access try again.
+ *
+ * The range must not be unmapped, remapped or advised by calls of the system. It must not be the target of direct I/O or a registered buffer: a
+ * device may write to a page that has left the region, and these bytes are lost. A child of a fork that touches it gets SIGSEGV.
  * Errors: -EOPNOTSUPP (the system refuses a call: the text names it), -EINVAL, -ENOMEM, -ENFILE, -EFBIG.
  */
 int pageout_map_new(struct pageout *cache, uint64_t size, const char *group, int handlers, struct pageout_map **map);
@@ -409,6 +412,9 @@ int pageout_map_advise(struct pageout_map *map, int advice, uint64_t offset, uin
 
 /* Returns why the last access got SIGBUS, once; 0 if there is no such access. */
 int pageout_map_error(struct pageout_map *map);
+
+/* Has the next access to each lost page try again. Returns how many pages were lost. */
+int64_t pageout_map_retry_lost(struct pageout_map *map);
 
 /* Frees a mapped region; NULL is allowed. No pointer into it may be used any more. */
 void pageout_map_free(struct pageout_map *map);

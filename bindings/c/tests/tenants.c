@@ -261,6 +261,8 @@ static void mapped_regions_are_plain_memory(struct pageout *cache) {
     CHECK(pageout_map_advise(map, PAGEOUT_ADVICE_WILLNEED, 0, PAGE) == -EINVAL);
     CHECK(pageout_map_advise(NULL, PAGEOUT_ADVICE_COLD, 0, PAGE) == -EINVAL);
     CHECK(pageout_map_error(map) == 0);
+    CHECK(pageout_map_retry_lost(map) == 0);
+    CHECK(pageout_map_retry_lost(NULL) == -EINVAL);
     pageout_map_free(map);
     pageout_map_free(NULL);
     CHECK(pageout_map_address(NULL) == NULL);

@@ -205,6 +205,10 @@ impl MappedRegion {
     ///
     /// Pointers from it must not be used in the child of a fork, and the range must not be unmapped, remapped or advised by the system's own calls. An access
     /// may take as long as a device needs, and may end as SIGBUS.
+    ///
+    /// The range must not be the target of direct I/O, nor a buffer that is registered with io_uring or another driver. The system holds such a page while a
+    /// device writes to it, and the region can't see that. If the page is evicted meanwhile, the bytes of the device are lost without an error. Other reads and
+    /// writes of the system are safe.
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.state.mapping.user().as_ptr()
     }

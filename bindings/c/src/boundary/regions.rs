@@ -236,6 +236,17 @@ unsafe extern "C" fn pageout_map_error(map: *mut MappedRegion) -> c_int {
 /// # Safety
 /// As the header says.
 #[unsafe(no_mangle)]
+unsafe extern "C" fn pageout_map_retry_lost(map: *mut MappedRegion) -> i64 {
+    outcome(|| {
+        // SAFETY: the header: a handle.
+        let lost = unsafe { handle(map, "map") }?.retry_lost();
+        Ok(i64::try_from(lost).unwrap_or(i64::MAX))
+    })
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
 unsafe extern "C" fn pageout_map_free(map: *mut MappedRegion) {
     // SAFETY: the header: a handle that is not used any more.
     unsafe { take(map) };
