@@ -5,12 +5,10 @@
 //! - what it costs to ask which pages were used.
 //!
 //! Each has five interleaved rounds. A second argument is the number of accesses. The swap file is in the folder, whose default is the system's for temporary
-//! files. Runs where the system permits
-//! userfaultfd and PAGEMAP_SCAN.
+//! files. It takes minutes, and needs a system that permits userfaultfd and PAGEMAP_SCAN.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "an example that ends on an error")]
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use measured::{MIB, PAGE, cpu, draws, middle, process_time};
 use pageout::{Error, MapOptions, MappedRegion, Memory, RegionOptions};
@@ -165,7 +163,7 @@ fn stream(folder: &Path, accesses: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The time of a call that ages all pages, with a tenth of them used before.
+/// The CPU time of a call that ages all pages, with a tenth of them used before.
 fn sampling(folder: &Path) -> Result<(), Error> {
     let memory = memory(folder, 2 * RESIDENT, "mglru@6.12")?;
     let map = memory.map_region(RESIDENT as u64, MapOptions::new())?;
@@ -188,13 +186,20 @@ fn sampling(folder: &Path) -> Result<(), Error> {
         touched.push((process_time() - before) / (pages / 10) as f64 / 1e3);
         let text = memory.read("/sys/kernel/debug/lru_gen")?;
         let (memcg, last) = gen_of(&text).expect("MGLRU has generations");
-        let before = Instant::now();
+        let before = process_time();
         memory.write("/sys/kernel/debug/lru_gen", &format!("+ {memcg} 0 {last}"))?;
-        aged.push(before.elapsed().as_nanos() as f64 / pages as f64);
+        aged.push((process_time() - before) / pages as f64);
     }
     println!("aging of {} MiB, a tenth of it used:", RESIDENT / MIB);
     row("aging", "ns per page of the region", &aged);
     row("first use after that", "us per used page", &touched);
+    let of_gib = |(aged, touched): (&f64, &f64)| {
+        let pages = (1 << 30) as f64 / PAGE as f64;
+        // Of a second.
+        (aged * pages + touched * 1e3 * pages / 10.0) / 1e7
+    };
+    let shares = aged.iter().zip(&touched).map(of_gib).collect::<Vec<_>>();
+    row("1 GiB, once a second (at most 10)", "% of a CPU", &shares);
     Ok(())
 }
 

@@ -223,3 +223,68 @@ fn store_while_swap_can_not_be_written_is_sigbus_and_loses_nothing() {
     check(&memory);
     std::process::exit(0);
 }
+
+/// A user protects its pages by the system's call, for example to find who stores to them.
+#[test]
+fn region_that_its_user_protects_is_read_and_stored_to_later() {
+    for zswap in [None, Some(Zswap::lz4())] {
+        let builder = builder(16 * MIB);
+        let memory = zswap.map_or(builder.clone(), |zswap| builder.zswap(zswap)).build().unwrap();
+        let map = memory.map_region(48 * MIB, MapOptions::new()).unwrap();
+        let pages = pages_of(&map);
+        let allow = |pages: Range<u64>, access| {
+            let (at, bytes) = (word(&map, pages.start, 0), (pages.end - pages.start) * PAGE_SIZE);
+            // SAFETY: the range is of the region, to which no reference leads. No thread makes a forbidden access.
+            assert_eq!(unsafe { libc::mprotect(at.cast(), bytes as usize, access) }, 0);
+        };
+        for round in 0..3 {
+            (0..pages).for_each(|page| store(&map, page, page + round));
+            allow(0..pages, libc::PROT_READ);
+            (0..pages).for_each(|page| assert_eq!(load(&map, page), page + round, "page {page}"));
+            map.advise(RegionAdvice::PageOut, 0..map.len()).unwrap();
+            allow(pages / 4..pages / 2, libc::PROT_NONE);
+            (pages / 2..pages).for_each(|page| assert_eq!(load(&map, page), page + round, "page {page}"));
+            map.discard(pages / 4 * PAGE_SIZE..pages / 2 * PAGE_SIZE).unwrap();
+            allow(0..pages, libc::PROT_READ | libc::PROT_WRITE);
+            for page in 0..pages {
+                let value = if (pages / 4..pages / 2).contains(&page) { 0 } else { page + round };
+                assert_eq!(load(&map, page), value, "page {page}");
+            }
+        }
+        assert_eq!(map.take_error().map(|error| error.to_string()), None);
+        check(&memory);
+    }
+}
+
+/// Descriptors run short, and then there are enough again.
+#[test]
+fn regions_without_descriptors_are_refused_and_harm_no_other() {
+    if !is_child() {
+        let status = run_in_child("uses::regions_without_descriptors_are_refused_and_harm_no_other");
+        assert!(status.success(), "{status}");
+        return;
+    }
+    let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
+    // SAFETY: the call reads the limit, which exists until it returns.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+    let memory = builder(24 * MIB).build().unwrap();
+    for _ in 0..3 {
+        let mut maps = Vec::new();
+        let error = loop {
+            match memory.map_region(MIB, MapOptions::new().handlers(1)) {
+                Ok(map) => maps.push(map),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.raw_os_error(), Some(libc::EMFILE), "{error}");
+        assert!(maps.len() > 10, "{} regions: {error}", maps.len());
+        for (number, map) in (1..).zip(&maps) {
+            (0..pages_of(map)).for_each(|page| store(map, page, number));
+        }
+        for (number, map) in (1..).zip(&maps) {
+            (0..pages_of(map)).for_each(|page| assert_eq!(load(map, page), number));
+        }
+    }
+    check(&memory);
+    std::process::exit(0);
+}
