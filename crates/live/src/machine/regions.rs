@@ -76,6 +76,8 @@ struct OpenRegion {
     /// Its length is being changed: no access begins.
     is_resizing: bool,
     is_dropped: bool,
+    /// A thread waits for the last access in progress, to drop it.
+    is_ending: bool,
     /// Its user accesses pages by plain pointers.
     is_mapped: bool,
     /// Pages whose slots could not be read, and that were discarded before a write of the complete page.
@@ -290,7 +292,7 @@ impl Locked<'_> {
         if of.is_dropped {
             self.regions.dropped.push(region);
             self.wake_service();
-        } else if of.is_resizing {
+        } else if of.is_resizing || of.is_ending {
             self.machine().wake_idle();
         }
     }
@@ -380,6 +382,7 @@ impl LiveMachine {
             busy: 0,
             is_resizing: false,
             is_dropped: false,
+            is_ending: false,
             is_mapped: false,
             unreadable: BTreeSet::new(),
             group: group.number,
@@ -774,10 +777,15 @@ impl LiveMachine {
         Ok(leaked)
     }
 
-    /// Drops the last handle of a region. Its pages and slots are free when this returns, or when the last access in progress has ended.
+    /// Drops the last handle of a region. Its pages and slots are free when this returns, or when the last access in progress has ended. Accesses to a mapped
+    /// region that may be in progress are the cache's own, and this waits for them.
     pub(crate) fn drop_region(&self, region: usize) -> Result<(), Error> {
         // All hits on it are reported to the engine before it is freed.
         let mut locked = self.drain(self.lock()?)?;
+        if locked.regions.is_mapped(region) {
+            locked.regions.of_mut(region).is_ending = true;
+            locked = self.wait_while(locked, |inner| inner.regions.of(region).busy > 0)?;
+        }
         locked.files.closed += 1;
         let of = locked.regions.of_mut(region);
         of.is_dropped = true;
