@@ -30,7 +30,7 @@ def ours(benchmark: str) -> dict[str, float]:
     return {name: float(rate) for name, rate in (line.split("\t") for line in lines if "\t" in line)}
 
 
-def replay(pageout: str, trace: str, memory: str, policy: str = "classic@6.12") -> tuple[float, float, dict]:
+def replay(pageout: str, trace: str, memory: str, policy: str = "classic@6.12", more: tuple[str, ...] = ()) -> tuple[float, float, dict]:
     """Seconds and CPU seconds of the whole process, and its result."""
 
     def used() -> float:
@@ -38,7 +38,7 @@ def replay(pageout: str, trace: str, memory: str, policy: str = "classic@6.12") 
         return usage.ru_utime + usage.ru_stime
 
     begun, used_before = time.perf_counter(), used()
-    command = [pageout, "replay", trace, "--memory", memory, "--policy", policy, "--json"]
+    command = [pageout, "replay", trace, "--memory", memory, "--policy", policy, "--json", *more]
     if "@" in policy:
         command += ["--read-ahead-kb", "0"]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -67,17 +67,16 @@ def budgets(rounds: int, benchmark: str, path: str) -> None:
 
 def process(rounds: int, pageout: str, stem: str) -> None:
     """Times what a user waits for: from a trace in a file to the answer on the terminal."""
-    rows = {
-        "`pageout replay`, oracleGeneral": ("oracleGeneral", "30%"),
-        "`pageout replay`, `.pgt`": ("pgt", "30%"),
-        "`pageout replay`, oracleGeneral, five sizes": ("oracleGeneral", "10%,20%,30%,40%,50%"),
-        "`pageout replay`, `.pgt`, five sizes": ("pgt", "10%,20%,30%,40%,50%"),
-    }
+    rows = {}
+    for command, more in {"`pageout replay`": (), "`pageout replay --untimed`": ("--untimed",)}.items():
+        for sizes, memory in {"": "30%", ", five sizes": "10%,20%,30%,40%,50%"}.items():
+            rows[f"{command}, oracleGeneral{sizes}"] = ("oracleGeneral", memory, more)
+            rows[f"{command}, `.pgt`{sizes}"] = ("pgt", memory, more)
     seconds: dict[str, list[float]] = {PEER: []}
     cpu: dict[str, list[float]] = {PEER: []}
     for _ in range(rounds):
-        for name, (suffix, memory) in rows.items():
-            wall, used, result = replay(pageout, f"{stem}.{suffix}", memory)
+        for name, (suffix, memory, more) in rows.items():
+            wall, used, result = replay(pageout, f"{stem}.{suffix}", memory, more=more)
             seconds.setdefault(name, []).append(wall)
             cpu.setdefault(name, []).append(used)
             if memory == "30%":

@@ -95,6 +95,7 @@ impl Error {
                     | RunError::File { .. }
                     | RunError::Removed { .. }
                     | RunError::Guest { .. }
+                    | RunError::NeedsClock { .. }
             ),
             Error::Failed(failed) => failed.is_input,
             Error::Interrupted(_) | Error::Write(_) => false,

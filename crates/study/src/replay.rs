@@ -17,6 +17,7 @@ mod estimate; // what takes long is estimated first
 mod alone; // one policy and one trace
 mod comparison; // several policies or traces
 mod tenants; // several that share a memory
+mod untimed; // misses and counters without a clock
 #[cfg(target_os = "linux")]
 mod live; // on real files
 
@@ -40,6 +41,8 @@ pub use point::{Figures, OpenLoop, Point};
 pub use setup::PAGES_MIN;
 pub(crate) use setup::{Setup, check, pages};
 pub use tenants::{Cell as TenantsCell, OfTrace as TenantsOfTrace, Sums, Tenants};
+pub use untimed::LeftOut;
+pub(crate) use untimed::remark as untimed_remark;
 
 /// The result of a replay, by the shape of its question.
 pub enum Answer {

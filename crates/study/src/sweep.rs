@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use crate::check::holds;
 use crate::error::{Error, Failed};
 use crate::figures;
+use crate::replay;
 use crate::watch::Watcher;
 pub use collect::Status;
 pub use parts::{Parts, Row, rows};
@@ -220,6 +221,9 @@ fn run_cells(ask: &Ask, own: Own, watcher: &dyn Watcher) -> Result<Ran, Error> {
     with_plan(ask, watcher, |plan, of_shard, left| {
         let mut parts = Parts::open(folder, Duration::from_nanos(ask.part_every.0)).map_err(cannot)?;
         collect::write_plan(folder, &ask.plan, plan).map_err(cannot)?;
+        if plan.untimed {
+            watcher.remark(&replay::untimed_remark());
+        }
         watcher.heed_stop();
         let mut ran = Ran {
             folder: folder.to_path_buf(),

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use pageout_sim::scenario::{Channel, SwapKind};
 use pageout_study::Error;
-use pageout_study::replay::{self, Answer, Ask, OpenLoop};
+use pageout_study::replay::{self, Answer, Ask, LeftOut, OpenLoop};
 use pageout_study::result::requests::{self, Deletes};
 use pageout_workload::trace::Requests;
 use serde_json::Value;
@@ -85,6 +85,7 @@ fn asked(args: &ReplayArgs) -> anyhow::Result<Ask> {
         writes: args.writes,
         by: args.by.clone(),
         timed: args.timed,
+        untimed: args.untimed,
         warm_up: args.warm_up,
         sample: args.sample,
         exact: args.exact,
@@ -181,9 +182,16 @@ fn percentages(distinct_pages: u64) -> String {
     format!("percentages are of the {} distinct pages\n", figures::count(distinct_pages))
 }
 
-/// A line on when accesses start.
-fn loop_line(ask: &Ask) -> String {
+/// Lines on when accesses start, or on what a replay without a clock leaves out.
+fn loop_line(ask: &Ask, left_out: &[LeftOut]) -> String {
     match ask.timed {
+        None if ask.untimed => {
+            let says = left_out.iter().map(|LeftOut { what, why }| format!("  {what}: {why}\n"));
+            format!(
+                "untimed: misses and counters of the kernel policy, without a clock; left out:\n{}",
+                says.collect::<String>()
+            )
+        }
         None => "closed loop: an access starts when the one before has ended\n".to_string(),
         Some(speed) => format!(
             "open loop: an access starts at its time in the trace{}; what can't waits for its turn{}\n",

@@ -66,12 +66,12 @@ def bisect(scenario, *, variant=None, from_="", to="", lists=None, judge_by=None
     return _ask("bisect", fields, **own)
 
 
-def replay(traces, *, memory=("30%",), policy=("classic@6.12",), channel="file", writes=False, by=None, timed=None, warm_up=None, sample=None, exact=False, live=(), make=False, region=False, device="nvme", read_ahead_kb=None, swap=None, think_time="0s", read=None, seed=1, trace_memory="1GiB", jobs=0, print_scenario=False, **own):
+def replay(traces, *, memory=("30%",), policy=("classic@6.12",), channel="file", writes=False, by=None, timed=None, untimed=False, warm_up=None, sample=None, exact=False, live=(), make=False, region=False, device="nvme", read_ahead_kb=None, swap=None, think_time="0s", read=None, seed=1, trace_memory="1GiB", jobs=0, print_scenario=False, **own):
     """Replay traces with several memory sizes and policies.
 
     Keywords are explained by ``pageout help replay``.
     """
-    fields = {"traces": traces, "memory": memory, "policy": policy, "channel": channel, "writes": writes, "by": by, "timed": timed, "warm_up": warm_up, "sample": sample, "exact": exact, "live": live, "make": make, "region": region, "device": device, "read_ahead_kb": read_ahead_kb, "swap": swap, "think_time": think_time, "read": read, "seed": seed, "trace_memory": trace_memory, "jobs": jobs, "print_scenario": print_scenario}
+    fields = {"traces": traces, "memory": memory, "policy": policy, "channel": channel, "writes": writes, "by": by, "timed": timed, "untimed": untimed, "warm_up": warm_up, "sample": sample, "exact": exact, "live": live, "make": make, "region": region, "device": device, "read_ahead_kb": read_ahead_kb, "swap": swap, "think_time": think_time, "read": read, "seed": seed, "trace_memory": trace_memory, "jobs": jobs, "print_scenario": print_scenario}
     return _ask("replay", fields, **own)
 
 

@@ -124,6 +124,7 @@ def replay(
     writes: bool = False,
     by: object | None = None,
     timed: object | None = None,
+    untimed: bool = False,
     warm_up: object | None = None,
     sample: object | None = None,
     exact: bool = False,

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::bound::{Below, Bound, bounds};
-use super::point::{OpenLoop, Point, own_json};
+use super::point::{Figures, OpenLoop, Point, own_json};
 use super::reading::{self, doubts};
 use super::setup::{PAGES_MIN, Setup, check, pages};
+use super::untimed::{self, LeftOut};
 use crate::check::holds;
 use crate::error::{Error, Failed};
 use crate::figures;
@@ -82,7 +83,7 @@ pub(super) fn alone(
         return Ok(Came::Scenario(written(&runs, limits[0], sizes[0], distinct_pages)?));
     }
     let plan = Plan { name: name_of(trace), repeat: 1, jobs: ask.jobs, watcher };
-    let Made { variants, extent } = plan.run(&runs)?;
+    let Made { variants, extent } = plan.run_in(&runs, ask.untimed)?;
     let bounds = bounds(setup, loaded, &options, &sizes, watcher)?;
     let points = sizes.into_iter().zip(limits).zip(variants);
     let points = points.map(|((pages, &limit), runs)| Point { pages, limit, runs });
@@ -153,6 +154,12 @@ impl Alone {
         }
     }
 
+    /// The parts of a timed run that it leaves out; nothing if it was timed.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let figures: Vec<Figures> = self.points.iter().filter_map(Point::figures).collect();
+        untimed::left_out(&self.ask, self.has_neighbours, figures.iter())
+    }
+
     /// Sizes at which the policy misses less than the bound.
     pub fn below(&self) -> Vec<Below> {
         let bounds = self.bounds.iter().flatten();
@@ -204,7 +211,7 @@ impl Alone {
             (true, false) => Some(footprint.writes()),
         };
         let points: Vec<Value> = (0..self.points.len()).map(|at| self.point_json(at)).collect();
-        json!({
+        let mut json = json!({
             "complete": self.points.iter().all(|point| point.result().is_some()),
             "trace": self.trace().to_string_lossy(),
             "trace_in_memory": loaded.accesses.is_some(),
@@ -220,7 +227,12 @@ impl Alone {
             "read_ahead_kb": self.window_kb(),
             "timed": ask.timed,
             "points": points,
-        })
+        });
+        if ask.untimed {
+            (json["untimed"], json["device"]) = (json!(true), Value::Null);
+            json["left_out"] = untimed::left_out_json(&self.left_out());
+        }
+        json
     }
 
     fn point_json(&self, at: usize) -> Value {
@@ -238,14 +250,17 @@ impl Alone {
             "bound_miss_ratio": bound.map(|bound| bound.miss_ratio),
             "is_below_bound": bound.zip(of).map(|(bound, of)| bound.is_above(of.miss_ratio)),
             "misses": of.map(|of| of.misses),
-            "runtime_ns": of.map(|of| of.end_ns),
+            "runtime_ns": of.filter(|_| !self.ask.untimed).map(|of| of.end_ns),
             "device_pages_read": of.map(|of| of.device_pages_read),
             "refaults": of.map(|of| of.refaults),
             "refault_distance_p50_pages": of.and_then(|of| of.refault_distance(0.5)),
             "refault_distance_p90_pages": of.and_then(|of| of.refault_distance(0.9)),
             "open_loop": of.and_then(|of| of.open_loop.as_ref()).map(OpenLoop::json),
-            "result": point.result(),
         });
+        json["result"] = match point.result() {
+            Some(result) if self.ask.untimed => untimed::result_json(result),
+            result => json!(result),
+        };
         if let Some(of) = of.filter(|of| !of.own.is_empty()) {
             json["policy_figures"] = own_json(&of.own);
         }

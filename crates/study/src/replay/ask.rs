@@ -39,6 +39,8 @@ pub struct Ask {
     /// Default: none, a closed loop.
     #[serde(deserialize_with = "speed")]
     pub timed: Option<f64>,
+    /// True if a kernel policy is replayed without a clock, for misses and counters. Default: no.
+    pub untimed: bool,
     /// Accesses, or percent of them, that textbook policies see before the first that counts. Default: none.
     pub warm_up: Option<WarmUp>,
     /// Share of pages from which misses of textbook policies are estimated, above 0 up to 1. Default: none, every access is counted.
@@ -82,6 +84,7 @@ impl Default for Ask {
             writes: false,
             by: None,
             timed: None,
+            untimed: false,
             warm_up: None,
             sample: None,
             exact: false,
@@ -174,6 +177,7 @@ impl Ask {
             ("--swap", self.swap.is_some()),
             ("--think-time", self.think_time != THINK_TIME),
             ("--timed", self.timed.is_some()),
+            ("--untimed", self.untimed),
         ];
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option).collect()
     }
@@ -216,7 +220,7 @@ impl Ask {
         if self.exact && self.sample.is_some() {
             return Err(Error::asked("exact and sample: found both, expected one\nhelp: remove one of them"));
         }
-        Ok(())
+        self.check_untimed()
     }
 }
 
@@ -251,6 +255,20 @@ mod tests {
             (Ask { timed: Some(f64::NAN), ..whole.clone() }, "timed: found `NaN`, expected a speed"),
             (Ask { channel: Channel::Tmpfs, ..whole.clone() }, "channel: found `tmpfs`"),
             (Ask { exact: true, sample: Some(0.1), ..whole.clone() }, "exact and sample"),
+            (Ask { untimed: true, timed: Some(1.0), ..whole.clone() }, "--untimed: found --timed as well"),
+            (
+                Ask { untimed: true, device: "hdd".into(), ..whole.clone() },
+                "--untimed: found --device as well",
+            ),
+            (Ask { untimed: true, by: Some("#2".into()), ..whole.clone() }, "--untimed: found --by as well"),
+            (
+                Ask { untimed: true, writes: true, ..whole.clone() },
+                "--untimed: found --writes, expected reads",
+            ),
+            (
+                Ask { untimed: true, channel: Channel::Anonymous, ..whole.clone() },
+                "found --channel anonymous",
+            ),
             (Ask { warm_up: Some(WarmUp::Percent(f64::NAN)), ..whole.clone() }, "warm_up: found NaN%"),
             (Ask { warm_up: Some(WarmUp::Percent(100.0)), ..whole.clone() }, "warm_up: found 100%"),
             (Ask { make: true, ..whole.clone() }, "make: it makes files of live"),

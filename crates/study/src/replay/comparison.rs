@@ -10,6 +10,7 @@ use super::ask::Ask;
 use super::bound::{Below, is_below};
 use super::point::{Figures, own_json};
 use super::reading::doubts;
+use super::untimed::{self, LeftOut};
 use crate::bench::{self, Policy, SampledFrom, Trace};
 use crate::check::holds;
 use crate::error::{Error, Failed};
@@ -213,10 +214,19 @@ impl OfTrace {
         Ok(())
     }
 
+    /// The parts of a timed run that its kernel policies leave out; nothing if they were timed, or there are none.
+    pub fn left_out(&self, ask: &Ask) -> Vec<LeftOut> {
+        let mut figures = self.cells.iter().flatten().filter_map(|cell| cell.machine.as_ref()).peekable();
+        match figures.peek() {
+            Some(_) => untimed::left_out(ask, self.has_neighbours, figures),
+            None => Vec::new(),
+        }
+    }
+
     fn json(&self, ask: &Ask, policies: &[Policy]) -> Value {
         let cells = (0..policies.len())
             .flat_map(|row| (0..self.sizes.len()).map(move |at| self.cell_json(ask, policies, row, at)));
-        json!({
+        let mut json = json!({
             "trace": self.trace.path.to_string_lossy(),
             "trace_in_memory": self.trace.pages.is_some(),
             "accesses": self.trace.accesses,
@@ -228,7 +238,13 @@ impl OfTrace {
             "sample_rate": self.sampled.map(|sampled| sampled.rate),
             "sample_pages": self.sampled.map(|sampled| sampled.pages),
             "cells": cells.collect::<Vec<_>>(),
-        })
+        });
+        let left_out = self.left_out(ask);
+        if !left_out.is_empty() {
+            json["untimed"] = json!(true);
+            json["left_out"] = untimed::left_out_json(&left_out);
+        }
+        json
     }
 
     /// True if a cell's miss ratio is below the bound in the same memory; `None` if there is no bound.
@@ -272,12 +288,14 @@ impl OfTrace {
             json["miss_ratio_most"] = json!(most);
         }
         if let Some(machine) = &cell.machine {
-            json["runtime_ns"] = json!(machine.end_ns);
+            if !ask.untimed {
+                json["runtime_ns"] = json!(machine.end_ns);
+                json["reclaim_p99_ns"] = json!(machine.reclaim_p99_ns);
+            }
             json["device_pages_read"] = json!(machine.device_pages_read);
             json["refaults"] = json!(machine.refaults);
             json["refault_distance_p50_pages"] = json!(machine.refault_distance(0.5));
             json["refault_distance_p90_pages"] = json!(machine.refault_distance(0.9));
-            json["reclaim_p99_ns"] = json!(machine.reclaim_p99_ns);
             if let Some(open) = &machine.open_loop {
                 json["open_loop"] = open.json();
             }

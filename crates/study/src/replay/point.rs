@@ -64,6 +64,8 @@ pub struct Figures {
     pub end_ns: u64,
     /// 99th percentile of the time that direct reclaim took, in nanoseconds.
     pub reclaim_p99_ns: u64,
+    /// Allocations that asked kswapd for more free memory.
+    pub kswapd_requests: u64,
     /// Times of accesses, in an open loop.
     pub open_loop: Option<OpenLoop>,
     /// Figures that a custom policy reports, by name.
@@ -86,6 +88,7 @@ impl Figures {
             throughput_per_s: result.tasks.iter().map(|task| task.throughput_per_s).sum(),
             end_ns: result.end_ns,
             reclaim_p99_ns: result.reclaim.p99_ns,
+            kswapd_requests: result.kswapd.requests,
             open_loop: OpenLoop::of(result),
             own: user_policies::named(&result.own_policies),
         }
@@ -182,6 +185,7 @@ mod tests {
             throughput_per_s: 0.0,
             end_ns: 0,
             reclaim_p99_ns: 0,
+            kswapd_requests: 0,
             open_loop: None,
             own: Vec::new(),
         };

@@ -13,6 +13,7 @@ use pageout_workload::ReadOptions;
 use pageout_workload::trace::{Footprint, Loaded};
 
 use super::ask::Ask;
+use super::untimed::STAT_FLUSH;
 use crate::error::{Error, told};
 use crate::figures;
 use crate::scenario::nearest::nearest;
@@ -186,7 +187,7 @@ impl Setup<'_> {
                 profile: profile.to_string(),
                 version: None,
                 lists: None,
-                switches: Knobs(vec![("memcg.kmem".to_string(), Scalar::Bool(false))]),
+                switches: Knobs(switches(ask)),
             },
             sysctl: Knobs(match window_kb {
                 0 => vec![("vm.page-cluster".to_string(), Scalar::Integer(0))],
@@ -238,6 +239,14 @@ impl Setup<'_> {
             expect: Vec::new(),
         })
     }
+}
+
+/// Settings of the kernel that differ from a profile's.
+fn switches(ask: &Ask) -> Vec<(String, Scalar)> {
+    let kmem = ("memcg.kmem".to_string(), Scalar::Bool(false));
+    let (name, value) = STAT_FLUSH;
+    let stat_flush = ask.untimed.then(|| (name.to_string(), Scalar::Text(value.to_string())));
+    std::iter::once(kmem).chain(stat_flush).collect()
 }
 
 /// Has a task replay these accesses.

@@ -598,12 +598,16 @@ fn no_readahead(scenario: &Scenario, report: &Report) -> Option<Note> {
     let busy: u64 =
         report.devices.iter().filter(|device| device.pages_read > 0).map(|device| device.busy.0).sum();
     let read: u64 = report.devices.iter().map(|device| device.pages_read).sum();
+    // Without a clock no device is busy.
+    let rate = match busy {
+        0 => String::new(),
+        _ => format!(", {} in total", figures::bandwidth(read * 4096, busy)),
+    };
     let text = format!(
         "Readahead is off: {} of the pages read from files follow an earlier page, but each was a separate \
-         request, {} in total. Linux reads these pages ahead, 128 KiB at a time by default \
+         request{rate}. Linux reads these pages ahead, 128 KiB at a time by default \
          (device.*.read_ahead_kb, replay --read-ahead-kb), which is faster.",
         figures::percent(share),
-        figures::bandwidth(read * 4096, busy)
     );
     Some(Note { about: "readahead", text })
 }

@@ -38,11 +38,17 @@ pub fn simulate(scenario: &Scenario, watcher: &dyn Watcher) -> Result<RunResult,
     simulate_on(machine, scenario, watcher, &mut [])
 }
 
+/// Runs `scenario` likewise without a clock ([`Machine::run_untimed`]): of the result, only counts have a meaning.
+pub fn simulate_untimed(scenario: &Scenario, watcher: &dyn Watcher) -> Result<RunResult, Stopped> {
+    let machine = scenario.build().map_err(Stopped::NotBuilt)?;
+    play(machine, scenario, watcher, &mut [], How::Untimed)
+}
+
 /// Runs `scenario` likewise, and notes how far it has come by when.
 pub fn simulate_with_trail(scenario: &Scenario, watcher: &dyn Watcher) -> Result<RunResult, Stopped> {
     let machine = scenario.build().map_err(Stopped::NotBuilt)?;
     let mut trail = Trail::default();
-    let result = play(machine, scenario, watcher, &mut [], Some(&mut trail))?;
+    let result = play(machine, scenario, watcher, &mut [], How::Followed(&mut trail))?;
     Ok(RunResult { trail: Some(trail), ..result })
 }
 
@@ -53,7 +59,17 @@ pub fn simulate_on(
     watcher: &dyn Watcher,
     listeners: &mut [&mut dyn Observer],
 ) -> Result<RunResult, Stopped> {
-    play(machine, scenario, watcher, listeners, None)
+    play(machine, scenario, watcher, listeners, How::Timed)
+}
+
+/// How a machine is run.
+enum How<'a> {
+    /// To its end.
+    Timed,
+    /// With a trail.
+    Followed(&'a mut Trail),
+    /// Without a clock.
+    Untimed,
 }
 
 fn play(
@@ -61,14 +77,15 @@ fn play(
     scenario: &Scenario,
     watcher: &dyn Watcher,
     listeners: &mut [&mut dyn Observer],
-    trail: Option<&mut Trail>,
+    how: How,
 ) -> Result<RunResult, Stopped> {
     let mut observer = Listening { watcher, seen: 0, listeners };
     let until = scenario.until.map_or(Nanos(u64::MAX), |until| Nanos(until.0));
-    let ended = match (watcher.stop(), trail) {
+    let ended = match (watcher.stop(), how) {
         (Some(_), _) => Ok(Ended::Interrupted),
-        (None, Some(trail)) => trail.follow(&mut machine, until, &mut observer),
-        (None, None) => machine.run_until(until, &mut observer),
+        (None, How::Followed(trail)) => trail.follow(&mut machine, until, &mut observer),
+        (None, How::Timed) => machine.run_until(until, &mut observer),
+        (None, How::Untimed) => machine.run_untimed(&mut observer),
     };
     let result = RunResult::of(scenario, &mut machine);
     match ended {

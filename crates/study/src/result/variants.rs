@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Failed};
 use crate::result::parallel;
 use crate::result::run_result::RunResult;
-use crate::result::simulate::{Stopped, accesses, simulate, simulate_with_trail};
+use crate::result::simulate::{Stopped, accesses, simulate, simulate_untimed, simulate_with_trail};
 use crate::scenario::traces::Traces;
 use crate::{Stage, Watcher, figures};
 
@@ -209,6 +209,11 @@ impl Plan<'_> {
     /// interruption it depends on nothing else. Errors: the seeds exceed the largest seed.
     pub fn run(&self, variants: &[Scenario]) -> Result<Made, Error> {
         self.run_each(variants, simulate)
+    }
+
+    /// Runs all variants likewise, without a clock if that is asked for. Errors: as [`Plan::run`].
+    pub fn run_in(&self, variants: &[Scenario], is_untimed: bool) -> Result<Made, Error> {
+        self.run_each(variants, if is_untimed { simulate_untimed } else { simulate })
     }
 
     /// Runs all variants likewise; each result has its trail.

@@ -33,6 +33,8 @@ struct Written {
     #[serde(default)]
     memory: Vec<String>,
     read_ahead_kb: Option<u32>,
+    #[serde(default)]
+    untimed: bool,
     #[serde(default = "one")]
     seeds: u64,
     #[serde(default)]
@@ -105,6 +107,8 @@ pub struct Plan {
     pub read: Table,
     /// The readahead of files in the machine, in KiB; that of the trace if the plan does not specify it.
     pub read_ahead_kb: Option<u32>,
+    /// True if kernel policies replay traces without a clock.
+    pub untimed: bool,
     /// Traces and scenarios, in the order of their names.
     pub inputs: Vec<Input>,
     /// All cells, those of an input one after the other.
@@ -167,10 +171,22 @@ impl Plan {
                 "`read_ahead_kb` works with traces only; a scenario sets it per device: [vary] \"device.nvme.read_ahead_kb\" = [0, 128]".to_string(),
             ));
         }
+        if written.untimed {
+            let found = if is_of_traces { written.vary.keys().find(|key| needs_clock(key)) } else { None };
+            if let Some(key) = found {
+                return Err(wrong(format!(
+                    "[vary] {key}: found `untimed = true` as well, with which this key has no effect\nhelp: remove one of them"
+                )));
+            }
+            if !is_of_traces {
+                return Err(wrong("`untimed` works with traces only, which one task reads".to_string()));
+            }
+        }
         let mut policies = policies;
         let (own, read_ahead_kb) = (policies.len(), written.read_ahead_kb);
         let build = build.to_string();
-        let mut plan = Plan { build, read: written.read, read_ahead_kb, inputs, cells: Vec::new() };
+        let (read, untimed) = (written.read, written.untimed);
+        let mut plan = Plan { build, read, read_ahead_kb, untimed, inputs, cells: Vec::new() };
         let has_bound = policies.iter().any(Policy::is_bound);
         if is_of_traces && !has_bound && policies.iter().any(|policy| policy.textbook().is_none()) {
             policies.push(Policy::Textbook("opt".parse().expect("it is a policy")));
@@ -268,9 +284,21 @@ impl Plan {
         add(&cell.seed.to_string());
         cell.settings.iter().for_each(|setting| add(&setting.to_string()));
         let is_machine = cell.policy.as_ref().is_some_and(|policy| policy.textbook().is_none());
+        if self.untimed && is_machine {
+            add("untimed");
+        }
         self.read_ahead_kb.filter(|_| is_machine).iter().for_each(|kib| add(&format!("read_ahead_kb {kib}")));
         hash.finalize().to_hex()[..32].to_string()
     }
+}
+
+/// Returns true if a key changes nothing but times.
+fn needs_clock(key: &str) -> bool {
+    let is_of_device = key.starts_with("device.") && !key.ends_with(READ_AHEAD_KB);
+    is_of_device
+        || key.starts_with("machine.price.")
+        || key == "machine.costs"
+        || key.ends_with(".think_time")
 }
 
 impl Cell {
@@ -418,6 +446,16 @@ mod tests {
         assert_eq!(policies("read.page_ids = 'dense'\n"), ["classic@6.12"]);
         let both = policies("read_ahead_kb = 0\nvary.'device.nvme.read_ahead_kb' = [0, 128]\n");
         assert_eq!(both, ["classic@6.12", "classic@6.12", "opt"]);
+        let untimed = read(&format!("{PLAN}untimed = true\n").replace("vary", "#"));
+        let timed = read(&PLAN.replace("vary", "#")).unwrap();
+        let is_known = |cell: &Cell| timed.cells.iter().any(|other| other.key == cell.key);
+        assert!(
+            untimed
+                .unwrap()
+                .cells
+                .iter()
+                .all(|cell| is_known(cell) == cell.policy.as_ref().unwrap().textbook().is_some())
+        );
         let refused = read("scenarios = ['s.toml']\nread_ahead_kb = 0\n").err().unwrap();
         assert!(refused.contains("`read_ahead_kb` works with traces only"), "{refused}");
     }
@@ -452,6 +490,11 @@ mod tests {
             ("traces = ['*.pgt']\npolicy = ['lru']\nmemory = ['1%']", "no file matches `*.pgt`"),
             ("scenarios = ['a.toml']\npolicy = ['lru']", "scenarios need one of the full simulator"),
             ("scenarios = ['a.toml']\nmemory = ['1%']", "`memory` works with traces only"),
+            ("scenarios = ['a.toml']\nuntimed = true", "`untimed` works with traces only"),
+            (
+                "traces = ['a.u32']\npolicy = ['lru']\nmemory = ['1%']\nuntimed = true\nvary.'task.replay.think_time' = ['1us']",
+                "[vary] task.replay.think_time: found `untimed = true` as well",
+            ),
         ] {
             let told = read(text).err().unwrap();
             assert!(told.contains(why) && told.contains("plan.toml"), "{why}: {told}");

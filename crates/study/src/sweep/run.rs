@@ -238,6 +238,7 @@ impl Group<'_> {
             traces: vec![self.input.path.clone()],
             read_ahead_kb: self.sweep.plan.read_ahead_kb,
             read: self.sweep.plan.read.clone(),
+            untimed: self.sweep.plan.untimed,
             ..Ask::default()
         };
         let replayed = |cell: &Cell| self.replayed(&ask, &loaded, cell);
@@ -314,7 +315,11 @@ impl Group<'_> {
                 jobs: self.sweep.jobs,
                 watcher: self.sweep.watcher,
             };
-            let made = if runs.is_empty() { Vec::new() } else { plan.run(&runs)?.variants };
+            let made = if runs.is_empty() {
+                Vec::new()
+            } else {
+                plan.run_in(&runs, self.sweep.plan.untimed)?.variants
+            };
             rows.extend(
                 whose
                     .into_iter()
@@ -338,12 +343,14 @@ impl Group<'_> {
         row["read_ahead_kb"] = json!(result.readahead.read_ahead_kb.values().max());
         row["misses"] = json!(of.misses);
         row["miss_ratio"] = json!(of.miss_ratio);
-        row["runtime_ns"] = json!(of.end_ns);
         row["device_pages_read"] = json!(of.device_pages_read);
         row["refaults"] = json!(of.refaults);
         row["refault_distance_p50_pages"] = json!(of.refault_distance(0.5));
         row["refault_distance_p90_pages"] = json!(of.refault_distance(0.9));
-        row["reclaim_p99_ns"] = json!(of.reclaim_p99_ns);
+        if !self.sweep.plan.untimed {
+            row["runtime_ns"] = json!(of.end_ns);
+            row["reclaim_p99_ns"] = json!(of.reclaim_p99_ns);
+        }
         of.own.iter().for_each(|(name, value)| tell(&mut row, name, *value));
         Some(row)
     }
@@ -408,6 +415,9 @@ fn row(plan: &Plan, cell: &Cell, pages: Option<u64>) -> Row {
     ];
     if let Some(hash) = cell.policy.as_ref().and_then(Policy::hash) {
         row["policy_hash"] = json!(hash);
+    }
+    if plan.untimed && cell.policy.as_ref().is_some_and(|policy| policy.textbook().is_none()) {
+        row["untimed"] = json!(true);
     }
     row["complete"] = json!(true);
     rest.iter().for_each(|column| row[*column] = Value::Null);

@@ -22,12 +22,12 @@ fn heading(answer: &Alone) -> String {
     let Alone { ask, policy, loaded, points, .. } = answer;
     let footprint = &loaded.footprint;
     let mut text = format!(
-        "{}, channel {}, {policy}, {}\n",
+        "{}, channel {}, {policy}{}\n",
         touched(answer.trace(), footprint.accesses, footprint.distinct_pages()),
         ask.channel.name(),
-        ask.device
+        if ask.untimed { String::new() } else { format!(", {}", ask.device) }
     );
-    text += &loop_line(ask);
+    text += &loop_line(ask, &answer.left_out());
     text += &machine(ask, footprint.writes(), answer.has_neighbours);
     text += &requests_lines(loaded.requests.as_ref(), ask.deletes(true, false));
     if points.len() > PERCENTAGES_TOLD {
@@ -53,6 +53,9 @@ fn heading(answer: &Alone) -> String {
 /// The column of the bound: right behind the miss ratio.
 const BOUND_COLUMN: usize = 4;
 
+/// Columns that only a timed run has.
+const TIMES: [&str; 3] = ["runtime", "accesses/s", "reclaim p99"];
+
 /// A line for each size.
 fn rows(answer: &Alone) -> Vec<Vec<String>> {
     let Alone { ask, loaded, points, bounds, .. } = answer;
@@ -75,6 +78,9 @@ fn rows(answer: &Alone) -> Vec<Vec<String>> {
     if ask.timed.is_some() {
         rows[0].extend(OPEN_LOOP.map(str::to_string));
     }
+    if ask.untimed {
+        rows[0].retain(|column| !TIMES.contains(&column.as_str()));
+    }
     let columns = rows[0].len();
     for (at, point) in points.iter().enumerate() {
         let mut row = vec![
@@ -84,15 +90,17 @@ fn rows(answer: &Alone) -> Vec<Vec<String>> {
         ];
         match point.figures() {
             Some(of) => {
-                row.extend([
-                    format!("{:.4}", of.miss_ratio),
-                    figures::count(of.misses),
-                    figures::time(of.end_ns),
-                    figures::rate(of.throughput_per_s).trim_end_matches("/s").trim_end().to_string(),
-                    figures::count(of.device_pages_read),
-                    figures::count(of.refaults),
-                    figures::time(of.reclaim_p99_ns),
-                ]);
+                row.extend([format!("{:.4}", of.miss_ratio), figures::count(of.misses)]);
+                if !ask.untimed {
+                    row.push(figures::time(of.end_ns));
+                    row.push(
+                        figures::rate(of.throughput_per_s).trim_end_matches("/s").trim_end().to_string(),
+                    );
+                }
+                row.extend([figures::count(of.device_pages_read), figures::count(of.refaults)]);
+                if !ask.untimed {
+                    row.push(figures::time(of.reclaim_p99_ns));
+                }
                 if let Some(bounds) = bounds {
                     row.insert(BOUND_COLUMN, bounds[at].as_ref().map_or("-".to_string(), readahead::bound));
                 }
@@ -137,8 +145,10 @@ pub(super) fn text(answer: &Alone, layout: Layout) -> String {
         let memory = |pages: f64| figures::bytes(pages as u64 * 4096);
         text += "\nmiss ratio over memory\n";
         text += &curve::plot(&curve(|of| of.miss_ratio), memory, |ratio| format!("{ratio:.3}"));
-        text += "\nruntime over memory\n";
-        text += &curve::plot(&curve(|of| of.end_ns as f64), memory, |ns| figures::time(ns as u64));
+        if !answer.ask.untimed {
+            text += "\nruntime over memory\n";
+            text += &curve::plot(&curve(|of| of.end_ns as f64), memory, |ns| figures::time(ns as u64));
+        }
     }
     text
 }

@@ -61,8 +61,9 @@ pub(super) fn heading(bench: &Comparison, of: &OfTrace) -> String {
         text += "textbook policies see page numbers alone: no time, no devices, a write is an access\n";
     }
     if !machines.is_empty() {
-        let _ = writeln!(text, "{} run in the machine, on {}:", machines.join(", "), ask.device);
-        text += &loop_line(ask);
+        let on = if ask.untimed { String::new() } else { format!(", on {}", ask.device) };
+        let _ = writeln!(text, "{} run in the machine{on}:", machines.join(", "));
+        text += &loop_line(ask, &of.left_out(ask));
         text += &machine(ask, of.trace.writes, of.has_neighbours);
     }
     text += &requests_lines(of.trace.requests.as_ref(), ask.deletes(!machines.is_empty(), has_book));
@@ -218,6 +219,9 @@ fn share(of: &OfTrace, pages: u64) -> String {
 }
 
 fn machine_headings(bench: &Comparison) -> Vec<&'static str> {
+    if bench.ask.untimed {
+        return vec!["pages read", "refaults"];
+    }
     let mut headings = vec!["runtime", "pages read", "refaults", "reclaim p99"];
     if bench.ask.timed.is_some() {
         headings.extend(OPEN_LOOP);
@@ -228,12 +232,12 @@ fn machine_headings(bench: &Comparison) -> Vec<&'static str> {
 /// What only the machine can tell.
 fn of_machine(bench: &Comparison, cell: &Cell) -> Vec<String> {
     let Some(of) = &cell.machine else { return vec!["-".to_string(); machine_headings(bench).len()] };
-    let mut cells = vec![
-        figures::time(of.end_ns),
-        figures::count(of.device_pages_read),
-        figures::count(of.refaults),
-        figures::time(of.reclaim_p99_ns),
-    ];
+    let counts = [figures::count(of.device_pages_read), figures::count(of.refaults)];
+    if bench.ask.untimed {
+        return counts.to_vec();
+    }
+    let [pages_read, refaults] = counts;
+    let mut cells = vec![figures::time(of.end_ns), pages_read, refaults, figures::time(of.reclaim_p99_ns)];
     cells.extend(of.open_loop.iter().flat_map(open_loop_cells));
     cells
 }

@@ -65,7 +65,7 @@ fn heading(found: &Tenants, of: &OfTrace) -> String {
             "in the machine ({name}{}) each tenant is a cgroup under one parent, which has the limit",
             if machines.iter().any(|other| other != name) { ", ..." } else { "" }
         );
-        text += &loop_line(ask);
+        text += &loop_line(ask, &[]);
         text += &machine(ask, all.writes, of.has_neighbours);
     }
     text += &requests_lines(

@@ -15,6 +15,7 @@ A plan is the product of its lists, without the cells of [[except]]:
   seeds = 5                      # for `random` and the simulated machine
   read = { ignore_size = true }  # how traces are read
   read_ahead_kb = 0              # default: 128, and 0 for opaque ids
+  untimed = true                 # no clock: misses and counters only
   [vary]                         # keys of the simulated machine
   \"device.nvme.read_latency\" = [\"20us\", \"80us\"]
   [[except]]                     # trace, scenario, policy, memory, seed (and)

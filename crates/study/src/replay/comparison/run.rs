@@ -252,7 +252,7 @@ impl<'a> Study<'a> {
         }
         let name = format!("{}, {}", name_of(setup.trace), policy.name());
         let plan = Plan { name, repeat: 1, jobs: self.ask.jobs, watcher: self.watcher };
-        let made = if runs.is_empty() { Vec::new() } else { plan.run(&runs)?.variants };
+        let made = if runs.is_empty() { Vec::new() } else { plan.run_in(&runs, self.ask.untimed)?.variants };
         let mut points = possible.into_iter().zip(made).map(|((limit, pages), runs)| Point {
             pages: *pages,
             limit: *limit,

@@ -18,7 +18,7 @@ pub(in crate::commands::replay) fn page(answer: &Alone) -> anyhow::Result<Page> 
     let mut page = Page {
         title: format!("How much memory does {} want?", name_of(answer.trace())),
         of: heading(answer).trim_end().replace('\n', "; "),
-        story: extent.warning().into_iter().chain(story(&measured)).chain(below).collect(),
+        story: extent.warning().into_iter().chain(story(&measured, ask.untimed)).chain(below).collect(),
         parts: Vec::new(),
     };
     if measured.len() > 1 {
@@ -45,17 +45,16 @@ pub(in crate::commands::replay) fn page(answer: &Alone) -> anyhow::Result<Page> 
             bounds.as_ref()?[at].as_ref().map(|bound| bound.miss_ratio)
         };
         let of_bound: Vec<Option<f64>> = measured.iter().map(|(pages, _)| by_size(*pages)).collect();
-        page.parts = vec![
-            chart(
-                "Miss ratio over memory",
-                "If the line is flat, more memory does not help.",
-                Axis::linear("miss ratio", Unit::Number),
-                |of| of.miss_ratio,
-            ),
-            chart("Runtime over memory", "", Axis::linear("runtime", Unit::Nanoseconds), |of| {
-                of.end_ns as f64
-            }),
-        ];
+        page.parts = vec![chart(
+            "Miss ratio over memory",
+            "If the line is flat, more memory does not help.",
+            Axis::linear("miss ratio", Unit::Number),
+            |of| of.miss_ratio,
+        )];
+        if !ask.untimed {
+            let runtime = Axis::linear("runtime", Unit::Nanoseconds);
+            page.parts.push(chart("Runtime over memory", "", runtime, |of| of.end_ns as f64));
+        }
         if let (Some(Part::Chart(chart)), true) =
             (page.parts.first_mut(), of_bound.iter().any(Option::is_some))
         {
@@ -69,28 +68,35 @@ pub(in crate::commands::replay) fn page(answer: &Alone) -> anyhow::Result<Page> 
         words: 0,
         last_words: 0,
     }));
-    page.parts.push(Part::Text {
-        title: "The scenario, of the first size".to_string(),
-        text: answer.toml()?,
-        is_open: false,
-    });
+    if !ask.untimed {
+        page.parts.push(Part::Text {
+            title: "The scenario, of the first size".to_string(),
+            text: answer.toml()?,
+            is_open: false,
+        });
+    }
     Ok(page)
 }
 
 /// What more memory earns, and where most of it is earned.
-fn story(measured: &[(u64, Figures)]) -> Vec<String> {
+fn story(measured: &[(u64, Figures)], is_untimed: bool) -> Vec<String> {
     let ([(least, worst), .., (most, best)], true) = (measured, measured.len() > 1) else {
         return Vec::new();
     };
     let size = |pages: u64| figures::bytes(pages * 4096);
+    let runtime = match is_untimed {
+        true => String::new(),
+        false => {
+            let [from, to] = [worst, best].map(|of| figures::time(of.end_ns));
+            format!(", and the runtime from {from} to {to}")
+        }
+    };
     let mut says = vec![format!(
-        "From {} to {} of memory the miss ratio falls from {:.4} to {:.4}, and the runtime from {} to {}.",
+        "From {} to {} of memory the miss ratio falls from {:.4} to {:.4}{runtime}.",
         size(*least),
         size(*most),
         worst.miss_ratio,
         best.miss_ratio,
-        figures::time(worst.end_ns),
-        figures::time(best.end_ns)
     )];
     let all = worst.misses.saturating_sub(best.misses);
     let is_enough = |misses: u64| worst.misses.saturating_sub(misses) * 10 >= all * 9;
