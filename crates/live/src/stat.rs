@@ -81,10 +81,11 @@ impl Identity {
 
     fn by(descriptor: RawFd, path: &CStr, flags: libc::c_int) -> io::Result<Identity> {
         let mut stat = MaybeUninit::<libc::statx>::uninit();
+        let (path, mask) = (path.as_ptr(), libc::STATX_BASIC_STATS);
+        // glibc has this function from 2.28 on, and released libraries run with 2.17.
         // SAFETY: the path is a text that ends, and the call writes to the one place that it is given, which lives until it returns.
-        let result = unsafe {
-            libc::statx(descriptor, path.as_ptr(), flags, libc::STATX_BASIC_STATS, stat.as_mut_ptr())
-        };
+        let result =
+            unsafe { libc::syscall(libc::SYS_statx, descriptor, path, flags, mask, stat.as_mut_ptr()) };
         if result != 0 {
             return Err(io::Error::last_os_error());
         }

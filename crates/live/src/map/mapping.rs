@@ -343,11 +343,14 @@ fn check_not_locked(file: &File) -> Result<(), Refused> {
 }
 
 fn memfd() -> io::Result<File> {
+    // glibc has this function from 2.27 on, and released libraries run with 2.17.
     // SAFETY: the call reads the name, which ends with a zero.
-    let file = unsafe { libc::memfd_create(c"pageout-region".as_ptr(), libc::MFD_CLOEXEC) };
+    let file =
+        unsafe { libc::syscall(libc::SYS_memfd_create, c"pageout-region".as_ptr(), libc::MFD_CLOEXEC) };
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
+    let file = i32::try_from(file).expect("a descriptor is an int");
     // SAFETY: a new descriptor, which has no other owner.
     Ok(File::from(unsafe { OwnedFd::from_raw_fd(file) }))
 }
