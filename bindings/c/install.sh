@@ -5,6 +5,7 @@
 #   INCLUDEDIR  default $PREFIX/include
 #   DESTDIR     put before these when files are written: for packages
 #   PROFILE     cargo's profile; default `wheel`, in which a panic is an error and does not end the program
+#   LDFLAGS     more options for the linker, for example -Wl,--strip-all
 #   TARGET      for another machine, by rustc's name, with CC for its compiler and CARGO for a cargo that links for it (cargo-zigbuild)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -31,7 +32,7 @@ trap 'rm -rf "$work"' EXIT
 native=(-lpthread -ldl -lm -lgcc_s)
 
 # The library of cargo has no soname, and its symbols no version: it is linked again from the same objects.
-functions=$(cc -fpreprocessed -dD -E -P "$header" 2> /dev/null | grep -oE '\bpageout_[a-z_]+ *\(' | tr -d ' (' | sort -u)
+functions=$($cc -E -P "$header" | grep -oE '\bpageout_[a-z_]+ *\(' | tr -d ' (' | sort -u)
 {
     echo "PAGEOUT_$abi {"
     echo "global:"
@@ -39,7 +40,7 @@ functions=$(cc -fpreprocessed -dD -E -P "$header" 2> /dev/null | grep -oE '\bpag
     echo "local: *;"
     echo "};"
 } > "$work/exports.map"
-$cc -shared -o "$work/libpageout.so" -Wl,-soname,"$soname" -Wl,--version-script="$work/exports.map" -Wl,--gc-sections -Wl,-z,defs -Wl,-z,relro -Wl,-z,now \
+$cc -shared ${LDFLAGS:-} -o "$work/libpageout.so" -Wl,-soname,"$soname" -Wl,--version-script="$work/exports.map" -Wl,--gc-sections -Wl,-z,defs -Wl,-z,relro -Wl,-z,now \
     -Wl,--whole-archive "$built/libpageout.a" -Wl,--no-whole-archive "${native[@]}" -lc
 
 cat > "$work/pageout.pc" <<PC
