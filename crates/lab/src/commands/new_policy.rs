@@ -97,13 +97,16 @@ pub(crate) fn run(args: &NewPolicyArgs, cx: &Context) -> Outcome {
     ))
 }
 
+/// The folder of this package. A released program, which has the page of `play` inside, names no folder of the machine that built it.
+const BUILT_FROM: Option<&str> = if cfg!(feature = "play") { None } else { Some(env!("CARGO_MANIFEST_DIR")) };
+
 /// The folder of pageout's sources: the one that is asked for, or the checkout that this program was built from. `None`: a program of a release,
 /// whose crates come from the registry.
 fn sources(asked: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
     let is_there = |folder: &Path| folder.join("crates/policy/Cargo.toml").is_file();
     let Some(folder) = asked else {
-        let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-        return Ok(built_from
+        return Ok(BUILT_FROM
+            .and_then(|folder| Path::new(folder).ancestors().nth(2))
             .filter(|folder| is_there(folder))
             .and_then(|folder| fs::canonicalize(folder).ok()));
     };
