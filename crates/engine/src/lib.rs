@@ -102,6 +102,7 @@ pub use pageout_mm::memory::file::FileCounts;
 pub use pageout_mm::memory::mempolicy::MemPolicy;
 pub use pageout_mm::memory::mm::{Advice, HugeAdvice};
 pub use pageout_mm::memory::table::{Entry, ReadaheadStats, Word, WordReader};
+pub use pageout_mm::memory::table_memory::{TableHost, WordArray};
 pub use pageout_mm::page_alloc::free_memory::{FreeBlocks, FreeMemory, FreeOfCpu};
 pub use pageout_mm::page_alloc::info::{PagesetInfo, ZoneInfo};
 pub use pageout_mm::page_alloc::request::MigrateType;

@@ -5,6 +5,8 @@ pub mod per_frame; // arrays by frame
 pub mod largest; // which blocks of the largest order are free, and need no records
 mod transitions; // which flags may change where
 pub mod list; // index-linked lists
+pub mod table_memory; // who has the memory of tables
+pub mod sparse; // arrays that take memory where they are not zero
 pub mod nodes; // what a table consists of in a kernel, and who pays for it
 pub mod table; // 512-entry tables of page words: page tables and page-cache indexes
 mod lookup; // folios with the words that lead to them
@@ -30,6 +32,7 @@ use crate::memory::mm::Mm;
 use crate::memory::open_file::OpenFile;
 use crate::memory::per_frame::PerFrame;
 use crate::memory::table::{Entry, Mark, NodeChange, SwapEntry, Word};
+use crate::memory::table_memory::TableMemory;
 use crate::page_alloc::free_memory::FreeMemory;
 use crate::page_alloc::request::{Request, Rights};
 use crate::page_alloc::watermark::Watermark;
@@ -61,6 +64,8 @@ pub struct Memory {
     large_orders: u16,
     /// Swap devices.
     pub swap: Swap,
+    /// Where tables of files and address spaces lie.
+    pub tables: TableMemory,
 }
 
 impl Memory {
@@ -78,16 +83,17 @@ impl Memory {
             mms: Vec::new(),
             large_orders: 0,
             swap: Swap::default(),
+            tables: TableMemory::default(),
         }
     }
 
     /// Adds a file of which nothing is cached.
     pub fn add_file(&mut self, spec: FileSpec) -> FileId {
         if let Some(file) = self.free_files.pop() {
-            self.files[file.index()] = File::new(spec);
+            self.files[file.index()] = File::new(spec, &self.tables);
             return file;
         }
-        self.files.push(File::new(spec));
+        self.files.push(File::new(spec, &self.tables));
         FileId((self.files.len() - 1) as u32)
     }
 
@@ -97,7 +103,8 @@ impl Memory {
         assert!(old.index.iter().next().is_none() && old.mappings.is_empty(), "{} is in use", old.name);
         debug_assert!(old.nodes.iter().next().is_none(), "nodes of an index go with what is in them");
         let (kind, bdi) = (old.kind, old.bdi);
-        self.files[file.index()] = File::new(FileSpec { name: String::new(), pages: 0, kind, bdi });
+        let spec = FileSpec { name: String::new(), pages: 0, kind, bdi };
+        self.files[file.index()] = File::new(spec, &self.tables);
         self.free_files.push(file);
     }
 

@@ -15,9 +15,9 @@ use crate::config::{ConfigError, check_range};
 use crate::machine::step::Step;
 use crate::memory::folio::FolioFlags;
 use crate::memory::mm::{Backing, Mm};
-use crate::memory::nodes::{NodeKind, Nodes};
-use crate::memory::room::check_room;
-use crate::memory::table::{Entry, LEAF_PAGES, Table, Word};
+use crate::memory::nodes::NodeKind;
+use crate::memory::room::check_table;
+use crate::memory::table::{Entry, LEAF_PAGES, Word};
 use crate::swap::readahead::SwapReadahead;
 use crate::units::{MmId, ObjectId, Pfn, TaskId};
 use std::ops::Range;
@@ -46,8 +46,7 @@ impl Engine {
         }
         let grown = end.saturating_sub(mm.table.pages());
         if grown > 0 {
-            let nodes = Nodes::bytes_for(NodeKind::PageTable, end);
-            check_room("an address space", end, Table::bytes_for(end) + nodes)?;
+            check_table("an address space", NodeKind::PageTable, end, &self.core.mm.memory.tables)?;
         }
         let Mm { table, nodes, vmas, .. } = self.core.mm.memory.mm_mut(mm_id);
         if grown > 0 {

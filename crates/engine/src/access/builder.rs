@@ -8,12 +8,14 @@ use crate::machine::accessed_bits::{AccessedBits, Sampler};
 use crate::machine::gate::FrameGate;
 use crate::machine::op::FullPlug;
 use crate::memory::room::check_room;
+use crate::memory::table_memory::{TableHost, TableMemory};
 use crate::swap::SwapDevice;
 use crate::swap::contents::{Compressibility, PageContents};
 use crate::swap::zram::Zram;
 use crate::units::{BdiId, SwapId};
 use crate::writeback::BdiLimits;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The highest priority of a swap device.
 const SWAP_PRIORITY_MAX: u16 = 32_767;
@@ -126,6 +128,11 @@ impl EngineBuilder {
     /// ([`EngineBuilder::swap_compressibility`]).
     pub fn set_page_contents(&mut self, contents: Box<dyn PageContents>) {
         self.core.contents = Some(contents);
+    }
+
+    /// Takes the memory for tables of files and processes from the host, which counts it. Without this, the allocator has it.
+    pub fn set_table_host(&mut self, host: Arc<dyn TableHost>) {
+        self.core.mm.memory.tables = TableMemory::of(host);
     }
 
     fn zram_mut(&mut self, swap: SwapId) -> Result<&mut Zram, ConfigError> {

@@ -162,7 +162,7 @@ impl Engine {
     pub fn process_create(&mut self, memcg: MemcgId) -> MmId {
         assert!(self.core.mm.memcgs.contains(memcg), "there is no memcg {}", memcg.0);
         assert!(self.core.mm.memcgs[memcg].is_online, "memcg {} was removed", memcg.0);
-        let mm = Mm::new(memcg, self.new_tlb());
+        let mm = Mm::new_in(memcg, self.new_tlb(), &self.core.mm.memory.tables);
         self.add_mm(mm)
     }
 

@@ -12,9 +12,9 @@ use crate::access::task::Stage;
 use crate::config::{ConfigError, FileKind, FileSpec, FileSystem, check_range};
 use crate::machine::step::{DelayReason, Step, Wait};
 use crate::memory::mm::Backing;
-use crate::memory::nodes::{NodeKind, Nodes};
-use crate::memory::room::check_room;
-use crate::memory::table::Table;
+use crate::memory::nodes::NodeKind;
+use crate::memory::room::check_table;
+use crate::memory::table_memory::TableMemory;
 use crate::page_cache::Truncation;
 use crate::units::{BdiId, FileId, Nanos, ObjectId, PAGE_SIZE, TaskId};
 use pageout_rules::folio::TmpfsHuge;
@@ -40,7 +40,7 @@ impl Engine {
 
     /// Creates a file on a device.
     pub fn file_create_on(&mut self, spec: FileSpec, bdi: BdiId) -> Result<FileId, ConfigError> {
-        check_file_length(spec.pages)?;
+        check_file_length(spec.pages, &self.core.mm.memory.tables)?;
         if spec.kind == FileKind::Regular && bdi.index() >= self.core.writeback.bdis() {
             return Err(ConfigError::Unknown(format!("backing device {}", bdi.0)));
         }
@@ -67,7 +67,7 @@ impl Engine {
             return Err(ConfigError::Unknown(format!("file {}", file.0)));
         };
         check_range("pages of a file that grows", pages, of.pages(), TABLE_PAGES_MAX)?;
-        check_file_length(pages)?;
+        check_file_length(pages, &self.core.mm.memory.tables)?;
         of.grow(pages);
         for object in self.tasks.iter_mut().flat_map(|task| &mut task.objects) {
             match object {
@@ -163,8 +163,7 @@ impl Engine {
     }
 }
 
-fn check_file_length(pages: u64) -> Result<(), ConfigError> {
+fn check_file_length(pages: u64, memory: &TableMemory) -> Result<(), ConfigError> {
     check_range("pages of a file", pages, 1, TABLE_PAGES_MAX)?;
-    let nodes = Nodes::bytes_for(NodeKind::Index, pages);
-    check_room("a file", pages, Table::bytes_for(pages) + nodes)
+    check_table("a file", NodeKind::Index, pages, memory)
 }

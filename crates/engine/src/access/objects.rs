@@ -8,9 +8,9 @@ use crate::access::hits::Object;
 use crate::config::{ConfigError, check_range};
 use crate::memory::file::{File, FileMapping};
 use crate::memory::mm::{Advice, Backing, Vma};
-use crate::memory::nodes::{NodeKind, Nodes};
-use crate::memory::room::check_room;
-use crate::memory::table::{LEAF_PAGES, Table, WordReader};
+use crate::memory::nodes::NodeKind;
+use crate::memory::room::check_table;
+use crate::memory::table::{LEAF_PAGES, WordReader};
 use crate::units::{FileId, ObjectId, OpenFileId, TaskId};
 
 impl Engine {
@@ -127,11 +127,11 @@ impl Engine {
     ) -> Result<ObjectId, ConfigError> {
         let file = open.map(|open| self.core.mm.memory.open_files[open.index()].file);
         let mm_id = self.mm_of(task);
-        let mm = self.core.mm.memory.mm_mut(mm_id);
-        let sum = mm.table.pages() + pages;
+        let sum = self.core.mm.memory.mm(mm_id).table.pages() + pages;
         check_range("pages of an address space", sum, 1, TABLE_PAGES_MAX)?;
-        let nodes = Nodes::bytes_for(NodeKind::PageTable, sum);
-        check_room("an address space", sum, Table::bytes_for(sum + LEAF_PAGES) + nodes)?;
+        let memory = &self.core.mm.memory.tables;
+        check_table("an address space", NodeKind::PageTable, sum + LEAF_PAGES, memory)?;
+        let mm = self.core.mm.memory.mm_mut(mm_id);
         let vma = mm.map(pages, file.map_or(Backing::Anon, Backing::File), advice, executable);
         mm.vmas[vma].open = open;
         let start = mm.vmas[vma].start;

@@ -352,7 +352,7 @@ impl State {
         while pages.start < pages.end {
             let leaf = pages.start / LEAF_PAGES;
             let end = ((leaf + 1) * LEAF_PAGES).min(pages.end);
-            if index.leaf_exists(leaf)
+            if index.may_have_words(leaf)
                 && let Some(page) = (pages.start..end).find(|&page| index.word(page) != Word::EMPTY)
             {
                 return Some(page);

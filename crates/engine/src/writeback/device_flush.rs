@@ -72,9 +72,10 @@ impl Engine {
 
 impl crate::state::State {
     fn unflushed(&mut self, file: FileId) -> &mut Unflushed {
-        let of = self.memory.file_mut(file);
+        let memory = &self.memory.tables;
+        let of = &mut self.memory.files[file.index()];
         let pages = of.index.pages();
-        of.inode.unflushed.get_or_insert_with(|| Box::new(Unflushed::new(pages)))
+        of.inode.unflushed.get_or_insert_with(|| Box::new(Unflushed::new(pages, memory)))
     }
 
     /// A page leaves its file's cache.

@@ -8,6 +8,7 @@ use crate::memory::errors::{Rest, WriteErrors};
 use crate::memory::folio::HUGE_PAGE_PAGES;
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::table::{LEAF_PAGES, Table};
+use crate::memory::table_memory::TableMemory;
 use crate::memory::tags::PageTags;
 use crate::memory::unflushed::Unflushed;
 use crate::swap::contents::Compressibility;
@@ -116,7 +117,7 @@ impl Inode {
         !self.has_dirty_times && !self.has_dirty_pages
     }
 
-    fn new(pages: u64) -> Inode {
+    fn new(pages: u64, memory: &TableMemory) -> Inode {
         Inode {
             bdi: BdiId(0),
             wb: None,
@@ -125,8 +126,8 @@ impl Inode {
             has_dirty_times: false,
             has_dirty_pages: false,
             times_of: None,
-            dirty: PageTags::new(pages),
-            writeback: PageTags::new(pages),
+            dirty: PageTags::new(pages, memory),
+            writeback: PageTags::new(pages, memory),
             foreign: ForeignHistory::default(),
             writeback_index: 0,
             errors: WriteErrors::default(),
@@ -137,21 +138,21 @@ impl Inode {
 }
 
 impl File {
-    /// A file of which nothing is cached.
-    pub fn new(spec: FileSpec) -> File {
+    /// A file of which nothing is cached, with tables in this memory.
+    pub fn new(spec: FileSpec, memory: &TableMemory) -> File {
         let FileSpec { name, pages, kind, bdi } = spec;
-        let nodes = Nodes::new(NodeKind::Index, pages);
+        let nodes = Nodes::new(NodeKind::Index, pages, memory);
         File {
             name,
             kind,
             bdi,
             huge: TmpfsHuge::Never,
-            index: Table::new(pages),
+            index: Table::new_in(pages, memory),
             pages,
             nodes,
             compressibility: None,
             mappings: Vec::new(),
-            inode: Inode::new(pages),
+            inode: Inode::new(pages, memory),
             counts: FileCounts::default(),
         }
     }

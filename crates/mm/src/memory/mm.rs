@@ -7,6 +7,7 @@ use crate::memory::mempolicy::{MemPolicy, Placement};
 use crate::memory::nodes::{NodeKind, Nodes};
 use crate::memory::open_file::OpenFile;
 use crate::memory::table::{LEAF_PAGES, Table};
+use crate::memory::table_memory::TableMemory;
 use crate::memory::tlb::Tlb;
 use crate::numa_balancing::{MmScan, VmaScan};
 use crate::swap::contents::Compressibility;
@@ -176,9 +177,14 @@ pub struct Mm {
 }
 
 impl Mm {
-    /// An address space without mappings.
+    /// An address space without mappings, whose tables the allocator has.
     pub fn new(memcg: MemcgId, tlb: Option<Tlb>) -> Mm {
-        let (table, nodes) = (Table::new(0), Nodes::new(NodeKind::PageTable, 0));
+        Mm::new_in(memcg, tlb, &TableMemory::default())
+    }
+
+    /// An address space without mappings, with tables in this memory.
+    pub fn new_in(memcg: MemcgId, tlb: Option<Tlb>, memory: &TableMemory) -> Mm {
+        let (table, nodes) = (Table::new_in(0, memory), Nodes::new(NodeKind::PageTable, 0, memory));
         Mm {
             memcg,
             table,
@@ -206,7 +212,8 @@ impl Mm {
     /// One of the same group with the same mappings, and nothing in them.
     pub fn like(&self, tlb: Option<Tlb>) -> Mm {
         let pages = self.table.pages();
-        let (table, nodes) = (Table::new(pages), Nodes::new(NodeKind::PageTable, pages));
+        let (table, nodes) =
+            (Table::new(pages), Nodes::new(NodeKind::PageTable, pages, &TableMemory::default()));
         let anew = |vma: &Vma| Vma { swap_window: SwapWindow::default(), scan: None, ..vma.clone() };
         Mm {
             table,

@@ -13,6 +13,8 @@
 //! Page 0 needs no node while it is alone: the head of the index holds it, or its shadow, which no shrinker finds there. The next page that
 //! is stored moves it into a node. So small files are remembered as long as their inodes.
 
+use crate::memory::sparse::Sparse;
+use crate::memory::table_memory::TableMemory;
 use crate::units::{MemcgId, Pfn};
 
 /// The kind of tree.
@@ -52,7 +54,7 @@ pub struct Node {
 }
 
 /// A node in eight bytes that begin as zeroes, so that a large table costs what is used of it.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Packed(u64);
 
 impl Packed {
@@ -68,11 +70,10 @@ impl Packed {
     }
 }
 
-#[derive(Default)]
 struct Level {
-    nodes: Vec<Packed>,
+    nodes: Sparse<Packed>,
     /// By node, number of its children in the level below; empty for the lowest level.
-    children: Vec<u16>,
+    children: Sparse<u16>,
 }
 
 /// The nodes of one table.
@@ -83,13 +84,15 @@ pub struct Nodes {
     height: usize,
     /// Page 0 of an index lies in its head, and nothing else is stored.
     has_head: bool,
+    memory: TableMemory,
 }
 
 impl Nodes {
     /// The nodes of an empty table of this size.
-    pub fn new(kind: NodeKind, pages: u64) -> Nodes {
+    pub fn new(kind: NodeKind, pages: u64, memory: &TableMemory) -> Nodes {
         let height = kind.fixed_height().unwrap_or(0);
-        let mut nodes = Nodes { kind, levels: Vec::new(), height, has_head: false };
+        let levels = Vec::new();
+        let mut nodes = Nodes { kind, levels, height, has_head: false, memory: memory.clone() };
         nodes.grow(pages);
         nodes
     }
@@ -101,14 +104,14 @@ impl Nodes {
         while pages > 0 && self.kind.fixed_height().map_or(at == 0 || below > 1, |height| at < height) {
             let count = below.div_ceil(1 << self.kind.bits()) as usize;
             if at == self.levels.len() {
-                let children = vec![0; if at == 0 { 0 } else { count }];
-                self.levels.push(Level { nodes: vec![Packed::NONE; count], children });
+                let children = Sparse::new(if at == 0 { 0 } else { count }, &self.memory);
+                self.levels.push(Level { nodes: Sparse::new(count, &self.memory), children });
             } else {
                 let level = &mut self.levels[at];
                 // A table that was longer before still has its nodes.
                 let count = count.max(level.nodes.len());
-                level.nodes.resize(count, Packed::NONE);
-                level.children.resize(if at == 0 { 0 } else { count }, 0);
+                level.nodes.resize(count);
+                level.children.resize(if at == 0 { 0 } else { count });
             }
             (below, at) = (count as u64, at + 1);
         }
@@ -122,7 +125,7 @@ impl Nodes {
 
     /// Bytes that they take when all of the table is used.
     pub fn bytes(&self) -> usize {
-        let level = |level: &Level| size_of_val(&*level.nodes) + size_of_val(&*level.children);
+        let level = |level: &Level| level.nodes.bytes() + level.children.bytes();
         self.levels.iter().map(level).sum()
     }
 
@@ -134,7 +137,7 @@ impl Nodes {
     /// The node of the lowest level that a page is in.
     #[inline]
     pub fn leaf(&self, page: u64) -> Option<Node> {
-        self.levels[0].nodes[self.number(0, page)].node()
+        self.levels[0].nodes.get(self.number(0, page)).node()
     }
 
     /// Returns whether all that is stored is page 0, for which an index needs no node.
@@ -164,8 +167,8 @@ impl Nodes {
         let height = self.height_for(page).max(self.height);
         // The nodes on the way down, and the tops above the former one that lead to it. The two are the same if the page is below the first node of a
         // level.
-        let absent =
-            (0..height).filter(|&level| self.levels[level].nodes[self.number(level, page)] == Packed::NONE);
+        let absent = (0..height)
+            .filter(|&level| self.levels[level].nodes.get(self.number(level, page)) == Packed::NONE);
         let tops = match (self.height, self.has_head) {
             (0, false) => 0..0,
             (from, _) => from..height,
@@ -194,27 +197,26 @@ impl Nodes {
         }
         while self.height < height {
             let level = &mut self.levels[self.height];
-            assert!(level.nodes[0] == Packed::NONE, "a top is put over a table twice");
-            level.nodes[0] = Packed::new(make());
-            level.children[0] = 1;
+            assert!(level.nodes.get(0) == Packed::NONE, "a top is put over a table twice");
+            level.nodes.set(0, Packed::new(make()));
+            level.children.set(0, 1);
             self.assert_children(self.height, 0);
             self.height += 1;
         }
         for level in (0..self.height).rev() {
             let number = self.number(level, page);
-            if self.levels[level].nodes[number] == Packed::NONE {
-                self.levels[level].nodes[number] = Packed::new(make());
+            if self.levels[level].nodes.get(number) == Packed::NONE {
+                self.levels[level].nodes.set(number, Packed::new(make()));
                 if level + 1 < self.height {
                     let above = self.number(level + 1, page);
+                    let parents = &mut self.levels[level + 1];
                     assert!(
-                        self.levels[level + 1].nodes[above] != Packed::NONE,
+                        parents.nodes.get(above) != Packed::NONE,
                         "nothing leads to a new node of level {level}"
                     );
-                    self.levels[level + 1].children[above] += 1;
-                    assert!(
-                        self.levels[level + 1].children[above] <= 1 << self.kind.bits(),
-                        "a node leads to more than it has slots"
-                    );
+                    let children = parents.children.get(above) + 1;
+                    parents.children.set(above, children);
+                    assert!(children <= 1 << self.kind.bits(), "a node leads to more than it has slots");
                     self.assert_children(level + 1, above);
                 }
             }
@@ -230,18 +232,16 @@ impl Nodes {
         for level in 0..self.height {
             let number = self.number(level, page);
             if level > 0 {
-                let children = &mut self.levels[level].children[number];
-                assert!(
-                    *children > 0,
-                    "a node of level {level} that leads to nothing loses what it leads to"
-                );
-                *children -= 1;
-                if *children > 0 {
+                let children = self.levels[level].children.get(number);
+                assert!(children > 0, "a node of level {level} that leads to nothing loses what it leads to");
+                self.levels[level].children.set(number, children - 1);
+                if children > 1 {
                     self.assert_children(level, number);
                     return;
                 }
             }
-            let node = std::mem::replace(&mut self.levels[level].nodes[number], Packed::NONE);
+            let node = self.levels[level].nodes.get(number);
+            self.levels[level].nodes.set(number, Packed::NONE);
             free(node.node().expect("a node that leads to something is there"));
         }
         self.height = self.kind.fixed_height().unwrap_or(0);
@@ -249,10 +249,13 @@ impl Nodes {
 
     /// Hands what a group owns to another.
     pub fn reassign(&mut self, from: MemcgId, to: MemcgId) {
-        for packed in self.levels.iter_mut().flat_map(|level| &mut level.nodes) {
-            if let Some(node) = packed.node().filter(|node| node.memcg == from) {
-                *packed = Packed::new(Node { memcg: to, ..node });
-            }
+        for level in &mut self.levels {
+            let of_group = |(at, packed): (usize, Packed)| {
+                let node = packed.node().filter(|node| node.memcg == from)?;
+                Some((at, Packed::new(Node { memcg: to, ..node })))
+            };
+            let moved: Vec<_> = level.nodes.iter().filter_map(of_group).collect();
+            moved.into_iter().for_each(|(at, packed)| level.nodes.set(at, packed));
         }
     }
 
@@ -261,20 +264,23 @@ impl Nodes {
     #[track_caller]
     fn assert_children(&self, level: usize, number: usize) {
         if cfg!(debug_assertions) {
-            let (counted, there) = (self.levels[level].children[number], self.children_there(level, number));
+            let (counted, there) =
+                (self.levels[level].children.get(number), self.children_there(level, number));
             assert_eq!(usize::from(counted), there, "nodes below node {number} of level {level}");
         }
     }
 
     /// How many nodes there are below a node.
     fn children_there(&self, level: usize, number: usize) -> usize {
-        let below = self.levels[level - 1].nodes.chunks(1 << self.kind.bits()).nth(number);
-        below.map_or(0, |below| below.iter().filter(|&&packed| packed != Packed::NONE).count())
+        let below = &self.levels[level - 1].nodes;
+        let slots = number << self.kind.bits()..(number + 1) << self.kind.bits();
+        let slots = slots.start..slots.end.min(below.len());
+        slots.filter(|&slot| below.get(slot) != Packed::NONE).count()
     }
 
     /// All nodes, for checkers.
     pub fn iter(&self) -> impl Iterator<Item = Node> {
-        self.levels.iter().flat_map(|level| level.nodes.iter().filter_map(|packed| packed.node()))
+        self.levels.iter().flat_map(|level| level.nodes.iter().filter_map(|(_, packed)| packed.node()))
     }
 
     /// Panics unless the nodes are those above the leaves that `is_used` names.
@@ -291,10 +297,12 @@ impl Nodes {
         let is_low = self.kind.fixed_height().is_none() && !used.contains(&true);
         assert_eq!(self.height == 0, is_low, "an empty index has no levels");
         for (at, level) in self.levels.iter().enumerate() {
-            let there: Vec<bool> = level.nodes.iter().map(|&packed| packed != Packed::NONE).collect();
+            let there: Vec<bool> =
+                (0..level.nodes.len()).map(|at| level.nodes.get(at) != Packed::NONE).collect();
             let wanted = if at < self.height { used.clone() } else { vec![false; there.len()] };
             assert_eq!(there, wanted, "nodes of level {at}");
-            for (number, &children) in level.children.iter().enumerate() {
+            for number in 0..level.children.len() {
+                let children = level.children.get(number);
                 let below = if at < self.height { self.children_there(at, number) } else { 0 };
                 assert_eq!(usize::from(children), below, "nodes below node {number} of level {at}");
             }
@@ -327,7 +335,7 @@ mod tests {
     #[test]
     fn a_dense_index_has_a_node_for_every_64_of_the_level_below() {
         let dense = |pages: u64| {
-            let mut nodes = Nodes::new(NodeKind::Index, pages);
+            let mut nodes = Nodes::new(NodeKind::Index, pages, &TableMemory::default());
             (0..pages).map(|page| added(&mut nodes, page)).sum::<u64>()
         };
         assert_eq!(dense(64), 1);
@@ -338,7 +346,7 @@ mod tests {
 
     #[test]
     fn page_0_alone_lies_in_the_head() {
-        let mut nodes = Nodes::new(NodeKind::Index, 300_000);
+        let mut nodes = Nodes::new(NodeKind::Index, 300_000, &TableMemory::default());
         assert_eq!(added(&mut nodes, 0), 0);
         assert!(nodes.has_head() && nodes.leaf(0).is_none());
         nodes.remove(0, |_| panic!("there is no node"));
@@ -354,12 +362,12 @@ mod tests {
             assert_eq!(nodes.iter().count(), 0);
         }
         // A page table has a node in any case.
-        assert_eq!(added(&mut Nodes::new(NodeKind::PageTable, 1), 0), 3);
+        assert_eq!(added(&mut Nodes::new(NodeKind::PageTable, 1, &TableMemory::default()), 0), 3);
     }
 
     #[test]
     fn a_page_table_has_three_levels_at_once_and_then_a_table_for_2_mib() {
-        let mut nodes = Nodes::new(NodeKind::PageTable, 512 * 512 * 2);
+        let mut nodes = Nodes::new(NodeKind::PageTable, 512 * 512 * 2, &TableMemory::default());
         assert_eq!(added(&mut nodes, 5), 3);
         assert_eq!(added(&mut nodes, 511), 0);
         assert_eq!(added(&mut nodes, 512), 1);
@@ -374,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_table_that_grows_keeps_its_nodes() {
-        let mut nodes = Nodes::new(NodeKind::PageTable, 0);
+        let mut nodes = Nodes::new(NodeKind::PageTable, 0, &TableMemory::default());
         nodes.grow(100);
         assert_eq!(added(&mut nodes, 7), 3);
         nodes.grow(512 * 512 * 3);
@@ -390,7 +398,7 @@ mod tests {
             pages in prop::collection::vec(0..300_000u64, 1..60),
             kind in prop::sample::select(&[NodeKind::Index, NodeKind::PageTable][..]),
         ) {
-            let mut nodes = Nodes::new(kind, 300_000);
+            let mut nodes = Nodes::new(kind, 300_000, &TableMemory::default());
             let mut there = BTreeSet::new();
             for page in pages {
                 let leaf = page >> kind.bits();

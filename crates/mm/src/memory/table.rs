@@ -18,6 +18,8 @@ mod word;
 mod words;
 
 use crate::memory::folio::UseBits;
+use crate::memory::sparse::Sparse;
+use crate::memory::table_memory::{Counted, TableMemory};
 use crate::memory::tlb::Tlb;
 use crate::units::Pfn;
 use bitflags::bitflags;
@@ -133,8 +135,10 @@ pub enum Marked {
 pub struct Table {
     words: Words,
     leaves: Vec<Leaf>,
-    nodes: Vec<NodeCount>,
+    nodes: Sparse<NodeCount>,
     readahead: ReadaheadStats,
+    /// Of the leaves.
+    counted: Counted,
 }
 
 /// Words that accesses to one mapping read.
@@ -236,11 +240,18 @@ impl MappedWords<'_> {
 impl Table {
     /// A table of empty words.
     pub fn new(pages: u64) -> Table {
+        Table::new_in(pages, &TableMemory::default())
+    }
+
+    /// A table of empty words in this memory.
+    pub fn new_in(pages: u64, memory: &TableMemory) -> Table {
+        let leaves = pages.div_ceil(LEAF_PAGES);
         Table {
-            words: Words::new(pages),
-            leaves: vec![Leaf::empty(); pages.div_ceil(LEAF_PAGES) as usize],
-            nodes: vec![NodeCount::default(); pages.div_ceil(NODE_SLOTS) as usize],
+            words: Words::new(pages, memory),
+            leaves: vec![Leaf::empty(); leaves as usize],
+            nodes: Sparse::new(pages.div_ceil(NODE_SLOTS) as usize, memory),
             readahead: ReadaheadStats::default(),
+            counted: Counted::allocated(memory, leaves * size_of::<Leaf>() as u64),
         }
     }
 
@@ -262,7 +273,8 @@ impl Table {
         let pages = self.pages() + pages;
         self.words.grow(pages);
         self.leaves = grown(&self.leaves, pages.div_ceil(LEAF_PAGES) as usize);
-        self.nodes = grown(&self.nodes, pages.div_ceil(NODE_SLOTS) as usize);
+        self.nodes.resize(pages.div_ceil(NODE_SLOTS) as usize);
+        self.counted.set(size_of_val(&*self.leaves) as u64);
     }
 
     /// Removes empty words at the end, until this many are left.
@@ -276,13 +288,12 @@ impl Table {
             self.pages()
         );
         let nodes = (pages / NODE_SLOTS) as usize;
-        assert!(
-            self.nodes[nodes..].iter().all(|node| node.is_empty()),
-            "a table shrinks that has words behind {pages}"
-        );
+        assert!(self.nodes.iter().all(|(at, _)| at < nodes), "a table shrinks that has words behind {pages}");
         self.words.shrink(pages);
         self.leaves.truncate((pages / LEAF_PAGES) as usize);
-        self.nodes.truncate(nodes);
+        self.leaves.shrink_to_fit();
+        self.nodes.resize(nodes);
+        self.counted.set(size_of_val(&*self.leaves) as u64);
     }
 
     /// Prefetches a page's word. Does nothing if there is no such page.
@@ -518,10 +529,10 @@ impl Table {
             self.readahead.unused -= 1;
             self.readahead.dropped += 1;
         }
-        let node = &mut self.nodes[(page / NODE_SLOTS) as usize];
-        let before = *node;
+        let at = (page / NODE_SLOTS) as usize;
+        let before = self.nodes.get(at);
         let after = before.plus(NodeCount::of(new)).minus(NodeCount::of(old));
-        *node = after;
+        self.nodes.set(at, after);
         debug_assert!(
             u64::from(after.pages()) + u64::from(after.shadows()) <= NODE_SLOTS,
             "the index node of page {page} holds more than it has slots"
@@ -551,7 +562,7 @@ impl Table {
                 unused += u64::from(word.is_unused());
             }
             assert_eq!(
-                self.nodes[(page / NODE_SLOTS) as usize],
+                self.nodes.get((page / NODE_SLOTS) as usize),
                 counted,
                 "pages and shadows of an index node"
             );
@@ -569,7 +580,7 @@ impl Table {
         let (leaf, at) = (page / LEAF_PAGES, (page / NODE_SLOTS) as usize);
         let first = leaf as usize * NODES;
         let mut others = (first..self.nodes.len().min(first + NODES)).filter(|&node| node != at);
-        if others.any(|node| !self.nodes[node].is_empty()) {
+        if others.any(|node| !self.nodes.get(node).is_empty()) {
             return;
         }
         match is_empty {
@@ -581,13 +592,18 @@ impl Table {
     /// Returns whether there is nothing in the index node of this page.
     #[inline]
     pub fn is_node_empty(&self, page: u64) -> bool {
-        self.nodes[(page / NODE_SLOTS) as usize].is_empty()
+        self.nodes.get((page / NODE_SLOTS) as usize).is_empty()
     }
 
     /// Returns how many pages there are, in memory or in swap, in the index node of this page.
     #[inline]
     pub fn pages_of_node(&self, page: u64) -> u8 {
-        self.nodes[(page / NODE_SLOTS) as usize].pages()
+        self.nodes.get((page / NODE_SLOTS) as usize).pages()
+    }
+
+    /// Returns whether a leaf may have a word that is not empty.
+    pub fn may_have_words(&self, leaf: u64) -> bool {
+        self.words.is_leaf_taken(leaf)
     }
 
     /// Returns whether this leaf exists: an upper entry that leads to none is passed by.
@@ -655,12 +671,12 @@ impl Table {
 
     /// Bytes it takes.
     pub fn bytes(&self) -> usize {
-        self.words.bytes() + size_of_val(&*self.leaves) + size_of_val(&*self.nodes)
+        self.words.bytes() + size_of_val(&*self.leaves) + self.nodes.bytes()
     }
 
     /// Index nodes that hold nothing but shadows.
     pub fn shadow_only_nodes(&self) -> usize {
-        self.nodes.iter().filter(|node| node.is_shadow_only()).count()
+        self.nodes.iter().filter(|(_, node)| node.is_shadow_only()).count()
     }
 
     /// Panics unless the nodes' counts agree with the words.
@@ -672,7 +688,8 @@ impl Table {
             let node = &mut counted[(page / NODE_SLOTS) as usize];
             *node = node.plus(NodeCount::of(word));
         }
-        assert_eq!(self.nodes, counted, "pages and shadows of index nodes");
+        let nodes: Vec<_> = (0..self.nodes.len()).map(|at| self.nodes.get(at)).collect();
+        assert_eq!(nodes, counted, "pages and shadows of index nodes");
         self.words.check_invariants();
     }
 }

@@ -7,19 +7,23 @@
 //! Setting and clearing a page touches a word a level. So does finding the next one, however many lie in between. The words
 //! are allocated when the first page is set: most files are never written.
 
+use crate::memory::sparse::Sparse;
+use crate::memory::table_memory::TableMemory;
+
 /// Pages of one file, as a set.
 #[derive(Clone, Debug)]
 pub struct PageTags {
     pages: u64,
     /// From pages upwards; the last level is a single word.
-    levels: Vec<Vec<u64>>,
+    levels: Vec<Sparse<u64>>,
     count: u64,
+    memory: TableMemory,
 }
 
 impl PageTags {
     /// An empty set for a file of this size.
-    pub fn new(pages: u64) -> PageTags {
-        PageTags { pages, levels: Vec::new(), count: 0 }
+    pub fn new(pages: u64, memory: &TableMemory) -> PageTags {
+        PageTags { pages, levels: Vec::new(), count: 0, memory: memory.clone() }
     }
 
     /// Grows with a file to this number of pages.
@@ -31,10 +35,12 @@ impl PageTags {
             let words = bits.div_ceil(64) as usize;
             if level == self.levels.len() {
                 // The former last level has one word, whose bit is the only one that this level can have.
-                let has_any = self.levels[level - 1][0] != 0;
-                self.levels.push(vec![u64::from(has_any)]);
+                let has_any = self.levels[level - 1].get(0) != 0;
+                let mut above = Sparse::new(words, &self.memory);
+                above.set(0, u64::from(has_any));
+                self.levels.push(above);
             }
-            self.levels[level].resize(words, 0);
+            self.levels[level].resize(words);
             (bits, level) = (words as u64, level + 1);
         }
     }
@@ -59,11 +65,10 @@ impl PageTags {
         debug_assert!(self.count <= self.pages, "a file of {} pages has more that are tagged", self.pages);
         let mut at = page;
         for (level, words) in self.levels.iter_mut().enumerate() {
-            let word = &mut words[(at / 64) as usize];
-            debug_assert!(level > 0 || *word >> (at % 64) & 1 == 0, "page {page} is tagged already");
-            let was_empty = *word == 0;
-            *word |= 1 << (at % 64);
-            if !was_empty {
+            let word = words.get((at / 64) as usize);
+            debug_assert!(level > 0 || word >> (at % 64) & 1 == 0, "page {page} is tagged already");
+            words.set((at / 64) as usize, word | 1 << (at % 64));
+            if word != 0 {
                 break;
             }
             at /= 64;
@@ -85,9 +90,9 @@ impl PageTags {
         self.count -= 1;
         let mut at = page;
         for words in &mut self.levels {
-            let word = &mut words[(at / 64) as usize];
-            *word &= !(1 << (at % 64));
-            if *word != 0 {
+            let word = words.get((at / 64) as usize) & !(1 << (at % 64));
+            words.set((at / 64) as usize, word);
+            if word != 0 {
                 break;
             }
             at /= 64;
@@ -100,10 +105,10 @@ impl PageTags {
         if cfg!(debug_assertions) {
             let mut at = page / 64;
             for pair in self.levels.windows(2) {
-                let is_above = pair[1][(at / 64) as usize] >> (at % 64) & 1 == 1;
+                let is_above = pair[1].get((at / 64) as usize) >> (at % 64) & 1 == 1;
                 assert_eq!(
                     is_above,
-                    pair[0][at as usize] != 0,
+                    pair[0].get(at as usize) != 0,
                     "word {at} of tags, and the bit that leads to it"
                 );
                 at /= 64;
@@ -114,7 +119,7 @@ impl PageTags {
     /// Returns whether a page is tagged.
     pub fn contains(&self, page: u64) -> bool {
         let words = self.levels.first();
-        words.is_some_and(|words| words[(page / 64) as usize] >> (page % 64) & 1 == 1)
+        words.is_some_and(|words| words.get((page / 64) as usize) >> (page % 64) & 1 == 1)
     }
 
     /// The first page of it from `page` on.
@@ -137,19 +142,22 @@ impl PageTags {
     /// The first bit of a level from `at` on.
     fn next_at(&self, level: usize, at: u64) -> Option<u64> {
         let words = self.levels.get(level)?;
-        let word = words.get((at / 64) as usize)? & (!0 << (at % 64));
+        if at / 64 >= words.len() as u64 {
+            return None;
+        }
+        let word = words.get((at / 64) as usize) & (!0 << (at % 64));
         if word != 0 {
             return Some(at / 64 * 64 + u64::from(word.trailing_zeros()));
         }
         let next = self.next_at(level + 1, at / 64 + 1)?;
-        Some(next * 64 + u64::from(words[next as usize].trailing_zeros()))
+        Some(next * 64 + u64::from(words.get(next as usize).trailing_zeros()))
     }
 
     fn allocate(&mut self) {
         let mut bits = self.pages;
         loop {
             let words = bits.div_ceil(64).max(1);
-            self.levels.push(vec![0; words as usize]);
+            self.levels.push(Sparse::new(words as usize, &self.memory));
             if words == 1 {
                 return;
             }
@@ -169,7 +177,7 @@ mod tests {
         fn a_file_that_grows_keeps_its_tags(sizes in prop::collection::vec(1..300_000u64, 2..6), picks in prop::collection::vec(0..300_000u64, 1..50)) {
             let mut sizes = sizes;
             sizes.sort_unstable();
-            let (mut tags, mut set) = (PageTags::new(sizes[0]), BTreeSet::new());
+            let (mut tags, mut set) = (PageTags::new(sizes[0], &TableMemory::default()), BTreeSet::new());
             for pages in sizes {
                 tags.grow(pages);
                 for page in picks.iter().map(|pick| pick % pages) {
@@ -187,7 +195,7 @@ mod tests {
 
         #[test]
         fn tags_are_a_set_in_order(flips in prop::collection::vec(0..300_000u64, 1..200), from in 0..300_000u64) {
-            let (mut tags, mut set) = (PageTags::new(300_000), BTreeSet::new());
+            let (mut tags, mut set) = (PageTags::new(300_000, &TableMemory::default()), BTreeSet::new());
             for page in flips.into_iter().flat_map(|page| [page, page / 4096, page]) {
                 if set.remove(&page) {
                     tags.clear(page);
@@ -211,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_never_written_has_no_words() {
-        let tags = PageTags::new(1 << 30);
+        let tags = PageTags::new(1 << 30, &TableMemory::default());
         assert!(tags.levels.is_empty() && tags.next(0).is_none());
     }
 }

@@ -9,11 +9,12 @@
 //! A device that reports a write as done may have it in a cache that loses it. After a failed flush, the data can be written again only from memory.
 //! So pages that leave memory before they are stored are recorded: one that comes back holds the device's contents of that time, whatever they were.
 
+use crate::memory::table_memory::TableMemory;
 use crate::memory::tags::PageTags;
 use std::ops::Range;
 
 /// Pages of one file.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Unflushed {
     since: Taken,
     /// Pages before the flush in progress, during one.
@@ -22,7 +23,7 @@ pub struct Unflushed {
 }
 
 /// Pages that a device has taken.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Taken {
     /// In memory ever since.
     there: PageTags,
@@ -31,8 +32,8 @@ struct Taken {
 
 impl Unflushed {
     /// An empty record for a file of this size.
-    pub fn new(pages: u64) -> Unflushed {
-        let taken = || Taken { there: PageTags::new(pages), left: PageTags::new(pages) };
+    pub fn new(pages: u64, memory: &TableMemory) -> Unflushed {
+        let taken = || Taken { there: PageTags::new(pages, memory), left: PageTags::new(pages, memory) };
         Unflushed { since: taken(), in_flush: taken(), is_flushing: false }
     }
 

@@ -11,6 +11,9 @@
 //! read once. Each move is paid for by as many leaves that were emptied. A table that grows moves as well. Arrays by frame do the same, and explain
 //! why (`per_frame.rs`).
 //!
+//! **A host that counts memory** has the words of long tables, and takes the memory of empty leaves back where they are ([`WordArray`]). No word moves
+//! for that, and at most 32 leaves take memory for nothing. If such a table grows, it moves leaf by leaf, and gives each back.
+//!
 //! **Readers** belong to a machine with its own threads. All loads and stores are relaxed, and there is one writer: the instructions are those of
 //! plain memory. A hit takes no lock and writes nothing that others read. A retired array contains only empty words, which it gets before the first
 //! word changes elsewhere. So a reader that still has it finds nothing in it and looks the words up again. The reader keeps its memory until then.
@@ -19,6 +22,7 @@
 
 use super::word::Word;
 use super::{LEAF_PAGES, Table};
+use crate::memory::table_memory::{Counted, TableMemory, WordArray};
 use bytemuck::allocation::zeroed_slice_box;
 use prefetch_index::prefetch_index;
 use std::ops::Range;
@@ -27,14 +31,33 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use yoke::Yoke;
 
 /// Words in memory that is allocated when it is first written. Writer and readers hold it together, and each knows its position directly.
-type Array = Yoke<&'static [AtomicU64], Arc<Box<[AtomicU64]>>>;
+type Array = Yoke<&'static [AtomicU64], Arc<dyn WordArray>>;
 
-fn empty_words(pages: u64) -> Array {
-    Yoke::attach_to_cart(Arc::new(zeroed_slice_box(pages as usize)), |words| &**words)
+/// Words from the allocator.
+struct Zeroes(Box<[AtomicU64]>);
+
+impl WordArray for Zeroes {
+    fn words(&self) -> &[AtomicU64] {
+        &self.0
+    }
+
+    fn give_back(&self, _: Range<usize>) {}
+}
+
+/// Empty words for this number of pages. True: they are the host's, and it takes back the memory of parts of them.
+fn empty_words(pages: u64, memory: &TableMemory) -> (Array, bool) {
+    let of_host = if pages > SMALL_PAGES { memory.reserve(pages as usize) } else { None };
+    let is_hosts = of_host.is_some();
+    let words = of_host.unwrap_or_else(|| Arc::new(Zeroes(zeroed_slice_box(pages as usize))));
+    (Yoke::attach_to_cart(words, |words| words.words()), is_hosts)
 }
 
 /// Fewer empty leaves are not worth a move.
 const EMPTY_MIN: u64 = 8;
+/// Empty leaves whose memory a host takes back together: calls of some microseconds each.
+const GIVEN_TOGETHER: usize = 32;
+/// A table of so few pages is in the allocator's memory even if there is a host: it is not worth a mapping.
+const SMALL_PAGES: u64 = 8 * LEAF_PAGES;
 const LEAF_BYTES: usize = LEAF_PAGES as usize * size_of::<AtomicU64>();
 
 /// The place of a word.
@@ -92,17 +115,47 @@ pub(super) struct Words {
     empty: u64,
     /// The array for readers, once there is one.
     shared: Option<Arc<Mutex<Array>>>,
+    /// The host has the array, and takes back the memory of leaves.
+    is_hosts: bool,
+    /// Leaves that have lost their last word since it last did.
+    emptied: Vec<u64>,
+    /// Bytes of words of the host, and of all else.
+    counted: Counted,
+    allocated: Counted,
 }
 
 impl Words {
-    pub(super) fn new(pages: u64) -> Words {
-        Words {
-            array: empty_words(pages),
+    pub(super) fn new(pages: u64, memory: &TableMemory) -> Words {
+        let (array, is_hosts) = empty_words(pages, memory);
+        let mut words = Words {
+            array,
             is_taken: vec![false; pages.div_ceil(LEAF_PAGES) as usize],
             taken: 0,
             empty: 0,
             shared: None,
-        }
+            is_hosts,
+            emptied: Vec::new(),
+            counted: Counted::words(memory),
+            allocated: Counted::allocated(memory, 0),
+        };
+        words.count();
+        words
+    }
+
+    /// Notes what the words take: leaves, or all of a small array.
+    fn count(&mut self) {
+        let (of_host, rest) = match self.is_hosts {
+            true => (self.taken as usize * LEAF_BYTES, 0),
+            false => (0, size_of_val(*self.array.get())),
+        };
+        self.counted.set(of_host as u64);
+        self.allocated.set((rest + size_of_val(&*self.is_taken)) as u64);
+    }
+
+    /// Returns whether a leaf takes memory. If not, its words are empty.
+    #[inline]
+    pub(super) fn is_leaf_taken(&self, leaf: u64) -> bool {
+        self.is_taken[leaf as usize]
     }
 
     #[inline(always)]
@@ -135,6 +188,7 @@ impl Words {
             self.empty -= 1;
         } else {
             self.taken += 1;
+            self.count();
         }
     }
 
@@ -142,9 +196,36 @@ impl Words {
     pub(super) fn leaf_emptied(&mut self, leaf: u64) {
         debug_assert!(self.words_of(leaf).all(|(_, word)| word == Word::EMPTY), "leaf {leaf} has a word");
         self.empty += 1;
+        if self.is_hosts {
+            self.emptied.push(leaf);
+            if self.emptied.len() >= GIVEN_TOGETHER {
+                self.give_back_emptied();
+            }
+            return;
+        }
         if self.empty >= EMPTY_MIN && 2 * self.empty >= self.taken {
             self.move_to(self.len());
         }
+    }
+
+    /// Gives the memory of empty leaves back where they are.
+    #[inline(never)]
+    fn give_back_emptied(&mut self) {
+        let mut emptied = std::mem::take(&mut self.emptied);
+        for leaf in emptied.drain(..) {
+            // A leaf may have words again, or be named twice.
+            if !self.is_taken[leaf as usize] || self.words_of(leaf).any(|(_, word)| word != Word::EMPTY) {
+                continue;
+            }
+            let first = leaf * LEAF_PAGES;
+            let words = first as usize..(first + LEAF_PAGES).min(self.len()) as usize;
+            self.array.backing_cart().give_back(words);
+            self.is_taken[leaf as usize] = false;
+            (self.taken, self.empty) = (self.taken - 1, self.empty - 1);
+        }
+        // Its memory serves the next ones.
+        self.emptied = emptied;
+        self.count();
     }
 
     /// Grows to this number of pages.
@@ -185,27 +266,43 @@ impl Words {
     /// Moves all words to fresh memory, for this number of pages.
     #[inline(never)]
     fn move_to(&mut self, pages: u64) {
-        let to = empty_words(pages);
+        let (to, is_hosts) = empty_words(pages, self.counted.memory());
+        let from = std::mem::replace(&mut self.array, to);
+        let was_hosts = std::mem::replace(&mut self.is_hosts, is_hosts);
+        if let Some(shared) = &self.shared {
+            // A reader that looks here before a word has moved finds nothing, and asks the writer.
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = self.array.clone();
+        }
+        // Readers of the old array must find nothing in it. So must the host, before it takes the memory.
+        let empties = self.shared.is_some() || was_hosts;
+        (self.taken, self.empty) = (0, 0);
+        self.emptied.clear();
         for leaf in self.taken_leaves().collect::<Vec<_>>() {
+            let first = (leaf * LEAF_PAGES) as usize;
+            let words = first..(first + LEAF_PAGES as usize).min(from.get().len());
             let mut is_used = false;
-            for (page, word) in self.words_of(leaf).filter(|&(_, word)| word != Word::EMPTY) {
-                Slot(&to.get()[page as usize]).set(word);
+            for page in words.clone() {
+                let (slot, word) = (Slot(&from.get()[page]), Slot(&from.get()[page]).get());
+                if word == Word::EMPTY {
+                    continue;
+                }
+                Slot(&self.array.get()[page]).set(word);
+                if empties {
+                    slot.set(Word::EMPTY);
+                }
                 is_used = true;
             }
             self.is_taken[leaf as usize] = is_used;
-        }
-        let from = std::mem::replace(&mut self.array, to);
-        self.taken = self.is_taken.iter().filter(|&&is_taken| is_taken).count() as u64;
-        self.empty = 0;
-        if let Some(shared) = &self.shared {
-            *shared.lock().unwrap_or_else(PoisonError::into_inner) = self.array.clone();
-            // Readers of the old array find nothing from now on, and look here.
-            for (page, _) in self.iter() {
-                if let Some(word) = from.get().get(page as usize) {
-                    word.store(0, Relaxed);
-                }
+            self.taken += u64::from(is_used);
+            if was_hosts {
+                from.backing_cart().give_back(words);
             }
         }
+        if was_hosts {
+            // Leaves behind the new end, which are empty. Readers may hold the array for longer.
+            from.backing_cart().give_back(0..from.get().len());
+        }
+        self.count();
     }
 
     fn taken_leaves(&self) -> impl Iterator<Item = u64> {
@@ -225,7 +322,10 @@ impl Words {
 
     /// Bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.taken as usize * LEAF_BYTES + size_of_val(&*self.is_taken)
+        match self.counted.memory().is_counted() {
+            true => (self.counted.bytes() + self.allocated.bytes()) as usize,
+            false => self.taken as usize * LEAF_BYTES + size_of_val(&*self.is_taken),
+        }
     }
 
     /// Bytes of address space for this number of pages.
@@ -249,7 +349,11 @@ impl Words {
             (taken, empty),
             "leaves that take memory, and those without a word"
         );
-        assert!(empty < EMPTY_MIN || 2 * empty < taken, "{empty} of {taken} leaves take memory for nothing");
+        let is_due = match self.is_hosts {
+            true => empty > GIVEN_TOGETHER as u64,
+            false => empty >= EMPTY_MIN && 2 * empty >= taken,
+        };
+        assert!(!is_due, "{empty} of {taken} leaves take memory for nothing");
     }
 
     fn reader(&mut self, first: u64) -> WordReader {
@@ -314,9 +418,12 @@ mod tests {
     use super::*;
     use crate::memory::folio::UseBits;
     use crate::memory::table::Mark;
+    use crate::memory::table_memory::TableHost;
     use crate::units::Pfn;
-    use std::sync::atomic::AtomicBool;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
     use std::sync::atomic::Ordering::{Acquire, Release};
+    use std::sync::atomic::{AtomicBool, AtomicI64};
 
     fn cached(pfn: u32) -> Word {
         Word::cached(Pfn(pfn), UseBits::empty(), Mark::Classic)
@@ -415,7 +522,7 @@ mod tests {
             before.strong_count() == 1
                 && before
                     .upgrade()
-                    .is_some_and(|before| { before.iter().all(|word| word.load(Relaxed) == 0) })
+                    .is_some_and(|before| { before.words().iter().all(|word| word.load(Relaxed) == 0) })
         );
         table.replace(9 * LEAF_PAGES, cached(11));
         assert_eq!(reader.get(9 * LEAF_PAGES), cached(11), "it looks where the words are now");
@@ -490,5 +597,94 @@ mod tests {
         assert_eq!([599, 1000, 1599].map(|page| reader.get(page)), [5, 7, 6].map(cached));
         assert_eq!(reader.get(1_000_000), Word::EMPTY, "beyond the end there is nothing");
         table.check_invariants();
+    }
+
+    /// A host with memory of its own: it checks that what it gets back is zero, and counts.
+    #[derive(Default)]
+    struct Host {
+        bytes: AtomicI64,
+        given_back: Arc<AtomicU64>,
+    }
+
+    struct OfHost(Box<[AtomicU64]>, Arc<AtomicU64>);
+
+    impl WordArray for OfHost {
+        fn words(&self) -> &[AtomicU64] {
+            &self.0
+        }
+
+        fn give_back(&self, words: Range<usize>) {
+            assert!(
+                words.start.is_multiple_of(LEAF_PAGES as usize),
+                "{words:?} is in a page with other words"
+            );
+            self.1.fetch_add(words.len().div_ceil(LEAF_PAGES as usize) as u64, Relaxed);
+            assert!(self.0[words].iter().all(|word| word.load(Relaxed) == 0), "a word is lost");
+        }
+    }
+
+    impl TableHost for Host {
+        fn reserve(&self, words: usize) -> Option<Arc<dyn WordArray>> {
+            Some(Arc::new(OfHost(zeroed_slice_box(words), Arc::clone(&self.given_back))))
+        }
+
+        fn count_words(&self, bytes: i64) {
+            self.bytes.fetch_add(bytes, Relaxed);
+        }
+
+        fn count_allocated(&self, bytes: i64) {
+            self.bytes.fetch_add(bytes, Relaxed);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn words_of_a_host_are_those_that_were_put_there(
+            sizes in prop::collection::vec(1..60u64, 1..4),
+            changes in prop::collection::vec((0..60 * LEAF_PAGES, 0..3u32), 1..400),
+        ) {
+            let host = Arc::new(Host::default());
+            let mut table = Table::new_in(0, &TableMemory::of(host.clone()));
+            let (mut reader, mut model) = (table.reader(0), BTreeMap::new());
+            for leaves in sizes {
+                match leaves * LEAF_PAGES {
+                    pages if pages >= table.pages() => table.grow(pages - table.pages()),
+                    pages => {
+                        let rest: Vec<u64> = model.range(pages..).map(|(&page, _)| page).collect();
+                        rest.iter().for_each(|&page| _ = table.replace(page, Word::EMPTY));
+                        model.retain(|&page, _| page < pages);
+                        table.shrink(pages);
+                    }
+                }
+                for &(page, number) in &changes {
+                    let page = page % table.pages();
+                    let word = if number == 0 { Word::EMPTY } else { cached(number) };
+                    table.replace(page, word);
+                    model.insert(page, word);
+                    prop_assert_eq!(reader.get(page), word);
+                }
+                model.retain(|_, word| *word != Word::EMPTY);
+                prop_assert_eq!(table.iter().collect::<BTreeMap<_, _>>(), model.clone());
+                prop_assert_eq!(host.bytes.load(Relaxed), table.bytes() as i64);
+                table.check_invariants();
+            }
+            drop(table);
+            prop_assert_eq!(host.bytes.load(Relaxed), 0);
+        }
+    }
+
+    #[test]
+    fn words_far_apart_are_given_back_32_leaves_at_a_time() {
+        let host = Arc::new(Host::default());
+        let mut table = Table::new_in(1000 * LEAF_PAGES, &TableMemory::of(host.clone()));
+        let none = table.bytes();
+        for leaf in 0..1000 {
+            table.replace(leaf * LEAF_PAGES, cached(leaf as u32));
+            if leaf >= 10 {
+                table.replace((leaf - 10) * LEAF_PAGES, Word::EMPTY);
+            }
+            assert!(table.bytes() < none + 45 * LEAF_BYTES, "{} bytes at leaf {leaf}", table.bytes());
+        }
+        assert_eq!(host.given_back.load(Relaxed), 990 / 32 * 32);
     }
 }
