@@ -110,7 +110,8 @@ struct pageout_batch;  /* reads in flight */
  *
  *   {"budget": 268435456,            max bytes that the process grows by: frames, records, threads
  *    "budget_max": 268435456,        largest budget of pageout_set_budget(); default: the budget
- *    "files": 4294967296,            max bytes of open files; default: 16 times the budget
+ *    "files": 4294967296,            max bytes of open files, whose tables are reserved; default: any size, and tables are
+ *                                    paid from the budget as they are used
  *    "policy": "classic@6.12",       the kernel whose reclaim policy is used
  *    "sysctl": {},                   sysctls by name: {"vm.swappiness": 60}
  *    "backend": "any",               how batches and readahead are read: "uring", "threads" or "any"

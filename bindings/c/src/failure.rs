@@ -42,7 +42,7 @@ impl From<Error> for Failure {
             Error::ReadOnly { .. } => libc::EBADF,
             Error::DirectRefused { .. } | Error::UringRefused { .. } => libc::EOPNOTSUPP,
             Error::Shortened { .. } | Error::Forgotten { .. } | Error::CutMeanwhile { .. } => libc::ESTALE,
-            Error::OutOfMemory(_) | Error::NoSwap { .. } => libc::ENOMEM,
+            Error::OutOfMemory(_) | Error::NoSwap { .. } | Error::NoRoomForTables { .. } => libc::ENOMEM,
             Error::FaultsRefused { .. } => libc::EOPNOTSUPP,
             Error::SwapIo { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
             Error::Config(ConfigError::Exists(_)) => libc::EEXIST,

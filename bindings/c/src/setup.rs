@@ -232,6 +232,8 @@ impl Cache {
             ("refaults", stats.refaults),
             ("resident", stats.resident),
             ("frames", stats.frames),
+            ("table_bytes", stats.table_bytes),
+            ("table_frames", stats.table_frames),
             ("pinned", stats.pinned),
             ("kept_by_pins", stats.kept_by_pins),
             ("lock_times", stats.lock_held.times()),

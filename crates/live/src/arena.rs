@@ -23,8 +23,8 @@ use crate::node::Spin;
 const PAGE: usize = PAGE_SIZE as usize;
 /// Frames of a request whose locations take no allocation: those of a window of readahead.
 const VECTORS_INLINE: usize = 64;
-/// Frames of a huge page of the system's.
-const HUGE_FRAMES: usize = (2 << 20) / PAGE;
+/// Fewer frames are not worth a setting of their own, as each costs the system a mapping.
+const NARROWED_FRAMES: usize = 16;
 /// Frames of one request: half as many vectors as a system call takes.
 const VECTORS_MAX: usize = 512;
 
@@ -59,6 +59,14 @@ impl Map {
         Ok(map)
     }
 
+    /// Zeroes, which take memory page by page where they are first written.
+    pub(crate) fn of_small_pages(bytes: usize) -> io::Result<Map> {
+        let map = Map::of(bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MADV_NORMAL)?;
+        // A system without huge pages refuses that, and has small ones alone.
+        let _ = map.advise(0..map.bytes, libc::MADV_NOHUGEPAGE);
+        Ok(map)
+    }
+
     fn advise(&self, range: Range<usize>, advice: libc::c_int) -> io::Result<()> {
         let (at, bytes) = self.part(range);
         // SAFETY: the range is of this mapping; the advice that is given here changes what a child sees, or the size of the system's pages.
@@ -75,8 +83,8 @@ impl Map {
     /// Gives the memory of a part to the system. It reads as zeroes then, and takes memory where it is touched next.
     pub(crate) fn give_back(&self, range: Range<usize>) -> io::Result<()> {
         let (at, bytes) = self.part(range);
-        // SAFETY: the range is of this mapping. Its contents become zeroes. The caller has all frames in it, which are closed, so no reference leads
-        // there. A thread that still copies from one discards its copy.
+        // SAFETY: the range is of this mapping. Its contents become zeroes. Either the caller has all frames in it, which are closed, so that no reference
+        // leads there, and a thread that still copies from one discards its copy. Or they are atomic words, and zeroes before.
         told(unsafe { libc::madvise(at, bytes, libc::MADV_DONTNEED) })
     }
 
@@ -176,7 +184,7 @@ impl Arena {
         for run in runs {
             run.clone().for_each(|pfn| self.assert_closed(Pfn(pfn)));
             // A page that is touched next to it must not make the system fill all of a huge page.
-            if run.len() >= HUGE_FRAMES {
+            if run.len() >= NARROWED_FRAMES {
                 let _ = self.frames.advise(bytes_of(run), libc::MADV_NOHUGEPAGE);
             }
             self.frames.give_back(bytes_of(run))?;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use pageout_engine::{
     ADISTANCE_DAX_KMEM, Bdi, Config, ConfigError, Engine, FailedWrite, Layout, MemoryType, PAGE_SIZE, Policy,
-    SwapKind, SwapSpec, Switch,
+    SwapKind, SwapSpec, Switch, TableHost,
 };
 
-use crate::budget::{Budget, FRAMES_MIN, Plan, Records};
+use crate::budget::{Budget, FRAMES_MIN, Files, Plan, Records};
 use crate::cgroup::Share;
 use crate::error::Error;
 use crate::later::Later;
@@ -20,6 +20,7 @@ use crate::ring::Read;
 use crate::storage::{self, Storage};
 use crate::swap::SwapFile;
 use crate::sync::Mutex;
+use crate::tables::Tables;
 use crate::zswap::Zswap;
 
 /// More threads do not read faster, and a wrong number could use all that the system has.
@@ -107,7 +108,7 @@ impl Builder {
     }
 
     /// Sets the largest budget that [`Memory::set_budget`] can set later. Addresses for it are reserved, and the data about its frames is part of the budget
-    /// from the start: 72 bytes per 4 KiB, so 18 MiB per GiB. Default: the budget.
+    /// from the start: 104 bytes per 4 KiB, so 26 MiB per GiB. If [`Builder::files`] is set, it is 72 bytes. Default: the budget.
     pub fn budget_max(mut self, bytes: u64) -> Builder {
         self.budget_max = Some(bytes);
         self
@@ -145,8 +146,18 @@ impl Builder {
         self.cgroup_share.map(|share| Share::new(share, root, memory)).transpose()
     }
 
-    /// Sets the total size of files and regions that can be open at the same time, in bytes. 9 bytes of the budget are reserved for each 4 KiB of
-    /// them. Default: 16 times the budget.
+    /// Declares the total size of files and regions that can be open at the same time, in bytes, and limits it. 9 bytes of the budget are reserved for each
+    /// 4 KiB of them, so the number of frames never changes.
+    ///
+    /// Default: any size, for example 1 TiB in a budget of 64 MiB. The budget then pays for tables as they are used:
+    ///
+    /// - A table takes 4 KiB for each 2 MiB of a file in which a page is in memory, or was evicted recently. Pages far apart cost twice their size.
+    /// - Evictions are remembered as in the kernel. Groups of 64 pages of which none is in memory are forgotten if they are more than an eighth of the
+    ///   frames. So up to an eighth of the budget remembers evictions of pages far apart.
+    /// - 512 KiB and 32 bytes for each frame are reserved. Beyond these, tables take frames from pages ([`crate::Stats::table_frames`]).
+    /// - Not counted: the page tables that the system has for the process, up to 4 MiB for each TiB of files.
+    ///
+    /// A file is refused if its tables do not fit ([`Error::NoRoomForTables`]): each TiB takes at least 1 MiB.
     pub fn files(mut self, bytes: u64) -> Builder {
         self.files = Some(bytes);
         self
@@ -299,9 +310,10 @@ impl Builder {
         storage::of(file, &swap.folder.join("pageout-swap")).map(Some)
     }
 
-    /// What pages, files of this many bytes and this many slots need of a budget in addition to frames.
-    fn records(&self, files: u64, slots: u64) -> Records {
+    /// What pages, files and this many slots need of a budget in addition to frames.
+    fn records(&self, slots: u64) -> Records {
         let of_page = self.zswap.map_or(0, |_| zswap_pages(2) * ZSWAP_PAGE_BYTES / 2);
+        let files = self.files.map_or(Files::Any, Files::Declared);
         Records { files, slots, zswap: self.zswap.map(Zswap::bytes), of_page }
     }
 
@@ -336,13 +348,12 @@ impl Builder {
             return Err(Error::BudgetTooLarge { budget: most, memory });
         }
         let nodes = Nodes::of(&self.nodes)?;
-        let files_max = self.files.unwrap_or(budget.saturating_mul(16));
         let slots = self.swap.as_ref().map_or(0, |swap| swap.bytes / PAGE_SIZE);
         let slow = nodes.slow.map_or(0, |(bytes, _)| bytes / PAGE_SIZE);
         if nodes.slow.is_some() && slow < FRAMES_MIN {
             return Err(Error::Nodes("the minimum of slow memory is 4 MiB"));
         }
-        let plan = Plan::new(most, &self.records(files_max, slots), slow)?;
+        let plan = Plan::new(most, &self.records(slots), slow)?;
         plan.frames(budget)?;
         let frames = plan.frames_max;
         let mut policy = Policy::by_name(&self.policy).ok_or_else(|| {
@@ -382,6 +393,8 @@ impl Builder {
         let arena = Arc::new(nodes.arena(&builder.frames())?);
         // All files use it, whatever their devices: one thread writes them back.
         builder.bdi_register("0")?;
+        let tables = Arc::new(Tables::default());
+        builder.set_table_host(Arc::clone(&tables) as Arc<dyn TableHost>);
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
         builder.set_accessed_bits(Box::new(Samples(Arc::clone(&arena))));
         if self.swap.is_some() {
@@ -394,7 +407,7 @@ impl Builder {
         let io = (self.backend, self.io_threads);
         let pages = |bytes: u64| (bytes / PAGE_SIZE).try_into().unwrap_or(u32::MAX);
         let limits = FileLimits {
-            bytes: files_max,
+            bytes: self.files,
             handles: self.handles_max,
             idle: (budget / IDLE_FILE_SHARE).min(descriptors_max() / 2) as usize,
             ra_pages: self.read_ahead.map(pages),
@@ -408,7 +421,7 @@ impl Builder {
             arena,
             io,
             limits,
-            (Budget::new(plan, follows), self.guard_wait),
+            (Budget::new(plan, follows, tables), self.guard_wait),
             self.holds_by_cpu,
             (self.swap_storage()?, zpool),
         )?;

@@ -169,6 +169,14 @@ pub enum Error {
         /// The limit, in bytes.
         most: u64,
     },
+    /// The tables of files and regions do not fit in the budget. The file would be too long, or the access would add to the tables. It happens if no size
+    /// was declared ([`crate::Builder::files`]).
+    NoRoomForTables {
+        /// Bytes that the tables would take.
+        bytes: u64,
+        /// The limit, in bytes.
+        most: u64,
+    },
     /// No number is left for a further file handle.
     TooManyHandles {
         /// Maximum number of handles.
@@ -306,6 +314,12 @@ impl fmt::Display for Error {
                 mib(*bytes),
                 mib(*most)
             ),
+            Error::NoRoomForTables { bytes, most } => write!(
+                f,
+                "tables of files and regions would take {} KiB, but the budget has {} KiB for them; help: enlarge the budget, or forget some files",
+                bytes.div_ceil(1024),
+                most / 1024
+            ),
             Error::TooManyHandles { most } => write!(
                 f,
                 "{most} file handles are open, which is the limit; help: clone a handle of the same file, or drop some"
@@ -357,7 +371,9 @@ impl Error {
             Error::DirectRefused { .. } => ErrorKind::Unsupported,
             Error::ReadOnly { .. } | Error::File(FileError::NotPermitted(_)) => ErrorKind::PermissionDenied,
             Error::Shortened { .. } | Error::BeyondEnd { .. } => ErrorKind::UnexpectedEof,
-            Error::NoSwap { .. } | Error::OutOfMemory(_) => ErrorKind::OutOfMemory,
+            Error::NoSwap { .. } | Error::OutOfMemory(_) | Error::NoRoomForTables { .. } => {
+                ErrorKind::OutOfMemory
+            }
             Error::Pinned { .. } | Error::File(FileError::Busy { .. }) => ErrorKind::ResourceBusy,
             // The call may be repeated, which `Read::read_exact` and `Write::write_all` do for this kind.
             Error::CutMeanwhile { .. } => ErrorKind::Interrupted,

@@ -429,7 +429,7 @@ impl LiveMachine {
     pub(crate) fn bring_in(&self, of: Accessed<'_>, want: Want) -> Result<Brought<'_>, Error> {
         let mut wait = self.guard_wait();
         loop {
-            let mut locked = self.drain(self.lock()?)?;
+            let mut locked = self.lock_for_page()?;
             local::give_back(self, &locked);
             locked = self.await_change_of(locked, of)?;
             let mut miss = locked.begin(of, want)?;
@@ -455,7 +455,7 @@ impl LiveMachine {
         wants: impl Iterator<Item = Want>,
         mut show: impl FnMut(usize, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut locked = self.drain(self.lock()?)?;
+        let mut locked = self.lock_for_page()?;
         local::give_back(self, &locked);
         locked = self.await_change_of(locked, of)?;
         let (mut misses, mut outcome) = (Vec::new(), Ok(()));
@@ -541,7 +541,7 @@ impl LiveMachine {
     ) -> Result<(), Error> {
         let mut page = pages.start;
         loop {
-            let mut locked = self.drain(self.lock()?)?;
+            let mut locked = self.lock_for_page()?;
             locked = self.await_change(locked, file)?;
             // It may have been made shorter since the caller looked.
             let end = pages.end.min(file.bytes().div_ceil(PAGE_SIZE));

@@ -122,7 +122,7 @@ impl Memory {
     ///
     /// # Errors
     /// - [`Error::NoSwap`] if all regions together are larger than memory and there is no swap file.
-    /// - [`Error::TooManyFiles`] if files and regions would exceed [`crate::Builder::files`].
+    /// - [`Error::TooManyFiles`] if files and regions would exceed [`crate::Builder::files`]; [`Error::NoRoomForTables`] if it is not set.
     /// - [`Error::TooLong`].
     /// - [`Error::TooManyHandles`] if there are too many regions.
     /// - [`Error::Config`] if the group is another cache's.
@@ -267,6 +267,8 @@ impl Memory {
             zswap_compressions: zpool.compressions,
             zswap_compressions_locked: zpool.under_lock,
             frames: self.0.frames(),
+            table_bytes: machine.budget.tables.bytes(),
+            table_frames: machine.budget.of_tables(),
             slow_frames,
             slow_resident,
             promoted: vmstat(Stat::PgpromoteSuccess),

@@ -50,6 +50,7 @@ const CACHE: &[Family<Stats>] = families! {
     counter "pageout_kept_by_pins_total" "Evictions and migrations that failed because the page was held." ["" |of| of.kept_by_pins]
     counter "pageout_lock_acquisitions_total" "Times that the lock of the engine was taken." ["" |of| of.lock_held.times()]
     gauge "pageout_frames_bytes" "Memory for pages." ["" |of| bytes(of.frames)]
+    gauge "pageout_tables_bytes" "Tables of files and regions." ["" |of| of.table_bytes]
     gauge "pageout_resident_bytes" "Pages in memory." ["type=\"file\"" |of| bytes(of.resident), "type=\"anon\"" |of| bytes(of.anon)]
     gauge "pageout_dirty_bytes" "Pages that differ from their devices." ["" |of| bytes(of.dirty)]
     gauge "pageout_writeback_bytes" "Pages under writeback." ["" |of| bytes(of.writeback)]

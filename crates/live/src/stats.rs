@@ -47,8 +47,13 @@ pub struct Stats {
     pub zswap_compressions: u64,
     /// See [`Stats::zswap_stores`].
     pub zswap_compressions_locked: u64,
-    /// Frames in the budget, of fast memory and of slow.
+    /// Frames that the budget has for pages, of fast memory and of slow.
     pub frames: u64,
+    /// Bytes that the engine's tables of files and regions take, and the frames that these have beyond what is reserved for them
+    /// ([`crate::Builder::files`]).
+    pub table_bytes: u64,
+    /// See [`Stats::table_bytes`].
+    pub table_frames: u64,
     /// Frames of slow memory among them, and the pages in these.
     pub slow_frames: u64,
     /// See [`Stats::slow_frames`].

@@ -306,7 +306,7 @@ fn what_goes_wrong_says_what_to_do() {
         Err(Error::BudgetTooSmall { least }) => least,
         other => panic!("{other:?}"),
     };
-    // Files come to sixteen times the budget by default.
+    // A declared size reserves less than is reserved by default.
     let memory = Memory::builder().budget(least).files(1 << 20).build().unwrap();
     assert!(Memory::builder().budget(least / 2).files(1 << 20).build().is_err());
     assert!(Memory::builder().policy("mglru@1.0").build().unwrap_err().to_string().contains("mglru@1.0"));
@@ -353,6 +353,23 @@ fn files_that_nobody_has_open_make_room_for_others() {
         let file = memory.open(&made.0, Open::read()).unwrap();
         read_some(&file, round, 50);
     }
+}
+
+#[test]
+fn file_is_refused_if_its_tables_do_not_fit() {
+    let made: Vec<Made> = (0..8).map(|at| Made::empty(&format!("huge-{at}"))).collect();
+    made.iter().for_each(|made| std::fs::File::create(&made.0).unwrap().set_len(4 << 40).unwrap());
+    let memory = Memory::builder().budget(12 << 20).build().unwrap();
+    let open = |made: &Made| memory.open(&made.0, Open::read().buffered(true));
+    let mut files = Vec::new();
+    let refused = made.iter().find_map(|made| open(made).map(|file| files.push(file)).err());
+    let Some(Error::NoRoomForTables { bytes, most }) = refused else {
+        panic!("{refused:?}, {} open", files.len())
+    };
+    assert!(bytes > most && !files.is_empty(), "{bytes} of {most}");
+    // One that goes makes room for another.
+    files.pop();
+    open(&made[7]).unwrap();
 }
 
 #[test]

@@ -274,7 +274,7 @@ fn memory_that_can_not_be_had_so_is_told_with_what_to_do() {
         other => panic!("{other:?}"),
     };
     let slow = Node::slow(60 * MIB).emulated(delay);
-    let memory = Memory::builder().budget(least).files(64 * MIB * 16).node(slow).build().unwrap();
+    let memory = Memory::builder().budget(least).node(slow).build().unwrap();
     let stats = memory.stats().unwrap();
     assert_eq!(stats.slow_frames, 60 * 256);
     let described = memory.describe();

@@ -356,7 +356,8 @@ fn what_others_have_appended_within_a_page_is_read_after_a_reload_whoever_read_t
 #[test]
 fn what_others_have_written_is_read_after_a_reload_and_nothing_of_it_before() {
     let made = Made::new("reload");
-    let memory = memory(Backend::Threads, 2);
+    let builder = Memory::builder().budget(8 << 20).files(128 << 20);
+    let memory = builder.backend(Backend::Threads).io_threads(2).build().unwrap();
     let file = open(&memory, &made);
     let (read, mut buf) = (AtomicBool::new(true), [0; 3]);
     file.write_at(&vec![1; 40 * PAGE as usize], 0).unwrap();

@@ -6,6 +6,12 @@
 //!                     └────────── an error, and the budget is as before ─────────┘
 //!   more   the balloon gives frames, in steps ─▶ guards and regions may use more          each takes memory when it is used first
 //! ```
+//! Tables of files take frames the same way, when they outgrow what is set aside for them:
+//!
+//! ```text
+//!   an access begins ─▶ too little slack ─▶ the balloon takes frames, 64 or more ─▶ the access      more than enough: it gives frames
+//!                                                 │ too few can be had, and no slack is left ─▶ an error
+//! ```
 //! A thread that follows a cgroup's limit reads it once a second, and does the same.
 
 use std::ops::Range;
@@ -44,30 +50,97 @@ impl LiveMachine {
 
     /// Changes the budget. It is unchanged after an error.
     pub(crate) fn set_budget(&self, bytes: u64) -> Result<(), Error> {
+        if self.budget.due_to_tables(0).is_some_and(|due| due < self.budget.of_tables()) {
+            // Frames that tables no longer need are not missing.
+            self.resize_tables(0)?;
+        }
         let _changes = self.budget.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let frames = self.budget.plan.frames(bytes)?;
-        let before = self.budget.frames();
+        let (before, of_tables) = (self.budget.allowed(), self.budget.of_tables());
+        if of_tables > self.budget.of_tables_max(frames) {
+            // Pages would have too few frames next to the tables.
+            let least = before - self.budget.of_tables_max(before) + of_tables;
+            return Err(Error::BudgetTooSmall { least: self.budget.plan.bytes(least) });
+        }
         if frames < before {
             self.limit(frames)?;
-            if let Err(error) = self.shrink(frames) {
-                self.grow(before)?;
+            if let Err(error) = self.shrink(frames - of_tables) {
+                self.grow(before - of_tables)?;
+                let _locked = self.lock()?;
+                self.budget.set_frames(before);
                 return Err(error);
             }
         } else {
-            self.grow(frames)?;
+            self.grow(frames - of_tables)?;
+            let _locked = self.lock()?;
+            self.budget.set_frames(frames);
         }
         self.budget.set_bytes(bytes);
         Ok(())
     }
 
+    /// Begins an access that may bring a page in: tables have frames for what it adds to them.
+    pub(crate) fn lock_for_page(&self) -> Result<Locked<'_>, Error> {
+        self.tend_tables(0)?;
+        self.drain(self.lock()?)
+    }
+
+    /// Gives tables the frames that they need before they grow, or takes those that they no longer need. `more`: bytes that are about to be added.
+    /// The caller has no lock.
+    ///
+    /// # Errors
+    /// [`Error::NoRoomForTables`].
+    #[inline]
+    pub(crate) fn tend_tables(&self, more: u64) -> Result<(), Error> {
+        match self.budget.due_to_tables(more) {
+            Some(_) => self.resize_tables(more),
+            None if self.budget.has_room_for_tables(more) => Ok(()),
+            None => Err(self.no_room_for_tables(more)),
+        }
+    }
+
+    #[cold]
+    fn resize_tables(&self, more: u64) -> Result<(), Error> {
+        let _changes = self.budget.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, allowed) = (self.budget.of_tables(), self.budget.allowed());
+        let has_room = self.budget.has_room_for_tables(more);
+        // Another thread may have done it.
+        let Some(due) = self.budget.due_to_tables(more) else { return Ok(()) };
+        if due < before {
+            self.grow(allowed - due)?;
+            self.budget.set_of_tables(due);
+            return Ok(());
+        }
+        // Pages have fewer frames from now on. As long as there is slack, an access does not wait for them.
+        self.budget.set_of_tables(due);
+        let begins_with = self.balloon_frames()?;
+        self.inflate(allowed - due, if has_room { 1 } else { IN_VAIN_MAX })?;
+        self.budget.set_of_tables(self.balloon_frames()? - (self.budget.plan.frames_max - allowed));
+        self.give_taken(begins_with as usize)?;
+        match self.budget.has_room_for_tables(more) {
+            true => Ok(()),
+            false => Err(self.no_room_for_tables(more)),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn no_room_for_tables(&self, more: u64) -> Error {
+        let bytes = self.budget.tables.bytes_with(more);
+        Error::NoRoomForTables { bytes, most: self.budget.tables_max() }
+    }
+
+    fn balloon_frames(&self) -> Result<u64, Error> {
+        Ok(self.lock()?.engine.balloon_frames().len() as u64)
+    }
+
     /// Limits guards and regions to what so many frames can hold, unless there is more.
     fn limit(&self, frames: u64) -> Result<(), Error> {
         let locked = self.lock()?;
-        let (pinned, most) = (locked.pinned(), Budget::pins_of(frames));
+        let (pinned, most) = (locked.pinned(), Budget::pins_of(frames - self.budget.of_tables()));
         if pinned > most {
             return Err(Error::Pinned { path: PathBuf::new(), page: None, pinned, most });
         }
-        let (bytes, most) = (locked.regions.reserved(), frames * PAGE_SIZE);
+        let (bytes, most) = (locked.regions.reserved(), (frames - self.budget.of_tables()) * PAGE_SIZE);
         if locked.transfers.swap.is_none() && bytes > most {
             return Err(Error::NoSwap { bytes, most });
         }
@@ -77,15 +150,24 @@ impl LiveMachine {
 
     /// Takes frames until only so many are left, and gives their memory to the system.
     fn shrink(&self, frames: u64) -> Result<(), Error> {
+        let begins_with = self.balloon_frames()?;
+        let taken = self.inflate(frames, IN_VAIN_MAX)?;
+        if taken < self.budget.plan.frames_max - frames {
+            return Err(self.cannot_shrink(taken, frames));
+        }
+        self.give_taken(begins_with as usize)
+    }
+
+    /// Makes the balloon take frames until only so many are left, or runs have taken none. Returns the largest number that it had.
+    fn inflate(&self, frames: u64, in_vain_max: u32) -> Result<u64, Error> {
         const LONGEST: Duration = Duration::from_millis(8);
         let wanted = self.budget.plan.frames_max - frames;
-        let begins_with = self.lock()?.engine.balloon_frames().len();
-        let (mut taken, mut in_vain, mut span) = (begins_with as u64, 0, Duration::from_micros(250));
+        let (mut taken, mut in_vain, mut span) = (self.balloon_frames()?, 0, Duration::from_micros(250));
         loop {
             self.with_task(|engine, task| Ok(engine.balloon_resize(task, wanted)))?;
-            let now = self.lock()?.engine.balloon_frames().len() as u64;
+            let now = self.balloon_frames()?;
             if now == wanted {
-                break;
+                return Ok(wanted);
             }
             if now > taken {
                 (in_vain, span) = (0, Duration::from_micros(250));
@@ -93,13 +175,17 @@ impl LiveMachine {
                 in_vain += 1;
             }
             taken = taken.max(now);
-            if in_vain == IN_VAIN_MAX {
-                return Err(self.cannot_shrink(taken, frames));
+            if in_vain == in_vain_max {
+                return Ok(taken);
             }
             // Pages that are being read or written can go when that has ended.
             thread::sleep(span);
             span = (2 * span).min(LONGEST);
         }
+    }
+
+    /// Gives the memory of frames to the system that the balloon has taken behind its first ones.
+    fn give_taken(&self, begins_with: usize) -> Result<(), Error> {
         let mut locked = self.lock()?;
         let taken: Vec<Pfn> = locked.engine.balloon_frames()[begins_with..].to_vec();
         for &pfn in &taken {
@@ -138,8 +224,6 @@ impl LiveMachine {
         // Only who has `changes` gives them away.
         self.arena.take_from_system(&runs(given));
         self.with_task(|engine, task| Ok(engine.balloon_resize(task, balloon)))?;
-        let _locked = self.lock()?;
-        self.budget.set_frames(frames);
         Ok(())
     }
 
@@ -261,6 +345,44 @@ mod tests {
         }
         file.forget_and_discard().unwrap();
         memory.set_budget(8 * MIB).unwrap();
+    }
+
+    #[test]
+    fn tables_that_do_not_fit_are_refused_and_no_page_is_lost() {
+        let path = std::env::temp_dir().join(format!("pageout-tables-{}", std::process::id()));
+        std::fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let builder = Memory::builder().budget(12 * MIB);
+        let memory =
+            builder.sysctl("vm.dirty_ratio", 95).sysctl("vm.dirty_background_ratio", 90).build().unwrap();
+        let how = Open::read_write().random().buffered(true).faults(Arc::new(Broken) as Arc<dyn Faults>);
+        let file = memory.open(&path, how).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        // Each page has a leaf of its own, and none can leave memory.
+        let place = |number: u64| number * (4 << 20);
+        let mut written = 0_u64;
+        let error = loop {
+            match file.write_at(&written.to_le_bytes(), place(written)) {
+                Ok(()) => written += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(
+            matches!(error, Error::NoRoomForTables { .. } | Error::OutOfMemory(_) | Error::Io { .. }),
+            "{error}"
+        );
+        let stats = memory.stats().unwrap();
+        assert!(written > 500 && stats.table_frames > 300, "{written} pages written: {stats:?}");
+        memory.0.machine.lock().unwrap().engine.check_invariants();
+        for number in 0..written {
+            let mut buf = [0; 8];
+            file.read_at(&mut buf, place(number)).unwrap();
+            assert_eq!(u64::from_le_bytes(buf), number, "a dirty page was lost");
+        }
+        let error = memory.set_budget(8 * MIB).unwrap_err();
+        assert!(matches!(error, Error::BudgetTooSmall { least } if least > 8 * MIB), "{error}");
+        file.forget_and_discard().unwrap();
+        memory.set_budget(8 * MIB).unwrap();
+        memory.0.machine.lock().unwrap().engine.check_invariants();
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl LiveMachine {
         is_alone: bool,
         flight: &Arc<Flight>,
     ) -> Result<(), Error> {
-        let (mut locked, mut outcome) = (self.drain(self.lock()?)?, Ok(()));
+        let (mut locked, mut outcome) = (self.lock_for_page()?, Ok(()));
         local::give_back(self, &locked);
         locked = self.await_change_of(locked, of)?;
         if let Accessed::File(file, _) = of {

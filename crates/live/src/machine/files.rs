@@ -26,6 +26,7 @@ use crate::local;
 use crate::stat::Identity;
 use crate::storage::Storage;
 use crate::sync::thread;
+use crate::tables::Tables;
 
 /// Treatment of dirty data of a file that is forgotten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +68,8 @@ impl fmt::Display for Unsaved {
 /// How much of files a cache may have open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileLimits {
-    pub(crate) bytes: u64,
+    /// Bytes of files and regions, if they were declared.
+    pub(crate) bytes: Option<u64>,
     pub(crate) handles: u32,
     /// Closed files that keep their descriptors.
     pub(crate) idle: usize,
@@ -302,24 +304,53 @@ impl LiveMachine {
         mut locked: Locked<'a>,
         bytes: u64,
     ) -> Result<Locked<'a>, Error> {
+        let Some(most) = self.limits.bytes else { return self.make_room_for_tables(locked, bytes) };
         let mut stays = Vec::new();
         loop {
             let reserved = locked.files.open.iter().flatten().map(|of| of.reserved);
             let of_regions = locked.regions.reserved();
             let sum = reserved.fold(bytes.saturating_add(of_regions), u64::saturating_add);
-            if sum <= self.limits.bytes {
+            if sum <= most {
                 return Ok(locked);
             }
             // A size that is impossible in any case evicts no file.
             let mut is_gone = false;
-            if bytes <= self.limits.bytes {
+            if bytes <= most {
                 (locked, is_gone) =
                     self.forget_oldest(locked, &mut stays, Unwritten::IsWritten, |_, _| true)?;
             }
             if !is_gone {
-                return Err(Error::TooManyFiles { bytes: sum, most: self.limits.bytes });
+                return Err(Error::TooManyFiles { bytes: sum, most });
             }
         }
+    }
+
+    /// Gives tables frames for a further file of this size, and drops pages of closed files if there are too few. The frames are the tables' until the
+    /// caller releases the lock.
+    fn make_room_for_tables<'a>(&'a self, mut locked: Locked<'a>, bytes: u64) -> Result<Locked<'a>, Error> {
+        let more = Tables::of_empty(bytes);
+        let mut stays = Vec::new();
+        while !self.budget.has_slack_for_tables(more) {
+            drop(locked);
+            let outcome = self.tend_tables(more);
+            locked = self.lock()?;
+            match outcome {
+                Ok(()) if self.budget.has_room_for_tables(more) => break,
+                Ok(()) => {}
+                Err(Error::NoRoomForTables { .. }) => {
+                    let mut is_gone = false;
+                    if more <= self.budget.tables_max() {
+                        (locked, is_gone) =
+                            self.forget_oldest(locked, &mut stays, Unwritten::IsWritten, |_, _| true)?;
+                    }
+                    if !is_gone {
+                        return Err(self.no_room_for_tables(more));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(locked)
     }
 
     /// Forgets the file that has been closed for the longest time, among those that can be forgotten. Returns whether there was one. A file that
@@ -435,6 +466,9 @@ impl LiveMachine {
     ) -> Result<Locked<'a>, Error> {
         let more = end.saturating_sub(locked.file_mut(file.id).reserved);
         if more > 0 {
+            // Tables grow by a quarter at least, and are there twice meanwhile.
+            let reserved = locked.file_mut(file.id).reserved;
+            let more = if self.limits.bytes.is_some() { more } else { more.max(reserved / 2) };
             locked = self.make_room_for(locked, more)?;
             if !locked.is_reachable(file) {
                 return Err(file.forgotten());

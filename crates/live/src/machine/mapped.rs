@@ -130,7 +130,7 @@ impl LiveMachine {
     ) -> Result<(), Error> {
         let page = mapping.page_at(fault.address);
         loop {
-            let mut locked = self.use_touched(self.drain(self.lock()?)?)?;
+            let mut locked = self.use_touched(self.lock_for_page()?)?;
             let begun;
             (locked, begun) = self.begin_fault(locked, region, page, fault.is_write)?;
             drop(self.read(locked, 0)?);

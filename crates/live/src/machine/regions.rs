@@ -427,7 +427,7 @@ impl LiveMachine {
         page: u64,
         purpose: Purpose,
     ) -> Result<Begun<'_>, Error> {
-        let mut locked = self.drain(self.lock()?)?;
+        let mut locked = self.lock_for_page()?;
         local::give_back(self, &locked);
         locked = self.await_resized(locked, region)?;
         let begun;
@@ -516,7 +516,7 @@ impl LiveMachine {
     pub(crate) fn read_region_ahead(&self, region: &Region, pages: Range<u64>) -> Result<(), Error> {
         let mut page = pages.start;
         loop {
-            let mut locked = self.await_resized(self.drain(self.lock()?)?, region)?;
+            let mut locked = self.await_resized(self.lock_for_page()?, region)?;
             let end = pages.end.min(region.pages());
             if page >= end {
                 return Ok(());

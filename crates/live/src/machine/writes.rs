@@ -435,7 +435,7 @@ impl LiveMachine {
         part: Part,
         limits: DirtyLimits,
     ) -> Result<Begun<'_>, Error> {
-        let mut locked = self.drain(self.lock()?)?;
+        let mut locked = self.lock_for_page()?;
         local::give_back(self, &locked);
         locked = self.wait_if_going(locked, file)?;
         locked.transfers.misses += 1;
