@@ -1,8 +1,8 @@
 //! Mapped regions next to other memory: `cargo run --release -p pageout --example mapped [FOLDER [ACCESSES]]`. Three tables:
 //!
+//! - the cost of asking which pages were used;
 //! - a loop over a resident region, next to anonymous memory of the system with pages of 4 KiB;
-//! - pages that come from swap on one stream of loads and stores, next to an explicit region: the memory is half of it;
-//! - what it costs to ask which pages were used.
+//! - pages that come from swap on one stream of loads and stores, next to an explicit region: the memory is half of it.
 //!
 //! Each has five interleaved rounds. A second argument is the number of accesses. The swap file is in the folder, whose default is the system's for temporary
 //! files. It takes minutes, and needs a system that permits userfaultfd and PAGEMAP_SCAN.
@@ -206,8 +206,8 @@ fn sampling(folder: &Path) -> Result<(), Error> {
 fn main() -> Result<(), Error> {
     let mut args = std::env::args().skip(1);
     let folder = args.next().map_or_else(std::env::temp_dir, PathBuf::from);
-    let accesses = args.next().map_or(400_000, |count| count.parse().expect("a number of accesses"));
+    let accesses = args.next().map_or(100_000, |count| count.parse().expect("a number of accesses"));
+    sampling(&folder)?;
     resident(&folder)?;
-    stream(&folder, accesses)?;
-    sampling(&folder)
+    stream(&folder, accesses)
 }

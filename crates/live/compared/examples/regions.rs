@@ -235,7 +235,7 @@ fn faults(folder: &Path, accesses: usize) -> Result<(), Error> {
 fn main() -> Result<(), Error> {
     let mut args = std::env::args().skip(1);
     let folder = args.next().map_or_else(std::env::temp_dir, PathBuf::from);
-    let accesses = args.next().map_or(200_000, |count| count.parse().expect("a number of accesses"));
+    let accesses = args.next().map_or(100_000, |count| count.parse().expect("a number of accesses"));
     resident(accesses)?;
     compressed(&folder, accesses)?;
     faults(&folder, accesses)
