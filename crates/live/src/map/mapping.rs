@@ -193,6 +193,13 @@ impl Mapping {
         self.alias.page(page)
     }
 
+    /// Pages that exist, mapped or not.
+    #[cfg(test)]
+    pub(crate) fn existing(&self) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+        self.file.metadata().expect("a memfd has an inode").blocks() * 512 / PAGE_SIZE
+    }
+
     /// Copies a page. A page that does not exist is zeroes.
     pub(crate) fn read_page(&self, page: u64, to: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(to, page * PAGE_SIZE)
