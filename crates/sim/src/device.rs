@@ -339,7 +339,7 @@ impl Device {
         self.slots.peek().filter(|_| is_full).map(|&Reverse(end)| end)
     }
 
-    /// Answers a request at once, without a clock: it is counted, as so many as the device takes it in.
+    /// Counts a request that is answered without a clock, in pieces as large as the device accepts.
     pub(crate) fn answer_now(&mut self, request: Request) {
         let (requests, blocks) = match request.direction {
             Direction::Read => (&mut self.stats.read, &mut self.stats.blocks_read),

@@ -621,7 +621,7 @@ impl Machine {
 }
 
 impl Task {
-    /// Counts the next access by how it was served. Returns false if what was served was no access, or has failed.
+    /// Counts the next access by how it was served. Returns false if it failed, or another call was served.
     #[inline(always)]
     pub(super) fn count_served(&mut self, served: &Served) -> bool {
         match served {

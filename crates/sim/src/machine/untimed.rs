@@ -1,10 +1,10 @@
 //! A run without a clock: one task reads files, and the device answers each request before the task goes on.
 //!
 //! ```text
-//!   hits ─▶ start ─▶ ops ─▶ transfers end at once ─▶ woken kernel threads run ─▶ resume ─▶ ... ─▶ the next access
+//!   hits ─▶ start ─▶ ops ─▶ transfers end ─▶ woken kernel threads run ─▶ resume ─▶ ... ─▶ the next access
 //! ```
 //! For misses and counters. There is no event queue, no price and no latency; the time is 0 throughout. The engine gets the same calls in the same
-//! order as in a timed run of the same machine, so its decisions are the same, except where it goes by time:
+//! order as in a timed run of the same machine. So its decisions are the same, except those that go by time:
 //!
 //! - **Statistics of groups.** A timed run flushes them every two seconds (`memcg.stat_flush = periodic`), and reclaim reads the last flush. Without a
 //!   clock there is no right moment. So statistics are either always up to date (`live`) or flushed before given accesses

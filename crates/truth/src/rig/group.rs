@@ -36,9 +36,29 @@ use super::{Playable, Played, Told, Unplayable, Unrecorded, writers};
 const GROUP_PATH: &str = "/job";
 const STAT_FILE: &str = "/sys/fs/cgroup/job/memory.stat";
 
+/// The clock of a replay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clock {
+    /// The recorded one.
+    Recorded,
+    /// None: the accesses are made one after the other.
+    #[cfg(test)]
+    None,
+}
+
 impl Stage {
     pub(super) fn perform(
         self,
+        playable: &Playable,
+        unrecorded: Unrecorded,
+        told: Option<&mut Told>,
+    ) -> Result<Played, Unplayable> {
+        self.perform_by(Clock::Recorded, playable, unrecorded, told)
+    }
+
+    fn perform_by(
+        self,
+        clock: Clock,
         playable: &Playable,
         unrecorded: Unrecorded,
         mut told: Option<&mut Told>,
@@ -48,8 +68,8 @@ impl Stage {
         let (group, process, task, program) = (self.group, self.process, self.task, self.program);
         let program_pages = self.program_pages;
         let script = Script::new(sequence, self.first, self.flags, |access| self.flag_of(access));
-        let clock = playable.clock().into_iter().map(|(access, at)| (script.start_of(access), at));
-        let mut points: Vec<(u64, Nanos)> = clock.collect();
+        let times = playable.clock().into_iter().map(|(access, at)| (script.start_of(access), at));
+        let mut points: Vec<(u64, Nanos)> = times.collect();
         points.dedup_by_key(|&mut (index, _)| index);
 
         let (mut costs, mut disk) = (Costs::free(), instant_disk());
@@ -79,7 +99,9 @@ impl Stage {
             player.think_time = writers::pace(run);
             points = writers::window_starts(&points);
         }
-        player.pace = Pace::Timetable(points);
+        if clock == Clock::Recorded {
+            player.pace = Pace::Timetable(points);
+        }
         match inputs.flushes {
             Some(flushes) => {
                 player.flush_before = flushes.iter().map(|flush| script.start_of(flush.before)).collect();
@@ -103,7 +125,11 @@ impl Stage {
             stream: Vec::new(),
             told,
         };
-        machine.run(&mut watcher)?;
+        match clock {
+            Clock::Recorded => machine.run(&mut watcher)?,
+            #[cfg(test)]
+            Clock::None => machine.run_untimed(&mut watcher)?,
+        };
         let Watcher { missed, stream, told, .. } = watcher;
         if let Some(told) = told {
             told.end(machine.engine(), &run.policy, machine.report().end);
@@ -188,5 +214,48 @@ pub(super) fn instant_disk() -> DeviceSpec {
         latency_covers: u64::MAX,
         faults: Vec::new(),
         remote_completions: 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::super::recording::Recording;
+    use super::*;
+
+    /// These recordings say before which accesses statistics were flushed, so nothing in them goes by time.
+    #[test]
+    fn recorded_reads_of_files_count_the_same_without_a_clock() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ground-truth");
+        let recording = Recording::open(dir.as_ref(), &[], &()).unwrap();
+        let mut played = BTreeSet::new();
+        for run in recording.select(&[]).unwrap() {
+            let reads_files = run.objects.iter().all(|object| object.ends_with(":/mnt/f"));
+            let Ok(playable) = Playable::new(&recording, run, &()) else { continue };
+            let goes_by_time = !reads_files || playable.inputs.flushes.is_none();
+            let kind = run.objects.join(" ");
+            if goes_by_time || !played.insert((run.sequence.clone(), run.policy.clone(), kind)) {
+                continue;
+            }
+            let unrecorded = Unrecorded { simulation: 3, simulations: 16 };
+            let [timed, untimed] = [Clock::Recorded, Clock::None].map(|clock| {
+                let stage = Stage::build(&playable, unrecorded).ok().unwrap();
+                stage.perform_by(clock, &playable, unrecorded, None).ok().unwrap()
+            });
+            // Free pages that a CPU holds back return to the node by time, and thresholds are shares of the free ones.
+            let is_counted = |(name, _): &(&str, i64)| {
+                !["nr_free_pages", "nr_dirty_"].iter().any(|of| name.starts_with(of))
+            };
+            let counted = |played: &Played| {
+                let vmstat: Vec<_> = played.vmstat.iter().copied().filter(is_counted).collect();
+                (vmstat, played.memcg.clone())
+            };
+            assert_eq!(counted(&timed), counted(&untimed), "{}", run.id);
+            let order = |played: &Played| (played.missed.clone(), played.stream.clone());
+            assert!(order(&timed) == order(&untimed), "{}: other pages miss", run.id);
+            assert!(untimed.missed.contains(&true), "{}", run.id);
+        }
+        assert!(played.len() >= 6, "{played:?}");
     }
 }
