@@ -123,7 +123,10 @@ crates() {
     # As a user, with a folder of packages for a registry: these ones, and those that they need.
     cargo vendor --quiet --locked --versioned-dirs "$made/vendor" > /dev/null
     local package name
-    for package in "$made"/package/*-"$version".crate; do
+    find "$made/package" -name "*-$version.crate" > "$work/packages"
+    grep -q "/pageout-lab-$version.crate\$" "$work/packages" || fails "cargo publish left no package of pageout-lab in $made/package"
+    # shellcheck disable=SC2013
+    for package in $(cat "$work/packages"); do
         name=$(basename "$package" .crate)
         tar -xzf "$package" -C "$made/vendor"
         printf '{"files":{},"package":"%s"}' "$(sha256sum < "$package" | cut -d' ' -f1)" > "$made/vendor/$name/.cargo-checksum.json"
