@@ -1,29 +1,31 @@
-//! DAMON on physical memory: a thread that samples accesses by region, and the modules that reclaim or sort by what it finds.
-//! [access-aware 1 to 4]
+//! DAMON: threads that sample accesses by region, and schemes that reclaim, sort or migrate by what they find. [access-aware 1 to 4]
 //!
 //! ```text
-//!   kdamond.0 ── step ──▶ pageout_damon::Kdamond     decides: which page is sampled, which region a scheme is applied to
+//!   kdamond.N ── step ──▶ pageout_damon::Kdamond     decides: which page is sampled, which region a scheme is applied to
 //!      │  ▲                  │
-//!      │  └── young? ◀───────┘ Paddr: frames, folios, accessed bits, idle and young flags (flags.rs)
-//!      └──── action.rs: pageout, lru_prio, lru_deprio over the folios of a region, a batch per step
+//!      │  └── young? ◀───────┘ watched.rs: frames (paddr.rs) or pages of a process (vaddr.rs); idle and young flags (flags.rs)
+//!      └──── action.rs: pageout, lru_prio, lru_deprio, migrate_hot, migrate_cold over the folios of a region, a batch per step
 //! ```
-//! The thread exists only if a module is enabled. Its work is priced like any other, so it competes for CPU time.
+//! A thread exists only if a module is enabled, or a host has added a kdamond. Its work is priced like any other, so it competes for CPU time.
 //!
 //! *When not to use it:* a region has one answer for all its pages. A few hot pages in much cold memory are found late or never.
 //!
-//! Differences: merges and splits of regions take no time, the checks do. Regions of modules are all memory of the machine in all versions; up to
-//! 7.1 they are the largest part of it only. The metric of memory pressure is not available to goals, as the host measures it.
+//! Differences: merges and splits of regions take no time, the checks do. Regions of physical memory are all memory of the machine in all versions,
+//! unless they are given; up to 7.1 they are the largest part of it only. Statistics are always up to date, where Linux updates them on command.
 
 mod action; // what schemes do to folios
 mod flags; // idle and young
 mod module; // DAMON_RECLAIM, DAMON_LRU_SORT, DAMON_STAT as configured
 mod paddr; // physical memory as a kdamond sees it
-mod thread; // kdamond.0
+mod spec; // kdamonds that a host adds
+mod thread; // kdamond.N
+mod vaddr; // the address space of a process
+mod watched; // either of them
 
+pub use spec::{KdamondFigures, KdamondSpec, SchemeFigures};
 pub(crate) use thread::DamonThread;
 
-use pageout_damon::modules::Stat;
-use pageout_damon::{SchemeStats, SplitHistory};
+use pageout_damon::SplitHistory;
 
 /// What DAMON keeps between two steps of its threads.
 #[derive(Default)]
@@ -32,14 +34,10 @@ pub(crate) struct Damon {
     pub(crate) has_flags: bool,
     /// State that all kdamonds share.
     pub(crate) history: SplitHistory,
-    /// Regions now.
-    pub(crate) regions: u64,
-    /// Microseconds of an aggregation window, as tuned.
-    pub(crate) aggr_us: u64,
-    /// What each scheme of the module has done.
-    pub(crate) schemes: Vec<SchemeStats>,
-    /// What DAMON_STAT shows.
-    pub(crate) stat: Option<Stat>,
+    /// What each kdamond shows, by its number.
+    pub(crate) kdamonds: Vec<KdamondFigures>,
+    /// Time in which some task was stalled on memory, as the host has measured it.
+    pub(crate) stalled: crate::units::Nanos,
 }
 
 #[cfg(test)]

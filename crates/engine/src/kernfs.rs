@@ -16,6 +16,7 @@ mod numa; // nodes and tiers of memory
 mod huge_memory; // whose memory is of huge pages
 mod pghot; // sources of hot pages by bits
 mod damon; // results of DAMON's modules
+mod damon_admin; // settings and results of other kdamonds
 mod oom_log; // what the log says of an OOM kill
 mod sysctl; // parameters of a machine that runs
 
@@ -27,6 +28,7 @@ use crate::units::{MemcgId, NodeId, SwapId, TaskId};
 use std::fmt::{self, Write};
 
 pub use cgroup::{CGROUP_FILES, CgroupFile, Holds};
+pub use damon_admin::{DamonFile, damon_files};
 pub use error::{Errno, FileError};
 pub(crate) use lru_gen::LruGenWrite;
 pub use machine::{MACHINE_FILES, MachineFile};
@@ -42,6 +44,8 @@ enum OpenFile {
     Node(NodeId, &'static NodeFile),
     MemoryTier(u32),
     Zram(SwapId, &'static ZramFile),
+    /// One of a kdamond, with its contents.
+    Damon(String),
 }
 
 /// A write that completed immediately.
@@ -72,6 +76,7 @@ impl Engine {
             OpenFile::Node(node, file) => file.show.map(|show| show(self, node)),
             OpenFile::MemoryTier(tier) => Some(self.nodelist_text(tier)),
             OpenFile::Zram(swap, file) => Some(self.zram_text(swap, file)),
+            OpenFile::Damon(text) => Some(text),
         };
         shown.ok_or_else(|| FileError::NotPermitted(path.to_owned()))
     }
@@ -90,7 +95,9 @@ impl Engine {
             OpenFile::Node(node, file) => {
                 file.store.map_or(Err(WriteError::NotPermitted), |store| store(self, task, node, value))
             }
-            OpenFile::MemoryTier(_) | OpenFile::Zram(..) => Err(WriteError::NotPermitted),
+            OpenFile::MemoryTier(_) | OpenFile::Zram(..) | OpenFile::Damon(_) => {
+                Err(WriteError::NotPermitted)
+            }
         };
         self.core.mm.watch_reads();
         let (path, value) = (path.to_owned(), value.to_owned());
@@ -158,6 +165,9 @@ impl Engine {
         if let Some((number, file)) = zram::of_path(path) {
             let device = self.zram_device(number).ok_or_else(no_such_file)?;
             return Ok(OpenFile::Zram(device, file));
+        }
+        if path.starts_with(damon_admin::ADMIN) {
+            return self.damon_admin_text(path).map(OpenFile::Damon).ok_or_else(no_such_file);
         }
         if let Some(tier) = numa::tier_of_path(path) {
             let is_there = self.core.mm.tiers.iter().any(|known| known.id == tier);

@@ -119,9 +119,10 @@ pub use access::figures::{Figures, GuestFigures, MappedFolio};
 pub use access::page_map::{FolioFigures, ListName, ListPlace, PagePlace};
 pub use access::proc::{BlockEffort, KernelBlock};
 pub use balance::ScanBalance;
+pub use damon::{KdamondFigures, KdamondSpec, SchemeFigures};
 pub use kernfs::{
-    CGROUP_FILES, CgroupFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES, NodeFile,
-    ZRAM_FILES, ZramFile, kernel_bool,
+    CGROUP_FILES, CgroupFile, DamonFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES,
+    NodeFile, ZRAM_FILES, ZramFile, damon_files, kernel_bool,
 };
 pub use kthread::ThreadInfo;
 pub use lru::batch::{Batch, Rotations, Unrotated};
@@ -141,13 +142,15 @@ pub use migrate::MigrateStep;
 pub use mthp::MthpStat;
 pub use oom::{Badness, OomCause, OomKill};
 pub use page_cache::PageCacheEvent;
+/// Attributes and schemes of kdamonds, as a host sets them.
+pub use pageout_damon as damos;
 pub use pghot::Source as HotSource;
 pub use reclaim::{KswapdActivity, Pageouts, ThrottleReason};
 pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Turned};
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,
     ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp,
-    StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedWb, TracedWork, Tracepoint, TypeChoice,
-    Verdict, Whereabouts, WritebackTracepoint,
+    StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedRegion, TracedWb, TracedWork, Tracepoint,
+    TypeChoice, Verdict, Whereabouts, WritebackTracepoint,
 };
 pub use writeback::{BdiLimits, Unkept, WritebackReason};

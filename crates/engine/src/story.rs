@@ -37,7 +37,7 @@ pub use event::{
 };
 pub use tracepoint::{
     Contig, FilePage, GfpFlags, InodeMark, InodeState, Kept, ListedInode, Shrinker, TracedInode, TracedPause,
-    TracedWb, TracedWork, Tracepoint, WritebackTracepoint,
+    TracedRegion, TracedWb, TracedWork, Tracepoint, WritebackTracepoint,
 };
 
 /// The filter, and the recorded events that were not yet handed over.

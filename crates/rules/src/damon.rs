@@ -75,6 +75,26 @@ choice! {
     }
 }
 
+choice! {
+    /// How the filters of a scheme combine.
+    FilterOrder {
+        /// Each filter that fits rejects.
+        AnyRejects = "any_rejects",
+        /// The first filter that fits decides, by what it allows.
+        FirstFit = "first_fit",
+    }
+}
+
+choice! {
+    /// The nodes that a migrated folio may go to when its target is full.
+    MigrateFallback {
+        /// None: the folio stays.
+        Nothing = "none",
+        /// Any, the nearest to the target first.
+        AnyNode = "any_node",
+    }
+}
+
 rules! {
     /// What DAMON does.
     DamonRules at machine.damon as DAMON {
@@ -123,4 +143,24 @@ rules! {
         [true => "..6.1" "A", false => "6.12.." "B C D"],
         Some(("damon-reclaim.toml", "true")),
         "The action pageout asks reclaim's reference test before it takes a page. Without it, the action itself skips pages that were accessed since the last look, and reclaim ignores references.";
+    "damon.cut_copies_count": cut_copies_count: bool = true,
+        [false => "..6.1" "A", true => "6.12.." "B C D"],
+        Some(("damon-schemes.toml", "false")),
+        "The right part of a cut region has the count of accesses of the left part. Without it, that count is 0 until the end of the window, and the next scheme takes the part for idle.";
+    "damon.filter_order": filter_order: FilterOrder = FilterOrder::AnyRejects,
+        [FilterOrder::AnyRejects => "..6.13" "B S", FilterOrder::FirstFit => "6.14.." "C D S"],
+        Some(("damon-schemes.toml", "first_fit")),
+        "How the filters of a scheme in [[damon]] combine. any_rejects: each filter whose condition fits rejects, whatever its `allow` is. first_fit: the first filter that fits decides by its `allow`; without a fit, the opposite of the last filter's `allow` holds.";
+    "damon.rejected_fill_quota": rejected_fill_quota: bool = true,
+        [true => "..7.0" "A B S", false => "7.1.." "C D S"],
+        Some(("damon-schemes.toml", "false")),
+        "Regions that a filter by address rejects count when a scheme with a quota chooses the lowest priority. They then starve the other regions.";
+    "damon.psi_since_boot": psi_since_boot: bool = true,
+        [true => "..7.2" "B C", false => "7.3.." "D"],
+        Some(("damon-schemes.toml", "false")),
+        "The first value of the goal some_mem_psi_us is all stall since boot. Without it, the first value equals the goal's target.";
+    "damon.migrate_fallback": migrate_fallback: MigrateFallback = MigrateFallback::Nothing,
+        [MigrateFallback::Nothing => "..6.12" "B", MigrateFallback::AnyNode => "7.2..7.2" "C", MigrateFallback::Nothing => "7.3.." "D"],
+        Some(("damon-tiering.toml", "any_node")),
+        "Where migrate_hot and migrate_cold get a page when the target node is full. none: nowhere, and the folio stays. any_node: on the nearest other node, which can be the folio's own.";
 }

@@ -280,6 +280,11 @@ impl<'a> Figures<'a> {
         self.core.mm.node_stat(node, stat)
     }
 
+    /// Returns the physical addresses of a node, from its first page to its last one. A gap between its zones is included.
+    pub fn addresses_of_node(self, node: NodeId) -> std::ops::Range<u64> {
+        self.core.mm.addresses_of(node)
+    }
+
     /// Returns the zones of all nodes, as in `/proc/zoneinfo`.
     pub fn zones(self) -> impl Iterator<Item = ZoneInfo> {
         self.core.mm.memory.zones.info()

@@ -4,32 +4,44 @@ use super::paddr::frame_of;
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
 use crate::memory::folio::UseBits;
-use crate::units::{MemcgId, PAGE_SIZE, Pfn};
-use pageout_damon::{Action, Applied, Apply, Filter, FilterOrder, OpsFilter, ops_passes};
+use crate::units::{MemcgId, MmId, NodeId, PAGE_SIZE, Pfn};
+use pageout_damon::{Action, Applied, Apply, Filter, FilterOrder, OpsFilter, SchemeSpec, ops_passes};
 use pageout_rules::damon::LruPrio;
 
 /// Frames that one step looks at.
-const FRAMES_PER_STEP: u64 = 512;
-/// Folios that one step reclaims.
-const FOLIOS_PER_STEP: usize = 32;
+pub(super) const FRAMES_PER_STEP: u64 = 512;
+/// Folios that one step reclaims or migrates.
+pub(super) const FOLIOS_PER_STEP: usize = 32;
 
 /// An action in progress.
 pub(super) struct Acting {
-    action: Action,
-    filters: Vec<Filter<OpsFilter>>,
-    /// The next address, and the end of the region.
-    at: u64,
-    end: u64,
+    pub(super) action: Action,
+    pub(super) filters: Vec<Filter<OpsFilter>>,
+    pub(super) filter_order: FilterOrder,
+    /// The process that the region is of; none in physical memory.
+    process: Option<MmId>,
+    /// The region, and the next address in it.
+    pub(super) start: u64,
+    pub(super) at: u64,
+    pub(super) end: u64,
     pub(super) is_done: bool,
     pub(super) applied: Applied,
 }
 
 impl Acting {
-    pub(super) fn new(apply: &Apply, action: Action, filters: &[Filter<OpsFilter>]) -> Acting {
-        let filters = if apply.asks_ops_filters { filters.to_vec() } else { Vec::new() };
+    pub(super) fn new(
+        apply: &Apply,
+        scheme: &SchemeSpec,
+        filter_order: FilterOrder,
+        process: Option<MmId>,
+    ) -> Acting {
+        let filters = if apply.asks_ops_filters { scheme.ops_filters.clone() } else { Vec::new() };
         Acting {
-            action,
+            action: scheme.action,
             filters,
+            filter_order,
+            process,
+            start: apply.range.start,
             at: apply.range.start,
             end: apply.range.end,
             is_done: false,
@@ -44,9 +56,12 @@ impl Core {
         if acting.action == Action::Stat && acting.filters.is_empty() {
             return true;
         }
-        let mut to_reclaim = Vec::new();
+        if let Some(mm) = acting.process {
+            return self.damos_process_step(acting, mm);
+        }
+        let mut taken = Vec::new();
         let mut frames = 0;
-        while acting.at < acting.end && frames < FRAMES_PER_STEP && to_reclaim.len() < FOLIOS_PER_STEP {
+        while acting.at < acting.end && frames < FRAMES_PER_STEP && taken.len() < FOLIOS_PER_STEP {
             frames += 1;
             let frame = frame_of(acting.at);
             acting.at += PAGE_SIZE;
@@ -54,7 +69,7 @@ impl Core {
             let pages = self.mm.memory.folios[pfn].pages();
             // The walk goes on behind the folio, which may have begun before the region.
             acting.at = acting.at.max((u64::from(pfn.0) + pages) * PAGE_SIZE);
-            let order = FilterOrder::FirstFit;
+            let order = acting.filter_order;
             if !ops_passes(order, &acting.filters, |filter| self.damos_matches(filter, pfn)) {
                 continue;
             }
@@ -62,7 +77,12 @@ impl Core {
             acting.applied.passed_bytes += bytes;
             match acting.action {
                 Action::Pageout if self.is_spared_by_pageout(pfn) => {}
-                Action::Pageout => to_reclaim.push(pfn),
+                Action::Pageout => taken.push(pfn),
+                Action::MigrateHot(to) | Action::MigrateCold(to) => {
+                    if self.mm.memory.folios[pfn].node != NodeId(to) {
+                        taken.push(pfn);
+                    }
+                }
                 Action::LruPrio => {
                     match self.mm.config.policy.machine.damon.lru_prio {
                         LruPrio::MarkAccessed => self.mark_accessed(pfn),
@@ -74,12 +94,18 @@ impl Core {
                     self.lru_deactivate(pfn);
                     acting.applied.bytes += bytes;
                 }
-                Action::Stat | Action::Cold | Action::MigrateHot(_) | Action::MigrateCold(_) => {}
+                // Physical memory has no action `cold`.
+                Action::Stat | Action::Cold => {}
             }
         }
-        let ignores_use = !self.mm.config.policy.machine.damon.pageout_references;
-        let reclaimed = self.reclaim_pages(MemcgId::ROOT, to_reclaim, ignores_use);
-        acting.applied.bytes += reclaimed * PAGE_SIZE;
+        let pages = match acting.action {
+            Action::MigrateHot(to) | Action::MigrateCold(to) => self.migrate_for_scheme(taken, NodeId(to)),
+            _ => {
+                let ignores_use = !self.mm.config.policy.machine.damon.pageout_references;
+                self.reclaim_pages(MemcgId::ROOT, taken, ignores_use)
+            }
+        };
+        acting.applied.bytes += pages * PAGE_SIZE;
         acting.at >= acting.end
     }
 
@@ -91,12 +117,11 @@ impl Core {
         {
             return true;
         }
-        self.mm.memory.remove_use(pfn, UseBits::REFERENCED);
-        let _ = self.mm.memory.take_seen_young(pfn);
+        self.damos_forget_use(pfn);
         false
     }
 
-    fn damos_matches(&mut self, filter: OpsFilter, pfn: Pfn) -> bool {
+    pub(super) fn damos_matches(&mut self, filter: OpsFilter, pfn: Pfn) -> bool {
         let folio = self.mm.memory.folios[pfn];
         match filter {
             OpsFilter::Anon => folio.has(FolioFlags::ANON),

@@ -73,7 +73,6 @@ fn watermarks(interval_us: u32, [high, mid, low]: [u32; 3]) -> Watermarks {
 pub(super) fn rules(rules: &DamonRules) -> Rules {
     Rules {
         window_by_clock: rules.window == WindowEnd::Time,
-        // The modules apply their schemes once per window, in all versions.
         apply_intervals: rules.window == WindowEnd::Samples,
         between: match rules.accesses {
             AccessCount::Finished => Between::Finished,
@@ -90,14 +89,16 @@ pub(super) fn rules(rules: &DamonRules) -> Rules {
             rules::FirstWindow::Computed => FirstWindow::Computed,
             rules::FirstWindow::Unlimited => FirstWindow::Unlimited,
         },
-        // Without a goal the size of a quota is never 0 once it was computed.
+        // A size of 0 limits nothing later, either, if the first window is unlimited.
         zero_is_nothing: rules.first_window == rules::FirstWindow::Computed,
         full_below_region: rules.quota_full == QuotaFull::BelowRegion,
         joins_pieces: rules.join_pieces,
-        // The modules have one filter at most, for which the order makes no difference.
-        filter_order: FilterOrder::FirstFit,
-        cut_copies_count: true,
-        rejected_fill_quota: false,
-        psi_since_boot: false,
+        filter_order: match rules.filter_order {
+            rules::FilterOrder::AnyRejects => FilterOrder::AnyRejects,
+            rules::FilterOrder::FirstFit => FilterOrder::FirstFit,
+        },
+        cut_copies_count: rules.cut_copies_count,
+        rejected_fill_quota: rules.rejected_fill_quota,
+        psi_since_boot: rules.psi_since_boot,
     }
 }

@@ -4,6 +4,8 @@ use crate::memory::mm::Advice;
 use crate::units::PAGE_SIZE;
 use crate::*;
 
+mod schemes;
+
 const MS: u64 = 1_000_000;
 
 /// A machine with a file, a heap and a task.
@@ -21,7 +23,12 @@ struct Bench {
 
 impl Bench {
     fn new(config: Config) -> Bench {
-        let config = Config { node_pages: vec![8192], folio_batch: 1, kmem: false, ..config };
+        Bench::with(Config { node_pages: vec![8192], ..config }, |_, _| None)
+    }
+
+    /// A machine with a kdamond, if one is given for its process.
+    fn with(config: Config, added: impl FnOnce(&Engine, MmId) -> Option<KdamondSpec>) -> Bench {
+        let config = Config { folio_batch: 1, kmem: false, ..config };
         let mut builder = Engine::builder(config).unwrap();
         builder.swap_on(SwapSpec { pages: 8192, kind: SwapKind::Device }).unwrap();
         let mut engine = builder.build();
@@ -32,6 +39,9 @@ impl Bench {
         let file = engine.file_create(spec).unwrap();
         let read = engine.open(task, file).unwrap();
         let heap = engine.map_anon(task, 4096, Advice::Normal).unwrap();
+        if let Some(spec) = added(&engine, mm) {
+            engine.kdamond_add(spec).unwrap();
+        }
         let threads = engine.start_kernel_threads();
         let kdamond = threads.iter().find(|thread| thread.name == "kdamond.0").map(|thread| thread.task);
         Bench { engine, task, file, read, heap, kdamond, due: 0, now: 0 }
@@ -93,6 +103,8 @@ impl Bench {
                 Step::Wait(Wait::WokenOr(span, _)) => self.due = self.now + span.0,
                 // Each batch takes some time.
                 Step::Again => self.now += 1_000,
+                // The thread has ended.
+                Step::Wait(Wait::Woken) => self.due = u64::MAX,
                 step => panic!("{step:?}"),
             }
             self.due = self.due.max(self.now);
@@ -192,7 +204,7 @@ fn parameters_that_contradict_each_other_are_widened() {
     let config = Config { damon_sample_interval: 200_000, damon_min_nr_regions: 2_000, ..reclaiming() };
     let mut bench = Bench::new(config);
     bench.run_until(3_000);
-    assert_eq!(bench.engine.core.mm.damon.aggr_us, 200_000, "a window has a sample");
+    assert_eq!(bench.engine.kdamonds()[0].attrs.aggr_us, 200_000, "a window has a sample");
 }
 
 /// DAMON_RECLAIM without waiting for memory to be short.

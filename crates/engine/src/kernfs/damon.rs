@@ -1,15 +1,25 @@
 //! Results of DAMON's modules: `/sys/module/NAME/parameters/`. [access-aware 3.3]
 
 use crate::access::engine::Engine;
-use crate::damon::Damon;
+use crate::damon::KdamondFigures;
 use pageout_damon::SchemeStats;
+use pageout_damon::modules::Stat;
 use std::fmt::Display;
 
 /// A figure of a module: those of a scheme by its number, as far as the module is enabled.
 fn of_scheme(engine: &Engine, is_enabled: bool, scheme: usize, figure: fn(&SchemeStats) -> u64) -> String {
-    let schemes = &engine.core.mm.damon.schemes;
-    let stats = schemes.get(scheme).filter(|_| is_enabled);
-    line(stats.map_or(0, figure))
+    let scheme = of_module(engine).and_then(|kdamond| kdamond.schemes.get(scheme)).filter(|_| is_enabled);
+    line(scheme.map_or(0, |scheme| figure(&scheme.stats)))
+}
+
+/// The kdamond of the enabled module, which runs alone.
+fn of_module(engine: &Engine) -> Option<&KdamondFigures> {
+    engine.kdamonds().first()
+}
+
+/// What DAMON_STAT shows, if it is enabled.
+fn stat(engine: &Engine) -> Option<&Stat> {
+    of_module(engine).and_then(|kdamond| kdamond.stat.as_ref()).filter(|_| engine.core.mm.config.damon_stat)
 }
 
 fn line(value: impl Display) -> String {
@@ -28,19 +38,17 @@ pub(super) fn lru_sort(engine: &Engine, scheme: usize, figure: fn(&SchemeStats) 
 
 /// Bytes per second that DAMON_STAT estimates to be accessed.
 pub(super) fn bandwidth(engine: &Engine) -> String {
-    let stat = engine.core.mm.damon.stat.as_ref();
-    line(stat.map_or(0, |stat| stat.estimated_memory_bandwidth))
+    line(stat(engine).map_or(0, |stat| stat.estimated_memory_bandwidth))
 }
 
 /// Idle times of DAMON_STAT by percent of the memory, separated by commas.
 pub(super) fn idle_percentiles(engine: &Engine) -> String {
-    let stat = engine.core.mm.damon.stat.as_ref();
-    let shown = stat.map_or(vec![0; 101], |stat| stat.memory_idle_ms_percentiles.clone());
+    let shown = stat(engine).map_or(vec![0; 101], |stat| stat.memory_idle_ms_percentiles.clone());
     line(shown.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
 }
 
 /// The aggregation interval that DAMON_STAT has tuned, in microseconds.
 pub(super) fn aggr_interval(engine: &Engine) -> String {
-    let Damon { aggr_us, .. } = engine.core.mm.damon;
-    line(if engine.core.mm.config.damon_stat { aggr_us } else { 0 })
+    let kdamond = of_module(engine).filter(|_| engine.core.mm.config.damon_stat);
+    line(kdamond.map_or(0, |kdamond| kdamond.attrs.aggr_us))
 }

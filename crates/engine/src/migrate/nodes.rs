@@ -20,6 +20,7 @@ use crate::state::State;
 use crate::story::{GfpFlags, MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::ZoneType;
 use crate::units::{MmId, NodeId, Pfn};
+use pageout_rules::damon::MigrateFallback;
 use pageout_rules::migrate::MisplacedHuge;
 
 /// Folios of a batch at most; further ones are another.
@@ -89,12 +90,31 @@ impl Core {
     /// Moves prepared folios, [`BATCH_MAX`] at most, to another node. Folios that can't move are back on their lists afterwards. Returns how many
     /// pages have moved; fewer than there were is a reason to try again later.
     pub(crate) fn migrate_to_node(&mut self, folios: &[Pfn], to: NodeId, why: MigrateReason) -> u64 {
+        self.migrate_near(folios, to, MigrateFallback::Nothing, why)
+    }
+
+    /// Moves folios that a scheme of DAMON has chosen, a batch at most, to a node. Folios that are on no list stay. No mark of the node is asked, except
+    /// by the allocation. Returns how many pages have moved. [access-aware 2.2]
+    pub(crate) fn migrate_for_scheme(&mut self, mut folios: Vec<Pfn>, to: NodeId) -> u64 {
+        folios.retain(|&pfn| self.migrate_isolate(pfn));
+        let fallback = self.mm.config.policy.machine.damon.migrate_fallback;
+        self.migrate_near(&folios, to, fallback, MigrateReason::Damon)
+    }
+
+    /// Moves isolated folios to a node, or near it.
+    fn migrate_near(
+        &mut self,
+        folios: &[Pfn],
+        to: NodeId,
+        fallback: MigrateFallback,
+        why: MigrateReason,
+    ) -> u64 {
         assert!(folios.len() <= BATCH_MAX, "a batch has {BATCH_MAX} folios at most");
         let mut moved = 0;
         for &pfn in folios {
             let folio = self.mm.memory.folios[pfn];
             self.mm.assert_isolated(pfn);
-            let mut target = self.frame_there(pfn, to);
+            let mut target = self.frame_near(pfn, to, fallback);
             let mut tails = Vec::new();
             if target.is_none()
                 && folio.is_large_anon()
@@ -102,11 +122,11 @@ impl Core {
                 && self.split_large_anon(pfn, &mut tails)
             {
                 self.mm.count_migration_split(&folio);
-                target = self.frame_there(pfn, to);
+                target = self.frame_near(pfn, to, fallback);
             }
             moved += self.migrate_into(pfn, target, to, why);
             for tail in tails {
-                let target = self.frame_there(tail, to);
+                let target = self.frame_near(tail, to, fallback);
                 moved += self.migrate_into(tail, target, to, why);
             }
         }
@@ -120,6 +140,23 @@ impl Core {
         }
         let folio = self.mm.memory.folios[pfn];
         let gfp = Gfp::THISNODE | Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
+        let there =
+            self.alloc_pages(&Request { order: folio.order, ..Request::movable(gfp, to) }, folio.memcg);
+        assert!(
+            there.is_none_or(|there| self.mm.memory.folios[there].node == to),
+            "a page that must go to a node gets a frame of another"
+        );
+        there
+    }
+
+    /// A free frame for a folio on that node, or else on another one that may serve.
+    fn frame_near(&mut self, pfn: Pfn, to: NodeId, fallback: MigrateFallback) -> Option<Pfn> {
+        let there = self.frame_there(pfn, to);
+        if there.is_some() || fallback == MigrateFallback::Nothing {
+            return there;
+        }
+        let folio = self.mm.memory.folios[pfn];
+        let gfp = Gfp::NORETRY | Gfp::NOWARN | Gfp::NOMEMALLOC;
         self.alloc_pages(&Request { order: folio.order, ..Request::movable(gfp, to) }, folio.memcg)
     }
 
@@ -132,10 +169,6 @@ impl Core {
             self.migrate_put_back(pfn);
             return 0;
         };
-        assert_eq!(
-            self.mm.memory.folios[target].node, to,
-            "a page that must go to a node gets a frame of another"
-        );
         if self.migrate_folio_or_free(pfn, target, why) { folio.pages() } else { 0 }
     }
 

@@ -332,6 +332,8 @@ pub enum MigrateReason {
     Offline,
     /// The host takes the frames of this range back.
     ContigRange,
+    /// A scheme of DAMON names the node.
+    Damon,
 }
 
 /// The reason why a page did not migrate to another node.

@@ -212,6 +212,18 @@ tracepoints! {
         /// How hard reclaim tries.
         priority: u8,
     },
+    /// A window of a kdamond is over: one of its regions.
+    DamonAggregated = "damon_aggregated" {
+        /// The region.
+        region: TracedRegion,
+    },
+    /// A scheme of a kdamond is applied to a region.
+    DamosBeforeApply = "damos_before_apply" {
+        /// The number of the scheme.
+        scheme: u32,
+        /// The region.
+        region: TracedRegion,
+    },
     /// The shrinker has scanned what it could.
     ShrinkSlabEnd = "mm_shrink_slab_end" {
         /// Which shrinker.
@@ -387,6 +399,23 @@ tracepoints! {
         /// The file is waited for.
         is_sync: bool,
     },
+}
+
+/// A region of a kdamond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TracedRegion {
+    /// The number of its target.
+    pub target: u32,
+    /// Regions of the target.
+    pub nr_regions: u32,
+    /// First address.
+    pub start: u64,
+    /// The address behind it.
+    pub end: u64,
+    /// Samples with an access.
+    pub nr_accesses: u32,
+    /// Windows without a notable change.
+    pub age: u32,
 }
 
 /// A shrinker, which frees objects of the kernel's own when memory is short.

@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a test that reads a page
 
-use pageout_engine::{CGROUP_FILES, Holds, MACHINE_FILES, NODE_FILES, ZRAM_FILES};
+use pageout_engine::{CGROUP_FILES, Holds, MACHINE_FILES, NODE_FILES, ZRAM_FILES, damon_files};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -58,6 +58,8 @@ fn the_page_of_kernel_files_is_what_the_rows_say() {
     table(&mut page, "Memory tier: `/sys/devices/virtual/memory_tiering/memory_tierN`", of_tiers);
     let of_zram = ZRAM_FILES.iter().map(|file| (file.name.to_owned(), "read", file.doc.to_owned()));
     table(&mut page, "Compressed swap: `/sys/block/zramN`", of_zram);
+    let of_damon = damon_files().map(|file| (file.path.replace('*', "N"), "read", file.doc.to_owned()));
+    table(&mut page, "DAMON: `/sys/kernel/mm/damon/admin/kdamonds`", of_damon);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/kernel-files.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &page).unwrap();

@@ -6,8 +6,8 @@
 
 use pageout_engine::{
     BdiId, Contig, FileId, FilePage, GfpFlags, InodeMark, InodeState, Kept, ListedInode, LruType, Nanos,
-    PAGE_SIZE, Pfn, Shrinker, ThrottleReason, TracedInode, TracedPause, TracedWb, TracedWork, Tracepoint,
-    WritebackReason, WritebackTracepoint,
+    PAGE_SIZE, Pfn, Shrinker, ThrottleReason, TracedInode, TracedPause, TracedRegion, TracedWb, TracedWork,
+    Tracepoint, WritebackReason, WritebackTracepoint,
 };
 use pageout_sim::TraceRecord;
 
@@ -207,7 +207,28 @@ pub(super) fn modern<F: Form>(record: &TraceRecord, out: &mut Vec<u8>) {
                 );
             });
         }
+        Tracepoint::DamonAggregated { region } => {
+            fields!(F, out, "target_id" => region.target, "nr_regions" => region.nr_regions);
+            put_region::<F>(&region, out);
+        }
+        Tracepoint::DamosBeforeApply { scheme, region } => {
+            fields!(
+                F, out, "ctx_idx" => 0u8, "scheme_idx" => scheme, "target_idx" => region.target,
+                "nr_regions" => region.nr_regions
+            );
+            put_region::<F>(&region, out);
+        }
         Tracepoint::Writeback(event) => of_writeback::<F>(event, out),
+    }
+}
+
+/// Addresses, accesses and age of a region, which lines have without names.
+fn put_region<F: Form>(region: &TracedRegion, out: &mut Vec<u8>) {
+    let TracedRegion { start, end, nr_accesses, age, .. } = *region;
+    if F::IS_JSON {
+        fields!(F, out, "start" => start, "end" => end, "nr_accesses" => nr_accesses, "age" => age);
+    } else {
+        text!(out, " " => start, "-" => end, ": " => nr_accesses, " " => age);
     }
 }
 

@@ -91,7 +91,7 @@ size = "80MiB"
 workload = { pattern = "zipf", ops = 200000, write_ratio = 0.5 }
 "#;
 
-/// Events that kernels have for reclaim and writeback, and whether a run tells them. Nothing is modelled that would tell the others: a
+/// Events that kernels have for reclaim, DAMON and writeback, and whether a run tells them. Nothing is modelled that would tell the others: a
 /// device's own pages, which hold metadata, and a flusher that waits for somebody else who is at a file's inode. Who calls fsync(2) writes
 /// the file's pages beside it, and keeps no flusher from the inode.
 const LISTED: &[(&str, bool)] = &[
@@ -106,6 +106,8 @@ const LISTED: &[(&str, bool)] = &[
     ("mm_vmscan_memcg_softlimit_reclaim_end", true),
     ("mm_vmscan_node_reclaim_begin", true),
     ("mm_vmscan_node_reclaim_end", true),
+    ("damon_aggregated", true),
+    ("damos_before_apply", true),
     ("mm_shrink_slab_start", true),
     ("mm_shrink_slab_end", true),
     ("mm_vmscan_lru_isolate", true),

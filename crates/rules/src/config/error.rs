@@ -33,6 +33,8 @@ pub enum ConfigError {
     BadName(String),
     /// Free memory that no zone can have, or lists that no group can.
     NotAsFound(String),
+    /// Intervals or limits that no kdamond can have, in words.
+    BadKdamond(String),
     /// Memory that has no latency or no bandwidth.
     NoPerformance {
         /// The node whose memory it is.
@@ -72,6 +74,7 @@ impl fmt::Display for ConfigError {
             Self::Unknown(what) => write!(f, "there is no {what}"),
             Self::InUse(what) => write!(f, "{what}"),
             Self::Exists(what) => write!(f, "{what} exists already"),
+            Self::BadKdamond(what) => write!(f, "{what}"),
             Self::NotAsFound(what) => write!(f, "this state is impossible on a machine: {what}"),
             Self::BadName(name) => write!(
                 f,

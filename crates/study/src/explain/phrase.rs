@@ -247,6 +247,7 @@ fn migrated(from: u8, to: u8, why: MigrateReason) -> String {
         MigrateReason::Compaction => "compaction needs its frame",
         MigrateReason::Offline => "its node goes offline",
         MigrateReason::ContigRange => "the host takes its frame back",
+        MigrateReason::Damon => "a scheme of DAMON asks for it",
     };
     if from == to {
         format!("moved within node {to}: {why}")
