@@ -6,6 +6,7 @@ pub(crate) mod remarks; // what is said around figures
 pub(crate) mod visible; // names that a terminal does not obey
 pub(crate) mod layout; // words and tables that fit
 mod table; // aligned columns
+mod damon; // what schemes did
 pub(crate) mod options; // where results go, and in which form
 pub(crate) mod form; // in which form a result is printed
 pub(crate) mod csv; // a row an element of a result's list

@@ -167,6 +167,8 @@ pub struct Machine {
     shells: Vec<timed::Shell>,
     timed_left: usize,
     threads: Vec<Thread>,
+    /// Kdamonds with a goal that measures memory stalls.
+    stall_readers: Vec<TaskIndex>,
     ended: Ended,
     /// When the access failed that ended the run: its task may have been ahead of the agenda.
     failed_at: Nanos,
@@ -265,6 +267,7 @@ impl Machine {
             shells: Vec::new(),
             timed_left: 0,
             threads: Vec::new(),
+            stall_readers: Vec::new(),
             ended: Ended::NotYet,
             failed_at: Nanos::ZERO,
             accesses: 0,

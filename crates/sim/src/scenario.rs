@@ -42,6 +42,7 @@ mod machine; // [machine] and [kernel]
 mod memcg; // [[memcg]]
 mod storage; // [[device]], [[swap]], [[file]]
 mod task; // [[task]] and [[task.object]]
+mod damon; // [[damon]], its schemes
 mod compressed; // how well pages compress
 mod condition; // what a kernel file has to show for an event to happen
 mod event; // [[event]], and the kernel files an event may name
@@ -67,6 +68,7 @@ use section::section;
 pub use compressed::{CONTENTS, Contents, Deciles};
 pub(crate) use condition::figure;
 pub use condition::{Bound, Condition, ConditionError, Order};
+pub use damon::{Damon, DamonState, Scheme, SchemeAction};
 pub use event::{Event, KernelFile};
 pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use files::Files;
@@ -115,6 +117,8 @@ section! {
             "Swap areas. Without any, there is no swap.";
         file: Vec<File>, [unless Vec::new()] each File,
             "Files that several objects share. An object of its own size needs no entry here.";
+        damon: Vec<Damon>, [unless Vec::new()] each Damon,
+            "Kdamonds: threads that monitor accesses and apply schemes.";
         task: Vec<Task>, [required] each Task,
             "What runs.";
         event: Vec<Event>, [unless Vec::new()] each Event,

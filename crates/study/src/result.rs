@@ -5,6 +5,7 @@ pub mod run_result; // the figures, as plain data
 pub mod events; // what events read, wrote and waited for
 pub mod access; // how long accesses took, and why
 pub mod writeback; // who wrote pages
+pub mod damon; // what schemes did
 pub mod user_policies; // what policies of the user's own tell of themselves
 pub mod outdated; // decisions by statistics of the last flush
 pub mod columns; // figures of a machine by their names, at any time

@@ -16,7 +16,7 @@ use pageout_study::result::run_result::{
 use pageout_study::result::user_policies::OwnPolicyResult;
 use pageout_study::result::writeback::WritebackResult;
 
-use crate::print::{Layout, access, figures};
+use crate::print::{Layout, access, damon, figures};
 
 /// Sizes in `memory.stat`, in bytes, that say what the memory is full of.
 const SIZES: &[&str] =
@@ -86,6 +86,7 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult, layout: Layout) -
     }
     text += &own_policies(&result.own_policies, layout);
     text += &threads_line(&result.threads, result.end_ns);
+    text += &damon::lines(&result.kdamonds);
     text += &compaction_line(result, layout);
     text += &writeback_lines(&result.writeback);
     text += &outdated_lines(result, layout);

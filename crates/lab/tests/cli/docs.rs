@@ -285,8 +285,17 @@ fn scenarios_readme_names_the_bug_of_each_regression() {
 
 #[test]
 fn scenario_question_has_under_15_words() {
-    let folders =
-        ["", "/large", "/mglru-v4", "/no-writeback", "/pghot", "/predictions", "/regressions", "/zswap-lru"];
+    let folders = [
+        "",
+        "/damon",
+        "/large",
+        "/mglru-v4",
+        "/no-writeback",
+        "/pghot",
+        "/predictions",
+        "/regressions",
+        "/zswap-lru",
+    ];
     let paths: Vec<PathBuf> =
         folders.iter().flat_map(|folder| scenarios_in(&format!("scenarios{folder}"))).collect();
     assert!(paths.len() > 100, "the folders have the scenarios");

@@ -55,6 +55,29 @@ const TWO_TIERS: &str = "machine.node=[{ memory = \"1GiB\" }, { memory = \"1GiB\
 /// A machine of two sockets.
 const TWO_SOCKETS: &str = "machine.node=[{ memory = \"1GiB\", cpus = 1 }, { memory = \"1GiB\", cpus = 1 }]";
 
+macro_rules! eight_times {
+    ($($text:tt)*) => {
+        concat!(
+            $($text)*, $($text)*, $($text)*, $($text)*, $($text)*, $($text)*, $($text)*, $($text)*
+        )
+    };
+}
+
+/// A machine with as many nodes as there may be.
+const NODES: &str = concat!("machine.node=[", eight_times!(eight_times!("{ memory = \"1GiB\" }, ")), "]");
+
+/// The schemes of [`DAMON`] with an entry of a list.
+const GOAL: &str = "damon.0.scheme.0.quotas.goal=[{ target_value = 1 }]";
+const NODE_GOAL: &str =
+    "damon.0.scheme.0.quotas.goal=[{ target_value = 1, target_metric = \"node_mem_used_bp\", nid = 0 }]";
+const ADDRESSES: &str =
+    "damon.0.scheme.0.filter=[{ kind = \"addr\", addr_start = \"0\", addr_end = \"4TiB\" }]";
+const FOLIO_SIZES: &str =
+    "damon.0.scheme.0.filter=[{ kind = \"hugepage_size\", min = \"0\", max = \"4TiB\" }]";
+
+/// A kdamond with a scheme.
+const DAMON: &str = "[[damon]]\n[[damon.scheme]]\n";
+
 /// Settings that the ends of a key's range need to make sense.
 const COMPANIONS: &[(&str, &str)] = &[
     ("task[].cpu", "machine.cpus=4096"),
@@ -126,6 +149,38 @@ const COMPANIONS: &[(&str, &str)] = &[
     ("task[].object[].same_filled", "task.t.object.0.channel=tmpfs"),
     ("task[].object[].zero_filled", "task.t.object.0.channel=tmpfs"),
     ("event[].every", "event.0.at=0s"),
+    ("damon[].numa_node", NODES),
+    ("damon[].intervals.sample_us", "damon.0.intervals.aggr_us=1000000000000"),
+    ("damon[].intervals.aggr_us", "damon.0.intervals.sample_us=1"),
+    ("damon[].nr_regions.min", "damon.0.nr_regions.max=1048576"),
+    ("damon[].nr_regions.max", "damon.0.nr_regions.min=3"),
+    ("damon[].region[].start", "damon.0.region=[{ start = \"0\", end = \"4TiB\" }]"),
+    ("damon[].region[].end", "damon.0.region=[{ start = \"0\", end = \"4TiB\" }]"),
+    ("damon[].scheme[].target_nid", "damon.0.scheme.0.action=migrate_hot"),
+    ("damon[].scheme[].target_nid", NODES),
+    ("damon[].scheme[].quotas.ms", "damon.0.scheme.0.quotas.reset_interval_ms=1"),
+    ("damon[].scheme[].quotas.bytes", "damon.0.scheme.0.quotas.reset_interval_ms=1"),
+    ("damon[].scheme[].quotas.goal[].target_value", GOAL),
+    ("damon[].scheme[].quotas.goal[].target_value", "damon.0.scheme.0.quotas.reset_interval_ms=1"),
+    ("damon[].scheme[].quotas.goal[].current_value", GOAL),
+    ("damon[].scheme[].quotas.goal[].current_value", "damon.0.scheme.0.quotas.reset_interval_ms=1"),
+    ("damon[].scheme[].quotas.goal[].nid", NODE_GOAL),
+    ("damon[].scheme[].quotas.goal[].nid", "damon.0.scheme.0.quotas.reset_interval_ms=1"),
+    ("damon[].scheme[].quotas.goal[].nid", NODES),
+    ("damon[].scheme[].watermarks.high", "damon.0.scheme.0.watermarks.metric=free_mem_rate"),
+    ("damon[].scheme[].watermarks.high", "damon.0.scheme.0.watermarks.interval_us=1"),
+    ("damon[].scheme[].watermarks.mid", "damon.0.scheme.0.watermarks.metric=free_mem_rate"),
+    ("damon[].scheme[].watermarks.mid", "damon.0.scheme.0.watermarks.interval_us=1"),
+    ("damon[].scheme[].watermarks.mid", "damon.0.scheme.0.watermarks.high=1000"),
+    ("damon[].scheme[].watermarks.low", "damon.0.scheme.0.watermarks.metric=free_mem_rate"),
+    ("damon[].scheme[].watermarks.low", "damon.0.scheme.0.watermarks.interval_us=1"),
+    ("damon[].scheme[].watermarks.low", "damon.0.scheme.0.watermarks.high=1000"),
+    ("damon[].scheme[].watermarks.low", "damon.0.scheme.0.watermarks.mid=1000"),
+    ("damon[].scheme[].filter[].addr_start", ADDRESSES),
+    ("damon[].scheme[].filter[].addr_end", ADDRESSES),
+    ("damon[].scheme[].filter[].damon_target_idx", "damon.0.scheme.0.filter=[{ kind = \"target\" }]"),
+    ("damon[].scheme[].filter[].min", FOLIO_SIZES),
+    ("damon[].scheme[].filter[].max", FOLIO_SIZES),
     (
         "event[].timeout",
         "event=[{ at = \"1s\", write = \"/sys/fs/cgroup/memory.reclaim\", value = \"1MiB\" }]",
@@ -145,6 +200,9 @@ fn place_of(path: &str) -> (String, String) {
     }
     if path == "task[].timed" {
         return (traced(", time = \"#2\", time_unit = \"s\""), "task.t.timed".to_owned());
+    }
+    if path.starts_with("damon[]") {
+        return (BASE.to_string() + DAMON, path.replace("[]", ".0"));
     }
     let Some(parameter) = path.strip_prefix("workload.") else {
         return (BASE.to_string(), path.replace("[]", ".0"));

@@ -372,7 +372,7 @@ fn completions_and_the_manual_page_are_made_of_the_command_line() {
 fn every_example_in_the_scenarios_directory_is_valid_and_listed() {
     let catalogue = std::fs::read_to_string(scenarios().join("../docs/reference/catalogue.md")).unwrap();
     let mut count = 0;
-    for folder in ["", "large/", "live/", "mglru-v4/", "no-writeback/", "zswap-lru/"] {
+    for folder in ["", "damon/", "large/", "live/", "mglru-v4/", "no-writeback/", "zswap-lru/"] {
         for entry in std::fs::read_dir(scenarios().join(folder)).unwrap() {
             let name = format!("{folder}{}", entry.unwrap().file_name().to_str().unwrap());
             if name.ends_with(".toml") {

@@ -6,7 +6,7 @@
 //!
 //! A kswapd runs on the CPUs of its node, other kernel threads on any; a control task is bound to the first.
 
-use pageout_engine::{MemcgId, Nanos, Served, Step, ThreadInfo};
+use pageout_engine::{KdamondFigures, MemcgId, Nanos, Served, Step, ThreadInfo};
 
 use super::agenda::Event;
 use super::{Machine, RunError};
@@ -45,6 +45,11 @@ impl Machine {
         for ThreadInfo { task, name, cpus, wait } in self.engine.start_kernel_threads() {
             let runner = Runner::new(task, cpus.start, self.agenda.now());
             let index = self.thread_add(runner, Role::Kernel(name), cpus.into());
+            let of_thread = |kdamond: &&KdamondFigures| kdamond.task == Some(task);
+            let kdamond = self.engine.kdamonds().iter().find(of_thread);
+            if kdamond.is_some_and(KdamondFigures::needs_memory_stall) {
+                self.stall_readers.push(index);
+            }
             let next = self.runner_mut(index).take_step(Step::Wait(wait)).expect_err("a wait serves nothing");
             self.come_back(index, &next);
         }
@@ -73,6 +78,11 @@ impl Machine {
         index: TaskIndex,
         observer: &mut dyn Observer,
     ) -> Result<Next, Box<RunError>> {
+        if self.stall_readers.contains(&index) {
+            self.psi.set_now(self.agenda.now());
+            let [memory, ..] = self.stall_totals(MemcgId::ROOT);
+            self.engine.set_memory_stall(memory[0]);
+        }
         let before = self.account();
         let id = self.runner_mut(index).id;
         let step = self.engine.resume(id);

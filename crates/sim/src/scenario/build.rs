@@ -10,6 +10,7 @@
 //! [`Scenario::validate`] is expected to have found nothing before. If the engine or the machine still refuses something, a
 //! [`Problem`] names the key, as there.
 
+mod damon; // kdamonds
 mod device; // a preset with what is overridden of it
 mod files; // files, and the devices that they are on
 mod process; // the processes of a task, and their threads
@@ -19,8 +20,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pageout_engine::{
-    Config, ConfigError, CpuId, Engine, EngineBuilder, MemcgId, Nanos, Nodemask, Parameter, PghotPosting,
-    Policy, Section, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TransparentHugepage,
+    Config, ConfigError, CpuId, Engine, EngineBuilder, MemcgId, MmId, Nanos, Nodemask, Parameter,
+    PghotPosting, Policy, Section, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TransparentHugepage,
     parameters_of,
 };
 use pageout_workload::generator::ZipfTables;
@@ -79,6 +80,7 @@ impl Scenario {
         let positions = self.positions();
         let mut cpu_next = 0;
         let tables = ZipfTables::default();
+        let mut processes: BTreeMap<&str, Vec<MmId>> = BTreeMap::new();
         for (index, task) in self.task.iter().enumerate() {
             let seed = self.task_seed(index);
             let mut visits = task.visits(seed);
@@ -98,9 +100,11 @@ impl Scenario {
                 let after = after.unwrap_or_default();
                 let run =
                     Run { sizes: &sizes, seed, copy, after, visits: visits.remove(&copy), tables: &tables };
-                self.add_process(&mut machine, index, &run, &cpus, &files)?;
+                let process = self.add_process(&mut machine, index, &run, &cpus, &files)?;
+                processes.entry(&task.name).or_default().push(process);
             }
         }
+        self.create_kdamonds(machine.engine_mut(), &processes)?;
         for (index, event) in self.event.iter().enumerate() {
             let key = format!("event[{index}]");
             let event = self.timed_event(event, &touchable, &files, &key)?;

@@ -76,6 +76,8 @@ pub enum KernelFile {
     ZswapParameter(String),
     /// A result of a module of DAMON, such as `damon_reclaim/parameters/nr_quota_exceeds`.
     Damon(String),
+    /// A file of a kdamond, such as `0/contexts/0/schemes/0/stats/nr_tried`.
+    DamonAdmin(String),
     /// How memory tiering scans, such as `scan_size_mb`.
     NumaBalancing(String),
     /// How hot-page tracking promotes, such as `kmigrated_sleep_ms`.
@@ -131,6 +133,9 @@ impl KernelFile {
         if let Some(name) = module {
             return Some(KernelFile::Damon(name.to_string()));
         }
+        if let Some(name) = path.strip_prefix("/sys/kernel/mm/damon/admin/kdamonds/") {
+            return Some(KernelFile::DamonAdmin(name.to_string()));
+        }
         if let Some(name) = path.strip_prefix("/sys/kernel/debug/sched/numa_balancing/") {
             return Some(KernelFile::NumaBalancing(name.to_string()));
         }
@@ -180,6 +185,10 @@ mod tests {
             (
                 "/sys/module/damon_stat/parameters/aggr_interval_us",
                 KernelFile::Damon("damon_stat/parameters/aggr_interval_us".into()),
+            ),
+            (
+                "/sys/kernel/mm/damon/admin/kdamonds/0/contexts/0/schemes/0/stats/nr_tried",
+                KernelFile::DamonAdmin("0/contexts/0/schemes/0/stats/nr_tried".into()),
             ),
             ("/sys/kernel/debug/pghot/kmigrated_sleep_ms", KernelFile::Pghot("kmigrated_sleep_ms".into())),
             (

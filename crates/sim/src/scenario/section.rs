@@ -227,6 +227,7 @@ macro_rules! section {
                 )*
             }
 
+            #[allow(unused_variables, reason = "some sections have tables only")]
             fn values(
                 &self,
                 each: &mut dyn FnMut(&'static str, $crate::scenario::keys::Accepts, &$crate::scenario::Scalar),

@@ -3,6 +3,7 @@
 //! A malformed value (an invalid size) is rejected while reading. The checks here need a key's declared range or a second key. They find all problems
 //! in one pass, in the order of the file, so that the author can fix them in one pass, too.
 
+mod damon;
 mod event;
 mod expect;
 mod machine;
@@ -91,6 +92,9 @@ impl Scenario {
         check.names("file", self.file.iter().map(|file| file.name.as_str()));
         for (index, file) in self.file.iter().enumerate() {
             check.file(&format!("file[{index}]"), file);
+        }
+        for (index, damon) in self.damon.iter().enumerate() {
+            check.damon(&format!("damon[{index}]"), damon);
         }
         check.names("task", self.task.iter().map(|task| task.name.as_str()));
         for (index, task) in self.task.iter().enumerate() {

@@ -111,6 +111,7 @@ impl Plan<'_> {
     /// Errors: the first key that the live machine lacks.
     pub(super) fn of(scenario: &Scenario) -> Result<Plan<'_>, Error> {
         ensure!(scenario.event.is_empty(), "[[event]]: the live machine has no events");
+        ensure!(scenario.damon.is_empty(), "[[damon]]: the live machine has no kdamonds");
         ensure!(scenario.until.is_none(), "until: the live machine ends with the last task");
         ensure!(scenario.swap.len() <= 1, "[[swap]]: found {}, expected at most one", scenario.swap.len());
         refuse("machine", &scenario.machine, &Machine::default(), MACHINE_KEYS)?;

@@ -198,6 +198,7 @@ impl Setup<'_> {
                 policy: None,
                 files: Knobs(vec![("memory.max".to_string(), Scalar::Text(limit.to_string()))]),
             }],
+            damon: Vec::new(),
             device: vec![Device {
                 read_ahead_kb: Some(window_kb),
                 ..Device::of_preset(&ask.device, &ask.device)

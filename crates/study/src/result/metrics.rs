@@ -6,6 +6,7 @@ use pageout_sim::Cause;
 
 use crate::figures;
 use crate::result::access::{AccessResult, shared_name};
+use crate::result::damon::KdamondResult;
 use crate::result::run_result::{
     Counters, KswapdResult, Latency, PressureResult, RunResult, SpentResult, TaskResult, TiersResult, counter,
 };
@@ -201,6 +202,7 @@ pub fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         list.add("CPU time", busy.saturating_sub(of_threads) as f64, Unit::Nanoseconds);
         list.spent(&result.spent_by_tasks);
     }
+    list.metrics.extend(result.kdamonds.iter().flat_map(KdamondResult::metrics));
     for device in &result.devices {
         list.group = format!("device {}", device.name);
         list.add("pages read", device.pages_read as f64, Unit::Count);

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::figures;
 use crate::result::access::{AccessResult, of_copies, shared_name};
+use crate::result::damon::KdamondResult;
 use crate::result::events::{ConditionResult, ReadResult, ThinnedResult, WriteResult};
 use crate::result::notes::{self, Note};
 use crate::result::outdated::{self, OutdatedResult};
@@ -84,6 +85,9 @@ pub struct RunResult {
     /// Pages written, by writer.
     #[serde(skip_serializing_if = "WritebackResult::is_empty")]
     pub writeback: WritebackResult,
+    /// Kdamonds, by their numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kdamonds: Vec<KdamondResult>,
     /// Decisions by statistics of the last flush, by kind, and how many live ones would have turned.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stale_decisions: BTreeMap<&'static str, OutdatedResult>,
@@ -665,6 +669,7 @@ impl RunResult {
             by_call_ns: report.by_call.0,
             vmstat,
             writeback: WritebackResult::of(machine.engine()),
+            kdamonds: KdamondResult::all(machine.engine()),
             stale_decisions: outdated::of(machine.engine()),
             stale_decisions_compared: outdated::is_told(machine.engine()),
             refault_distances: RefaultDistanceResult::all(machine.engine()),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pageout_engine::{ConfigError, CpuId, HugeAdvice, NodeId, ObjectId, Served, Step, TaskId};
+use pageout_engine::{ConfigError, CpuId, HugeAdvice, MmId, NodeId, ObjectId, Served, Step, TaskId};
 use pageout_workload::AccessStream;
 use pageout_workload::generator::ZipfTables;
 use pageout_workload::rng::SplitMix64;
@@ -48,7 +48,7 @@ impl Scenario {
             .map_err(|error| problem(&key, error))
     }
 
-    /// One copy of a task: its process, and the threads of it, one a CPU of `cpus`.
+    /// One copy of a task: its process, which is returned, and the threads of it, one a CPU of `cpus`.
     pub(super) fn add_process(
         &self,
         machine: &mut Machine,
@@ -56,7 +56,7 @@ impl Scenario {
         run: &Run<'_>,
         cpus: &[CpuId],
         files: &OpenFiles,
-    ) -> Result<(), Problem> {
+    ) -> Result<MmId, Problem> {
         let task = &self.task[index];
         let key = format!("task[{index}]");
         let refuse = |error: ConfigError| problem(&key, error);
@@ -198,7 +198,7 @@ impl Scenario {
             // It never runs again, and its address space has others.
             assert_eq!(machine.engine_mut().task_exit(id), Step::Done(Served::Exited));
         }
-        Ok(())
+        Ok(process)
     }
 
     /// Pages that a process has in memory before it begins.

@@ -304,6 +304,7 @@ impl Check<'_> {
                 | KernelFile::Block(_)
                 | KernelFile::Zswap(_)
                 | KernelFile::Damon(_)
+                | KernelFile::DamonAdmin(_)
                 | KernelFile::MemoryTier(_),
             ) => {
                 return self.report(Problem::new(key, format!("{path} can't be written")));
@@ -453,6 +454,7 @@ impl Check<'_> {
                 });
                 (name, "figure of DAMON", figures.collect())
             }
+            Some(KernelFile::DamonAdmin(name)) => (name, "file of a kdamond", self.damon_files()),
             Some(KernelFile::NumaBalancing(name)) => (
                 name,
                 "knob of NUMA balancing",
