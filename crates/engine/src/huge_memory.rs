@@ -181,6 +181,7 @@ impl Core {
             single.mapped = is_mapped.into();
             if at > 0 {
                 self.mm.numa_balancing.copy_access_time(head, pfn);
+                self.mm.numa_balancing.copy_user(head, pfn);
                 tails.push(pfn);
             }
             self.tell(pfn, |_| PageEvent::SplitOff);

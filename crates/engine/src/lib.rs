@@ -149,8 +149,8 @@ pub use reclaim::{KswapdActivity, Pageouts, ThrottleReason};
 pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Turned};
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,
-    ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName, PageState, RefaultRule, Shrinker, Stamp,
-    StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedRegion, TracedWb, TracedWork, Tracepoint,
-    TypeChoice, Verdict, Whereabouts, WritebackTracepoint,
+    ListsEvent, Locality, MigrateReason, MigrateRefusal, PageEvent, PageName, PageState, RefaultRule,
+    Shrinker, Stamp, StoryEvent, StoryFilter, Told, TracedInode, TracedPause, TracedRegion, TracedWb,
+    TracedWork, Tracepoint, TypeChoice, Verdict, Whereabouts, WritebackTracepoint,
 };
 pub use writeback::{BdiLimits, Unkept, WritebackReason};

@@ -135,6 +135,9 @@ impl Core {
             self.mm.memory.folios[to].clear(FolioFlags::DEPARTED);
             self.move_gauges(to, &folio);
         }
+        if self.keeps_user(folio.node, node) {
+            self.mm.numa_balancing.copy_user(from, to);
+        }
         self.tell(to, |_| PageEvent::Migrated { from: folio.node, to: node, why });
         self.mm.assert_found(to);
         self.mm.guest_forget(from);

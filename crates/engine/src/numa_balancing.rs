@@ -1,5 +1,8 @@
-//! NUMA balancing for tiers of memory: pages of slow memory that are used again soon are promoted to the fast node of the task that uses them.
-//! (`kernel.numa_balancing` = 2) [tiering 2; tiering-zswap-6.12 3]
+//! NUMA balancing, with two purposes (`kernel.numa_balancing`). They share scans and hint faults.
+//!
+//! - 2, tiers: pages of slow memory that are used again soon are promoted to the fast node of their task. [tiering 2;
+//!   tiering-zswap-6.12 3]
+//! - 1, CPUs: pages move to the node of the thread that uses them (`place.rs`). [access-aware 6]
 //!
 //! ```text
 //!   a task's CPU time ─▶ scan due ─▶ entries that lead to slow memory are marked (PROT_NONE), the time is kept with the folio
@@ -17,6 +20,7 @@
 
 mod departure; // what has left fast memory is used again
 mod fault; // an access meets a marked entry
+mod place; // a page moves to the node of its user
 mod scan; // whose entries are marked, and when
 
 pub(crate) use departure::is_asked_when_read;

@@ -248,6 +248,7 @@ impl Core {
             self.large_anon_gone(&folio, pfn);
         }
         self.mm.pghot_forget(pfn);
+        self.mm.numa_balancing.forget_user(pfn);
         self.mm.guest_forget(pfn);
         self.mm.memory.free(self.by.cpu, pfn);
         mutant!(self, FreedTwice => self.mm.memory.free(self.by.cpu, pfn));

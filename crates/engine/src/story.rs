@@ -32,7 +32,7 @@ use crate::memory::table::{Entry, Shadow};
 use crate::state::State;
 use crate::units::{FileId, LruType, MemcgId, MmId, NodeId, Pfn};
 pub use event::{
-    Because, Filled, FoundBy, Heat, ListsEvent, MigrateReason, MigrateRefusal, PageEvent, PageName,
+    Because, Filled, FoundBy, Heat, ListsEvent, Locality, MigrateReason, MigrateRefusal, PageEvent, PageName,
     PageState, RefaultRule, Stamp, StoryEvent, StoryFilter, Told, TypeChoice, Verdict, Whereabouts,
 };
 pub use tracepoint::{

@@ -21,6 +21,7 @@ mod large; // promises of large folios, which no access makes yet
 mod machine; // frames, slots, devices and tasks: carries out what the engine decides
 mod model; // what each page must hold
 mod mutant; // engines with a known bug
+mod numa_placement; // promises of pages that follow their threads, and a naive model
 mod placement; // promises of memory policies and of nodes that go
 mod promotion; // promises of pages that are read again on slow memory
 mod page_alloc; // the page allocator written a second time

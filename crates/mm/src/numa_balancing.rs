@@ -4,15 +4,17 @@ pub mod gain; // whether those that come are used more than those that leave
 pub mod governor; // slower, where as many pages leave as come
 pub mod period; // how often memory is scanned
 pub mod threshold; // what is hot, and how many go
+pub mod users; // who used a page last, and where a thread's pages are
 
 use crate::config::Config;
 use crate::memory::largest::LargestBlocks;
 use crate::memory::per_frame::PerFrame;
-use crate::units::{Nanos, Pfn};
+use crate::units::{CpuId, Nanos, Pfn, TaskId};
 use gain::Gain;
 use governor::Governor;
 use period::{Faults, ScanKnobs};
 use threshold::{AccessTime, PromotionControl, PromotionKnobs};
+use users::{LastUser, NodeFaults};
 
 /// State of balancing for the machine.
 #[derive(Default)]
@@ -26,6 +28,8 @@ pub struct NumaBalancing {
     /// Time at which each folio of slow memory was marked or last faulted upon, as far as the kernel has bits for it. Nothing where nothing was ever
     /// marked.
     pub access_times: PerFrame<u32>,
+    /// The last user of each folio at whose hint faults that was asked. A free frame has none.
+    pub last_users: PerFrame<LastUser>,
     /// The governor's window in which that was, by its lowest bits. A read of a page for the first time looks at what its frame was marked for
     /// before, so these say something of free frames, too, and stay.
     pub mark_windows: PerFrame<u16>,
@@ -54,6 +58,30 @@ impl NumaBalancing {
     /// it.
     pub fn give_back(&mut self, blocks: &LargestBlocks) {
         self.access_times.give_back(blocks);
+        self.last_users.give_back(blocks);
+    }
+
+    /// Keeps the user of a folio; returns the one before.
+    pub fn exchange_user(&mut self, pfn: Pfn, cpu: CpuId, thread: TaskId) -> LastUser {
+        self.last_users.populate(pfn);
+        std::mem::replace(&mut self.last_users[pfn], LastUser::new(cpu, thread))
+    }
+
+    /// A folio has moved to another frame, or is now one of its own: its last user stays known.
+    pub fn copy_user(&mut self, from: Pfn, to: Pfn) {
+        let user = self.last_users.get(from);
+        if user != LastUser::default() {
+            self.last_users.populate(to);
+            self.last_users[to] = user;
+        }
+    }
+
+    /// A frame is free: its next page has had no user.
+    #[inline]
+    pub fn forget_user(&mut self, pfn: Pfn) {
+        if self.last_users.get(pfn) != LastUser::default() {
+            self.last_users[pfn] = LastUser::default();
+        }
     }
 
     /// Keeps a time with a folio; returns what was kept before.
@@ -103,7 +131,7 @@ impl AccessTime {
 }
 
 /// Time of the next scan of a thread's memory, as far as the thread determines it.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct ThreadScan {
     /// The thread is the one that its address space began with.
     pub is_first: bool,
@@ -117,6 +145,8 @@ pub struct ThreadScan {
     pub retry_at: Nanos,
     /// Hint faults since its period was adapted.
     pub faults: Faults,
+    /// The nodes of the pages at which it had hint faults, if pages follow CPUs.
+    pub nodes: Option<Box<NodeFaults>>,
 }
 
 impl ThreadScan {

@@ -18,7 +18,7 @@
 mod distance; // latency and bandwidth as one number
 
 use crate::config::{Config, ConfigError, MemoryType};
-use crate::page_alloc::zonelist::distance;
+use crate::page_alloc::zonelist::{distance, node_order};
 use crate::units::AccessCoordinate;
 use crate::units::{NodeId, Nodemask};
 use distance::{CHUNK, differs, tier_of};
@@ -125,6 +125,12 @@ impl MemoryTiers {
     /// Returns whether a node's memory is in use.
     pub fn is_online(&self, node: NodeId) -> bool {
         self.nodes[node.index()].is_online
+    }
+
+    /// The node itself if it has CPUs, otherwise the nearest one that has.
+    pub fn nearest_with_cpus(&self, node: NodeId) -> Option<NodeId> {
+        let order = node_order(&self.distances, node, self.nodes.len());
+        order.into_iter().find(|near| self.nodes[near.index()].has_cpus)
     }
 
     /// Switches a node's memory on or off, and recomputes everything.

@@ -249,10 +249,10 @@ parameters! {
         "Whether new huge pages are remembered, so that pressure can split underused ones (`kernel.folio.underused`). At run time: /sys/kernel/mm/transparent_hugepage/shrink_underused."
         "true is the kernel's.";
     Kernel "sched.numa_balancing.scan_delay_ms": scan_delay_ms: u32 = 1000, Values::Number(0, 1_000_000), "ms",
-        "CPU time of a new thread before memory tiering scans its memory. A new mapping is left alone for the same time."
+        "CPU time of a new thread before NUMA balancing scans its memory. A new mapping is left alone for the same time."
         "1000 is the kernel's; debugfs has it as a file.";
     Kernel "sched.numa_balancing.scan_period_min_ms": scan_period_min_ms: u32 = 1000, Values::Number(1, 1_000_000), "ms",
-        "Shortest period between two scans of all memory of a thread. A scan marks page-table entries that lead to slow memory, so that the next access through them faults. A thread with more than one scan size of memory is scanned proportionally more often."
+        "Shortest period between two scans of all memory of a thread. A scan marks page-table entries that lead to slow memory, or with bit 1 of kernel.numa_balancing to any, so that the next access through them faults. A thread with more than one scan size of memory is scanned proportionally more often."
         "1000 is the kernel's.";
     Kernel "sched.numa_balancing.scan_period_max_ms": scan_period_max_ms: u32 = 60_000, Values::Number(1, 1_000_000), "ms",
         "Longest period between two scans, and the period after which the hot threshold is adjusted."
@@ -267,7 +267,7 @@ parameters! {
         "Bits of a page in which memory tiering stores the time of the mark: 8, plus the bits of a CPU number (CONFIG_NR_CPUS). Up to 12 bits hold 4096 ms, and each further bit doubles that. A page that is accessed later than that looks hot."
         "10: a kernel for up to 4 CPUs, as in the recorded runs. A kernel for 8192 CPUs has 21.";
     Sysctl "kernel.numa_balancing": numa_balancing: u8 = 0, Values::Number(0, 3), "",
-        "How the kernel places pages near their users, as a bit mask. 1: pages follow the CPUs of their tasks. This is accepted but has no effect here: nothing is marked, counted or moved, and the result reports it. 2: pages of slow memory tiers that are in use are promoted. kswapd of every node then also keeps the pages between its high and its promo watermark free for promoted pages."
+        "How the kernel places pages near their users, as a bit mask. 1: pages move to the node of the task that uses them, at the first or second hint fault after a scan has marked them. Tasks stay on their CPUs: the scheduler does not move them to their memory, and threads form no groups. 2: pages of slow memory tiers that are in use are promoted. kswapd of every node then also keeps the pages between its high and its promo watermark free for promoted pages."
         "0: off, as on a machine with one node.",
         Mechanism::shown("mechanisms-tiers.toml", None, "0").trying(&["0", "2"]);
     Sysctl "kernel.numa_balancing_promote_rate_limit_MBps": promote_rate_limit_mbps: u32 = 65_536, Values::Number(0, u32::MAX), "MiB/s",
@@ -550,6 +550,8 @@ parameters! {
         "0: never. A synchronous device that computes for long, such as zram, gives the scheduler time for it.";
 }
 
+/// The bit of `kernel.numa_balancing` by which pages follow the CPUs of their tasks.
+const NUMA_BALANCING_NORMAL: u8 = 1;
 /// The bit of `kernel.numa_balancing` that stands for tiers of memory.
 const NUMA_BALANCING_MEMORY_TIERING: u8 = 2;
 
@@ -631,6 +633,12 @@ impl Config {
     #[inline]
     pub fn is_memory_tiering(&self) -> bool {
         self.numa_balancing & NUMA_BALANCING_MEMORY_TIERING != 0
+    }
+
+    /// Returns whether pages follow the CPUs of their tasks.
+    #[inline]
+    pub fn is_cpu_balancing(&self) -> bool {
+        self.numa_balancing & NUMA_BALANCING_NORMAL != 0
     }
 
     /// Checks what the modules of DAMON are given.

@@ -19,6 +19,7 @@ use crate::folio::{
 };
 use crate::kernel::Kernel;
 use crate::lru::{GenerationRules, Interface, Lru};
+use crate::numa_balancing::NumaBalancingRules;
 use crate::readahead::{HugeAdviceFiles, ReadaheadExec, ReadaheadOrder, ReadaheadWindow};
 use crate::reclaim::{
     AwakeNodes, CompactGap, GivesUp, InitialPriority, KswapdReset, LaptopMode, ProtectionRule, ReclaimRules,
@@ -81,6 +82,8 @@ rules! {
         zswap: ZswapRules,
         /// Rules of DAMON.
         damon: DamonRules,
+        /// Rules of NUMA balancing.
+        numa_balancing: NumaBalancingRules,
     }
     "readahead.window": readahead_window: ReadaheadWindow = ReadaheadWindow::TwoFunctions,
         [ReadaheadWindow::OneFunction => "6.1..6.10" "A m", ReadaheadWindow::TwoFunctions => "6.12.." "B C D m"],

@@ -117,8 +117,13 @@ const GROUPS: &[&[Switch]] = &[
 ];
 
 /// The rows of rules that are one for the machine.
-const MACHINES: &[&[Switch]] =
-    &[crate::policy::MACHINE, crate::writeback::WRITEBACK, crate::zswap::ZSWAP, crate::damon::DAMON];
+const MACHINES: &[&[Switch]] = &[
+    crate::policy::MACHINE,
+    crate::writeback::WRITEBACK,
+    crate::zswap::ZSWAP,
+    crate::damon::DAMON,
+    crate::numa_balancing::NUMA_BALANCING,
+];
 
 /// The seams and mechanisms, in the order in which their switches are listed.
 const SEAMS: &[&str] = &[
@@ -132,6 +137,7 @@ const SEAMS: &[&str] = &[
     "folio.",
     "readahead.",
     "damon.",
+    "numa_balancing.",
 ];
 
 const COUNT: usize = count(GROUPS) + count(MACHINES);

@@ -143,8 +143,16 @@ impl Scenario {
 
     /// Returns true if NUMA balancing is to promote pages of slow memory.
     pub fn balances_tiers(&self) -> bool {
-        let bits = self.sysctl.get("kernel.numa_balancing").map(|value| value.to_string().parse::<u8>());
-        bits.is_some_and(|bits| bits.is_ok_and(|bits| bits & 2 != 0))
+        self.balancing().is_some_and(|bits| bits & 2 != 0)
+    }
+
+    /// Returns true if NUMA balancing has nothing else to do.
+    pub(crate) fn balances_tiers_only(&self) -> bool {
+        self.balancing() == Some(2)
+    }
+
+    fn balancing(&self) -> Option<u8> {
+        self.sysctl.get("kernel.numa_balancing")?.to_string().parse().ok()
     }
 
     /// Paths of all cgroups, including those that only exist as parents; the root is `/`. If there are more than a machine can have, only enough to

@@ -338,7 +338,11 @@ impl Engine {
     /// Moves a task to another CPU.
     pub fn set_cpu(&mut self, task: TaskId, cpu: CpuId) {
         assert!(cpu.0 < self.core.mm.config.cpus, "there is no CPU {}", cpu.0);
-        self.tasks[task.index()].cpu = cpu;
+        let task = &mut self.tasks[task.index()];
+        if let Some(mm) = task.mm {
+            self.core.thread_moves(mm, &mut task.scan, task.cpu, cpu);
+        }
+        task.cpu = cpu;
     }
 
     /// Returns true if a task is inside a reclaim call.

@@ -15,7 +15,7 @@ use crate::page_alloc::zone::Zone;
 use crate::pghot::Source;
 use crate::stat::Stat;
 use crate::state::State;
-use crate::story::{Heat, MigrateRefusal, PageEvent};
+use crate::story::{Heat, MigrateReason, MigrateRefusal, PageEvent};
 use crate::units::ZoneType;
 use crate::units::{MmId, Nanos, NodeId, Pfn, TaskId};
 use pageout_rules::numa_balancing::PromotionThreshold;
@@ -76,7 +76,10 @@ impl Core {
         }
         // A store to a page of a file has more to do than this.
         let dirties = write && !self.mm.is_regular(pfn);
-        if Source::HintFault.is_heard(&self.mm.config) {
+        let is_slow = !self.mm.tiers.node_is_top_tier(node);
+        if self.mm.config.is_cpu_balancing() && !(is_slow && self.mm.config.is_memory_tiering()) {
+            self.place_page(pfn, (mm, vma), thread, id);
+        } else if Source::HintFault.is_heard(&self.mm.config) {
             // The fault only reports the page: kmigrated moves it.
             let accesses = if self.is_hot_by_fault(pfn, to) {
                 crate::pghot::Hotness::of(&self.mm.config).reports as u32
@@ -95,10 +98,13 @@ impl Core {
 
     fn promote_for(&mut self, pfn: Pfn, to: NodeId, vma: (MmId, usize), thread: &mut ThreadScan) {
         let pages = self.mm.memory.folios[pfn].pages();
-        match self.promote_folio(pfn, to, vma) {
+        match self.promote_folio(pfn, to, vma, MigrateReason::HintFault) {
             Ok(()) => {
                 thread.faults.remote += pages;
                 thread.faults.private += pages;
+                if self.mm.config.is_cpu_balancing() {
+                    thread.nodes.get_or_insert_default().add(to, pages);
+                }
             }
             Err(_) => thread.faults.has_failed = true,
         }
@@ -212,21 +218,27 @@ impl Core {
     }
 
     /// Looks at a thread's period, once in each pass over its memory that has led somewhere.
-    fn adapt_period(&mut self, mm: MmId, thread: &mut ThreadScan) {
+    pub(super) fn adapt_period(&mut self, mm: MmId, thread: &mut ThreadScan) {
         if self.by.now <= thread.retry_at {
             return;
         }
-        let Some(period) = thread.period_ms else { return };
+        let delay = self.mm.config.is_cpu_balancing().then_some(self.mm.config.scan_delay_ms.into());
+        let Some(period) = thread.period_ms.or(delay) else { return };
         thread.retry_at = self.by.now + Nanos(1_000_000 * (period / 16).min(1000));
         let space = self.mm.memory.mm(mm);
         if thread.seq == space.scan.seq {
             return;
         }
         thread.seq = space.scan.seq;
-        let faults = std::mem::take(&mut thread.faults);
+        if let Some(nodes) = &mut thread.nodes {
+            nodes.end_pass(&self.mm.tiers);
+        }
+        let resets = self.mm.config.policy.machine.numa_balancing.reset_counts;
+        let keeps_places = thread.faults.are_in_vain() && !resets;
+        let faults = thread.faults.restart(keeps_places);
         let adapted = ScanKnobs::of(&self.mm.config).adapted(period, space.table.resident(), &faults);
         thread.period_ms = Some(adapted);
-        if faults.local + faults.shared == 0 || faults.has_failed {
+        if faults.are_in_vain() {
             self.mm.memory.mm_mut(mm).scan.next = self.by.now + Nanos(1_000_000 * adapted);
         }
     }

@@ -8,6 +8,8 @@
 //!   2 MiB at a time, until a scan size of pages was changed, or eight times that was looked at
 //!        each entry: in slow memory, not shared, not dirty in a file ─▶ PROT_NONE, and the time is kept
 //! ```
+//! If pages follow CPUs, pages of fast memory are marked, too: of a process of one thread those on other nodes, otherwise all.
+//!
 //! A scan's time belongs to memory in use. So the users of a mapping are forgotten when two scans have skipped it without a hint fault
 //! in between. Then it waits for its turn like a mapping without users. A scan takes one such mapping.
 //!
@@ -23,7 +25,8 @@ use crate::memory::table::{LEAF_PAGES, Word};
 use crate::stat::Stat;
 use crate::state::State;
 use crate::story::PageEvent;
-use crate::units::{MmId, Nanos, TaskId};
+use crate::units::{MmId, Nanos, Pfn, TaskId};
+use pageout_rules::numa_balancing::SkippedMappings;
 use std::ops::Range;
 
 /// A scan looks at so many times its size of address space.
@@ -69,6 +72,10 @@ impl Core {
         if now < scan.next {
             return false;
         }
+        if self.mm.is_confined_to_one_node(mm) {
+            return false;
+        }
+        let scan = &mut self.mm.memory.mm_mut(mm).scan;
         scan.next = now + period;
         thread.stamp += Nanos::from_ticks(2, self.mm.config.hz);
         self.scan_mm(mm, id);
@@ -124,7 +131,8 @@ impl Core {
                 }
                 at += 1;
             }
-            if !has_skipped || is_forced {
+            let takes_turns = self.mm.skipped_mappings() == SkippedMappings::UnusedInTurn;
+            if !has_skipped || is_forced || !takes_turns {
                 return self.mm.end_scan(mm, seq + 1, 0);
             }
             is_forced = true;
@@ -154,7 +162,7 @@ impl Core {
         true
     }
 
-    /// Marks the entries of a range that lead to slow memory; returns how many.
+    /// Marks the entries of a range whose pages may move; returns how many.
     #[doc(alias = "change_prot_numa")]
     fn mark_range(&mut self, mm: MmId, vma: usize, pages: Range<u64>) -> u64 {
         let is_private = self.mm.memory.mm(mm).vmas[vma].backing == Backing::Anon;
@@ -195,7 +203,8 @@ impl Core {
         self.mark_entry(mm, page, word, stored);
         self.tell(word.pfn(), |_| PageEvent::HintMarked);
         let here = self.current_node();
-        if self.mm.is_governed() && self.mm.tiers.node_is_top_tier(here) {
+        let is_upward = self.mm.tiers.node_is_top_tier(here) && self.mm.is_slow(word.pfn());
+        if self.mm.is_governed() && is_upward {
             self.note_mark(word.pfn(), here);
         }
     }
@@ -212,7 +221,9 @@ impl Core {
                 tlb.drop_page(page);
             }
         }
-        self.mm.numa_balancing.exchange_access_time(word.pfn(), stored);
+        if self.mm.is_slow(word.pfn()) && self.mm.config.is_memory_tiering() {
+            self.mm.numa_balancing.exchange_access_time(word.pfn(), stored);
+        }
     }
 
     /// `pages` pages were marked, in `entries` entries.
@@ -224,7 +235,7 @@ impl Core {
         }
     }
 
-    /// Returns true if an entry leads to a page that could be promoted. One that is marked keeps its time.
+    /// Returns true if an entry leads to a page that could move to the node of its user. One that is marked keeps its time.
     pub(super) fn may_mark(&self, word: Word, is_single: bool) -> bool {
         if !word.is_present() || word.is_zero_page() || word.is_prot_none() {
             return false;
@@ -236,15 +247,16 @@ impl Core {
         !is_dirty_file
             && !folio.has(FolioFlags::PINNED)
             && !is_here
-            && !self.mm.tiers.node_is_top_tier(folio.node)
+            && (self.mm.config.is_cpu_balancing() || !self.mm.tiers.node_is_top_tier(folio.node))
     }
 }
 
 impl State {
     /// The CPU time of a thread beyond which its next tick starts a scan; `None` if scanning is off.
     pub(crate) fn scan_due(&self, thread: &ThreadScan) -> Option<Nanos> {
-        let may_scan = self.config.is_memory_tiering() && self.tiers.has_lower_tier();
-        may_scan.then(|| thread.stamp + ms(self.scan_period(thread)))
+        let has_slow = self.config.is_memory_tiering() && self.tiers.has_lower_tier();
+        let has_remote = self.config.is_cpu_balancing() && self.config.node_pages.len() > 1;
+        (has_slow || has_remote).then(|| thread.stamp + ms(self.scan_period(thread)))
     }
 
     fn scan_period(&self, thread: &ThreadScan) -> u64 {
@@ -277,12 +289,33 @@ impl State {
     fn is_vma_accessed(&self, mm: MmId, vma: usize, seq: u32, offset: u64, thread: TaskId) -> bool {
         let space = self.memory.mm(mm);
         let scan = self.vma_scan(mm, vma);
+        if self.skipped_mappings() == SkippedMappings::Nothing {
+            return true;
+        }
+        let takes_turns = self.skipped_mappings() == SkippedMappings::UnusedInTurn;
         let users = scan.threads[0] | scan.threads[1];
         let last = scan.prev_seq.map_or(i64::from(scan.start_seq) - 1, i64::from);
         seq - scan.start_seq < 2
             || users & thread_bit(thread) != 0
             || offset > space.vmas[vma].start
-            || i64::from(seq) > last + i64::from(space.users)
+            || takes_turns && i64::from(seq) > last + i64::from(space.users)
+    }
+
+    fn skipped_mappings(&self) -> SkippedMappings {
+        self.config.policy.machine.numa_balancing.skipped_mappings
+    }
+
+    /// Returns true if the pages of an address space may be on one node only, and the kernel then does not scan it.
+    fn is_confined_to_one_node(&self, mm: MmId) -> bool {
+        if !self.config.policy.machine.numa_balancing.single_node_cpuset {
+            return false;
+        }
+        let mems = self.memcgs.mems_allowed(self.memory.mm(mm).memcg);
+        self.memory.nodes().filter(|&node| mems.contains(node)).count() == 1
+    }
+
+    fn is_slow(&self, pfn: Pfn) -> bool {
+        !self.tiers.node_is_top_tier(self.memory.folios[pfn].node)
     }
 
     fn vma_scan(&self, mm: MmId, vma: usize) -> &VmaScan {

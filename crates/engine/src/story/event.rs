@@ -315,11 +315,35 @@ pub enum Heat {
     },
 }
 
+/// The judgement at a hint fault of whether a page of another node belongs on the node of the thread that uses it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Locality {
+    /// It stays: tiers of memory are not balanced, and it is on slow memory.
+    SlowStays,
+    /// It stays: it is on slow memory, and had no hint fault before.
+    FirstOnSlow,
+    /// It stays: its last hint fault was on this node, which is another one.
+    LastUsedOn(NodeId),
+    /// It belongs here: the thread is new, and no other thread has used it.
+    OfNewThread,
+    /// It belongs here: its last hint fault was here, too, or it had none.
+    UsedHere,
+}
+
+impl Locality {
+    /// Returns true if the page belongs on the node of the thread.
+    pub fn belongs_here(self) -> bool {
+        matches!(self, Locality::OfNewThread | Locality::UsedHere)
+    }
+}
+
 /// The reason why a page has moved to another frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MigrateReason {
     /// A hint fault found it hot.
     HintFault,
+    /// A hint fault found that the thread which uses it runs on another node.
+    Misplaced,
     /// kmigrated found it in the records of hot pages.
     Kmigrated,
     /// The page's reader had set it aside.
@@ -512,6 +536,13 @@ pub enum PageEvent {
         to: NodeId,
         /// The judgement and its reason.
         heat: Heat,
+    },
+    /// A hint fault has asked whether it belongs on the node of the thread that uses it.
+    LocalityJudged {
+        /// The node of the thread.
+        to: NodeId,
+        /// The judgement and its reason.
+        locality: Locality,
     },
     /// Hot-page tracking was notified that it is in use.
     Reported {

@@ -445,8 +445,49 @@ fn value_without_effect_is_in_the_result_and_in_keys() {
         let is_idle = [2, 4, 6].contains(&mode);
         assert_eq!(of_mode(mode).contains(&"values without effect".to_string()), is_idle, "mode {mode}");
     }
-    let keys = check_success(&pageout(std::path::Path::new("."), &["keys", "sysctl.kernel.numa_balancing"]));
-    assert!(keys.replace("\n    ", " ").contains("has no effect here"), "{keys}");
+}
+
+/// With bit 1 and two sockets pages move to their task, and the result says that tasks do not.
+#[test]
+fn balancing_of_cpus_moves_pages_and_says_that_tasks_stay() {
+    let sockets = r#"
+[[machine.node]]
+cpus = 2
+memory = "64MiB"
+[[machine.node]]
+cpus = 2
+memory = "64MiB"
+[sysctl]
+kernel.numa_balancing = 1
+[kernel]
+sched.numa_balancing.scan_delay_ms = 5
+sched.numa_balancing.scan_period_min_ms = 5
+[[task]]
+name = "far"
+cpunodebind = "0"
+[[task.object]]
+channel = "anonymous"
+size = "16MiB"
+populate_node = 1
+workload = { pattern = "uniform", ops = 1_000_000 }
+"#;
+    assert_eq!(about(sockets), ["NUMA balancing"]);
+    let notes = notes(sockets);
+    assert!(notes[0].1.contains("Here tasks stay on their CPUs"), "{notes:?}");
+    let off = sockets.replace("kernel.numa_balancing = 1", "kernel.numa_balancing = 0");
+    assert_eq!(about(&off), Vec::<String>::new());
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("s.toml"), sockets).unwrap();
+    let json = check_success(&pageout(directory.path(), &["run", "s.toml", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let count = |name: &str| json["vmstat"][name].as_u64().unwrap();
+    assert!(
+        count("numa_pages_migrated") > 4000,
+        "of 4096 pages {} followed the task",
+        count("numa_pages_migrated")
+    );
+    assert!(count("numa_hint_faults") >= count("numa_pages_migrated"));
+    assert_eq!(count("pgpromote_success"), 0, "both nodes are equally fast");
 }
 
 /// Each key has an effect beside other settings, and none beside those of this scenario.

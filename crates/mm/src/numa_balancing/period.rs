@@ -58,7 +58,7 @@ impl ScanKnobs {
     #[doc(alias = "update_task_scan_period")]
     pub fn adapted(&self, period: u64, rss: u64, faults: &Faults) -> u64 {
         let (min, max) = (self.period_min(rss), self.period_max(rss));
-        if faults.local + faults.shared == 0 || faults.has_failed {
+        if faults.are_in_vain() {
             // It sleeps, or all that it does is where nothing is to be gained; or nodes are too full to take more.
             return max.min(2 * period);
         }
@@ -94,6 +94,19 @@ pub struct Faults {
     pub has_failed: bool,
 }
 
+impl Faults {
+    /// Returns true if a thread's next pass should come later: none was local or shared, or a page could not move.
+    pub fn are_in_vain(&self) -> bool {
+        self.local + self.shared == 0 || self.has_failed
+    }
+
+    /// Returns the faults and begins a new count. `keeps_places`: the counts of local, remote and failed ones go on.
+    pub fn restart(&mut self, keeps_places: bool) -> Faults {
+        let next = Faults { private: 0, shared: 0, ..*self };
+        std::mem::replace(self, if keeps_places { next } else { Faults::default() })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +139,22 @@ mod tests {
         assert_eq!(periods, [2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
         let failed = Faults { local: 1, remote: 99, shared: 100, has_failed: true, ..Faults::default() };
         assert_eq!(DEFAULT.adapted(3000, 1, &failed), 6000);
+    }
+
+    /// The bug that 6.12.117 has fixed.
+    #[test]
+    fn period_stays_long_after_a_failure_unless_the_counts_restart() {
+        let failed = Faults { local: 50, shared: 50, has_failed: true, ..Faults::default() };
+        let later = |keeps: bool| {
+            let (mut faults, mut period) = (failed, 1000);
+            for _ in 0..3 {
+                period = DEFAULT.adapted(period, 1, &faults.restart(keeps));
+                faults.local += 50;
+                faults.shared += 50;
+            }
+            period
+        };
+        assert_eq!((later(true), later(false)), (8000, 3380));
     }
 
     #[test]

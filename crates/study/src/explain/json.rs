@@ -195,6 +195,9 @@ fn event(run: &Run, event: &PageEvent) -> Value {
         }),
         PageEvent::HintFault { by } => json!({ "by": by.0 }),
         PageEvent::HeatJudged { to, heat } => heat_judged(to.0, heat),
+        PageEvent::LocalityJudged { to, locality } => {
+            json!({ "to": to.0, "locality": name(locality), "moves": locality.belongs_here() })
+        }
         PageEvent::Reported { source, by, accesses, is_ready } => json!({
             "source": name(source),
             "by": by.map(|by| by.0),

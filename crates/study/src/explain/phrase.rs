@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use pageout_engine::{
-    Arrival, Batch, Because, Deactivation, Filled, FoundBy, Heat, HotSource, LruType, MigrateReason,
-    MigrateRefusal, NodeId, PageEvent, PageState, PlaceRule, Position, RefTierLimit, RefaultRule, Stamp,
-    TypeChoice, TypeReason, Unrotated, Verdict, Whereabouts, WritebackReason,
+    Arrival, Batch, Because, Deactivation, Filled, FoundBy, Heat, HotSource, Locality, LruType,
+    MigrateReason, MigrateRefusal, NodeId, PageEvent, PageState, PlaceRule, Position, RefTierLimit,
+    RefaultRule, Stamp, TypeChoice, TypeReason, Unrotated, Verdict, Whereabouts, WritebackReason,
 };
 
 use super::text::{generation, whereabouts};
@@ -148,6 +148,7 @@ pub(super) fn phrase(run: &Run, step: &Step, before: &[&Step]) -> String {
         PageEvent::HintMarked => "marked by a scan: its next access takes a hint fault".to_string(),
         PageEvent::HintFault { by } => format!("hint fault: accessed on node {}", by.0),
         PageEvent::HeatJudged { to, heat } => judged_heat(to.0, *heat),
+        PageEvent::LocalityJudged { to, locality } => judged_locality(to.0, *locality),
         PageEvent::Reported { source, by, accesses, is_ready } => {
             reported(*source, *by, *accesses, *is_ready)
         }
@@ -224,6 +225,21 @@ fn judged_heat(to: u8, heat: Heat) -> String {
     }
 }
 
+/// The phrase for the judgement of a page on another node than the thread that uses it.
+fn judged_locality(to: u8, locality: Locality) -> String {
+    let why = match locality {
+        Locality::SlowStays => "slow memory is not balanced",
+        Locality::FirstOnSlow => "it is on slow memory, and this is its first hint fault",
+        Locality::LastUsedOn(node) => {
+            return format!("not moved to node {to}: its last hint fault was on node {}", node.0);
+        }
+        Locality::OfNewThread => "its thread is new, and no other has used it",
+        Locality::UsedHere => "its last hint fault was on that node, too",
+    };
+    let verdict = if locality.belongs_here() { "belongs on" } else { "not moved to" };
+    format!("{verdict} node {to}: {why}")
+}
+
 fn reported(source: HotSource, by: Option<NodeId>, accesses: u32, is_ready: bool) -> String {
     let source = match source {
         HotSource::Hardware => "hardware",
@@ -241,6 +257,7 @@ fn reported(source: HotSource, by: Option<NodeId>, accesses: u32, is_ready: bool
 fn migrated(from: u8, to: u8, why: MigrateReason) -> String {
     let why = match why {
         MigrateReason::HintFault => "promoted by a hint fault",
+        MigrateReason::Misplaced => "a hint fault found its user there",
         MigrateReason::Kmigrated => "promoted by kmigrated",
         MigrateReason::PageCache => "promoted by its reader, as page cache in use",
         MigrateReason::Demotion => "demoted by reclaim",

@@ -68,6 +68,7 @@ pub fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Co
     notes.extend(no_swap_readahead(scenario, report, counter(vmstat, "pswpin").unsigned_abs()));
     notes.extend(no_flush(scenario, report, engine, vmstat));
     notes.extend(no_promotion(scenario, report, vmstat));
+    notes.extend(pages_alone_move(scenario, vmstat));
     notes.extend(no_such_line(scenario, report));
     notes.extend(report.reads_thinned.iter().map(|thinned| {
         let text = format!(
@@ -285,8 +286,8 @@ fn is_used(scenario: &Scenario, device: &Device) -> bool {
 const WITHOUT_EFFECT: &[WithoutEffect] = &[
     WithoutEffect {
         key: "sysctl.kernel.numa_balancing",
-        is: Idle::Value(|value| value.parse::<u8>().is_ok_and(|bits| bits & 1 != 0)),
-        says: "bit 1 (pages follow the CPUs of their tasks) is not modelled: it causes no hint faults and no moves between nodes of one memory tier",
+        is: Idle::Beside(|set| set.value == "1" && set.scenario.machine.node.len() < 2),
+        says: ONE_NODE,
     },
     WithoutEffect {
         key: "sysctl.vm.zone_reclaim_mode",
@@ -505,9 +506,7 @@ fn without_effect(scenario: &Scenario) -> Option<Note> {
 fn no_lower_tier(scenario: &Scenario) -> Option<Note> {
     let moves_pages = |path: &str, value: &Scalar| match KernelFile::parse(path) {
         Some(KernelFile::Numa(_)) => kernel_bool(&value.to_string()) == Some(true),
-        Some(KernelFile::Sysctl(name)) if name == "kernel.numa_balancing" => {
-            value.to_string().parse::<u8>().is_ok_and(|bits| bits & 2 != 0)
-        }
+        Some(KernelFile::Sysctl(name)) if name == "kernel.numa_balancing" => value.to_string() == "2",
         Some(KernelFile::Sysctl(name)) if name.starts_with("vm.pghot_record_") => value.to_string() == "1",
         Some(KernelFile::Sysctl(name)) if name == "vm.pghot_enabled_sources" => value.to_string() != "0",
         Some(KernelFile::Pghot(name)) if name == "enabled_sources" => value.to_string() != "0",
@@ -695,6 +694,19 @@ fn no_flush(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Coun
         figures::time(report.end.0)
     );
     Some(Note { about: "statistics", text })
+}
+
+/// Pages followed the CPUs of their tasks, and Linux would have moved tasks, too.
+fn pages_alone_move(scenario: &Scenario, vmstat: &Counters) -> Option<Note> {
+    let is_on =
+        |set: &Set| set.path == "sysctl.kernel.numa_balancing" && ["1", "3"].contains(&set.value.as_str());
+    if !keys_set(scenario).iter().any(is_on) || counter(vmstat, "numa_hint_faults") == 0 {
+        return None;
+    }
+    let text = "kernel.numa_balancing moved pages only. Linux also moves tasks to the node of their memory and treats \
+                threads that share pages as a group. Here tasks stay on their CPUs (task.cpunodebind), and a shared page \
+                goes to a node that uses it twice in a row.";
+    Some(Note { about: "NUMA balancing", text: text.to_string() })
 }
 
 /// NUMA balancing was asked to promote, slow memory was in use, and (nearly) all that was in use there stayed.

@@ -244,7 +244,7 @@ impl Check<'_> {
         let asked = [
             ("kernel.numa.demotion_enabled", is_on("numa.demotion_enabled")),
             ("kernel.numa.pagecache_promotion_enabled", is_on("numa.pagecache_promotion_enabled")),
-            ("sysctl.kernel.numa_balancing", self.scenario.balances_tiers()),
+            ("sysctl.kernel.numa_balancing", self.scenario.balances_tiers_only()),
             ("sysctl.vm.pghot_record_hwhints_enable", listens("vm.pghot_record_hwhints_enable")),
             (PGTSCANS, listens("vm.pghot_record_pgtscans_enable")),
             ("sysctl.vm.pghot_record_hintfaults_enable", listens("vm.pghot_record_hintfaults_enable")),
