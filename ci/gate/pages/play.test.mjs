@@ -26,14 +26,14 @@ before(async () => {
 after(() => browser.close());
 
 /** Opens the page without a network, and fails on whatever the console has to say. */
-const open = async ({ hash = "", ...options } = {}) => {
+const open = async ({ hash = "", of = file, ...options } = {}) => {
   const context = await browser.newContext({ viewport: { width: 1200, height: 1400 }, colorScheme: "light", offline: true, ...options });
   const page = await context.newPage();
   const said = [], asked = [];
   page.on("console", (message) => said.push(message.text()));
   page.on("pageerror", (error) => said.push(String(error)));
   page.on("request", (request) => asked.push(request.url()));
-  await page.goto(pathToFileURL(file).href + hash);
+  await page.goto(pathToFileURL(of).href + hash);
   await ready(page);
   const check = async () => {
     assert.deepEqual(said, [], "the console stays empty");
@@ -207,9 +207,141 @@ suite("pages and files", () => {
     await check();
   });
 
-  test("a damaged link says what is wrong", async () => {
-    const { page } = await open({ hash: "#%7Bnonsense" });
-    assert.match(await error(page), /^link: .*help: /s);
+  test("a page is found by its name, and one that does not exist is an error", async () => {
+    const { page, check } = await open();
+    await inPage(page, () => pageout.go(7e9));
+    const tell = async (name) => {
+      await page.locator("#page-find").fill(name);
+      await page.locator("#page-form button").click();
+    };
+    for (const [name, expected] of [["backup/0:99999999", /backup\/0.*has 65,536 pages/], ["nosuch/0:1", /unknown file or object.*help: /s], ["", /expected FILE:PAGE/]]) {
+      await tell(name);
+      await page.waitForFunction(() => !document.getElementById("error").hidden);
+      assert.match(await error(page), expected);
+    }
+    await tell("backup/0:65535");
+    await page.waitForFunction(() => /no task has needed it/.test(document.getElementById("story").textContent), null, { timeout: 60_000 });
+    assert.equal(await error(page), "");
+    await check();
+  });
+
+  test("a page that was evicted has a reason, and a file that keeps it", async () => {
+    const { page, check } = await open();
+    await inPage(page, async () => {
+      await pageout.open({ scenario: "zipf-under-limit.toml" });
+      await pageout.go(2e9);
+    });
+    await page.locator("#view").selectOption("objects");
+    await page.waitForFunction(() => pageout.machines()[0].last.frame.objects.length > 0);
+    const name = await inPage(page, () => {
+      const { frame: { objects: [object] }, words } = pageout.machines()[0].last;
+      return `${object.name}:${words.subarray(object.at).indexOf(1)}`;
+    });
+    await page.locator("#page-find").fill(name);
+    await page.locator("#page-form button").click();
+    await page.waitForFunction(() => /^So: /.test(document.getElementById("page-so").textContent), null, { timeout: 60_000 });
+    await page.locator("#attempt").click();
+    await page.waitForFunction(() => !document.getElementById("attempt").disabled, null, { timeout: 120_000 });
+    const rows = await page.locator("#attempts tbody tr").allTextContents();
+    assert.ok(rows.length >= 4 && rows.some((row) => /memory.max = [0-9]+/.test(row)), rows.join("\n"));
+    const before = await inPage(page, () => pageout.now());
+    await page.locator("#attempts [data-path$='memory.max']").first().click();
+    await page.waitForFunction((before) => pageout.machines().length === 2 && pageout.now() >= before && document.getElementById("state").textContent === "paused", before, { timeout: 60_000 });
+    const [one, other] = await inPage(page, () => pageout.machines().map(({ last }) => last.status.groups.find(({ path }) => path !== "/").usage));
+    assert.ok(other > 1.2 * one, `${other} pages in B, ${one} in A`);
+    assert.equal(await error(page), "");
+    await check();
+  });
+
+  const linked = (state) => "#" + encodeURIComponent(JSON.stringify(state));
+  for (const [name, hash, expected] of [
+    ["is damaged", "#%7Bnonsense", /the part after # is damaged/],
+    ["is not encoded", "#%E0%A4%A", /the part after # is damaged/],
+    ["is not a table", "#[1]", /state: found `\[1\]`, expected a table/],
+    ["has no scenario", "#%7B%7D", /s: found `nothing`, expected a scenario of this page/],
+    ["has another scenario", linked({ s: "mine.toml" }), /s: found `"mine.toml"`/],
+    ["has a time before the beginning", linked({ s: "zswap.toml", t: -5 }), /t: found `-5`, expected a whole number/],
+    ["has an endless time", '#{"s":"zswap.toml","t":1e400}', /t: found `null`/],
+    ["has settings that are no list", linked({ s: "zswap.toml", t: 5, set: "kernel" }), /set: found `"kernel"`/],
+    ["has an unknown setting", linked({ s: "zswap.toml", t: 5, set: ["kernel.nosuch=1"] }), /nosuch/],
+    ["has an unknown variant", linked({ s: "zswap.toml", t: 5, variant: "nosuch" }), /nosuch/],
+    ["has half a write", linked({ s: "zswap.toml", t: 5, w: [[1, "/proc/sys/vm/swappiness"]] }), /w: found `\[1,/],
+    ["writes a value that the file does not take", linked({ s: "zswap.toml", t: 5e6, w: [[1e6, "/proc/sys/vm/swappiness", "999"]] }), /swappiness.*999/s],
+    ["forks after its end", linked({ s: "zswap.toml", t: 5, fork: { t: 6, w: [] } }), /t: found `6`, expected .*at most 5/],
+    ["has an unknown view", linked({ s: "zswap.toml", t: 5, view: "nosuch" }), /view: found `"nosuch"`, expected one of lists, objects/],
+    ["has a page of another scenario", linked({ s: "zswap.toml", t: 5, page: "nosuch/0:1" }), /nosuch\/0:1.*unknown/],
+    ["has a seed that is no number", linked({ s: "zswap.toml", t: 5, seed: "x" }), /seed: found `"x"`/],
+  ]) {
+    test(`a link that ${name} says what is wrong, and a machine runs all the same`, async () => {
+      const { page, check } = await open({ hash });
+      assert.match(await error(page), expected);
+      assert.equal(await inPage(page, () => pageout.machines().length), 1);
+      await inPage(page, () => pageout.go(1e6));
+      assert.equal(await error(page), "");
+      await check();
+    });
+  }
+
+  test("a link in the address bar is followed, and so is the way back", async () => {
+    const { page, check } = await open();
+    await inPage(page, () => pageout.go(1e9));
+    await inPage(page, (hash) => { location.hash = hash; }, linked({ s: "zswap.toml", t: 5_000_000, variant: "zswap" }));
+    await page.waitForFunction(() => document.getElementById("scenario").value === "zswap.toml" && document.documentElement.dataset.ready === "zswap.toml");
+    await page.goBack();
+    await page.waitForFunction(() => document.documentElement.dataset.ready === "scan-and-hot-set.toml" && pageout.now() >= 1e9);
+    assert.equal(await error(page), "");
+    await check();
+  });
+
+  test("a setting with an error leaves the machine that is there", async () => {
+    const { page, check } = await open();
+    await inPage(page, () => pageout.go(1e9));
+    const before = await inPage(page, () => [pageout.now(), pageout.hash()]);
+    for (const [field, value, expected] of [["#memory", "a lot", /a lot/], ["#memory", "-5", /-5/], ["#seed", "1e3", /1e3/], ["#seed", "18446744073709551615", /whole number/]]) {
+      await page.locator(field).fill(value);
+      await page.locator("#setup-form button").click();
+      await page.waitForFunction(() => !document.getElementById("error").hidden);
+      assert.match(await error(page), expected);
+      await page.locator(field).fill("");
+      assert.deepEqual(await inPage(page, () => [pageout.now(), pageout.hash()]), before);
+    }
+    await inPage(page, () => pageout.go(2e9));
+    assert.equal(await error(page), "");
+    await check();
+  });
+
+  test("a machine that stops goes back to an earlier moment, and runs on from there", async () => {
+    // A call that ends in a trap, after 3 s.
+    const of = path.join(process.env.PAGES, "stops.html"), call = "wasm.play_ask();", text = readFileSync(file, "utf8");
+    assert.equal(text.split(call).length, 2);
+    writeFileSync(of, text.replace(call, `if (request.run?.to > 3e9) throw new WebAssembly.RuntimeError("unreachable"); ${call}`));
+    const { page, check } = await open({ of });
+    await inPage(page, () => pageout.go(2e9));
+    await inPage(page, () => pageout.go(5e9));
+    assert.match(await error(page), /^the machine stopped: .*\nhelp: a page has at most 4,096 MiB/s);
+    assert.ok(await inPage(page, () => pageout.now()) <= 3e9);
+    await inPage(page, () => pageout.go(1e9));
+    assert.equal(await error(page), "");
+    assert.ok(await inPage(page, () => pageout.now()) >= 1e9);
+    await check();
+  });
+
+  test("what was written is kept where the run goes back to the start to fork", async () => {
+    const { page, check } = await open();
+    const told = await inPage(page, async () => {
+      await pageout.open({ scenario: "high-or-max.toml" });
+      await pageout.go(30_000_000);
+      await pageout.write("/proc/sys/vm/swappiness", "10", 0);
+      await pageout.go(60_000_000);
+      const before = JSON.stringify(pageout.machines()[0].last.status.vmstat);
+      await pageout.adopt("/sys/fs/cgroup/limited/memory.max", "64MiB");
+      return [before, ...pageout.machines().map(({ last }) => JSON.stringify(last.status.vmstat)), ...pageout.machines().map(({ last }) => last.status.written)];
+    });
+    assert.equal(told[1], told[0]);
+    assert.notEqual(told[2], told[0]);
+    assert.match(told[3], /swappiness/);
+    assert.match(told[4], /memory.max.*swappiness/s);
+    await check();
   });
 });
 
@@ -276,26 +408,53 @@ suite("budgets", () => {
     assert.ok(statSync(file).size <= 5_000_000, `${statSync(file).size} bytes`);
   });
 
-  test("the first paint comes within two seconds, and frames of 64 Ki pages take 8 ms", async () => {
+  test("the first paint comes within two seconds", async () => {
     const { page, check } = await open();
     const paint = await inPage(page, () => performance.getEntriesByName("first-contentful-paint")[0].startTime);
+    console.log(`first paint after ${paint.toFixed(0)} ms`);
     assert.ok(paint < 2000, `first paint after ${paint} ms`);
-    const figures = await inPage(page, async () => {
-      await pageout.open({ scenario: "scan-and-hot-set.toml", set: ["memcg./host.memory.max=256MiB", "task.server.object.0.size=512MiB", "task.server.object.0.workload.ops=4_000_000", "task.server.think_time=1us"] });
-      await pageout.go(12e9);
-      const pages = pageout.machines()[0].last.frame.lists.reduce((sum, { pages }) => sum + pages, 0);
-      pageout.draws.length = 0;
-      document.getElementById("speed").value = "0.1";
-      pageout.run();
-      while (pageout.draws.length < 120) await new Promise((done) => setTimeout(done, 50));
-      await pageout.pause();
-      const sorted = pageout.draws.slice(0, 120).sort((one, other) => one - other);
-      return { pages, p50: sorted[60], p95: sorted[114] };
-    });
-    console.log(`first paint ${paint.toFixed(0)} ms; ${figures.pages} pages: p50 ${figures.p50.toFixed(1)} ms, p95 ${figures.p95.toFixed(1)} ms`);
-    assert.ok(figures.pages >= 60_000, `${figures.pages} pages`);
-    // Time is told, not asserted, except where it is far off: other work on the machine would fail the test.
-    assert.ok(figures.p50 < 24, `half of the frames take more than ${figures.p50} ms`);
     await check();
   });
+
+  /** CPU time of the page's main thread in each frame, in milliseconds: other work on the machine does not count. */
+  const frames = async (page, work) => {
+    await browser.startTracing(page, { categories: ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"] });
+    await work();
+    const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+    const begun = traceEvents.filter(({ name }) => name === "FireAnimationFrame").sort((one, other) => one.ts - other.ts);
+    const { pid, tid } = begun[0];
+    const tasks = traceEvents.filter((event) => event.pid === pid && event.tid === tid && event.ph === "X" && /RunTask$/.test(event.name));
+    // A task within another one is part of it.
+    const outer = [];
+    for (const task of tasks.sort((one, other) => one.ts - other.ts)) {
+      if (!outer.length || task.ts >= outer.at(-1).ts + outer.at(-1).dur) outer.push(task);
+    }
+    assert.ok(outer.every(({ tdur }) => tdur !== undefined), "the browser measures CPU time");
+    const starts = outer.filter((task) => begun.some(({ ts }) => ts >= task.ts && ts <= task.ts + task.dur)).map(({ ts }) => ts);
+    return starts.slice(0, -1).map((start, at) => outer.filter(({ ts }) => ts >= start && ts < starts[at + 1]).reduce((sum, { tdur }) => sum + tdur, 0) / 1000);
+  };
+  for (const view of ["lists", "objects"]) {
+    test(`frames of 64 Ki pages take at most 8 ms, ${view}`, async () => {
+      const { page, check } = await open();
+      const shown = await inPage(page, async (view) => {
+        document.getElementById("view").value = view;
+        await pageout.open({ scenario: "scan-and-hot-set.toml", set: ["memcg./host.memory.max=256MiB", "task.server.object.0.size=512MiB", "task.server.object.0.workload.ops=4_000_000", "task.server.think_time=1us"] });
+        await pageout.go(12e9);
+        document.getElementById("speed").value = "0.1";
+        return pageout.machines()[0].last.frame.lists.reduce((sum, { pages }) => sum + pages, 0);
+      }, view);
+      assert.ok(shown >= 60_000, `${shown} pages`);
+      const took = await frames(page, () => inPage(page, async () => {
+        pageout.draws.length = 0;
+        pageout.run();
+        while (pageout.draws.length < 240) await new Promise((done) => setTimeout(done, 100));
+        await pageout.pause();
+      }));
+      const sorted = took.sort((one, other) => one - other), [p50, p95] = [0.5, 0.95].map((share) => sorted[Math.floor(share * sorted.length)]);
+      console.log(`${view}: ${shown} pages, ${took.length} frames: main-thread CPU p50 ${p50.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms`);
+      assert.ok(took.length > 150, `${took.length} frames`);
+      assert.ok(p95 <= 8, `p95 ${p95} ms`);
+      await check();
+    });
+  }
 });

@@ -43,6 +43,8 @@ pub extern "C" fn play_request(length: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub extern "C" fn play_ask() -> usize {
     std::panic::set_hook(Box::new(|panic| ANSWER.set(panic.to_string())));
+    // A trap without a panic, such as a failed allocation, must not have the answer of the call before it.
+    ANSWER.set(String::new());
     let answer = CALLS.with_borrow_mut(|calls| {
         let Calls { session, request } = calls;
         session.answer(request)

@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 
 /// Pages of an object that a frame shows at most; of a larger object it shows the first ones.
 const OBJECT_PAGES_MAX: u64 = 1 << 18;
+/// Pages of all objects that a frame shows at most; later objects are left out.
+const OBJECTS_PAGES_MAX: u64 = 1 << 21;
 
 /// Puts the words of all lists into `words`, and those of objects if there are `ranges`. Returns what the words are of.
 pub(crate) fn frame(figures: Figures<'_>, ranges: Option<&[Range]>, words: &mut Vec<u32>) -> Value {
@@ -76,8 +78,10 @@ pub(crate) fn frame(figures: Figures<'_>, ranges: Option<&[Range]>, words: &mut 
         .collect();
     let folios = words.len() / 2;
     let mut objects = Vec::new();
+    let mut left = OBJECTS_PAGES_MAX;
     for range in ranges.unwrap_or_default() {
-        let shown = range.pages.min(OBJECT_PAGES_MAX);
+        let shown = range.pages.min(OBJECT_PAGES_MAX).min(left);
+        left -= shown;
         objects.push(json!({ "name": range.name, "at": words.len(), "pages": shown, "all": range.pages }));
         for page in 0..shown {
             words.push(match figures.page_place(page_of(range, page)) {

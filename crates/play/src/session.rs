@@ -59,7 +59,7 @@ pub enum Ask {
         #[serde(default)]
         objects: bool,
     },
-    /// What is known of a page: by its frame, or by its object's position and its number there.
+    /// The state of a page: by its frame, by its object's position and its number there, or by its name.
     Page(Which),
     /// Tells, from now on, what happens to a page, named as in the option --page of `explain`.
     Follow {
@@ -100,6 +100,8 @@ pub enum Which {
     Frame(u32),
     /// By an object's position among the objects of a frame, and a page of it.
     Object(usize, u64),
+    /// By its name, as in the option --page of `explain`.
+    Name(String),
 }
 
 /// The scenario and its machine; nothing before one is opened.
@@ -234,7 +236,7 @@ impl Opened {
             Ask::Status => Ok(self.status()),
             Ask::Page(which) => self.page(&which),
             Ask::Follow { page } => {
-                let page = self.names.parse(&page).map_err(|error| error.to_string())?;
+                let page = self.named(&page)?;
                 self.followed = Some(Followed::new(page, &mut self.machine));
                 Ok(json!({}))
             }
@@ -242,7 +244,7 @@ impl Opened {
                 let followed = self.followed.as_ref();
                 let followed =
                     followed.ok_or("story: found no followed page, expected `follow` before the run")?;
-                Ok(json!({ "text": followed.text(&self.scenario, &self.machine, &self.names, width) }))
+                Ok(followed.told(&self.scenario, &self.machine, &self.names, width))
             }
             Ask::Read { paths } => {
                 let read = |path: &String| match self.machine.read_file(path) {
@@ -252,7 +254,9 @@ impl Opened {
                 Ok(paths.iter().map(read).collect())
             }
             Ask::Files { group } => Ok(files(&group)),
-            Ask::Write { path, value } => self.write(&path, &value),
+            Ask::Write { path, value } => {
+                self.write(&path, &value).map_err(|error| format!("{path}: {error}"))
+            }
             Ask::Result => {
                 let result = RunResult::of(&self.scenario, &mut self.machine);
                 serde_json::to_value(result).map_err(|error| format!("result: {error}"))
@@ -266,6 +270,7 @@ impl Opened {
         if let Some(failed) = &self.failed {
             status["failed"] = failed.as_str().into();
         }
+        status["written"] = self.knobs.as_str().into();
         status
     }
 
@@ -324,9 +329,14 @@ impl Opened {
         )
     }
 
+    fn named(&self, name: &str) -> Result<PageName, String> {
+        self.names.parse(name).map_err(|error| error.to_string())
+    }
+
     fn page(&self, which: &Which) -> Result<Value, String> {
         let figures = self.machine.engine().figures();
         let page: PageName = match *which {
+            Which::Name(ref name) => self.named(name)?,
             Which::Frame(pfn) => figures.folio(Pfn(pfn)).page,
             Which::Object(object, page) => {
                 let range = self.names.ranges().get(object).filter(|range| page < range.pages);

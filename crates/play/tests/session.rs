@@ -122,6 +122,7 @@ fn write_takes_effect_and_is_printed_as_an_event() {
     let path = "/sys/fs/cgroup/web/memory.max";
     let answer = ask(&mut session, json!({ "write": { "path": path, "value": "2MiB" } }));
     let event = answer["toml"].as_str().unwrap().to_string();
+    assert_eq!(ask(&mut session, json!("status"))["written"], event);
     run_to(&mut session, u64::MAX);
     let here = ask(&mut session, json!("result"));
     let mut program = Session::default();
@@ -148,6 +149,48 @@ fn followed_page_has_a_story_by_its_name() {
     assert!(story.starts_with("reader/0:3 of /web") && story.contains("missing; read"), "{story}");
     let page = ask(&mut session, json!({ "page": { "object": [0, 3] } }));
     assert_eq!(page["page"], "reader/0:3");
+    assert_eq!(ask(&mut session, json!({ "page": { "name": "reader/0:3" } })), page);
+}
+
+#[test]
+fn story_counts_what_happened_to_its_page() {
+    let mut session = opened(&[]);
+    ask(&mut session, json!({ "follow": { "page": "heap/0:1" } }));
+    run_to(&mut session, u64::MAX);
+    let story = ask(&mut session, json!({ "story": { "width": 80 } }));
+    assert_eq!((&story["group"], &story["is_anon"]), (&json!("/web"), &json!(true)));
+    let [evictions, fills] = ["evictions", "fills"].map(|name| story[name].as_u64().unwrap());
+    assert!(evictions > 0, "{story}");
+    let is_in_memory = story["place"]["pfn"].is_u64();
+    assert_eq!(
+        fills,
+        evictions + u64::from(is_in_memory),
+        "each fill but the last ends in an eviction: {story}"
+    );
+    // A page that no task touches has no group.
+    let mut session = opened(&["task.reader.object.0.workload.ops=1"]);
+    ask(&mut session, json!({ "follow": { "page": "reader/0:2047" } }));
+    run_to(&mut session, 1_000_000);
+    let story = ask(&mut session, json!({ "story": { "width": 80 } }));
+    assert_eq!((&story["group"], &story["evictions"]), (&Value::Null, &json!(0)));
+    assert!(story["text"].as_str().unwrap().contains("Nothing has happened to it"), "{story}");
+}
+
+#[test]
+fn runs_without_length_or_with_a_late_start_have_an_end() {
+    for until in ["1ns", "1s", "3s", "10000h"] {
+        let mut session = Session::default();
+        let late = SCENARIO.replacen("[[task]]", "[[task]]\n    start = \"2s\"", 2);
+        let text = format!("until = \"{until}\"\n{late}");
+        ask(&mut session, json!({ "open": { "name": "web.toml", "text": text } }));
+        assert_eq!(ask(&mut session, json!("batch"))["failed"], Value::Null, "{until}");
+        let end = run_to(&mut session, u64::MAX);
+        assert_eq!((&end["goes_on"], &end["failed"]), (&json!(false), &Value::Null), "{until}");
+        assert_eq!(run_to(&mut session, u64::MAX), end, "{until}");
+        assert_eq!(ask(&mut session, json!("batch"))["goes_on"], false, "{until}");
+        ask(&mut session, json!({ "write": { "path": "/proc/sys/vm/swappiness", "value": "1" } }));
+        ask(&mut session, json!("result"));
+    }
 }
 
 #[test]
@@ -160,9 +203,13 @@ fn bad_requests_are_answered_with_the_cause() {
     let mut session = opened(&[]);
     let path = "/sys/fs/cgroup/web/memory.max";
     let text = error(&mut session, json!({ "write": { "path": path, "value": "a lot" } }));
-    assert!(text.contains("a lot"), "{text}");
-    let text = error(&mut session, json!({ "follow": { "page": "reader/7:3" } }));
-    assert!(text.contains("reader/7"), "{text}");
+    assert!(text.starts_with(path) && text.contains("a lot"), "{text}");
+    for request in ["follow", "page"] {
+        let name = if request == "page" { json!({ "name": "reader/7:3" }) } else { json!("reader/7:3") };
+        let request = json!({ request: if request == "page" { name } else { json!({ "page": name }) } });
+        let text = error(&mut session, request);
+        assert!(text.contains("reader/7"), "{text}");
+    }
     let read = ask(&mut session, json!({ "read": { "paths": ["/proc/nosuch", path] } }));
     assert!(read[0]["error"].is_string() && read[1]["text"] == "4194304\n", "{read}");
     assert_eq!(run_to(&mut session, u64::MAX)["failed"], Value::Null, "the run goes on");

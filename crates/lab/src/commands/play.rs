@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow, ensure};
 use clap::{Args, ValueHint};
+use pageout_policy::Listed;
 use pageout_study::scenario::load::{Changes, load};
 use pageout_study::scenario::source::Source;
 use pageout_study::shipped::shipped;
@@ -28,7 +29,18 @@ use crate::report::{UPLOT_CSS, UPLOT_JS, UPLOT_LICENCE, escape, page_css};
 const FRAME: &str = include_str!("play/assets/frame.html");
 const BODY: &str = include_str!("play/assets/play.html");
 const CSS: &str = include_str!("play/assets/play.css");
-const JS: &str = include_str!("play/assets/play.js");
+/// The scripts share one scope; the last one starts the page.
+const JS: &str = concat!(
+    include_str!("play/assets/page.js"),
+    include_str!("play/assets/link.js"),
+    include_str!("play/assets/charts.js"),
+    include_str!("play/assets/squares.js"),
+    include_str!("play/assets/story.js"),
+    include_str!("play/assets/tables.js"),
+    include_str!("play/assets/files.js"),
+    include_str!("play/assets/tours.js"),
+    include_str!("play/assets/start.js"),
+);
 const WORKER: &str = include_str!("play/assets/worker.js");
 const TOURS: &str = include_str!("play/assets/tours.json");
 
@@ -114,6 +126,15 @@ fn own(path: &Path) -> Result<(String, String), Failure> {
             path.display()
         )));
     }
+    let mut policies =
+        scenario.memcg.iter().filter_map(|memcg| memcg.policy.as_ref()).chain([&scenario.kernel.profile]);
+    let brought = Listed::brought();
+    if let Some(custom) = policies.find(|name| brought.iter().any(|listed| listed.name == **name)) {
+        return Err(Failure::Input(anyhow!(
+            "{}: the scenario has a custom policy: found `{custom}`, expected a bundled policy\nhelp: a page cannot run a custom policy; use `pageout run FILE --report report.html`",
+            path.display()
+        )));
+    }
     let name =
         path.file_name().map_or_else(|| "stdin".to_string(), |name| name.to_string_lossy().into_owned());
     Ok((name, source.text().to_string()))
@@ -174,7 +195,7 @@ fn module() -> anyhow::Result<Cow<'static, str>> {
         places.into_iter().flatten().map(|target| target.join("play/module.b64")).find(|file| file.is_file());
     let file = file.ok_or_else(|| {
         anyhow!(
-            "play: this build has no module for the page: found no play/module.b64 in the folder target\nhelp: run ci/play.sh in a checkout, or use a released program"
+            "play: this build has no WebAssembly module for the page: found no play/module.b64 in the folder target\nhelp: in the checkout, run `rustup target add wasm32-unknown-unknown` and `ci/play.sh module`; a released program has the module inside"
         )
     })?;
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;

@@ -1,6 +1,8 @@
 //! The page that is followed: what has happened to it, in the words of `pageout explain`.
 
-use pageout_engine::{Figures, PageName, PagePlace, StoryEvent, StoryFilter, Whereabouts};
+use pageout_engine::{
+    Figures, LruType, MemcgId, PageEvent, PageName, PagePlace, StoryEvent, StoryFilter, Told, Whereabouts,
+};
 use pageout_sim::scenario::Scenario;
 use pageout_sim::{Machine, Observer};
 use pageout_study::explain::{Names, PageReport, Run, page_story, stories, type_name};
@@ -22,8 +24,39 @@ impl Followed {
         Followed { page, events: Vec::new() }
     }
 
-    /// The story as `explain --page` prints it for a run that ends now.
-    pub(super) fn text(&self, scenario: &Scenario, machine: &Machine, names: &Names, width: usize) -> String {
+    /// The story as `explain --page` prints it for a run that ends now, and its counts: evictions, and fills from a device or with zeroes.
+    pub(super) fn told(&self, scenario: &Scenario, machine: &Machine, names: &Names, width: usize) -> Value {
+        let count = |is: fn(&PageEvent) -> bool| self.pages().filter(|(_, event)| is(event)).count();
+        let group = self.pages().next_back().map(|(memcg, _)| memcg);
+        let path = group.and_then(|group| {
+            machine.engine().figures().memcgs().find(|(id, _)| *id == group).map(|(_, path)| path)
+        });
+        json!({
+            "text": self.text(scenario, machine, names, width),
+            "place": place(machine.engine().figures(), self.page),
+            "group": path,
+            "is_anon": self.last_kind() == Some(LruType::Anon),
+            "evictions": count(|event| matches!(event, PageEvent::Evicted { .. })),
+            "fills": count(|event| matches!(event, PageEvent::Filled { .. })),
+        })
+    }
+
+    fn last_kind(&self) -> Option<LruType> {
+        self.events.iter().rev().find_map(|told| match &told.told {
+            Told::Page { state, .. } => Some(state.kind),
+            _ => None,
+        })
+    }
+
+    /// The page's own events, each with the group of the page.
+    fn pages(&self) -> impl DoubleEndedIterator<Item = (MemcgId, &PageEvent)> {
+        self.events.iter().filter_map(|told| match &told.told {
+            Told::Page { event, .. } => Some((told.memcg, event)),
+            _ => None,
+        })
+    }
+
+    fn text(&self, scenario: &Scenario, machine: &Machine, names: &Names, width: usize) -> String {
         let (story, since) = page_story(self.page, &self.events, STEPS);
         let now = machine.engine().figures().page_state(self.page);
         let report = PageReport {
