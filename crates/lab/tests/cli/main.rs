@@ -62,6 +62,7 @@ mod twin; // a recorded machine, simulated
 mod timeline; // figures over time
 mod traces; // what a trace is taken for
 mod tracing; // tracepoints of a run
+mod untimed; // replays without a clock
 mod validate; // recorded runs
 mod vmscan_report; // traces of a real kernel
 mod working_set; // dumps of lru_gen
