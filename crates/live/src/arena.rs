@@ -18,6 +18,7 @@ use crate::copy::{copy_out, fetch};
 use crate::gate::{Gate, Unpinned};
 use crate::holds::{Hold, Holds};
 use crate::map::{Done, Fault, Mapping, Moved, Place, Refused, Tokens};
+use crate::mmap::Map;
 use crate::node::Spin;
 
 const PAGE: usize = PAGE_SIZE as usize;
@@ -27,95 +28,6 @@ const VECTORS_INLINE: usize = 64;
 const NARROWED_FRAMES: usize = 16;
 /// Frames of one request: half as many vectors as a system call takes.
 const VECTORS_MAX: usize = 512;
-
-/// Memory that was mapped, and goes with its owner.
-pub(crate) struct Map {
-    at: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: it is the only owner of what it has mapped, which any thread may use or unmap.
-unsafe impl Send for Map {}
-// SAFETY: by a shared reference one can only ask where it is.
-unsafe impl Sync for Map {}
-
-impl Map {
-    /// Zeroes, which take memory where they are first touched. `in_child`: what `madvise` says a forked child finds there.
-    pub(crate) fn new(bytes: usize, in_child: libc::c_int) -> io::Result<Map> {
-        Map::of(bytes, libc::PROT_READ | libc::PROT_WRITE, in_child)
-    }
-
-    fn of(bytes: usize, protection: libc::c_int, in_child: libc::c_int) -> io::Result<Map> {
-        let bytes = bytes.next_multiple_of(PAGE);
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new anonymous mapping at an address that the system chooses: nothing that was there before changes.
-        let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-        if at == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let at = NonNull::new(at.cast()).expect("the system maps nothing at zero");
-        let map = Map { at, bytes };
-        map.advise(0..bytes, in_child)?;
-        Ok(map)
-    }
-
-    /// Zeroes, which take memory page by page where they are first written.
-    pub(crate) fn of_small_pages(bytes: usize) -> io::Result<Map> {
-        let map = Map::of(bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MADV_NORMAL)?;
-        // A system without huge pages refuses that, and has small ones alone.
-        let _ = map.advise(0..map.bytes, libc::MADV_NOHUGEPAGE);
-        Ok(map)
-    }
-
-    fn advise(&self, range: Range<usize>, advice: libc::c_int) -> io::Result<()> {
-        let (at, bytes) = self.part(range);
-        // SAFETY: the range is of this mapping; the advice that is given here changes what a child sees, or the size of the system's pages.
-        told(unsafe { libc::madvise(at, bytes, advice) })
-    }
-
-    /// Puts memory at addresses of the mapping that have none.
-    fn fill(&self, range: Range<usize>) -> io::Result<()> {
-        let (at, bytes) = self.part(range);
-        // SAFETY: the range is of this mapping, which only its owner uses.
-        told(unsafe { libc::mprotect(at, bytes, libc::PROT_READ | libc::PROT_WRITE) })
-    }
-
-    /// Gives the memory of a part to the system. It reads as zeroes then, and takes memory where it is touched next.
-    pub(crate) fn give_back(&self, range: Range<usize>) -> io::Result<()> {
-        let (at, bytes) = self.part(range);
-        // SAFETY: the range is of this mapping. Its contents become zeroes. Either the caller has all frames in it, which are closed, so that no reference
-        // leads there, and a thread that still copies from one discards its copy. Or they are atomic words, and zeroes before.
-        told(unsafe { libc::madvise(at, bytes, libc::MADV_DONTNEED) })
-    }
-
-    /// Where it begins.
-    pub(crate) fn start(&self) -> *mut u8 {
-        self.at.as_ptr()
-    }
-
-    /// Where a page of it begins.
-    pub(crate) fn page(&self, page: usize) -> *mut u8 {
-        self.part(page * PAGE..(page + 1) * PAGE).0.cast()
-    }
-
-    /// Where a part of it begins, and its bytes.
-    fn part(&self, range: Range<usize>) -> (*mut libc::c_void, usize) {
-        assert!(range.start <= range.end && range.end <= self.bytes, "{range:?} is not part of a mapping");
-        // SAFETY: the part begins within the mapping, by the line above.
-        (unsafe { self.at.as_ptr().add(range.start) }.cast(), range.len())
-    }
-}
-
-fn told(result: libc::c_int) -> io::Result<()> {
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-impl Drop for Map {
-    fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and any reference into it borrows its owner.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
-    }
-}
 
 /// Frames, by number.
 pub(crate) struct Arena {
@@ -176,7 +88,7 @@ impl Arena {
 
     /// Where the frames are, and how many bytes they have.
     pub(crate) fn place(&self) -> (*const u8, usize) {
-        (self.frames.at.as_ptr(), self.count * PAGE)
+        (self.frames.start(), self.count * PAGE)
     }
 
     /// Gives the memory of frames to the system. They are closed, and the caller's until it calls [`Arena::take_from_system`].
@@ -203,7 +115,7 @@ impl Arena {
     /// Makes room for mapped regions. Frames have no new huge pages from then on: the places of tokens would get memory as parts of them.
     pub(crate) fn enable_tokens(&self) -> Result<(), Refused> {
         if self.tokens.enable()? {
-            let _ = self.frames.advise(0..self.frames.bytes, libc::MADV_NOHUGEPAGE);
+            let _ = self.frames.advise(0..self.frames.bytes(), libc::MADV_NOHUGEPAGE);
         }
         Ok(())
     }
@@ -354,7 +266,7 @@ impl Arena {
 
     fn ours(&self) -> &AtomicBool {
         // SAFETY: the page is mapped for as long as `self`, is zeroes or what was stored here, and is only ever used as this.
-        unsafe { self.is_ours.at.cast::<AtomicBool>().as_ref() }
+        unsafe { &*self.is_ours.start().cast::<AtomicBool>() }
     }
 
     /// Returns true if this process has made it; a forked child has not.
@@ -366,7 +278,7 @@ impl Arena {
     fn gates(&self) -> &[Gate] {
         // SAFETY: the mapping is large enough for this many gates, is aligned to a page, lives as long as `self`, and is only ever used as gates. A
         // gate is an atomic word, for which any bits are valid, zeroes included; all change it through shared references.
-        unsafe { std::slice::from_raw_parts(self.gates.at.cast::<Gate>().as_ptr(), self.count) }
+        unsafe { std::slice::from_raw_parts(self.gates.start().cast::<Gate>(), self.count) }
     }
 
     /// The gate of a frame.
@@ -410,7 +322,7 @@ impl Arena {
         let at = pfn.0 as usize;
         assert!(at < self.count, "there is no frame {at}");
         // SAFETY: the frame lies within the mapping, by the line above.
-        unsafe { self.frames.at.as_ptr().add(at * PAGE) }
+        unsafe { self.frames.start().add(at * PAGE) }
     }
 
     /// Frames are written while they are closed: by the owner that got them from the engine, which opens them when it is done.
@@ -470,7 +382,7 @@ impl Arena {
 
     /// The frame that a place holds.
     pub(crate) fn held_frame(&self, held: &Held<'_>) -> Pfn {
-        Pfn(((held.at.as_ptr().addr() - self.frames.at.as_ptr().addr()) / PAGE) as u32)
+        Pfn(((held.at.as_ptr().addr() - self.frames.start().addr()) / PAGE) as u32)
     }
 
     /// The page in a frame will be written to, with no other writer or reader. The caller must look up again afterwards which page is in the frame.

@@ -68,6 +68,7 @@ mod length; // how long a file is, and how it gets shorter
 mod stat; // what the file system says of a file
 mod queue; // what the system says of a device's queue
 mod arena; // memory of all frames
+mod mmap; // memory that the process maps
 mod tables; // memory of the engine's tables
 mod copy; // a copy out of memory that others may write
 mod cpu_time; // how long a thread has run

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pageout_engine::{PAGE_SIZE, TableHost, WordArray};
 
-use crate::arena::Map;
+use crate::mmap::Map;
 
 /// Pages of a leaf: those whose words share 4 KiB.
 const LEAF_PAGES: u64 = PAGE_SIZE / size_of::<AtomicU64>() as u64;

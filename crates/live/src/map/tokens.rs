@@ -22,7 +22,7 @@ use pageout_engine::{MmId, PAGE_SIZE, Pfn};
 use super::faults::{Faults, Refused};
 use super::mapping::Mapping;
 use super::sample::Pagemap;
-use crate::arena::Map;
+use crate::mmap::Map;
 
 const PAGE: usize = PAGE_SIZE as usize;
 
