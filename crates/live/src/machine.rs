@@ -211,7 +211,9 @@ impl FrameGate for Doors {
 
 /// A thread that would have woken others may have panicked.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// How long a task that reclaims waits for writes if none is in flight. The kernel's tick of 4 ms would add up to seconds before an error.
+/// The shortest wait of a task that reclaims, if it is for others. Since 5.16 a task waits that often before an error that it adds up to seconds.
+const TICK: Duration = Duration::from_millis(4);
+/// How long it takes instead if no other does anything.
 const IN_VAIN: Duration = Duration::from_micros(20);
 
 /// Numbers of caches.
@@ -331,8 +333,9 @@ impl LiveMachine {
                 }
                 Step::Wait(Wait::WokenOr(span, reason)) => {
                     let locked = self.read(locked, 0)?;
-                    let is_vain = reason == DelayReason::Reclaim && !locked.may_write_end();
                     let span = Duration::from_nanos(span.0);
+                    let is_short = reason == DelayReason::Reclaim && span <= TICK;
+                    let is_vain = is_short && !locked.may_get_memory();
                     self.wait(locked, task, Some(if is_vain { span.min(IN_VAIN) } else { span }))?
                 }
                 Step::Wait(Wait::Delay(span, _)) => {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use pageout_engine::{CpuId, FileId, IoError, Nanos, ObjectId, PAGE_SIZE, Pfn, Served, Step, Wait};
 
-use super::inner::{Inner, Runs};
+use super::inner::{Inner, KernelThread, Runs};
 use super::locked::{Locked, Miss, Outcome};
 use super::transfer::{Target, Transfer, Written};
 use super::{LiveMachine, Want};
@@ -287,6 +287,12 @@ impl Locked<'_> {
         let is_held_up = |write: &Transfer| write.frames.iter().any(|&pfn| arena.gate(pfn).is_written());
         let devices = &self.transfers.devices;
         !devices.iter().all(|device| device.writing == 0 && device.writes.iter().all(is_held_up))
+    }
+
+    /// Returns true if others may free memory soon: a write ends, a miss that holds a page goes on, or a kernel thread runs.
+    pub(super) fn may_get_memory(&self) -> bool {
+        let runs = |thread: &KernelThread| matches!(thread.runs, Runs::Now | Runs::WithRoom(_));
+        self.may_write_end() || !self.waiting.due.is_empty() || self.waiting.threads.iter().any(runs)
     }
 
     /// Reports to the engine each write that has long waited for a writer in place: a task that finds no memory then may be that writer.
