@@ -301,6 +301,12 @@ impl Memory {
         self.zones.nodes()
     }
 
+    /// Returns whether there has ever been a large folio.
+    #[inline]
+    pub fn has_large_folios(&self) -> bool {
+        self.large_orders != 0
+    }
+
     /// The folio that a frame in use belongs to: itself, or the large one that it lies in.
     pub fn folio_of(&self, pfn: Pfn) -> Pfn {
         let mut orders = self.large_orders;
@@ -475,7 +481,9 @@ impl Memory {
         for (at, page) in (0..).zip(folio.file_pages()) {
             // Slots are in a row, one a page.
             let word = match word.decode() {
-                Entry::Swap(entry) => Word::swapped(SwapEntry { slot: entry.slot + at, ..entry }),
+                Entry::Swap(entry) => {
+                    Word::swapped(SwapEntry { slot: entry.slot + at, ..entry }).with_order(folio.order)
+                }
                 _ => word,
             };
             let (old, change) = index.replace(page, word);

@@ -120,6 +120,17 @@ choice! {
 }
 
 choice! {
+    /// How pages of tmpfs come back that went to swap together. [folios 2.6]
+    TmpfsSwapIn {
+        /// As single pages.
+        Single = "single",
+        /// As a large folio from a synchronous device, if zswap was never enabled. If it is refused, one page comes alone, and the others stay together in
+        /// smaller parts.
+        Whole = "whole",
+    }
+}
+
+choice! {
     /// Which anonymous folios are split before swap-out, whether slots in a row are free or not. [folios 3.4]
     SplitFirst {
         /// All but huge pages that one entry maps.

@@ -14,7 +14,7 @@ use crate::damon::DamonRules;
 use crate::declare::rules;
 use crate::era::Lists;
 use crate::folio::{
-    AnonOrders, DeferredQueue, SplitFirst, SwapClusters, SwapInLarge, TmpfsOrders, TmpfsSwapOut,
+    AnonOrders, DeferredQueue, SplitFirst, SwapClusters, SwapInLarge, TmpfsOrders, TmpfsSwapIn, TmpfsSwapOut,
     TruncateSplit, WriteOrder, ZswapLarge,
 };
 use crate::kernel::Kernel;
@@ -141,6 +141,14 @@ rules! {
         [TmpfsSwapOut::Split => "..6.11" "A m", TmpfsSwapOut::Whole => "6.12.." "B C D"],
         Some(("anonymous-folios.toml", "split")),
         "How a large folio of tmpfs is swapped out: as single pages (split), or as a whole if slots in a row are free (whole).";
+    "folio.tmpfs_swap_in": tmpfs_swap_in: TmpfsSwapIn = TmpfsSwapIn::Single,
+        [TmpfsSwapIn::Single => "..6.13" "A B", TmpfsSwapIn::Whole => "6.14.." "D K m"],
+        Some(("anonymous-folios.toml", "single")),
+        "How pages of tmpfs come back that went to swap as a large folio. single: as single pages. whole: as a large folio again, from zram and if zswap was never enabled. If a group at its limit refuses the folio, one page comes alone, and the others stay together in smaller parts.";
+    "folio.tmpfs_reads_once": tmpfs_reads_once: bool = false,
+        [false => "..6.13" "m", true => "6.14.." "K m"],
+        None,
+        "A read of tmpfs marks a large folio as used only if it reads its first page. Without it, each page that is read marks its folio. No shipped scenario reads large folios of tmpfs.";
     "folio.split_first": split_first: SplitFirst = SplitFirst::PartlyMapped,
         [SplitFirst::ByEntries => "..6.7" "A", SplitFirst::PartlyMapped => "6.8.." "B C D m"],
         None,

@@ -126,10 +126,10 @@ impl Current<'_> {
         }
     }
 
-    /// Returns true if a swapped page may come back with others around it as a large folio. [folios 2.5]
+    /// Returns true if a swapped page may come back with others around it as a large folio. [folios 2.5, 2.6]
     #[inline]
     pub(super) fn wants_large_swap_in(&self, entry: SwapEntry) -> bool {
-        self.core.mm.anon_orders != 0
+        (self.core.mm.anon_orders != 0 || self.core.mm.memory.has_large_folios())
             && self.task.attempt.progress.swap_in_order.is_none()
             && self.large_swap_in_orders(entry) != 0
     }
@@ -137,6 +137,9 @@ impl Current<'_> {
     /// The orders of the large folios, a bit each, as which a swapped page may come back now.
     #[cold]
     fn large_swap_in_orders(&self, entry: SwapEntry) -> u16 {
+        if let Some((file, page)) = self.tmpfs_page() {
+            return self.core.mm.tmpfs_swap_in_orders(file, page, entry);
+        }
         match *self.task.accessed() {
             Object::Mapping { mm, vma, start, .. } => {
                 self.core.mm.swap_in_orders(mm, vma, start + self.task.attempt.page, entry)
@@ -145,10 +148,28 @@ impl Current<'_> {
         }
     }
 
+    /// The accessed page, if it is one of tmpfs.
+    fn tmpfs_page(&self) -> Option<(FileId, u64)> {
+        let file = match *self.task.accessed() {
+            Object::File { file, .. } => file,
+            Object::Mapping { mm, vma, .. } => match self.core.mm.memory.mm(mm).vmas[vma].backing {
+                Backing::File(file) => file,
+                Backing::Anon => return None,
+            },
+        };
+        self.core.mm.memory.file(file).is_tmpfs().then_some((file, self.task.attempt.page))
+    }
+
     /// The slot of the page that is accessed, if it is swapped out.
     fn swapped_entry(&self) -> Option<SwapEntry> {
-        let (mm, page) = self.accessed_address()?;
-        match self.core.mm.memory.mm(mm).table.word(page).decode() {
+        let word = match self.tmpfs_page() {
+            Some((file, page)) => self.core.mm.memory.file(file).index.word(page),
+            None => {
+                let (mm, page) = self.accessed_address()?;
+                self.core.mm.memory.mm(mm).table.word(page)
+            }
+        };
+        match word.decode() {
             Entry::Swap(entry) => Some(entry),
             _ => None,
         }
@@ -168,7 +189,8 @@ impl Current<'_> {
                 None => orders(self).ilog2() as u8,
             };
             self.task.attempt.progress.swap_in_order = Some(order);
-            let (memcg, gfp) = (self.memcg(), self.large_anon_gfp());
+            let (memcg, of_tmpfs) = (self.memcg(), self.tmpfs_page());
+            let gfp = if of_tmpfs.is_some() { self.tmpfs_gfp() } else { self.large_anon_gfp() };
             let prepared = self.prepare_block(memcg, order, gfp);
             if let Err((Stop::Pause(pause), _)) = prepared {
                 return Err(Stop::Pause(pause));
@@ -186,6 +208,13 @@ impl Current<'_> {
                     return Ok(());
                 }
                 Err((Stop::NoRoom, is_charge)) => {
+                    if let Some((file, page)) = of_tmpfs {
+                        if orders >> order & 1 == 1 {
+                            self.core.mm.memory.file_mut(file).index.split_swapped(page);
+                        }
+                        self.task.attempt.progress.swap_in_order = Some(0);
+                        return Ok(());
+                    }
                     let node = self.core.current_node();
                     self.core.count_swap_in_fallback(node, order, is_charge);
                     let smaller = orders & ((1 << order) - 1);
@@ -200,10 +229,15 @@ impl Current<'_> {
         }
     }
 
-    /// Fills a large folio from slots in a row of a synchronous device, and maps all of it. The shadow of the slot that was asked for decides
-    /// [folios 3.7].
+    /// Fills a large folio from slots in a row of a synchronous device. One of anonymous memory is mapped completely. One of tmpfs is found in the swap
+    /// cache next. The shadow of the slot that was asked for decides [folios 3.7].
     fn fill_large_swap(&mut self, pfn: Pfn, charged: ChargeOutcome) {
-        let (mm, page) = self.accessed_address().expect("anonymous memory is mapped");
+        let of_tmpfs = self.tmpfs_page();
+        let of_mapping = self.accessed_address();
+        let (owner, page) = match of_tmpfs {
+            Some((file, page)) => (file.0, page),
+            None => of_mapping.map(|(mm, page)| (mm.0, page)).expect("anonymous memory is mapped"),
+        };
         let entry = self.swapped_entry().expect("its page is swapped out");
         let added_for = self.added_for();
         self.task.attempt.frame = None;
@@ -213,8 +247,9 @@ impl Current<'_> {
         self.hold_for(pfn);
         let folio = &mut self.core.mm.memory.folios[pfn];
         let (order, pages) = (folio.order, folio.pages() as u32);
-        folio.set(FolioFlags::ANON | FolioFlags::SWAPBACKED);
-        folio.owner = mm.0;
+        folio.change(FolioFlags::ANON, of_tmpfs.is_none());
+        folio.set(FolioFlags::SWAPBACKED);
+        folio.owner = owner;
         folio.index = (page & !(folio.pages() - 1)) as u32;
         let at = (page & (folio.pages() - 1)) as u32;
         let (node, memcg) = (folio.node, folio.memcg);
@@ -222,8 +257,7 @@ impl Current<'_> {
         let shadow = self.core.mm.memory.swap.shadow(entry);
         self.core.mm.zswap_swapped_in(pfn);
         self.task.attempt.progress.started_read = true;
-        self.core.mm.mthp.gauge(order, MthpStat::NrAnon, 1);
-        let is_cached = !self.core.mm.memcgs[memcg].policy.reclaim.swap_cache_bypass;
+        let is_cached = of_tmpfs.is_some() || !self.core.mm.memcgs[memcg].policy.reclaim.swap_cache_bypass;
         if is_cached {
             self.core.swap_cache_insert(pfn, SwapEntry { slot: entry.slot - at, ..entry });
         }
@@ -240,6 +274,8 @@ impl Current<'_> {
                 self.core.out.push(Op::ReadSwapNow { swap, slot, pfn: Pfn(pfn.0 + at) });
             }
         }
+        let (None, Some((mm, page))) = (of_tmpfs, of_mapping) else { return };
+        self.core.mm.mthp.gauge(order, MthpStat::NrAnon, 1);
         self.core.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
         self.core.map_large_anon(mm, page, pfn, self.task.attempt.write);
         if is_cached {

@@ -40,7 +40,15 @@ impl Current<'_> {
                 let of = &self.core.mm.memory.open_files[open.index()];
                 let is_same = self.core.mm.memory.file(file).index.is_same_folio(page, of.last_page);
                 let goes_on = || page == of.last_page.wrapping_add(1) && of.is_in_call();
-                let is_reread = is_same && if is_tmpfs { write && goes_on() } else { !write };
+                let reads_tail = || {
+                    let is_once = self.core.mm.config.policy.machine.tmpfs_reads_once;
+                    is_once && self.core.mm.memory.file(file).index.is_tail(page)
+                };
+                let is_reread = match (is_tmpfs, write) {
+                    (true, true) => is_same && goes_on(),
+                    (true, false) => reads_tail(),
+                    (false, _) => is_same && !write,
+                };
                 self.core.mm.memory.file_mut(file).index.note_use(page);
                 if self.core.mm.damon.has_flags
                     && let Found::Ready(pfn) = found

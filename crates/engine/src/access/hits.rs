@@ -201,15 +201,16 @@ impl Engine {
                     }
                 }
                 Object::File { open, file, is_tmpfs, .. } => {
+                    let marks = self.file_marks(is_tmpfs);
                     let watches = self.core.mm.watches_reads() || !self.tasks[task.index()].aside.is_empty();
                     let rest = &accesses[done..];
                     let hits = match watches {
                         false => {
                             let index = &mut self.core.mm.memory.files[file.index()].index;
                             let open = &mut self.core.mm.memory.open_files[open.index()];
-                            file_hits::<false, A>(index, is_tmpfs, open, id, rest, &decode, None)
+                            file_hits::<false, A>(index, marks, open, id, rest, &decode, None)
                         }
-                        true => self.watched_hits(task, (open, file, is_tmpfs), id, rest, &decode, stops),
+                        true => self.watched_hits(task, (open, file, marks), id, rest, &decode, stops),
                     };
                     if self.core.mm.config.is_memory_tiering() {
                         self.core.out.count.marked_with_tiering(hits.0 as u64);
@@ -237,12 +238,18 @@ impl Engine {
         done
     }
 
+    /// What marks the pages of an open file as used.
+    #[inline]
+    fn file_marks(&self, is_tmpfs: bool) -> FileMarks {
+        FileMarks { is_tmpfs, tmpfs_reads_once: self.core.mm.config.policy.machine.tmpfs_reads_once }
+    }
+
     /// Hits of an open file where reads of slow memory are watched.
     #[inline(never)]
     fn watched_hits<A: Copy>(
         &mut self,
         task: TaskId,
-        (open, file, is_tmpfs): (OpenFileId, FileId, bool),
+        (open, file, marks): (OpenFileId, FileId, FileMarks),
         id: ObjectId,
         accesses: &[A],
         decode: &impl Fn(A) -> Access,
@@ -261,7 +268,7 @@ impl Engine {
         };
         let index = &mut self.core.mm.memory.files[file.index()].index;
         let open = &mut self.core.mm.memory.open_files[open.index()];
-        let hits = file_hits::<true, A>(index, is_tmpfs, open, id, accesses, decode, Some(&mut watch));
+        let hits = file_hits::<true, A>(index, marks, open, id, accesses, decode, Some(&mut watch));
         if promotes && watch.looked_up > 0 {
             self.has_work = true;
             self.core.out.count.tiers_looked_up(watch.looked_up);
@@ -294,11 +301,19 @@ fn mapped_hits<A: Copy>(
     (accesses.len(), Stopped::RunOver)
 }
 
+/// What marks the pages of an open file as used: reads, and on tmpfs writes, too.
+#[derive(Clone, Copy)]
+struct FileMarks {
+    is_tmpfs: bool,
+    /// A read of tmpfs marks a large folio at its first page alone.
+    tmpfs_reads_once: bool,
+}
+
 /// A write to a regular file marks nothing in Linux's own lists. It is a hit where the page is dirty already.
 ///
 /// Reading the same page twice in a row marks it once, as in Linux: the second read is most likely the rest of the same request
 /// and no second use. On tmpfs it marks twice. [reclaim-6.12 M2, M3] Reading on within a large folio marks it once, too, however small the reads are.
-/// One write(2) on tmpfs also marks a large folio once. [folios 1.7]
+/// One write(2) on tmpfs also marks a large folio once, and reads mark it at its first page. [folios 1.7, 2.6]
 ///
 /// `WATCHED`: the engine reports or promotes pages of slow memory. A hit that is compiled without it has no cost for that.
 ///
@@ -307,7 +322,7 @@ fn mapped_hits<A: Copy>(
 #[inline(never)]
 fn file_hits<const WATCHED: bool, A: Copy>(
     index: &mut Table,
-    is_tmpfs: bool,
+    FileMarks { is_tmpfs, tmpfs_reads_once }: FileMarks,
     open: &mut OpenFile,
     id: ObjectId,
     accesses: &[A],
@@ -338,11 +353,14 @@ fn file_hits<const WATCHED: bool, A: Copy>(
             break Stopped::RunOver;
         }
         let is_overwrite = write && !is_tmpfs;
-        // On tmpfs every read marks, and a write marks each folio once.
+        // On tmpfs every read of a first page marks, and a write marks each folio once.
         let is_reread = if is_tmpfs {
             let before = hits.checked_sub(1).map(|at| decode(accesses[at]));
             let goes_on = || before.map_or_else(|| open.is_in_call(), |before| !before.ends_call());
-            write && page == last.wrapping_add(1) && index.is_same_folio(page, last) && goes_on()
+            match write {
+                true => page == last.wrapping_add(1) && index.is_same_folio(page, last) && goes_on(),
+                false => tmpfs_reads_once && index.is_tail(page),
+            }
         } else {
             index.is_same_folio(page, last)
         };

@@ -229,7 +229,7 @@ impl Current<'_> {
     }
 
     /// How much work a large folio of tmpfs is worth.
-    fn tmpfs_gfp(&self) -> Gfp {
+    pub(super) fn tmpfs_gfp(&self) -> Gfp {
         let is_advised = match *self.task.accessed() {
             Object::Mapping { mm, vma, start, .. } => {
                 let vma = &self.core.mm.memory.mm(mm).vmas[vma];

@@ -4,8 +4,9 @@
 //!   out   a free row of slots on the first device ─▶ each slot is a page's, with its own owner, zswap entry and shadow; one write, one end
 //!         none, or the device is a file           ─▶ the folio is split, and single pages go
 //!   in    a synchronous device, aligned slots in a row, none in the swap cache, all or none of zeroes ─▶ a folio, mapped by all its entries
+//!         tmpfs: the pages that went together; refused ─▶ one comes alone, the others stay together in smaller parts
 //! ```
-//! Nothing else knows that slots belong together. Each is freed when its page needs it no more, so a row has holes as soon as a page of it comes back
+//! Words of tmpfs have the order. Nothing else knows that slots belong together. Each is freed when its page needs it no more, so a row has holes as soon as a page of it comes back
 //! alone. [folios 2.5, 3.5]
 
 use crate::audit::{Paid, Transition};
@@ -18,8 +19,8 @@ use crate::memory::table::{SwapEntry, Word};
 use crate::mthp::MthpStat;
 use crate::state::State;
 use crate::swap::Owner;
-use crate::units::{MmId, NodeId, Pfn};
-use pageout_rules::folio::SwapInLarge;
+use crate::units::{FileId, MmId, NodeId, Pfn};
+use pageout_rules::folio::{SwapInLarge, TmpfsSwapIn};
 
 impl Core {
     /// Gives a large folio slots in a row; false where there are none, or its group may not have so many.
@@ -98,6 +99,30 @@ impl State {
             }
         }
         suitable
+    }
+
+    /// The order, as a bit, of the large folio as which a swapped page of tmpfs may come back: that of the pages which went to swap together.
+    #[doc(alias = "shmem_swap_alloc_folio")]
+    #[cold]
+    pub(crate) fn tmpfs_swap_in_orders(&self, file: FileId, page: u64, entry: SwapEntry) -> u16 {
+        let (index, swap) = (&self.memory.file(file).index, &self.memory.swap);
+        let (order, holds_zeroes) = (index.word(page).order(), swap.holds_zeroes(entry));
+        if order == 0
+            || self.config.policy.machine.tmpfs_swap_in == TmpfsSwapIn::Single
+            || swap.kind(entry.swap) != SwapKind::Synchronous
+            || self.zswap.was_enabled
+        {
+            return 0;
+        }
+        let first = page >> order << order;
+        let Some(first_slot) = entry.slot.checked_sub((page - first) as u32) else { return 0 };
+        let is_row = (first_slot..).zip(first..first + (1 << order)).all(|(slot, page)| {
+            let slot = SwapEntry { slot, ..entry };
+            index.word(page) == Word::swapped(slot).with_order(order)
+                && swap.cached(slot).is_none()
+                && swap.holds_zeroes(slot) == holds_zeroes
+        });
+        u16::from(is_row) << order
     }
 
     /// Returns true if pages in a row are in slots in a row, in nothing but these, and alike.

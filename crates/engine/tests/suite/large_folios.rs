@@ -409,10 +409,41 @@ fn tmpfs_folio_is_swapped_whole_since_6_12() {
         assert!((224..=512).contains(&swapped), "{kernel}: {swapped}");
         let counts = [MthpStat::Split, MthpStat::Swpout].map(|of| machine.mthp(9, of));
         assert_eq!(counts, [splits, 1 - splits], "{kernel}");
-        // What is in swap comes back page by page.
+        // There is no memory for 512 pages more.
         machine.changes();
         assert_eq!(machine.read(0, 1), "0:0", "{kernel}");
     }
+}
+
+#[test]
+fn tmpfs_folio_comes_back_whole_since_6_14() {
+    for (kernel, expected) in [("classic@6.12", "5:0"), ("classic@6.18", "0:9")] {
+        let mut machine = Machine::tmpfs(kernel, PAGES, TmpfsHuge::Always);
+        machine.write(0, 1);
+        machine.write(600, 1);
+        machine.limit(800);
+        machine.limit(1100);
+        machine.changes();
+        assert_eq!(machine.read(5, 1), expected, "{kernel}");
+        let slots_left = if kernel == "classic@6.18" { 0 } else { 511 };
+        assert_eq!(machine.engine.figures().memcg_swap_usage(machine.group), slots_left, "{kernel}");
+        assert_eq!(machine.mthp(9, MthpStat::Swpin), u64::from(slots_left == 0), "{kernel}");
+    }
+}
+
+#[test]
+fn refused_tmpfs_folio_comes_back_in_parts() {
+    let mut machine = Machine::tmpfs("classic@6.18", PAGES, TmpfsHuge::Always);
+    machine.write(0, 1);
+    machine.write(600, 1);
+    machine.limit(800);
+    machine.changes();
+    // 512 pages do not fit, nor do the last 64.
+    let read: Vec<String> =
+        [0, 1, 40, 100, 130, 200, 260, 300].map(|page| machine.read(page, 1)).into_iter().collect();
+    assert_eq!(read, ["0:0", "1:0", "32:5", "64:6", "128:6", "192:6", "260:0", "288:5"]);
+    assert_eq!([5, 6, 9].map(|order| machine.mthp(order, MthpStat::Swpin)), [2, 3, 0]);
+    assert_eq!(machine.mthp(9, MthpStat::SwpinFallback), 0, "only anonymous memory counts refusals");
 }
 
 #[test]

@@ -339,6 +339,22 @@ impl Table {
         slot.set(word);
     }
 
+    /// A page of those that are in swap together comes back alone. The others stay together in parts, as index nodes have them. Pages that take several
+    /// slots of a node are parted slot by slot. Pages of one slot are parted in two halves, in a node below. [folios 2.6]
+    #[doc(alias = "shmem_split_large_entry")]
+    pub fn split_swapped(&mut self, page: u64) {
+        let mut order = self.word(page).order();
+        while order > 0 {
+            let slot = u32::from(order) / NODE_SLOTS.ilog2() * NODE_SLOTS.ilog2();
+            let part = if slot < u32::from(order) { slot as u8 } else { order - 1 };
+            let first = page >> order << order;
+            for at in first..first + (1 << order) {
+                self.update(at, |word| *word = word.with_order(part));
+            }
+            order = part;
+        }
+    }
+
     /// The words of a mapping, which begins at a leaf, for a run of accesses to it.
     #[inline]
     pub fn mapped_words(&mut self, start: u64, pages: u64) -> MappedWords<'_> {
@@ -414,6 +430,13 @@ impl Table {
     #[inline]
     pub fn is_same_folio(&self, page: u64, other: u64) -> bool {
         page == other || self.is_same_large_folio(page, other)
+    }
+
+    /// Returns whether a page is one of a large folio, and not its first.
+    #[inline]
+    pub fn is_tail(&self, page: u64) -> bool {
+        let word = self.words.all().get(page);
+        word.is_large() && word.head(page) != page
     }
 
     #[inline]
@@ -697,7 +720,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{MemcgId, NodeId};
+    use crate::units::{MemcgId, NodeId, SwapId};
 
     #[test]
     fn a_node_is_shadow_only_when_its_last_page_has_left_a_shadow() {
@@ -710,6 +733,20 @@ mod tests {
         assert_eq!(table.replace(600, shadow).1, NodeChange::ShadowOnly);
         assert_eq!(table.replace(601, page).1, NodeChange::Mixed);
         table.check_invariants();
+    }
+
+    #[test]
+    fn pages_swapped_together_are_parted_as_nodes_have_them() {
+        let mut table = Table::new(1024);
+        for page in 512..1024 {
+            let entry = SwapEntry { swap: SwapId(0), slot: page as u32 };
+            table.replace(page, Word::swapped(entry).with_order(9));
+        }
+        table.split_swapped(512 + 100);
+        let order = |page: u64| table.word(512 + page).order();
+        assert_eq!([0, 64, 95, 96, 100, 127, 128, 511].map(order), [6, 5, 5, 0, 0, 0, 6, 6]);
+        let slots = (512..1024).map(|page| table.word(page).decode());
+        assert!(slots.zip(512..).all(|(of, slot)| of == Entry::Swap(SwapEntry { swap: SwapId(0), slot })));
     }
 
     #[test]

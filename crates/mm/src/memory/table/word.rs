@@ -4,10 +4,10 @@
 //! ```text
 //!   resident   63..32 frame    | 23 SEEN_YOUNG 22 IDLE | 21..18 order | 17 HUGE 16 PROT_NONE 15 UNUSED 14 READAHEAD 13 SETTLED 12 ZERO 11 BUSY 10..8 mark | 7..6 counter 5 WORKINGSET 4 ACTIVE 3 REFERENCED | DIRTY YOUNG PRESENT
 //!   shadow     63..29 stamp    | 28..26 refs | 25..10 memcg | 9..4 node | 3 WORKINGSET | 1 | 0
-//!   swapped    63..32 slot     | 15..8 device | 1 | 0 | 0
+//!   swapped    63..32 slot     | 21..18 order | 15..8 device | 1 | 0 | 0
 //! ```
 //! The words of a large folio all have its order and name its first frame, which is its folio. The page's own frame lies as far behind that as the
-//! page behind the folio's first one.
+//! page behind the folio's first one. Pages of tmpfs that went to swap together keep the order in their words, until they come back.
 //!
 //! A folio is aligned to its size in its file or mapping as well as in memory, so a word and its page lead to the
 //! folio's first word. In an index only that one has the use bits and what accesses note there. DIRTY, BUSY and READAHEAD are the same in all of them,
@@ -207,7 +207,7 @@ impl Word {
         Word(self.0 & !Self::ORDER | u64::from(order) << Self::ORDER_SHIFT)
     }
 
-    /// The order of the folio of a present page.
+    /// The order of the folio of a present page. A page of tmpfs in swap has that of the pages that may come back together.
     #[inline]
     pub fn order(self) -> u8 {
         ((self.0 & Self::ORDER) >> Self::ORDER_SHIFT) as u8
@@ -219,7 +219,7 @@ impl Word {
         self.is_present() && self.0 & Self::ORDER != 0
     }
 
-    /// The first page of the folio that page `page` belongs to.
+    /// The first page of the folio that page `page` belongs to, or of the pages that are in swap together with it.
     #[inline]
     pub fn head(self, page: u64) -> u64 {
         page & !((1 << self.order()) - 1)
