@@ -229,7 +229,7 @@ impl State {
                 (state.start + state.size, next_window(state.size, max).max(state.size))
             } else {
                 // Another stream's mark, or the window was overwritten: go on behind what is cached.
-                let start = self.absent_behind(&folio, page, max)?;
+                let start = self.absent_behind(state.file, page, max)?;
                 (start, next_window(start - page + req, max))
             };
         let order = self.next_order(&state, &folio);
@@ -237,7 +237,7 @@ impl State {
             ReadaheadOrder::MarkedFolio => size,
             // A window ends where a folio of its order does, so that the next one begins with as large a one.
             ReadaheadOrder::Stored => {
-                let order = order.min(state.ra_pages.trailing_zeros() as u8);
+                let order = order.min(max.trailing_zeros() as u8);
                 let aligned = ((start + size) >> order << order).saturating_sub(start);
                 if aligned > 0 { aligned } else { size }
             }
@@ -302,8 +302,8 @@ impl State {
         } else if continues {
             let size = next_window(state.size, max);
             (end, size, size)
-        } else if let Some(folio) = marked {
-            let start = self.absent_behind(&folio, page, max)?;
+        } else if marked.is_some() {
+            let start = self.absent_behind(state.file, page, max)?;
             let size = next_window(start - page + req, max);
             (start, size, size)
         } else if req > max || page.wrapping_sub(state.prev_page()) <= 1 {
@@ -324,12 +324,14 @@ impl State {
         self.move_window_of(open, start, size, async_size, order)
     }
 
-    /// The first page behind this one that is not cached, of so many: what the search takes for it ([`NODE_PAGES`]).
-    fn absent_behind(&self, folio: &Folio, page: u64, max: u64) -> Option<u64> {
-        let is_within = (1..NODE_PAGES.ilog2()).contains(&folio.order.into());
-        let mut at = if is_within { folio.index.into() } else { page + 1 };
+    /// The first page behind this one that is not cached, of so many: what the search takes for it ([`NODE_PAGES`]). It begins with the folio of
+    /// the next page.
+    fn absent_behind(&self, file: FileId, page: u64, max: u64) -> Option<u64> {
+        let next = self.cached_page(file, page + 1).map(|pfn| self.memory.folios[pfn]);
+        let within = next.filter(|folio| u32::from(folio.order) < NODE_PAGES.ilog2());
+        let mut at = within.map_or(page + 1, |folio| folio.index.into());
         for index in page + 1..=page + max {
-            if !self.memory.is_cached(FileId(folio.owner), at) {
+            if !self.memory.is_cached(file, at) {
                 return Some(index);
             }
             at += 1;
