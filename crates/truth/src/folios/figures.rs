@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, anyhow};
-use pageout_engine::{Engine, MappedFolio, MemcgId, MthpStat, ObjectId, PAGE_SIZE, Stat, TaskId};
+use pageout_engine::{
+    Engine, MEMORY_EVENTS, MappedFolio, MemcgId, MthpStat, ObjectId, PAGE_SIZE, Stat, TaskId,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +15,15 @@ use super::Recorded;
 
 /// Figures by name.
 pub(super) type Figures = BTreeMap<String, String>;
+
+/// The name of calls of reclaim at the group's limit.
+pub(super) const RECLAIM_CALLS: &str = "calls of reclaim";
+
+/// Puts the calls of reclaim of a simulation at its end.
+pub(super) fn put_reclaim_calls(engine: &Engine, group: MemcgId, into: &mut Figures) {
+    let at = MEMORY_EVENTS.iter().position(|&event| event == "max").expect("it is an event of a group");
+    into.insert(RECLAIM_CALLS.to_owned(), engine.figures().memcg_events(group)[at].to_string());
+}
 
 /// Counters of `/proc/vmstat` that are compared.
 const VMSTAT: [Stat; 5] = [

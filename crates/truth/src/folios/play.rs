@@ -62,6 +62,9 @@ pub(super) fn play(run: &Asked, ops: &[Op]) -> anyhow::Result<(Vec<Change>, Figu
             Change { operation, removed, index: page, order }
         }));
     }
+    if run.limit_bytes.is_some() && !run.is_anon() {
+        figures::put_reclaim_calls(&replay.engine, replay.group, &mut read);
+    }
     if run.is_anon() {
         let map = replay.map.map(|map| (replay.task, map));
         figures::simulated_anon(&replay.engine, map, replay.faults, &mut read);

@@ -34,7 +34,7 @@ pub(super) fn text(judged: &[Judged], is_verbose: bool, layout: Layout) -> Strin
         let share = format!("{:.1} %", 100.0 * exact as f64 / all as f64);
         kinds.push(vec![kind.to_string(), all.to_string(), exact.to_string(), share]);
     }
-    let others = others_text(judged, is_verbose, layout);
+    let others = others_text(judged, is_verbose, layout) + &calls_text(judged, is_verbose, layout);
     let skipped = judged.iter().filter(|run| run.skipped.is_some()).count();
     let skipped = if skipped > 0 { format!("{skipped} runs skipped\n") } else { String::new() };
     let runs = if rows.len() > 1 { format!("{}\n", layout.table(&rows, 1)) } else { String::new() };
@@ -67,6 +67,35 @@ fn others_text(judged: &[Judged], is_verbose: bool, layout: Layout) -> String {
     let all = compared.len();
     format!(
         "{table}\nswap: all figures are equal in {equal} of {all} runs of {ANON}; these decide no verdict\n"
+    )
+}
+
+/// Calls of reclaim, which decide nothing: those that are off by more than 10 %, or all of them.
+fn calls_text(judged: &[Judged], is_verbose: bool, layout: Layout) -> String {
+    const FAR: f64 = 0.1;
+    let compared: Vec<(&Judged, [u64; 3], f64)> = judged
+        .iter()
+        .filter_map(|run| {
+            let [least, most, ours] = run.reclaim_calls?;
+            let off = ours as f64 / ours.clamp(least, most).max(1) as f64 - 1.0;
+            Some((run, [least, most, ours], off))
+        })
+        .collect();
+    if compared.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![["calls of reclaim", "recorded", "simulated", ""].map(str::to_string).to_vec()];
+    for (run, [least, most, ours], off) in &compared {
+        if is_verbose || off.abs() > FAR {
+            let recorded = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            rows.push(vec![run.run.clone(), recorded, ours.to_string(), format!("{:+.1} %", 100.0 * off)]);
+        }
+    }
+    let near = compared.iter().filter(|(.., off)| off.abs() <= FAR).count();
+    let table = if rows.len() > 1 { format!("\n{}\n", layout.table(&rows, 1)) } else { String::new() };
+    format!(
+        "{table}\ncalls of reclaim: {near} of {} runs with a limit are within 10 %; these decide no verdict\n",
+        compared.len()
     )
 }
 
