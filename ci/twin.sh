@@ -4,7 +4,7 @@
 # Needs root, tracefs, Linux 6.12, python3 and cc; if one is missing the script reports that and is skipped (exit code 77).
 # Usage: ci/twin.sh [LOAD...]. `ci/twin.sh cost [LOAD...]` measures what recording the loads without hits costs instead.
 # REPEATS=1 for one run instead of three, ROUNDS=3 for three rounds of the cost instead of five. PAGEOUT=FILE for a program that is built
-# already, KEEP=FOLDER to keep the recordings.
+# already, KEEP=FOLDER to keep the recordings, FOLDER=DIR for files on another file system.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 left_out() { echo "left out: $1"; exit 77; }
@@ -24,7 +24,7 @@ sys.exit(", ".join(missing) or 0)' || left_out "this machine or user lacks what 
 loads=("$@")
 [[ $# -gt 0 ]] || loads=(sqlite search compile kv-mmap imports log tenants heap sequential fork)
 mkdir -p target
-work=$(mktemp -d "$PWD/target/twin-limits.XXXXXX")
+work=$(mktemp -d "${FOLDER:-$PWD/target}/twin-limits.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 if [[ ${loads[0]} == cost ]]; then
     PYTHONPATH=ci/twin python3 ci/twin/cost.py "$pageout" "$work" "${ROUNDS:-5}" "${loads[@]:1}"

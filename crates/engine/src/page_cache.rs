@@ -9,7 +9,6 @@
 //! - An index without leaf nodes below folios of 64 pages or more.
 //! - Entries of 2 MiB for file folios: each page has one, made together.
 //! - Dirty blocks of a folio: its device gets all pages.
-//! - Large folios of tmpfs in swap: they are split first.
 
 pub(crate) mod readahead; // which pages to read before anyone asks for them
 mod truncate; // what a file no longer holds
@@ -110,6 +109,7 @@ impl Core {
         let books = self.open_audit(Transition::EnterPageCache, [pfn]);
         let (found, changes) = self.mm.memory.index_insert_large(pfn, self.mm.mark_of(pfn));
         self.out.count.inserted(1);
+        self.out.count.inserted_tails(folio.pages() - 1);
         for (page, change) in changes {
             self.index_changed_at(pfn, page, change);
         }

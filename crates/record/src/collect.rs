@@ -61,6 +61,8 @@ struct Task {
     brought_in: Option<(usize, u64)>,
     /// Calls of reclaim that it is in.
     reclaims: u32,
+    /// A call has ended, and nothing has come in since.
+    has_reclaimed: bool,
     /// It reclaims, and is none of what is recorded.
     is_other: bool,
     /// It has used a file.
@@ -253,6 +255,7 @@ impl Collector {
             }
             What::ReclaimEnd => {
                 self.sums.reclaimed += event.first;
+                self.tasks[task].has_reclaimed = true;
                 self.end_reclaim(task);
             }
             What::DirectReclaimBegin => self.tasks[task].reclaims += 1,
@@ -303,6 +306,7 @@ impl Collector {
         // At the first lookup only the pages up to the first missing one are in memory.
         self.tasks[task].looked_for = (last > first).then_some((file, first + 1, last));
         self.tasks[task].read_from = first;
+        self.call_of(file, first..last + 1, FileCall::Read { first, end: last + 1 });
         self.read_up_to(task, file, last, out);
     }
 
@@ -333,9 +337,22 @@ impl Collector {
         let file = self.file(key);
         self.sums.pages_written += last - first + 1;
         self.files[file].writes += last - first + 1;
+        let [from, to] = event.bytes;
+        self.call_of(file, first..last + 1, FileCall::Write { from, to });
         for page in first..=last {
             self.note_first(file, page, false);
             self.access(file, Channel::File, page, true, out);
+        }
+    }
+
+    /// The next accesses are those of a call for these pages. A call for a single page has a line only if its page was one of the last longer call.
+    fn call_of(&mut self, file: usize, pages: std::ops::Range<u64>, call: FileCall) {
+        let is_long = pages.end - pages.start > 1;
+        let Some(object) = self.object(file, Channel::File) else { return };
+        let last_call = &mut self.files[file].last_call;
+        if is_long || last_call.contains(&pages.start) {
+            *last_call = if is_long { pages } else { 0..0 };
+            self.calls.push(PlacedCall { access: self.accesses, object, call });
         }
     }
 
@@ -462,6 +479,9 @@ impl Collector {
             }
         }
         let state = &mut self.tasks[task];
+        if std::mem::take(&mut state.has_reclaimed) {
+            self.sums.charged_largest = self.sums.charged_largest.max(pages);
+        }
         let fault =
             state.faulted.filter(|&(of, page)| of == file && (event.first..=event.last).contains(&page));
         if let Some((file, page)) = fault {
@@ -492,22 +512,22 @@ impl Collector {
         }
         let of = &mut self.files[file];
         of.page_last = of.page_last.max(page);
-        let slot = usize::from(channel == Channel::Mapped);
-        let object = match of.objects[slot] {
-            Some(object) => object,
-            None if self.objects.len() as u64 == u64::from(Access::OBJECTS_MAX) => {
-                self.beyond += 1;
-                return;
-            }
-            None => {
-                let object = self.objects.len() as u32;
-                of.objects[slot] = Some(object);
-                self.objects.push((file, channel));
-                object
-            }
+        let Some(object) = self.object(file, channel) else {
+            self.beyond += 1;
+            return;
         };
         self.accesses += 1;
         out.push(Access::new(object, page, write));
+    }
+
+    /// The number of a file's object; none if a trace can't have more.
+    fn object(&mut self, file: usize, channel: Channel) -> Option<u32> {
+        let slot = &mut self.files[file].objects[usize::from(channel == Channel::Mapped)];
+        if slot.is_none() && (self.objects.len() as u64) < u64::from(Access::OBJECTS_MAX) {
+            *slot = Some(self.objects.len() as u32);
+            self.objects.push((file, channel));
+        }
+        *slot
     }
 
     /// Accesses to the pages that were in memory when the recording began, file by file. In which order they were used is not known.
@@ -527,7 +547,8 @@ mod tests {
     const FILE: FileKey = FileKey { dev: 254 << 20, inode: 7 };
 
     fn event(what: What, first: u64, last: u64) -> Event {
-        Event { time_ns: 1, pid: 9, what, file: FILE, first, last }
+        let bytes = [first * 4096, (last + 1) * 4096];
+        Event { time_ns: 1, pid: 9, what, file: FILE, first, last, bytes }
     }
 
     fn pages(events: &[Event]) -> (Vec<u64>, Collector) {
@@ -535,6 +556,31 @@ mod tests {
         events.iter().for_each(|event| collector.take(event, &mut out));
         collector.finish();
         (out.iter().map(|access| access.page()).collect(), collector)
+    }
+
+    #[test]
+    fn calls_of_several_pages_are_told_before_their_accesses() {
+        let (pages, collector) = pages(&[
+            event(What::Read, 0, 3),
+            event(What::Read, 1, 1),
+            event(What::Read, 9, 9),
+            event(What::Write, 5, 6),
+        ]);
+        assert_eq!(pages, [0, 1, 2, 3, 1, 9, 5, 6]);
+        let told: Vec<String> = collector.calls().iter().map(PlacedCall::line).collect();
+        // A page by itself is a call without a line, unless it was one of the last longer call.
+        assert_eq!(told, ["0,0,read,0,4", "4,0,read,1,2", "6,0,write,20480,28672"]);
+    }
+
+    #[test]
+    fn the_folio_that_reclaim_made_space_for_shows_how_full_the_group_was() {
+        let (_, collector) = pages(&[
+            event(What::Insertion { order: 5 }, 32, 63),
+            event(What::ReclaimBegin, 0, 0),
+            event(What::ReclaimEnd, 40, 0),
+            event(What::Insertion { order: 3 }, 8, 15),
+        ]);
+        assert_eq!(collector.sums.charged_largest, 8);
     }
 
     #[test]

@@ -104,6 +104,8 @@ pub(crate) struct Event {
     /// Its pages, the last one included.
     pub(crate) first: u64,
     pub(crate) last: u64,
+    /// The first byte of a write, and the byte behind its last one.
+    pub(crate) bytes: [u64; 2],
 }
 
 /// The form in which an event reports its pages.
@@ -251,14 +253,16 @@ impl Decoder {
             }
             None => FileKey::default(),
         };
-        let mut what = reader.what;
+        let (mut what, mut written) = (reader.what, [0; 2]);
         let (first, last) = match reader.range {
             Range::None => (0, 0),
             Range::Page(page) => (page.of(bytes)?, page.of(bytes)?),
             Range::Pages(first, last) => (first.of(bytes)?, last.of(bytes)?),
             Range::Bytes(from, bytes_of) => {
-                let (from, length) = (from.of(bytes)?, bytes_of.of(bytes)?.max(1));
-                (from >> self.page_shift, from.checked_add(length - 1)? >> self.page_shift)
+                let from = from.of(bytes)?;
+                let to = from.checked_add(bytes_of.of(bytes)?.max(1))?;
+                written = [from, to];
+                (from >> self.page_shift, (to - 1) >> self.page_shift)
             }
             Range::Folio(index, order) => {
                 let first = index.of(bytes)?;
@@ -272,7 +276,7 @@ impl Decoder {
             Range::Number(number) => (number.of(bytes)?, 0),
         };
         let pid = reader.pid.of(bytes)? as u32;
-        Some(Event { time_ns, pid, what, file, first, last })
+        Some(Event { time_ns, pid, what, file, first, last, bytes: written })
     }
 }
 

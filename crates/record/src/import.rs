@@ -65,6 +65,7 @@ fn event(time_ns: u64, pid: u32, name: &str, mut what: What, fields: &str) -> Op
             FileKey { dev: major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?, inode }
         }
     };
+    let mut bytes = [0; 2];
     let (first, last) = match &mut what {
         What::Read | What::FaultAround => {
             let (from, to) = value(fields, "ofs")?.split_once('-')?;
@@ -77,8 +78,10 @@ fn event(time_ns: u64, pid: u32, name: &str, mut what: What, fields: &str) -> Op
             (first, first.checked_add((1 << *order) - 1)?)
         }
         What::Write => {
-            let (from, length) = (number("pos")?, number("len")?.max(1));
-            (from / PAGE, from.checked_add(length - 1)? / PAGE)
+            let from = number("pos")?;
+            let to = from.checked_add(number("len")?.max(1))?;
+            bytes = [from, to];
+            (from / PAGE, (to - 1) / PAGE)
         }
         What::ReclaimEnd => (number("nr_reclaimed")?, 0),
         What::InodeGone => (number("nlink")?, 0),
@@ -87,7 +90,7 @@ fn event(time_ns: u64, pid: u32, name: &str, mut what: What, fields: &str) -> Op
         }
         What::Sync | What::ReclaimBegin | What::DirectReclaimBegin | What::DirectReclaimEnd => (0, 0),
     };
-    Some(Event { time_ns, pid, what, file, first, last: last.max(first) })
+    Some(Event { time_ns, pid, what, file, first, last: last.max(first), bytes })
 }
 
 /// The word behind `key=` or `key `.

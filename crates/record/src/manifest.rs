@@ -181,6 +181,8 @@ pub struct Sums {
     pub insertions_first: u64,
     /// Part of all: pages in folios of several pages.
     pub insertions_large: u64,
+    /// Pages of the largest folio that came in right after a reclaim call, which made space for it.
+    pub charged_largest: u64,
     /// Part of these: pages that reads had not requested.
     pub read_ahead: u64,
     /// Pages that left the page cache while one of the tasks was running.

@@ -73,7 +73,15 @@ mod tests {
     use crate::event::{FileKey, What};
 
     fn event(time_ns: u64, page: u64) -> Event {
-        Event { time_ns, pid: 1, what: What::Read, file: FileKey::default(), first: page, last: page }
+        Event {
+            time_ns,
+            pid: 1,
+            what: What::Read,
+            file: FileKey::default(),
+            first: page,
+            last: page,
+            bytes: [0; 2],
+        }
     }
 
     fn order(rounds: &[&[(usize, u64)]]) -> (Vec<u64>, u64, u64) {

@@ -242,6 +242,8 @@ impl Costs {
             file_calls: self.file_call,
             charges: self.charge,
             inserted: self.insert,
+            // A folio is inserted at the price of a page, whatever its size.
+            inserted_tails: 0,
             batch_drains: self.batch_drain,
             list_moves: self.list_move,
             scanned: self.scan,
@@ -355,6 +357,7 @@ mod tests {
         // What the last step does for the page that all this made room for, and the drain before the scan.
         charges: 1,
         inserted: 1,
+        inserted_tails: 0,
         batch_drains: 1,
         faults: 0,
         file_calls: 0,

@@ -229,6 +229,8 @@ impl Task {
         let reads = spec.stat_reads_at.into_iter().map(|(index, path)| Mark { index, read: Some(path) });
         let mut marks: Vec<Mark> = flushes.chain(reads).collect();
         marks.sort();
+        let has_recorded_calls = spec.file_calls.iter().any(|(_, _, call)| call.is_of_accesses());
+        let makes_calls = has_recorded_calls || spec.calls.iter().any(|calls| calls.pages > 1);
         // A task that waits for others has no time yet.
         let started = if spec.after.is_empty() { spec.start } else { Nanos(u64::MAX) };
         Ok(Task {
@@ -250,7 +252,7 @@ impl Task {
             timetable,
             turn,
             accesses: Accesses::new(spec.source, spec.loops, spec.lifetime == Lifetime::Loop),
-            calls: spec.calls.iter().any(|calls| calls.pages > 1).then(|| spec.calls.into()),
+            calls: makes_calls.then(|| spec.calls.into()),
             begin: Begin::new(spec.advice, spec.will_need),
             syncs_left: spec.end_fsync.into_iter().rev().collect(),
             commits: Commits::new(
@@ -429,6 +431,13 @@ impl Task {
             || self.runner.memstall.is_some()
             || self.scan_due != NEVER
             || self.commits.as_ref().is_some_and(|commits| commits.is_due())
+    }
+
+    /// The next accesses to an object are those of a recorded call.
+    pub(crate) fn begin_call(&mut self, ObjectId(object): ObjectId, call: FileCall) {
+        if let Some(calls) = self.calls.as_mut().and_then(|calls| calls.get_mut(object as usize)) {
+            *calls = Calls::recorded(call);
+        }
     }
 
     /// What the kernel has taken or given back next, if it has by now.

@@ -80,6 +80,8 @@ macro_rules! units_of_work {
             charges,
             /// Folios inserted into a page cache or swap cache.
             inserted,
+            /// Pages of inserted folios behind the first.
+            inserted_tails: rarely,
             /// Per-CPU batches drained.
             batch_drains,
             /// Folios moved between or within LRU lists.

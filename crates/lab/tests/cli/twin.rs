@@ -229,7 +229,6 @@ fn figure_without_its_events_is_unknown_and_names_them() {
     let directory = changed("    \"filemap:mm_filemap_add_to_page_cache\",\n", "");
     let text = check_success(&pageout(directory.path(), &["twin", "rec"]));
     assert!(text.contains("pages brought in: unknown: no mm_filemap_add_to_page_cache events"), "{text}");
-    assert!(text.contains("large folios: unknown: no mm_filemap_add_to_page_cache events"), "{text}");
     let found = twin_of(&directory.path().join("rec"), &[]);
     assert_eq!(found["unknown"]["insertions"][0], "no mm_filemap_add_to_page_cache events");
     assert!(found["recorded"]["insertions"].is_null());

@@ -1,6 +1,7 @@
 //! A file, and what happened to it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::event::FileKey;
 use crate::manifest::Channel;
@@ -43,6 +44,8 @@ pub(crate) struct FileSums {
     pub(crate) truncations: u64,
     /// The object of each channel, if it has one.
     pub(crate) objects: [Option<u32>; 2],
+    /// The pages of the last read or write of more than one.
+    pub(super) last_call: Range<u64>,
 }
 
 impl FileSums {
@@ -70,6 +73,7 @@ impl FileSums {
             deletions: 0,
             truncations: 0,
             objects: [None, None],
+            last_call: 0..0,
         }
     }
 

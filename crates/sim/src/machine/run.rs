@@ -240,6 +240,7 @@ impl Machine {
                 let end = end.min(pages.expect("the object is one of the task's"));
                 self.engine.evict(task, object, first..end)
             }
+            FileCall::Read { .. } | FileCall::Write { .. } => unreachable!("what accesses are is no call"),
         };
         Begun::Step(step.expect("the object is a file, and the pages are its own"))
     }
@@ -254,10 +255,13 @@ impl Machine {
         if self.tasks[index].turn.is_some() && !self.has_turn(index) {
             return Ok(Some(Begun::Next(Next::Stop)));
         }
-        if let Some(commits) = &mut self.tasks[index].commits
+        while let Some(commits) = &mut self.tasks[index].commits
             && let Some((object, call)) = commits.take_due()
         {
-            return Ok(Some(self.file_call(index, object, call)));
+            if !call.is_of_accesses() {
+                return Ok(Some(self.file_call(index, object, call)));
+            }
+            self.tasks[index].begin_call(object, call);
         }
         if self.tasks[index].accesses.pending().is_empty()
             && let Some(begun) = self.refill(index)?

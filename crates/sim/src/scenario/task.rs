@@ -204,7 +204,7 @@ section! {
         read: Option<Table>, [absent "{}"] in Accepts::Table("options of the trace reader") => Same,
             "How the trace is read: its format if the name does not show it, whether sizes count, and so on.";
         file_calls: Option<CallsFile>, [absent "none are known"] in Accepts::HostPath => Never,
-            "Calls on files between the accesses of the trace, as `pageout record` writes them. Each line is `access,object,call`: the number of the access that follows, from 0, the trace's object, and the call. A call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END` in pages, or `evict,FIRST,END` for pages that others reclaimed. For a trace that has all accesses of its task, once. A relative path starts at the scenario file.";
+            "Calls on files between the accesses of the trace, as `pageout record` writes them. Each line is `access,object,call`: the number of the access that follows, from 0, the trace's object, and the call. A call is `fsync`, `delete`, `truncate,FIRST` or `truncate,FIRST,END` in pages, or `evict,FIRST,END` for pages that others reclaimed. `read,FIRST,END` and `write,BYTE,END` are calls that the next accesses belong to: in pages, and in bytes. For a trace that has all accesses of its task, once. A relative path starts at the scenario file.";
     }
 }
 

@@ -27,6 +27,9 @@ const UNTOLD: u64 = 32;
 /// amount without a cause.
 const CHARGED_AHEAD: i64 = 64;
 
+/// Pages of a folio that may be the largest of a recording that does not say it.
+const LARGEST: u64 = 512;
+
 /// Pages that files have in any case: two calls of reclaim find something.
 const LEFT: u64 = 64;
 
@@ -37,6 +40,16 @@ pub(super) struct Beside {
     pub(super) files_most: u64,
     /// From which access on the group held N pages more than its minimum, in order.
     levels: Vec<(u64, u64)>,
+}
+
+/// Pages by which the memory of files varies without a cause. A group counts as full, too, if it has no space for all pages of a folio.
+fn charged_ahead(recording: &Recording) -> i64 {
+    let sums = &recording.manifest.sums;
+    let largest = match sums.charged_largest {
+        0 if sums.insertions_large > 0 => LARGEST,
+        largest => largest,
+    };
+    CHARGED_AHEAD.max(largest as i64)
 }
 
 impl Beside {
@@ -54,14 +67,18 @@ impl Beside {
         let end = recording.header.as_ref()?.accesses;
         let rooms: Vec<(u64, i64)> =
             recording.rooms.iter().copied().take_while(|(access, _)| *access < end).collect();
-        let grows = |pair: &[(u64, i64)]| pair[1].1 - pair[0].1 > CHARGED_AHEAD;
+        let ahead = charged_ahead(recording);
+        let grows = |pair: &[(u64, i64)]| pair[1].1 - pair[0].1 > ahead;
         // When the group was not full, as little was held as at any time.
         let least =
             recording.samples.iter().map(|sample| (sample.anon_bytes + sample.kernel_bytes) / page).min();
         let free = least
             .filter(|_| rooms.windows(2).any(grows))
             .map_or(0, |least| (limit - files_most).saturating_sub(least));
-        let level = |pages: i64| free + ((most - pages) as u64).min(files_most.saturating_sub(LEFT));
+        let level = |pages: i64| {
+            let less = if ahead > CHARGED_AHEAD && most - pages <= ahead { 0 } else { (most - pages) as u64 };
+            free + less.min(files_most.saturating_sub(LEFT))
+        };
         // The amount before the first call is not recorded: it is taken as equal to that of the first call.
         let mut levels: Vec<(u64, u64)> =
             rooms.first().map(|(_, pages)| (0, level(*pages))).into_iter().collect();

@@ -95,17 +95,6 @@ fn memory(recording: &Recording, lines: &mut Vec<String>) {
                 .to_string(),
         );
     }
-    let large = Need::Events("mm_filemap_add_to_page_cache", |sums| sums.insertions_large);
-    let said = verdict(recording, [INSERTIONS, large], |[insertions, large]| {
-        let share = figures::percent(figures::share(large, insertions));
-        (large * 100 > insertions).then(|| {
-            format!(
-                "{share} of the pages came in large folios; the twin has \
-            single pages, and reclaims them one by one"
-            )
-        })
-    });
-    lines.extend(said_of("large folios", said));
     let rooms = verdict(recording, [INSERTIONS, Need::AllPages], |_| {
         (!recording.has_rooms).then(|| {
             "the file with the memory of files at the limit (rooms.csv) is \

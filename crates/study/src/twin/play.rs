@@ -132,7 +132,8 @@ impl Figures {
         let tasks = || result.tasks.iter().filter(|task| task.name.starts_with(TASK));
         let prior =
             result.tasks.iter().find(|task| task.name == BEFORE_TASK).map_or(0, |task| task.runtime_ns);
-        let inserted = counter(&result.work, "inserted").max(0) as u64;
+        let inserted = ["inserted", "inserted_tails"].map(|unit| counter(&result.work, unit).max(0) as u64);
+        let inserted = inserted.iter().sum::<u64>();
         Figures {
             insertions: inserted.saturating_sub(before + beside),
             misses: tasks().map(|task| task.major + task.read_misses).sum::<u64>().saturating_sub(beside),

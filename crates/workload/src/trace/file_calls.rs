@@ -8,6 +8,8 @@
 //!   1202,5,delete                     the file, and an empty one takes its place
 //!   1203,3,evict,7,8                  others reclaim page 7
 //!   1204,3,forget                     memory takes the inode back, which has no pages: with it goes what is known of evicted ones
+//!   1205,3,read,16,32                 the next accesses from page 16 to page 31 are those of one read(2)
+//!   1221,3,write,8192,90000           the next accesses are those of one write(2) of these bytes
 //! ```
 //!
 //! Objects are those of the trace. Lines are in the order in which the calls were made.
@@ -45,11 +47,30 @@ pub enum FileCall {
     },
     /// No call of the task: reclaim takes the inode of a file that has no pages in memory.
     Forget,
+    /// The accesses that follow to these pages are one read(2). Without it, each access is a call.
+    Read {
+        /// The first page.
+        first: u64,
+        /// The page behind the last one, which may lie behind the end of the file.
+        end: u64,
+    },
+    /// The accesses that follow to these bytes are one write(2), likewise.
+    Write {
+        /// The first byte.
+        from: u64,
+        /// The byte behind the last one.
+        to: u64,
+    },
 }
 
 impl FileCall {
     /// All of a file is truncated.
     pub const TRUNCATE_ALL: FileCall = FileCall::Truncate { first: 0, end: u64::MAX };
+
+    /// Returns whether it says what the next accesses are, and does nothing itself.
+    pub fn is_of_accesses(self) -> bool {
+        matches!(self, FileCall::Read { .. } | FileCall::Write { .. })
+    }
 }
 
 /// A call, with its place among the accesses of a trace.
@@ -74,6 +95,8 @@ impl PlacedCall {
             FileCall::Delete => format!("{access},{object},delete"),
             FileCall::Forget => format!("{access},{object},forget"),
             FileCall::Evict { first, end } => format!("{access},{object},evict,{first},{end}"),
+            FileCall::Read { first, end } => format!("{access},{object},read,{first},{end}"),
+            FileCall::Write { from, to } => format!("{access},{object},write,{from},{to}"),
         }
     }
 
@@ -94,18 +117,19 @@ impl PlacedCall {
             ("truncate", [first]) => {
                 FileCall::Truncate { first: number(first).ok_or("a page is a number")?, end: u64::MAX }
             }
-            ("truncate" | "evict", [first, end]) => {
+            ("truncate" | "evict" | "read" | "write", [first, end]) => {
                 let pages = number(first).zip(number(end)).filter(|(first, end)| first < end);
-                let (first, end) =
-                    pages.ok_or("a range of pages must be `first,end`, with first below end")?;
+                let (first, end) = pages.ok_or("a range must be `first,end`, with first below end")?;
                 match *call {
                     "evict" => FileCall::Evict { first, end },
+                    "read" => FileCall::Read { first, end },
+                    "write" => FileCall::Write { from: first, to: end },
                     _ => FileCall::Truncate { first, end },
                 }
             }
             _ => {
                 return Err(
-                    "unknown call: expected `fsync`, `delete`, `forget`, `truncate,FIRST`, `truncate,FIRST,END` or `evict,FIRST,END`",
+                    "unknown call: expected `fsync`, `delete`, `forget`, `truncate,FIRST`, `truncate,FIRST,END`, `evict,FIRST,END`, `read,FIRST,END` or `write,BYTE,END`",
                 );
             }
         };
@@ -146,6 +170,8 @@ mod tests {
             FileCall::TRUNCATE_ALL,
             FileCall::Truncate { first: 4, end: 9 },
             FileCall::Evict { first: 4, end: 9 },
+            FileCall::Read { first: 4, end: 9 },
+            FileCall::Write { from: 4096, to: 9000 },
         ] {
             let placed = PlacedCall { access: 7, object: 3, call };
             assert_eq!(PlacedCall::parse(&placed.line()), Ok(placed));

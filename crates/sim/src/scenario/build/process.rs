@@ -248,6 +248,9 @@ fn file_calls(task: &Task, sizes: &Files<'_>) -> Result<Vec<(u64, ObjectId, File
             FileCall::Sync | FileCall::Evict { .. } | FileCall::Forget => {
                 matches!(of.channel, Channel::File | Channel::Mapped)
             }
+            FileCall::Read { .. } | FileCall::Write { .. } => {
+                matches!(of.channel, Channel::File | Channel::Tmpfs)
+            }
             FileCall::Truncate { .. } | FileCall::Delete => of.channel != Channel::Anonymous,
         };
         if !fits {
@@ -319,9 +322,8 @@ fn advice(task: &Task) -> (Vec<(ObjectId, pageout_engine::Advice)>, Vec<ObjectId
 
 /// By how large calls a task accesses its objects.
 fn calls(task: &Task, sizes: &Files<'_>) -> Vec<Calls> {
-    let calls = |(at, object): (usize, &Object)| Calls {
-        pages: object.request_pages() as u32,
-        end: sizes.pages_of(task, at).unwrap_or(u64::MAX),
+    let calls = |(at, object): (usize, &Object)| {
+        Calls::of(object.request_pages() as u32, sizes.pages_of(task, at).unwrap_or(u64::MAX))
     };
     task.object.iter().enumerate().map(calls).collect()
 }
