@@ -125,7 +125,7 @@ fn a_call_of_several_pages_is_one_access() {
     let mut rig = Rig::new();
     let file = rig.file(100);
     rig.reader("reader", "/job", file, pages(0..100), 3);
-    rig.tasks[0].calls = vec![Calls { pages: 16, end: 100 }];
+    rig.tasks[0].calls = vec![Calls::of(16, 100)];
     rig.tasks[0].channels = vec![Channel::FileCalls { pages: 16 }];
     let page = rig.spec.costs.hit(Channel::FileCalls { pages: 16 });
     let report = rig.run();

@@ -3,8 +3,6 @@
 use pageout_engine::{Engine, KdamondFigures, SchemeFigures};
 use serde::Serialize;
 
-use super::metrics::{Metric, Unit};
-
 /// A kdamond, of a module or of `[[damon]]`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KdamondResult {
@@ -60,30 +58,6 @@ impl KdamondResult {
             aggr_us: kdamond.attrs.aggr_us,
             schemes: kdamond.schemes.iter().map(SchemeResult::of).collect(),
         }
-    }
-
-    /// Its figures: those of the kdamond, and of each scheme.
-    pub(super) fn metrics(&self) -> Vec<Metric> {
-        let metric = |group: &str, name: &str, value: u64, unit| {
-            let (group, name) = (group.to_string(), name.to_string());
-            Metric { group, name, value: value as f64, unit, is_truncated: false }
-        };
-        let mut metrics = vec![
-            metric(&self.name, "windows", self.windows, Unit::Count),
-            metric(&self.name, "regions", self.regions, Unit::Count),
-            metric(&self.name, "sample interval", self.sample_us.saturating_mul(1_000), Unit::Nanoseconds),
-        ];
-        for (number, scheme) in self.schemes.iter().enumerate() {
-            let group = format!("{} scheme {number} {}", self.name, scheme.action);
-            metrics.extend([
-                metric(&group, "nr_tried", scheme.nr_tried, Unit::Count),
-                metric(&group, "sz_tried", scheme.sz_tried, Unit::Bytes),
-                metric(&group, "nr_applied", scheme.nr_applied, Unit::Count),
-                metric(&group, "sz_applied", scheme.sz_applied, Unit::Bytes),
-                metric(&group, "qt_exceeds", scheme.qt_exceeds, Unit::Count),
-            ]);
-        }
-        metrics
     }
 }
 

@@ -202,7 +202,7 @@ pub fn metrics(result: &RunResult, all: bool) -> Vec<Metric> {
         list.add("CPU time", busy.saturating_sub(of_threads) as f64, Unit::Nanoseconds);
         list.spent(&result.spent_by_tasks);
     }
-    list.metrics.extend(result.kdamonds.iter().flat_map(KdamondResult::metrics));
+    list.metrics.extend(result.kdamonds.iter().flat_map(of_kdamond));
     for device in &result.devices {
         list.group = format!("device {}", device.name);
         list.add("pages read", device.pages_read as f64, Unit::Count);
@@ -416,4 +416,28 @@ fn by_name(tasks: &[TaskResult]) -> Vec<(String, Vec<&TaskResult>)> {
         groups[place].1.push(task);
     }
     groups
+}
+
+/// The figures of a kdamond, and of each of its schemes.
+fn of_kdamond(kdamond: &KdamondResult) -> Vec<Metric> {
+    let metric = |group: &str, name: &str, value: u64, unit| {
+        let (group, name) = (group.to_string(), name.to_string());
+        Metric { group, name, value: value as f64, unit, is_truncated: false }
+    };
+    let mut metrics = vec![
+        metric(&kdamond.name, "windows", kdamond.windows, Unit::Count),
+        metric(&kdamond.name, "regions", kdamond.regions, Unit::Count),
+        metric(&kdamond.name, "sample interval", kdamond.sample_us.saturating_mul(1_000), Unit::Nanoseconds),
+    ];
+    for (number, scheme) in kdamond.schemes.iter().enumerate() {
+        let group = format!("{} scheme {number} {}", kdamond.name, scheme.action);
+        metrics.extend([
+            metric(&group, "nr_tried", scheme.nr_tried, Unit::Count),
+            metric(&group, "sz_tried", scheme.sz_tried, Unit::Bytes),
+            metric(&group, "nr_applied", scheme.nr_applied, Unit::Count),
+            metric(&group, "sz_applied", scheme.sz_applied, Unit::Bytes),
+            metric(&group, "qt_exceeds", scheme.qt_exceeds, Unit::Count),
+        ]);
+    }
+    metrics
 }
