@@ -90,7 +90,7 @@ fn terabyte_of_files_stays_in_a_budget_of_64_mebibytes() {
         let far_apart = memory.stats().unwrap().frames;
         // Pages side by side: tables give frames back.
         for _ in 0..2 {
-            (0..frames).for_each(|page| _ = files[0].read_at(&mut [0; 64], page * PAGE).unwrap());
+            (0..frames).for_each(|page| files[0].read_at(&mut [0; 64], page * PAGE).unwrap());
         }
         check(&growth, &what("then its first pages"), &memory);
         let stats = memory.stats().unwrap();
