@@ -22,6 +22,9 @@ if [[ ${1:-} == module ]]; then
     exit
 fi
 
+echo "+ cargo test --locked --package pageout-play"
+cargo test --locked --package pageout-play
+
 CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [[ -z $CHROMIUM ]] || ! command -v npm > /dev/null; then
     echo "no Chromium or no npm here: the page was not tested" >&2
