@@ -171,17 +171,7 @@ impl Plan {
                 "`read_ahead_kb` works with traces only; a scenario sets it per device: [vary] \"device.nvme.read_ahead_kb\" = [0, 128]".to_string(),
             ));
         }
-        if written.untimed {
-            let found = if is_of_traces { written.vary.keys().find(|key| needs_clock(key)) } else { None };
-            if let Some(key) = found {
-                return Err(wrong(format!(
-                    "[vary] {key}: found `untimed = true` as well, with which this key has no effect\nhelp: remove one of them"
-                )));
-            }
-            if !is_of_traces {
-                return Err(wrong("`untimed` works with traces only, which one task reads".to_string()));
-            }
-        }
+        written.check_untimed().map_err(wrong)?;
         let mut policies = policies;
         let (own, read_ahead_kb) = (policies.len(), written.read_ahead_kb);
         let build = build.to_string();
@@ -289,6 +279,24 @@ impl Plan {
         }
         self.read_ahead_kb.filter(|_| is_machine).iter().for_each(|kib| add(&format!("read_ahead_kb {kib}")));
         hash.finalize().to_hex()[..32].to_string()
+    }
+}
+
+impl Written {
+    /// Refuses what has no effect without a clock.
+    fn check_untimed(&self) -> Result<(), String> {
+        if !self.untimed {
+            return Ok(());
+        }
+        if self.traces.is_empty() {
+            return Err("`untimed` works with traces only, which one task reads".to_string());
+        }
+        match self.vary.keys().find(|key| needs_clock(key)) {
+            None => Ok(()),
+            Some(key) => Err(format!(
+                "[vary] {key}: found `untimed = true` as well, with which this key has no effect\nhelp: remove one of them"
+            )),
+        }
     }
 }
 

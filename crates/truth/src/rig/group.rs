@@ -63,7 +63,7 @@ impl Stage {
         unrecorded: Unrecorded,
         mut told: Option<&mut Told>,
     ) -> Result<Played, Unplayable> {
-        let &Playable { run, ref inputs, .. } = playable;
+        let run = playable.run;
         let sequence = &Told::accesses(told.as_deref_mut(), &playable.sequence);
         let (group, process, task, program) = (self.group, self.process, self.task, self.program);
         let program_pages = self.program_pages;
@@ -102,17 +102,7 @@ impl Stage {
         if clock == Clock::Recorded {
             player.pace = Pace::Timetable(points);
         }
-        match inputs.flushes {
-            Some(flushes) => {
-                player.flush_before = flushes.iter().map(|flush| script.start_of(flush.before)).collect();
-            }
-            // The program reads its group's memory.stat at the end of each window.
-            None => {
-                let reads = run.windows.iter().filter(|window| window.op < sequence.len() as u64);
-                player.stat_reads_at =
-                    reads.map(|window| (script.start_of(window.op), STAT_FILE.to_string())).collect();
-            }
-        }
+        add_flushes(&mut player, playable, &script, sequence.len() as u64);
         let mut machine = Machine::new(self.engine, spec)?;
         machine.record_page_cache_events();
         if let Some(told) = &told {
@@ -164,6 +154,21 @@ impl Stage {
 
     fn flag_of(&self, access: &workload::Access) -> Option<u64> {
         self.first_flags[access.object() as usize].map(|first| first + access.page())
+    }
+}
+
+/// Has a program's statistics flushed as recorded, or read where the program reads them.
+fn add_flushes(player: &mut TaskSpec, playable: &Playable, script: &Script, accesses: u64) {
+    match playable.inputs.flushes {
+        Some(flushes) => {
+            player.flush_before = flushes.iter().map(|flush| script.start_of(flush.before)).collect();
+        }
+        // The program reads its group's memory.stat at the end of each window.
+        None => {
+            let reads = playable.run.windows.iter().filter(|window| window.op < accesses);
+            player.stat_reads_at =
+                reads.map(|window| (script.start_of(window.op), STAT_FILE.to_string())).collect();
+        }
     }
 }
 
