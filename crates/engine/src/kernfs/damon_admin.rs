@@ -55,7 +55,10 @@ macro_rules! scheme {
         DamonFile {
             path: concat!("*/contexts/0/schemes/*/", $path),
             doc: $doc,
-            show: Show::Scheme(|scheme| line($show(scheme))),
+            show: Show::Scheme(|scheme| {
+                let show: fn(&SchemeFigures) -> _ = $show;
+                line(show(scheme))
+            }),
         }
     };
 }
