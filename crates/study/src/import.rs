@@ -1,5 +1,6 @@
 //! What other tools wrote, as a trace to replay.
 
+mod damo; // recordings of DAMON
 mod losses; // what a tool says that it lost
 mod sources; // from a line to accesses, one reader a format
 
@@ -11,6 +12,7 @@ use pageout_workload::trace::PgtWriter;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
+use self::damo::Stream;
 use self::sources::Source;
 use crate::error::{During, Error, bail, ensure};
 use crate::watch::{Stage, Watcher};
@@ -42,6 +44,8 @@ pub enum Format {
     Lackey,
     /// Lines of a pattern.
     Lines,
+    /// `damo record`: what DAMON found of each region.
+    Damo,
 }
 
 /// The result of an import.
@@ -73,6 +77,9 @@ pub struct Skipped {
 /// Reads a file line by line, and writes what it accesses to `out`, as a `.pgt`. Errors: an option that makes no sense; the file can't be read,
 /// or none of its lines; the trace can't be written. Lines that can't be read are part of the answer.
 pub fn ask(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answer, Error> {
+    if ask.format == Format::Damo {
+        return of_damo(ask, out, watcher);
+    }
     let mut source = source(ask)?;
     let mut writer = PgtWriter::new(out, 4096, source.tells_writes()).map_err(Error::Write)?;
     let bytes = ask.from.metadata().map_or(0, |file| file.len());
@@ -112,6 +119,27 @@ pub fn ask(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answ
     }
     let header = writer.finish(&source.names(), None, records).map_err(Error::Write)?;
     let (accesses, objects, remarks) = (header.accesses, header.objects.len(), source.remarks());
+    let answer = Answer { records, accesses, objects, skipped, losses, remarks };
+    debug_assert_eq!(answer.check(), Ok(()));
+    Ok(answer)
+}
+
+/// Makes the trace that stands for a recording of DAMON.
+fn of_damo(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answer, Error> {
+    check_pattern(ask)?;
+    let stream = Stream::new(damo::read(&ask.from)?)?;
+    watcher.begin(&Stage::Named { what: "making accesses", steps: None });
+    let mut writer = PgtWriter::new(out, 4096, false).map_err(Error::Write)?;
+    let written = stream.write(|accesses| {
+        watcher.advance(accesses.len() as u64);
+        writer.write(accesses).map_err(Error::Write)
+    });
+    watcher.end();
+    written?;
+    let records = stream.snapshots();
+    let header = writer.finish(&stream.names(), None, records).map_err(Error::Write)?;
+    let (accesses, objects, remarks) = (header.accesses, header.objects.len(), stream.remarks());
+    let (skipped, losses) = (Skipped::default(), Losses::default());
     let answer = Answer { records, accesses, objects, skipped, losses, remarks };
     debug_assert_eq!(answer.check(), Ok(()));
     Ok(answer)
@@ -173,10 +201,15 @@ fn other_text(path: &Path) -> Option<String> {
     })
 }
 
-fn source(ask: &Ask) -> Result<Source, Error> {
+fn check_pattern(ask: &Ask) -> Result<(), Error> {
     if ask.format != Format::Lines && ask.pattern.is_some() {
         bail!("--pattern: found without --source lines, which it needs\nhelp: add --source lines");
     }
+    Ok(())
+}
+
+fn source(ask: &Ask) -> Result<Source, Error> {
+    check_pattern(ask)?;
     Ok(match ask.format {
         Format::Events => {
             let mut tells_reads = false;
@@ -188,6 +221,7 @@ fn source(ask: &Ask) -> Result<Source, Error> {
         }
         Format::Blkparse => Source::blkparse(),
         Format::Lackey => Source::lackey(),
+        Format::Damo => unreachable!("it is read as a whole"),
         Format::Lines => {
             let pattern = ask.pattern.as_deref().ok_or_else(|| {
                 Error::asked(

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &ImportArgs, cx: &Context) -> Outcome {
         ImportFormat::Blkparse => Format::Blkparse,
         ImportFormat::Lackey => Format::Lackey,
         ImportFormat::Lines => Format::Lines,
+        ImportFormat::Damo => Format::Damo,
     };
     let ask = Ask { from: args.from.clone(), format, pattern: args.pattern.clone() };
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -51,6 +51,73 @@ fn insertions_alone_are_taken_for_accesses_and_that_is_said() {
     assert!(told.contains("5 accesses") && told.contains("no hits"), "{told}");
 }
 
+/// A zlib stream of one stored block, at most 65,535 bytes.
+fn zlib(text: &str) -> Vec<u8> {
+    let length = u16::try_from(text.len()).unwrap();
+    let (mut a, mut b) = (1_u32, 0_u32);
+    for byte in text.bytes() {
+        a = (a + u32::from(byte)) % 65_521;
+        b = (b + a) % 65_521;
+    }
+    let mut bytes = vec![0x78, 0x01, 0x01];
+    bytes.extend(length.to_le_bytes());
+    bytes.extend((!length).to_le_bytes());
+    bytes.extend(text.bytes());
+    bytes.extend((b << 16 | a).to_be_bytes());
+    bytes
+}
+
+/// The same recording in all its forms: a hot range of 64 pages, and an idle one of 1024.
+#[test]
+fn recordings_of_damo_become_accesses_at_the_recorded_rates() {
+    let (mut json, mut lines) = (String::new(), String::new());
+    for at in 1..=20_u64 {
+        let (start, end) = (at * 100_000_000, (at + 1) * 100_000_000);
+        let separator = if at > 1 { "," } else { "" };
+        json += &format!(
+            r#"{separator}{{"start_time": {start}, "end_time": {end}, "regions": [
+                {{"start": "4,096", "end": 266240, "nr_accesses": {{"samples": 5, "percent": null}}, "age": {{"usec": null}}}},
+                {{"start": 1048576, "end": 5242880, "nr_accesses": {{"samples": 0, "percent": null}}, "age": {{"usec": null}}}}]}}"#
+        );
+        let head = format!(
+            "kdamond.0  1 [000] {}.{:06}: damon:damon_aggregated: target_id=0 nr_regions=2",
+            end / 1_000_000_000,
+            end / 1000 % 1_000_000
+        );
+        lines += &format!("{head} 4096-266240: 5 1\n{head} 1048576-5242880: 0 9\n");
+    }
+    let json = format!(
+        r#"[{{"target_id": 0, "intervals": {{"sample_us": "5 ms", "aggr_us": "100 ms"}}, "snapshots": [{json}]}}]"#
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let of = |name: &str, bytes: &[u8]| {
+        std::fs::write(directory.path().join(name), bytes).unwrap();
+        let to = format!("{name}.pgt");
+        let told =
+            check_success(&pageout(directory.path(), &["import", name, "--source", "damo", "-o", &to]));
+        assert!(told.contains("20 records") && told.contains("random ones at the recorded rates"), "{told}");
+        let guesses = told.contains("5 ms, DAMON's default, is assumed");
+        let info = check_success(&pageout(directory.path(), &["trace", "info", &to, "--json"]));
+        let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+        (info[0]["accesses"].as_u64().unwrap(), guesses)
+    };
+    let (plain, guesses) = of("plain.json", json.as_bytes());
+    // -ln(1 - 5/20) / 5 ms for 64 pages and 2 s.
+    assert!(plain.abs_diff(7364) < 100 && !guesses, "{plain}");
+    assert_eq!(of("damon.data", &zlib(&json)), (plain, false));
+    let (of_text, guesses) = of("perf.txt", lines.as_bytes());
+    assert!(of_text.abs_diff(7364) < 100 && guesses, "{of_text}");
+
+    let broken = json.replacen("266240", "\"x\"", 1);
+    std::fs::write(directory.path().join("broken.json"), broken).unwrap();
+    let failed = pageout(directory.path(), &["import", "broken.json", "--source", "damo", "-o", "out.pgt"]);
+    check_failure(
+        &failed,
+        2,
+        &["broken.json[0].snapshots[0].regions[0].end: found `\"x\"`, expected an address"],
+    );
+}
+
 #[test]
 fn what_holds_nothing_is_refused_and_leaves_no_file() {
     let directory = with_text("nothing of the kind\n");

@@ -19,7 +19,9 @@ Examples:
   pageout import mem.txt --source lackey -o mem.pgt
   # lines of bpftrace
   pageout import bpf.txt --source lines -o bpf.pgt \\
-      --pattern '{pid} {op} {file} {offset} {bytes}'";
+      --pattern '{pid} {op} {file} {offset} {bytes}'
+  # regions that DAMON watched
+  pageout import damon.data --source damo -o damon.pgt";
 
 /// Convert recordings of other tools to a trace
 ///
@@ -27,7 +29,8 @@ Examples:
 /// filemap:mm_filemap_get_pages (Linux 6.12) and filemap:mm_filemap_add_to_page_cache. The formats that `replay` reads need no import.
 ///
 /// Sources: `events` is text of ftrace, `trace-cmd report` or `perf script`; `blkparse` has queued requests, below the page cache and
-/// without its hits; `lackey` is Valgrind's, with all memory accesses; `lines` follow --pattern. Exit code 2 with a trace: the text reports
+/// without its hits; `lackey` is Valgrind's, with all memory accesses. `lines` follow --pattern. `damo` records rates
+/// of regions: the trace has random accesses at these rates. Exit code 2 with a trace: the text reports
 /// lost events, so accesses are missing.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -69,4 +72,6 @@ pub(crate) enum ImportFormat {
     Lackey,
     /// Lines with a custom pattern, for example of bpftrace
     Lines,
+    /// `damo record`: accesses that DAMON would have found so (JSON, compressed or not, or perf script)
+    Damo,
 }
