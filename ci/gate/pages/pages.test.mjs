@@ -269,6 +269,20 @@ promise("run.html", "the button changes the theme and leaves the zoom as it was"
   await check();
 });
 
+promise("run.html", "the heat map has a name, and its table opens by keyboard", async (file) => {
+  const { page, check } = await open(file);
+  assert.match(await page.locator("svg.heat").getAttribute("aria-label"), /^Accesses by address/);
+  const table = page.locator(".heat-table table");
+  assert.equal(await table.isVisible(), false);
+  await page.locator(".heat-table summary").focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await table.isVisible(), true);
+  const cells = await table.locator("tr").last().locator("td, th").allTextContents();
+  assert.match(cells[0], /page [0-9]+$/, "a row is named by its first page");
+  assert.ok(cells.length > 2 && cells.slice(1).every((cell) => /^[0-9,]+$/.test(cell)), String(cells));
+  await check();
+});
+
 promise("compare.html", "a better hit ratio has the colour of what is good", async (file) => {
   const { page, check } = await open(file);
   const ratios = await page.locator(".bars li").evaluateAll((rows) => rows.map((row) => [

@@ -29,6 +29,7 @@ mod balancing;
 mod carry;
 mod condition;
 mod error;
+mod heat;
 mod hints;
 mod oom;
 mod pressure;
@@ -153,6 +154,8 @@ pub struct Machine {
     queued: queued::Queued,
     /// Where it is not all alike.
     memory: Option<Box<tiers::TieredMemory>>,
+    /// Pages that are followed for the heat map alone.
+    heat: Option<Box<heat::Followed>>,
     /// Device of each file and swap area, by number.
     file_device: Vec<Option<usize>>,
     swap_device: Vec<Option<usize>>,
@@ -298,6 +301,7 @@ impl Machine {
             story: Vec::new(),
             tells_story: false,
             tracing: tracing::Tracing::default(),
+            heat: None,
         })
     }
 
@@ -404,6 +408,7 @@ impl Machine {
             file_pages_read: self.sequences.pages,
             file_pages_read_in_order: self.sequences.pages_in_order,
             readahead: self.engine.figures().readahead_stats(),
+            heat: self.heat_map(),
             tiers: self.tier_report(),
             kills: self.kills.clone(),
             reads: self.outcome.readings.kept(),

@@ -59,6 +59,8 @@ pub struct Report {
     pub file_pages_read_in_order: u64,
     /// Pages that readahead brought in, and how many of them are unused, or left memory unused.
     pub readahead: ReadaheadStats,
+    /// Accesses by address and time: of memory that is not all alike, and after [`crate::Machine::watch_heat`].
+    pub heat: HeatMap,
     /// Accesses and migrations by tier, on a machine whose memory is not all alike.
     pub tiers: Option<TierReport>,
     /// Processes that the OOM killer has ended, in order of time.
@@ -99,8 +101,6 @@ pub struct TierReport {
     /// The share of all accesses that the best placement could have served from the top tier, had it known them in advance. It has as many
     /// promotions, and pages begin at the same places: a bound, never below the reached share. `None` without any access, and if not requested.
     pub best_fast_share: Option<f64>,
-    /// Accesses by address and time.
-    pub heat: HeatMap,
     /// Pages of each node over time.
     pub residency: Residency,
 }

@@ -218,6 +218,11 @@ pub(crate) struct Mark {
 }
 
 impl Task {
+    /// The number of its objects.
+    pub(crate) fn objects(&self) -> usize {
+        self.mapped.len()
+    }
+
     pub(crate) fn new(spec: TaskSpec, group: usize, costs: &Costs) -> Result<Task, PaceError> {
         let (timetable, turn) = match spec.pace {
             Pace::Costed => (None, None),

@@ -139,6 +139,9 @@ impl OverTime {
         if tracing.is_some() || has_report {
             machine.tell_tracepoints();
         }
+        if has_report {
+            machine.watch_heat();
+        }
         if timeline.is_some() || has_report || tracing.as_ref().is_some_and(Tracing::wants_samples) {
             machine.sample_every(Nanos(args.timeline_every.0));
         }

@@ -182,7 +182,16 @@ impl Part {
             Part::Spread { chart, bands } => place(chart.json_with(bands)),
             Part::Lanes(lanes) => place(lanes.json()),
             Part::Bars(bars) => *body += &bars.to_html(),
-            Part::Heat(heat) => *body += &heat.to_html(),
+            Part::Heat(heat) => {
+                let (title, says) = (String::new(), String::new());
+                let table = Table { title, says, rows: heat.table(), words: 1, last_words: 0 };
+                _ = write!(
+                    body,
+                    "{}<details class=\"heat-table\"><summary>The same as a table</summary>{}</details>",
+                    heat.to_html(),
+                    table.to_html()
+                );
+            }
             Part::Table(table) => *body += &table.to_html(),
             Part::Letters { letters, .. } => *body += &cover_letter::list(letters),
             Part::Letter(_) | Part::Prose { .. } | Part::Text { .. } => unreachable!("done above"),

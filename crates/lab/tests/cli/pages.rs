@@ -323,6 +323,31 @@ workload = { pattern = "sequential", write_ratio = 1.0 }
     }
 }
 
+/// Also on a machine with one kind of memory.
+#[test]
+fn the_page_of_a_run_maps_accesses_by_address_and_has_them_as_a_table() {
+    let directory = with_scenario(MIXED);
+    let page = page(directory.path(), &["run", "scenario.toml"]);
+    let (_, map) = page.split_once("<svg class=\"heat\"").expect("a map");
+    let (map, rest) = map.split_once("</svg>").unwrap();
+    assert!(
+        map.contains("aria-label=\"Accesses by address") && map.contains("<rect class=\"warm\""),
+        "{map}"
+    );
+    let (table, _) = rest.split_once("</table>").unwrap();
+    assert!(table.contains("<summary>The same as a table</summary>"), "{table}");
+    assert!(
+        table.contains("reader, object 0, page ") && table.contains("reader, object 1, page "),
+        "{table}"
+    );
+    let counts = table.split("<td class=\"n\">").skip(1).map(|cell| {
+        let digits: String =
+            cell.chars().take_while(|&letter| letter != '<').filter(char::is_ascii_digit).collect();
+        digits.parse::<u64>().unwrap()
+    });
+    assert_eq!(counts.sum::<u64>(), 6000, "each access once");
+}
+
 #[test]
 fn the_page_of_a_run_does_not_grow_with_the_run() {
     let length = |ops: &str| {

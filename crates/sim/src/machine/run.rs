@@ -373,6 +373,10 @@ impl Machine {
         task.times.ready_at = task.runner.clock;
         task.last_accesses = hits as u64;
         task.hits += hits as u64;
+        if self.heat.is_some() {
+            self.note_heat(index, hits, begun);
+            task = &mut self.tasks[index];
+        }
         let first = task.accesses.index;
         task.advance(hits);
         observer.hits(index, first..first + hits as u64);
@@ -465,6 +469,11 @@ impl Machine {
         task.runner.access(span, in_user_space);
         task.times.ready_at = task.runner.clock;
         task.last_accesses = 1;
+        if self.heat.is_some() {
+            let at = task.access_began;
+            self.note_heat(index, 1, at);
+            task = &mut self.tasks[index];
+        }
         task.advance(1);
         self.count_accesses(1, observer);
         Ok(Next::GoOn)

@@ -16,7 +16,7 @@ use super::hints::{Hints, Place};
 use super::shares::Shares;
 use crate::calls::decode_call;
 use crate::latency::LatencyHistogram;
-use crate::memory::{Asked, Delays, HeatMap, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
+use crate::memory::{Asked, Delays, Hindsight, LinkSpec, MemoryLoad, MemorySpec, Moves, Touches};
 use crate::report::{NodeReport, Residency, ThreadReport, TierReport, TrackerTime};
 use crate::task::{Task, decode};
 
@@ -44,7 +44,7 @@ pub(super) struct TieredMemory {
     pub(super) scanning: Nanos,
     sampling: Nanos,
     /// Which pages were accessed when, if requested.
-    hindsight: Option<Hindsight>,
+    pub(super) hindsight: Option<Hindsight>,
     residency: Residency,
     /// Buffers, by node.
     touches: Vec<Touches>,
@@ -52,9 +52,6 @@ pub(super) struct TieredMemory {
     /// Times of the buffered accesses, each with its count.
     spans: Vec<(Nanos, u64)>,
 }
-
-/// Rows of the chart of accesses.
-const HEAT_ROWS: usize = 48;
 
 /// Costs of the buffered accesses in ordinary memory, by their traffic.
 #[derive(Default)]
@@ -209,7 +206,6 @@ impl TieredMemory {
             slow_bytes: slow_pages * PAGE_SIZE,
             tracker,
             best_fast_share: None,
-            heat: self.hindsight.as_ref().map_or_else(HeatMap::default, |all| all.heat_map(HEAT_ROWS)),
             residency: self.residency.clone(),
         };
         let (promoted, _) = report.promoted_and_demoted();

@@ -36,6 +36,8 @@ const TICKS: u64 = 62_500;
 const PAGES: usize = 1 << 14;
 /// Places for them, a power of two.
 const SLOTS: usize = PAGES * 2;
+/// Bits of a page's key that number it within its file or address space.
+const OBJECT_SHIFT: u32 = 36;
 /// Rounds of prices.
 const ROUNDS: u32 = 48;
 
@@ -97,6 +99,8 @@ pub struct HeatMap {
     pub span: Nanos,
     /// Pages of a row, as far as they were accessed at all.
     pub row_pages: u64,
+    /// The first page of each row, by the name of its object.
+    pub rows: Vec<String>,
     /// Accesses of each row, lowest addresses first, by window.
     pub accesses: Vec<Vec<u64>>,
     /// Pages of each row that were promoted, by window.
@@ -309,8 +313,18 @@ impl Hindsight {
         placed
     }
 
-    /// Accesses by address and time, in so many rows at most.
-    pub(crate) fn heat_map(&self, rows: usize) -> HeatMap {
+    /// The number of a page in its file or address space ([`pageout_engine::Figures::page_key`]).
+    pub(crate) fn page_of(key: u64) -> u64 {
+        key & ((1 << OBJECT_SHIFT) - 1)
+    }
+
+    /// Returns true if two pages are of one file or address space.
+    pub(crate) fn is_same_object(one: u64, other: u64) -> bool {
+        one >> OBJECT_SHIFT == other >> OBJECT_SHIFT
+    }
+
+    /// Accesses by address and time, in so many rows at most. `name`: what the page of a key is called.
+    pub(crate) fn heat_map(&self, rows: usize, name: impl Fn(u64) -> String) -> HeatMap {
         let mut pages: Vec<&Page> = self.pages.iter().collect();
         pages.sort_unstable_by_key(|page| page.key);
         let of_row = pages.len().div_ceil(rows).max(1);
@@ -327,6 +341,7 @@ impl Hindsight {
         HeatMap {
             span: Nanos(self.span),
             row_pages: (of_row as u64) << self.shift,
+            rows: pages.chunks(of_row).map(|row| name(row[0].key)).collect(),
             accesses: sum(|seen| seen.accesses.into()),
             promoted: sum(|seen| u64::from(seen.was.contains(Was::PROMOTED))),
         }
@@ -545,7 +560,7 @@ mod tests {
     fn the_map_shows_the_hot_set_move_and_what_was_promoted() {
         let mut hindsight = moving(1000, 100, |_| false);
         hindsight.note(0, Pfn(0), Nanos(31 * SPAN), true, || false);
-        let map = hindsight.heat_map(10);
+        let map = hindsight.heat_map(10, |key| format!("page {key}"));
         assert_eq!((map.accesses.len(), map.row_pages), (10, 100));
         assert!(map.accesses[0][0] == 10_000 && map.accesses[0][31] == 101 && map.accesses[1][31] == 10_000);
         assert_eq!(map.promoted[0][31], 1);

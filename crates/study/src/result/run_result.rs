@@ -56,6 +56,9 @@ pub struct RunResult {
     /// The memory in which accesses found their pages, if the machine has several kinds of memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tiers: Option<TiersResult>,
+    /// Accesses by address and time, for a chart.
+    #[serde(skip)]
+    pub heat: HeatMap,
     /// Direct reclaim calls of all tasks.
     pub reclaim: Latency,
     /// Direct reclaim calls of shells, for what they write to kernel files.
@@ -379,9 +382,6 @@ pub struct TiersResult {
     pub offline_fast_hit_ratio: Option<f64>,
     /// For each node, true if it is in the top tier.
     pub top_tier: Vec<bool>,
-    /// Accesses by address and time, for a chart.
-    #[serde(skip)]
-    pub heat: HeatMap,
     /// Pages by node and time, for a chart.
     #[serde(skip)]
     pub residency: Residency,
@@ -409,7 +409,6 @@ impl From<TierReport> for TiersResult {
             offline_fast_hit_ratio: report.best_fast_share,
             top_tier: report.nodes.iter().map(|node| node.is_top_tier).collect(),
             accesses_by_node: report.nodes.iter().map(|node| node.accesses).collect(),
-            heat: report.heat,
             residency: report.residency,
         }
     }
@@ -652,6 +651,7 @@ impl RunResult {
                 dropped_pages: report.readahead.dropped,
             },
             tiers: report.tiers.clone().map(TiersResult::from),
+            heat: report.heat.clone(),
             reclaim: report.reclaim.into(),
             reclaim_for_writes: report.reclaim_for_writes.into(),
             cpus: report

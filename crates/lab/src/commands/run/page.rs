@@ -53,6 +53,7 @@ pub(super) fn page(
     let mut parts = vec![Part::Bars(waits(&result.tasks))];
     parts.extend(over_time(seen, result.end_ns));
     parts.extend(result.tiers.iter().flat_map(tiers));
+    parts.extend(heat(result));
     parts.push(Part::Text { title: "All figures".to_string(), text, is_open: true });
     parts.push(scenario(source, &args.options.changes(), &[]));
     Page {
@@ -233,18 +234,26 @@ fn tiers(tiers: &TiersResult) -> Vec<Part> {
         lines: (0..tiers.top_tier.len()).map(line).collect(),
         shape: Shape::Stacked,
     };
+    (times.len() >= 2).then_some(Part::Chart(residency)).into_iter().collect()
+}
+
+/// Which pages were accessed when, and on a machine with tiers which were promoted.
+fn heat(result: &RunResult) -> Option<Part> {
+    let map = &result.heat;
+    let dots = if result.tiers.is_some() { " Dots: pages promoted to the top tier." } else { "" };
     let heat = Heat {
         title: "Accesses by address".to_string(),
-        says: "Darker: more accesses. One row per range of pages, in order of address. Dots: pages promoted to the top tier."
-            .to_string(),
-        span_ns: tiers.heat.span.0,
-        row_pages: tiers.heat.row_pages,
-        accesses: tiers.heat.accesses.clone(),
-        promoted: tiers.heat.promoted.clone(),
+        says: format!(
+            "Darker: more accesses. One row per {} in use, in order of address: anonymous memory by process, then files by offset. With \
+             more than 16,384 pages a sample stands for all.{dots}",
+            figures::counted(map.row_pages, "page")
+        ),
+        span_ns: map.span.0,
+        rows: map.rows.clone(),
+        accesses: map.accesses.clone(),
+        promoted: map.promoted.clone(),
     };
-    let residency = (times.len() >= 2).then_some(Part::Chart(residency));
-    let heat = (!heat.accesses.is_empty()).then_some(Part::Heat(heat));
-    residency.into_iter().chain(heat).collect()
+    (!heat.accesses.is_empty()).then_some(Part::Heat(heat))
 }
 
 /// The whole machine over time: who waited and what happened first, then what memory held, what reclaim did, and what it cost.
