@@ -816,7 +816,7 @@ mod tests {
         // Page 8 others had brought in, page 4 was gone, and the other file is nobody's here.
         assert_eq!((sums.evictions, sums.taken, sums.truncated), (1, 2, 0));
         let told: Vec<String> = collector.calls().iter().map(PlacedCall::line).collect();
-        assert_eq!(told, ["10,0,evict,5,7"]);
+        assert_eq!(told, ["0,0,read,0,10", "10,0,evict,5,7"]);
     }
 
     #[test]
@@ -826,7 +826,7 @@ mod tests {
         let read = event(What::Read, 0, 9);
         let (_, collector) = pages(&[read, begin, gone(1), end, gone(4), gone(5), read, gone(8), gone(9)]);
         let told: Vec<String> = collector.calls().iter().map(PlacedCall::line).collect();
-        assert_eq!(told, ["10,0,truncate,4,6", "20,0,truncate,8"]);
+        assert_eq!(told, ["0,0,read,0,10", "10,0,truncate,4,6", "10,0,read,0,10", "20,0,truncate,8"]);
         assert_eq!((collector.sums.evictions, collector.sums.truncated), (5, 4));
     }
 }

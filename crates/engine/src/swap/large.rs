@@ -102,7 +102,6 @@ impl State {
     }
 
     /// The order, as a bit, of the large folio as which a swapped page of tmpfs may come back: that of the pages which went to swap together.
-    #[doc(alias = "shmem_swap_alloc_folio")]
     #[cold]
     pub(crate) fn tmpfs_swap_in_orders(&self, file: FileId, page: u64, entry: SwapEntry) -> u16 {
         let (index, swap) = (&self.memory.file(file).index, &self.memory.swap);

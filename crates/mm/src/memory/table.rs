@@ -341,7 +341,6 @@ impl Table {
 
     /// A page of those that are in swap together comes back alone. The others stay together in parts, as index nodes have them. Pages that take several
     /// slots of a node are parted slot by slot. Pages of one slot are parted in two halves, in a node below. [folios 2.6]
-    #[doc(alias = "shmem_split_large_entry")]
     pub fn split_swapped(&mut self, page: u64) {
         let mut order = self.word(page).order();
         while order > 0 {
