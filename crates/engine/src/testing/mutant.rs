@@ -178,7 +178,7 @@ fn a_write_error_that_nobody_is_told_of_is_noticed() {
 
 #[test]
 fn a_failed_write_that_is_to_be_kept_and_is_not_is_noticed() {
-    check_from(Mutant::FailedWriteForgotten, 1000);
+    check_from(Mutant::FailedWriteForgotten, 2300);
 }
 
 #[test]

@@ -69,7 +69,7 @@ mod tests {
         let text = lines(&[kdamond]);
         let expected = [
             "",
-            "kdamond.0: 7 windows of 100 ms, sampled every 5 ms; 40 regions at the end",
+            "kdamond.0: 7 windows of 100 ms, sampled every 5.00 ms; 40 regions at the end",
             "  scheme 0, pageout: tried on 12 regions (3 MiB), applied to 1 (4 KiB); quota used up in 2 intervals",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);

@@ -118,7 +118,7 @@ fn tables_that_the_system_has_no_room_for_are_refused() {
         (
             "channel = \"file\"\nsize = \"4MiB\"",
             "channel = \"anonymous\"\nsize = \"4TiB\"",
-            "an address space of 1073741824 pages",
+            "an address space of 1073742336 pages",
         ),
         ("[[task]]", "[[swap]]\nsize = \"4TiB\"\n[[task]]", "a swap device of 1073741824 pages"),
     ] {

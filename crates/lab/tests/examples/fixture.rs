@@ -101,6 +101,11 @@ fn oracle_general() -> Vec<u8> {
     pages().into_iter().enumerate().flat_map(record).collect()
 }
 
+/// What `damo record` writes, of one snapshot.
+const DAMO: &str = r#"[{"target_id": 0, "intervals": {"sample_us": 5000, "aggr_us": 100000, "ops_update_us": 1000000},
+    "snapshots": [{"start_time": 1000000000, "end_time": 1100000000, "regions": [
+        {"start": 1048576, "end": 2097152, "nr_accesses": {"samples": 5, "percent": null}, "age": {"usec": null, "aggr_intervals": 3}}]}]}]"#;
+
 /// Makes the folder.
 pub(crate) fn make(root: &Path) {
     let write = |name: &str, bytes: &[u8]| {
@@ -112,6 +117,7 @@ pub(crate) fn make(root: &Path) {
     for folder in ["scenarios", "ground-truth"] {
         std::os::unix::fs::symlink(repository.join(folder), root.join(folder)).unwrap();
     }
+    write("damon.data", DAMO.as_bytes());
     write("web.toml", WEB.as_bytes());
     write("mine.toml", WEB.as_bytes());
     write("loop.toml", &fs::read(repository.join("scenarios/predictions/02-loop-limit.toml")).unwrap());

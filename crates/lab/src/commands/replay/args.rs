@@ -92,9 +92,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "SPEED", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = parse_speed, help_heading = MACHINE, hide_short_help = true)]
     pub(crate) timed: Option<f64>,
 
-    /// Run without a clock: misses and counters only, faster
-    ///
-    /// Reads of files. The output names what is left out
+    /// Run without a clock, for misses and counters
     #[arg(long, conflicts_with_all = ["timed", "by", "live", "print_scenario"], help_heading = MACHINE, hide_short_help = true)]
     pub(crate) untimed: bool,
 

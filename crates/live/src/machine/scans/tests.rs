@@ -68,6 +68,11 @@ fn alone(memory: &Memory) -> Vec<String> {
     SETTINGS.iter().for_each(|(file, value)| alone.write(&format!("{SCHED}/{file}"), value));
     alone.write(MEMS, "1");
     alone.engine.set_mempolicy(mm, MemPolicy::Default).unwrap();
+    for page in 0..PAGES {
+        let step = alone.engine.start(task, Access::new(alone.object, page, true));
+        alone.finish(step);
+    }
+    alone.write(MEMS, "0-1");
     let mut now = Nanos::ZERO;
     for scan in 0..SCANS {
         for (page, write) in accesses(scan) {
@@ -91,6 +96,9 @@ fn live(memory: &Memory) -> Vec<String> {
     let group = memory.group("tenant", Limits::NONE).unwrap();
     group.write("cpuset.mems", "1").unwrap();
     let region = memory.region(PAGES * PAGE, RegionOptions::new().group(&group)).unwrap();
+    (0..PAGES).for_each(|page| region.write_at(&[7; PAGE as usize], page * PAGE).unwrap());
+    // A group that may use one node alone is not scanned since 6.16.
+    group.write("cpuset.mems", "0-1").unwrap();
     for scan in 0..SCANS {
         for (page, write) in accesses(scan) {
             if write {

@@ -178,7 +178,12 @@ fn page_that_was_served_during_an_eviction_is_evicted_later() {
     let page_out = || map.advise(RegionAdvice::PageOut, 5 * PAGE_SIZE..6 * PAGE_SIZE).unwrap();
     let machine = &memory.0.machine;
     let pfn = machine.frame_of_page(map.state.number, 5).unwrap();
-    let served = machine.arena.begin_write(pfn).ok().unwrap();
+    // The handler that served the store may not have ended.
+    let mut served = None;
+    await_that("the page stays with a handler", || {
+        served = machine.arena.begin_write(pfn).ok();
+        served.is_some()
+    });
     page_out();
     drop(served);
     let misses = memory.stats().unwrap().misses;
