@@ -80,15 +80,15 @@ pub(crate) struct ReplayArgs {
     #[arg(long, requires = "live", hide_short_help = true)]
     pub(crate) make: bool,
 
-    /// Access anonymous memory (a region) instead of a file; --live names the folder of its swap file
+    /// Access a region of anonymous memory; --live names the folder of its swap file
     ///
-    /// The first access to each page writes it. With --writes, writes of the trace are writes
+    /// The first access to each page writes it. With --writes, so do writes of the trace
     #[arg(long, requires = "live", conflicts_with = "make", hide_short_help = true)]
     pub(crate) region: bool,
 
-    /// Start accesses at the trace's times (open loop), SPEED times as fast
+    /// Start accesses at the trace's times, SPEED times as fast
     ///
-    /// Late accesses wait, and the wait counts
+    /// Late ones wait, and the wait counts
     #[arg(long, value_name = "SPEED", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = parse_speed, help_heading = MACHINE, hide_short_help = true)]
     pub(crate) timed: Option<f64>,
 
