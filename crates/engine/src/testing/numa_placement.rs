@@ -241,11 +241,14 @@ impl Random {
     }
 }
 
+/// Node, whether marked, and the last user's CPU and low bits.
+type ModelPage = (u8, bool, Option<(u16, u32)>);
+
 /// All of it a second time, as plainly as possible.
 #[derive(Default)]
 struct Model {
-    /// Node, whether marked, and the last user's CPU and low bits, by process and page.
-    pages: BTreeMap<(usize, u64), (u8, bool, Option<(u16, u32)>)>,
+    /// By process and page.
+    pages: BTreeMap<(usize, u64), ModelPage>,
     threads: Vec<ModelThread>,
     /// Passes, by process.
     passes: Vec<u32>,

@@ -59,7 +59,7 @@ fn kdamond_with_what_does_not_exist_is_refused() {
         QuotaLimits { goals: vec![Goal::new(Metric::NodeMemcgUsedBp(0, 7), 1)], ..Default::default() };
     let error = refused(one_node(), kdamond(vec![SchemeSpec { quota, ..idle(1, Action::Pageout) }]));
     assert_eq!(error, "there is no memcg 7");
-    let ranges: Vec<Range> = vec![0..1 << 40];
+    let ranges: Vec<Range> = std::iter::once(0..1 << 40).collect();
     let error = refused(one_node(), KdamondSpec { ranges, ..KdamondSpec::default() });
     assert!(error.contains("expected addresses from"), "{error}");
 }
