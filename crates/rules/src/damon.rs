@@ -150,7 +150,7 @@ rules! {
     "damon.filter_order": filter_order: FilterOrder = FilterOrder::AnyRejects,
         [FilterOrder::AnyRejects => "..6.13" "B S", FilterOrder::FirstFit => "6.14.." "C D S"],
         Some(("damon-schemes.toml", "first_fit")),
-        "How the filters of a scheme in [[damon]] combine. any_rejects: each filter whose condition fits rejects, whatever its `allow` is. first_fit: the first filter that fits decides by its `allow`; without a fit, the opposite of the last filter's `allow` holds.";
+        "How the filters of a scheme of `[[damon]]` combine. any_rejects: each filter whose condition fits rejects, whatever its `allow` is. first_fit: the first filter that fits decides by its `allow`; without a fit, the opposite of the last filter's `allow` holds.";
     "damon.rejected_fill_quota": rejected_fill_quota: bool = true,
         [true => "..7.0" "A B S", false => "7.1.." "C D S"],
         Some(("damon-schemes.toml", "false")),

@@ -13,7 +13,7 @@
 //! follows the node whose threads meet it twice in a row, whatever the rest of a process does.
 //!
 //! The kernel keeps a page's last user and the time of its mark in the same bits. So while tiers are balanced, pages that change
-//! tier have no last user [I].
+//! tier have no last user (inferred).
 
 use super::ThreadScan;
 use super::period::ScanKnobs;
