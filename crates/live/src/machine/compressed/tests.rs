@@ -84,26 +84,32 @@ fn page_that_can_not_be_written_back_is_kept() {
 #[test]
 fn unreadable_slot_is_an_error_and_pages_of_the_pool_are_not() {
     let (failing, memory, region) = over_failing(|request| matches!(request, Request::Read { .. }), 250, 4);
-    (0..600).for_each(|page| region.write_at(&contents(page, 1), page * PAGE_SIZE).unwrap());
-    failing.is_on.store(true, SeqCst);
     let mut buf = vec![7; PAGE];
-    let (mut read, mut failed) = (0, 0);
-    for page in (0..600).rev() {
-        match region.read_at(&mut buf, page * PAGE_SIZE) {
-            Ok(()) => {
-                assert!(buf == contents(page, 1), "page {page}");
-                read += 1;
+    // The shrinker may have written all pages of the pool before they are read: then again.
+    let is_seen = (0..20).any(|_| {
+        failing.is_on.store(false, SeqCst);
+        (0..600).for_each(|page| region.write_at(&contents(page, 1), page * PAGE_SIZE).unwrap());
+        failing.is_on.store(true, SeqCst);
+        let (mut read, mut failed) = (0, 0);
+        for page in (0..600).rev() {
+            match region.read_at(&mut buf, page * PAGE_SIZE) {
+                Ok(()) => {
+                    assert!(buf == contents(page, 1), "page {page}");
+                    read += 1;
+                }
+                Err(Error::SwapIo { page: at, .. }) => {
+                    assert_eq!(at, page);
+                    failed += 1;
+                }
+                Err(error) => panic!("{error}"),
             }
-            Err(Error::SwapIo { page: at, .. }) => {
-                assert_eq!(at, page);
-                failed += 1;
-            }
-            Err(error) => panic!("{error}"),
         }
-    }
-    let vmstat = memory.read("/proc/vmstat").unwrap();
-    let zswpin = vmstat.lines().find(|line| line.starts_with("zswpin ")).unwrap();
-    assert!(read > 100 && failed > 100 && zswpin != "zswpin 0", "{read} read, {failed} not, {zswpin}");
+        let vmstat = memory.read("/proc/vmstat").unwrap();
+        let zswpin = vmstat.lines().find(|line| line.starts_with("zswpin ")).unwrap();
+        println!("{read} read, {failed} not, {zswpin}");
+        read > 100 && failed > 100 && zswpin != "zswpin 0"
+    });
+    assert!(is_seen, "no round has read pages of the pool beside slots that fail");
     failing.is_on.store(false, SeqCst);
     (0..600).for_each(|page| check(&region, page, 1));
     memory.0.machine.lock().unwrap().engine.check_invariants();
