@@ -45,6 +45,12 @@ const open = async ({ hash = "", of = file, ...options } = {}) => {
 const ready = (page) => page.waitForFunction(() => document.documentElement.dataset.ready && !document.getElementById("run").disabled || !document.getElementById("error").hidden, null, { timeout: 120_000 });
 const inPage = (page, work, argument) => page.evaluate(work, argument);
 const error = (page) => page.locator("#error").textContent();
+// The page says what it found. What it said of the input before stays until then.
+const failsWith = async (page, { source, flags }) => {
+  const isTold = ([source, flags]) => new RegExp(source, flags).test(document.getElementById("error").textContent);
+  await page.waitForFunction(isTold, [source, flags]).catch(() => {});
+  assert.match(await error(page), new RegExp(source, flags));
+};
 
 /** A scenario of the repository in the page, run to its end. */
 const result = (page, scenario, more = {}) =>
@@ -216,8 +222,7 @@ suite("pages and files", () => {
     };
     for (const [name, expected] of [["backup/0:99999999", /backup\/0.*has 65,536 pages/], ["nosuch/0:1", /unknown file or object.*help: /s], ["", /expected FILE:PAGE/]]) {
       await tell(name);
-      await page.waitForFunction(() => !document.getElementById("error").hidden);
-      assert.match(await error(page), expected);
+      await failsWith(page, expected);
     }
     await tell("backup/0:65535");
     await page.waitForFunction(() => /no task has needed it/.test(document.getElementById("story").textContent), null, { timeout: 60_000 });
@@ -300,8 +305,7 @@ suite("pages and files", () => {
     for (const [field, value, expected] of [["#memory", "a lot", /a lot/], ["#memory", "-5", /-5/], ["#seed", "1e3", /1e3/], ["#seed", "18446744073709551615", /whole number/]]) {
       await page.locator(field).fill(value);
       await page.locator("#setup-form button").click();
-      await page.waitForFunction(() => !document.getElementById("error").hidden);
-      assert.match(await error(page), expected);
+      await failsWith(page, expected);
       await page.locator(field).fill("");
       assert.deepEqual(await inPage(page, () => [pageout.now(), pageout.hash()]), before);
     }
