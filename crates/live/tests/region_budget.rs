@@ -10,9 +10,8 @@ use pageout::{Memory, RegionOptions, Zswap};
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// Pages of code that were used count, and in a build with assertions they alone take 2.0 to 2.6 MiB, more than the budget reserves for them.
 #[test]
-fn process_with_regions_grows_by_the_budget_and_two_mebibytes_at_most() {
+fn process_with_regions_grows_by_no_more_than_the_budget() {
     let budget = 24 * MIB;
     for (policy, times, accesses, zswap) in [
         ("mglru@6.12", 3, 30_000, None),
@@ -68,7 +67,7 @@ fn process_with_regions_grows_by_the_budget_and_two_mebibytes_at_most() {
         assert!(zswap.is_none() || stats.zswapped > 1000, "{policy}, {times}: {stats:?}");
         assert!(stats.swapped > 1000, "{policy}, {times}: {} pages in swap", stats.swapped);
         assert!(
-            grown <= budget + 2 * MIB,
+            grown <= budget,
             "{policy}, {zswap:?}, a region of {times} budgets: grown by {grown} bytes"
         );
     }
