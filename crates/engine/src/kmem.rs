@@ -29,3 +29,4 @@ pub(crate) use balloon::{BalloonResize, BalloonStep};
 pub(crate) use hugetlb::{PoolResize, PoolResizeStep};
 pub(crate) use nodes::IndexRoom;
 pub(crate) use pageout_mm::kmem::*;
+pub(crate) use zspools::{ZspoolShrink, ZspoolShrinkStep};

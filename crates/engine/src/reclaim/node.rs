@@ -10,6 +10,7 @@
 //! [machine 3.5; reclaim 2.10, 4.11]
 
 use crate::core::Core;
+use crate::kmem::{ZspoolShrink, ZspoolShrinkStep};
 use crate::lru::GenerationsPass;
 use crate::lru::lruvec::{LruList, Lruvec, LruvecId};
 use crate::machine::step::Wait;
@@ -52,8 +53,14 @@ pub(crate) struct NodePass {
     is_noted: bool,
     /// The pass has waited for pages to be written after that.
     has_waited: bool,
-    /// What follows it: a group's compressed pages. Whether its lists were aged.
-    zswap: Option<(MemcgId, bool, ZswapShrink)>,
+    /// The shrinkers that follow it, with the group. True if its lists were aged.
+    shrinkers: Option<(MemcgId, bool, Shrinkers)>,
+}
+
+/// Shrinkers whose calls take several steps, in the order in which they are asked.
+enum Shrinkers {
+    Zspool(ZspoolShrink),
+    Zswap(ZswapShrink),
 }
 
 enum GroupWalk {
@@ -113,7 +120,7 @@ impl Core {
             reclaimed_at_restart: sc.nr_reclaimed,
             restarts_in_vain: 0,
             pass: None,
-            zswap: None,
+            shrinkers: None,
             is_noted: false,
             has_waited: false,
         }
@@ -128,13 +135,17 @@ impl Core {
             return step;
         }
         loop {
-            if let Some((memcg, has_aged, shrink)) = &mut node.zswap {
-                let (memcg, has_aged) = (*memcg, *has_aged);
-                if self.zswap_shrink_step(shrink) == ZswapShrinkStep::Again {
-                    return NodeStep::Again;
+            if let Some((memcg, has_aged, shrinkers)) = node.shrinkers.take() {
+                let lruvec = self.mm.lruvecs.id(memcg, node.id);
+                match self.shrinkers_step(lruvec, shrinkers, sc) {
+                    Some((shrinkers, has_worked)) => {
+                        node.shrinkers = Some((memcg, has_aged, shrinkers));
+                        if has_worked {
+                            return NodeStep::Again;
+                        }
+                    }
+                    None => self.mm.end_group(node, memcg, has_aged, sc),
                 }
-                node.zswap = None;
-                self.mm.end_group(node, memcg, has_aged, sc);
                 continue;
             }
             if let Some((memcg, pass)) = &mut node.pass {
@@ -149,11 +160,14 @@ impl Core {
                         self.shrink_deferred_splits(lruvec, sc.priority);
                     }
                     self.shrink_shadow_nodes(lruvec, sc.priority);
-                    self.shrink_zspools(memcg, self.mm.lruvecs[lruvec].node, sc);
+                    self.shrink_zram_pools(memcg, node.id, sc);
                     let has_aged = pass.has_aged();
                     node.pass = None;
-                    match self.zswap_shrink_begin(lruvec, sc) {
-                        Some(shrink) => node.zswap = Some((memcg, has_aged, shrink)),
+                    let zspool = self.zspool_shrink_begin(memcg, node.id, sc).map(Shrinkers::Zspool);
+                    let shrinkers =
+                        zspool.or_else(|| self.zswap_shrink_begin(lruvec, sc).map(Shrinkers::Zswap));
+                    match shrinkers {
+                        Some(shrinkers) => node.shrinkers = Some((memcg, has_aged, shrinkers)),
                         None => self.mm.end_group(node, memcg, has_aged, sc),
                     }
                 }
@@ -199,6 +213,30 @@ impl Core {
                 return NodeStep::Over;
             };
             self.begin_group(node, memcg, sc);
+        }
+    }
+
+    /// Takes the shrinkers of a group one step further; `None` if they are over. True if the step did something.
+    fn shrinkers_step(
+        &mut self,
+        lruvec: LruvecId,
+        shrinkers: Shrinkers,
+        sc: &ScanControl,
+    ) -> Option<(Shrinkers, bool)> {
+        match shrinkers {
+            Shrinkers::Zspool(mut shrink) => {
+                let step = self.zspool_shrink_step(&mut shrink, self.mm.lruvecs[lruvec].node);
+                match step {
+                    ZspoolShrinkStep::Again => Some((Shrinkers::Zspool(shrink), true)),
+                    ZspoolShrinkStep::Over => {
+                        self.zswap_shrink_begin(lruvec, sc).map(|shrink| (Shrinkers::Zswap(shrink), false))
+                    }
+                }
+            }
+            Shrinkers::Zswap(mut shrink) => match self.zswap_shrink_step(&mut shrink) {
+                ZswapShrinkStep::Again => Some((Shrinkers::Zswap(shrink), true)),
+                ZswapShrinkStep::Over => None,
+            },
         }
     }
 

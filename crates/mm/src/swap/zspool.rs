@@ -78,6 +78,8 @@ pub struct Compacted {
     pub freed: Vec<Pfn>,
     /// Objects that have moved, in order: from where, and to where. As long as the moves are not carried out, the old places keep their bytes.
     pub moved: Vec<(ObjectPlace, ObjectPlace)>,
+    /// No class has a zspage of free places any more.
+    pub is_over: bool,
 }
 
 struct Zspage {
@@ -264,13 +266,19 @@ impl ZsPool {
         self.classes.iter().map(of_class).sum()
     }
 
-    /// Moves objects of the emptiest zspages into the fullest, class by class, until each class has less than a zspage of free places.
+    /// Moves objects of the emptiest zspages into the fullest, class by class, until each class has less than a zspage of free places, or so many
+    /// objects have moved. Another call goes on from there.
     #[doc(alias = "zs_compact")]
     #[must_use]
-    pub fn compact(&mut self) -> Compacted {
-        let Compacted { mut freed, mut moved } = Compacted::default();
+    pub fn compact(&mut self, most: usize) -> Compacted {
+        let Compacted { mut freed, mut moved, .. } = Compacted::default();
+        let mut is_over = true;
         for class in &mut self.classes {
             while class.room >= u64::from(class.objects_max) {
+                if moved.len() == most {
+                    is_over = false;
+                    break;
+                }
                 let (from, to) = (class.partial.last(), class.partial.first());
                 let (&(_, from), &(_, to)) = from.zip(to).expect("there is room");
                 let emptiest = class.zspages[from as usize].as_ref().expect("a zspage with room is there");
@@ -285,7 +293,7 @@ impl ZsPool {
         }
         self.pages -= freed.len() as u64;
         self.assert_pages_counted();
-        Compacted { freed, moved }
+        Compacted { freed, moved, is_over }
     }
 
     /// Pages that it takes.
@@ -499,16 +507,26 @@ mod tests {
             for (what, length, which) in steps {
                 if what == 0 {
                     let before = (pool.pages(), pool.compactable());
-                    let Compacted { freed: pages, moved } = pool.compact();
-                    for (from, to) in moved {
-                        let moved: Vec<u32> = bytes_of(from).map(|byte| bytes.get(&byte).copied().unwrap_or(0)).collect();
-                        bytes.extend(bytes_of(to).zip(moved));
+                    let most = usize::from(length) % 5 + 1;
+                    let mut given_back = 0;
+                    loop {
+                        let Compacted { freed, moved, is_over } = pool.compact(most);
+                        prop_assert!(is_over || moved.len() == most, "it ends early");
+                        for (from, to) in moved {
+                            let moved: Vec<u32> = bytes_of(from).map(|byte| bytes.get(&byte).copied().unwrap_or(0)).collect();
+                            bytes.extend(bytes_of(to).zip(moved));
+                        }
+                        given_back += freed.len() as u64;
+                        for pfn in freed {
+                            prop_assert!(held.remove(&pfn), "{pfn:?} is given back twice");
+                        }
+                        if is_over {
+                            break;
+                        }
+                        pool.check_invariants(objects.iter().copied());
                     }
                     prop_assert_eq!((pool.pages(), pool.compactable()), (before.0 - before.1, 0));
-                    prop_assert_eq!(pages.len() as u64, before.1, "what it promised");
-                    for pfn in pages {
-                        prop_assert!(held.remove(&pfn), "{pfn:?} is given back twice");
-                    }
+                    prop_assert_eq!(given_back, before.1, "what it promised");
                 } else if what < 5 && !objects.is_empty() {
                     stored.swap_remove(which.index(objects.len()));
                     let handle = objects.swap_remove(which.index(objects.len()));
