@@ -66,9 +66,6 @@ fn process_with_regions_grows_by_no_more_than_the_budget() {
         );
         assert!(zswap.is_none() || stats.zswapped > 1000, "{policy}, {times}: {stats:?}");
         assert!(stats.swapped > 1000, "{policy}, {times}: {} pages in swap", stats.swapped);
-        assert!(
-            grown <= budget,
-            "{policy}, {zswap:?}, a region of {times} budgets: grown by {grown} bytes"
-        );
+        assert!(grown <= budget, "{policy}, {zswap:?}, a region of {times} budgets: grown by {grown} bytes");
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Kswapd {
     activity: KswapdActivity,
     /// When it was woken from sleep, while it is awake. A nap does not count as sleep.
     awake_since: Option<Nanos>,
+    /// True while it is in a run.
+    is_balancing: bool,
 }
 
 /// Pages scanned on a node since one was last freed there, the criterion of kernels of 2010. Each check updates it.
@@ -85,6 +87,11 @@ impl Kswapd {
     /// Returns whether it has been woken and has not gone to sleep since. A nap does not count as sleep.
     pub(crate) fn is_awake(&self) -> bool {
         self.awake_since.is_some()
+    }
+
+    /// Returns true if it is in a run.
+    pub(crate) fn is_balancing(&self) -> bool {
+        self.is_balancing
     }
 
     /// Returns the work that this kswapd has done up to now.
@@ -156,6 +163,7 @@ impl KswapdThread {
             // It has freed what a block needs. That the pages lie apart is compaction's business.
             core.wake_kcompactd(self.node, self.order, self.class);
             self.doing = Doing::Napping;
+            core.kswapds[self.node.index()].is_balancing = false;
             return Some(Wait::WokenOr(core.mm.kswapd_nap(), DelayReason::Nap));
         }
         core.mm.count_node(self.node, Stat::KswapdHighWmarkHitQuickly, 1);
@@ -188,6 +196,7 @@ impl KswapdThread {
 
     fn begin_run(&mut self, core: &mut Core) {
         let asked = &mut core.kswapds[self.node.index()];
+        asked.is_balancing = true;
         self.order = std::mem::take(&mut asked.order);
         self.class = asked.class.take().unwrap_or(self.class);
         let order = self.order;

@@ -21,7 +21,10 @@ impl Engine {
     /// near, the pool accepts no page, or none was offered to it since the start.
     pub fn swapped_next(&self, most: usize, pages: &mut Vec<Pfn>) {
         let mm = &self.core.mm;
-        let is_near = |lruvec: &LruvecId| mm.zswap_accepts() && mm.is_reclaim_near(*lruvec);
+        let is_near = |lruvec: &LruvecId| {
+            let kswapd = &self.core.kswapds[mm.lruvecs[*lruvec].node.index()];
+            mm.zswap_accepts_soon() && (kswapd.is_balancing() || mm.is_reclaim_near(*lruvec))
+        };
         let Some(lruvec) = self.core.last_swapped.filter(is_near) else { return };
         let found = mm.coldest_anon(lruvec).take(most * (1 + PASSED)).filter(|&pfn| mm.is_swapped_soon(pfn));
         pages.extend(found.take(most));
@@ -29,7 +32,7 @@ impl Engine {
 }
 
 impl State {
-    /// Returns true if the group, or its node, is about to be reclaimed from, or is reclaimed from now.
+    /// Returns true if the group, or its node, is about to be reclaimed from, or the group is over its limit.
     fn is_reclaim_near(&self, lruvec: LruvecId) -> bool {
         let (memcg, node) = (self.lruvecs[lruvec].memcg, self.lruvecs[lruvec].node);
         let stocks = self.cpus.iter().filter(|cpu| cpu.stock.memcg == memcg).map(|cpu| cpu.stock.pages);

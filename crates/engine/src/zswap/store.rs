@@ -24,6 +24,9 @@ use crate::units::{MemcgId, NodeId, PAGE_SIZE, Pfn};
 use pageout_rules::folio::ZswapLarge;
 use pageout_rules::zswap::{Incompressible, WorkerWalk, ZswapProtection};
 
+/// Pages of a full pool, beyond those at which it takes pages again, that one step may free.
+const SOON: u64 = 4;
+
 impl Core {
     /// Stores a page that is about to be written to its slot. False if it has to be written.
     pub(crate) fn zswap_store(&mut self, pfn: Pfn, slot: SwapEntry) -> bool {
@@ -407,10 +410,10 @@ impl State {
         !self.zswap.is_full
     }
 
-    /// Returns true if a page that was offered now would be stored, as far as the pool as a whole decides.
-    pub(super) fn zswap_accepts(&self) -> bool {
+    /// Returns true if a page that was offered now, or after the pool has lost a few pages, would be stored, as far as the pool as a whole decides.
+    pub(super) fn zswap_accepts_soon(&self) -> bool {
         let pages = self.zswap.pool.pages();
-        let is_full = self.zswap.is_full && pages > self.zswap_pages(0);
+        let is_full = self.zswap.is_full && pages > self.zswap_pages(0) + SOON;
         let has_room = pages < self.zswap_max_pages() && self.zswap.stored() < self.config.zswap_pages_max;
         self.config.zswap_enabled && !is_full && has_room
     }
