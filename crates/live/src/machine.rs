@@ -321,7 +321,7 @@ impl LiveMachine {
                 Step::Again => {
                     drop(self.read(locked, 0)?);
                     // What others have read counts before more of it is evicted.
-                    self.drain(self.lock()?)?
+                    self.await_compressed(self.drain(self.lock()?)?)?
                 }
                 Step::Wait(Wait::Io(_)) => {
                     let locked = self.read(locked, 1)?;

@@ -365,7 +365,18 @@ impl LiveMachine {
         ahead.compress(&self.arena, finds_words);
         let locked = self.lock()?;
         lock(&zpool.0).end_ahead(ahead);
+        self.wake_idle();
         Ok((locked, true))
+    }
+
+    /// Returns true if another thread compresses pages ahead. A reclaimer that does not wait for it would compress the same pages, with the lock.
+    pub(super) fn is_compressing(&self) -> bool {
+        self.zpool.as_ref().is_some_and(|zpool| lock(&zpool.0).ahead.is_none())
+    }
+
+    /// Waits until no other thread compresses pages ahead.
+    pub(super) fn await_compressed<'a>(&'a self, locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        self.wait_while(locked, |_| self.is_compressing())
     }
 }
 

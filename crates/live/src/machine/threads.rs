@@ -63,6 +63,12 @@ impl LiveMachine {
             let (all, last) = (locked.waiting.threads.len(), locked.waiting.ran_last);
             let mut in_turn = (1..=all).map(|after| (last + after) % all);
             if let Some(at) = in_turn.find(|&at| is_due(&locked.waiting.threads[at])) {
+                if self.is_compressing() {
+                    if self.await_compressed(locked).is_err() {
+                        return;
+                    }
+                    continue;
+                }
                 locked.waiting.ran_last = at;
                 let task = locked.waiting.threads[at].task;
                 let step = locked.engine.resume(task);
