@@ -32,7 +32,8 @@ if has rust-src; then
     trap 'rm -f "$suppressions"' EXIT
     echo 'race:pageout::arena::Arena>::write_from' > "$suppressions"
     export RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS="halt_on_error=1 suppressions=$suppressions" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/tsan
-    (set -x; cargo +nightly test --locked -p pageout -Zbuild-std --target "$target" --lib --test reads --test pending --test writes)
+    (set -x; cargo +nightly test --locked -p pageout -Zbuild-std --target "$target" --lib)
+    (set -x; cargo +nightly test --locked -p pageout -Zbuild-std --target "$target" --test suite -- reads:: pending:: writes::)
 else
     echo "LEFT OUT: the thread sanitizer (rustup component add rust-src --toolchain nightly)"
 fi

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) const PAGE: usize = 4096;
 
@@ -17,7 +18,9 @@ impl Made {
 
     /// One that is not there yet.
     pub(crate) fn empty(name: &str) -> Made {
-        let name = format!("{}-{name}-{}", env!("CARGO_CRATE_NAME"), std::process::id());
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{name}-{}-{number}", env!("CARGO_CRATE_NAME"), std::process::id());
         Made(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
     }
 

@@ -1,12 +1,10 @@
 //! Regions over two kinds of memory: cold pages go to the slow one, hot pages come back, and every byte is what was written wherever it is.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
-mod made;
-
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use made::draws;
+use crate::made::draws;
 use pageout::{Builder, Delay, Limits, Memory, Node, Region, RegionAdvice, RegionOptions, Stats, Zswap};
 
 const PAGE: u64 = 4096;

@@ -1,9 +1,7 @@
 //! Readers of one thread: the same bytes, the same errors, and the same decisions as of the file or region itself.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
-mod made;
-
-use made::{Made, PAGE, check, draws};
+use crate::made::{Made, PAGE, check, draws};
 use pageout::{Error, File, FileReader, Limits, Memory, Open, RegionOptions};
 
 const PAGES: u64 = 600;

@@ -1,9 +1,7 @@
 //! Real files through the cache: every byte is the file's, whatever is evicted meanwhile, and what goes wrong is told.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
-mod made;
-
-use made::{Made, PAGE, byte, check, draws};
+use crate::made::{Made, PAGE, byte, check, draws};
 use pageout::{Error, File, Limits, Memory, Open, Pending, ReadAt};
 use pageout_engine::Switch;
 use std::path::Path;

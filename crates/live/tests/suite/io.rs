@@ -1,9 +1,7 @@
 //! The idioms of the standard library: cursors, errors, guards without a borrow, and futures.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
-mod made;
-
-use made::{Made, PAGE, check, draws};
+use crate::made::{Made, PAGE, check, draws};
 use pageout::{
     Cursor, Error, File, Memory, Open, OwnedPageMut, OwnedPageRef, PendingSync, PendingWrites, RegionOptions,
 };

@@ -1,11 +1,9 @@
 //! Changes of the budget while pages are in use: what stays, what is refused, and what it leaves unchanged.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
-mod made;
-
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use made::{Made, PAGE, check, draws};
+use crate::made::{Made, PAGE, check, draws};
 use pageout::{Builder, Error, File, Limits, Memory, Open, PageRef, RegionOptions};
 
 const MIB: u64 = 1 << 20;

@@ -1,9 +1,7 @@
 //! Figures by file and by group, and their text for Prometheus.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
-mod made;
-
-use made::{Made, PAGE};
+use crate::made::{Made, PAGE};
 use pageout::{Error, File, Limits, Memory, Open, RegionOptions};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,11 +1,9 @@
 //! Groups of a few pages, and swap that is full, under every policy.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
-mod made;
-
 use std::time::{Duration, Instant};
 
-use made::{Made, PAGE, check};
+use crate::made::{Made, PAGE, check};
 use pageout::engine::PROFILES;
 use pageout::{Builder, Error, File, Group, Limits, Memory, Open, Region, RegionAdvice, RegionOptions};
 

@@ -5,12 +5,10 @@
     reason = "a test that makes files, and looks at the clock"
 )]
 
-mod made;
-
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use made::{Made, PAGE, check};
+use crate::made::{Made, PAGE, check};
 use pageout::{Advice, Error, File, Memory, Open, ReadAt};
 
 /// A call that has not returned by then hangs, on a machine that is busy with other things, too.

@@ -5,14 +5,12 @@
     reason = "a test that makes files, and looks at the clock"
 )]
 
-mod made;
-
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use made::{Made, PAGE};
+use crate::made::{Made, PAGE};
 use pageout::{Advice, Backend, Error, File, Memory, Open, ReadAt};
 
 fn memory() -> Memory {
@@ -290,7 +288,7 @@ fn calls_in_any_order_from_many_threads_poison_nothing() {
     std::thread::scope(|scope| {
         for seed in 0..6 {
             scope.spawn(move || {
-                let mut draw = made::draws(seed);
+                let mut draw = crate::made::draws(seed);
                 while !is_over.load(Relaxed) {
                     let how = ways()[2 + draw(2) as usize].clone();
                     let file = memory.open(&made.0, how).unwrap();

@@ -1,9 +1,7 @@
 //! Reads that are under way while their thread does something else: submitted, polled, awaited, given up.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files and threads")]
 
-mod made;
-
-use made::{Made, PAGE, check};
+use crate::made::{Made, PAGE, check};
 use pageout::{Advice, Backend, Error, File, Limits, Memory, Open, Pending, ReadAt};
 use std::future::Future;
 use std::pin::{Pin, pin};

@@ -1,11 +1,9 @@
 //! Compressed pages: what was written comes back from the pool and from the swap file behind it, and the kernel's settings and counters are true.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
-mod made;
-
 use std::time::{Duration, Instant};
 
-use made::draws;
+use crate::made::draws;
 use pageout::{Builder, Error, Group, Limits, Memory, Region, RegionAdvice, RegionOptions, Zswap};
 
 const PAGE: u64 = 4096;

@@ -1,9 +1,7 @@
 //! Groups that are removed: when they can be, what becomes of their pages, and what is left of many.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
-mod made;
-
-use made::{Made, PAGE, check};
+use crate::made::{Made, PAGE, check};
 use pageout::engine::FileError;
 use pageout::{Error, Limits, Memory, Open, RegionOptions};
 

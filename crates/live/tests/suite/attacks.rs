@@ -5,8 +5,6 @@
     reason = "a test that makes files, and looks at the clock"
 )]
 
-mod made;
-
 use std::fs;
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use made::{Made, PAGE, draws};
+use crate::made::{Made, PAGE, draws};
 use pageout::{Backend, Builder, Error, Limits, Memory, Open, ReadAt};
 
 const P: u64 = PAGE as u64;
