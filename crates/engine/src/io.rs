@@ -79,6 +79,8 @@ pub(crate) enum Hope {
 pub(crate) struct SeenWrites {
     cleaned: u64,
     waits_in_vain: u32,
+    /// It has waited for a failing swap device.
+    has_waited_for_failing: bool,
 }
 
 /// After waiting for more writes than this without any page becoming clean, a task stops waiting. It is the number of reclaim attempts.
@@ -247,9 +249,15 @@ impl Transfers {
         seen.waits_in_vain <= WAITS_IN_VAIN_MAX
     }
 
+    /// Returns true if a task may wait for a write to a failing swap device: once, as the device may work again. It makes one more attempt then.
+    pub(crate) fn may_wait_for_failing(&self, seen: &mut SeenWrites) -> bool {
+        let may_wait = self.writes > 0 && self.swap_fails() > 0 && !self.are_held_up;
+        may_wait && !std::mem::replace(&mut seen.has_waited_for_failing, true)
+    }
+
     /// The initial view of a task that has seen no write end.
     pub(crate) fn seen_writes(&self) -> SeenWrites {
-        SeenWrites { cleaned: self.writes_cleaned, waits_in_vain: 0 }
+        SeenWrites { cleaned: self.writes_cleaned, waits_in_vain: 0, has_waited_for_failing: false }
     }
 
     pub(crate) fn writes_failed(&self) -> u64 {
@@ -315,13 +323,14 @@ impl Transfers {
         self.is_congested |= self.requests >= CONGESTED_FROM;
     }
 
-    /// Returns true if pages are being written to swap.
-    pub(crate) fn has_swap_writes(&self) -> bool {
-        self.writes > self.file_writes
+    /// Returns true if pages are being written to swap, and its devices do not fail.
+    pub(crate) fn has_hopeful_swap_writes(&self) -> bool {
+        self.writes > self.file_writes && self.swap_fails() == 0
     }
 
-    pub(crate) fn has_writes(&self) -> bool {
-        self.writes > 0
+    /// Returns true if writes in flight may free memory. Those to failing swap devices don't: a page whose write fails stays in memory.
+    pub(crate) fn has_hopeful_writes(&self) -> bool {
+        self.file_writes > 0 || self.has_hopeful_swap_writes()
     }
 
     fn get(&self, io: IoId) -> Transfer {

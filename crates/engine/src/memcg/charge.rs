@@ -233,8 +233,10 @@ impl Core {
         // Killing while written pages are about to become free would be a false OOM. In a group of cgroup v1 that happens on real
         // machines where only files are being written, so it happens here.
         let waits_for_files = self.mm.config.cgroup_version == 2;
-        let are_awaited =
-            self.io.has_swap_writes() || waits_for_files && (self.io.has_writes() || self.is_flushing());
+        let are_awaited = match waits_for_files {
+            true => self.io.has_hopeful_writes() || self.is_flushing(),
+            false => self.io.has_hopeful_swap_writes(),
+        };
         match self.io.hope(&mut charge.seen_writes, are_awaited) {
             Hope::Wait => {
                 charge.attempts = 0;
@@ -244,6 +246,10 @@ impl Core {
             Hope::Look => {
                 charge.attempts = 0;
                 return None;
+            }
+            Hope::None if self.io.may_wait_for_failing(&mut charge.seen_writes) => {
+                charge.attempts = RETRIES;
+                return Some(Charged::WaitForWriteback);
             }
             Hope::None => {}
         }

@@ -335,7 +335,7 @@ impl Core {
             let page = self.try_alloc(&request, Watermark::High, rights, allocation.memcg);
             return Some(page.map_or(Allocated::Nothing, Allocated::Page));
         }
-        match self.io.hope(&mut allocation.seen_writes, self.io.has_writes()) {
+        match self.io.hope(&mut allocation.seen_writes, self.io.has_hopeful_writes()) {
             Hope::Wait => {
                 allocation.rounds_in_vain = 0;
                 Some(Allocated::WaitForWriteback)
@@ -344,6 +344,10 @@ impl Core {
             Hope::Look => {
                 allocation.rounds_in_vain = 0;
                 None
+            }
+            Hope::None if self.io.may_wait_for_failing(&mut allocation.seen_writes) => {
+                allocation.rounds_in_vain = RETRIES;
+                Some(Allocated::WaitForWriteback)
             }
             Hope::None => self.last_resort(allocation),
         }

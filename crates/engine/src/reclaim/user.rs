@@ -109,7 +109,7 @@ impl Core {
                         // It has tried at every priority and in every way: nothing changes until a write has ended.
                         if request.retries == 0
                             || self.io.are_held_up
-                            || !(self.io.has_writes() || self.is_flushing())
+                            || !(self.io.has_hopeful_writes() || self.is_flushing())
                         {
                             break;
                         }
