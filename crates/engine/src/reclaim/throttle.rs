@@ -218,6 +218,7 @@ impl Core {
             [Stat::NrDirty, Stat::NrWriteback].map(|stat| self.mm.node_stat(node, stat).max(0) as u64);
         2 * pending.iter().sum::<u64>() > self.mm.node_reclaimable(node)
             && !self.kswapds[node.index()].is_hopeless()
+            && !self.io.are_held_up
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::made::{Made, PAGE, check};
-use pageout::engine::PROFILES;
+use pageout::engine::{Engine, PROFILES, ThrottleReason};
 use pageout::{Builder, Error, File, Group, Limits, Memory, Open, Region, RegionAdvice, RegionOptions};
 
 /// How much a test does under a policy. Reclaim of 2010 waits a tenth of a second wherever it finds too little.
@@ -235,19 +235,37 @@ fn group_full_of_held_pages_is_out_of_memory_soon() {
             let region = memory.region(200 * PAGE as u64, RegionOptions::new().group(&group)).unwrap();
             let hold = |page| if is_file { file.page_mut(page) } else { region.page_mut(page) };
             let mut held = Vec::new();
+            // Calls of reclaim, and waits for writes within them.
+            let work = || {
+                let look = |engine: &Engine| {
+                    let waits = ThrottleReason::ALL.map(|reason| engine.figures().throttled(reason));
+                    (engine.work().reclaim_calls, waits.iter().sum::<u64>())
+                };
+                memory.look_at_engine(look).unwrap()
+            };
             let mut began = Instant::now();
+            let mut before = work();
             let error = loop {
                 match hold(held.len() as u64) {
                     Ok(page) => held.push(page),
                     Err(error) => break error,
                 }
                 began = Instant::now();
+                before = work();
             };
-            let span = began.elapsed();
-            println!("{policy}, file: {is_file}: {} pages, {span:?}: {error}", held.len());
+            let (span, (calls, waits)) = (began.elapsed(), work());
+            let (calls, waits) = (calls - before.0, waits - before.1);
+            println!(
+                "{policy}, file: {is_file}: {} pages, {span:?}, {calls} calls, {waits} waits",
+                held.len()
+            );
             assert!(matches!(error, Error::OutOfMemory(_)), "{policy}: {error}");
             assert!(held.len() as u64 >= HELD - 8, "{policy}: {} pages", held.len());
-            // It takes a part of a second, and longer on a machine that does other work.
+            // 17 times 17 attempts in 66 ms, as the holders may be copies; and once more, before writes count as held up.
+            assert!(calls <= 400, "{policy}, file: {is_file}: {calls} calls of reclaim");
+            // A call waits up to 15 times, for writes that may end.
+            assert!(waits <= 17 * 15, "{policy}, file: {is_file}: {waits} waits");
+            // On a machine that does other work.
             assert!(span < Duration::from_secs(6), "{policy}, file: {is_file}: after {span:?}");
             held.clear();
             drop(hold(100).unwrap());
