@@ -15,6 +15,7 @@ mod moves; // copies that are made without it
 mod compressed; // pages on their way to the compressed pool, and back
 mod inner; // what is under the lock, in parts
 mod locked; // what is done under the lock
+mod settle; // what the engine has decided, carried out
 mod files; // which files there are, and how one is forgotten
 mod groups; // groups: made, removed, counted
 mod regions; // anonymous memory and its address spaces
