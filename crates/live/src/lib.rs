@@ -96,6 +96,8 @@ pub use file::{Advice, File, Open, ReadAt, WriteAt};
 pub use guard::{PageMut, PageRef};
 pub use later::{PendingSync, PendingWrites};
 pub use machine::Backend;
+#[doc(hidden)]
+pub use map::MapEvent;
 pub use map::{MapOptions, MappedRegion};
 #[cfg(feature = "rivals")]
 pub use mapped::Mapped;

@@ -51,6 +51,7 @@ use crate::file::Inner as File;
 use crate::guard::ZEROES;
 use crate::guards::{GuardWait, Guards};
 use crate::local;
+use crate::map::MapEvent;
 use crate::region::Inner as Region;
 use crate::stats::Histogram;
 use crate::storage::Storage;
@@ -202,7 +203,9 @@ pub(crate) struct Doors(pub(crate) Arc<Arena>);
 
 impl FrameGate for Doors {
     fn close(&mut self, pfn: Pfn) -> bool {
-        self.0.close(pfn)
+        let is_closed = self.0.close(pfn);
+        self.0.tokens.record.note(|| MapEvent::Close { is_closed });
+        is_closed
     }
 
     fn open(&mut self, pfn: Pfn) {

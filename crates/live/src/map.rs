@@ -14,6 +14,7 @@
 
 mod faults; // faults, as the system permits to serve them
 mod mapping; // one memfd, mapped twice
+mod record; // what the engine learns of a region
 mod sample; // which pages were used
 mod tokens; // frames that stand for pages
 
@@ -31,6 +32,7 @@ use crate::region::{Region, RegionAdvice, RegionOptions};
 
 pub(crate) use faults::{Done, Fault, Refused};
 pub(crate) use mapping::Mapping;
+pub use record::MapEvent;
 pub(crate) use sample::Pagemap;
 pub(crate) use tokens::{Moved, Place, SPACES_MAX, Tokens};
 
@@ -259,6 +261,37 @@ impl MappedRegion {
         )
     }
 
+    /// Starts a record of all that the engine learns of the mapped regions of this cache.
+    #[doc(hidden)]
+    pub fn record(&self) {
+        self.tokens().record.begin();
+    }
+
+    /// Returns what was recorded since the last call, in the order of the engine's calls. Faults in progress end first, and uses of pages on their way out are
+    /// reported to the engine.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`]; those of a read of a page.
+    #[doc(hidden)]
+    pub fn take_record(&self) -> Result<Vec<MapEvent>, Error> {
+        self.tokens().record.await_faults();
+        self.state.memory.guarded(|machine| machine.report_touched())?;
+        Ok(self.tokens().record.take())
+    }
+
+    fn tokens(&self) -> &Tokens {
+        &self.state.memory.machine.arena.tokens
+    }
+
+    /// The same as [`crate::Memory::follow_region`].
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    #[doc(hidden)]
+    pub fn follow(&self, pages: impl IntoIterator<Item = u64>) -> Result<(), Error> {
+        crate::Memory(Arc::clone(&self.state.memory)).follow_region(&self.region, pages)
+    }
+
     #[cfg(test)]
     pub(crate) fn mapping(&self) -> &Mapping {
         &self.state.mapping
@@ -328,12 +361,11 @@ impl State {
     fn serve_fault(&self, fault: Fault) -> Result<(), Error> {
         let machine = &self.memory.machine;
         let of = (self.number, self.name.as_ref());
-        catch_unwind(AssertUnwindSafe(|| machine.serve_fault(of, &self.mapping, fault))).unwrap_or_else(
-            |_| {
-                machine.poison();
-                Err(Error::Poisoned)
-            },
-        )
+        let serve = AssertUnwindSafe(|| machine.serve_fault(of, &self.mapping, fault));
+        machine.arena.tokens.record.during(|| catch_unwind(serve)).unwrap_or_else(|_| {
+            machine.poison();
+            Err(Error::Poisoned)
+        })
     }
 
     /// This handler ends. The next one has the same fault, and the last one serves it.

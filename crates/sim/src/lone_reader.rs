@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use pageout_engine::{
-    Advice, Bdi, Config, ConfigError, CpuId, Engine, FileError, FileId, FileKind, FileSpec, MemcgId, Nanos,
-    ObjectId, PageContents, PageName, Step, StoryFilter, SwapId, SwapKind, SwapSpec, TaskId,
+    AccessedBits, Advice, Bdi, Config, ConfigError, CpuId, Engine, EngineBuilder, FileError, FileId,
+    FileKind, FileSpec, FrameGate, MemcgId, Nanos, ObjectId, PageContents, PageName, Step, StoryFilter,
+    SwapId, SwapKind, SwapSpec, TaskId,
 };
 
 use crate::cost::{Channel, Costs};
@@ -81,6 +82,29 @@ impl LoneReader {
     ) -> Result<LoneReader, LoneReaderError> {
         let mut builder = Engine::builder(config.clone())?;
         contents.into_iter().for_each(|contents| builder.set_page_contents(contents));
+        LoneReader::of(builder, group, pages)
+    }
+
+    /// The same where a host knows which pages of anonymous memory were used, and which frames are in use. The accesses are those that the engine is notified of.
+    ///
+    /// # Errors
+    /// [`LoneReaderError::Config`].
+    pub fn with_samples(
+        config: &Config,
+        group: &str,
+        pages: u64,
+        (bits, gate): (Box<dyn AccessedBits>, Box<dyn FrameGate>),
+    ) -> Result<LoneReader, LoneReaderError> {
+        let mut builder = Engine::builder(config.clone())?;
+        builder.set_accessed_bits(bits);
+        builder.set_frame_gate(gate);
+        let mut reader = LoneReader::of(builder, group, pages)?;
+        let mm = reader.engine.mm_of(reader.task);
+        reader.engine.sample_accessed_bits(mm, true);
+        Ok(reader)
+    }
+
+    fn of(mut builder: EngineBuilder, group: &str, pages: u64) -> Result<LoneReader, LoneReaderError> {
         let swap = match pages {
             0 => None,
             _ => Some(builder.swap_on(SwapSpec { pages, kind: SwapKind::Device })?),

@@ -28,7 +28,7 @@ use super::regions::Purpose;
 use super::writes::Owed;
 use crate::arena::{Arena, Writing};
 use crate::error::Error;
-use crate::map::{Done, Fault, Mapping, Pagemap};
+use crate::map::{Done, Fault, MapEvent, Mapping, Pagemap};
 use crate::sync::thread;
 
 /// The engine's questions about pages that users have touched.
@@ -37,10 +37,11 @@ pub(crate) struct Samples(pub(crate) Arc<Arena>);
 impl AccessedBits for Samples {
     fn gather(&mut self, mm: MmId, pages: Range<u64>, accessed: &mut Vec<u64>) {
         let Some(mapping) = self.0.tokens.mapping(mm) else { return };
-        let pages = pages.start..pages.end.min(mapping.pages());
+        let existing = pages.start..pages.end.min(mapping.pages());
         let pagemap: &Pagemap = self.0.tokens.pagemap();
         // What was permitted when the region was mapped may be prohibited by now: then its pages count as unused.
-        let _ = pagemap.sample(&mapping, pages, accessed);
+        let _ = pagemap.sample(&mapping, existing, accessed);
+        self.0.tokens.record.note(|| MapEvent::Sample { pages, used: accessed.clone() });
     }
 }
 
@@ -174,6 +175,7 @@ impl LiveMachine {
         let may_write = is_write || locked.is_without_contents(region, page)?;
         let purpose = if may_write { Purpose::Write } else { Purpose::Read };
         let mut miss = locked.begin_region_access(region, page, purpose)?;
+        self.arena.tokens.record.note(|| MapEvent::Access { page, write: may_write });
         let pfn = loop {
             locked.start(&mut miss);
             let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
@@ -232,12 +234,20 @@ impl LiveMachine {
             // Its use is noted from here on.
             self.arena.tokens.stays(pfn);
             let mut miss = locked.begin_region_access(region, page, Purpose::Advice)?;
+            self.arena.tokens.record.note(|| MapEvent::Access { page, write: false });
             locked.start(&mut miss);
             let (task, step) = (miss.hired.task, std::mem::replace(&mut miss.step, Step::Again));
             (locked, _) = self.see_through(locked, task, step)?;
             locked.ended(&miss);
         }
         Ok(locked)
+    }
+
+    /// The same for a caller without the lock.
+    pub(crate) fn report_touched(&self) -> Result<(), Error> {
+        let locked = self.use_touched(self.lock()?)?;
+        drop(self.read(locked, 0)?);
+        Ok(())
     }
 
     /// Earlier uses of pages count no more.

@@ -202,7 +202,7 @@ impl Locked<'_> {
         }
         inner.effects.ops = ops;
         inner.make_holes(arena);
-        if arena.tokens.has_touched() {
+        if arena.tokens.has_touched() && !arena.tokens.record.is_on() {
             self.wake_service();
         }
         self.wake();

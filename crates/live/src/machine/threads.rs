@@ -25,7 +25,10 @@ impl LiveMachine {
                 return;
             }
             locked.waiting.service_sleeps = false;
-            locked = match self.drain(locked).and_then(|locked| self.use_touched(locked)) {
+            // A record has uses between two accesses, and not in the middle of one.
+            let is_recorded = self.arena.tokens.record.is_on();
+            let report = |locked| if is_recorded { Ok(locked) } else { self.use_touched(locked) };
+            locked = match self.drain(locked).and_then(report) {
                 Ok(locked) => locked,
                 Err(_) => return,
             };

@@ -21,6 +21,7 @@ use pageout_engine::{MmId, PAGE_SIZE, Pfn};
 
 use super::faults::{Faults, Refused};
 use super::mapping::Mapping;
+use super::record::Record;
 use super::sample::Pagemap;
 use crate::mmap::Map;
 
@@ -87,6 +88,7 @@ pub(crate) struct Tokens {
     /// Pages that were used while they were on their way out, of which the engine is not notified yet.
     touched: Mutex<Vec<(MmId, u64)>>,
     has_touched: AtomicBool,
+    pub(crate) record: Record,
 }
 
 struct TokenMemory {
@@ -125,6 +127,7 @@ impl Tokens {
             is_discarding: AtomicBool::new(false),
             touched: Mutex::default(),
             has_touched: AtomicBool::new(false),
+            record: Record::default(),
         }
     }
 
