@@ -19,8 +19,8 @@ fn lost_page_is_read_again_or_discarded() {
         return;
     }
     sleep_at(libc::SIGBUS);
-    let (memory, device) = with_device(builder(16 * MIB));
-    let map = Arc::new(memory.map_region(48 * MIB, MapOptions::new()).unwrap());
+    let (memory, device) = with_device(builder(8 * MIB));
+    let map = Arc::new(memory.map_region(24 * MIB, MapOptions::new()).unwrap());
     let pages = pages_of(&map);
     (0..pages).for_each(|page| store(&map, page, page + 1));
     device.fails_reads.store(true, SeqCst);
@@ -48,8 +48,8 @@ fn lost_page_is_read_again_or_discarded() {
 /// If the system filled holes of the alias, the user would find zeroes instead of what is in swap.
 #[test]
 fn locked_alias_creates_no_pages() {
-    let memory = builder(16 * MIB).build().unwrap();
-    let map = memory.map_region(48 * MIB, MapOptions::new()).unwrap();
+    let memory = builder(8 * MIB).build().unwrap();
+    let map = memory.map_region(24 * MIB, MapOptions::new()).unwrap();
     let pages = pages_of(&map);
     (0..pages).for_each(|page| store(&map, page, page + 1));
     let alias = map.mapping().alias(0);
@@ -75,9 +75,9 @@ fn process_that_locks_its_memory_keeps_its_regions() {
         return;
     }
     for user_mode_only in [true, false] {
-        let memory = builder(16 * MIB).build().unwrap();
+        let memory = builder(8 * MIB).build().unwrap();
         let options = || MapOptions::new().user_mode_only(user_mode_only);
-        let map = memory.map_region(24 * MIB, options()).unwrap();
+        let map = memory.map_region(12 * MIB, options()).unwrap();
         let pages = pages_of(&map);
         (0..pages).for_each(|page| store(&map, page, page + 1));
         // SAFETY: the calls change no contents. Users without privileges may lock little, and then the first one changes nothing.
@@ -237,16 +237,16 @@ fn store_while_swap_can_not_be_written_is_sigbus_and_loses_nothing() {
 #[test]
 fn region_that_its_user_protects_is_read_and_stored_to_later() {
     for zswap in [None, Some(Zswap::lz4())] {
-        let builder = builder(16 * MIB);
+        let builder = builder(9 * MIB);
         let memory = zswap.map_or(builder.clone(), |zswap| builder.zswap(zswap)).build().unwrap();
-        let map = memory.map_region(48 * MIB, MapOptions::new()).unwrap();
+        let map = memory.map_region(24 * MIB, MapOptions::new()).unwrap();
         let pages = pages_of(&map);
         let allow = |pages: Range<u64>, access| {
             let (at, bytes) = (word(&map, pages.start, 0), (pages.end - pages.start) * PAGE_SIZE);
             // SAFETY: the range is of the region, to which no reference leads. No thread makes a forbidden access.
             assert_eq!(unsafe { libc::mprotect(at.cast(), bytes as usize, access) }, 0);
         };
-        for round in 0..3 {
+        for round in 0..2 {
             (0..pages).for_each(|page| store(&map, page, page + round));
             allow(0..pages, libc::PROT_READ);
             (0..pages).for_each(|page| assert_eq!(load(&map, page), page + round, "page {page}"));
