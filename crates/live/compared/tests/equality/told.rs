@@ -20,6 +20,6 @@ impl Observer for Story {
 
 /// The lines of `/proc/vmstat` that are the same on two hosts: all but free memory, and the dirty limits, which are shares of it. Free memory depends on the
 /// other memory of the host, and a CPU gives back the free pages that it keeps once a second, by the real clock of a live host.
-pub(crate) fn compared(vmstat: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn comparable(vmstat: &str) -> impl Iterator<Item = &str> {
     vmstat.lines().filter(|line| !["nr_free", "nr_dirty_"].iter().any(|prefix| line.starts_with(prefix)))
 }

@@ -5,22 +5,18 @@
 //! leave stays because it is in use. The simulator gets the same faults and answers, and its engine must ask the same questions in the same order.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
-#[path = "../../tests/made/mod.rs"]
-mod made;
-mod told;
-
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use made::Made;
+use crate::made::Made;
+use crate::told::{Story, comparable};
 use pageout::{File, Limits, MapEvent, MapOptions, MappedRegion, Memory, Open, Region, RegionOptions};
 use pageout_engine::{AccessedBits, FrameGate, MmId, PROFILES, Pfn};
 use pageout_sim::{LoneReader, Observer};
 use pageout_workload::{Access, AccessStream, InMemory};
-use told::Story;
 
 const PAGE: u64 = 4096;
 const FILE_PAGES: u64 = 1000;
@@ -81,7 +77,7 @@ fn told(mut read: impl FnMut(&str) -> String) -> String {
             .map(|file| read(&format!("/sys/fs/cgroup/tenant/{file}")))
             .concat();
     let vmstat = read("/proc/vmstat");
-    let vmstat: Vec<&str> = told::compared(&vmstat).collect();
+    let vmstat: Vec<&str> = comparable(&vmstat).collect();
     let generations = read("/sys/kernel/debug/lru_gen");
     let without_ages = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
         [seq, _, anon, file] => format!("{seq} {anon} {file}"),

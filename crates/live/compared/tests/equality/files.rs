@@ -2,14 +2,11 @@
 //! page has the same story where files are read.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
-#[path = "../../tests/made/mod.rs"]
-mod made;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use made::Made;
+use crate::made::Made;
 use pageout::{Delay, Limits, Memory, Node, Open};
 use pageout_engine::{Nanos, PROFILES, StoryEvent};
 use pageout_sim::{LoneReader, Observer};

@@ -3,17 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
-#[path = "../../tests/made/pages.rs"]
-mod pages;
-mod told;
-
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use pages::{contents, draws};
-use told::Story;
+use crate::pages::{contents, draws};
+use crate::told::{Story, comparable};
 
 use pageout::{Builder, Limits, Memory, Open, RegionOptions, Zswap, ZswapAnswer};
 use pageout_engine::{PAGE_SIZE, PROFILES, PageContents, Pfn};
@@ -74,7 +70,7 @@ fn counters(mut read: impl FnMut(&str) -> String) -> Vec<String> {
         .map(|file| format!("{file} {}", read(&format!("/sys/kernel/debug/zswap/{file}"))))
         .concat();
     let vmstat = read("/proc/vmstat");
-    let lines = group.lines().chain(debug.lines()).chain(told::compared(&vmstat));
+    let lines = group.lines().chain(debug.lines()).chain(comparable(&vmstat));
     lines.map(str::to_owned).collect()
 }
 

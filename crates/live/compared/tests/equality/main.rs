@@ -1,0 +1,12 @@
+//! One sequence of accesses, live and simulated: the same decisions and counters, for every profile.
+
+#[path = "../../../tests/made/mod.rs"]
+mod made; // files with known contents
+#[path = "../../../tests/made/pages.rs"]
+mod pages; // pages of which some shrink
+
+mod told; // decisions and counters as text
+
+mod files;
+mod regions; // regions, mapped or not, and files
+mod zswap;
