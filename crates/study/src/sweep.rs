@@ -29,7 +29,7 @@ use crate::replay;
 use crate::watch::Watcher;
 pub use collect::Status;
 pub use parts::{Parts, Row, rows};
-pub use plan::{Cell, Input, InputKind, Plan, content_hash, matching};
+pub use plan::{Cell, EqualInput, Input, InputKind, Plan, content_hash, matching};
 pub use run::{Elsewhere, Own, Sweep, Take, cells, failed};
 pub use summary::{Line, Percentiles, Summary};
 
@@ -126,6 +126,8 @@ pub struct Ran {
     pub cells_failed: usize,
     /// Cells that were run now, in which an own policy's wrong answer was replaced.
     pub cells_with_fallbacks: usize,
+    /// Inputs of equal bytes, which have common rows.
+    pub equal_inputs: Vec<EqualInput>,
     /// The reason why it ended before all cells were run, if it did.
     pub interrupted: Option<&'static str>,
 }
@@ -139,6 +141,8 @@ pub struct Counted {
     pub cells_left: usize,
     /// The inputs, in the order of their names.
     pub inputs: Vec<InputCounted>,
+    /// Inputs of equal bytes, which have common cells.
+    pub equal_inputs: Vec<EqualInput>,
 }
 
 /// Cells of one input.
@@ -209,7 +213,12 @@ fn count(ask: &Ask, watcher: &dyn Watcher) -> Result<Counted, Error> {
             cells: count(own, at),
             cells_left: count(left, at),
         });
-        Ok(Counted { cells: own.len(), cells_left: left.len(), inputs: inputs.collect() })
+        Ok(Counted {
+            cells: own.len(),
+            cells_left: left.len(),
+            inputs: inputs.collect(),
+            equal_inputs: plan.equal_inputs(),
+        })
     })
 }
 
@@ -232,6 +241,7 @@ fn run_cells(ask: &Ask, own: Own, watcher: &dyn Watcher) -> Result<Ran, Error> {
             cells_there_before: of_shard.len() - left.len(),
             cells_failed: 0,
             cells_with_fallbacks: 0,
+            equal_inputs: plan.equal_inputs(),
             interrupted: None,
         };
         let mut take = |rows: Vec<Row>| {
@@ -300,7 +310,7 @@ impl Answer {
                     "{cells_run} cells were run, but {of_run} failed or used the fallback"
                 );
             }
-            Answer::Count(Counted { cells, cells_left, inputs }) => {
+            Answer::Count(Counted { cells, cells_left, inputs, .. }) => {
                 let sum: usize = inputs.iter().map(|input| input.cells).sum();
                 holds!(sum == *cells, "the sweep has {cells} cells, but its inputs have {sum}");
                 let sum: usize = inputs.iter().map(|input| input.cells_left).sum();
@@ -331,9 +341,10 @@ impl Answer {
                 "cells_there_before": ran.cells_there_before,
                 "cells_failed": ran.cells_failed,
                 "cells_with_fallbacks": ran.cells_with_fallbacks,
+                "equal_inputs": ran.equal_inputs,
             }),
-            Answer::Count(Counted { cells, cells_left, inputs }) => {
-                json!({ "cells": cells, "cells_left": cells_left, "inputs": inputs })
+            Answer::Count(Counted { cells, cells_left, inputs, equal_inputs }) => {
+                json!({ "cells": cells, "cells_left": cells_left, "inputs": inputs, "equal_inputs": equal_inputs })
             }
             Answer::Status(status) => status.json(),
             Answer::Summary(summary) => summary.json(),

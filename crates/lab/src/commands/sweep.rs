@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pageout_study::Watcher;
-use pageout_study::sweep::{self, Answer, Cell, Counted, Own, Plan, Ran, Row, Status, Summary, Sweep, Task};
+use pageout_study::sweep::{
+    self, Answer, Cell, Counted, EqualInput, Own, Plan, Ran, Row, Status, Summary, Sweep, Task,
+};
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item};
 
@@ -175,7 +177,12 @@ fn ran_text(ran: &Ran) -> String {
         count(ran.cells_there_before),
         count(ran.cells_failed),
         ran.folder.display()
-    )
+    ) + &equal_text(&ran.equal_inputs)
+}
+
+/// Inputs that have no rows of their own.
+fn equal_text(inputs: &[EqualInput]) -> String {
+    inputs.iter().map(|input| input.note() + "\n").collect()
 }
 
 /// What would be run, by input.
@@ -189,7 +196,7 @@ fn counted_text(counted: &Counted, layout: Layout) -> String {
         vec![name, count(input.cells), count(input.cells_left)]
     }));
     table.push(vec!["all".to_string(), count(counted.cells), count(counted.cells_left)]);
-    layout.table(&table, 1)
+    layout.table(&table, 1) + &equal_text(&counted.equal_inputs)
 }
 
 fn status_text(status: &Status) -> String {

@@ -233,3 +233,25 @@ fn scenarios_are_swept_over_kernels_seeds_and_keys() {
     let row = rows.as_array().unwrap().iter().find(is_it).unwrap();
     assert_eq!((&row["runtime_ns"], &row["accesses"]), (&run["end_ns"], &run["accesses"]));
 }
+
+#[test]
+fn traces_of_equal_bytes_are_named_in_each_result() {
+    let folder = folder("traces = ['*.u32']\npolicy = ['lru', 'fifo']\nmemory = ['50%']\n");
+    let at = folder.path();
+    std::fs::copy(at.join("a.u32"), at.join("c.u32")).unwrap();
+    let note = "c.u32 has the same bytes as a.u32";
+    for more in [&["plan.toml", "--dry-run"][..], &["plan.toml", "--into", "rows"]] {
+        let told = check_success(&sweep(at, more));
+        assert!(told.contains(note), "{told}");
+    }
+    let json: Value =
+        serde_json::from_str(&check_success(&sweep(at, &["plan.toml", "--into", "rows", "--json"]))).unwrap();
+    assert_eq!(json["equal_inputs"], serde_json::json!([{ "input": "c.u32", "equals": "a.u32" }]));
+    let status = check_success(&sweep(at, &["--status", "rows"]));
+    assert!(status.starts_with("4 of 4 cells done"), "{status}");
+    for more in [&["--collect", "rows"][..], &["--collect", "rows", "--summary", "fifo"]] {
+        let told = pageout(at, &[&["sweep"], more].concat());
+        check_success(&told);
+        assert!(text(&told.stderr).contains(note), "{}", text(&told.stderr));
+    }
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::parts::{Row, rows};
-use super::plan::Plan;
+use super::plan::{EqualInput, Plan};
 use super::{PLAN, is_failed, remark_helped, run};
 use crate::check::holds;
 use crate::error::{Error, told};
@@ -28,6 +28,7 @@ pub(super) fn write_plan(folder: &Path, path: &Path, plan: &Plan) -> io::Result<
         "plan": path.to_string_lossy(),
         "build": plan.build,
         "cells": plan.cells.len(),
+        "equal_inputs": plan.equal_inputs(),
     });
     let text = serde_json::to_string_pretty(&said).expect("a value is JSON");
     std::fs::write(folder.join(PLAN), text + "\n")
@@ -56,6 +57,15 @@ pub struct Status {
 pub(super) fn plan_of(folder: &Path) -> Value {
     let said = std::fs::read_to_string(folder.join(PLAN)).ok();
     said.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Names the inputs that have no rows of their own, because another one has the same bytes.
+pub(super) fn remark_equal(folder: &Path, watcher: &dyn Watcher) {
+    let said = plan_of(folder);
+    for equal in said["equal_inputs"].as_array().into_iter().flatten() {
+        let name = |key: &str| equal[key].as_str().unwrap_or_default().to_string();
+        watcher.remark(&EqualInput { name: name("input"), first: name("equals") }.note());
+    }
 }
 
 pub(super) fn status(folder: &Path) -> Result<Status, Error> {
@@ -111,6 +121,7 @@ pub(super) fn collect(folder: &Path, watcher: &dyn Watcher) -> Result<Vec<Row>, 
             folder.display()
         )));
     }
+    remark_equal(folder, watcher);
     let mut rows: Vec<Row> = rows.into_values().collect();
     remark_helped(rows.iter().filter(|row| run::is_helped(row)).count(), watcher);
     let number = |row: &Row, key: &str| row.get(key).and_then(Value::as_u64).unwrap_or_default();

@@ -1,13 +1,13 @@
 //! The plan of a sweep: lists whose product are its cells, less what `[[except]]` names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use pageout_record::regular;
 use pageout_sim::scenario::keys::Limit;
 use pageout_sim::scenario::{SEED_MAX, Scalar, Table};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::bench::{Policy, parse_policies, parse_sizes};
@@ -73,6 +73,17 @@ pub struct Input {
     pub hash: Option<String>,
 }
 
+/// An input with the bytes of an earlier one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct EqualInput {
+    /// The input, as the plan has it.
+    #[serde(rename = "input")]
+    pub name: String,
+    /// The earlier one, whose name the rows have.
+    #[serde(rename = "equals")]
+    pub first: String,
+}
+
 /// The kind of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InputKind {
@@ -113,6 +124,14 @@ pub struct Plan {
     pub inputs: Vec<Input>,
     /// All cells, those of an input one after the other.
     pub cells: Vec<Cell>,
+}
+
+impl EqualInput {
+    /// Says what the equal bytes lead to.
+    pub fn note(&self) -> String {
+        let EqualInput { name, first } = self;
+        format!("note: {name} has the same bytes as {first}: the rows of {first} stand for both")
+    }
 }
 
 impl Plan {
@@ -194,7 +213,10 @@ impl Plan {
             return Err(wrong(format!("found {most} cells, expected at most {CELLS_MAX}: split the plan")));
         }
         let mut is_used = vec![false; written.except.len()];
+        // Inputs of equal bytes have the same cells, which run once.
+        let mut shared = BTreeSet::new();
         for input in 0..plan.inputs.len() {
+            let is_shared = plan.is_shared(input);
             // The bound is listed next to policies that read ahead.
             let reads_ahead = has_bound || plan.reads_ahead(input, &combinations);
             for (at, policy) in policies.iter().enumerate() {
@@ -224,7 +246,12 @@ impl Plan {
                                 .position(|except| except.names(&cell, &plan.inputs[input]));
                             match excepted {
                                 Some(at) => is_used[at] = true,
-                                None => plan.cells.push(Cell { key: plan.key(&cell), ..cell }),
+                                None => {
+                                    let key = plan.key(&cell);
+                                    if !is_shared || shared.insert(key.clone()) {
+                                        plan.cells.push(Cell { key, ..cell });
+                                    }
+                                }
                             }
                         }
                     }
@@ -238,6 +265,22 @@ impl Plan {
             return Err(wrong("[[except]]: found no cell left, expected at least one".to_string()));
         }
         Ok(plan)
+    }
+
+    /// Returns true if another input has the same bytes.
+    fn is_shared(&self, input: usize) -> bool {
+        let hash = &self.inputs[input].hash;
+        hash.is_some() && self.inputs.iter().filter(|other| other.hash == *hash).count() > 1
+    }
+
+    /// Inputs that have the bytes of an earlier one, which stands for them in all rows.
+    pub fn equal_inputs(&self) -> Vec<EqualInput> {
+        let equal = |(at, input): (usize, &Input)| {
+            let first =
+                self.inputs[..at].iter().find(|other| other.hash.is_some() && other.hash == input.hash)?;
+            Some(EqualInput { name: input.name.clone(), first: first.name.clone() })
+        };
+        self.inputs.iter().enumerate().filter_map(equal).collect()
     }
 
     /// Returns true if policies of the machine read a trace ahead in some cell.
@@ -476,6 +519,31 @@ mod tests {
             plan.cells.iter().map(|cell| cell.key.clone()).collect::<std::collections::BTreeSet<_>>()
         };
         assert_eq!(keys(&one), keys(&other));
+    }
+
+    #[test]
+    fn inputs_of_equal_bytes_are_named_and_run_once() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, page) in [("a.u32", 1), ("b.u32", 2), ("c.u32", 1)] {
+            fs::write(directory.path().join(name), [page, 0, 0, 0]).unwrap();
+        }
+        let path = directory.path().join("plan.toml");
+        let plan = |more: &str| {
+            let text =
+                format!("traces = ['*.u32']\npolicy = ['lru', 'fifo']\nmemory = ['10%', '20%']\n{more}");
+            fs::write(&path, text).unwrap();
+            Plan::read(&path, "build").unwrap()
+        };
+        let equal = |plan: &Plan| {
+            plan.equal_inputs().into_iter().map(|equal| (equal.name, equal.first)).collect::<Vec<_>>()
+        };
+        let all = plan("");
+        assert_eq!(equal(&all), [("c.u32".to_string(), "a.u32".to_string())]);
+        assert_eq!(all.cells.len(), 2 * 2 * 2);
+        // An excluded cell of the first is still one of the second.
+        let part = plan("[[except]]\ntrace = 'a.u32'\npolicy = 'lru'\n");
+        assert_eq!(part.cells.iter().filter(|cell| cell.input == 2).count(), 2);
+        assert_eq!(part.cells.len(), 2 * 2 * 2);
     }
 
     #[test]
