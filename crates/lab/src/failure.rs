@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     ReaderGone,
     /// The result differs from the expectations of the scenario, or from a recorded kernel.
     Unexpected(anyhow::Error),
+    /// The recorded program failed, with this exit code. The recording is complete.
+    Recorded(u8, anyhow::Error),
     /// A signal with this number ended the command.
     Interrupted(i32, anyhow::Error),
 }
@@ -34,6 +36,7 @@ impl Failure {
             Failure::Input(_) => 2,
             Failure::Output(_) => 3,
             Failure::Unexpected(_) => 4,
+            Failure::Recorded(code, _) => code,
             // The convention of shells.
             Failure::Interrupted(signal, _) => 128 + u8::try_from(signal).unwrap_or(0),
         }
@@ -121,6 +124,7 @@ impl fmt::Display for Failure {
             Failure::Workload(error)
             | Failure::Input(error)
             | Failure::Unexpected(error)
+            | Failure::Recorded(_, error)
             | Failure::Interrupted(_, error) => f.write_str(&told(error)),
             Failure::Output(error) => {
                 let told = error.to_string();

@@ -88,6 +88,11 @@ pub struct Manifest {
     pub file: Vec<FileRecord>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_success(code: &u8) -> bool {
+    *code == 0
+}
+
 /// The recorded machine or cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,6 +108,9 @@ pub struct Recorded {
     pub duration_ns: u64,
     /// The reason of its end.
     pub ended: String,
+    /// The exit code of the command, as a shell has it: 128 and N if signal N ended it. 0 if something else ended the recording.
+    #[serde(default, skip_serializing_if = "is_success")]
+    pub command_code: u8,
     /// Accesses in `accesses.pgt`.
     pub accesses: u64,
     /// Accesses that the trace could not hold.

@@ -38,7 +38,7 @@ use crate::manifest::{
 use crate::merge::Merge;
 use crate::processes::{self, Names};
 use crate::root::Root;
-use crate::started::{PATIENCE, Started, told};
+use crate::started::{PATIENCE, Started, exit_code, told};
 use crate::tracefs::Instance;
 use crate::usage::{self, Usage};
 use crate::watch::{Resident, Watch};
@@ -466,9 +466,9 @@ impl<'a> Recorder<'a> {
             self.source.remarks.push(remark);
         }
         let status = self.child.as_mut().and_then(Started::ended);
-        let ended = match status.filter(|_| ended == COMMAND_ENDED) {
-            Some(status) => told(status),
-            None => ended,
+        let (ended, command_code) = match status.filter(|_| ended == COMMAND_ENDED) {
+            Some(status) => (told(status), exit_code(status)),
+            None => (ended, 0),
         };
 
         collector.finish();
@@ -515,7 +515,16 @@ impl<'a> Recorder<'a> {
         };
         let manifest = self.manifest(
             &collector,
-            Outcome { began_s, duration_ns, ended, accesses: count, stat_end, processes, files },
+            Outcome {
+                began_s,
+                duration_ns,
+                ended,
+                command_code,
+                accesses: count,
+                stat_end,
+                processes,
+                files,
+            },
         );
         let text = manifest.text()?;
         std::fs::rename(&part, folder.join(ACCESSES)).map_err(fail)?;

@@ -151,12 +151,24 @@ pub(crate) fn told(status: ExitStatus) -> String {
     }
 }
 
+/// The exit code that a shell has for a command.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?));
+    code.map_or(0, |code| u8::try_from(code).unwrap_or(u8::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn refused(name: &str) -> String {
         runnable(name).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn exit_code_is_that_of_a_shell() {
+        let code = |raw| exit_code(ExitStatus::from_raw(raw));
+        assert_eq!([0, 3 << 8, 255 << 8, 15].map(code), [0, 3, 255, 128 + 15]);
     }
 
     #[test]

@@ -47,10 +47,21 @@ mod linux {
         pageout_record::forget(&args.cold).map_err(anyhow::Error::new)?;
         let manifest = one(&options, cx)?;
         if cx.output.is_data() {
-            return cx.output.print_json(&manifest);
+            cx.output.print_json(&manifest)?;
+        } else {
+            let text = told(&manifest, &options, cx.layout());
+            cx.output.print_text(&format!("{text}next: pageout twin {}\n", options.into.display()))?;
         }
-        let text = told(&manifest, &options, cx.layout());
-        cx.output.print_text(&format!("{text}next: pageout twin {}\n", options.into.display()))
+        passed_on(std::slice::from_ref(&manifest))
+    }
+
+    /// Passes the exit code of the recorded command on, as `strace` and `perf stat` do: of several runs the first that is not 0.
+    fn passed_on(made: &[Manifest]) -> Outcome {
+        let failed = made.iter().find(|manifest| manifest.recording.command_code > 0);
+        failed.map_or(Ok(()), |Manifest { recording, .. }| {
+            let error = anyhow!("{}; the recording is complete", recording.ended);
+            Err(Failure::Recorded(recording.command_code, error))
+        })
     }
 
     /// Records the command at each limit, into a folder of that name.
@@ -89,7 +100,8 @@ mod linux {
             }
         }
         if cx.output.is_data() {
-            return cx.output.print_json(&found);
+            cx.output.print_json(&found)?;
+            return passed_on(&found);
         }
         limits.sort_by_key(|(_, bytes)| *bytes);
         let (middle, _) = limits.remove(limits.len() / 2);
@@ -98,7 +110,8 @@ mod linux {
         let against =
             if others.is_empty() { String::new() } else { format!(" --against {}", others.join(",")) };
         let recordings = folder(&middle) + &against;
-        cx.output.print_text(&format!("next: pageout twin {recordings}\n"))
+        cx.output.print_text(&format!("next: pageout twin {recordings}\n"))?;
+        passed_on(&found)
     }
 
     /// Makes one recording.

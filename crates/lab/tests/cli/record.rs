@@ -364,6 +364,23 @@ fn what_a_command_read_is_known_without_events() {
 }
 
 #[test]
+fn exit_code_of_the_command_is_passed_on() {
+    let directory = with_file(1);
+    for (into, script, code) in [("three", "exit 3", 3), ("signal", "kill -TERM $$", 128 + 15)] {
+        let arguments = ["record", "--into", into, "--events", "none", "--", "sh", "-c", script];
+        let output = pageout(directory.path(), &arguments);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        let told = text(&output.stderr);
+        assert!(told.contains("error: the command ") && told.contains("the recording is complete"), "{told}");
+        let manifest = std::fs::read_to_string(directory.path().join(into).join("recording.toml")).unwrap();
+        assert!(manifest.contains(&format!("command_code = {code}\n")), "{manifest}");
+    }
+    // A command that the recorder ends has not failed.
+    let endless = ["record", "--into", "time", "--events", "none", "--for", "200ms", "--", "sleep", "60"];
+    check_success(&pageout(directory.path(), &endless));
+}
+
+#[test]
 fn what_a_command_read_is_known_without_rights() {
     let directory = with_file(100);
     let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
@@ -415,8 +432,10 @@ fn command_is_recorded_once_per_limit() {
     assert!(small > sums("16M")["sums"]["insertions"].as_integer().unwrap() + 1500);
     // No program starts within two pages.
     let killed = ["record", "--into", "killed", "--limits", "8K", "--", "true"];
-    let told = check_success(&pageout(directory.path(), &killed));
+    let output = pageout(directory.path(), &killed);
+    let told = text(&output.stdout);
     assert!(told.contains("note: the limit killed 1 task: the recording ends early"), "{told}");
+    assert_eq!(output.status.code(), Some(128 + 9), "{}", text(&output.stderr));
     for limits in ["4M,4096KiB", "0,4M", "much"] {
         let arguments = ["record", "--into", "other", "--limits", limits, "--", "true"];
         check_failure(&pageout(directory.path(), &arguments), 2, &["--limits"]);

@@ -30,9 +30,9 @@ Examples, as root:
 /// Without tracefs, `record` reads counters: memory.stat, /proc/PID/io and smaps_rollup, and pages of named files in memory. --check prints
 /// which ways are open, and how to open the others. Its exit code is 0 for events, 4 for counters only, 2 for nothing.
 ///
-/// A recording ends with the command, the tasks, the duration, or Ctrl-C (SIGINT, SIGTERM, SIGHUP), with exit code 0; it is complete in each
-/// case. Without --cgroup a command shares the recorder's cgroup, whose files then count, too. Lost events are counted here and in
-/// recording.toml, which lists all that the recording depends on.
+/// A recording ends with the command, whose exit code is passed on, or with the tasks, the duration, or Ctrl-C (SIGINT, SIGTERM, SIGHUP), with
+/// exit code 0; it is complete in each case. Without --cgroup a command shares the recorder's cgroup, whose files then count, too. Lost events
+/// are counted here and in recording.toml, which lists all that the recording depends on.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RecordArgs {
