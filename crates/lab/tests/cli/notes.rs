@@ -582,3 +582,21 @@ fn key_that_no_scenario_shows_is_in_the_result() {
         assert!(told.iter().all(|(about, _)| about != "keys that nothing shows"), "{told:?}");
     }
 }
+
+#[test]
+fn run_with_large_anonymous_folios_says_what_is_not_modelled_of_them() {
+    let at = GOOD.find("channel").unwrap();
+    let heap = "channel = \"anonymous\"\nsize = \"4MiB\"\nworkload = { pattern = \"sequential\" }\n";
+    let with = |kernel: &str| {
+        let scenario = GOOD[..at].replace("memory.max = \"1MiB\"", "memory.max = \"64MiB\"");
+        notes(&format!("{scenario}{heap}[kernel]\n{kernel}"))
+    };
+    let told = with("hugepages_64kB = \"always\"\n");
+    let of_folios = told.iter().find(|(about, _)| about == "large folios");
+    let (_, text) = of_folios.unwrap_or_else(|| panic!("{told:?}"));
+    assert!(text.starts_with("64 large folios of anonymous memory made by faults."), "{text}");
+    for lack in ["after fork", "khugepaged", "huge zero page", "Compaction skips"] {
+        assert!(text.contains(lack), "{lack}: {text}");
+    }
+    assert!(with("hugepages_64kB = \"never\"\n").iter().all(|(about, _)| about != "large folios"));
+}

@@ -114,6 +114,26 @@ fn the_twin_of_a_database_reads_ahead_what_the_machine_did_in_large_folios() {
     assert!(off(&found, "insertions") > 5.0, "{found}");
 }
 
+#[test]
+fn twin_of_programs_with_huge_pages_says_what_it_lacks_of_them() {
+    let told = |directory: &tempfile::TempDir| {
+        let printed = check_success(&pageout(directory.path(), &["twin", "rec"]));
+        printed.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let lack = "neither their faults, splits and charges of 512 pages, nor copies after fork, khugepaged and compaction";
+    let few = changed("[group.stat_end]\n", "[group.stat_end]\nanon_thp = 4194304\n");
+    let printed = told(&few);
+    assert!(
+        printed.contains("4 MiB of huge pages in memory of programs") && printed.contains(lack),
+        "{printed}"
+    );
+    let always = changed("transparent_hugepage = \"madvise\"", "transparent_hugepage = \"always\"");
+    let printed = told(&always);
+    assert!(printed.contains("transparent_hugepage = always") && printed.contains(lack), "{printed}");
+    let none = changed("format_version = 1", "format_version = 1");
+    assert!(!told(&none).contains("huge pages"), "{}", told(&none));
+}
+
 fn large_insertions(name: &str) -> u64 {
     let text = std::fs::read_to_string(shipped(name).join("recording.toml")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("insertions_large = ")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, Parameter, SWITCHES, kernel_bool};
+use pageout_engine::{CgroupFile, Config, Engine, Holds, Lru, MthpStat, Parameter, SWITCHES, kernel_bool};
 use pageout_sim::scenario::keys::{KEYS, Limit};
 use pageout_sim::scenario::{
     Advice, Channel, Device, FileKind, KernelFile, Object, OomRule, Scalar, Scenario, SwapKind,
@@ -69,6 +69,7 @@ pub fn of_run(scenario: &Scenario, report: &Report, engine: &Engine, vmstat: &Co
     notes.extend(no_flush(scenario, report, engine, vmstat));
     notes.extend(no_promotion(scenario, report, vmstat));
     notes.extend(pages_alone_move(scenario, vmstat));
+    notes.extend(large_anonymous(engine));
     notes.extend(no_such_line(scenario, report));
     notes.extend(report.reads_thinned.iter().map(|thinned| {
         let text = format!(
@@ -707,6 +708,18 @@ fn pages_alone_move(scenario: &Scenario, vmstat: &Counters) -> Option<Note> {
                 threads that share pages as a group. Here tasks stay on their CPUs (task.cpunodebind), and a shared page \
                 goes to a node that uses it twice in a row.";
     Some(Note { about: "NUMA balancing", text: text.to_string() })
+}
+
+/// Large folios of anonymous memory were made, and some of what Linux does with them is not modelled.
+fn large_anonymous(engine: &Engine) -> Option<Note> {
+    let made: u64 = (1..=9).map(|order| engine.figures().mthp(order, MthpStat::AnonFaultAlloc)).sum();
+    let text = format!(
+        "{} of anonymous memory made by faults. Not modelled: copies of their pages after fork, khugepaged, which would \
+         make more of them later, and the huge zero page. Compaction skips large folios: Linux since 6.9 moves those \
+         below the wanted order.",
+        figures::counted(made, "large folio")
+    );
+    (made > 0).then_some(Note { about: "large folios", text })
 }
 
 /// NUMA balancing was asked to promote, slow memory was in use, and (nearly) all that was in use there stayed.

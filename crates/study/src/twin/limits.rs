@@ -67,6 +67,7 @@ fn accesses(recording: &Recording, lines: &mut Vec<String>) {
 fn memory(recording: &Recording, lines: &mut Vec<String>) {
     let held = recording.held();
     lines.push(memory_of_programs(recording));
+    lines.extend(huge_pages(recording));
     let twin = match (recording.is_unsteady(), held.moving) {
         (true, _) => "this memory changed at unknown times, so a twin is not possible. Record insertion events of all files and every page".to_string(),
         (false, 0) => "the twin keeps this amount constant in all answers".to_string(),
@@ -202,6 +203,27 @@ fn recorded(recording: &Recording, lines: &mut Vec<String>) {
 /// Returns the text, if there is one, or the missing needs of `subject`.
 fn said_of(subject: &str, said: Verdict<Option<String>>) -> Option<String> {
     said.unwrap_or_else(|unknown| Some(format!("{subject}: {unknown}")))
+}
+
+/// Huge pages of programs, which the twin has only as a part of their memory.
+fn huge_pages(recording: &Recording) -> Option<String> {
+    let group = &recording.manifest.group;
+    // The first name is that of version 1 of cgroups.
+    let counters = ["rss_huge", "anon_thp"].into_iter();
+    let values = counters.flat_map(|name| [group.stat_begin.get(name), group.stat_end.get(name)]);
+    let bytes = values.flatten().copied().max().unwrap_or(0);
+    let setting = recording.manifest.kernel.transparent_hugepage.as_deref();
+    let had = match (bytes, setting) {
+        (0, Some("always")) => {
+            "transparent_hugepage = always: memory of programs may be in huge pages".to_string()
+        }
+        (0, _) => return None,
+        _ => format!("{} of huge pages in memory of programs", figures::bytes(bytes)),
+    };
+    Some(format!(
+        "{had}. The twin has this memory as single pages: neither their faults, splits and charges of 512 pages, nor copies after \
+         fork, khugepaged and compaction"
+    ))
 }
 
 /// Which accesses to memory of programs are known.
