@@ -438,10 +438,10 @@ parameters! {
         "Share of free memory above which DAMON_RECLAIM is inactive."
         "500 is the kernel's: it does nothing while half of the memory is free.";
     Kernel "damon_reclaim.wmarks_mid": damon_reclaim_wmarks_mid: u32 = 400, Values::Number(0, 1000), "1/1000",
-        "Share of free memory below which DAMON_RECLAIM becomes active."
+        "Share of free memory below which DAMON_RECLAIM becomes active. At most wmarks_high."
         "400 is the kernel's.";
     Kernel "damon_reclaim.wmarks_low": damon_reclaim_wmarks_low: u32 = 200, Values::Number(0, 1000), "1/1000",
-        "Share of free memory below which DAMON_RECLAIM is inactive, and leaves the work to kswapd."
+        "Share of free memory below which DAMON_RECLAIM is inactive, and leaves the work to kswapd. At most wmarks_mid."
         "200 is the kernel's. A server that uses nearly all memory for page cache never runs it; 0 makes it run there.";
     Kernel "damon_reclaim.skip_anon": damon_reclaim_skip_anon: bool = false, Values::Bool, "",
         "Whether DAMON_RECLAIM leaves anonymous memory alone."
@@ -470,10 +470,10 @@ parameters! {
         "Share of free memory above which DAMON_LRU_SORT is inactive."
         "200 is the kernel's.";
     Kernel "damon_lru_sort.wmarks_mid": damon_lru_sort_wmarks_mid: u32 = 150, Values::Number(0, 1000), "1/1000",
-        "Share of free memory below which DAMON_LRU_SORT becomes active."
+        "Share of free memory below which DAMON_LRU_SORT becomes active. At most wmarks_high."
         "150 is the kernel's.";
     Kernel "damon_lru_sort.wmarks_low": damon_lru_sort_wmarks_low: u32 = 50, Values::Number(0, 1000), "1/1000",
-        "Share of free memory below which DAMON_LRU_SORT is inactive."
+        "Share of free memory below which DAMON_LRU_SORT is inactive. At most wmarks_mid."
         "50 is the kernel's.";
     Kernel "damon_stat.enabled": damon_stat: bool = false, Values::Bool, "",
         "Whether DAMON_STAT runs: it estimates the memory bandwidth in use and how long memory is idle, by the intervals that it tunes. It changes nothing but accessed bits. Only one module of DAMON can run."
@@ -485,10 +485,10 @@ parameters! {
         "Time of an aggregation window of DAMON_RECLAIM and DAMON_LRU_SORT, after which regions merge and split. Patterns count in windows. At least damon.sample_interval."
         "100 ms is the kernel's. Memory in moderate use shows no access within it.";
     Kernel "damon.min_nr_regions": damon_min_nr_regions: u32 = 10, Values::Number(3, 1 << 20), "",
-        "Minimum number of regions of a module of DAMON: none is larger than all memory over this number."
+        "Minimum number of regions of DAMON_RECLAIM and DAMON_LRU_SORT: none is larger than all memory over this number."
         "10 is the kernel's.";
     Kernel "damon.max_nr_regions": damon_max_nr_regions: u32 = 1000, Values::Number(3, 1 << 20), "",
-        "Maximum number of regions of a module of DAMON, at least damon.min_nr_regions."
+        "Maximum number of regions of DAMON_RECLAIM and DAMON_LRU_SORT, at least damon.min_nr_regions."
         "1000 is the kernel's. A machine with machine.page_stands_for = 64 has 64 times as many regions per byte.";
     Sysctl "vm.min_free_kbytes": min_free_kbytes: u32 = 0, Values::Number(0, 1 << 30), "kB",
         "Free memory below which an allocating task has to reclaim first. Zones share it by their size. 0: computed from the size of memory."
@@ -641,11 +641,46 @@ impl Config {
         self.numa_balancing & NUMA_BALANCING_NORMAL != 0
     }
 
-    /// Checks what the modules of DAMON are given.
-    fn check_damon(&self) -> Result<(), ConfigError> {
+    /// Checks what the modules of DAMON are given: one module, whose limits are in order.
+    ///
+    /// # Errors
+    /// What is wrong. Limits of modules that are off are not checked, and neither are those that DAMON_STAT does not have.
+    pub fn check_damon(&self) -> Result<(), ConfigError> {
         let modules = [self.damon_reclaim, self.damon_lru_sort, self.damon_stat];
         let enabled = modules.into_iter().filter(|&is_enabled| is_enabled).count();
-        check_range("modules of DAMON that are enabled", enabled as u64, 0, 1)
+        check_range("modules of DAMON that are enabled", enabled as u64, 0, 1)?;
+        let of_both = [
+            ("damon.aggr_interval", self.damon_aggr_interval),
+            ("damon.sample_interval", self.damon_sample_interval),
+            ("damon.max_nr_regions", self.damon_max_nr_regions),
+            ("damon.min_nr_regions", self.damon_min_nr_regions),
+        ];
+        let of_reclaim = [
+            ("damon_reclaim.wmarks_high", self.damon_reclaim_wmarks_high),
+            ("damon_reclaim.wmarks_mid", self.damon_reclaim_wmarks_mid),
+            ("damon_reclaim.wmarks_low", self.damon_reclaim_wmarks_low),
+        ];
+        let of_lru_sort = [
+            ("damon_lru_sort.wmarks_high", self.damon_lru_sort_wmarks_high),
+            ("damon_lru_sort.wmarks_mid", self.damon_lru_sort_wmarks_mid),
+            ("damon_lru_sort.wmarks_low", self.damon_lru_sort_wmarks_low),
+        ];
+        let at_least = |pairs: &[(&'static str, u32)]| match pairs {
+            &[(what, value), (of, least)] if value < least => {
+                Err(ConfigError::Below { what, value: value.into(), of, least: least.into() })
+            }
+            _ => Ok(()),
+        };
+        if self.damon_reclaim || self.damon_lru_sort {
+            of_both.chunks(2).try_for_each(at_least)?;
+        }
+        if self.damon_reclaim {
+            of_reclaim.windows(2).try_for_each(at_least)?;
+        }
+        if self.damon_lru_sort {
+            of_lru_sort.windows(2).try_for_each(at_least)?;
+        }
+        Ok(())
     }
 
     /// Refuses a value outside its range, and memory of a size that there is not.
@@ -713,6 +748,35 @@ mod tests {
         assert_eq!(config.check().unwrap_err().to_string(), "folio_batch: 0 is not in the range 1 to 255");
         let config = Config { tlb_entries: 3, ..Config::default() };
         assert_eq!(config.check().unwrap_err().to_string(), "tlb_entries: found 3, expected a power of two");
+    }
+
+    #[test]
+    fn damon_limits_out_of_order_are_refused_where_a_module_has_them() {
+        let base = Config { damon_reclaim: true, ..Config::default() };
+        for (config, says) in [
+            (
+                Config { damon_max_nr_regions: 5, ..base.clone() },
+                "damon.max_nr_regions: found 5, expected at least 10, which is damon.min_nr_regions",
+            ),
+            (
+                Config { damon_aggr_interval: 4_999, ..base.clone() },
+                "damon.aggr_interval: found 4999, expected at least 5000, which is damon.sample_interval",
+            ),
+            (
+                Config { damon_reclaim_wmarks_high: 300, ..base.clone() },
+                "damon_reclaim.wmarks_high: found 300, expected at least 400, which is damon_reclaim.wmarks_mid",
+            ),
+            (
+                Config { damon_reclaim_wmarks_low: 401, ..base.clone() },
+                "damon_reclaim.wmarks_mid: found 400, expected at least 401, which is damon_reclaim.wmarks_low",
+            ),
+        ] {
+            assert_eq!(config.check().unwrap_err().to_string(), says);
+            assert_eq!(Config { damon_reclaim: false, ..config }.check(), Ok(()), "{says}");
+        }
+        let sorts = Config { damon_lru_sort: true, damon_lru_sort_wmarks_mid: 201, ..Config::default() };
+        assert!(sorts.check().unwrap_err().to_string().starts_with("damon_lru_sort.wmarks_high: found 200"));
+        assert_eq!(Config { damon_stat: true, damon_max_nr_regions: 5, ..Config::default() }.check(), Ok(()));
     }
 
     #[test]

@@ -12,9 +12,9 @@ use pageout_rules::damon::{
 pub(super) fn of(config: &Config) -> Option<(Attrs, Vec<SchemeSpec>)> {
     let attrs = Attrs {
         sample_us: config.damon_sample_interval.into(),
-        aggr_us: config.damon_aggr_interval.max(config.damon_sample_interval).into(),
+        aggr_us: config.damon_aggr_interval.into(),
         min_regions: config.damon_min_nr_regions.into(),
-        max_regions: config.damon_max_nr_regions.max(config.damon_min_nr_regions).into(),
+        max_regions: config.damon_max_nr_regions.into(),
         ..modules::ATTRS
     };
     if config.damon_reclaim {

@@ -16,6 +16,17 @@ pub enum ConfigError {
         /// The largest number allowed.
         max: u64,
     },
+    /// A number below another one that it must reach.
+    Below {
+        /// Name of the number.
+        what: &'static str,
+        /// The number that was given.
+        value: u64,
+        /// Name of the other number.
+        of: &'static str,
+        /// The other number.
+        least: u64,
+    },
     /// A number that has to be a power of two, or 0.
     NoPowerOfTwo {
         /// Name of the number.
@@ -61,6 +72,9 @@ impl fmt::Display for ConfigError {
         match self {
             Self::OutOfRange { what, value, min, max } => {
                 write!(f, "{what}: {value} is not in the range {min} to {max}")
+            }
+            Self::Below { what, value, of, least } => {
+                write!(f, "{what}: found {value}, expected at least {least}, which is {of}")
             }
             Self::NoRoom { what, pages, bytes } => write!(
                 f,

@@ -16,6 +16,8 @@ const MOST: i64 = i64::MAX;
 const COUNT: Accepts = Accepts::Integer(0, u32::MAX as i64);
 /// Microseconds of an interval.
 const US: Accepts = Accepts::Integer(1, 1_000_000_000_000);
+/// Microseconds of an interval that may be absent.
+const UP_TO_US: Accepts = Accepts::Integer(0, 1_000_000_000_000);
 const WHOLE: Accepts = Accepts::Integer(0, MOST);
 
 section! {
@@ -34,7 +36,7 @@ section! {
         numa_node: Option<u8>, [absent "all nodes"] in Accepts::Integer(0, 63) => Same,
             "Monitor the memory of this node. In sysfs, its addresses are a region; /proc/zoneinfo has them. Not with region.";
         region: Vec<AddressRange>, [unless Vec::new()] each AddressRange,
-            "Ranges of addresses to monitor, in order. Without any, all memory is monitored.";
+            "Ranges of addresses to monitor, in order. Without any, all memory is monitored. Both ends are multiples of a page.";
         scheme: Vec<Scheme>, [unless Vec::new()] each Scheme,
             "What is done with regions of an access pattern. Without any, the kdamond only monitors.";
     }
@@ -67,15 +69,15 @@ section! {
             "Microseconds between preparing a page of each region and testing whether it was accessed. At most aggr_us. The kernel's default.";
         aggr_us: u64, [default 100_000] in US => Same,
             "Microseconds of a window, at whose end regions merge and split. nr_accesses is at most aggr_us / sample_us. The kernel's default.";
-        update_us: u64, [default 60_000_000] in WHOLE => Same,
+        update_us: u64, [default 60_000_000] in UP_TO_US => Same,
             "Microseconds after which address ranges are looked up again. The ranges of physical memory stay the same. The kernel's default.";
-        access_bp: u64, [unless 0] in WHOLE => Same,
-            "Goal of the intervals: share of samples that find an access, over all bytes, in 1/10000. The file is intervals_goal/access_bp (since 6.15). 400 is recommended.";
+        access_bp: u64, [unless 0] in Accepts::Integer(0, 10_000) => Same,
+            "Goal of the intervals: share of samples that find an access, over all bytes, in 1/10000. Needs aggrs, and aggrs needs it. The file is intervals_goal/access_bp (since 6.15). 400 is recommended.";
         aggrs: u64, [unless 0] in WHOLE => Same,
             "Windows after which the intervals are tuned to the goal. 0: they stay. 3 is recommended.";
-        min_sample_us: u64, [unless 0] in WHOLE => Same,
+        min_sample_us: u64, [unless 0] in UP_TO_US => Same,
             "The shortest tuned sample interval. With aggrs, at least 1.";
-        max_sample_us: u64, [unless 0] in WHOLE => Same,
+        max_sample_us: u64, [unless 0] in UP_TO_US => Same,
             "The longest tuned sample interval, at least min_sample_us.";
     }
 }

@@ -1,26 +1,46 @@
 //! Checks of `[[damon]]`: intervals and limits that a kdamond can have, and keys that an action, a goal or a filter needs.
 
-use pageout_engine::damon_files;
+use pageout_engine::damos::AttrsError;
+use pageout_engine::{ConfigError, damon_files};
 
 use super::{Check, Problem};
-use crate::scenario::Scalar;
 use crate::scenario::damon::{
     Damon, DamonState, Filter, FilterKind, GoalMetric, Operations, QuotaGoal, Scheme, SchemeAction,
     WatermarkMetric,
 };
+use crate::scenario::{PAGE_SIZE, Scalar, Size};
 
 /// The modules that run alone.
 const MODULES: [&str; 3] = ["damon_reclaim.enabled", "damon_lru_sort.enabled", "damon_stat.enabled"];
 
 impl Check<'_> {
+    /// Modules of DAMON: at most one, whose limits are in order.
+    pub(super) fn damon_modules(&mut self) {
+        let switches = &self.scenario.kernel.switches;
+        let mut enabled = MODULES.iter().filter(|name| switches.get(name) == Some(&Scalar::Bool(true)));
+        if let (Some(first), Some(second)) = (enabled.next(), enabled.next()) {
+            let message = format!("found `kernel.{first}` and `kernel.{second}`, expected one of them");
+            let problem = Problem::new(format!("kernel.{second}"), message);
+            return self.report(problem.help("a module of DAMON runs alone: enable one"));
+        }
+        // A value that can't be read is reported with its own key.
+        if !self.problems.is_empty() {
+            return;
+        }
+        let Ok(config) = self.scenario.config() else { return };
+        if let Err(ConfigError::Below { what, value, of, least }) = config.check_damon() {
+            let given = if switches.get(what).is_some() { what } else { of };
+            let message = format!("`{what}`: found {value}, expected at least {least}, which is `{of}`");
+            let problem = Problem::new(format!("kernel.{given}"), message);
+            self.report(problem.help(format!("raise `kernel.{what}`, or lower `kernel.{of}`")));
+        }
+    }
+
     pub(super) fn damon(&mut self, prefix: &str, damon: &Damon) {
         self.ranges(&format!("{prefix}."), damon);
         self.ranges(&format!("{prefix}.intervals."), &damon.intervals);
         self.ranges(&format!("{prefix}.nr_regions."), &damon.nr_regions);
-        if let Err(error) = damon.attrs().check() {
-            let problem = Problem::new(prefix, error.to_string());
-            self.report(problem.help("see `intervals` and `nr_regions` of this entry"));
-        }
+        self.attrs(prefix, damon);
         let switches = &self.scenario.kernel.switches;
         let module = MODULES.iter().find(|name| switches.get(name) == Some(&Scalar::Bool(true)));
         if let (DamonState::On, Some(module)) = (damon.state, module) {
@@ -48,11 +68,103 @@ impl Check<'_> {
                 );
                 self.report(Problem::new(key, message).help("give ranges in the order of their addresses"));
             }
+            if !range.start.0.is_multiple_of(PAGE_SIZE) || !range.end.0.is_multiple_of(PAGE_SIZE) {
+                let message = format!(
+                    "found {} to {}, expected multiples of {}",
+                    range.start,
+                    range.end,
+                    Size(PAGE_SIZE)
+                );
+                let problem = Problem::new(format!("{prefix}.region[{index}]"), message);
+                self.report(problem.help("a region is sampled page by page: round both ends"));
+            }
             end = end.max(range.end.0);
         }
         for (index, scheme) in damon.scheme.iter().enumerate() {
-            self.scheme(&format!("{prefix}.scheme[{index}]"), scheme);
+            let prefix = format!("{prefix}.scheme[{index}]");
+            self.scheme(&prefix, scheme);
+            self.reachable(&prefix, damon, scheme);
         }
+    }
+
+    /// Counts and targets that the kdamond of a scheme can have.
+    fn reachable(&mut self, prefix: &str, damon: &Damon, scheme: &Scheme) {
+        // Tuning changes both intervals by the same factor.
+        let (least, samples) = (scheme.access_pattern.nr_accesses.min, damon.attrs().samples());
+        if least > samples {
+            let key = format!("{prefix}.access_pattern.nr_accesses.min");
+            let message =
+                format!("found {least}, expected at most the samples of a window, which are {samples}");
+            let help = "no region would match: lower `min`, or give a window more samples (intervals)";
+            self.report(Problem::new(key, message).help(help));
+        }
+        if let (Some(node), Some(target)) = (damon.numa_node, scheme.target_nid)
+            && node == target
+        {
+            let message = format!("found node {target}, the one that the kdamond monitors (`numa_node`)");
+            let problem = Problem::new(format!("{prefix}.target_nid"), message);
+            self.report(problem.help("no page would move: name another node"));
+        }
+        let tasks = &self.scenario.task;
+        let copies = |name: &String| tasks.iter().find(|task| task.name == *name).map(|task| task.copies);
+        let targets = match damon.operations {
+            Operations::Paddr => 1,
+            Operations::Vaddr => damon.target.iter().filter_map(copies).map(u64::from).sum(),
+        };
+        for (index, filter) in scheme.filter.iter().enumerate() {
+            if let (FilterKind::Target, Some(target)) = (filter.kind, filter.damon_target_idx)
+                && u64::from(target) >= targets
+                && targets > 0
+            {
+                let key = format!("{prefix}.filter[{index}].damon_target_idx");
+                let message = format!("found target {target}, expected one of {targets}, counted from 0");
+                let help = "the filter would match nothing: each copy of a task in `target` is one, and physical memory is target 0";
+                self.report(Problem::new(key, message).help(help));
+            }
+        }
+    }
+
+    /// Intervals and limits that need each other.
+    fn attrs(&mut self, prefix: &str, damon: &Damon) {
+        let Damon { intervals, nr_regions, .. } = damon;
+        let goal = [intervals.access_bp, intervals.min_sample_us, intervals.max_sample_us];
+        let (key, message, help) = match damon.attrs().check() {
+            Err(AttrsError::SampleAboveAggregation) => (
+                "intervals.sample_us",
+                format!(
+                    "found {}, expected at most the aggregation interval, `aggr_us` = {}",
+                    intervals.sample_us, intervals.aggr_us
+                ),
+                "lower `sample_us`, or raise `aggr_us`",
+            ),
+            Err(AttrsError::MinAboveMax) => (
+                "nr_regions.min",
+                format!("found {}, expected at most max regions, `max` = {}", nr_regions.min, nr_regions.max),
+                "lower `min`, or raise `max`",
+            ),
+            Err(AttrsError::NoIntervals) => (
+                "intervals.aggrs",
+                format!(
+                    "found sample intervals from {} to {}, expected min_sample_us from 1 to max_sample_us",
+                    intervals.min_sample_us, intervals.max_sample_us
+                ),
+                "give both: min_sample_us = 5000, max_sample_us = 10_000_000",
+            ),
+            // Each of the others is out of the range of its key.
+            Err(_) => return,
+            Ok(()) if intervals.aggrs > 0 && intervals.access_bp == 0 => (
+                "intervals.aggrs",
+                "found windows to tune after, but no `access_bp`, the goal".to_string(),
+                "give the goal: access_bp = 400",
+            ),
+            Ok(()) if intervals.aggrs == 0 && goal != [0; 3] => (
+                "intervals",
+                "found a goal without `aggrs`: the intervals would stay".to_string(),
+                "give the windows to tune after: aggrs = 3",
+            ),
+            Ok(()) => return,
+        };
+        self.report(Problem::new(format!("{prefix}.{key}"), message).help(help));
     }
 
     /// Targets, addresses and actions that the operations have.
@@ -134,6 +246,11 @@ impl Check<'_> {
         if quotas.fail_charge_denom > 0 && quotas.fail_charge_num > quotas.fail_charge_denom {
             let message = "found fail_charge_num above fail_charge_denom, expected a share of at most 1";
             self.report(Problem::new(format!("{prefix}.fail_charge_num"), message).help("lower it"));
+        }
+        if quotas.fail_charge_denom == 0 && quotas.fail_charge_num > 0 {
+            let message = "found fail_charge_num without fail_charge_denom: all of a region would be charged";
+            let problem = Problem::new(format!("{prefix}.fail_charge_num"), message);
+            self.report(problem.help("give the denominator: fail_charge_denom = 1024"));
         }
         for (index, goal) in quotas.goal.iter().enumerate() {
             self.goal(&format!("{prefix}.goal[{index}]"), goal);
@@ -333,15 +450,46 @@ mod tests {
     #[test]
     fn problem_of_a_kdamond_names_its_key() {
         for (damon, key, message) in [
-            (r#"{"intervals": {"sample_us": 200000}}"#, "damon[0]", "at most the aggregation interval"),
+            (
+                r#"{"intervals": {"sample_us": 200000}}"#,
+                "damon[0].intervals.sample_us",
+                "found 200000, expected at most the aggregation interval, `aggr_us` = 100000",
+            ),
+            (r#"{"intervals": {"aggrs": 3, "access_bp": 400}}"#, "damon[0].intervals.aggrs", "from 0 to 0"),
+            (
+                r#"{"intervals": {"aggrs": 3, "min_sample_us": 1, "max_sample_us": 2}}"#,
+                "damon[0].intervals.aggrs",
+                "no `access_bp`",
+            ),
+            (r#"{"intervals": {"access_bp": 400}}"#, "damon[0].intervals", "without `aggrs`"),
+            (r#"{"intervals": {"access_bp": 10001}}"#, "damon[0].intervals.access_bp", "too large"),
             (r#"{"intervals": {"sample_us": 0}}"#, "damon[0].intervals.sample_us", "too small"),
-            (r#"{"nr_regions": {"min": 20, "max": 10}}"#, "damon[0]", "at most max regions"),
+            (
+                r#"{"nr_regions": {"min": 20, "max": 10}}"#,
+                "damon[0].nr_regions.min",
+                "found 20, expected at most max regions, `max` = 10",
+            ),
             (r#"{"numa_node": 2}"#, "damon[0].numa_node", "found node 2"),
             (r#"{"numa_node": 0, "region": [{"start": "0", "end": "1MiB"}]}"#, "damon[0]", "found both"),
             (
                 r#"{"region": [{"start": "2MiB", "end": "1MiB"}]}"#,
                 "damon[0].region[0]",
                 "begins before it ends",
+            ),
+            (
+                r#"{"region": [{"start": "100", "end": "1MiB"}]}"#,
+                "damon[0].region[0]",
+                "expected multiples of 4KiB",
+            ),
+            (
+                r#"{"numa_node": 1, "scheme": [{"action": "migrate_hot", "target_nid": 1}]}"#,
+                "damon[0].scheme[0].target_nid",
+                "the one that the kdamond monitors",
+            ),
+            (
+                r#"{"intervals": {"aggrs": 1, "access_bp": 1, "min_sample_us": 1, "max_sample_us": 9223372036854775807}}"#,
+                "damon[0].intervals.max_sample_us",
+                "too large",
             ),
             (r#"{"operations": "vaddr"}"#, "damon[0]", "vaddr: found no `target`"),
             (r#"{"target": ["reader"]}"#, "damon[0].target", "has no meaning for paddr"),
@@ -373,6 +521,17 @@ mod tests {
                 "access_pattern.age",
                 "`min` above `max`",
             ),
+            (
+                r#"{"access_pattern": {"nr_accesses": {"min": 21}}}"#,
+                "access_pattern.nr_accesses.min",
+                "the samples of a window, which are 20",
+            ),
+            (
+                r#"{"filter": [{"kind": "target", "damon_target_idx": 1}]}"#,
+                "filter[0].damon_target_idx",
+                "found target 1, expected one of 1",
+            ),
+            (r#"{"quotas": {"fail_charge_num": 1}}"#, "quotas.fail_charge_num", "without fail_charge_denom"),
             (r#"{"watermarks": {"high": 5}}"#, "watermarks", "without a metric"),
             (
                 r#"{"watermarks": {"metric": "free_mem_rate", "interval_us": 1, "high": 1, "mid": 2}}"#,
@@ -391,6 +550,48 @@ mod tests {
             let (found, says) = of_scheme(scheme);
             assert_eq!(found, format!("damon[0].scheme[0].{key}"), "{scheme}: {says}");
             assert!(says.contains(message), "{scheme}: {says}");
+        }
+    }
+
+    #[test]
+    fn kernel_keys_out_of_order_are_refused_by_key() {
+        for (kernel, key, message) in [
+            (
+                r#""damon_reclaim.enabled": true, "damon.max_nr_regions": 5"#,
+                "kernel.damon.max_nr_regions",
+                "found 5, expected at least 10, which is `damon.min_nr_regions`",
+            ),
+            (
+                r#""damon_lru_sort.enabled": true, "damon.sample_interval": 100001"#,
+                "kernel.damon.sample_interval",
+                "`damon.aggr_interval`: found 100000, expected at least 100001",
+            ),
+            (
+                r#""damon_reclaim.enabled": true, "damon_reclaim.wmarks_high": 399"#,
+                "kernel.damon_reclaim.wmarks_high",
+                "expected at least 400",
+            ),
+            (
+                r#""sched.numa_balancing.scan_period_min_ms": 100, "sched.numa_balancing.scan_period_max_ms": 99"#,
+                "kernel.sched.numa_balancing.scan_period_max_ms",
+                "found 99, expected at least 100",
+            ),
+            (
+                r#""damon_reclaim.enabled": true, "damon_stat.enabled": true"#,
+                "kernel.damon_stat.enabled",
+                "expected one of them",
+            ),
+        ] {
+            let text = format!(
+                r#"{{
+                    "kernel": {{{kernel}}},
+                    "task": [{{"name": "reader", "object": [{{"channel": "anonymous", "size": "1MiB", "workload": {{"pattern": "fill"}}}}]}}]
+                }}"#
+            );
+            let problems = serde_json::from_str::<Scenario>(&text).unwrap().validate();
+            assert_eq!(problems.len(), 1, "{kernel}: {problems:?}");
+            assert_eq!(problems[0].key, key, "{problems:?}");
+            assert!(problems[0].message.contains(message) && problems[0].help.is_some(), "{problems:?}");
         }
     }
 

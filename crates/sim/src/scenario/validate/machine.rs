@@ -185,6 +185,8 @@ impl Check<'_> {
         self.version();
         self.settings("kernel", &self.scenario.kernel.switches);
         self.settings("sysctl", &self.scenario.sysctl);
+        self.damon_modules();
+        self.scan_periods();
         self.tiers();
     }
 
@@ -232,6 +234,20 @@ impl Check<'_> {
             let key = if is_given { "kernel.pghot.record" } else { "kernel.pghot.quirks" };
             let problem = Problem::new(key, message);
             self.report(problem.help("set kernel.pghot.record = \"u64\""));
+        }
+    }
+
+    /// The period of scans begins at its minimum, and ends at its maximum.
+    fn scan_periods(&mut self) {
+        const MIN: &str = "sched.numa_balancing.scan_period_min_ms";
+        const MAX: &str = "sched.numa_balancing.scan_period_max_ms";
+        let Ok(config) = self.scenario.config() else { return };
+        let (min, max) = (config.scan_period_min_ms, config.scan_period_max_ms);
+        if self.problems.is_empty() && min > max {
+            let is_given = self.scenario.kernel.switches.get(MAX).is_some();
+            let message = format!("`{MAX}`: found {max}, expected at least {min}, which is `{MIN}`");
+            let problem = Problem::new(format!("kernel.{}", if is_given { MAX } else { MIN }), message);
+            self.report(problem.help(format!("raise `kernel.{MAX}`, or lower `kernel.{MIN}`")));
         }
     }
 
