@@ -129,11 +129,13 @@ pub struct TrackerTime {
     pub kmigrated: Nanos,
     /// Interrupts of processors that sample.
     pub samples: Nanos,
+    /// Samples of kdamonds, with their switches. What their schemes do is not part of it.
+    pub kdamond: Nanos,
 }
 
 impl TrackerTime {
     /// The parts of the time, by name.
-    pub fn parts(&self) -> [(&'static str, Nanos); 6] {
+    pub fn parts(&self) -> [(&'static str, Nanos); 7] {
         [
             ("scans", self.scans),
             ("hint_faults", self.hint_faults),
@@ -141,6 +143,7 @@ impl TrackerTime {
             ("klruscand", self.klruscand),
             ("kmigrated", self.kmigrated),
             ("samples", self.samples),
+            ("kdamond", self.kdamond),
         ]
     }
 
@@ -494,9 +497,9 @@ pub struct Watched {
 pub struct FileWrite {
     /// The time at which the write began.
     pub at: Nanos,
-    /// Path of the file; or `sync`, or `syncfs` with the name of a device.
+    /// Path of the file; or `sync`, `syncfs` with the name of a device, or `process_madvise`.
     pub path: String,
-    /// The value that was written; empty for a sync.
+    /// The value that was written; empty for a sync; of advice, its name and the task.
     pub value: String,
     /// Its end and the reclaimed pages, if it ended before the run. Immediately and none unless it was `memory.reclaim` or lowered a limit; for
     /// `memory.reclaim`, fewer pages than requested is the kernel's `EAGAIN`.

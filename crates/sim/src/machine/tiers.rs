@@ -313,6 +313,11 @@ impl Machine {
                 Nanos(thread.cpu_time.0.saturating_sub(moving.iter().sum()))
             }),
             samples: memory.sampling,
+            kdamond: sum("kdamond", &|thread| {
+                let looks = ["damon_pages", "rmap_steps"];
+                let rest = thread.spent.by_unit.iter().filter(|(name, _)| !looks.contains(name));
+                Nanos(thread.cpu_time.0.saturating_sub(rest.map(|(_, time)| time.0).sum()))
+            }),
         }
     }
 
