@@ -186,7 +186,7 @@ fn percentages(distinct_pages: u64) -> String {
 fn loop_line(ask: &Ask, left_out: &[LeftOut]) -> String {
     match ask.timed {
         None if ask.untimed => {
-            let says = left_out.iter().map(|LeftOut { what, why }| format!("  {what}: {why}\n"));
+            let says = left_out.iter().map(|of| format!("  {}\n", of.says()));
             format!(
                 "untimed: misses and counters of the kernel policy, without a clock; left out:\n{}",
                 says.collect::<String>()

@@ -35,6 +35,7 @@ fn untimed_replay_counts_and_names_what_it_leaves_out() {
     let named: Vec<&str> =
         of["left_out"].as_array().unwrap().iter().map(|of| of["what"].as_str().unwrap()).collect();
     assert_eq!(named, ["times", "old statistics", "free pages", "readahead in flight"]);
+    assert_eq!(of["left_out"][1]["setting"], "kernel.memcg.stat_flush = live");
     for point in of["points"].as_array().unwrap() {
         let stat = &point["result"]["memcgs"][0]["counters"];
         assert!(stat["workingset_refault_file"].as_u64() == point["refaults"].as_u64(), "{stat}");
@@ -42,6 +43,7 @@ fn untimed_replay_counts_and_names_what_it_leaves_out() {
     }
     let text = check_success(&replay(folder.path(), &["--memory", "2MiB,4MiB", "--read-ahead-kb", "0"]));
     assert!(text.contains("  times: nothing takes time") && text.contains("  old statistics: "), "{text}");
+    assert!(text.contains("other misses (`kernel.memcg.stat_flush = live`)\n"), "{text}");
     assert!(!text.contains("in flight") && !text.contains("runtime  ") && !text.contains("nvme"), "{text}");
 }
 

@@ -20,32 +20,46 @@ pub struct LeftOut {
     pub what: &'static str,
     /// The difference to a timed run, in a clause.
     pub why: &'static str,
+    /// The kernel setting that it is due to, as a scenario has it, if there is one.
+    pub setting: Option<&'static str>,
 }
 
-const TIMES: LeftOut = LeftOut {
-    what: "times",
-    why: "nothing takes time, so there is no runtime, latency, CPU time or pressure",
-};
+impl LeftOut {
+    const fn of(what: &'static str, why: &'static str) -> LeftOut {
+        LeftOut { what, why, setting: None }
+    }
+
+    /// All of it in a line.
+    pub fn says(&self) -> String {
+        let LeftOut { what, why, setting } = self;
+        let setting = setting.map(|setting| format!(" (`{setting}`)")).unwrap_or_default();
+        format!("{what}: {why}{setting}")
+    }
+}
+
+const TIMES: LeftOut =
+    LeftOut::of("times", "nothing takes time, so there is no runtime, latency, CPU time or pressure");
 
 const STATISTICS: LeftOut = LeftOut {
     what: "old statistics",
-    why: "reclaim reads exact statistics of the group; in a timed run they are up to two seconds old",
+    why: "reclaim reads exact statistics of the group; in a timed run they are up to two seconds old, and the classic LRU then has other misses",
+    setting: Some("kernel.memcg.stat_flush = live"),
 };
 
-const FREE_PAGES: LeftOut = LeftOut {
-    what: "free pages",
-    why: "no CPU gives its free pages back each second, so there is no nr_free_pages and no dirty threshold",
-};
+const FREE_PAGES: LeftOut = LeftOut::of(
+    "free pages",
+    "no CPU gives its free pages back each second, so there is no nr_free_pages and no dirty threshold",
+);
 
-const IN_FLIGHT: LeftOut = LeftOut {
-    what: "readahead in flight",
-    why: "an access to a page that is still being read ahead is a hit; in a timed run it waits and counts as a miss",
-};
+const IN_FLIGHT: LeftOut = LeftOut::of(
+    "readahead in flight",
+    "an access to a page that is still being read ahead is a hit; in a timed run it waits and counts as a miss",
+);
 
-const KSWAPD: LeftOut = LeftOut {
-    what: "kswapd",
-    why: "kswapd that was woken ran to its goal before the next access; in a timed run it shares the CPU",
-};
+const KSWAPD: LeftOut = LeftOut::of(
+    "kswapd",
+    "kswapd that was woken ran to its goal before the next access; in a timed run it shares the CPU",
+);
 
 /// Parts that replays in a memory of a group leave out: of all sizes, of which some have figures.
 pub(super) fn left_out<'a>(
@@ -63,16 +77,18 @@ pub(super) fn left_out<'a>(
 
 /// The same in a remark on several runs, of which some may read ahead.
 pub(crate) fn remark() -> String {
-    let says: Vec<String> = [TIMES, STATISTICS, FREE_PAGES, IN_FLIGHT, KSWAPD]
-        .iter()
-        .map(|LeftOut { what, why }| format!("{what}: {why}"))
-        .collect();
+    let says: Vec<String> =
+        [TIMES, STATISTICS, FREE_PAGES, IN_FLIGHT, KSWAPD].iter().map(LeftOut::says).collect();
     format!("note: rows with untimed = true leave out:\n  {}", says.join("\n  "))
 }
 
 /// The same as JSON.
 pub(super) fn left_out_json(left_out: &[LeftOut]) -> Value {
-    left_out.iter().map(|LeftOut { what, why }| json!({ "what": what, "why": why })).collect()
+    let one = |&LeftOut { what, why, setting }: &LeftOut| match setting {
+        Some(setting) => json!({ "what": what, "why": why, "setting": setting }),
+        None => json!({ "what": what, "why": why }),
+    };
+    left_out.iter().map(one).collect()
 }
 
 impl Ask {
@@ -208,6 +224,14 @@ mod tests {
             assert!(!text.contains(of_time), "{of_time}: {text}");
         }
         assert!(untimed["devices"][0]["reads"].is_u64() && untimed["vmstat"]["pgpgin"].is_i64(), "{text}");
+    }
+
+    #[test]
+    fn exact_statistics_are_named_with_the_setting_of_the_run() {
+        let (name, value) = STAT_FLUSH;
+        assert_eq!(STATISTICS.setting, Some(format!("kernel.{name} = {value}").as_str()));
+        assert!(STATISTICS.says().contains(&format!("kernel.{name}")), "{}", STATISTICS.says());
+        assert_eq!(left_out_json(&[STATISTICS])[0]["setting"], STATISTICS.setting.unwrap());
     }
 
     #[test]
