@@ -109,7 +109,9 @@ impl Core {
         of.nonresident_age = found.nonresident_age;
         self.flush_stats();
         let of = &mut self.mm.lruvecs[lruvec];
-        for (list, count) in LruList::EVICTABLE.into_iter().zip(found.counted.into_iter().flatten()) {
+        let is_stale = self.mm.config.stat_flush != crate::StatFlush::Live;
+        let counted = found.counted.filter(|_| is_stale);
+        for (list, count) in LruList::EVICTABLE.into_iter().zip(counted.into_iter().flatten()) {
             of.stat_flushed[list.stat() as usize] = count as i64;
         }
         for (refaults, _) in of.refaults.iter_mut().zip(found.refaulted).filter(|(_, refaulted)| *refaulted) {

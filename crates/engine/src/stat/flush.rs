@@ -68,7 +68,7 @@ impl Core {
     #[cold]
     fn count_slowly(&mut self, lruvec: LruvecId, stat: Stat, n: i64, weight: u64) {
         if self.mm.config.stat_flush == crate::StatFlush::Live {
-            return self.mm.count_flushed(lruvec, stat, n);
+            return self.mm.count_above(lruvec, stat, n);
         }
         self.weigh_slowly(self.mm.lruvecs[lruvec].memcg, weight);
     }
@@ -247,20 +247,31 @@ impl State {
         (0..self.config.cpus).for_each(|cpu| self.push_updates(CpuId(cpu)));
     }
 
-    /// Counts an event in what readers see of the group and its ancestors, where that is never stale.
-    #[cold]
-    fn count_flushed(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
+    /// Counts an event in what readers see of the group's ancestors, where that is never stale. What they see of the group itself is what it has
+    /// counted ([`State::read_stat`]).
+    fn count_above(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
-        for id in self.memcgs.ancestors(memcg) {
-            let lruvec = self.lruvecs.id(id, node);
-            self.lruvecs[lruvec].stat_flushed[stat as usize] += n;
+        let mut level = self.memcgs[memcg].parent;
+        while let Some(id) = level {
+            let above = self.lruvecs.id(id, node);
+            self.lruvecs[above].stat_flushed[stat as usize] += n;
+            level = self.memcgs[id].parent;
         }
+    }
+
+    /// What readers see of a counter. Where nothing is stale, a group's flushed counters are those of its descendants alone.
+    #[inline]
+    fn read_stat(&self, lruvec: LruvecId, stat: Stat) -> i64 {
+        let of = &self.lruvecs[lruvec];
+        let own =
+            if self.config.stat_flush == crate::StatFlush::Live { of.stat_local[stat as usize] } else { 0 };
+        own + of.stat_flushed[stat as usize]
     }
 
     /// What reclaim reads of a counter: its value at the last flush, descendants included, never negative.
     #[doc(alias = "lruvec_page_state")]
     pub(crate) fn stale(&self, lruvec: LruvecId, stat: Stat) -> u64 {
-        self.lruvecs[lruvec].stat_flushed[stat as usize].max(0) as u64
+        self.read_stat(lruvec, stat).max(0) as u64
     }
 
     /// How often the machine must call [`Core::flush_stats`]; `None` where it need not.
@@ -271,7 +282,7 @@ impl State {
     /// A group's counter as of the last flush, over all nodes.
     pub(crate) fn memcg_stat(&self, memcg: MemcgId, stat: Stat) -> i64 {
         let nodes = self.lruvecs.nodes();
-        nodes.map(|node| self.lruvecs[self.lruvecs.id(memcg, node)].stat_flushed[stat as usize]).sum()
+        nodes.map(|node| self.read_stat(self.lruvecs.id(memcg, node), stat)).sum()
     }
 
     /// A group's live counter, descendants included: the value after a flush.
@@ -339,15 +350,36 @@ mod tests {
         prop_oneof![30 => count, 1 => (0..4u16).prop_map(|group| Event::Read { group }), 1 => Just(Event::Flush)]
     }
 
+    /// A machine with a group, its parent, and a sibling, below the root.
+    fn groups(config: Config) -> (Engine, [MemcgId; 4]) {
+        let mut engine = Engine::new(config).unwrap();
+        let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
+        let first = engine.memcg_create(parent, "b").unwrap();
+        let second = engine.memcg_create(parent, "c").unwrap();
+        (engine, [MemcgId::ROOT, parent, first, second])
+    }
+
     proptest! {
+        #[test]
+        fn exact_statistics_have_each_count_of_the_group_and_below(
+            counts in prop::collection::vec((0..4usize, 0..40i64), 0..100)
+        ) {
+            let (mut engine, groups) =
+                groups(Config { stat_flush: crate::StatFlush::Live, ..Config::default() });
+            for (at, n) in counts {
+                let lruvec = engine.core.mm.lruvecs.id(groups[at], NodeId(0));
+                engine.core.count_memcg(lruvec, Stat::Pgfault, n);
+                for id in groups {
+                    let state = &engine.core.mm;
+                    prop_assert_eq!(state.memcg_stat(id, Stat::Pgfault), state.memcg_stat_now(id, Stat::Pgfault));
+                }
+            }
+        }
+
         #[test]
         fn updates_told_in_lots_are_pending_as_if_each_was_told_at_once(events in prop::collection::vec(event(), 0..400)) {
             let config = Config { cpus: CPUS, policy: Policy::of("classic@6.12"), ..Config::default() };
-            let mut engine = Engine::new(config).unwrap();
-            let parent = engine.memcg_create(MemcgId::ROOT, "a").unwrap();
-            let first = engine.memcg_create(parent, "b").unwrap();
-            let second = engine.memcg_create(parent, "c").unwrap();
-            let groups = [MemcgId::ROOT, parent, first, second];
+            let (mut engine, groups) = groups(config);
             let mut told = [Told::default(); 4];
             let mut machine = ToldMachine::default();
             for event in events {
