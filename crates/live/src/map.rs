@@ -9,6 +9,9 @@
 //! Groups, budget, swap file and zswap are those of a [`crate::Region`], and so are the engine's decisions. The engine does not see hits. It learns of uses by
 //! samples, page by page, without order and number.
 //!
+//! Faults are served by threads of the region. The thread that faults can't serve its own, in a SIGBUS handler: the engine takes locks and allocates memory, and
+//! the code that was interrupted may hold the same ones.
+//!
 //! It needs userfaultfd with write protection of memfds, and PAGEMAP_SCAN (Linux 6.7). The system may refuse both, as in most containers. There are no huge
 //! pages, and no slow memory.
 
@@ -82,7 +85,8 @@ impl MapOptions {
         self
     }
 
-    /// Sets the number of threads that serve faults, 1 to 64. Default: 4. The number of pages that can be read from the swap file at the same time.
+    /// Sets the number of threads that serve faults, 1 to 64. Default: 4. The number of pages that can be read from the swap file at the same time. At least
+    /// one is needed: a thread can't serve its own faults.
     pub fn handlers(mut self, handlers: usize) -> MapOptions {
         self.handlers = handlers;
         self
