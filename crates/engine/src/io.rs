@@ -88,6 +88,8 @@ const WAITS_IN_VAIN_MAX: u32 = 16;
 
 /// After this many failed writes to swap with no successful one between them, its devices count as failing. It is the number of reclaim attempts.
 const SWAP_FAILS_FROM: u64 = 16;
+/// After this many its writes promise no memory: two batches of reclaim, which a device that fails nine of ten writes rarely fails in a row.
+const SWAP_HOPELESS_FROM: u64 = 64;
 /// The time between two tries of a failing swap device. It is shorter than the repeated attempts of an access.
 const SWAP_RESTS: Nanos = Nanos(50_000_000);
 
@@ -251,7 +253,7 @@ impl Transfers {
 
     /// Returns true if a task may wait for a write to a failing swap device: once, as the device may work again. It makes one more attempt then.
     pub(crate) fn may_wait_for_failing(&self, seen: &mut SeenWrites) -> bool {
-        let may_wait = self.writes > 0 && self.swap_fails() > 0 && !self.are_held_up;
+        let may_wait = self.writes > 0 && self.swap_failed >= SWAP_HOPELESS_FROM && !self.are_held_up;
         may_wait && !std::mem::replace(&mut seen.has_waited_for_failing, true)
     }
 
@@ -325,7 +327,7 @@ impl Transfers {
 
     /// Returns true if pages are being written to swap, and its devices do not fail.
     pub(crate) fn has_hopeful_swap_writes(&self) -> bool {
-        self.writes > self.file_writes && self.swap_fails() == 0
+        self.writes > self.file_writes && self.swap_failed < SWAP_HOPELESS_FROM
     }
 
     /// Returns true if writes in flight may free memory. Those to failing swap devices don't: a page whose write fails stays in memory.
