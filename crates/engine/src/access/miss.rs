@@ -428,7 +428,7 @@ impl Current<'_> {
     }
 
     /// Gets what a large folio of a file needs: a block of frames, its charge, and nodes of the index. Returns `None` if other tasks have used these up
-    /// meanwhile. Errors: `NoRoom` without effect, as smaller folios do.
+    /// meanwhile. Errors: `NoRoom` without effect, as smaller folios do; and true if the charge was refused.
     #[doc(alias = "filemap_alloc_folio")]
     #[cold]
     pub(super) fn prepare_large(
@@ -437,14 +437,14 @@ impl Current<'_> {
         file: FileId,
         pages: Range<u64>,
         gfp: Gfp,
-    ) -> Result<Option<Pfn>, Stop> {
+    ) -> Result<Option<Pfn>, (Stop, bool)> {
         let order = (pages.end - pages.start).ilog2() as u8;
-        self.provide_slab_of(memcg, file, pages.clone())?;
+        self.provide_slab_of(memcg, file, pages.clone()).map_err(|stop| (stop, false))?;
         let mut request = Request { order, ..Request::movable(gfp, self.core.current_node()) };
         if self.core.mm.memory.mm(self.task.mm()).placement.is_some() {
             self.place_request(&mut request);
         }
-        let pfn = self.allocate(memcg, &request)?;
+        let pfn = self.allocate(memcg, &request).map_err(|stop| (stop, false))?;
         if !self.core.mm.memory.folios[pfn].has(FolioFlags::CHARGED) {
             if self.task.attempt.charge.is_none() {
                 self.core.mm.memory.folios[pfn].memcg = memcg;
@@ -454,14 +454,14 @@ impl Current<'_> {
             if matches!(charged, Err(Stop::NoRoom)) && self.core.mm.memory.file(file).is_tmpfs() {
                 self.core.count_mthp(self.core.current_node(), order, MthpStat::ShmemFallbackCharge);
             }
-            let charged = charged.map_err(|stop| self.give_up(stop))?;
+            let charged = charged.map_err(|stop| (self.give_up(stop), true))?;
             self.task.attempt.charged = charged;
             self.core.folio_charged(pfn);
             self.core.note_updates(payer, 1);
         }
         for page in nodes_of(&pages) {
             let has_room = self.provide_bytes(memcg, Some(Source::File(file, page)), gfp);
-            if !has_room.map_err(|stop| self.give_up(stop))? {
+            if !has_room.map_err(|stop| (self.give_up(stop), false))? {
                 self.give_back();
                 return Ok(None);
             }

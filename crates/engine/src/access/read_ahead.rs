@@ -199,12 +199,12 @@ impl Current<'_> {
         let memcg = self.memcg();
         let pfn = match self.prepare_large(memcg, batch.file, pages, Gfp::READAHEAD) {
             Ok(Some(pfn)) if !is_in_the_way => pfn,
-            Ok(_) | Err(Stop::NoRoom) => {
+            Ok(_) | Err((Stop::NoRoom, _)) => {
                 self.give_back();
                 (batch.begun, batch.order) = (None, 0);
                 return Ok(());
             }
-            Err(stop) => return Err(stop),
+            Err((stop, _)) => return Err(stop),
         };
         batch.begun = None;
         self.insert_ahead(batch, pfn);

@@ -41,12 +41,16 @@ impl Engine {
     ) -> Result<Step, ConfigError> {
         let file = self.file_to_truncate(task, object)?;
         let of = self.core.mm.memory.file(file);
-        let pages = bytes.start.div_ceil(PAGE_SIZE)..bytes.end / PAGE_SIZE;
+        let mut pages = bytes.start.div_ceil(PAGE_SIZE)..bytes.end / PAGE_SIZE;
         if bytes.is_empty() || pages.end > of.pages() {
             return Err(ConfigError::Unknown(format!("bytes {bytes:?} in {}", of.name)));
         }
         if pages.is_empty() {
-            return Ok(Step::Done(Served::Truncated));
+            if !of.is_tmpfs() {
+                return Ok(Step::Done(Served::Truncated));
+            }
+            // tmpfs splits folios also where no page goes.
+            pages.end = pages.start;
         }
         let is_aligned = [bytes.start, bytes.end].iter().all(|at| at.is_multiple_of(PAGE_SIZE));
         let zeroes_first = of.bdi.file_system == FileSystem::Xfs && !is_aligned;

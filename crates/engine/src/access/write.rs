@@ -173,14 +173,18 @@ impl Current<'_> {
             match self.prepare_large(memcg, file, pages, gfp) {
                 Ok(Some(pfn)) if !is_in_the_way => return self.fill_large(pfn, source),
                 Ok(Some(_)) => self.give_back(),
-                Err(Stop::NoRoom) => {
+                Err((Stop::NoRoom, is_charge)) => {
                     if is_tmpfs {
                         self.core.count_mthp(self.core.current_node(), order, MthpStat::ShmemFallback);
                     }
                     self.give_back();
+                    // tmpfs tries smaller folios if there is no block. If the group is full, the page comes alone.
+                    if is_tmpfs && is_charge {
+                        break;
+                    }
                 }
                 Ok(None) => return Ok(()),
-                Err(stop) => return Err(stop),
+                Err((stop, _)) => return Err(stop),
             }
         }
         self.task.attempt.progress.write_order = Some(0);

@@ -176,7 +176,9 @@ impl Core {
         }
         self.mm.forget_unflushed(call.file, call.pages.clone());
         let pages = call.pages.end - call.pages.start;
-        self.out.push(Op::PunchHole { file: call.file, page: call.pages.start, pages });
+        if pages > 0 {
+            self.out.push(Op::PunchHole { file: call.file, page: call.pages.start, pages });
+        }
         TruncateStep::Done
     }
 
@@ -204,13 +206,16 @@ impl Core {
         }
         if self.mm.config.policy.machine.truncate_split == TruncateSplit::All {
             self.split_file_folio(pfn, &vec![0; (of_folio.end - of_folio.start) as usize]);
+            self.drop_beyond_end(call.file, of_folio.end);
             return None;
         }
         // The folio in which the range ends is split where the range begins in it, first of all.
         let begins_within = call.cuts.len() > 1;
         let is_part = call.first_split.contains(&page);
         let first = if begins_within || is_part { page } else { of_folio.start };
+        let end = of_folio.end;
         let is_split = self.split_file_folio(pfn, &orders_around(first - of_folio.start, word.order()));
+        self.drop_beyond_end(call.file, end);
         if begins_within && is_split {
             call.first_split = of_folio;
         } else if first != page && is_split {
@@ -218,9 +223,22 @@ impl Core {
             if word.is_large() {
                 let orders = orders_around(page - word.head(page), word.order());
                 self.split_file_folio(word.pfn(), &orders);
+                self.drop_beyond_end(call.file, end);
             }
         }
         None
+    }
+
+    /// Parts of a split folio, whose pages ended at this one, go if they lie wholly beyond the end of their file. [folios 2.10]
+    fn drop_beyond_end(&mut self, file: FileId, folio_end: u64) {
+        let mut at = self.mm.memory.file(file).pages();
+        while let Some(page) = self.mm.next_in_index(file, at..folio_end) {
+            let word = self.mm.memory.file(file).index.word(page);
+            if word.head(page) >= at {
+                self.truncate_page(file, page);
+            }
+            at = word.head(page) + (1 << word.order());
+        }
     }
 
     /// Makes several folios of a large one of a file, unless someone holds it. It is unmapped first. [folios 2.10]

@@ -397,6 +397,39 @@ fn cut_splits_a_folio_of_tmpfs_although_it_is_dirty() {
 }
 
 #[test]
+fn split_of_tmpfs_drops_parts_beyond_the_end() {
+    // The second folio reaches beyond the end of the file.
+    let mut machine = Machine::tmpfs("classic@6.18", 768, TmpfsHuge::Always);
+    machine.write(512, 1);
+    machine.changes();
+    let gone = machine.truncate(691 * PAGE_SIZE..692 * PAGE_SIZE);
+    assert_eq!(gone, "-768:8 -691:0");
+    machine.engine.check_invariants();
+}
+
+#[test]
+fn hole_within_a_page_of_tmpfs_splits_its_folio() {
+    let mut machine = Machine::tmpfs("classic@6.18", PAGES, TmpfsHuge::Always);
+    machine.write(0, 1);
+    machine.changes();
+    let gone = machine.truncate(100 * PAGE_SIZE + 8..100 * PAGE_SIZE + 16);
+    assert_eq!((gone.as_str(), machine.mthp(9, MthpStat::Split)), ("", 1));
+    machine.engine.check_invariants();
+}
+
+#[test]
+fn tmpfs_page_comes_alone_if_a_charge_is_refused() {
+    let mut machine = Machine::tmpfs("classic@6.18", PAGES, TmpfsHuge::Always);
+    machine.limit(768);
+    machine.write(0, 1);
+    machine.changes();
+    // 256 pages would fit.
+    assert_eq!(machine.write(512, 1), "512:0");
+    let refused = |order| machine.mthp(order, MthpStat::ShmemFallbackCharge);
+    assert_eq!((1..=9).map(refused).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 0, 0, 0, 1]);
+}
+
+#[test]
 fn tmpfs_folio_is_swapped_whole_since_6_12() {
     for (kernel, splits) in [("classic@6.8", 1), ("classic@6.18", 0)] {
         let mut machine = Machine::tmpfs(kernel, PAGES, TmpfsHuge::Always);
