@@ -95,7 +95,9 @@ impl Core {
         let books = self.open_audit(Transition::Map, [pfn]);
         let order = self.mm.memory.folios[pfn].order;
         let space = self.mm.memory.mm_mut(mm);
-        let (before, _) = space.table.replace(page, Word::mapping(pfn, dirty).with_order(order));
+        let word = Word::mapping(pfn, dirty);
+        let word = if order == 0 { word } else { word.with_order(order) };
+        let (before, _) = space.table.replace(page, word);
         debug_assert!(!before.is_present() || before.is_zero_page(), "page {page} is mapped over another");
         let locked = space.vma_of(page).locked;
         let folio = &mut self.mm.memory.folios[pfn];
@@ -118,7 +120,7 @@ impl Core {
         }
         self.close_audit(books);
         if folio.has(FolioFlags::INDEXED) {
-            let at = folio.file_page_at(page);
+            let at = if folio.order == 0 { folio.index.into() } else { folio.file_page_at(page) };
             self.mm.memory.file_mut(FileId(folio.owner)).index.note_use(at);
         }
         if locked {

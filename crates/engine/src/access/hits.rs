@@ -164,6 +164,7 @@ impl Engine {
     }
 
     /// The hits of [`Engine::run_hits`]. `stops`: also before an access at whose end the task has pages to promote.
+    #[inline(always)]
     pub(super) fn hits<A: Copy>(
         &mut self,
         task: TaskId,

@@ -90,7 +90,7 @@ impl Current<'_> {
         match *self.task.accessed() {
             Object::File { .. } => false,
             Object::Mapping { mm, start, .. } => {
-                self.core.mm.memory.mm(mm).nodes.leaf(start + self.task.attempt.page).is_none()
+                !self.core.mm.memory.mm(mm).nodes.has_leaf(start + self.task.attempt.page)
             }
         }
     }

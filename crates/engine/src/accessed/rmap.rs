@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::memory::file::FileMapping;
 use crate::memory::folio::{Folio, FolioFlags};
 use crate::memory::mm::Backing;
-use crate::memory::table::{SwapEntry, Word};
+use crate::memory::table::{LEAF_PAGES, SwapEntry, Word};
 use crate::policy::GroupRules;
 use crate::stat::Stat;
 use crate::state::State;
@@ -39,15 +39,31 @@ impl Core {
     /// `look_around`.
     #[inline(always)]
     pub(crate) fn folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
-        match self.mm.memory.folios[pfn].mapped {
-            0 => Referenced::default(),
-            _ => self.mapped_folio_referenced(pfn, has_buffer),
+        let folio = &self.mm.memory.folios[pfn];
+        match folio.order {
+            _ if folio.mapped == 0 => Referenced::default(),
+            0 => self.page_referenced(pfn, has_buffer),
+            _ => self.large_folio_referenced(pfn, has_buffer),
         }
     }
 
-    fn mapped_folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
+    #[inline(never)]
+    fn page_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
+        // The compiler sees a folio of one page.
+        let mut folio = self.mm.memory.folios[pfn];
+        folio.order = 0;
+        self.mapped_folio_referenced(pfn, folio, has_buffer)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn large_folio_referenced(&mut self, pfn: Pfn, has_buffer: bool) -> Referenced {
+        self.mapped_folio_referenced(pfn, self.mm.memory.folios[pfn], has_buffer)
+    }
+
+    #[inline(always)]
+    fn mapped_folio_referenced(&mut self, pfn: Pfn, folio: Folio, has_buffer: bool) -> Referenced {
         let mut found = Referenced::default();
-        let folio = self.mm.memory.folios[pfn];
         let GroupRules { lru, harvest, .. } = self.mm.memcgs[folio.memcg].policy;
         let was_seen = lru == Lru::TwoLists
             && harvest.sees_elsewhere()
@@ -71,7 +87,9 @@ impl Core {
                 return found;
             }
             found.executable |= was_seen && vma.executable;
-            if !mm.table.is_entry_young(page) || !harvest.rmap {
+            let is_young =
+                if word.is_huge() { mm.table.is_leaf_young(page / LEAF_PAGES) } else { word.is_young() };
+            if !is_young || !harvest.rmap {
                 continue;
             }
             let counts = vma.counts_use(open_files, harvest.recency);
@@ -102,13 +120,28 @@ impl Core {
     /// Removes every entry that maps the folio, collecting dirty bits; anonymous pages leave their swap entry behind.
     #[doc(alias = "try_to_unmap")]
     pub(crate) fn unmap_all(&mut self, pfn: Pfn) {
-        let folio = self.mm.memory.folios[pfn];
-        if folio.mapped == 0 {
-            return;
+        let mut folio = self.mm.memory.folios[pfn];
+        match folio.order {
+            _ if folio.mapped == 0 => {}
+            0 => {
+                folio.order = 0;
+                self.unmap_entries(pfn, folio);
+            }
+            _ => self.unmap_large(pfn, folio),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unmap_large(&mut self, pfn: Pfn, folio: Folio) {
         if folio.is_large_anon() && self.mm.memory.is_mapped_by_one(&folio) {
             self.split_huge_entry(pfn);
         }
+        self.unmap_entries(pfn, folio);
+    }
+
+    #[inline(always)]
+    fn unmap_entries(&mut self, pfn: Pfn, folio: Folio) {
         for at in 0..self.mm.memory.rmap_len(&folio) {
             let (mm, page) = self.mm.rmap_entry(&folio, at);
             self.out.count.rmap_steps(1);
@@ -133,7 +166,8 @@ impl Core {
     /// Replaces the entry that maps a folio, and takes over its dirty bit.
     #[inline(always)]
     pub(crate) fn unmap_one(&mut self, mm: MmId, page: u64, left: Word) {
-        let books = self.open_audit(Transition::Unmap, [self.mm.memory.mm(mm).table.word(page).pfn()]);
+        let mapped = self.mm.memory.mm(mm).table.word_if_any(page).pfn();
+        let books = self.open_audit(Transition::Unmap, [mapped]);
         let space = self.mm.memory.mm_mut(mm);
         let (word, _) = space.table.replace(page, left);
         debug_assert!(word.is_present() && !word.is_zero_page(), "an entry is taken away that maps no folio");
@@ -228,7 +262,7 @@ impl State {
 
     /// The address space and the page in it at which the folio would be mapped. A file that has grown has pages that lie behind the end of its
     /// mappings: there is another mapping's word, or none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rmap_entry(&self, folio: &Folio, at: usize) -> (MmId, u64) {
         if folio.has(FolioFlags::ANON) {
             return (MmId(folio.owner), u64::from(folio.index) + at as u64);

@@ -140,6 +140,12 @@ impl Nodes {
         self.levels[0].nodes.get(self.number(0, page)).node()
     }
 
+    /// Returns true if there is a node of the lowest level that this page is in.
+    #[inline(always)]
+    pub fn has_leaf(&self, page: u64) -> bool {
+        self.levels[0].nodes.get(self.number(0, page)) != Packed::NONE
+    }
+
     /// Returns whether all that is stored is page 0, for which an index needs no node.
     #[inline]
     pub fn has_head(&self) -> bool {

@@ -152,6 +152,7 @@ impl<T: Copy + Default + PartialEq> Clone for Sparse<T> {
 }
 
 impl<T: Copy + Default + PartialEq> Tree<T> {
+    #[inline(never)]
     fn get(&self, at: usize) -> T {
         assert!(at < self.len, "there is no entry {at}");
         let directory = self.tops[at / TOP].as_ref();
