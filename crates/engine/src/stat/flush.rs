@@ -247,8 +247,8 @@ impl State {
         (0..self.config.cpus).for_each(|cpu| self.push_updates(CpuId(cpu)));
     }
 
-    /// Counts an event in what readers see of the group's ancestors, where that is never stale. What they see of the group itself is what it has
-    /// counted ([`State::read_stat`]).
+    /// Counts an event for readers of the group's ancestors, if statistics are always exact. Readers of the group itself add its own counters
+    /// ([`State::read_stat`]).
     fn count_above(&mut self, lruvec: LruvecId, stat: Stat, n: i64) {
         let Lruvec { memcg, node, .. } = self.lruvecs[lruvec];
         let mut level = self.memcgs[memcg].parent;
@@ -259,7 +259,7 @@ impl State {
         }
     }
 
-    /// What readers see of a counter. Where nothing is stale, a group's flushed counters are those of its descendants alone.
+    /// The counter as readers see it. If statistics are always exact, a group's flushed counters are those of its descendants alone.
     #[inline]
     fn read_stat(&self, lruvec: LruvecId, stat: Stat) -> i64 {
         let of = &self.lruvecs[lruvec];

@@ -127,7 +127,7 @@ pub struct Lruvec {
     pub shadow_nodes_deferred: u64,
     /// Pages on its lists are among them, live.
     pub stat_local: Counters,
-    /// Its counters as of the last flush, with those of its descendants; where statistics are always exact, those of its descendants alone.
+    /// Its counters as of the last flush, with those of its descendants. If statistics are always exact, those of its descendants alone.
     pub stat_flushed: Counters,
 }
 
