@@ -145,7 +145,7 @@ pub use page_cache::PageCacheEvent;
 /// Attributes and schemes of kdamonds, as a host sets them.
 pub use pageout_damon as damos;
 pub use pghot::Source as HotSource;
-pub use reclaim::{KswapdActivity, Pageouts, ThrottleReason};
+pub use reclaim::{KswapdActivity, PageAdvice, Pageouts, ThrottleReason};
 pub use stat::{StaleDecision, StaleDecisions, StaleNumber, Turned};
 pub use story::{
     Because, Contig, FilePage, Filled, FoundBy, GfpFlags, Heat, InodeMark, InodeState, Kept, ListedInode,

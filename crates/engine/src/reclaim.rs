@@ -34,6 +34,7 @@ mod demote; // what goes to slower memory instead
 mod pageout; // who writes dirty pages, and what becomes of the others
 mod user; // reclaim that a user asks for
 mod pages; // pages that their owner swaps out
+mod madvise; // advice on pages that acts immediately
 mod shrinker; // how much is asked of what the kernel caches
 
 use crate::core::Core;
@@ -46,6 +47,8 @@ pub(crate) use direct::DirectReclaim;
 pub use kswapd::KswapdActivity;
 pub(crate) use kswapd::{Kswapd, KswapdThread};
 pub(crate) use lumpy::{HeldBlocks, Lumpy};
+pub use madvise::PageAdvice;
+pub(crate) use madvise::{Advised, Madvise};
 pub(crate) use node::{NodePass, NodeStep};
 pub(crate) use node_reclaim::{NearFirst, NearStep};
 pub use pageout::Pageouts;

@@ -160,7 +160,7 @@ rules! {
     "folio.pageout": pageout_large: bool = true,
         [false => "..6.9" "A m", true => "6.10.." "B C D"],
         None,
-        "MADV_PAGEOUT takes a large folio as a whole if the advice is for all of its pages. Without it, the folio is split first. Scenarios have no such advice.";
+        "MADV_PAGEOUT takes a large folio as a whole if the advice is for all of its pages. Without it, the folio is split first. No shipped scenario advises on large folios.";
     "folio.underused": underused: bool = true,
         [false => "..6.11" "A m", true => "6.12.." "B C D"],
         Some(("regressions/f10-underused-huge-pages.toml", "false")),

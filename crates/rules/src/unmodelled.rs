@@ -66,9 +66,9 @@ macro_rules! unmodelled {
 unmodelled! {
     "statistics: propagation of a CPU's updates" "7.2.." "C D":
         "A CPU stops propagating its updates at the first ancestor whose statistics may already be flushed. Here it reports to all ancestors.";
-    "advice: MADV_PAGEOUT" ".." "A B C D":
-        "madvise(MADV_PAGEOUT) reclaims a range immediately: with the reference check after the accessed bits were cleared (6.1), or without it (6.12). No workload asks for it here.";
-    "advice: MADV_COLD" "6.12.." "B":
+    "advice: rights of the caller" ".." "A B C D":
+        "madvise(MADV_PAGEOUT) on a shared mapping has no effect unless the caller owns the file or may write it, and only the process itself may ask for MADV_FREE. Here every caller may do both.";
+    "advice: MADV_COLD and MADV_PAGEOUT" "6.12.." "B":
         "An active page is marked as part of the working set before it is deactivated. Here it is not, as in 6.1.";
     "advice: POSIX_FADV_NOREUSE of reads" "6.3.." "B m":
         "A read(2) of such an open file does not mark the page as accessed. Here it does, and only uses through mappings do not count.";

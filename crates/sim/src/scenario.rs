@@ -69,7 +69,7 @@ pub use compressed::{CONTENTS, Contents, Deciles};
 pub(crate) use condition::figure;
 pub use condition::{Bound, Condition, ConditionError, Order};
 pub use damon::{Damon, DamonState, Scheme, SchemeAction};
-pub use event::{Event, KernelFile};
+pub use event::{Event, KernelFile, PageAdvice};
 pub use expect::{Expect, Relation, RelationError, Sign, Term, Variant};
 pub use files::Files;
 pub use foreign::{Table, TableError};

@@ -6,8 +6,9 @@ use crate::config::ConfigError;
 use crate::core::Core;
 use crate::machine::step::{Served, Step};
 use crate::memory::folio::FolioFlags;
-use crate::memory::mm::Advice;
+use crate::memory::mm::{Advice, Backing};
 use crate::memory::table::{Entry, Word};
+use crate::reclaim::{Advised, Madvise, PageAdvice};
 use crate::units::{FileId, MmId, ObjectId, Pfn, TaskId};
 use std::ops::Range;
 
@@ -54,24 +55,7 @@ impl Engine {
 
     /// `madvise(MADV_FREE)` on a page of an anonymous mapping: its contents may be forgotten unless it is written again.
     pub fn madvise_free(&mut self, task: TaskId, object: ObjectId, page: u64) -> Result<(), ConfigError> {
-        self.with_single(task, object, page, |core, pfn, word| {
-            if !core.mm.memory.folios[pfn].has(FolioFlags::ANON) {
-                return;
-            }
-            if core.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
-                core.free_swap(pfn);
-                if core.mm.memory.folios[pfn].has(FolioFlags::SWAPCACHE) {
-                    // The slot is being written and may end up with older contents than the page has: those are neither
-                    // forgotten nor kept.
-                    return;
-                }
-            }
-            // From here on, a dirty bit means that it was written after this call.
-            word.clear_dirty();
-            word.clear_young();
-            core.mm.memory.folios[pfn].clear(FolioFlags::DIRTY);
-            core.lru_lazyfree(pfn);
-        })
+        self.with_single(task, object, page, |core, pfn, word| core.madvise_free_folio(pfn, word))
     }
 
     /// `madvise(2)` on a whole mapping: the expected order of accesses. [`Advice::NoReuse`] is about an open file: [`Engine::fadvise`].
@@ -97,6 +81,47 @@ impl Engine {
             Advice::NoReuse => open.no_reuse = true,
         }
         Ok(())
+    }
+
+    /// Advises on all pages of mappings, each of a task and one of its objects. The last [`Step::Done`] is [`Served::Written`], with the pages that
+    /// were freed. The call takes CPU time of its caller, which must not be in the middle of anything else.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: an object is no mapping, a mapping is locked, or [`PageAdvice::Free`] is for a file.
+    pub fn process_madvise(
+        &mut self,
+        caller: TaskId,
+        mappings: &[(TaskId, ObjectId)],
+        advice: PageAdvice,
+    ) -> Result<Step, ConfigError> {
+        let mut advised = Vec::new();
+        for &(task, object) in mappings {
+            let (mm, vma) = self.mapping(task, object)?;
+            let mapped = &self.core.mm.memory.mm(mm).vmas[vma];
+            let refuse = |why: &str| Err(ConfigError::InUse(format!("mapping {} {why}", object.0)));
+            if mapped.locked {
+                return refuse("is locked into memory");
+            }
+            if advice == PageAdvice::Free && mapped.backing != Backing::Anon {
+                return refuse("is of a file, and MADV_FREE is for anonymous memory");
+            }
+            advised.push(Advised { mm, vma, pages: mapped.start..mapped.start + mapped.pages });
+        }
+        self.enter(caller);
+        self.core.lru_add_drain();
+        Ok(self.current(caller).madvise(Box::new(Madvise::new(advice, advised))))
+    }
+
+    /// Returns the objects of a task that are mappings, in order. An ended process has none.
+    pub fn mappings_of(&self, task: TaskId) -> Vec<ObjectId> {
+        let objects = self.tasks[task.index()].objects.iter().enumerate();
+        let mapped = objects.filter(|(_, object)| match **object {
+            Object::Mapping { mm, vma, pages, .. } => {
+                pages > 0 && self.core.mm.memory.mm(mm).vmas[vma].mapped
+            }
+            Object::File { .. } => false,
+        });
+        mapped.map(|(at, _)| ObjectId(at as u32)).collect()
     }
 
     /// Reads pages of an open file ahead: `posix_fadvise(POSIX_FADV_WILLNEED)`, `madvise(MADV_WILLNEED)`, readahead(2). The task waits for none of

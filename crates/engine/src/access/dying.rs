@@ -115,6 +115,7 @@ impl Current<'_> {
             | Stage::Fsync(_)
             | Stage::Truncate(_)
             | Stage::Sync(_)
+            | Stage::Madvise(_)
             | Stage::Switch
             | Stage::Promote(_)
             | Stage::Exit(_)

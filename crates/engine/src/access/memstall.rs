@@ -40,6 +40,7 @@ impl Engine {
             | Stage::Fsync(_)
             | Stage::Truncate(_)
             | Stage::Sync(_)
+            | Stage::Madvise(_)
             | Stage::Switch
             | Stage::Promote(_)
             | Stage::Exit(_)

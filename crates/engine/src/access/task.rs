@@ -20,7 +20,7 @@ use crate::numa_balancing::ThreadScan;
 use crate::page_cache::DropCaches;
 use crate::page_cache::Truncation;
 use crate::promotion::SetAside;
-use crate::reclaim::{UserReclaim, UserReclaimStep};
+use crate::reclaim::{Madvise, UserReclaim, UserReclaimStep};
 use crate::units::{CpuId, FileId, MemcgId, MmId, NodeId, ObjectId, Pfn, TaskId};
 use crate::writeback::{DirtyThrottle, Fsync, SyncCall};
 
@@ -80,6 +80,8 @@ pub(crate) enum Stage {
     Truncate(Box<Truncation>),
     /// sync(2) or syncfs(2).
     Sync(Box<SyncCall>),
+    /// process_madvise(2).
+    Madvise(Box<Madvise>),
     /// A write to `lru_gen/enabled`: folios are being moved.
     Switch,
     /// An access is complete; the pages that its call has isolated are being promoted.
@@ -290,6 +292,7 @@ impl Engine {
             Stage::Fsync(call) => current.fsync_on(call),
             Stage::Truncate(call) => self.shrink_on(task, call),
             Stage::Sync(call) => current.sync_on(call),
+            Stage::Madvise(call) => current.madvise(call),
             Stage::Switch if current.core.switch_step() => current.suspend_switch(),
             Stage::Switch => Step::Done(Served::Written { reclaimed: 0 }),
             Stage::Promote(work) => current.promotion_work(work),
@@ -352,6 +355,7 @@ impl Engine {
             | Stage::Fsync(_)
             | Stage::Truncate(_)
             | Stage::Sync(_)
+            | Stage::Madvise(_)
             | Stage::Switch
             | Stage::Compact(_)
             | Stage::DropCaches(_)
@@ -433,6 +437,15 @@ impl Current<'_> {
             return Step::Done(Served::Written { reclaimed: 0 });
         }
         self.task.stage = Stage::Compact(request);
+        Step::Again
+    }
+
+    /// Goes on with advice on pages.
+    pub(crate) fn madvise(&mut self, mut call: Box<Madvise>) -> Step {
+        if self.core.madvise_step(&mut call) {
+            return Step::Done(Served::Written { reclaimed: call.reclaimed() });
+        }
+        self.task.stage = Stage::Madvise(call);
         Step::Again
     }
 

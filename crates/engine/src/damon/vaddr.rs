@@ -109,7 +109,7 @@ impl Core {
     }
 
     /// A folio loses the record of its use.
-    pub(super) fn damos_forget_use(&mut self, pfn: Pfn) {
+    pub(crate) fn damos_forget_use(&mut self, pfn: Pfn) {
         self.mm.memory.remove_use(pfn, UseBits::REFERENCED);
         let _ = self.mm.memory.take_seen_young(pfn);
     }

@@ -13,6 +13,8 @@ pub enum Errno {
     Eexist,
     /// EBUSY: someone holds what the write is about.
     Ebusy,
+    /// The process has ended.
+    Esrch,
 }
 
 impl fmt::Display for Errno {
@@ -22,6 +24,7 @@ impl fmt::Display for Errno {
             Errno::Erange => "ERANGE",
             Errno::Eexist => "EEXIST",
             Errno::Ebusy => "EBUSY",
+            Errno::Esrch => "ESRCH",
         })
     }
 }

@@ -26,6 +26,7 @@ mod foreign; // what others have recorded
 mod huge_pages; // blocks of pages, and who makes them
 mod live; // real files through the live page cache
 mod machine; // CPUs, and what tasks lack
+mod madvise; // advice on memory at a time
 mod import; // what other tools recorded
 mod keys; // the reference of keys against what is accepted
 mod oom; // who is killed, and what no kill can relieve

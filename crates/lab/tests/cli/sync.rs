@@ -117,7 +117,7 @@ fn a_sync_of_nothing_or_of_two_things_is_refused_before_the_run() {
         ("sync = true\nread = \"/proc/vmstat\"", "expected one per event"),
         ("sync = true\nvalue = 1", "`value` is only for writes; this event syncs"),
         ("sync = true\ntimeout = \"1s\"", "no signal ends a sync"),
-        ("sync = false", "or something to `sync`"),
+        ("sync = false", "something to `sync`"),
     ] {
         let directory = with_events(&format!("[[event]]\nat = \"1s\"\n{event}\n"), ("", ""));
         check_failure(&pageout(directory.path(), &["run", "scenario.toml", "--check"]), 2, &[says]);

@@ -13,7 +13,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pageout_engine::{CpuId, FileError, FileId, IoError, MemcgId, Nanos, ObjectId, Stat, Step, TaskId};
+use pageout_engine::{
+    CpuId, Errno, FileError, FileId, IoError, MemcgId, Nanos, ObjectId, PageAdvice, Stat, Step, TaskId,
+};
 
 use super::agenda::Event;
 use super::condition::When;
@@ -94,6 +96,15 @@ pub enum TimedAction {
         /// The file, such as `/proc/vmstat`.
         path: String,
     },
+    /// Advises on mappings of a process, as process_madvise(2) does.
+    Madvise {
+        /// The name of the task, all copies of which are advised.
+        task: String,
+        /// One of its objects; without it all that are mapped.
+        object: Option<ObjectId>,
+        /// The advice.
+        advice: PageAdvice,
+    },
 }
 
 /// The value that a timed event writes to a file.
@@ -121,6 +132,8 @@ pub(super) struct Shell {
 const RMDIR: &str = "rmdir";
 /// What stands for the path where file systems were synced.
 const SYNC: &str = "sync";
+/// What stands for the path of advice.
+const MADVISE: &str = "process_madvise";
 
 /// What timed events left behind for the report.
 #[derive(Debug, Default)]
@@ -149,7 +162,17 @@ impl TimedAction {
             }
             TimedAction::Sync => SYNC.to_string(),
             TimedAction::Syncfs { name, .. } => format!("syncfs {name}"),
+            TimedAction::Madvise { .. } => MADVISE.to_string(),
         }
+    }
+}
+
+/// Advice by the name that a scenario has for it.
+fn advice_name(advice: PageAdvice) -> &'static str {
+    match advice {
+        PageAdvice::Cold => "cold",
+        PageAdvice::Pageout => "pageout",
+        PageAdvice::Free => "free",
     }
 }
 
@@ -332,6 +355,9 @@ impl Machine {
                 self.after_kernel_work(CpuId(0), observer);
                 Ok(())
             }
+            TimedAction::Madvise { task, object, advice } => {
+                self.advise(shell, (&task, object), advice, observer)
+            }
             TimedAction::Sync => {
                 let before = self.account();
                 let (index, task) = self.begin_call(shell, action.path());
@@ -364,6 +390,60 @@ impl Machine {
                 self.call_has_begun(shell, index, before, step, observer)
             }
         }
+    }
+
+    /// A shell advises on the mappings of a task. If its processes have ended, the call fails.
+    fn advise(
+        &mut self,
+        shell: usize,
+        (task, object): (&str, Option<ObjectId>),
+        advice: PageAdvice,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Box<RunError>> {
+        let at = self.agenda.now();
+        let mappings = self.mappings(task, object);
+        let value = format!("{} {task}", advice_name(advice));
+        let before = self.account();
+        let begun = match mappings.is_empty() {
+            true => Err((Errno::Esrch, "a process that has mappings".to_string())),
+            false => {
+                let entry = self.outcome.writes.len();
+                let index = self.control_task(at, Role::Control { entry, shell });
+                let runner = &mut self.threads[(index - THREAD) as usize].runner;
+                let step = self.engine.process_madvise(runner.id, &mappings, advice);
+                if step.is_err() {
+                    runner.state = State::Ended;
+                }
+                step.map(|step| (index, step)).map_err(|error| (Errno::Einval, error.to_string()))
+            }
+        };
+        let mut call = FileWrite::new(at, MADVISE.to_string(), value);
+        match begun {
+            Ok((index, step)) => {
+                self.outcome.writes.push(call);
+                self.call_has_begun(shell, index, before, step, observer)
+            }
+            Err((errno, expected)) => {
+                let (path, command) = (call.path.clone(), call.value.clone());
+                call.error = Some(FileError::Refused { path, number: 1, command, errno, expected });
+                self.outcome.writes.push(call);
+                Ok(())
+            }
+        }
+    }
+
+    /// The mappings of all living copies of a task: one object, or all of them. Threads have those of their process.
+    fn mappings(&self, name: &str, object: Option<ObjectId>) -> Vec<(TaskId, ObjectId)> {
+        let is_copy = |of: &str| {
+            let copy = of.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+            of == name || copy.is_some_and(|copy| copy.parse::<u32>().is_ok())
+        };
+        let processes = self.tasks.iter().filter(|task| task.thread_of.is_none() && is_copy(&task.name));
+        let mapped = processes.filter(|task| task.runner.state != State::Ended).flat_map(|task| {
+            let of = self.engine.mappings_of(task.runner.id);
+            of.into_iter().map(move |object| (task.runner.id, object))
+        });
+        mapped.filter(|(_, mapped)| object.is_none_or(|object| object == *mapped)).collect()
     }
 
     /// A shell begins a call that takes time, in a control task.

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pageout_engine::{
-    Config, ConfigError, CpuId, Engine, EngineBuilder, MemcgId, MmId, Nanos, Nodemask, Parameter,
+    Config, ConfigError, CpuId, Engine, EngineBuilder, MemcgId, MmId, Nanos, Nodemask, ObjectId, Parameter,
     PghotPosting, Policy, Section, SwapId, SwapKind as EngineSwapKind, SwapSpec, Switch, TransparentHugepage,
     parameters_of,
 };
@@ -32,8 +32,8 @@ use self::settings::{memcg_value, reclaim_value};
 use super::compressed::Compressed;
 use super::measure::Touchable;
 use super::{
-    DEFAULT_DEVICE, Device, Event, KernelFile, Migration, OomRule, Problem, Scenario, Size, SwapKind, Task,
-    TimeSpan,
+    DEFAULT_DEVICE, Device, Event, KernelFile, Migration, OomRule, PageAdvice, Problem, Scenario, Size,
+    SwapKind, Task, TimeSpan,
 };
 use crate::cost::{COPIED_BY_16_THREADS, COPIED_BY_DMA, Costs};
 use crate::device::DeviceSpec;
@@ -307,6 +307,7 @@ impl Scenario {
         let action = match (&event.write, &event.value) {
             _ if event.sync => TimedAction::Sync,
             _ if let Some(device) = &event.syncfs => self.syncfs(device, files, key)?,
+            _ if let Some(advice) = event.madvise => madvise(event, advice, key)?,
             _ if event.rmdir.is_some() => TimedAction::Remove { path },
             (Some(_), None) => {
                 let value = Value::Sum(event.add.expect("checked: a write has a value"));
@@ -342,6 +343,19 @@ impl Scenario {
         let at = event.at.map_or(Nanos::ZERO, nanos);
         Ok(TimedEvent { at, when, repeat, shell: event.shell.clone(), action })
     }
+}
+
+/// The action of an event with advice.
+fn madvise(event: &Event, advice: PageAdvice, key: &str) -> Result<TimedAction, Problem> {
+    let task = event.task.clone();
+    let task =
+        task.ok_or_else(|| problem(&format!("{key}.task"), "found no task, expected the one to advise"))?;
+    let advice = match advice {
+        PageAdvice::Cold => pageout_engine::PageAdvice::Cold,
+        PageAdvice::Pageout => pageout_engine::PageAdvice::Pageout,
+        PageAdvice::Free => pageout_engine::PageAdvice::Free,
+    };
+    Ok(TimedAction::Madvise { task, object: event.object.map(ObjectId), advice })
 }
 
 fn policy(key: &str, name: &str) -> Result<Policy, Problem> {

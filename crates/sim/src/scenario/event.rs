@@ -8,11 +8,11 @@
 //! many writes.
 
 use super::keys::{Accepts, TIME, TIME_MAX};
-use super::section::section;
+use super::section::{section, words};
 use super::{Condition, Scalar, TimeSpan};
 
 section! {
-    /// One action, at a time or when a file shows enough: a `write` of `value`, a `read`, a `rmdir`, a `sync` or a `syncfs`.
+    /// One action, at a time or when a file shows enough: a `write` of `value`, a `read`, a `rmdir`, a `sync`, a `syncfs` or a `madvise`.
     pub struct Event {
         at: Option<TimeSpan>, [absent "0s with `when`; otherwise required"] in TIME => Same,
             "Time of the event, from the start of the run. With `when`: the time from which its file is checked.";
@@ -42,8 +42,26 @@ section! {
             "Write all dirty data, and make the shell wait until the devices have it: sync(1). All flushers are woken. Then the files of each file system in turn are written completely, one after the other, and its flusher waits for each. Data that becomes dirty meanwhile is left. sync reports no errors.";
         syncfs: Option<String>, [absent ""] in Accepts::NameOf("device") => Same,
             "The same for the file system on one device: sync -f. Its result is EIO if a write there has failed and the error was not reported yet.";
+        madvise: Option<PageAdvice>, [absent ""] in Accepts::Choice(PageAdvice::WORDS) => Same,
+            "Advice on the mappings of `task`, as by process_madvise(2) of a manager or by madvise(2) of the task itself. cold: pages in use become inactive. pageout: pages are reclaimed now, used or not, without demotion; they count in no pgscan. free: anonymous pages lose their contents unless they are written again before reclaim finds them; only for the task's own call in Linux. Pages that several mappings show are left alone. The shell's CPU time pays for it. The summary shows the pages freed.";
+        task: Option<String>, [absent ""] in Accepts::NameOf("task") => Same,
+            "With `madvise`: the task whose mappings are advised, all copies of it.";
+        object: Option<u32>, [absent "all that are mapped"] in Accepts::Integer(0, 9_999) => Same,
+            "With `madvise`: the task's object to advise, counted from 0 in the order of the file.";
         show: Vec<String>, [unless Vec::new()] in Accepts::Texts => Same,
             "Lines of a file that the summary shows, by their first word. [\"*\"] shows the complete file; lru_gen needs this, because its lines have no names. --json always has all lines.";
+    }
+}
+
+words! {
+    /// Advice on pages that acts immediately.
+    pub enum PageAdvice {
+        /// Pages in use become inactive.
+        Cold = "cold",
+        /// Pages are reclaimed now.
+        Pageout = "pageout",
+        /// Contents may be dropped.
+        Free = "free",
     }
 }
 

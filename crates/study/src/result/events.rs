@@ -65,7 +65,7 @@ pub struct WriteResult {
 impl WriteResult {
     /// Returns true if the entry is a sync, which reclaims nothing, and not a write.
     pub fn is_sync(&self) -> bool {
-        !self.path.starts_with('/')
+        self.path == "sync" || self.path.starts_with("syncfs ")
     }
 }
 

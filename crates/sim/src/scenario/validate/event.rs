@@ -6,12 +6,12 @@ use pageout_engine::{
 };
 
 use super::{Check, Problem};
-use crate::scenario::event::{HUGEPAGES, TRANSPARENT_HUGEPAGE};
+use crate::scenario::event::{HUGEPAGES, PageAdvice, TRANSPARENT_HUGEPAGE};
 use crate::scenario::keys::{Accepts, Key};
-use crate::scenario::{Bound, Event, KernelFile, Lifetime, Scalar, Size, SwapKind, Task};
+use crate::scenario::{Bound, Channel, Event, KernelFile, Lifetime, Object, Scalar, Size, SwapKind, Task};
 use crate::{PRESSURE_FILES, Resource};
 
-const ONE_THING: &str = "found several actions, expected one per event: write a file, read one, remove a cgroup, sync all file systems, or sync one";
+const ONE_THING: &str = "found several actions, expected one per event: write a file, read one, remove a cgroup, sync all file systems, sync one, or advise";
 /// The files among the sysctls that ask for something to be done.
 const COMPACT_MEMORY: &str = "vm.compact_memory";
 const DROP_CACHES: &str = "vm.drop_caches";
@@ -41,6 +41,9 @@ impl Check<'_> {
         self.event_when(prefix, event);
         self.event_times(prefix, event);
         self.event_timeout(prefix, event);
+        if event.madvise.is_some() || event.task.is_some() || event.object.is_some() {
+            return self.event_madvise(prefix, event);
+        }
         if event.sync || event.syncfs.is_some() {
             return self.event_sync(prefix, event);
         }
@@ -48,7 +51,7 @@ impl Check<'_> {
             (None, None, None) => {
                 let problem = Problem::new(
                     prefix,
-                    "found no action, expected a file to `write` or to `read`, a cgroup to remove by `rmdir`, or something to `sync`",
+                    "found no action, expected a file to `write` or to `read`, a cgroup to remove by `rmdir`, something to `sync`, or a task to `madvise`",
                 );
                 self.report(problem.help("for example: read = \"/proc/vmstat\""));
             }
@@ -116,6 +119,57 @@ impl Check<'_> {
         if let Some(device) = &event.syncfs {
             self.reference(&format!("{prefix}.syncfs"), &self.known.devices, device);
         }
+    }
+
+    /// Checks `madvise`: it is of a task's mappings, and has no file.
+    fn event_madvise(&mut self, prefix: &str, event: &Event) {
+        let Some(advice) = event.madvise else {
+            let message = "found `task` or `object` without `madvise`, expected the advice";
+            return self.report(Problem::new(prefix, message).help("for example: madvise = \"pageout\""));
+        };
+        if event.file().is_some() || event.sync || event.syncfs.is_some() {
+            return self.report(Problem::new(prefix, ONE_THING));
+        }
+        self.nothing_is_written(prefix, event, "advises");
+        if event.timeout.is_some() {
+            let message = format!("no signal ends advice: `timeout` is only for writes to {RECLAIM}");
+            self.report(Problem::new(format!("{prefix}.timeout"), message).help("leave it out"));
+        }
+        let Some(name) = &event.task else {
+            let problem = Problem::new(format!("{prefix}.madvise"), "found advice without `task`");
+            return self.report(problem.help("name the task whose mappings are advised: task = \"server\""));
+        };
+        self.reference(&format!("{prefix}.task"), &self.known.tasks, name);
+        let Some(task) = self.scenario.task.iter().find(|task| task.name == *name) else { return };
+        let is_asked = |at: usize| event.object.is_none_or(|object| object as usize == at);
+        let asked = task.object.iter().enumerate().filter(|(at, _)| is_asked(*at));
+        let mapped: Vec<&Object> = asked
+            .map(|(_, object)| object)
+            .filter(|object| matches!(object.channel, Channel::Mapped | Channel::Anonymous))
+            .collect();
+        let key = match event.object {
+            Some(_) => format!("{prefix}.object"),
+            None => format!("{prefix}.task"),
+        };
+        let (message, help) = if mapped.is_empty() {
+            let message = match event.object {
+                Some(object) => format!("object {object} of `{name}` is no mapping, or does not exist"),
+                None => format!("`{name}` maps nothing"),
+            };
+            (message, "advice is for objects with channel = \"anonymous\" or \"mapped\", counted from 0")
+        } else if mapped.iter().any(|object| object.locked) {
+            (
+                format!("`{name}` has locked this memory (EINVAL)"),
+                "name another object, or leave `locked` out",
+            )
+        } else if advice == PageAdvice::Free && mapped.iter().any(|object| object.channel == Channel::Mapped)
+        {
+            let message = format!("`free` is for anonymous memory (EINVAL), and `{name}` maps a file");
+            (message, "name an anonymous object: object = 0")
+        } else {
+            return;
+        };
+        self.report(Problem::new(key, message).help(help));
     }
 
     /// A loop is of the shell that has it, and ends by its count.
