@@ -129,7 +129,7 @@ pub struct TrackerTime {
     pub kmigrated: Nanos,
     /// Interrupts of processors that sample.
     pub samples: Nanos,
-    /// Samples of kdamonds, with their switches. What their schemes do is not part of it.
+    /// Samples of kdamonds, with their switches. The work of their schemes is not part of it.
     pub kdamond: Nanos,
 }
 

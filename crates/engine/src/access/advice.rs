@@ -87,7 +87,7 @@ impl Engine {
     /// were freed. The call takes CPU time of its caller, which must not be in the middle of anything else.
     ///
     /// # Errors
-    /// [`ConfigError`]: an object is no mapping, a mapping is locked, or [`PageAdvice::Free`] is for a file.
+    /// [`ConfigError`]: an object is not a mapping, a mapping is locked, or [`PageAdvice::Free`] is for a file.
     pub fn process_madvise(
         &mut self,
         caller: TaskId,

@@ -97,8 +97,8 @@ fn advice_that_linux_rejects_is_refused_before_the_run() {
     for (event, says) in [
         ("madvise = \"pageout\"", "found advice without `task`"),
         ("madvise = \"pageout\"\ntask = \"sever\"", "there is no task called `sever`"),
-        ("madvise = \"pageout\"\ntask = \"server\"\nobject = 1", "object 1 of `server` is no mapping"),
-        ("madvise = \"pageout\"\ntask = \"server\"\nobject = 7", "object 7 of `server` is no mapping"),
+        ("madvise = \"pageout\"\ntask = \"server\"\nobject = 1", "object 1 of `server` is not a mapping"),
+        ("madvise = \"pageout\"\ntask = \"server\"\nobject = 7", "object 7 of `server` is not a mapping"),
         ("madvise = \"free\"\ntask = \"maps\"", "`free` is for anonymous memory (EINVAL)"),
         ("madvise = \"dontneed\"\ntask = \"maps\"", "dontneed"),
         ("task = \"maps\"", "found `task` or `object` without `madvise`"),

@@ -153,7 +153,7 @@ impl Check<'_> {
         };
         let (message, help) = if mapped.is_empty() {
             let message = match event.object {
-                Some(object) => format!("object {object} of `{name}` is no mapping, or does not exist"),
+                Some(object) => format!("object {object} of `{name}` is not a mapping, or does not exist"),
                 None => format!("`{name}` maps nothing"),
             };
             (message, "advice is for objects with channel = \"anonymous\" or \"mapped\", counted from 0")
