@@ -24,7 +24,7 @@ mod warm_up; // the part of each run that is left out
 
 use std::collections::BTreeSet;
 
-use pageout_sim::scenario::{Node, Scenario, Size};
+use pageout_sim::scenario::{Node, Scalar, Scenario, Size};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Failed, ensure};
@@ -59,6 +59,8 @@ struct Asked {
     prices: Option<Prices>,
     /// True if all is asked again at half of the scale.
     checks_scale: bool,
+    /// True if all sources are compared, and no knob is changed.
+    every_source: bool,
 }
 
 /// Fast to slow memory.
@@ -193,11 +195,27 @@ fn questions(asked: &Asked, base: &Scenario, memory: Size) -> Result<Vec<Questio
     Ok(questions)
 }
 
-/// The sources that can be tried: page tables are scanned if some policy walks them.
+/// The sources that can be tried.
 fn tried(base: &Scenario) -> Vec<usize> {
-    let walks = policy_of(base).group.harvest.page_table_walk;
-    (0..SOURCES.len()).filter(|&source| walks || !SOURCES[source].walks_page_tables()).collect()
+    (0..SOURCES.len()).filter(|&source| why_not(base, source).is_none()).collect()
 }
+
+/// Why a source can't be tried, if it can't: page tables are scanned if some policy walks them, and a module of DAMON runs alone.
+fn why_not(base: &Scenario, source: usize) -> Option<String> {
+    let source = &SOURCES[source];
+    if source.walks_page_tables() && !policy_of(base).group.harvest.page_table_walk {
+        let kernel = base.kernel.name();
+        return Some(format!(
+            "{kernel} does not walk page tables; mglru@6.12 does (--set kernel.profile=mglru@6.12)"
+        ));
+    }
+    let is_on = |name: &&str| base.kernel.switches.get(name) == Some(&Scalar::Bool(true));
+    let module = DAMON_MODULES.into_iter().find(is_on).filter(|_| source.uses_damon())?;
+    Some(format!("kernel.{module} is on, and a module of DAMON runs alone"))
+}
+
+/// The switches of modules of DAMON.
+const DAMON_MODULES: [&str; 3] = ["damon_reclaim.enabled", "damon_lru_sort.enabled", "damon_stat.enabled"];
 
 /// The scenario with these nodes, and nothing turned on that is about tiers.
 fn with_memory(scenario: &Scenario, nodes: &[Value]) -> Scenario {
@@ -225,8 +243,7 @@ fn divided(
         json!({ "memory": fast.to_string(), "cpus": base.machine.cpus }),
         json!({ "memory": slow.to_string(), "preset": device }),
     ];
-    let knobs = SOURCES[source].sets;
-    let scenario = knobs.iter().fold(with_memory(base, &nodes), |scenario, knob| knob.set_in(scenario));
+    let scenario = SOURCES[source].set_in(with_memory(base, &nodes));
     let problems = scenario.validate();
     let told = || format!("{ratio} of {memory} on {device}: {}", problems[0].message);
     ensure!(problems.is_empty(), "{}", told());

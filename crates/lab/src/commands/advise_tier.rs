@@ -2,15 +2,17 @@
 
 pub(crate) mod args; // what can be asked
 mod page; // the same as a page
+mod sources; // all sources of hotness, compared
 
 use std::fmt::Write;
+use std::path::Path;
 
 use pageout_study::Error;
-use pageout_study::advise_tier::{self, Advice, Ask};
+use pageout_study::advise_tier::{self, Advice};
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::print::{Layout, Terminal};
 use crate::report::{Picture, check_name};
 use args::AdviseTierArgs;
@@ -20,20 +22,16 @@ pub(crate) fn run(args: &AdviseTierArgs, cx: &Context) -> Outcome {
     if let Some(path) = &args.page.report {
         check_name(path, Picture::Curves)?;
     }
-    let ask = Ask {
-        scenario: args.scenario.clone(),
-        changes: args.options.changes(),
-        memory: args.memory.clone(),
-        devices: args.device.clone(),
-        ratios: args.ratio.clone(),
-        loss: args.loss,
-        price: args.price.clone(),
-        warm_up: args.warm_up.clone(),
-        check_scale: args.check_scale,
-        repeat: args.runs.repeat,
-        jobs: args.runs.parallel.jobs,
+    let scenario = match &args.scenario[..] {
+        scenarios if args.every_source => return sources::run(args, scenarios, cx),
+        [scenario] => scenario,
+        several => {
+            let message = format!("found {} scenarios, expected one", several.len());
+            let help = "--every-source compares the sources of hotness in several";
+            return Err(Failure::Input(anyhow::anyhow!("{message}\nhelp: {help}")));
+        }
     };
-    let answer = match advise_tier::ask(&ask, &Terminal::new(&cx.output)) {
+    let answer = match advise_tier::ask(&args.ask(scenario), &Terminal::new(&cx.output)) {
         Err(error @ (Error::Failed(_) | Error::Interrupted(_) | Error::Runs { .. })) => {
             return cx.output.no_result(error.into(), Value::Null);
         }
@@ -43,20 +41,20 @@ pub(crate) fn run(args: &AdviseTierArgs, cx: &Context) -> Outcome {
     if cx.output.is_data() {
         cx.output.print_json(&answer)?;
     } else {
-        cx.output.print_text(&to_text(args, advice, cx.layout()))?;
+        cx.output.print_text(&to_text(scenario, advice, cx.layout()))?;
     }
     if let Some(path) = &args.page.report {
-        page::page(&answer.source, args, advice).write(path, &cx.output)?;
+        page::page(&answer.source, scenario, args, advice).write(path, &cx.output)?;
     }
     Ok(advice.extent.verdict(&advice.failures())?)
 }
 
-fn to_text(args: &AdviseTierArgs, advice: &Advice, layout: Layout) -> String {
+fn to_text(scenario: &Path, advice: &Advice, layout: Layout) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
         "{}: {} of memory, a part of it slower, compared with all of it fast; {}\n",
-        args.scenario.display(),
+        scenario.display(),
         advice.memory,
         advice.extent.seeds_from(advice.scenario.seed)
     );

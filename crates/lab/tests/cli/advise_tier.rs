@@ -39,7 +39,7 @@ fn advise_tier_tells_how_much_memory_may_be_slower_and_no_run_is_above_what_is_b
     };
     let told: serde_json::Value = serde_json::from_str(&advise(&["--json", "--loss", "50"])).unwrap();
     let runs = told["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 2 * 6, "ratios and sources, but for page tables that nobody walks");
+    assert_eq!(runs.len(), 2 * 9, "ratios and sources, but for page tables that nobody walks");
     for run in runs {
         let tiers = &run["tiers"];
         let (hits, best) = (tiers["fast_hit_ratio"].as_f64(), tiers["offline_fast_hit_ratio"].as_f64());
@@ -115,7 +115,7 @@ fn advise_tier_puts_the_scenarios_own_nodes_aside_and_tries_every_source() {
         run["tiers"]["promoted"].as_u64().unwrap()
     };
     assert_eq!((promoted("no migration"), promoted("demotion only")), (0, 0));
-    for source in ["hint faults", "pghot", "page-table scan"] {
+    for source in ["hint faults", "pghot", "page-table scan", "DAMON, windows of 100 ms"] {
         assert!(promoted(source) > 100, "{source}: {}", promoted(source));
     }
     assert!(promoted("hardware") > 0, "one access in ten thousand is sampled");
@@ -144,8 +144,44 @@ fn advise_tier_turns_the_knobs_of_a_source_that_promotes() {
     );
 }
 
+/// Several loads, all sources: one table, a row each, and no knob is changed.
+#[test]
+#[ignore = "slow: ci/slow/tests.sh runs it with a release"]
+fn every_source_of_several_scenarios_has_one_row_each_with_its_cpu_time() {
+    let directory = with_scenario(ON_ITS_NODES);
+    std::fs::copy(directory.path().join("scenario.toml"), directory.path().join("other.toml")).unwrap();
+    let ask = |arguments: &[&str]| {
+        let always = ["advise-tier", "scenario.toml", "other.toml", "--every-source", "--ratio", "1:3"];
+        let always = [&always[..], &["--device", "cxl-1.1", "--memory", "48MiB"]].concat();
+        check_success(&pageout(directory.path(), &[&always, arguments].concat()))
+    };
+    let told: serde_json::Value = serde_json::from_str(&ask(&["--json", "--repeat", "2"])).unwrap();
+    assert_eq!((&told["complete"], told["studies"].as_array().unwrap().len()), (&true.into(), 2));
+    for study in told["studies"].as_array().unwrap() {
+        assert_eq!(study["knobs"].as_array().unwrap().len(), 0, "no knob is changed");
+        let runs = study["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), 10);
+        for run in runs.iter().filter(|run| run["source"].as_str().unwrap().starts_with("DAMON")) {
+            assert_eq!(run["by_seed"].as_array().unwrap().len(), 2);
+            assert!(run["tiers"]["tracker_by_part_ns"]["kdamond"].as_u64().unwrap() > 0, "{run}");
+        }
+    }
+    let table = ask(&["--format", "markdown", "--report", "sources.html"]);
+    let rows = table.lines().filter(|line| line.starts_with("| scenario |") || line.starts_with("| other |"));
+    assert_eq!(rows.count(), 2 * 10 + 1, "a row per scenario and source, and the heading: {table}");
+    let page = std::fs::read_to_string(directory.path().join("sources.html")).unwrap();
+    assert!(page.contains("Sources of hotness") && page.contains("DAMON, tuned windows"), "{page}");
+}
+
 #[test]
 fn what_advise_tier_cannot_do_is_refused() {
+    let directory = with_scenario(CHURN);
+    let two = ["advise-tier", "scenario.toml", "scenario.toml"];
+    check_failure(
+        &pageout(directory.path(), &two),
+        2,
+        &["found 2 scenarios, expected one", "--every-source"],
+    );
     let leaves =
         "[[event]]\nat = \"1s\"\nwrite = \"/sys/devices/system/node/node1/memory*/online\"\nvalue = 0\n";
     let leaves = CHURN.replace(

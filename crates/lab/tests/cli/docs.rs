@@ -288,6 +288,7 @@ fn scenario_question_has_under_15_words() {
     let folders = [
         "",
         "/damon",
+        "/hotness",
         "/large",
         "/mglru-v4",
         "/no-writeback",

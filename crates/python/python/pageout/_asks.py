@@ -39,12 +39,12 @@ def crossover(scenario, *, over=(), repeat=5, jobs=0, set=None, seed=None, kerne
     return _ask("crossover", fields, **own)
 
 
-def advise_tier(scenario, *, memory=None, device=("cxl-1.1", "cxl-2.0-switch",), ratio=("2:1", "1:1", "1:2", "1:4",), loss=5.0, price=None, warm_up="20%", check_scale=False, repeat=1, jobs=0, set=None, seed=None, kernel=None, **own):
+def advise_tier(scenario, *, memory=None, device=("cxl-1.1", "cxl-2.0-switch",), ratio=("2:1", "1:1", "1:2", "1:4",), loss=5.0, price=None, warm_up="20%", check_scale=False, every_source=False, repeat=1, jobs=0, set=None, seed=None, kernel=None, **own):
     """Find how much of a workload's memory may be slower.
 
     Keywords are explained by ``pageout help advise-tier``.
     """
-    fields = {"scenario": scenario, "memory": memory, "device": device, "ratio": ratio, "loss": loss, "price": price, "warm_up": warm_up, "check_scale": check_scale, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
+    fields = {"scenario": scenario, "memory": memory, "device": device, "ratio": ratio, "loss": loss, "price": price, "warm_up": warm_up, "check_scale": check_scale, "every_source": every_source, "repeat": repeat, "jobs": jobs, "changes": _changes(set, seed, kernel)}
     return _ask("advise_tier", fields, **own)
 
 

@@ -71,6 +71,7 @@ def advise_tier(
     price: object | None = None,
     warm_up: _Text = "20%",
     check_scale: bool = False,
+    every_source: bool = False,
     repeat: int = 1,
     jobs: int = 0,
     set: Mapping[str, object] | None = None,

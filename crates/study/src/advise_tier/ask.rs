@@ -44,6 +44,8 @@ pub struct Ask {
     pub warm_up: String,
     /// True if all is asked again at half of the scale. Default: no.
     pub check_scale: bool,
+    /// True if the sources are the question: no knob is changed, and the answer compares all sources. Default: no.
+    pub every_source: bool,
     /// Runs of each cell, with seeds counted up from the scenario's. 1, the default, or more.
     pub repeat: u32,
     /// Runs at the same time; 0, the default, is one per CPU.
@@ -62,6 +64,7 @@ impl Default for Ask {
             price: None,
             warm_up: "20%".to_string(),
             check_scale: false,
+            every_source: false,
             repeat: 1,
             jobs: 0,
         }
@@ -121,6 +124,7 @@ impl Ask {
             warm_up: self.warm_up.parse().map_err(|why| of("--warm-up", why))?,
             memory: self.memory.as_ref().map(memory).transpose()?,
             checks_scale: self.check_scale,
+            every_source: self.every_source,
         })
     }
 
@@ -157,7 +161,10 @@ impl Answer {
         let mut seeds = all_fast.results.iter().zip(warm_up);
         let longer = seeds.find(|(run, warm_up)| **warm_up > run.accesses);
         holds!(longer.is_none(), "a warm-up is longer than its run");
-        let knobs = cells.get(*at).map(|cell| SOURCES[cell.source].knobs().count());
+        let knobs = cells.get(*at).map(|cell| match asked.every_source {
+            true => 0,
+            false => SOURCES[cell.source].knobs().count(),
+        });
         holds!(
             knobs == Some(turned.len()),
             "the best cell has {knobs:?} knobs, but {} were changed",
@@ -242,7 +249,8 @@ impl Begun {
     /// factor. Each of the latter takes [`TIMES_AS_LONG`].
     fn ahead(&self) -> [usize; 3] {
         let repeat = self.advice.extent.repeat as usize;
-        let knobs = SOURCES.iter().map(|source| source.knobs().count()).max().unwrap_or(0);
+        let knobs = SOURCES.iter().map(|source| source.knobs().count()).max();
+        let knobs = knobs.filter(|_| !self.advice.asked.every_source).unwrap_or(0);
         let half = if self.half.is_some() { self.questions.len() + 1 } else { 0 };
         [self.questions.len(), knobs, half].map(|runs| runs * repeat)
     }
@@ -263,8 +271,12 @@ impl Begun {
             }
             false => String::new(),
         };
+        let of_knobs = match knobs {
+            0 => String::new(),
+            knobs => format!(" and at most {knobs} of knobs"),
+        };
         let text = format!(
-            "{runs} runs of ratios, devices and sources and at most {knobs} of knobs: about {}{at_half}",
+            "{runs} runs of ratios, devices and sources{of_knobs}: about {}{at_half}",
             shown(seconds)
         );
         watcher.announce(&text, seconds + check);
@@ -275,12 +287,14 @@ impl Begun {
         let Begun { mut advice, questions, half } = self;
         advice.ask(plan, &questions)?;
         advice.at = advice.promoting_beside(advice.chosen());
-        let Question { scenario: here, source: winner, .. } = &questions[advice.at];
-        let knobs = SOURCES[*winner].knobs();
-        let turned: Vec<Scenario> = knobs.clone().map(|knob| knob.set_in(here.clone())).collect();
-        let made = plan.run_with_trails(&turned)?;
-        advice.turned = knobs.zip(made.variants).map(|(knob, runs)| Turned { knob, runs }).collect();
-        advice.extent = advice.extent.and(&made.extent);
+        if !advice.asked.every_source {
+            let Question { scenario: here, source: winner, .. } = &questions[advice.at];
+            let knobs = SOURCES[*winner].knobs();
+            let turned: Vec<Scenario> = knobs.clone().map(|knob| knob.set_in(here.clone())).collect();
+            let made = plan.run_with_trails(&turned)?;
+            advice.turned = knobs.zip(made.variants).map(|(knob, runs)| Turned { knob, runs }).collect();
+            advice.extent = advice.extent.and(&made.extent);
+        }
         if let Some(half) = half {
             let at_half = half.run(plan, &advice)?;
             advice.extent = advice.extent.and(at_half.extent());

@@ -34,6 +34,8 @@ pub(super) fn put_aside(scenario: &mut Scenario) -> BTreeSet<&'static str> {
         note("memcg.cpuset.mems", memcg.files.get("cpuset.mems").is_some());
         memcg.files.0.retain(|(file, _)| file != "cpuset.mems");
     }
+    // Kdamonds name nodes, too: what they watch, and where they migrate to.
+    note("damon", !std::mem::take(&mut scenario.damon).is_empty());
     let machine = &mut scenario.machine;
     note("machine.remote_latency", machine.remote_latency.take().is_some());
     note("machine.remote_bandwidth", machine.remote_bandwidth.take().is_some());

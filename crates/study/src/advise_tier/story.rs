@@ -4,7 +4,7 @@ use crate::result::caveats;
 
 use crate::basis::{Evidence, verdict_of};
 
-use super::{Advice, Cell, KNOBS_TOLD, Ratio, SOURCES, is_any, longer, signed, tried};
+use super::{Advice, Cell, KNOBS_TOLD, Ratio, SOURCES, is_any, longer, signed, why_not};
 use crate::figures;
 
 impl Advice {
@@ -74,6 +74,49 @@ impl Advice {
             story.extend(self.gains(device));
         }
         story.extend(self.scale_story());
+        if !self.asked.every_source {
+            story.push(self.knobs_story());
+        }
+        story.extend(self.not_run());
+        story
+    }
+
+    /// Sentences that belong to the table of all sources.
+    pub fn sources_story(&self) -> Vec<String> {
+        let mut story: Vec<String> =
+            caveats::nothing_accessed(self.all_fast.results.iter()).into_iter().collect();
+        story.push(self.left_out());
+        if !self.put_aside.is_empty() {
+            let keys: Vec<&str> = self.put_aside.iter().copied().collect();
+            story.push(format!("Keys of the scenario are ignored: {}.", keys.join(", ")));
+        }
+        story.extend(self.asked.devices.iter().filter_map(|device| self.gaps(device)));
+        let mut blind: Vec<&str> = Vec::new();
+        for cell in self.cells.iter().filter(|cell| cell.runs.is_whole() && self.not_tried(cell).is_some()) {
+            if !blind.contains(&SOURCES[cell.source].name) {
+                blind.push(SOURCES[cell.source].name);
+            }
+        }
+        if !blind.is_empty() {
+            story.push(format!(
+                "Sources that saw nothing, because they do not see these accesses or the run is shorter than \
+                 their period: {}.",
+                blind.join(", ")
+            ));
+        }
+        story.extend(self.not_run());
+        if self.scenario.machine.tlb_entries == 0 {
+            story.push(
+                "Each access sets the accessed bit, as if no translation stayed in a TLB (machine.tlb_entries \
+                 = 0). Page-table scans and DAMON then miss no page that the TLB would hide."
+                    .to_string(),
+            );
+        }
+        story
+    }
+
+    /// The knobs that change the time most.
+    fn knobs_story(&self) -> String {
         let knobs: Vec<String> = self
             .knobs()
             .iter()
@@ -87,22 +130,23 @@ impl Advice {
         let (ran, all) = (self.knobs().len(), self.turned.len());
         let of =
             if ran == all { String::new() } else { format!(" among {ran} of {all} knobs that were run") };
-        story.push(match knobs.is_empty() {
+        match knobs.is_empty() {
             true if !self.turned.iter().any(|turned| turned.runs.was_made()) => {
                 format!("The effect of knobs is unknown: no knob was run ({at}).")
             }
             true if ran == 0 => format!("The effect of knobs is unknown: no run has figures ({at})."),
             true => format!("No knob{of} changes the time ({at})."),
             false => format!("Knobs{of} that change the time most ({at}): {}.", knobs.join("; ")),
+        }
+    }
+
+    /// The sources that were not run, and why.
+    pub(super) fn not_run(&self) -> Vec<String> {
+        let left_out = (0..SOURCES.len()).filter_map(|source| {
+            let why = why_not(&self.scenario, source)?;
+            Some(format!("{}: not run because {why}.", SOURCES[source].name))
         });
-        let left_out = (0..SOURCES.len()).filter(|source| !tried(&self.scenario).contains(source));
-        story.extend(left_out.map(|source| {
-            format!(
-                "{}: not run because {} does not walk page tables; mglru@6.12 does (--set kernel.profile=mglru@6.12).",
-                SOURCES[source].name, self.scenario.kernel.name()
-            )
-        }));
-        story
+        left_out.collect()
     }
 
     /// That no ratio of a device is good enough, as far as it was run.

@@ -6,7 +6,7 @@ use super::sources::SOURCES;
 use super::{Advice, Cell, Loss, Ratio, is_any, signed};
 use crate::figures;
 use crate::json::merged;
-use crate::result::run_result::RunResult;
+use crate::result::run_result::{RunResult, TiersResult};
 use crate::result::spread::Spread;
 use crate::result::variants::NOT_RUN;
 
@@ -32,6 +32,25 @@ fn tracking(runs: &[RunResult]) -> Option<String> {
         Some(width) => format!("{:.2} ± {width:.2} %", spread.mean),
         None => format!("{:.2} %", spread.mean),
     })
+}
+
+/// What a run of one seed came to.
+fn of_seed(run: &RunResult) -> Value {
+    let tiers = run.tiers.as_ref();
+    json!({
+        "end_ns": run.end_ns,
+        "fast_hit_ratio": tiers.and_then(|tiers| tiers.fast_hit_ratio),
+        "promoted": tiers.map(|tiers| tiers.promoted),
+        "demoted": tiers.map(|tiers| tiers.demoted),
+        "tracker_ns": tiers.map(|tiers| tiers.tracker_ns),
+    })
+}
+
+/// The mean of some figures, with half of its 95 % interval if there are several and it is visible.
+fn with_interval(figures: &[f64], show: fn(f64) -> String) -> Option<String> {
+    let spread = (!figures.is_empty()).then(|| Spread::of(figures))?;
+    let width = spread.half_width().map(show).filter(|width| *width != show(0.0));
+    Some(width.map_or_else(|| show(spread.mean), |width| format!("{} ± {width}", show(spread.mean))))
 }
 
 impl Advice {
@@ -122,6 +141,46 @@ impl Advice {
         std::iter::once(heading).chain(self.cells.iter().map(row)).collect()
     }
 
+    /// The loss of a cell, and that its source saw no page in use, if that is so.
+    fn with_what_it_saw(&self, cell: &Cell) -> String {
+        let loss = self.interval(&cell.runs).map_or_else(|| self.missing(cell), Loss::show);
+        if self.not_tried(cell).is_some() { format!("{loss}, saw nothing") } else { loss }
+    }
+
+    /// A row per ratio, device and source, each figure as the mean of all seeds with half of its 95 % interval.
+    pub fn sources(&self) -> Vec<Vec<String>> {
+        let heading = [
+            "fast:slow",
+            "memory",
+            "source",
+            "takes longer",
+            "fast hits",
+            "promoted",
+            "demoted",
+            "CPU to find them",
+        ];
+        let row = |cell: &Cell| {
+            let mean = |figure: fn(&TiersResult) -> Option<f64>, show: fn(f64) -> String| {
+                let figures = cell.runs.results.iter().filter_map(|run| figure(run.tiers.as_ref()?));
+                let figures: Vec<f64> = figures.collect();
+                with_interval(&figures, show).unwrap_or_else(|| "-".to_string())
+            };
+            let pages = |pages: f64| figures::count(pages.round() as u64);
+            vec![
+                cell.ratio.to_string(),
+                cell.device.clone(),
+                SOURCES[cell.source].name.to_string(),
+                self.with_what_it_saw(cell),
+                mean(|tiers| tiers.fast_hit_ratio, figures::percent),
+                mean(|tiers| Some(tiers.promoted as f64), pages),
+                mean(|tiers| Some(tiers.demoted as f64), pages),
+                tracking(&cell.runs.results).unwrap_or_else(|| "-".to_string()),
+            ]
+        };
+        let heading = heading.map(str::to_string).to_vec();
+        std::iter::once(heading).chain(self.cells.iter().map(row)).collect()
+    }
+
     /// A row a knob that changes anything.
     pub fn knob_table(&self) -> Vec<Vec<String>> {
         let heading = ["knob", "value", "takes longer"].map(str::to_string).to_vec();
@@ -149,6 +208,7 @@ impl Advice {
                 "complete": cell.runs.is_whole(),
                 "failures": cell.runs.failures,
                 "tiers": cell.result().and_then(|result| result.tiers.as_ref()),
+                "by_seed": cell.runs.results.iter().map(of_seed).collect::<Vec<_>>(),
                 "warm_up_ends_ns": cell.result().and_then(|run| self.warm_up_ends(run)),
                 "end_ns": cell.result().map(|result| result.end_ns),
             })

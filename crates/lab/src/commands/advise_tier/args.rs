@@ -1,8 +1,9 @@
 //! Arguments of `pageout advise-tier`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use pageout_study::advise_tier::Ask;
 
 use crate::cli::options::{ONE_SEED, PageOptions, RepeatOptions, RunOptions};
 
@@ -14,6 +15,8 @@ Examples:
   pageout advise-tier requests.pgt --memory 64GiB
   # five seeds, with a report
   pageout advise-tier web.toml --report advice.html --repeat 5
+  # all sources of hotness, three loads, as one table
+  pageout advise-tier a.toml b.toml c.toml --every-source --repeat 5
   # is the verdict the same at half of machine.page_stands_for?
   pageout advise-tier web.toml --check-scale
   # the money saved, from prices per GiB
@@ -32,9 +35,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct AdviseTierArgs {
-    /// The scenario file, or a trace
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) scenario: PathBuf,
+    /// The scenario file, or a trace; several with --every-source
+    #[arg(value_hint = ValueHint::FilePath, required = true, num_args = 1..)]
+    pub(crate) scenario: Vec<PathBuf>,
 
     /// Total memory, instead of the scenario's
     #[arg(long, value_name = "SIZE")]
@@ -65,6 +68,13 @@ pub(crate) struct AdviseTierArgs {
     #[command(flatten)]
     pub(crate) runs: RepeatOptions<ONE_SEED>,
 
+    /// Compare all ways to find hot pages, and change no knob
+    ///
+    /// One table has a row per scenario, ratio, class of memory and source: loss, moved pages, and CPU time to find them. With --repeat N each
+    /// figure is a mean ± half of its 95 % interval
+    #[arg(long, conflicts_with_all = ["price", "check_scale"])]
+    pub(crate) every_source: bool,
+
     /// Repeat the study at half of machine.page_stands_for
     ///
     /// The output states whether the verdict is the same. The command takes two to three times as long
@@ -76,4 +86,24 @@ pub(crate) struct AdviseTierArgs {
 
     #[command(flatten)]
     pub(crate) options: RunOptions,
+}
+
+impl AdviseTierArgs {
+    /// What is asked about a scenario.
+    pub(crate) fn ask(&self, scenario: &Path) -> Ask {
+        Ask {
+            scenario: scenario.to_path_buf(),
+            changes: self.options.changes(),
+            memory: self.memory.clone(),
+            devices: self.device.clone(),
+            ratios: self.ratio.clone(),
+            loss: self.loss,
+            price: self.price.clone(),
+            warm_up: self.warm_up.clone(),
+            check_scale: self.check_scale,
+            every_source: self.every_source,
+            repeat: self.runs.repeat,
+            jobs: self.runs.parallel.jobs,
+        }
+    }
 }

@@ -1,16 +1,18 @@
 //! The HTML page of `advise-tier`: the advice in sentences, then the tables behind it.
 
+use std::path::Path;
+
 use pageout_study::advise_tier::Advice;
 use pageout_study::scenario::source::Source;
 
 use crate::commands::advise_tier::args::AdviseTierArgs;
 use crate::report::{Axis, Chart, Colour, Line, Page, Part, Shape, Table, Unit, scenario};
 
-pub(super) fn page(source: &Source, args: &AdviseTierArgs, advice: &Advice) -> Page {
+pub(super) fn page(source: &Source, file: &Path, args: &AdviseTierArgs, advice: &Advice) -> Page {
     let table = |title: &str, says: &str, rows, words| {
         Part::Table(Table { title: title.to_string(), says: says.to_string(), rows, words, last_words: 0 })
     };
-    let name = args.scenario.display();
+    let name = file.display();
     let knobs = advice.knob_table();
     let knobs = (knobs.len() > 1).then(|| {
         table(
