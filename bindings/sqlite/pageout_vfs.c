@@ -109,6 +109,7 @@ struct file {
     volatile uint32_t *index; /* the WAL's, where it is mapped */
     char *name; /* of the database, for messages: SQLite's, as long as it is open */
     struct file *wal; /* of a database whose WAL was opened in the cache */
+    struct file *next_main; /* of all databases that are open, under `databases_lock` */
     int keeps_wal_below;  /* as asked: `wal=kernel` */
     int is_logging;       /* a writer of the WAL, by the WAL's lock */
     int is_logging_alone; /* the same, by SQLite's lock of the database */
@@ -122,6 +123,7 @@ struct file {
 static sqlite3_vfs *below;
 static struct pageout *cache;
 static struct database *databases;
+static struct file *mains; /* databases that connections have open */
 static pthread_mutex_t databases_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static sqlite3_file *under(sqlite3_file *file) {
@@ -699,10 +701,16 @@ static void unmap_index(struct file *file) {
 
 static int file_close(sqlite3_file *file) {
     int settled = settle(of(file), SQLITE_IOERR_CLOSE);
+    struct file **one;
     int closed;
     end_writing(of(file), &of(file)->is_copying);
     end_writing(of(file), &of(file)->is_writer);
     unmap_index(of(file));
+    pthread_mutex_lock(&databases_lock);
+    for (one = &mains; *one != of(file); one = &(*one)->next_main)
+        ;
+    *one = of(file)->next_main;
+    pthread_mutex_unlock(&databases_lock);
     closed = under(file)->pMethods->xClose(under(file));
     pthread_mutex_lock(&databases_lock);
     release(of(file)->database);
@@ -1071,15 +1079,33 @@ static const sqlite3_io_methods methods_without_wal = {
 /* Sizes of a WAL's headers, and the place of a frame's size of the database: https://www.sqlite.org/fileformat.html. */
 enum { WAL_HEADER = 32, FRAME_HEADER = 24, FRAME_COMMIT = 4 };
 
+/*
+ * Returns true if SQLite itself has passed both names. They are in one block then: the database, its parameters, its journal, its WAL. A VFS
+ * above this one may pass copies, to which sqlite3_database_file_object() must not be applied. Reads only between the two names.
+ */
+static int are_of_sqlite(const char *database, const char *wal) {
+    const uintptr_t block_max = 65536, from = (uintptr_t)database, to = (uintptr_t)wal;
+    const size_t length = strlen(database), journal = length + sizeof "-journal";
+    if (to <= from || to - from > block_max || to - from <= length + journal)
+        return 0;
+    if (strncmp(wal, database, length) != 0 || strcmp(wal + length, "-wal") != 0)
+        return 0;
+    return memcmp(wal - journal, database, length) == 0 && memcmp(wal - sizeof "-journal", "-journal", sizeof "-journal") == 0;
+}
+
 /* Returns the database of a WAL that the cache can have, or NULL. */
 static struct file *main_of(const char *name, int flags) {
-    sqlite3_file *main;
+    struct file *one, *main = NULL;
     if (!(flags & SQLITE_OPEN_WAL) || sqlite3_libversion_number() < 3032000)
         return NULL;
-    main = sqlite3_database_file_object(name);
-    if (!main || main->pMethods == NULL || main->pMethods->xRead != file_read)
+    pthread_mutex_lock(&databases_lock);
+    for (one = mains; one; one = one->next_main)
+        if (are_of_sqlite(one->name, name) && (!main || (uintptr_t)one->name > (uintptr_t)main->name))
+            main = one;
+    pthread_mutex_unlock(&databases_lock);
+    if (!main || sqlite3_database_file_object(name) != &main->base)
         return NULL;
-    return !of(main)->wal && !of(main)->is_read_only && !of(main)->keeps_wal_below ? of(main) : NULL;
+    return !main->wal && !main->is_read_only && !main->keeps_wal_below ? main : NULL;
 }
 
 /* Opens it in the cache, if its file system allows direct I/O; else the VFS below keeps it. */
@@ -1358,6 +1384,10 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     our->is_read_only = (got & SQLITE_OPEN_READONLY) != 0;
     our->keeps_wal_below = wal && strcmp(wal, "kernel") == 0;
     our->base.pMethods = under(file)->pMethods->iVersion >= 2 ? &methods : &methods_without_wal;
+    pthread_mutex_lock(&databases_lock);
+    our->next_main = mains;
+    mains = our;
+    pthread_mutex_unlock(&databases_lock);
     if (out_flags)
         *out_flags = got;
     return SQLITE_OK;
