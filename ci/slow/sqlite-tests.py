@@ -30,6 +30,7 @@ NOT_YET = "looks at the file in the middle of a transaction: what is not committ
 BEHIND = "writes the WAL with no lock and no sign in its index: the cache keeps what it has read"
 TOO_BIG = "files beyond the 2 GiB that are allowed here"
 SPLIT = "another process writes to a database that a VFS above splits: only the first of its files has a header and locks"
+OBJECTS = "counts the memory of a pager, which has the VFS's file objects: they are larger"
 # These look past the VFS interface: into SQLite's own VFS, or at the file. The cases that may fail (none: fewer are tried), and the reason.
 BENEATH = {
     "mmap1": ("mmap1-1.2.?.5 mmap1-1.5.?.5", MAPS),
@@ -38,6 +39,7 @@ BENEATH = {
     "syscall": ("", CALLS),
     "cacheflush": ("cacheflush-1.?.2 cacheflush-1.4.4 cacheflush-2.1.[34] cacheflush-2.2.[56] cacheflush-4.[0-4]", NOT_YET),
     "cachespill": ("cachespill-1.3 cachespill-1.5", NOT_YET),
+    "dbstatus": ("dbstatus-4.[012].?", OBJECTS),
     "io": ("io-3.2", NOT_YET),
     "wal": ("wal-4.[45].4 wal-11.4 wal-11.10", NOT_YET),
     "walbak": ("walbak-2.[59]", NOT_YET),
