@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{check_success, pageout};
 
 /// Pages of results, in the order of their index.
-const RESULTS: [&str; 17] = [
+const RESULTS: [&str; 18] = [
     "fidelity",
     "folios",
     "twin",
@@ -19,6 +19,7 @@ const RESULTS: [&str; 17] = [
     "mglru",
     "ablation",
     "tiering",
+    "hotness",
     "no-writeback",
     "zswap-lru",
     "live-seeds",
