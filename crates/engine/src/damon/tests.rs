@@ -200,11 +200,15 @@ fn only_one_module_can_be_enabled() {
 }
 
 #[test]
-fn parameters_that_contradict_each_other_are_widened() {
-    let config = Config { damon_sample_interval: 200_000, damon_min_nr_regions: 2_000, ..reclaiming() };
-    let mut bench = Bench::new(config);
-    bench.run_until(3_000);
-    assert_eq!(bench.engine.kdamonds()[0].attrs.aggr_us, 200_000, "a window has a sample");
+fn parameters_that_contradict_each_other_are_refused() {
+    for (config, name) in [
+        (Config { damon_sample_interval: 200_000, ..reclaiming() }, "damon.aggr_interval"),
+        (Config { damon_min_nr_regions: 2_000, ..reclaiming() }, "damon.max_nr_regions"),
+        (Config { damon_reclaim_wmarks_high: 300, ..reclaiming() }, "damon_reclaim.wmarks_high"),
+    ] {
+        let refused = Engine::builder(config).err().expect("the parameters contradict each other");
+        assert!(refused.to_string().starts_with(name), "{refused}");
+    }
 }
 
 /// DAMON_RECLAIM without waiting for memory to be short.
@@ -246,7 +250,8 @@ fn reclaim_module_frees_idle_memory_and_spares_what_is_used() {
 
 #[test]
 fn watermarks_keep_the_reclaim_module_inactive() {
-    let mut bench = Bench::new(Config { damon_reclaim_wmarks_high: 300, ..reclaiming() });
+    let marks = Config { damon_reclaim_wmarks_high: 300, damon_reclaim_wmarks_mid: 300, ..reclaiming() };
+    let mut bench = Bench::new(marks);
     (0..1024).for_each(|page| bench.access(bench.read, page));
     bench.run_until(12_000);
     assert_eq!(bench.parameter("damon_reclaim", "nr_reclaim_tried_regions"), 0);

@@ -72,7 +72,7 @@ section! {
         update_us: u64, [default 60_000_000] in UP_TO_US => Same,
             "Microseconds after which address ranges are looked up again. The ranges of physical memory stay the same. The kernel's default.";
         access_bp: u64, [unless 0] in Accepts::Integer(0, 10_000) => Same,
-            "Goal of the intervals: share of samples that find an access, over all bytes, in 1/10000. Needs aggrs, and aggrs needs it. The file is intervals_goal/access_bp (since 6.15). 400 is recommended.";
+            "Goal of the intervals: share of samples that find an access, over all bytes, in 1/10000. aggrs needs it. The file is intervals_goal/access_bp (since 6.15). 400 is recommended.";
         aggrs: u64, [unless 0] in WHOLE => Same,
             "Windows after which the intervals are tuned to the goal. 0: they stay. 3 is recommended.";
         min_sample_us: u64, [unless 0] in UP_TO_US => Same,
@@ -109,7 +109,7 @@ section! {
     pub struct AddressRange {
         start: Size, [required] in Accepts::Size(0, SIZE_MAX - 4096) => Twice,
             "First address.";
-        end: Size, [required] in Accepts::Size(1, SIZE_MAX) => Twice,
+        end: Size, [required] in Accepts::Size(4096, SIZE_MAX) => Twice,
             "The address behind the last one.";
     }
 }

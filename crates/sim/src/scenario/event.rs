@@ -46,7 +46,7 @@ section! {
             "Advice on the mappings of `task`, as by process_madvise(2) of a manager or by madvise(2) of the task itself. cold: pages in use become inactive. pageout: pages are reclaimed now, used or not, without demotion; they count in no pgscan. free: anonymous pages lose their contents unless they are written again before reclaim finds them; only for the task's own call in Linux. Pages that several mappings show are left alone. The shell's CPU time pays for it. The summary shows the pages freed.";
         task: Option<String>, [absent ""] in Accepts::NameOf("task") => Same,
             "With `madvise`: the task whose mappings are advised, all copies of it.";
-        object: Option<u32>, [absent "all that are mapped"] in Accepts::Integer(0, 9_999) => Same,
+        object: Option<u32>, [absent "all that are mapped"] in Accepts::Integer(0, i64::MAX) => Same,
             "With `madvise`: the task's object to advise, counted from 0 in the order of the file.";
         show: Vec<String>, [unless Vec::new()] in Accepts::Texts => Same,
             "Lines of a file that the summary shows, by their first word. [\"*\"] shows the complete file; lru_gen needs this, because its lines have no names. --json always has all lines.";

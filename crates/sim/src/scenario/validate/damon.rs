@@ -127,7 +127,6 @@ impl Check<'_> {
     /// Intervals and limits that need each other.
     fn attrs(&mut self, prefix: &str, damon: &Damon) {
         let Damon { intervals, nr_regions, .. } = damon;
-        let goal = [intervals.access_bp, intervals.min_sample_us, intervals.max_sample_us];
         let (key, message, help) = match damon.attrs().check() {
             Err(AttrsError::SampleAboveAggregation) => (
                 "intervals.sample_us",
@@ -156,11 +155,6 @@ impl Check<'_> {
                 "intervals.aggrs",
                 "found windows to tune after, but no `access_bp`, the goal".to_string(),
                 "give the goal: access_bp = 400",
-            ),
-            Ok(()) if intervals.aggrs == 0 && goal != [0; 3] => (
-                "intervals",
-                "found a goal without `aggrs`: the intervals would stay".to_string(),
-                "give the windows to tune after: aggrs = 3",
             ),
             Ok(()) => return,
         };
@@ -461,7 +455,6 @@ mod tests {
                 "damon[0].intervals.aggrs",
                 "no `access_bp`",
             ),
-            (r#"{"intervals": {"access_bp": 400}}"#, "damon[0].intervals", "without `aggrs`"),
             (r#"{"intervals": {"access_bp": 10001}}"#, "damon[0].intervals.access_bp", "too large"),
             (r#"{"intervals": {"sample_us": 0}}"#, "damon[0].intervals.sample_us", "too small"),
             (
