@@ -13,6 +13,8 @@ use crate::storage::failing::{Fate, Faults, Held, Request, When};
 use crate::{Backend, Builder, Limits, Memory, Open, ReadAt, Zswap};
 
 const MIB: u64 = 1 << 20;
+/// A budget of little more than the least.
+const SMALL: u64 = 10 * MIB;
 const BACKENDS: [(Backend, usize); 3] = [(Backend::Threads, 3), (Backend::Uring, 3), (Backend::Threads, 0)];
 
 fn builder(budget: u64) -> Builder {
@@ -273,7 +275,7 @@ fn used_pages_stay_by_samples() {
 #[test]
 fn discarded_page_is_zeroes_and_uses_nothing() {
     for (backend, io_threads) in BACKENDS {
-        let memory = builder(8 * MIB).backend(backend).io_threads(io_threads).build().unwrap();
+        let memory = builder(SMALL).backend(backend).io_threads(io_threads).build().unwrap();
         let map = memory.map_region(24 * MIB, MapOptions::new()).unwrap();
         let pages = pages_of(&map);
         for round in 1..=2 {
@@ -496,7 +498,7 @@ fn store_of_a_forked_child_is_killed() {
 
 #[test]
 fn region_unmapped_by_its_user_harms_no_other() {
-    let memory = builder(8 * MIB).build().unwrap();
+    let memory = builder(SMALL).build().unwrap();
     let [map, other] = [(); 2].map(|()| memory.map_region(12 * MIB, MapOptions::new()).unwrap());
     for page in 0..pages_of(&map) {
         store(&map, page, 1);

@@ -11,7 +11,7 @@ use crate::storage::failing::{Fate, Faults, Held, Request, When};
 use crate::{Backend, Builder, Limits, Memory, Zswap};
 
 fn builder((backend, io_threads): (Backend, usize)) -> Builder {
-    let builder = Memory::builder().budget(8 << 20).files(64 << 20).backend(backend).io_threads(io_threads);
+    let builder = Memory::builder().budget(37 << 18).files(64 << 20).backend(backend).io_threads(io_threads);
     builder.swap_file(std::env::temp_dir(), 16 << 20).swap_buffered(true)
 }
 

@@ -19,7 +19,7 @@ fn lost_page_is_read_again_or_discarded() {
         return;
     }
     sleep_at(libc::SIGBUS);
-    let (memory, device) = with_device(builder(8 * MIB));
+    let (memory, device) = with_device(builder(SMALL));
     let map = Arc::new(memory.map_region(24 * MIB, MapOptions::new()).unwrap());
     let pages = pages_of(&map);
     (0..pages).for_each(|page| store(&map, page, page + 1));
@@ -50,7 +50,7 @@ fn lost_page_is_read_again_or_discarded() {
 /// If the system filled holes of the alias, the user would find zeroes instead of what is in swap.
 #[test]
 fn locked_alias_creates_no_pages() {
-    let memory = builder(8 * MIB).build().unwrap();
+    let memory = builder(SMALL).build().unwrap();
     let map = memory.map_region(24 * MIB, MapOptions::new()).unwrap();
     let pages = pages_of(&map);
     (0..pages).for_each(|page| store(&map, page, page + 1));
@@ -77,7 +77,7 @@ fn process_that_locks_its_memory_keeps_its_regions() {
         return;
     }
     for user_mode_only in [true, false] {
-        let memory = builder(8 * MIB).build().unwrap();
+        let memory = builder(SMALL).build().unwrap();
         let options = || MapOptions::new().user_mode_only(user_mode_only);
         let map = memory.map_region(12 * MIB, options()).unwrap();
         let pages = pages_of(&map);
