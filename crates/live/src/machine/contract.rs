@@ -368,7 +368,7 @@ fn however_many_reads_wait_a_write_begins_among_them() {
 fn beside_reads_a_part_of_a_long_write_is_under_way_that_nobody_waits_for_or_several_short_ones_and_else_eight()
  {
     let made = Made::new("beside");
-    let memory = Memory::builder().budget(8 << 20).sysctl("vm.dirty_ratio", 90);
+    let memory = Memory::builder().budget(10 << 20).sysctl("vm.dirty_ratio", 90);
     let memory = memory.sysctl("vm.dirty_background_ratio", 80).build().unwrap();
     let file = memory.open(&made.0, Open::read_write().create(true).buffered(true)).unwrap();
     flush_soon(&memory);

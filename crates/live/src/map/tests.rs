@@ -162,7 +162,7 @@ fn region_larger_than_memory_is_read_as_written() {
     for (number, (backend, io_threads)) in BACKENDS.into_iter().enumerate() {
         for (at, policy) in policies.into_iter().enumerate() {
             let zswap = (number + at).is_multiple_of(2).then(Zswap::lz4);
-            let builder = builder(9 * MIB).backend(backend).io_threads(io_threads).policy(policy);
+            let builder = builder(11 * MIB).backend(backend).io_threads(io_threads).policy(policy);
             let builder = zswap.map_or(builder.clone(), |zswap| builder.zswap(zswap));
             let memory = builder.build().unwrap();
             let map = memory.map_region(18 * MIB, MapOptions::new().handlers(2)).unwrap();

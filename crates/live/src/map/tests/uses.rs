@@ -228,7 +228,7 @@ fn store_while_swap_can_not_be_written_is_sigbus_and_loses_nothing() {
 #[test]
 fn region_that_its_user_protects_is_read_and_stored_to_later() {
     for zswap in [None, Some(Zswap::lz4())] {
-        let builder = builder(9 * MIB);
+        let builder = builder(11 * MIB);
         let memory = zswap.map_or(builder.clone(), |zswap| builder.zswap(zswap)).build().unwrap();
         let map = memory.map_region(24 * MIB, MapOptions::new()).unwrap();
         let pages = pages_of(&map);
