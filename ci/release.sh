@@ -180,6 +180,7 @@ profile() {
 
 programs() {
     need_zig
+    need_llvm
     need_play
     tells_build abort
     local machine target folder program
@@ -193,6 +194,8 @@ programs() {
         mkdir "$work/$folder"
         program=$work/$folder/pageout
         cp "$made/$target/measured/pageout" "$program"
+        # The linker of zig keeps what the compiler asks it to strip.
+        "$llvm/llvm-strip" --strip-all "$program"
         ! readelf --program-headers --dynamic "$program" | grep -E 'INTERP|NEEDED' || fails "$machine: the program needs a loader or a library"
         check_paths "$program"
         cp LICENSE-* README.md CHANGELOG.md "$work/$folder/"
