@@ -40,7 +40,7 @@ impl ZspoolShrink {
         Some(ZspoolShrink { call, freed: 0, freed_by_chunk: 0 })
     }
 
-    /// Moves up to so many objects; `None` if the call is over.
+    /// Moves at most `most` objects; `None` if the call is over.
     fn compact(&mut self, pool: &mut ZsPool, most: usize) -> Option<Compacted> {
         let chunk = self.call.chunk()?;
         let compacted = pool.compact(most);

@@ -123,7 +123,7 @@ fn quarter(folder: &Path, accesses: usize) {
     tell_reads(&pages, times, 0);
 }
 
-/// The hybrid cache with its defaults, and a weigher, as its pages are larger than its own measure of an entry. What it has lost is inserted again.
+/// The hybrid cache with its defaults, and a weigher, as its pages are larger than its own measure of an entry. A lost page is inserted again.
 fn hybrid(folder: &Path, accesses: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let of_disk = folder.join(format!("pageout-rivals-foyer-{}", std::process::id()));
@@ -140,7 +140,7 @@ fn hybrid(folder: &Path, accesses: usize) {
         for number in 0..COUNT {
             cache.insert(number, page(number));
             if number % 256 == 0 {
-                // It drops what its queue of writes has no room for.
+                // Its queue of writes drops pages when it is full.
                 cache.storage().wait().await;
             }
         }

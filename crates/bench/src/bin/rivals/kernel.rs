@@ -77,7 +77,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // What does not exist can't be removed.
+        // Parts that do not exist cannot be removed.
         let _ = run("swapoff", &[&self.swap.to_string_lossy()]);
         let _ = match &self.zram {
             Some(number) => write("/sys/class/zram-control/hot_remove", number),

@@ -46,7 +46,7 @@ fn measure(name: &str, folder: &Path, accesses: usize, cgroup: Option<&Path>) ->
     figures.lines().filter_map(figure).collect()
 }
 
-/// A row: median, least and most, with the limit that the median must keep.
+/// A row: median, minimum and maximum, with the limit that the median must keep.
 fn row(name: &str, unit: &str, figures: &[f64], limit: Option<(f64, bool)>) {
     let (median, least, most) = middle(figures);
     let verdict = limit.map_or_else(String::new, |(limit, is_least)| {
