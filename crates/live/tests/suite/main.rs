@@ -1,4 +1,5 @@
 //! Promises of the page cache that need no process of their own. Those about the process's memory, its descriptors or its end have files beside this folder.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests that make files and threads")]
 
 #[path = "../made/mod.rs"]
 mod made; // files with known contents

@@ -1,4 +1,5 @@
 //! One sequence of accesses, live and simulated: the same decisions and counters, for every profile.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests that make files and threads")]
 
 #[path = "../../../tests/made/mod.rs"]
 mod made; // files with known contents
