@@ -15,7 +15,6 @@ mod regions;
 mod zswap;
 mod slow_regions; // regions in two kinds of memory
 mod small_groups;
-mod removed_groups;
 mod set_budget;
 mod counts; // figures by file and group
 mod attacks; // calls as a hostile caller mixes them

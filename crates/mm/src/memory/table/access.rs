@@ -40,7 +40,7 @@ impl<'a> MappedWords<'a> {
         MappedWords { words, leaves }
     }
 
-    /// See [`Table::prefetch`].
+    /// See [`super::Table::prefetch`].
     #[inline(always)]
     pub fn prefetch(&self, page: u64) {
         self.words.prefetch(page);

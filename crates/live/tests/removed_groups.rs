@@ -1,7 +1,9 @@
 //! Groups that are removed: when they can be, what becomes of their pages, and what is left of many.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that makes files")]
 
-use crate::made::{Made, PAGE, check};
+mod made;
+
+use made::{Made, PAGE, check};
 use pageout::engine::FileError;
 use pageout::{Error, Limits, Memory, Open, RegionOptions};
 
