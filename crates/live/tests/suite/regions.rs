@@ -8,7 +8,7 @@ use pageout::{Builder, Error, Group, Limits, Memory, Open, ReadAt, Region, Regio
 const PAGE: u64 = 4096;
 const PAGE_BYTES: usize = PAGE as usize;
 /// A little more than the minimum budget, so that a region has more pages than there are frames.
-const BUDGET: u64 = 8 << 20;
+const BUDGET: u64 = 37 << 18;
 
 fn builder() -> Builder {
     let builder = Memory::builder().budget(BUDGET).files(64 << 20).guard_wait(Duration::from_millis(300));
