@@ -15,10 +15,8 @@ Examples:
   pageout advise-tier requests.pgt --memory 64GiB
   # five seeds, with a report
   pageout advise-tier web.toml --report advice.html --repeat 5
-  # all sources of hotness, three loads, as one table
-  pageout advise-tier a.toml b.toml c.toml --every-source --repeat 5
-  # is the verdict the same at half of machine.page_stands_for?
-  pageout advise-tier web.toml --check-scale
+  # all sources of hotness, two loads, as one table
+  pageout advise-tier web.toml mine.toml --every-source --repeat 5
   # the money saved, from prices per GiB
   pageout advise-tier web.toml --price fast=9,cxl-1.1=4,cxl-2.0-switch=5
   # the advice only
@@ -72,7 +70,7 @@ pub(crate) struct AdviseTierArgs {
     ///
     /// One table has a row per scenario, ratio, class of memory and source: loss, moved pages, and CPU time to find them. With --repeat N each
     /// figure is a mean ± half of its 95 % interval
-    #[arg(long, conflicts_with_all = ["price", "check_scale"])]
+    #[arg(long, conflicts_with_all = ["price", "check_scale"], hide_short_help = true)]
     pub(crate) every_source: bool,
 
     /// Repeat the study at half of machine.page_stands_for

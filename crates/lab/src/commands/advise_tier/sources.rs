@@ -1,4 +1,4 @@
-//! `pageout advise-tier --every-source`: all sources of hotness in one or more scenarios, as one table.
+//! `advise-tier --every-source`: all sources of hotness in one or more scenarios, as one table.
 
 use std::path::PathBuf;
 
