@@ -17,7 +17,8 @@ pub(crate) fn run(name: &str, folder: &Path, accesses: usize, cgroup: Option<&Pa
     match name {
         "region-tmpfs" => region(Path::new("/dev/shm"), accesses),
         "region" => region(folder, accesses),
-        "region-quarter" => quarter(folder, accesses),
+        "region-quarter" => reads(folder, PAGES / 4, accesses),
+        "region-as-foyer" => reads(folder, PAGES * 5 / 8, accesses),
         "kernel" => swapped(accesses, cgroup.expect("a cgroup")),
         "foyer" => hybrid(folder, accesses),
         other => panic!("there is no contender `{other}`"),
@@ -112,8 +113,8 @@ fn tell_reads(pages: &[u64], (cpu, time): (f64, f64), absent: u64) {
     ]);
 }
 
-fn quarter(folder: &Path, accesses: usize) {
-    let (_memory, region) = filled(folder, PAGES / 4);
+fn reads(folder: &Path, budget: usize, accesses: usize) {
+    let (_memory, region) = filled(folder, budget);
     let pages = draws(COUNT as usize, Some(0.8), accesses);
     let mut buf = vec![0; PAGE];
     let times = timed(&pages, |_, page| {
