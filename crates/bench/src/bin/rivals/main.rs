@@ -91,7 +91,7 @@ fn half(folder: &Path, accesses: usize) {
             row(&format!("{name}: device bytes per access"), "", &of(rounds, "bytes"), None);
         }
         for (key, what, limit) in [
-            // Misses differ: those of a region include pages that readahead has brought.
+            // Misses of a region include pages that readahead has brought.
             ("cpu", "CPU time per miss", None),
             ("cpu-of-access", "CPU time per access", Some((0.8, false))),
             ("time", "wall-clock time", None),
@@ -119,7 +119,7 @@ fn quarter(folder: &Path, accesses: usize) {
         row(&format!("{name}: reads without the value"), "", &of(rounds, "absent"), None);
     }
     row("region / foyer: reads a second", "", &ratio(region, foyer, "rate"), Some((1.2, true)));
-    // It has an index, and its queue of writes, beside the memory that it is given.
+    // Its index and its queue of writes are not part of the memory that it is given.
     row("region / foyer, the same resident set", "", &ratio(as_foyer, foyer, "rate"), None);
 }
 
