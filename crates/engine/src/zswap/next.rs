@@ -1,7 +1,8 @@
 //! Pages that are probably stored next: a host that compresses takes its time for them before reclaim asks, while others use the engine.
 //!
 //! They are the coldest anonymous pages of the group that was reclaimed from last, without those that have been used since or need no write. They are named
-//! when reclaim is near or in progress: a page that is named long before is often used again first. The answer decides nothing. A page that was left out is compressed when reclaim asks, and a page too many was compressed in vain.
+//! when reclaim is near or in progress: a page that is named long before is often used again first. The answer decides nothing. A page that was left
+//! out is compressed when reclaim asks, and a page too many was compressed in vain.
 
 use crate::access::engine::Engine;
 use crate::lru::lruvec::LruvecId;

@@ -91,7 +91,7 @@ fn half(folder: &Path, accesses: usize) {
             row(&format!("{name}: device bytes per access"), "", &of(rounds, "bytes"), None);
         }
         for (key, what, limit) in [
-            // Misses of a region include pages that readahead has brought.
+            // Misses of a region include first writes to clean pages.
             ("cpu", "CPU time per miss", None),
             ("cpu-of-access", "CPU time per access", Some((0.8, false))),
             ("time", "wall-clock time", None),
