@@ -6,6 +6,7 @@ mod made; // files with known contents
 #[path = "../../../tests/made/pages.rs"]
 mod pages; // pages of which some shrink
 
+mod sequence; // accesses of one thread
 mod told; // decisions and counters as text
 
 mod files;

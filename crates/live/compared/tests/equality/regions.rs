@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use crate::made::Made;
+use crate::made::{Made, draws};
+use crate::sequence::{FILE, REGION, accesses};
 use crate::told::{Story, comparable};
 use pageout::{File, Limits, MapEvent, MapOptions, MappedRegion, Memory, Open, Region, RegionOptions};
 use pageout_engine::{AccessedBits, FrameGate, MmId, PROFILES, Pfn};
@@ -26,10 +27,6 @@ const LIMIT: u64 = 300 * PAGE;
 const SWAPPINESS: &str = "150";
 const SWAP: u64 = 16 << 20;
 const ACCESSES: usize = 4000;
-/// The objects of the accesses.
-const FILE: u32 = 0;
-const REGION: u32 = 1;
-
 /// One comparison.
 #[derive(Clone, Copy, Debug)]
 struct Case {
@@ -37,28 +34,6 @@ struct Case {
     /// Accesses to the file, of ten.
     of_file: u64,
     is_mapped: bool,
-}
-
-/// Repeated accesses to some pages, single random ones, and runs. A third of the accesses to the region write.
-fn accesses(case: Case, count: usize) -> Vec<Access> {
-    let mut state = 7_u64;
-    let mut draw = |sides: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % sides
-    };
-    let mut accesses = Vec::new();
-    while accesses.len() < count {
-        let (object, pages) =
-            if draw(10) < case.of_file { (FILE, FILE_PAGES) } else { (REGION, REGION_PAGES) };
-        let (first, length) = match draw(8) {
-            0 => (draw(pages - 60), 1 + draw(60)),
-            1..3 => (draw(pages), 1),
-            _ => (draw(300), 1),
-        };
-        let writes = object == REGION && draw(3) == 0;
-        accesses.extend((first..first + length).map(|page| Access::new(object, page, writes)));
-    }
-    accesses
 }
 
 fn followed() -> impl Iterator<Item = u64> {
@@ -260,7 +235,8 @@ fn live(memory: &Memory, file: &Path, case: Case, accesses: Vec<Access>) -> (Sai
 /// The differences between both hosts, if there are any.
 fn compared(path: &Path, case: Case) -> Option<String> {
     // By the rules of 2010 a reclaimer sometimes sleeps for a tenth of a second, which is real time in the live host.
-    let accesses = accesses(case, if case.profile.contains("2010") { ACCESSES / 2 } else { ACCESSES });
+    let count = if case.profile.contains("2010") { ACCESSES / 2 } else { ACCESSES };
+    let accesses = accesses(draws(7), case.of_file, [FILE_PAGES, REGION_PAGES], count);
     let builder = Memory::builder().budget(16 << 20).files(16 << 20).policy(case.profile).io_threads(0);
     let builder = builder.sysctl("vm.swappiness", SWAPPINESS);
     let builder = builder.swap_file(std::env::temp_dir(), SWAP).swap_buffered(true);

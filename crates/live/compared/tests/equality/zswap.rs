@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use crate::pages::{contents, draws};
+use crate::sequence::{FILE, accesses};
 use crate::told::{Story, comparable};
 
 use pageout::{Builder, Limits, Memory, Open, RegionOptions, Zswap, ZswapAnswer};
@@ -24,8 +25,6 @@ const SWAP: u64 = 16 << 20;
 /// With this value all profiles evict pages of regions as well as of files.
 const SWAPPINESS: &str = "150";
 const ACCESSES: usize = 2500;
-const FILE: u32 = 0;
-const REGION: u32 = 1;
 
 fn builder() -> Builder {
     let builder = Memory::builder().budget(16 << 20).files(16 << 20).zswap(Zswap::lz4());
@@ -74,22 +73,6 @@ fn counters(mut read: impl FnMut(&str) -> String) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-fn accesses(of_file: u64, count: usize) -> Vec<Access> {
-    let mut draw = draws(7 + of_file);
-    let mut accesses = Vec::new();
-    while accesses.len() < count {
-        let (object, pages) = if draw(10) < of_file { (FILE, FILE_PAGES) } else { (REGION, REGION_PAGES) };
-        let (first, length) = match draw(8) {
-            0 => (draw(pages - 60), 1 + draw(60)),
-            1..3 => (draw(pages), 1),
-            _ => (draw(300), 1),
-        };
-        let writes = object == REGION && draw(3) == 0;
-        accesses.extend((first..first + length).map(|page| Access::new(object, page, writes)));
-    }
-    accesses
-}
-
 fn followed() -> impl Iterator<Item = u64> {
     (0..8).chain((8..REGION_PAGES).step_by(50))
 }
@@ -125,7 +108,8 @@ fn live(memory: &Memory, path: &PathBuf, accesses: &[Access]) -> (Vec<String>, V
 /// The differences between the hosts, if there are any.
 fn compared(path: &PathBuf, profile: &str, of_file: u64) -> Option<String> {
     // By the rules of 2010 a reclaimer sometimes sleeps for a tenth of a second, which is real time in the live host.
-    let accesses = accesses(of_file, if profile.contains("2010") { ACCESSES * 3 / 5 } else { ACCESSES });
+    let count = if profile.contains("2010") { ACCESSES * 3 / 5 } else { ACCESSES };
+    let accesses = accesses(draws(7 + of_file), of_file, [FILE_PAGES, REGION_PAGES], count);
     let memory = builder()
         .record_zswap_answers()
         .policy(profile)
