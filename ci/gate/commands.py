@@ -6,7 +6,7 @@
 
 A ```console block has commands behind "$ ", continued by a backslash at the end of a line, each with its output below. A line "..." matches
 any number of lines. Both output streams are compared, in the order in which they were written. A command without output below it must
-succeed.
+succeed. Lines of progress are not compared.
 
 Commands of a page run one after the other, in a folder with scenarios/, ground-truth/, docs/ and crates/. So a command can read files of
 an earlier one. One page per CPU runs at the same time. A block after a line <!-- not run: REASON --> is not run, but counted. An exit code
@@ -35,6 +35,8 @@ PAGES = [
 LEFT_OUT = "..."
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->$")
 EXIT_CODE = re.compile(r"\s+# exit code (\d+)$")
+# Progress, and announcements of the time to come: a slow machine prints them, a fast one does not.
+PROGRESS = re.compile(r".+: \d+% done, .+ left$|.+: [\d,]+ done, [\d min]+ s$|\d+ runs of ratios, devices and sources.*: about ")
 
 
 @dataclass
@@ -103,7 +105,8 @@ def run(pageout: str, folder: str, shown: Shown) -> tuple[list[str], str | None]
         ["bash", "-c", line], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
     )
     wrong = None if ended.returncode == expected else f"ends with exit code {ended.returncode}, not {expected}"
-    return [printed.rstrip() for printed in ended.stdout.rstrip("\n").split("\n")], wrong
+    printed = (line.rstrip() for line in ended.stdout.rstrip("\n").split("\n"))
+    return [line for line in printed if not PROGRESS.match(line)], wrong
 
 
 def segments(output: list[str]) -> list[list[str]]:
