@@ -243,7 +243,8 @@ wheels() {
     for machine in x86_64 aarch64; do
         need_target "$machine-unknown-linux-gnu"
         rm -f "$dist"/pageout-"$version"-*"$machine".whl
-        (cd crates/python && RUSTFLAGS=$(flags unwind) maturin build --quiet --locked --profile wheel --zig --compatibility manylinux2014 \
+        # Without debug information there are no folders to strip: the linker of zig keeps what the compiler asks it to strip.
+        (cd crates/python && CARGO_PROFILE_WHEEL_DEBUG=false RUSTFLAGS=$(flags unwind) maturin build --quiet --locked --profile wheel --zig --compatibility manylinux2014 \
             --target "$machine-unknown-linux-gnu" --features pyo3/extension-module,parquet,play --out "$dist")
         check_profile unwind "$made/$machine-unknown-linux-gnu/wheel/deps"
         mkdir "$work/wheel-$machine"

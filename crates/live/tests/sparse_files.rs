@@ -68,7 +68,7 @@ fn access(files: &[File], bytes: u64, count: u64, writes: bool) {
 #[test]
 fn terabyte_of_files_stays_in_a_budget_of_64_mebibytes() {
     let accesses: u64 = 25_000;
-    for (policy, count) in [("classic@6.12", 1), ("mglru@6.12", 1), ("classic@6.12", 200)] {
+    for (policy, count) in [("classic@6.12", 1), ("mglru@6.12", 200)] {
         let bytes = TIB / count;
         let made: Vec<Made> = (0..count).map(|at| Made::empty(&format!("sparse-{at}"))).collect();
         made.iter().for_each(|made| std::fs::File::create(&made.0).unwrap().set_len(bytes).unwrap());

@@ -164,6 +164,6 @@ fn lost_stores(forgets_protection: bool, rounds: u64, longest: Duration) -> u64 
 
 #[test]
 fn store_during_an_eviction_is_lost_only_without_protection() {
-    assert_eq!(lost_stores(false, 8_000, Duration::ZERO), 0);
-    assert!(lost_stores(true, 8_000, Duration::from_secs(60)) > 0, "the test does not notice a lost store");
+    assert_eq!(lost_stores(false, 3_000, Duration::ZERO), 0);
+    assert!(lost_stores(true, 3_000, Duration::from_secs(60)) > 0, "the test does not notice a lost store");
 }
