@@ -124,7 +124,11 @@ costs! {
     migrate_backwards: 200,
         "Additional cost of a page that is promoted in the order opposite to that of reading. S: \"around 20 %\" of a pass that migrates all pages that it reads, (291 + 710) per page.";
     damon_page: 100,
-        "Looking up a page that DAMON samples or acts on, by its frame: its record and a reference to it. Mapped pages cost an rmap step more. Row 1.8 of the notes on DAMON: 250 per check, less one rmap step, D.";
+        "Looking up a page that a scheme of DAMON acts on, by its frame: its record and a reference to it. A page that is tested for use costs an rmap step per mapping more. As for damon_sample.";
+    damon_sample: 100,
+        "Looking up the page that DAMON samples in a region. Row 1.8 of the notes on DAMON: 250 per check, less one rmap step, D. A region has one sample, whatever its size, so machine.page_stands_for does not multiply it.";
+    damon_sample_step: 150,
+        "Finding and testing one mapping of such a page: the same as rmap_step, but not multiplied either.";
     hotness_record: 40,
         "Writing a page's hotness record: reading its folio and an atomic update. E: 40, two lines of memory.";
     hotness_walk: 1,
@@ -249,6 +253,8 @@ impl Costs {
             scanned: self.scan,
             rmap_steps: self.rmap_step,
             damon_pages: self.damon_page,
+            damon_samples: self.damon_sample,
+            damon_sample_steps: self.damon_sample_step,
             upper_entries: self.upper_entry,
             ptes_walked: self.pte_walked,
             ptes_young: self.pte_young,
@@ -320,7 +326,8 @@ impl Costs {
     }
 
     /// The costs where a page stands for so many: all that is done page by page takes as much longer. What is done by call, by batch or by task
-    /// is not, so a machine pays less for it the more a page stands for (`Costs::of_calls`).
+    /// is not, so a machine pays less for it the more a page stands for (`Costs::of_calls`). Nor is a sample of DAMON: a machine has as many
+    /// regions as the full one, and each has one sample.
     pub fn of_pages(self, stands_for: u64) -> Costs {
         Costs {
             reclaim_call: self.reclaim_call,
@@ -328,6 +335,8 @@ impl Costs {
             stat_flush: self.stat_flush,
             wake_up: self.wake_up,
             context_switch: self.context_switch,
+            damon_sample: self.damon_sample,
+            damon_sample_step: self.damon_sample_step,
             ..self.clone().scaled(stands_for, 1)
         }
     }
@@ -364,6 +373,8 @@ mod tests {
         list_moves: 0,
         rmap_steps: 0,
         damon_pages: 0,
+        damon_samples: 0,
+        damon_sample_steps: 0,
         upper_entries: 0,
         ptes_walked: 0,
         ptes_young: 0,
@@ -447,6 +458,11 @@ mod tests {
         let many = costs.clone().of_pages(64);
         assert_eq!(many.of_calls(&work, 2, 4), costs.of_calls(&work, 2, 4));
         assert_eq!(many.price(&work).0 - many.of_calls(&work, 0, 0).0, 64 * by_page);
+        let samples = Work { damon_samples: 11, damon_sample_steps: 13, ..Work::default() };
+        assert_eq!(many.price(&samples), costs.price(&samples), "a region has one sample, whatever its size");
+        let by_scheme = Work { damon_pages: 11, rmap_steps: 13, ..Work::default() };
+        assert_eq!(costs.price(&by_scheme), costs.price(&samples), "the same look");
+        assert_eq!(many.price(&by_scheme).0, 64 * costs.price(&by_scheme).0, "a scheme looks at all pages");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Actions of schemes on the folios of a region, a batch per step. [access-aware 2.2, 2.6]
 
+use super::flags::Look;
 use super::paddr::frame_of;
 use crate::core::Core;
 use crate::memory::folio::FolioFlags;
@@ -65,7 +66,7 @@ impl Core {
             frames += 1;
             let frame = frame_of(acting.at);
             acting.at += PAGE_SIZE;
-            let Some(pfn) = self.damon_folio(frame) else { continue };
+            let Some(pfn) = self.damon_folio(Look::Scheme, frame) else { continue };
             let pages = self.mm.memory.folios[pfn].pages();
             // The walk goes on behind the folio, which may have begun before the region.
             acting.at = acting.at.max((u64::from(pfn.0) + pages) * PAGE_SIZE);
@@ -127,9 +128,9 @@ impl Core {
             OpsFilter::Anon => folio.has(FolioFlags::ANON),
             OpsFilter::Memcg(memcg) => folio.memcg == MemcgId(memcg),
             OpsFilter::Young => {
-                let is_young = self.damon_is_young(pfn);
+                let is_young = self.damon_is_young(Look::Scheme, pfn);
                 if is_young {
-                    self.damon_make_old(pfn);
+                    self.damon_make_old(Look::Scheme, pfn);
                 }
                 is_young
             }

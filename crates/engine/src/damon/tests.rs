@@ -1,5 +1,6 @@
 //! Promises of idle and young flags, and of the modules.
 
+use super::flags::Look;
 use crate::memory::mm::Advice;
 use crate::units::PAGE_SIZE;
 use crate::*;
@@ -129,12 +130,12 @@ fn use_after_a_sample_makes_a_page_young() {
         bench.engine.core.lru_add_drain();
         let pfn = bench.folio(object, 3).unwrap();
         for _ in 0..5 {
-            bench.engine.core.damon_make_old(pfn);
-            assert!(!bench.engine.core.damon_is_young(pfn));
+            bench.engine.core.damon_make_old(Look::Sample, pfn);
+            assert!(!bench.engine.core.damon_is_young(Look::Sample, pfn));
             // Another page in between: reading one again is no use of it.
             bench.access(bench.read, 9);
             bench.access(object, 3);
-            assert!(bench.engine.core.damon_is_young(pfn));
+            assert!(bench.engine.core.damon_is_young(Look::Sample, pfn));
         }
     }
     bench.engine.check_invariants();
@@ -150,7 +151,7 @@ fn file_page_in_full_use_settles_again_after_a_sample() {
     let word = |bench: &Bench| bench.engine.core.mm.memory.file(bench.file).index.word(3);
     let pfn = bench.folio(bench.read, 3).unwrap();
     assert!(word(&bench).is_settled());
-    bench.engine.core.damon_make_old(pfn);
+    bench.engine.core.damon_make_old(Look::Sample, pfn);
     assert!(word(&bench).is_idle() && !word(&bench).is_settled());
     bench.access(bench.read, 3);
     assert!(!word(&bench).is_idle() && word(&bench).is_settled());
@@ -163,11 +164,11 @@ fn young_flag_hides_no_use_from_reclaim() {
     bench.engine.core.lru_add_drain();
     let pfn = bench.folio(bench.heap, 3).unwrap();
     let referenced = |bench: &mut Bench| bench.engine.core.folio_referenced(pfn, true).young;
-    bench.engine.core.damon_make_old(pfn);
+    bench.engine.core.damon_make_old(Look::Sample, pfn);
     assert_eq!(referenced(&mut bench), 1, "the use before the sample");
     assert_eq!(referenced(&mut bench), 0);
     bench.access(bench.heap, 3);
-    bench.engine.core.damon_make_old(pfn);
+    bench.engine.core.damon_make_old(Look::Sample, pfn);
     bench.access(bench.heap, 3);
     assert_eq!(referenced(&mut bench), 2, "used before and after the sample");
 }
@@ -178,10 +179,10 @@ fn reclaim_that_clears_a_bit_hides_no_use_from_a_sample() {
     bench.store(3);
     bench.engine.core.lru_add_drain();
     let pfn = bench.folio(bench.heap, 3).unwrap();
-    bench.engine.core.damon_make_old(pfn);
+    bench.engine.core.damon_make_old(Look::Sample, pfn);
     bench.access(bench.heap, 3);
     let _ = bench.engine.core.folio_referenced(pfn, true);
-    assert!(bench.engine.core.damon_is_young(pfn));
+    assert!(bench.engine.core.damon_is_young(Look::Sample, pfn));
 }
 
 #[test]

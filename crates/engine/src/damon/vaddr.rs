@@ -6,6 +6,7 @@
 //! heap and stack with gaps between, and a process without two gaps has no region. A scheme that would take a part of a large folio leaves all of it.
 
 use super::action::{Acting, FOLIOS_PER_STEP, FRAMES_PER_STEP};
+use super::flags::Look;
 use crate::core::Core;
 use crate::memory::folio::UseBits;
 use crate::state::State;
@@ -14,8 +15,8 @@ use pageout_damon::{Action, Range, ops_passes, three_ranges};
 
 impl Core {
     /// The folio that a page of an address space shows.
-    fn damon_entry(&mut self, mm: MmId, page: u64) -> Option<Pfn> {
-        self.out.count.damon_pages(1);
+    fn damon_entry(&mut self, look: Look, mm: MmId, page: u64) -> Option<Pfn> {
+        self.count_damon_page(look);
         let table = &self.mm.memory.mm(mm).table;
         let word = if page < table.pages() { table.word_if_any(page) } else { return None };
         (word.is_present() && !word.is_zero_page()).then(|| word.pfn())
@@ -24,7 +25,7 @@ impl Core {
     /// Clears the accessed bit of an entry, and makes its folio idle.
     pub(super) fn damon_make_entry_old(&mut self, mm: MmId, address: u64) {
         let page = address / PAGE_SIZE;
-        let Some(pfn) = self.damon_entry(mm, page) else { return };
+        let Some(pfn) = self.damon_entry(Look::Sample, mm, page) else { return };
         let table = &mut self.mm.memory.mm_mut(mm).table;
         let was_young = table.is_entry_young(page);
         if was_young {
@@ -37,7 +38,7 @@ impl Core {
     /// Returns true if a page was accessed since it was made old.
     pub(super) fn damon_is_entry_young(&mut self, mm: MmId, address: u64) -> bool {
         let page = address / PAGE_SIZE;
-        let Some(pfn) = self.damon_entry(mm, page) else { return false };
+        let Some(pfn) = self.damon_entry(Look::Sample, mm, page) else { return false };
         self.mm.memory.mm(mm).table.is_entry_young(page) || !self.mm.memory.is_idle(pfn)
     }
 
@@ -50,7 +51,7 @@ impl Core {
             entries += 1;
             let page = acting.at / PAGE_SIZE;
             acting.at += PAGE_SIZE;
-            let Some(pfn) = self.damon_entry(mm, page) else { continue };
+            let Some(pfn) = self.damon_entry(Look::Scheme, mm, page) else { continue };
             let word = self.mm.memory.mm(mm).table.word_if_any(page);
             let (folio, first) = (self.mm.memory.folios[pfn], word.head(page));
             let last = first + folio.pages();

@@ -4,6 +4,7 @@ use crate::core::Core;
 use crate::units::MmId;
 use pageout_damon::{Memory, Metric, Range};
 
+use super::flags::Look;
 use super::paddr::frame_of;
 
 /// Memory during one step.
@@ -23,8 +24,8 @@ impl Memory for Watched<'_> {
     fn prepare(&mut self, target: usize, address: u64) {
         if let Some(mm) = self.process(target) {
             self.core.damon_make_entry_old(mm, address);
-        } else if let Some(pfn) = self.core.damon_folio(frame_of(address)) {
-            self.core.damon_make_old(pfn);
+        } else if let Some(pfn) = self.core.damon_folio(Look::Sample, frame_of(address)) {
+            self.core.damon_make_old(Look::Sample, pfn);
         }
     }
 
@@ -32,8 +33,8 @@ impl Memory for Watched<'_> {
         if let Some(mm) = self.process(target) {
             return self.core.damon_is_entry_young(mm, address);
         }
-        let folio = self.core.damon_folio(frame_of(address));
-        folio.is_some_and(|pfn| self.core.damon_is_young(pfn))
+        let folio = self.core.damon_folio(Look::Sample, frame_of(address));
+        folio.is_some_and(|pfn| self.core.damon_is_young(Look::Sample, pfn))
     }
 
     fn ranges(&mut self, target: usize) -> Option<Vec<Range>> {

@@ -90,8 +90,12 @@ macro_rules! units_of_work {
             scanned: rarely,
             /// Page-table entries looked at through the reverse map.
             rmap_steps: rarely,
-            /// Pages that DAMON has looked up by their frames.
+            /// Pages that a scheme of DAMON has looked up.
             damon_pages: rarely,
+            /// Pages that DAMON has looked up for its samples: one per region, whatever the region's size.
+            damon_samples: rarely,
+            /// Page-table entries that it has looked at for its samples.
+            damon_sample_steps: rarely,
             /// Upper page-table entries that a walk came by.
             upper_entries: rarely,
             /// Page-table entries looked at side by side: in walks, and around an entry found young.

@@ -314,7 +314,7 @@ impl Machine {
             }),
             samples: memory.sampling,
             kdamond: sum("kdamond", &|thread| {
-                let looks = ["damon_pages", "rmap_steps"];
+                let looks = ["damon_pages", "damon_samples", "damon_sample_steps", "rmap_steps"];
                 let rest = thread.spent.by_unit.iter().filter(|(name, _)| !looks.contains(name));
                 Nanos(thread.cpu_time.0.saturating_sub(rest.map(|(_, time)| time.0).sum()))
             }),

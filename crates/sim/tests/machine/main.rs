@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic, and its helpers with it")]
 
 mod access_times;
+mod damon;
 mod guests;
 mod pace;
 mod pauses;

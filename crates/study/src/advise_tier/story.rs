@@ -105,13 +105,6 @@ impl Advice {
             ));
         }
         story.extend(self.not_run());
-        if self.scenario.machine.page_stands_for > 1 {
-            story.push(
-                "The scale factor multiplies the CPU time of each sample of DAMON, but not the number of regions, \
-                 so DAMON costs too much here."
-                    .to_string(),
-            );
-        }
         if self.scenario.machine.tlb_entries == 0 {
             story.push(
                 "Each access sets the accessed bit, as if no translation stayed in a TLB (machine.tlb_entries \
