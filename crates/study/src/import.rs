@@ -12,7 +12,7 @@ use pageout_workload::trace::PgtWriter;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
-use self::damo::Stream;
+use self::damo::{Recording, Stream};
 use self::sources::Source;
 use crate::error::{During, Error, bail, ensure};
 use crate::watch::{Stage, Watcher};
@@ -127,7 +127,8 @@ pub fn ask(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answ
 /// Makes the trace that stands for a recording of DAMON.
 fn of_damo(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answer, Error> {
     check_pattern(ask)?;
-    let stream = Stream::new(damo::read(&ask.from)?)?;
+    let Recording { targets, left_out, skipped, losses } = damo::read(&ask.from)?;
+    let stream = Stream::new(&ask.from.display().to_string(), targets)?;
     watcher.begin(&Stage::Named { what: "making accesses", steps: None });
     let mut writer = PgtWriter::new(out, 4096, false).map_err(Error::Write)?;
     let written = stream.write(|accesses| {
@@ -138,8 +139,8 @@ fn of_damo(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answ
     written?;
     let records = stream.snapshots();
     let header = writer.finish(&stream.names(), None, records).map_err(Error::Write)?;
-    let (accesses, objects, remarks) = (header.accesses, header.objects.len(), stream.remarks());
-    let (skipped, losses) = (Skipped::default(), Losses::default());
+    let remarks = [left_out.remarks(), stream.remarks()].concat();
+    let (accesses, objects) = (header.accesses, header.objects.len());
     let answer = Answer { records, accesses, objects, skipped, losses, remarks };
     debug_assert_eq!(answer.check(), Ok(()));
     Ok(answer)

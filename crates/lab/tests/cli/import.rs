@@ -118,6 +118,161 @@ fn recordings_of_damo_become_accesses_at_the_recorded_rates() {
     );
 }
 
+/// A window of `damo` as JSON, with its regions: first address, end and samples with an access.
+fn window(start: u64, end: u64, regions: &[(u64, u64, u32)]) -> String {
+    let region = |&(start, end, samples): &(u64, u64, u32)| {
+        format!(r#"{{"start": {start}, "end": {end}, "nr_accesses": {{"samples": {samples}}}}}"#)
+    };
+    let regions: Vec<String> = regions.iter().map(region).collect();
+    format!(r#"{{"start_time": {start}, "end_time": {end}, "regions": [{}]}}"#, regions.join(", "))
+}
+
+fn record(intervals: &str, windows: &[String]) -> String {
+    format!(r#"[{{"target_id": 0, "intervals": {intervals}, "snapshots": [{}]}}]"#, windows.join(", "))
+}
+
+/// What no kdamond can have found is an error that says where, what was found and what was expected.
+#[test]
+fn damaged_recordings_of_damo_are_an_error_that_names_the_place() {
+    const INTERVALS: &str = r#"{"sample_us": 5000, "aggr_us": 100000}"#;
+    let good = window(0, 100_000_000, &[(0, 8192, 5), (8192, 16384, 0)]);
+    let next = |regions: &[(u64, u64, u32)]| {
+        record(INTERVALS, &[good.clone(), window(100_000_000, 200_000_000, regions)])
+    };
+    let line = |time: &str, rest: &str| {
+        format!("kdamond.0 1 [000] {time}: damon:damon_aggregated: target_id=0 {rest}\n")
+    };
+    let directory = tempfile::tempdir().unwrap();
+    for (kind, text, parts) in [
+        (
+            "overlap",
+            next(&[(0, 8192, 0), (4096, 16384, 0)]),
+            &["[0].snapshots[1]: found overlapping regions 0-8192 and 4096-16384", "help: "][..],
+        ),
+        ("twice", next(&[(0, 8192, 0), (0, 8192, 0)]), &["found overlapping regions"]),
+        (
+            "end first",
+            next(&[(8192, 4096, 0)]),
+            &["snapshots[1].regions[0].end: found `4096`, expected at least its start, 8192"],
+        ),
+        (
+            "no size",
+            next(&[(8192, 8192, 0)]),
+            &["regions[0].end: found `8192`, expected more than its start"],
+        ),
+        (
+            "counts",
+            next(&[(0, 8192, 21)]),
+            &["region 0-8192: found 21 samples with an access, expected at most 20 (aggr_us / sample_us)"],
+        ),
+        (
+            "backwards",
+            record(INTERVALS, &[window(5, 9, &[(0, 4096, 0)]), window(4, 9, &[(0, 4096, 0)])]),
+            &["snapshots[1].start_time: found `4`, expected at least that of the snapshot before, 5"],
+        ),
+        (
+            "empty list",
+            "[]".to_string(),
+            &["found no snapshot, expected snapshots of DAMON with regions", "help: "],
+        ),
+        ("no snapshots", record(INTERVALS, &[]), &["found no snapshot"]),
+        (
+            "no regions",
+            record(INTERVALS, &[window(0, 9, &[])]),
+            &["0 incomplete snapshots, 1 without a region"],
+        ),
+        ("empty file", String::new(), &["found an empty file"]),
+        (
+            "half",
+            next(&[(0, 8192, 0)])[..150].to_string(),
+            &["not complete JSON", "line 1", "help: copy the file again"],
+        ),
+        ("two files", next(&[(0, 8192, 0)]).repeat(2), &["not complete JSON: trailing characters"]),
+        ("NaN", next(&[(0, 8192, 0)]).replace("5000", "NaN"), &["not complete JSON"]),
+        (
+            "NaN as text",
+            next(&[(0, 8192, 0)]).replace("5000", "\"NaN\""),
+            &["intervals.sample_us: found `\"NaN\"`, expected a time"],
+        ),
+        (
+            "unit",
+            next(&[(0, 8192, 0)]).replace("5000", "\"5 MiB\""),
+            &["intervals.sample_us: found `\"5 MiB\"`, expected a time"],
+        ),
+        (
+            "huge",
+            next(&[(0, 8192, 0)]).replace("100000}", "1e300}"),
+            &["intervals.aggr_us: found `1e+300`, expected an interval from 1 us"],
+        ),
+        (
+            "sample above window",
+            next(&[(0, 8192, 0)]).replace("5000", "500000"),
+            &["sample_us: found `500000`, expected at most aggr_us, 100000 us"],
+        ),
+        ("all addresses", next(&[(1, u64::MAX, 20)]), &["pages in sum, expected at most"]),
+        (
+            "text overlap",
+            line("1.0", "nr_regions=2 0-8192: 0 1") + &line("1.0", "nr_regions=2 4096-16384: 0 1"),
+            &["line 2: found ", "a region that begins at 8192 or above"],
+        ),
+        (
+            "text backwards",
+            line("1.1", "nr_regions=1 0-8192: 0 1") + &line("1.0", "nr_regions=1 0-8192: 0 1"),
+            &["line 2: found ", "at least the time of the line before"],
+        ),
+        (
+            "text counts",
+            line("1.0", "nr_regions=1 0-8192: 99 1") + &line("1.1", "nr_regions=1 0-8192: 0 1"),
+            &["line 1: region 0-8192: found 99 samples", "which is assumed", "import damon.data"],
+        ),
+        ("text, all cut", line("1.0", "nr_regions=9 0-8192: 1 1"), &["found 1 incomplete snapshots"]),
+    ] {
+        std::fs::write(directory.path().join("in.data"), text).unwrap();
+        let failed = pageout(directory.path(), &["import", "in.data", "--source", "damo", "-o", "out.pgt"]);
+        check_failure(&failed, 2, &[&["in.data"], parts].concat());
+        assert!(!directory.path().join("out.pgt").exists(), "{kind} leaves a trace");
+    }
+}
+
+/// A recording that was cut or lost lines is used as far as it goes, and what is left out is counted.
+#[test]
+fn incomplete_snapshots_of_damo_are_left_out_and_counted() {
+    let line = |at: u32, range: &str| {
+        format!(
+            "kdamond.0 1 [000] 1.{at}00000: damon:damon_aggregated: target_id=0 nr_regions=2 {range}: 9 1\n"
+        )
+    };
+    let whole = |at: u32| line(at, "0-8192") + &line(at, "8192-16384");
+    let directory = tempfile::tempdir().unwrap();
+    let import = |text: &str| {
+        std::fs::write(directory.path().join("in.txt"), text).unwrap();
+        pageout(directory.path(), &["import", "in.txt", "--source", "damo", "-o", "out.pgt", "--force"])
+    };
+    let told = check_success(&import(&(whole(1) + &whole(2) + &whole(3))));
+    assert!(told.contains("3 records") && !told.contains("left out"), "{told}");
+    let cut = whole(1) + &line(2, "0-8192") + &whole(3) + &line(4, "0-8192");
+    let told = check_success(&import(&cut));
+    assert!(
+        told.contains("2 records") && told.contains("note: 2 snapshots left out, with fewer regions"),
+        "{told}"
+    );
+    let told = check_success(&import(&(cut + "kdamond.0 1 [000] 1.5000: damon:damon_aggr")));
+    assert!(told.contains("1 line could not be read, the first is line 7"), "{told}");
+    let lost = import(&(whole(1) + "PERF_RECORD_LOST lost 12\n" + &whole(2)));
+    let (told, error) = (super::text(&lost.stdout), super::text(&lost.stderr));
+    assert_eq!(lost.status.code(), Some(2));
+    assert!(told.contains("2 records") && error.contains("LOST: 12 events"), "{told}{error}");
+
+    let fake = window(9, 9, &[(0, 0, 0)]);
+    let json = record(
+        "null",
+        &[window(0, 100_000_000, &[(0, 8192, 5)]), fake, window(200_000_000, 200_000_000, &[(0, 8192, 0)])],
+    );
+    let told = check_success(&import(&json));
+    assert!(told.contains("1 snapshot left out, with no region"), "{told}");
+    assert!(told.contains("1 snapshot left out, with no time between its start and its end"), "{told}");
+}
+
 #[test]
 fn what_holds_nothing_is_refused_and_leaves_no_file() {
     let directory = with_text("nothing of the kind\n");

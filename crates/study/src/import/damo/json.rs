@@ -6,6 +6,9 @@ use super::number::{Unit, number, whole};
 use super::{Accesses, Region, Snapshot, Target};
 use crate::error::{Error, bail};
 
+/// Intervals that a kdamond may have. Unit: microseconds.
+const INTERVALS_US: std::ops::RangeInclusive<f64> = 1.0..=1e12;
+
 /// A value and its place in the file.
 struct At<'a> {
     value: &'a Value,
@@ -13,8 +16,9 @@ struct At<'a> {
 }
 
 pub(super) fn read(place: &str, bytes: &[u8]) -> Result<Vec<Target>, Error> {
-    let value: Value = serde_json::from_slice(bytes)
-        .map_err(|error| Error::asked(format!("{place}: line {}: {error}", error.line())))?;
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+        Error::asked(format!("{place}: not complete JSON: {error}\nhelp: copy the file again"))
+    })?;
     At { value: &value, place: place.to_string() }.list()?.iter().map(record).collect()
 }
 
@@ -55,6 +59,15 @@ impl At<'_> {
         }
     }
 
+    /// An interval of DAMON, in microseconds; `None`: it is missing, or 0.
+    fn interval(&self, name: &str) -> Result<Option<f64>, Error> {
+        let at = self.field(name)?;
+        match at.number(Unit::Micros)?.filter(|&us| us > 0.0) {
+            Some(us) if !INTERVALS_US.contains(&us) => at.fail("an interval from 1 us to 11 days"),
+            interval => Ok(interval),
+        }
+    }
+
     fn whole(&self, unit: Unit) -> Result<u64, Error> {
         whole(self.value, unit).map_or_else(|| self.fail(unit.words()), Ok)
     }
@@ -69,19 +82,35 @@ fn record(at: &At) -> Result<Target, Error> {
     let intervals = at.field("intervals")?;
     let (mut sample_us, mut aggr_us) = (None, None);
     if !intervals.is_null() {
-        sample_us = intervals.field("sample_us")?.number(Unit::Micros)?;
-        aggr_us = intervals.field("aggr_us")?.number(Unit::Micros)?;
+        sample_us = intervals.interval("sample_us")?;
+        aggr_us = intervals.interval("aggr_us")?;
     }
-    let mut snapshots = Vec::new();
+    let mut snapshots: Vec<Snapshot> = Vec::new();
     for at in at.field("snapshots")?.list()? {
-        if sample_us.is_none() {
-            sample_us = at.field("sample_interval_us")?.number(Unit::Micros)?;
+        let snapshot = snapshot(&at)?;
+        // One without a region may stand for a missing one, at any time.
+        let before = snapshots.iter().rfind(|snapshot| !snapshot.regions.is_empty());
+        if let Some(before) = before.filter(|_| !snapshot.regions.is_empty()) {
+            for (name, time, before) in
+                [("start_time", snapshot.start, before.start), ("end_time", snapshot.end, before.end)]
+            {
+                if time < before {
+                    let expected = format!("at least that of the snapshot before, {before}");
+                    return at.field(name)?.fail(&expected);
+                }
+            }
         }
-        snapshots.push(snapshot(&at)?);
+        snapshots.push(snapshot);
     }
-    // An interval of nothing is none.
-    let known = |us: Option<f64>| us.filter(|&us| us > 0.0);
-    Ok(Target { name, snapshots, sample_us: known(sample_us), aggr_us: known(aggr_us) })
+    if sample_us.is_none() {
+        sample_us = snapshots.iter().find_map(|snapshot| snapshot.sample_us);
+    }
+    if let (Some(sample), Some(aggr)) = (sample_us, aggr_us)
+        && sample > aggr
+    {
+        return intervals.field("sample_us")?.fail(&format!("at most aggr_us, {aggr} us"));
+    }
+    Ok(Target { name, snapshots, sample_us, aggr_us, is_window_guessed: false })
 }
 
 fn snapshot(at: &At) -> Result<Snapshot, Error> {
@@ -92,7 +121,9 @@ fn snapshot(at: &At) -> Result<Snapshot, Error> {
     }
     let regions = at.field("regions")?;
     let regions: Result<Vec<Option<Region>>, Error> = regions.list()?.iter().map(region).collect();
-    Ok(Snapshot { start, end, regions: regions?.into_iter().flatten().collect() })
+    let regions = regions?.into_iter().flatten().collect();
+    let sample_us = at.interval("sample_interval_us")?;
+    Ok(Snapshot { place: at.place.clone(), start, end, regions, sample_us })
 }
 
 /// A region; `None`: the one that stands for the missing snapshot behind a lone one.
@@ -101,8 +132,10 @@ fn region(at: &At) -> Result<Option<Region>, Error> {
     if end < start {
         return at.field("end")?.fail(&format!("at least its start, {start}"));
     }
-    if start == end {
-        return Ok(None);
+    match (start, end) {
+        (0, 0) => return Ok(None),
+        (start, end) if start == end => return at.field("end")?.fail("more than its start"),
+        _ => {}
     }
     let accesses = at.field("nr_accesses")?;
     let accesses = match (accesses.field("samples")?, accesses.field("percent")?) {
@@ -145,6 +178,8 @@ mod tests {
         );
         let region = |start, end, accesses| Region { start, end, accesses };
         let first = Snapshot {
+            place: "damon.data[0].snapshots[0]".to_string(),
+            sample_us: None,
             start: 1_000_000_000,
             end: 1_100_000_000,
             regions: vec![
@@ -177,6 +212,23 @@ mod tests {
             ),
             ("\"5 ms\"", "\"5 parsecs\"", "intervals.sample_us: found `\"5 parsecs\"`, expected a time"),
             ("\"scheme_filters\": [],", "\"scheme_filters\": [}", "line 5"),
+            (
+                "1100000000, \"end_time\": 1200000000",
+                "999999999, \"end_time\": 1200000000",
+                "snapshots[1].start_time: found `999999999`, expected at least that of the snapshot before, 1000000000",
+            ),
+            (
+                "\"5 ms\"",
+                "\"5 s\"",
+                "intervals.sample_us: found `\"5 s\"`, expected at most aggr_us, 100000 us",
+            ),
+            ("\"5 ms\"", "\"5 ns\"", "intervals.sample_us: found `\"5 ns\"`, expected an interval from 1 us"),
+            ("\"100 ms\"", "1e300", "intervals.aggr_us: found `1e+300`, expected an interval from 1 us"),
+            (
+                "\"end\": \"94,827,419,017,216\"",
+                "\"end\": 94827419009024",
+                "regions[0].end: found `94827419009024`, expected more than its start",
+            ),
         ] {
             let broken = RECORD.replacen(from, to, 1);
             assert_ne!(broken, RECORD, "{from}");

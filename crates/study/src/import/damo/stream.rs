@@ -52,8 +52,8 @@ impl Target {
     fn rate(&self, snapshot: &Snapshot, at: usize) -> (f64, bool) {
         let share = self.share(snapshot, &snapshot.regions[at]);
         match share < 1.0 {
-            true => (-(1.0 - share).ln() / self.sample_s(), false),
-            false => ((2.0 * self.samples(snapshot)).ln() / self.sample_s(), true),
+            true => (-(1.0 - share).ln() / self.sample_s(snapshot), false),
+            false => ((2.0 * self.samples(snapshot)).ln() / self.sample_s(snapshot), true),
         }
     }
 
@@ -82,10 +82,11 @@ impl Snapshot {
 }
 
 impl Stream {
-    pub(in crate::import) fn new(targets: Vec<Target>) -> Result<Stream, Error> {
+    pub(in crate::import) fn new(place: &str, targets: Vec<Target>) -> Result<Stream, Error> {
         ensure!(
             targets.len() < Access::OBJECTS_MAX as usize,
-            "too many targets: a trace can have {}",
+            "{place}: found {} targets, expected fewer than {}, which a trace can have",
+            targets.len(),
             Access::OBJECTS_MAX
         );
         let (mut accesses, mut saturated, mut all) = (0.0, 0.0, 0.0);
@@ -106,7 +107,7 @@ impl Stream {
             runs.iter().filter_map(|runs| runs.last()).map(|run| run.number + run.end - run.first).max();
         ensure!(
             largest.is_none_or(|pages| pages <= Access::PAGES_MAX),
-            "regions of one target have {} pages in sum, expected at most {}",
+            "{place}: found regions of one target with {} pages in sum, expected at most {}",
             figures::count(largest.unwrap_or(0)),
             figures::count(Access::PAGES_MAX)
         );
@@ -176,6 +177,10 @@ impl Stream {
              miss ratios too straight"
                 .to_string(),
         ];
+        if self.targets.iter().any(|target| target.is_window_guessed) {
+            remarks
+                .push("a target has one window, whose length is not recorded: 100 ms is assumed".to_string());
+        }
         if self.targets.iter().any(|target| target.sample_us.is_none()) {
             remarks
                 .push("the sampling interval is not recorded: 5 ms, DAMON's default, is assumed".to_string());
@@ -219,9 +224,14 @@ mod tests {
             start: at * 100_000_000,
             end: (at + 1) * 100_000_000,
             regions: regions.iter().map(region).collect(),
+            ..Snapshot::default()
         };
         let snapshots = (0..100).map(snapshot).collect();
-        Stream::new(vec![Target { name: "target 0".to_string(), snapshots, ..Target::default() }]).unwrap()
+        Stream::new(
+            "damon.data",
+            vec![Target { name: "target 0".to_string(), snapshots, ..Target::default() }],
+        )
+        .unwrap()
     }
 
     fn accesses(stream: &Stream) -> Vec<Access> {
