@@ -12,6 +12,7 @@ use crate::shipped::shipped;
 pub const CHAPTERS: &[(&str, &str)] = &[
     ("damon-dama", "chapters/damon-dama.toml"),
     ("damon-fft", "chapters/damon-fft.toml"),
+    ("damon-taobench", "chapters/damon-taobench.toml"),
     ("mglru", "chapters/mglru.toml"),
     ("no-writeback", "chapters/no-writeback.toml"),
     ("page-cache-promotion", "chapters/page-cache-promotion.toml"),
