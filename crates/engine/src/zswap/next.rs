@@ -43,11 +43,12 @@ impl State {
             || !self.memory.zones.is_beyond(node, ZoneType::Movable, Watermark::High, 0)
     }
 
-    /// The anonymous pages of a group's coldest list, from the coldest on.
+    /// The anonymous pages of a group's coldest lists, from the coldest on.
     fn coldest_anon(&self, lruvec: LruvecId) -> impl Iterator<Item = Pfn> {
         let folios = &self.memory.folios;
         let next = |pfn: &Pfn| Some(folios.links(pfn.0).0).filter(|&next| next != NONE).map(Pfn);
-        std::iter::successors(self.coldest(lruvec, LruType::Anon), next)
+        let lists = self.coldest_lists(lruvec, LruType::Anon);
+        lists.flat_map(move |tail| std::iter::successors(Some(tail), next))
     }
 
     /// Returns true if reclaim would write the page if it met it now.

@@ -142,6 +142,12 @@ impl GenerationLists {
             .find_map(|(seq, kind)| self.lists_of(self.slot(seq), kind).iter().find_map(List::tail))
     }
 
+    /// The tails of a type's lists, from the oldest generation on.
+    pub fn tails(&self, kind: LruType) -> impl Iterator<Item = u32> {
+        let seqs = self.min_seq[kind as usize]..=self.max_seq;
+        seqs.flat_map(move |seq| self.lists_of(self.slot(seq), kind)).filter_map(List::tail)
+    }
+
     /// Returns how many generations of a type there are.
     pub fn count(&self, kind: LruType) -> u64 {
         self.max_seq - self.min_seq[kind as usize] + 1
