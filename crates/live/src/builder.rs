@@ -244,7 +244,7 @@ impl Builder {
     }
 
     /// Sets the swap file, which holds pages of regions ([`Memory::region`]) that are evicted. It is a file without a name in this folder, has at most
-    /// this many bytes, and uses space on the device as it grows. 32 bytes of the budget are reserved for each 4 KiB of it. Default: no swap file,
+    /// this many bytes, and uses space on the device as it grows, by 16 MiB at a time. 32 bytes of the budget are reserved for each 4 KiB of it. Default: no swap file,
     /// so regions stay in memory.
     ///
     /// Reads and writes bypass the system's page cache. `vm.swappiness` and `memory.swap.max` are as in the kernel.
@@ -304,10 +304,10 @@ impl Builder {
         let file = Arc::new(swap.open()?);
         #[cfg(test)]
         if let Some(faults) = &self.swap_faults {
-            let real = storage::Real::new(file);
+            let real = storage::Real::of_swap(file);
             return Ok(Some(Arc::new(storage::failing::Failing::new(real, Arc::clone(faults)))));
         }
-        storage::of(file, &swap.folder.join("pageout-swap")).map(Some)
+        storage::of(file, &swap.folder.join("pageout-swap"), true).map(Some)
     }
 
     /// What pages, files and this many slots need of a budget in addition to frames.

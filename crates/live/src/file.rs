@@ -122,7 +122,7 @@ impl Open {
             let real = storage::Real::new(file);
             return Ok(Arc::new(storage::failing::Failing::new(real, Arc::clone(faults))));
         }
-        let storage = storage::of(file, path)?;
+        let storage = storage::of(file, path, false)?;
         Ok(match &self.disk {
             Some(disk) => Arc::new(disk.file(storage)),
             None => storage,

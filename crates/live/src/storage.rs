@@ -41,6 +41,9 @@ pub(crate) trait Storage: Send + Sync {
     /// Writes frames from this offset of the file on. Returns how many bytes were written.
     fn write(&self, arena: &Arena, frames: &[Pfn], offset: u64) -> io::Result<usize>;
 
+    /// A write up to this byte begins next. A swap file asks its device for space here. It has no answer: a write that finds no space fails itself.
+    fn expect_write(&self, end: u64);
+
     /// Makes everything written so far, and the length, survive a loss of power; the file's times too, if `is_all`.
     fn flush(&self, is_all: bool) -> io::Result<()>;
 
@@ -56,12 +59,12 @@ pub(crate) enum ByRing {
     Call,
 }
 
-/// The storage of a file that was just opened.
+/// The storage of a file that was just opened. `is_swap`: it is the swap file, which grows by its writes.
 ///
 /// # Errors
 /// With the feature `failing`: [`Error::Io`] if `PAGEOUT_FAILING` is malformed.
-pub(crate) fn of(file: Arc<File>, path: &Path) -> Result<Arc<dyn Storage>, Error> {
-    let real = Real::new(file);
+pub(crate) fn of(file: Arc<File>, path: &Path, is_swap: bool) -> Result<Arc<dyn Storage>, Error> {
+    let real = if is_swap { Real::of_swap(file) } else { Real::new(file) };
     #[cfg(any(test, feature = "failing"))]
     if let Some(plan) = failing::plan_from_environment(path)? {
         return Ok(Arc::new(failing::Failing::new(real, Arc::new(plan))));

@@ -1,7 +1,7 @@
 //! The swap file, which holds evicted pages of regions. [live-3 3]
 //!
 //! It has no name, so no other process can open it, and nothing of it is left when the process ends. It is made with O_TMPFILE. If the file system does not
-//! support O_TMPFILE, the file is unlinked before anything is written to it. Its length is that of all slots, and it uses space as slots are written.
+//! support O_TMPFILE, the file is unlinked before anything is written to it. Its length is that of all slots, and it uses space as slots are written (`storage/real.rs`).
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -128,12 +128,20 @@ impl Transfer {
         (self.page + u64::from(self.progress.first)) * PAGE_SIZE
     }
 
+    /// Notifies the storage of a write that begins now.
+    pub(super) fn announce(&self) {
+        if self.is_write() {
+            self.disk.expect_write((self.page + self.frames.len() as u64) * PAGE_SIZE);
+        }
+    }
+
     /// Makes it, request after request.
     pub(super) fn perform(&mut self, arena: &Arena) -> Result<(), Failed> {
         if !self.needs_device() {
             self.fill_up(arena);
             return Ok(());
         }
+        self.announce();
         loop {
             let (frames, offset) = (self.frames_of_request(), self.offset_of_request());
             let made = match self.is_write() {

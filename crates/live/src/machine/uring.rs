@@ -144,7 +144,8 @@ impl Uring {
     }
 
     /// Begins reads into frames, which are closed, or writes of frames, which the engine keeps where they are.
-    pub(super) fn begin(&self, arena: &Arc<Arena>, transfers: impl IntoIterator<Item = Transfer>) {
+    pub(super) fn begin(&self, arena: &Arc<Arena>, transfers: Vec<Transfer>) {
+        transfers.iter().for_each(Transfer::announce);
         let mut flight = self.flight();
         for transfer in transfers {
             let is_write = transfer.is_write();

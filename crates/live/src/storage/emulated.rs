@@ -262,6 +262,10 @@ impl Storage for OnDisk {
         self.disk.serve(WRITE, (self.number, offset), bytes, || self.storage.write(arena, frames, offset))
     }
 
+    fn expect_write(&self, end: u64) {
+        self.storage.expect_write(end);
+    }
+
     fn flush(&self, is_all: bool) -> io::Result<()> {
         self.storage.flush(is_all)
     }

@@ -221,6 +221,10 @@ impl Storage for Failing {
         })
     }
 
+    fn expect_write(&self, end: u64) {
+        self.real.expect_write(end);
+    }
+
     fn flush(&self, is_all: bool) -> io::Result<()> {
         self.make(Request::Flush, |_| self.real.flush(is_all).map(|()| 0)).map(drop)
     }
