@@ -256,7 +256,13 @@ impl State {
     pub(crate) fn scan_due(&self, thread: &ThreadScan) -> Option<Nanos> {
         let has_slow = self.config.is_memory_tiering() && self.tiers.has_lower_tier();
         let has_remote = self.config.is_cpu_balancing() && self.config.node_pages.len() > 1;
-        (has_slow || has_remote).then(|| thread.stamp + ms(self.scan_period(thread)))
+        // A small `scan_size_mb` makes a period of 0: then each tick is one.
+        let tick = || Nanos::from_ticks(1, self.config.hz);
+        let period = || match self.scan_period(thread) {
+            0 => tick(),
+            period => ms(period),
+        };
+        (has_slow || has_remote).then(|| thread.stamp + period())
     }
 
     fn scan_period(&self, thread: &ThreadScan) -> u64 {

@@ -189,3 +189,22 @@ fn in_a_session_one_copy_runs_at_a_time_and_the_others_idle() {
     assert!((200_000_000..600_000_000).contains(&report.end.0), "{}", report.end);
     assert_eq!(report, run(session).1);
 }
+
+/// The kernel divides its scan period by the size of the process in units of scan_size_mb: here that is 0 ms.
+#[test]
+fn scan_period_of_zero_scans_once_per_tick_and_ends() {
+    let text = r#"{
+        "kernel": {"sched.numa_balancing.scan_size_mb": 1, "sched.numa_balancing.scan_period_min_ms": 1},
+        "sysctl": {"kernel.numa_balancing": 2},
+        "machine": {"cpus": 2, "node": [{"memory": "32MiB", "cpus": 2}, {"memory": "32MiB", "preset": "cxl-1.1"}]},
+        "task": [{"name": "server", "think_time": "100us", "object": [{"channel": "anonymous", "size": "16MiB", "populate_node": 1,
+            "workload": {"pattern": "uniform", "ops": 60000}}]}]
+    }"#;
+    let scenario: Scenario = serde_json::from_str(text).unwrap();
+    assert_eq!(scenario.validate(), []);
+    let mut machine = scenario.build().unwrap();
+    machine.run(&mut ()).unwrap();
+    let vmstat = machine.read_file("/proc/vmstat").unwrap();
+    let marked = vmstat.lines().find_map(|line| line.strip_prefix("numa_pte_updates ")).unwrap();
+    assert!(marked.parse::<u64>().unwrap() > 1_000, "{marked} entries were marked");
+}
