@@ -47,6 +47,7 @@ else
     xargs -d '\n' -P "$(nproc)" -I{} bash -euo pipefail -c 'page {}' <<- 'END'
 		run run scenarios/whole-machine.toml
 		tiers run scenarios/hot-set-on-slow-memory.toml
+		damon run scenarios/damon-two-nodes.toml --variant temporal
 		compare compare scenarios/writeback-from-reclaim.toml
 		ablate ablate scenarios/heap-index-data.toml --repeat 2 --set 'task.db.object.*.workload.ops=20_000'
 		replay replay ground-truth/evictions/fr-zipf120.classic.t.u32.zst --trace-format words --memory 10%,30%,60%

@@ -283,6 +283,29 @@ promise("run.html", "the heat map has a name, and its table opens by keyboard", 
   await check();
 });
 
+promise("damon.html", "the regions of DAMON are hidden and shown again by keyboard, and have a table", async (file) => {
+  const { page, check } = await open(file);
+  const maps = page.locator("section:has(.regions-switch)");
+  assert.equal(await maps.count(), 2, "a map for each kdamond");
+  const map = maps.nth(1);
+  assert.match(await map.locator("svg.heat").getAttribute("aria-label"), /^Regions of kdamond.1, physical memory/);
+  const edges = map.locator("svg .regions .edge");
+  assert.ok((await edges.getAttribute("d")).length > 100, "regions have edges");
+  assert.ok((await map.locator("svg .regions .found").getAttribute("d")).length > 10, "a region was found in use");
+  const seen = () => edges.evaluate((path) => getComputedStyle(path.parentElement).display !== "none");
+  assert.equal(await seen(), true);
+  await map.locator(".regions-switch").focus();
+  for (const shown of [false, true]) {
+    await page.keyboard.press("Space");
+    assert.equal(await seen(), shown);
+  }
+  await map.locator(".regions-table summary").click();
+  const cells = await map.locator(".regions-table tbody tr, .regions-table tr").last().locator("td, th").allTextContents();
+  assert.match(cells[0], /^0x[0-9a-f]+$/, "a row is named by its first address");
+  assert.ok(cells.slice(1).every((cell) => /^[0-9]+ %$/.test(cell)), String(cells));
+  await check();
+});
+
 promise("compare.html", "a better hit ratio has the colour of what is good", async (file) => {
   const { page, check } = await open(file);
   const ratios = await page.locator(".bars li").evaluateAll((rows) => rows.map((row) => [

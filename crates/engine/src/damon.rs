@@ -17,11 +17,13 @@ mod action; // what schemes do to folios
 mod flags; // idle and young
 mod module; // DAMON_RECLAIM, DAMON_LRU_SORT, DAMON_STAT as configured
 mod paddr; // physical memory as a kdamond sees it
+mod picture; // windows that are kept for a chart
 mod spec; // kdamonds that a host adds
 mod thread; // kdamond.N
 mod vaddr; // the address space of a process
 mod watched; // either of them
 
+pub use picture::{WatchedRegion, WatchedWindow};
 pub use spec::{KdamondFigures, KdamondSpec, SchemeFigures};
 pub(crate) use thread::DamonThread;
 
@@ -38,6 +40,8 @@ pub(crate) struct Damon {
     pub(crate) kdamonds: Vec<KdamondFigures>,
     /// Time in which some task was stalled on memory, as the host has measured it.
     pub(crate) stalled: crate::units::Nanos,
+    /// Windows for a chart, by the number of the kdamond, if a host wants them.
+    pub(crate) pictures: Option<Vec<picture::Picture>>,
 }
 
 #[cfg(test)]

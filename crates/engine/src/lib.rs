@@ -119,7 +119,7 @@ pub use access::figures::{Figures, GuestFigures, MappedFolio};
 pub use access::page_map::{FolioFigures, ListName, ListPlace, PagePlace};
 pub use access::proc::{BlockEffort, KernelBlock};
 pub use balance::ScanBalance;
-pub use damon::{KdamondFigures, KdamondSpec, SchemeFigures};
+pub use damon::{KdamondFigures, KdamondSpec, SchemeFigures, WatchedRegion, WatchedWindow};
 pub use kernfs::{
     CGROUP_FILES, CgroupFile, DamonFile, Errno, FileError, Holds, MACHINE_FILES, MachineFile, NODE_FILES,
     NodeFile, ZRAM_FILES, ZramFile, damon_files, kernel_bool,

@@ -26,6 +26,6 @@ pub(crate) use bars::{Bar, Bars};
 pub(crate) use chart::{Axis, Band, Chart, Colour, Lanes, Line, Shape, Span, Unit};
 pub(crate) use cover_letter::{Badge, Letter};
 pub(crate) use file::{Picture, check_name};
-pub(crate) use heat::Heat;
+pub(crate) use heat::{Heat, HeatRegion, Regions, RegionsAt};
 pub(crate) use page::{Page, Part, Table, UPLOT_CSS, UPLOT_JS, UPLOT_LICENCE, page_css};
 pub(crate) use scenario::scenario;

@@ -51,8 +51,8 @@ pub use access_time::{AccessReport, AccessTimes, Cause, Slowest};
 pub use calls::Calls;
 pub use lone_reader::{LoneReader, LoneReaderError};
 pub use machine::{
-    BuildError, Machine, MachineSpec, PRESSURE_FILES, Repeat, RunError, TimedAction, TimedEvent, TraceRecord,
-    Value, When,
+    BuildError, DamonMap, DamonWindow, Machine, MachineSpec, PRESSURE_FILES, Repeat, RunError, TimedAction,
+    TimedEvent, TraceRecord, Value, When,
 };
 pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};

@@ -47,6 +47,7 @@ mod untimed;
 
 pub use condition::When;
 pub use error::{BuildError, RunError};
+pub use heat::{DamonMap, DamonWindow};
 pub use pressure::PRESSURE_FILES;
 pub use timed::{Repeat, TimedAction, TimedEvent, Value};
 pub use tracing::TraceRecord;
@@ -409,6 +410,7 @@ impl Machine {
             file_pages_read_in_order: self.sequences.pages_in_order,
             readahead: self.engine.figures().readahead_stats(),
             heat: self.heat_map(),
+            damon_maps: self.damon_maps(),
             tiers: self.tier_report(),
             kills: self.kills.clone(),
             reads: self.outcome.readings.kept(),

@@ -8,6 +8,7 @@ use pageout_engine::{Badness, FileError, Nanos, ReadaheadStats, Work};
 use crate::access_time::AccessTimes;
 use crate::device::DeviceReport;
 use crate::latency::LatencySummary;
+use crate::machine::DamonMap;
 use crate::memory::HeatMap;
 
 /// The figures of a run so far; complete only if [`Report::ended`] says so.
@@ -61,6 +62,8 @@ pub struct Report {
     pub readahead: ReadaheadStats,
     /// Accesses by address and time: of memory that is not all alike, and after [`crate::Machine::watch_heat`].
     pub heat: HeatMap,
+    /// The addresses that each kdamond monitors, with its regions, after [`crate::Machine::watch_heat`].
+    pub damon_maps: Vec<DamonMap>,
     /// Accesses and migrations by tier, on a machine whose memory is not all alike.
     pub tiers: Option<TierReport>,
     /// Processes that the OOM killer has ended, in order of time.

@@ -419,4 +419,12 @@ impl<'a> Figures<'a> {
             },
         }
     }
+
+    /// The page of an address space that an access of a task goes to; `None`: it goes to an open file.
+    pub fn mapped_page(self, task: TaskId, access: Access) -> Option<(MmId, u64)> {
+        match self.tasks[task.index()].objects[access.object.index()] {
+            Object::File { .. } => None,
+            Object::Mapping { mm, start, .. } => Some((mm, start + access.page)),
+        }
+    }
 }

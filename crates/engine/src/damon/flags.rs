@@ -7,7 +7,7 @@ use crate::memory::folio::FolioFlags;
 use crate::state::State;
 use crate::units::Pfn;
 
-/// What a look at a page is for. A scheme looks at each page of a region, and a sample at one of them. Where a page stands for many, a host
+/// What a look at a page is for. A scheme looks at each page of a region, and a sample at one of them. If a page stands for many, a host
 /// multiplies the price of the first alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Look {

@@ -25,8 +25,8 @@ pub struct KdamondSpec {
 pub struct KdamondFigures {
     /// The task of its thread.
     pub task: Option<TaskId>,
-    /// Processes that it monitors; 0: it monitors physical memory.
-    pub processes: usize,
+    /// Processes that it monitors; none: it monitors physical memory.
+    pub processes: Vec<MmId>,
     /// Ranges of addresses that it was given.
     pub ranges: Vec<Range>,
     /// The intervals and limits, as tuned.
@@ -72,7 +72,7 @@ impl KdamondFigures {
         let schemes = schemes.iter().map(scheme).collect();
         KdamondFigures {
             attrs: *attrs,
-            processes: processes.len(),
+            processes: processes.clone(),
             ranges: ranges.clone(),
             schemes,
             ..KdamondFigures::default()

@@ -65,6 +65,11 @@ impl DamonThread {
         if core.is_traced() {
             self.trace_window(core);
         }
+        if let Some(pictures) = &mut core.mm.damon.pictures {
+            pictures.resize_with(pictures.len().max(self.number + 1), Default::default);
+            let samples = self.kdamond.attrs().samples();
+            pictures[self.number].add(core.by.now, samples, self.kdamond.targets());
+        }
         let shown = &mut core.mm.damon.kdamonds[self.number];
         shown.windows += 1;
         if self.spec.schemes.is_empty() {

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use pageout_study::result::damon::{KdamondResult, SchemeResult};
 
-use super::figures;
+use super::{Layout, figures};
 
 /// A line for each kdamond, and one for each of its schemes.
-pub(super) fn lines(kdamonds: &[KdamondResult]) -> String {
+pub(super) fn lines(kdamonds: &[KdamondResult], layout: Layout) -> String {
     let mut text = String::new();
     for kdamond in kdamonds {
         let _ = writeln!(
@@ -20,7 +20,7 @@ pub(super) fn lines(kdamonds: &[KdamondResult]) -> String {
             figures::counted(kdamond.regions, "region"),
         );
         for (number, scheme) in kdamond.schemes.iter().enumerate() {
-            let _ = writeln!(text, "{}", scheme_line(number, scheme));
+            text += &layout.wrap(&scheme_line(number, scheme), "  ");
         }
     }
     text
@@ -32,7 +32,7 @@ fn scheme_line(number: usize, scheme: &SchemeResult) -> String {
         times => format!("; quota used up in {}", figures::counted(times, "interval")),
     };
     format!(
-        "  scheme {number}, {}: tried on {} ({}), applied to {} ({}){quota}",
+        "scheme {number}, {}: tried on {} ({}), applied to {} ({}){quota}",
         scheme.action,
         figures::counted(scheme.nr_tried, "region"),
         figures::bytes(scheme.sz_tried),
@@ -66,13 +66,13 @@ mod tests {
             aggr_us: 100_000,
             schemes: vec![scheme],
         };
-        let text = lines(&[kdamond]);
+        let text = lines(&[kdamond], Layout::default());
         let expected = [
             "",
             "kdamond.0: 7 windows of 100 ms, sampled every 5.00 ms; 40 regions at the end",
             "  scheme 0, pageout: tried on 12 regions (3 MiB), applied to 1 (4 KiB); quota used up in 2 intervals",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
-        assert_eq!(lines(&[]), "");
+        assert_eq!(lines(&[], Layout::default()), "");
     }
 }

@@ -85,8 +85,8 @@ pub(crate) fn summary(scenario: &Scenario, result: &RunResult, layout: Layout) -
         text += &throttled_line("tasks", result.tasks.iter());
     }
     text += &own_policies(&result.own_policies, layout);
-    text += &threads_line(&result.threads, result.end_ns);
-    text += &damon::lines(&result.kdamonds);
+    text += &threads_line(&result.threads, result.end_ns, layout);
+    text += &damon::lines(&result.kdamonds, layout);
     text += &compaction_line(result, layout);
     text += &writeback_lines(&result.writeback);
     text += &outdated_lines(result, layout);
@@ -437,7 +437,7 @@ fn compaction_line(result: &RunResult, layout: Layout) -> String {
 const THREADS_MAX: usize = 12;
 
 /// What kernel threads did on CPUs, of those that did anything.
-fn threads_line(threads: &[ThreadResult], end_ns: u64) -> String {
+fn threads_line(threads: &[ThreadResult], end_ns: u64, layout: Layout) -> String {
     let mut busy: Vec<&ThreadResult> = threads.iter().filter(|thread| thread.cpu_time_ns > 0).collect();
     let left_out = busy.len().saturating_sub(THREADS_MAX);
     if left_out > 0 {
@@ -454,7 +454,10 @@ fn threads_line(threads: &[ThreadResult], end_ns: u64) -> String {
     if left_out > 0 {
         told.push(format!("and {left_out} less busy; --json has them all"));
     }
-    if told.is_empty() { String::new() } else { format!("\nkernel threads: {}\n", told.join(", ")) }
+    match told.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", layout.wrap(&format!("kernel threads: {}", told.join(", ")), "")),
+    }
 }
 
 /// `whose`: who did none, where others did. Pages of a group are scanned by tasks of other groups, too, at a limit that they share.

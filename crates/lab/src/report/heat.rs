@@ -29,6 +29,103 @@ pub(crate) struct Heat {
     pub(crate) accesses: Vec<Vec<u64>>,
     /// Pages of each row that were promoted, by column.
     pub(crate) promoted: Vec<Vec<u64>>,
+    /// The regions that DAMON found, over the accesses.
+    pub(crate) regions: Option<Regions>,
+}
+
+/// Regions of DAMON at the ends of windows, in order of time.
+#[derive(Clone, Debug)]
+pub(crate) struct Regions {
+    /// The number of the map on its page, for the switch.
+    pub(crate) number: usize,
+    pub(crate) windows: Vec<RegionsAt>,
+}
+
+/// Regions at the end of a window.
+#[derive(Clone, Debug)]
+pub(crate) struct RegionsAt {
+    pub(crate) at_ns: u64,
+    pub(crate) regions: Vec<HeatRegion>,
+}
+
+/// A region over the rows of a map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeatRegion {
+    /// Its first row, with the part of the row above it.
+    pub(crate) from: f64,
+    /// The row behind its last one.
+    pub(crate) to: f64,
+    /// The share of its samples that found an access, 0 to 1.
+    pub(crate) share: f64,
+}
+
+impl RegionsAt {
+    /// The share of samples with an access in rows, as a mean over their addresses.
+    fn share(&self, from: f64, to: f64) -> f64 {
+        let (mut sum, mut all) = (0.0, 0.0);
+        for region in &self.regions {
+            let rows = (region.to.min(to) - region.from.max(from)).max(0.0);
+            sum += rows * region.share;
+            all += rows;
+        }
+        if all > 0.0 { sum / all } else { 0.0 }
+    }
+}
+
+impl Regions {
+    /// The switch that shows or hides the regions of the map behind it.
+    pub(super) fn switch(&self) -> String {
+        let number = self.number;
+        format!(
+            "<input type=\"checkbox\" class=\"regions-switch\" id=\"regions-{number}\" checked><label for=\"regions-{number}\">Regions of \
+             DAMON</label>"
+        )
+    }
+
+    /// Edges of regions as lines, and below each row a line as long as the share of its samples that found an access. A window begins where the one
+    /// before ends.
+    fn draw(&self, rows: usize, x_of: impl Fn(u64) -> f64) -> String {
+        let (mut edges, mut found) = (String::new(), String::new());
+        let mut from = x_of(0);
+        for window in &self.windows {
+            let to = x_of(window.at_ns);
+            let mut last = f64::NEG_INFINITY;
+            let ends = window.regions.last().map(|region| region.to);
+            for edge in window.regions.iter().map(|region| region.from).chain(ends) {
+                let y = (2.0 * ROW * edge).round() / 2.0;
+                if y > last {
+                    _ = write!(edges, "M{from:.1} {y}H{to:.1}");
+                    last = y;
+                }
+            }
+            for row in 0..rows {
+                let share = window.share(row as f64, row as f64 + 1.0);
+                if share > 0.0 {
+                    let (y, x) = (ROW * (row as f64 + 1.0) - 2.0, from + share * (to - from));
+                    _ = write!(found, "M{from:.1} {y}H{x:.1}");
+                }
+            }
+            from = to;
+        }
+        format!(
+            "<g class=\"regions\"><path class=\"edge\" d=\"{edges}\"/><path class=\"found\" d=\"{found}\"/></g>"
+        )
+    }
+
+    /// The share of samples that found an access, by row and window, for a table.
+    pub(super) fn table(&self, names: &[String]) -> Vec<Vec<String>> {
+        let of_row = names.len().div_ceil(TABLE.0).max(1);
+        let every = self.windows.len().div_ceil(TABLE.1).max(1);
+        let windows = || self.windows.iter().step_by(every);
+        let mut heading = vec!["from".to_string()];
+        heading.extend(windows().map(|window| figures::time(window.at_ns)));
+        let rows = names.iter().enumerate().step_by(of_row).map(|(row, name)| {
+            let to = (row + of_row).min(names.len()) as f64;
+            let shares = windows().map(|window| format!("{:.0} %", 100.0 * window.share(row as f64, to)));
+            std::iter::once(name.clone()).chain(shares).collect()
+        });
+        std::iter::once(heading).chain(rows).collect()
+    }
 }
 
 impl Heat {
@@ -62,6 +159,13 @@ impl Heat {
                     _ = write!(svg, "<circle class=\"promoted\" cx=\"{x:.1}\" cy=\"{y}\" r=\"2.5\"/>");
                 }
             }
+        }
+        if let Some(regions) = &self.regions {
+            let x_of = |at_ns: u64| {
+                let column = at_ns as f64 / self.span_ns.max(1) as f64;
+                ADDRESSES + column_width * column.min(columns as f64)
+            };
+            svg += &regions.draw(self.accesses.len(), x_of);
         }
         let bottom = height - TIMES / 3.0;
         for column in [0, columns / 2, columns] {
@@ -117,6 +221,7 @@ mod tests {
             rows: vec!["web, page 0".to_string(), "web, page 64".to_string()],
             accesses: vec![vec![0, 10], vec![1000, 0]],
             promoted: vec![vec![0, 3], vec![0, 0]],
+            regions: None,
         };
         let svg = heat.to_html();
         assert_eq!(svg.matches("<rect").count(), 2);
@@ -129,5 +234,38 @@ mod tests {
             vec!["web, page 64", "1,000", "0"],
         ];
         assert_eq!(heat.table(), expected);
+    }
+
+    #[test]
+    fn regions_of_damon_are_lines_over_the_accesses_with_a_switch_and_a_table() {
+        let region = |from, to, share| HeatRegion { from, to, share };
+        let regions = Regions {
+            number: 7,
+            windows: vec![
+                RegionsAt { at_ns: 1_000_000, regions: vec![region(0.0, 0.5, 1.0), region(0.5, 2.0, 0.0)] },
+                RegionsAt { at_ns: 2_000_000, regions: vec![region(0.0, 2.0, 0.25)] },
+            ],
+        };
+        let heat = Heat {
+            title: "By address".to_string(),
+            says: String::new(),
+            span_ns: 1_000_000,
+            rows: vec!["0".to_string(), "4096".to_string()],
+            accesses: vec![vec![0, 10], vec![1000, 0]],
+            promoted: vec![vec![0, 0], vec![0, 0]],
+            regions: Some(regions.clone()),
+        };
+        let svg = heat.to_html();
+        // The first window has three edges and the second one two; the columns are from 200 to 550 and to 900.
+        let edges = "M200.0 0H550.0M200.0 4.5H550.0M200.0 18H550.0M550.0 0H900.0M550.0 18H900.0";
+        assert!(svg.contains(&format!("class=\"edge\" d=\"{edges}\"")), "{svg}");
+        // Half of the first row is always accessed, so its line is half as long; then a quarter of both.
+        let found = "M200.0 7H375.0M550.0 7H637.5M550.0 16H637.5";
+        assert!(svg.contains(&format!("class=\"found\" d=\"{found}\"")), "{svg}");
+        assert!(regions.switch().contains("id=\"regions-7\" checked"), "{}", regions.switch());
+        let expected =
+            [vec!["from", "1.00 ms", "2.00 ms"], vec!["0", "50 %", "25 %"], vec!["4096", "0 %", "25 %"]];
+        assert_eq!(regions.table(&heat.rows), expected);
+        assert!(!Heat { regions: None, ..heat }.to_html().contains("class=\"regions\""));
     }
 }

@@ -8,7 +8,7 @@ use super::bars::Bars;
 use super::chart::{Band, Chart, Lanes};
 use super::cover_letter::{self, Letter};
 use super::escape::{html, json};
-use super::heat::Heat;
+use super::heat::{Heat, Regions};
 
 const CSS: &str = include_str!("assets/page.css");
 const JS: &str = include_str!("assets/page.js");
@@ -187,10 +187,21 @@ impl Part {
                 let table = Table { title, says, rows: heat.table(), words: 1, last_words: 0 };
                 _ = write!(
                     body,
-                    "{}<details class=\"heat-table\"><summary>The same as a table</summary>{}</details>",
+                    "{}{}<details class=\"heat-table\"><summary>The same as a table</summary>{}</details>",
+                    heat.regions.as_ref().map_or(String::new(), Regions::switch),
                     heat.to_html(),
                     table.to_html()
                 );
+                if let Some(regions) = &heat.regions {
+                    let rows = regions.table(&heat.rows);
+                    let (title, says) = (String::new(), String::new());
+                    let table = Table { title, says, rows, words: 1, last_words: 0 };
+                    _ = write!(
+                        body,
+                        "<details class=\"regions-table\"><summary>What DAMON found, as a table</summary>{}</details>",
+                        table.to_html()
+                    );
+                }
             }
             Part::Table(table) => *body += &table.to_html(),
             Part::Letters { letters, .. } => *body += &cover_letter::list(letters),

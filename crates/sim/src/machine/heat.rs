@@ -3,6 +3,8 @@
 //! If memory has tiers, hindsight follows pages in any case (`machine.hindsight`), and the map shows what it knows. On other machines pages are
 //! followed only if a caller requests it. A hash chooses a sample of many pages, so that a map takes the same memory for any run.
 
+mod damon; // addresses that kdamonds monitor
+
 use std::collections::BTreeMap;
 
 use pageout_engine::{Access, Nanos, ObjectId, Pfn};
@@ -12,6 +14,9 @@ use crate::calls::decode_call;
 use crate::memory::{HeatMap, Hindsight};
 use crate::task::decode;
 
+use damon::Counts;
+pub use damon::{DamonMap, DamonWindow};
+
 /// Rows of a map.
 const ROWS: usize = 48;
 
@@ -20,6 +25,8 @@ pub(super) struct Followed {
     pages: Hindsight,
     /// What begins at a page's key.
     names: BTreeMap<u64, String>,
+    /// What kdamonds monitor; `None` before the first access, as a module's thread starts with the machine.
+    watched: Option<Vec<Counts>>,
 }
 
 impl Machine {
@@ -33,7 +40,8 @@ impl Machine {
                 names.entry(key).or_insert_with(|| format!("{}, object {object}", task.name));
             }
         }
-        self.heat = Some(Box::new(Followed { pages: Hindsight::new(), names }));
+        self.engine.keep_damon_windows();
+        self.heat = Some(Box::new(Followed { pages: Hindsight::new(), names, watched: None }));
     }
 
     /// The next accesses of a task were made.
@@ -42,11 +50,13 @@ impl Machine {
     pub(super) fn note_heat(&mut self, index: usize, count: usize, at: Nanos) {
         let Machine { heat: Some(heat), tasks, engine, .. } = self else { return };
         let task = &tasks[index];
+        let watched = heat.watched.get_or_insert_with(|| Counts::all(engine));
         for &access in &task.accesses.pending()[..count] {
             let access: Access =
                 task.calls.as_deref().map_or_else(|| decode(access), |calls| decode_call(access, calls));
             let key = engine.figures().page_key(task.runner.id, access);
             heat.pages.note(key, Pfn(0), at, true, || false);
+            watched.iter_mut().for_each(|counts| counts.note(engine, task.runner.id, access, at));
         }
     }
 

@@ -53,3 +53,23 @@ fn pages_that_a_scheme_looks_at_cost_as_many_times_as_they_stand_for() {
     // Windows are longer where the scheme takes a quarter of a CPU.
     assert!(one > 1_000 && (8 * one..20 * one).contains(&many), "{one} and {many} ppm");
 }
+
+#[test]
+fn report_has_the_regions_of_a_kdamond_over_the_accesses_to_its_addresses() {
+    let report = run(16, "");
+    let [map] = &report.damon_maps[..] else { panic!("{:?}", report.damon_maps) };
+    assert_eq!(map.name, "kdamond.0, physical memory");
+    let accesses: u64 = map.accesses.iter().flatten().sum();
+    assert!((490_000..=500_000).contains(&accesses), "{accesses}");
+    assert!((32..=64).contains(&map.windows.len()), "{} windows", map.windows.len());
+    assert!(map.windows.is_sorted_by_key(|window| window.at));
+    for window in &map.windows {
+        let regions = &window.regions;
+        assert!((50..=150).contains(&regions.len()), "{} regions", regions.len());
+        assert!(regions.windows(2).all(|pair| pair[0].end == pair[1].start), "{regions:?}");
+        assert_eq!(regions[0].start, map.first);
+        assert!(regions.iter().all(|region| region.nr_accesses <= window.samples));
+    }
+    let last = &map.windows.last().unwrap().regions;
+    assert!(last.iter().any(|region| region.nr_accesses > 0), "the task uses its memory: {last:?}");
+}

@@ -9,10 +9,10 @@
 //! A recording has no accesses: it says in how many of the samples of a window one page of a region was accessed. So the trace is made
 //! up, and the answer lists what that leaves out.
 //!
-//! What no kdamond can have found is an error (`check.rs`): regions that overlap, more accesses than samples, times that run backwards.
+//! A recording that no kdamond can have made is an error (`check.rs`): regions that overlap, more accesses than samples, times that run backwards.
 //! Snapshots that a tool or a full buffer has cut short are left out and counted.
 
-mod check; // what no kdamond can have found
+mod check; // recordings that no kdamond can have made
 mod json; // the three forms of JSON
 mod number; // numbers as text, with commas and units
 mod stream; // from regions to accesses
@@ -158,7 +158,7 @@ pub(super) fn read(path: &Path) -> Result<Recording, Error> {
 }
 
 impl Recording {
-    /// Drops snapshots that say nothing, and counts them.
+    /// Drops snapshots without a region or without a time, and counts them.
     fn leave_out(&mut self) {
         let left_out = &mut self.left_out;
         for target in &mut self.targets {

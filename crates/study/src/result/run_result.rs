@@ -5,6 +5,7 @@ mod tiers; // fast and slow memory
 use std::collections::{BTreeMap, BTreeSet};
 
 use pageout_engine::{CGROUP_FILES, Engine, Holds, KswapdActivity, Nanos};
+use pageout_sim::DamonMap;
 use pageout_sim::latency::LatencySummary;
 use pageout_sim::memory::HeatMap;
 use pageout_sim::scenario::{Percentage, Scenario};
@@ -62,6 +63,9 @@ pub struct RunResult {
     /// Accesses by address and time, for a chart.
     #[serde(skip)]
     pub heat: HeatMap,
+    /// The addresses that kdamonds monitor, for charts.
+    #[serde(skip)]
+    pub damon_maps: Vec<DamonMap>,
     /// Direct reclaim calls of all tasks.
     pub reclaim: Latency,
     /// Direct reclaim calls of shells, for what they write to kernel files.
@@ -581,6 +585,7 @@ impl RunResult {
             },
             tiers: report.tiers.clone().map(TiersResult::from),
             heat: report.heat.clone(),
+            damon_maps: report.damon_maps.clone(),
             reclaim: report.reclaim.into(),
             reclaim_for_writes: report.reclaim_for_writes.into(),
             cpus: report

@@ -9,8 +9,8 @@
 use std::cmp::Reverse;
 
 use pageout_engine::{PAGE_SIZE, Stat};
-use pageout_sim::Resource;
 use pageout_sim::scenario::Scenario;
+use pageout_sim::{DamonMap, DamonWindow, Resource};
 use pageout_study::result::access::AccessResult;
 use pageout_study::result::better::Verdict;
 use pageout_study::result::marks::{Mark, Marked};
@@ -23,7 +23,8 @@ use crate::commands::vmscan_report::Heard;
 use crate::print::summary::{kill_told, summary};
 use crate::print::{Layout, figures};
 use crate::report::{
-    Axis, Bar, Bars, Chart, Colour, Heat, Lanes, Line, Page, Part, Shape, Span, Unit, scenario,
+    Axis, Bar, Bars, Chart, Colour, Heat, HeatRegion, Lanes, Line, Page, Part, Regions, RegionsAt, Shape,
+    Span, Unit, scenario,
 };
 
 /// The maximum number of tasks in the chart.
@@ -54,6 +55,7 @@ pub(super) fn page(
     parts.extend(over_time(seen, result.end_ns));
     parts.extend(result.tiers.iter().flat_map(tiers));
     parts.extend(heat(result));
+    parts.extend(result.damon_maps.iter().enumerate().filter_map(|(number, map)| damon_map(number, map)));
     parts.push(Part::Text { title: "All figures".to_string(), text, is_open: true });
     parts.push(scenario(source, &args.options.changes(), &[]));
     Page {
@@ -252,8 +254,42 @@ fn heat(result: &RunResult) -> Option<Part> {
         rows: map.rows.clone(),
         accesses: map.accesses.clone(),
         promoted: map.promoted.clone(),
+        regions: None,
     };
     (!heat.accesses.is_empty()).then_some(Part::Heat(heat))
+}
+
+/// The accesses to what a kdamond monitors, and the regions that it found there.
+fn damon_map(number: usize, map: &DamonMap) -> Option<Part> {
+    let row_of = |address: u64| address.saturating_sub(map.first) as f64 / map.row_bytes as f64;
+    let regions_at = |window: &DamonWindow| {
+        let regions = window.regions.iter().map(|region| HeatRegion {
+            from: row_of(region.start),
+            to: row_of(region.end),
+            share: f64::from(region.nr_accesses) / f64::from(window.samples.max(1)),
+        });
+        RegionsAt { at_ns: window.at.0, regions: regions.collect() }
+    };
+    let last = map.windows.last()?;
+    let columns = map.accesses.first().map_or(0, Vec::len);
+    let heat = Heat {
+        title: format!("Regions of {}", map.name),
+        says: format!(
+            "Darker: more accesses. One row per {} of addresses. Lines: edges of DAMON's regions, {} at the end. A line below a row is as long as the share \
+             of its samples that found an access. A window is drawn up to its end; {} are shown.",
+            figures::bytes(map.row_bytes),
+            figures::count(last.regions.len() as u64),
+            figures::counted(map.windows.len() as u64, "window"),
+        ),
+        span_ns: map.span.0,
+        rows: (0..map.accesses.len() as u64)
+            .map(|row| format!("{:#x}", map.first + row * map.row_bytes))
+            .collect(),
+        accesses: map.accesses.clone(),
+        promoted: vec![vec![0; columns]; map.accesses.len()],
+        regions: Some(Regions { number, windows: map.windows.iter().map(regions_at).collect() }),
+    };
+    (columns > 0).then_some(Part::Heat(heat))
 }
 
 /// The whole machine over time: who waited and what happened first, then what memory held, what reclaim did, and what it cost.

@@ -1,4 +1,4 @@
-//! What no kdamond can have found: then the file is damaged, or its intervals are others than those it was recorded with.
+//! Recordings that no kdamond can have made. The file is damaged, or its intervals are others than those it was recorded with.
 
 use super::{Accesses, Snapshot, Target};
 use crate::error::{Error, bail, ensure};
