@@ -333,19 +333,20 @@ impl LiveMachine {
                 }
                 Step::Wait(Wait::Woken) => {
                     let locked = self.read(locked, 0)?;
-                    self.wait(locked, task, None)?
+                    self.compress_before(self.wait(locked, task, None)?)?
                 }
                 Step::Wait(Wait::WokenOr(span, reason)) => {
                     let locked = self.read(locked, 0)?;
                     let span = Duration::from_nanos(span.0);
                     let is_short = reason == DelayReason::Reclaim && span <= TICK;
                     let is_vain = is_short && !locked.may_get_memory();
-                    self.wait(locked, task, Some(if is_vain { span.min(IN_VAIN) } else { span }))?
+                    let span = if is_vain { span.min(IN_VAIN) } else { span };
+                    self.compress_before(self.wait(locked, task, Some(span))?)?
                 }
                 Step::Wait(Wait::Delay(span, _)) => {
                     drop(self.read(locked, 0)?);
                     thread::sleep(Duration::from_nanos(span.0));
-                    self.lock()?
+                    self.compress_before(self.lock()?)?
                 }
             };
             say(&mut locked);

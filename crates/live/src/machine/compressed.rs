@@ -369,6 +369,12 @@ impl LiveMachine {
         Ok((locked, true))
     }
 
+    /// Compresses ahead for a task that has waited, and may go on to reclaim.
+    pub(super) fn compress_before<'a>(&'a self, locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        let (locked, _) = self.compress_ahead(locked)?;
+        self.await_compressed(locked)
+    }
+
     /// Returns true if another thread compresses pages ahead. A reclaimer that does not wait for it would compress the same pages, with the lock.
     pub(super) fn is_compressing(&self) -> bool {
         self.zpool.as_ref().is_some_and(|zpool| lock(&zpool.0).ahead.is_none())
