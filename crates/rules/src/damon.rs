@@ -108,7 +108,7 @@ rules! {
         None,
         "The count of accesses that DAMON's schemes see: that of the finished window (finished), a moving sum (moving_sum), or the count so far with the last window's share (weighted). At the end of a window all three are equal. The modules here apply their schemes only then, so no shipped scenario's counters change.";
     "damon.age_zero": age_zero: bool = false,
-        [false => "..6.12" "A B", true => "7.2.." "C D"],
+        [false => "..6.12" "A B", true => "6.18.." "C D S"],
         Some(("damon-reclaim.toml", "true")),
         "A region's age restarts when it begins or ceases to be idle, however small the change is. Without it, a region that a few samples found in use keeps the age that it had while idle.";
     "damon.split_over_half": split_over_half: SplitOverHalf = SplitOverHalf::Nothing,
@@ -128,7 +128,7 @@ rules! {
         Some(("damon-reclaim.toml", "below_region")),
         "When the quota of a scheme is full: when all of it is charged (charged), or when less than a page is left (below_region). It matters if a quota is not a multiple of a page.";
     "damon.join_pieces": join_pieces: bool = false,
-        [false => "..6.12" "A B", true => "7.2.." "C D"],
+        [false => "..6.18" "A B S", true => "7.2.." "C D"],
         Some(("damon-reclaim.toml", "true")),
         "A part that a scheme has cut off a region is joined to its left neighbour after the action, if both are alike. Without it, cuts stay until the end of the window.";
     "damon.lru_prio": lru_prio: LruPrio = LruPrio::MarkAccessed,
