@@ -29,6 +29,8 @@ pub struct Ask {
     pub format: Format,
     /// The pattern of a line, for [`Format::Lines`] alone.
     pub pattern: Option<String>,
+    /// The time between two samples of a recording that does not have it, for [`Format::Damo`] alone. Unit: microseconds.
+    pub sample_us: Option<u64>,
 }
 
 /// Formats of other tools.
@@ -80,6 +82,7 @@ pub fn ask(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answ
     if ask.format == Format::Damo {
         return of_damo(ask, out, watcher);
     }
+    ensure!(ask.sample_us.is_none(), "--sample-interval: found one, expected --source damo");
     let mut source = source(ask)?;
     let mut writer = PgtWriter::new(out, 4096, source.tells_writes()).map_err(Error::Write)?;
     let bytes = ask.from.metadata().map_or(0, |file| file.len());
@@ -127,7 +130,7 @@ pub fn ask(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answ
 /// Makes the trace that stands for a recording of DAMON.
 fn of_damo(ask: &Ask, out: &mut dyn Write, watcher: &dyn Watcher) -> Result<Answer, Error> {
     check_pattern(ask)?;
-    let Recording { targets, left_out, skipped, losses } = damo::read(&ask.from)?;
+    let Recording { targets, left_out, skipped, losses } = damo::read(&ask.from, ask.sample_us)?;
     let stream = Stream::new(&ask.from.display().to_string(), targets)?;
     watcher.begin(&Stage::Named { what: "making accesses", steps: None });
     let mut writer = PgtWriter::new(out, 4096, false).map_err(Error::Write)?;
@@ -267,7 +270,7 @@ mod tests {
         let from = folder.path().join("lines");
         std::fs::write(&from, text).unwrap();
         let pattern = Some("{file} {page}".to_string());
-        ask(&Ask { from, format: Format::Lines, pattern }, &mut Vec::new(), &()).unwrap()
+        ask(&Ask { from, format: Format::Lines, pattern, sample_us: None }, &mut Vec::new(), &()).unwrap()
     }
 
     #[test]

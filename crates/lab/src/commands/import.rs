@@ -6,6 +6,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::anyhow;
+use pageout_sim::scenario::TimeSpan;
 use pageout_study::import::{self, Ask, Format, Losses};
 use serde_json::json;
 
@@ -34,7 +35,8 @@ pub(crate) fn run(args: &ImportArgs, cx: &Context) -> Outcome {
         ImportFormat::Lines => Format::Lines,
         ImportFormat::Damo => Format::Damo,
     };
-    let ask = Ask { from: args.from.clone(), format, pattern: args.pattern.clone() };
+    let sample_us = args.sample_interval.as_deref().map(microseconds).transpose().map_err(Failure::Input)?;
+    let ask = Ask { from: args.from.clone(), format, pattern: args.pattern.clone(), sample_us };
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let target = Unfinished::new_in(directory).map_err(Failure::Output)?;
     let mut out = BufWriter::new(target);
@@ -67,6 +69,15 @@ pub(crate) fn run(args: &ImportArgs, cx: &Context) -> Outcome {
     }
     cx.output.print_text(&text)?;
     verdict(args, &answer.losses)
+}
+
+/// A sample interval.
+fn microseconds(text: &str) -> anyhow::Result<u64> {
+    let span: TimeSpan = text.parse().map_err(|error| anyhow!("--sample-interval {text}: {error}"))?;
+    match span.0 / 1_000 {
+        0 => Err(anyhow!("--sample-interval: found {text}, expected at least 1us")),
+        us => Ok(us),
+    }
 }
 
 /// Fails if events were lost, so that accesses are missing in the trace.

@@ -107,6 +107,18 @@ fn recordings_of_damo_become_accesses_at_the_recorded_rates() {
     assert_eq!(of("damon.data", &zlib(&json)), (plain, false));
     let (of_text, guesses) = of("perf.txt", lines.as_bytes());
     assert!(of_text.abs_diff(7364) < 100 && guesses, "{of_text}");
+    let given = ["import", "perf.txt", "--source", "damo", "-o", "given.pgt", "--sample-interval", "5ms"];
+    let told = check_success(&pageout(directory.path(), &given));
+    assert!(told.contains("20 records") && !told.contains("is assumed"), "{told}");
+    for (interval, expected) in [
+        ("50ms", "found 5 samples with an access, expected at most 2"),
+        ("0s", "--sample-interval: found 0s, expected at least 1us"),
+    ] {
+        let given = ["import", "perf.txt", "--source", "damo", "-o", "no.pgt", "--sample-interval", interval];
+        check_failure(&pageout(directory.path(), &given), 2, &[expected]);
+    }
+    let given = ["import", "perf.txt", "-o", "no.pgt", "--sample-interval", "5ms"];
+    check_failure(&pageout(directory.path(), &given), 2, &["--sample-interval", "expected --source damo"]);
 
     let broken = json.replacen("266240", "\"x\"", 1);
     std::fs::write(directory.path().join("broken.json"), broken).unwrap();

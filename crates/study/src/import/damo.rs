@@ -100,6 +100,18 @@ pub(super) enum Accesses {
 }
 
 impl Target {
+    /// Sets the time between two samples. Errors: the recording has another one.
+    fn set_interval(&mut self, place: &str, given_us: u64) -> Result<(), Error> {
+        let given = given_us as f64;
+        if let Some(own) = self.sample_us.filter(|&own| own != given) {
+            bail!(
+                "--sample-interval: found {given_us} us, expected {own} us, which {place} has\nhelp: leave the option out"
+            );
+        }
+        self.sample_us = Some(given);
+        Ok(())
+    }
+
     /// The time between two samples. Unit: seconds.
     fn sample_s(&self, snapshot: &Snapshot) -> f64 {
         snapshot.sample_us.or(self.sample_us).unwrap_or(SAMPLE_US) / 1e6
@@ -125,8 +137,9 @@ impl Target {
     }
 }
 
-/// Reads a recording. Errors: it can't be read, it is none, a field of it has no use, or no kdamond can have found this.
-pub(super) fn read(path: &Path) -> Result<Recording, Error> {
+/// Reads a recording. `sample_us`: the time between two samples, if the recording does not have it. Errors: it can't be read, it is none, a field of
+/// it has no use, it has another interval, or no kdamond can have found this.
+pub(super) fn read(path: &Path, sample_us: Option<u64>) -> Result<Recording, Error> {
     let mut file = File::open(path).during(|| format!("cannot read {}", path.display()))?;
     ensure!(!path.is_dir(), "{}: found a folder, expected a file of `damo record`", path.display());
     let mut bytes = Vec::new();
@@ -138,7 +151,8 @@ pub(super) fn read(path: &Path) -> Result<Recording, Error> {
     let place = path.display().to_string();
     let mut recording = of_bytes(&place, bytes)?;
     recording.leave_out();
-    for target in &recording.targets {
+    for target in &mut recording.targets {
+        sample_us.map_or(Ok(()), |given| target.set_interval(&place, given))?;
         check::target(target)?;
     }
     if recording.targets.is_empty() {
@@ -243,6 +257,18 @@ mod tests {
         ] {
             assert!(failed(bytes).contains(expected), "{expected}: {}", failed(bytes));
         }
+    }
+
+    #[test]
+    fn given_interval_fills_a_gap_and_contradicts_nothing() {
+        let region = Region { start: 0, end: 4096, accesses: Accesses::Samples(10.0) };
+        let snapshot = Snapshot { end: 5_150_000_000, regions: vec![region], ..Snapshot::default() };
+        let mut target = Target { snapshots: vec![snapshot], ..Target::default() };
+        target.set_interval("a", 500_000).unwrap();
+        assert_eq!(target.share(&target.snapshots[0], &region), 1.0, "10 of 10 samples");
+        target.set_interval("a", 500_000).unwrap();
+        let error = target.set_interval("a", 5_000).unwrap_err().to_string();
+        assert!(error.contains("found 5000 us, expected 500000 us, which a has"), "{error}");
     }
 
     #[test]

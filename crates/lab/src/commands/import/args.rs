@@ -53,6 +53,10 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "PATTERN")]
     pub(crate) pattern: Option<String>,
 
+    /// Sample interval of `damo` as text, which lacks it [default: 5ms]
+    #[arg(long, value_name = "DURATION", hide_short_help = true)]
+    pub(crate) sample_interval: Option<String>,
+
     /// Replace an existing file
     #[arg(long)]
     pub(crate) force: bool,
@@ -72,6 +76,6 @@ pub(crate) enum ImportFormat {
     Lackey,
     /// Lines with a custom pattern, for example of bpftrace
     Lines,
-    /// `damo record`: accesses that DAMON would have found so (JSON, compressed or not, or perf script)
+    /// `damo record`: accesses that DAMON would have found so (JSON, compressed or not, perf script, ftrace)
     Damo,
 }

@@ -59,7 +59,9 @@ fn counts(target: &Target, snapshot: &Snapshot) -> Result<(), Error> {
                 };
                 let help = match target.sample_us {
                     Some(_) => "the file is damaged, or was recorded with other intervals",
-                    None => "import damon.data of `damo record`: it has the sampling interval",
+                    None => {
+                        "name the interval by --sample-interval, or import damon.data of `damo record`: it has the sampling interval"
+                    }
                 };
                 bail!(
                     "{}: region {range}: found {count} samples with an access, expected at most {samples} ({known})\n\

@@ -183,7 +183,7 @@ impl Stream {
         }
         if self.targets.iter().any(|target| target.sample_us.is_none()) {
             remarks
-                .push("the sampling interval is not recorded: 5 ms, DAMON's default, is assumed".to_string());
+                .push("the sampling interval is not recorded: 5 ms, DAMON's default, is assumed (--sample-interval)".to_string());
         }
         if self.kept < 1.0 {
             remarks.push(format!(
