@@ -5,8 +5,9 @@
 //!   all other memory                   accessed at random, with the chance that the kernel found for its region in that window, less the share of
 //!                                      the program's frames in the region
 //! ```
-//! The kdamond begins as one region per range, and sees other memory as in the first recorded window until it has settled. The effect of its schemes on folios is not known:
-//! they reject anonymous memory, which the program's is, and have no effect on other memory.
+//! The kdamond begins as one region per range, and sees other memory as in the first recorded window until it has settled. The effect of its
+//! schemes on folios is not known: they reject anonymous memory, which the program's is, and have no effect on other memory. The chance of other
+//! memory is the mean of a few windows, because one count of ten samples is too coarse for a rate.
 
 use crate::Failure;
 use crate::recording::{Recording, Seen, Window};
