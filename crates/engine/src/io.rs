@@ -81,6 +81,8 @@ pub(crate) struct SeenWrites {
     waits_in_vain: u32,
     /// It has waited for a failing swap device.
     has_waited_for_failing: bool,
+    /// It has had a page tried on one.
+    has_tried_failing: bool,
 }
 
 /// After waiting for more writes than this without any page becoming clean, a task stops waiting. It is the number of reclaim attempts.
@@ -98,6 +100,15 @@ const REQUEST_PAGES: u64 = 128;
 /// Requests of writes from which on the queue counts as congested, and below which it no longer does. [machine 9.3]
 const CONGESTED_FROM: usize = 113;
 const CONGESTED_TO: usize = 103;
+
+/// Returns true if a failing swap device may be tried now: once, now and then.
+fn may_try(tried: &mut Option<Nanos>, now: Nanos) -> bool {
+    let may_try = tried.is_none_or(|tried| now >= tried + SWAP_RESTS);
+    if may_try {
+        *tried = Some(now);
+    }
+    may_try
+}
 
 /// All transfers in flight.
 #[derive(Default)]
@@ -118,8 +129,10 @@ pub(crate) struct Transfers {
     writes_failed: u64,
     /// The same since the last write to swap that has succeeded.
     swap_failed: u64,
-    /// When an entry of zswap was last written to a failing device.
-    swap_tried: Nanos,
+    /// When a page in memory was last written to a failing device; nothing if the next one may be tried at once.
+    page_tried: Option<Nanos>,
+    /// When an entry of zswap was.
+    entry_tried: Option<Nanos>,
     /// Tasks that wait for any write to end.
     write_waiters: Vec<TaskId>,
     /// The machine can't begin those writes that there are ([`crate::Engine::writes_are_held_up`]).
@@ -253,13 +266,29 @@ impl Transfers {
 
     /// Returns true if a task may wait for a write to a failing swap device: once, as the device may work again. It makes one more attempt then.
     pub(crate) fn may_wait_for_failing(&self, seen: &mut SeenWrites) -> bool {
-        let may_wait = self.writes > 0 && self.swap_failed >= SWAP_HOPELESS_FROM && !self.are_held_up;
+        let may_wait = self.writes > 0 && self.is_swap_hopeless() && !self.are_held_up;
         may_wait && !std::mem::replace(&mut seen.has_waited_for_failing, true)
+    }
+
+    /// Returns true if a task that would give up makes one more attempt, in which a page is tried on a failing swap device: once, as the device may work
+    /// again.
+    pub(crate) fn may_try_failing(&mut self, seen: &mut SeenWrites) -> bool {
+        let may_try = self.is_swap_hopeless() && !std::mem::replace(&mut seen.has_tried_failing, true);
+        if may_try {
+            self.page_tried = None;
+            seen.has_waited_for_failing = false;
+        }
+        may_try
     }
 
     /// The initial view of a task that has seen no write end.
     pub(crate) fn seen_writes(&self) -> SeenWrites {
-        SeenWrites { cleaned: self.writes_cleaned, waits_in_vain: 0, has_waited_for_failing: false }
+        SeenWrites {
+            cleaned: self.writes_cleaned,
+            waits_in_vain: 0,
+            has_waited_for_failing: false,
+            has_tried_failing: false,
+        }
     }
 
     pub(crate) fn writes_failed(&self) -> u64 {
@@ -271,15 +300,9 @@ impl Transfers {
         if self.swap_failed < SWAP_FAILS_FROM { 0 } else { self.swap_failed }
     }
 
-    /// Returns true if an entry of zswap may be written now: to a failing device one at a time, now and then.
-    fn may_try_swap(&mut self, now: Nanos) -> bool {
-        if self.swap_fails() > 0 {
-            if now < self.swap_tried + SWAP_RESTS {
-                return false;
-            }
-            self.swap_tried = now;
-        }
-        true
+    /// Returns true if the writes to swap that are in flight promise no memory.
+    fn is_swap_hopeless(&self) -> bool {
+        self.swap_failed >= SWAP_HOPELESS_FROM
     }
 
     /// A synchronous device has not accepted this many pages.
@@ -327,7 +350,7 @@ impl Transfers {
 
     /// Returns true if pages are being written to swap, and its devices do not fail.
     pub(crate) fn has_hopeful_swap_writes(&self) -> bool {
-        self.writes > self.file_writes && self.swap_failed < SWAP_HOPELESS_FROM
+        self.writes > self.file_writes && !self.is_swap_hopeless()
     }
 
     /// Returns true if writes in flight may free memory. Those to failing swap devices don't: a page whose write fails stays in memory.
@@ -620,7 +643,17 @@ impl Core {
     /// host that keeps failed writes has that done for few entries: a full pool is an error then, and otherwise accesses would take hundreds of
     /// writes each.
     pub(crate) fn may_write_back_now(&mut self) -> bool {
-        !self.keeps_failed_writes() || self.io.may_try_swap(self.by.now)
+        !self.keeps_failed_writes()
+            || self.io.swap_fails() == 0
+            || may_try(&mut self.io.entry_tried, self.by.now)
+    }
+
+    /// Returns true if a page may be written to swap now. A host that keeps failed writes has few pages tried on a device that fails all: on a full disk
+    /// reclaim would write each page of a group in each attempt, and an access would wait for hundreds of thousands of writes to fail.
+    pub(crate) fn may_write_swap_now(&mut self) -> bool {
+        !self.keeps_failed_writes()
+            || !self.io.is_swap_hopeless()
+            || may_try(&mut self.io.page_tried, self.by.now)
     }
 
     #[inline(never)]

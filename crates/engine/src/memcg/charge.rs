@@ -251,6 +251,10 @@ impl Core {
                 charge.attempts = RETRIES;
                 return Some(Charged::WaitForWriteback);
             }
+            Hope::None if self.keeps_failed_writes() && self.io.may_try_failing(&mut charge.seen_writes) => {
+                charge.attempts = RETRIES;
+                return None;
+            }
             Hope::None => {}
         }
         // Dirty pages that reclaim has met among others are no reason for a kill either.

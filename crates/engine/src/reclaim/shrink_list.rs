@@ -37,6 +37,8 @@ pub(super) enum Pageout {
     NoRoom,
     /// zswap has not taken it, and its group may use nothing else.
     MayNotWrite,
+    /// Its device fails all writes, and is tried seldom.
+    Fails,
 }
 
 impl Core {
@@ -247,6 +249,7 @@ impl Core {
                     return self.verdict(pfn, Verdict::Keep, Because::Held { references: folio.refs });
                 }
                 Pageout::NoRoom => return self.verdict(pfn, Verdict::Keep, Because::NoRoomToCompress),
+                Pageout::Fails => return self.verdict(pfn, Verdict::Keep, Because::SwapFails),
                 Pageout::MayNotWrite => {
                     return self.verdict(pfn, Verdict::Activate, Because::NoZswapWriteback);
                 }
@@ -398,6 +401,10 @@ impl Core {
         if !self.mm.may_write_back(memcg) {
             self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
             return Pageout::MayNotWrite;
+        }
+        if self.mm.memory.swap.kind(entry.swap) != SwapKind::Synchronous && !self.may_write_swap_now() {
+            self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
+            return Pageout::Fails;
         }
         self.mm.count_node(node, Stat::Pswpout, pages);
         self.mm.count_node(node, Stat::Pgpgout, pages * (PAGE_SIZE / 1024) as i64);

@@ -207,6 +207,8 @@ pub enum Because {
     NoRoomToCompress,
     /// zswap has not taken it, and `memory.zswap.writeback` keeps its group from the device.
     NoZswapWriteback,
+    /// The swap device fails all writes, and a page is tried now and then.
+    SwapFails,
     /// The page's contents were to be forgotten, but it was written since.
     WrittenSince,
     /// It is still mapped.

@@ -421,6 +421,7 @@ fn judged(verdict: Verdict, because: Because) -> String {
         }
         Because::NoSwapSlot => "there is no free swap slot".to_string(),
         Because::NoRoomToCompress => "the compressed swap device has no memory for it".to_string(),
+        Because::SwapFails => "its swap device fails all writes, and is tried seldom".to_string(),
         Because::NoZswapWriteback => {
             "zswap has rejected it, and memory.zswap.writeback keeps its group from the device".to_string()
         }
