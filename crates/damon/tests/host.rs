@@ -1,4 +1,5 @@
 //! What the kernel's kdamond found of known accesses, next to this crate's on the same accesses.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that reads recordings")]
 
 #[path = "../examples/replay_host/files.rs"]
 mod files;

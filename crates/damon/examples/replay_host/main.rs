@@ -3,6 +3,7 @@
 //! ```text
 //!   cargo run --release -p pageout-damon --example replay_host FOLDER [SEED] > FOLDER/replay.txt
 //! ```
+#![allow(clippy::disallowed_methods, reason = "a program that reads recordings")]
 
 mod files; // texts and settings
 mod host; // the kdamond and its memory
