@@ -129,7 +129,7 @@ pub(crate) struct Transfers {
     writes_failed: u64,
     /// The same since the last write to swap that has succeeded.
     swap_failed: u64,
-    /// When a page in memory was last written to a failing device; nothing if the next one may be tried at once.
+    /// When a page in memory was last written to a failing device; nothing if the next one may be tried immediately.
     page_tried: Option<Nanos>,
     /// When an entry of zswap was.
     entry_tried: Option<Nanos>,
@@ -270,8 +270,8 @@ impl Transfers {
         may_wait && !std::mem::replace(&mut seen.has_waited_for_failing, true)
     }
 
-    /// Returns true if a task that would give up makes one more attempt, in which a page is tried on a failing swap device: once, as the device may work
-    /// again.
+    /// Returns true if a task that would give up makes one more attempt. In it, a page is tried on a failing swap device, which may work again. A task does
+    /// this once.
     pub(crate) fn may_try_failing(&mut self, seen: &mut SeenWrites) -> bool {
         let may_try = self.is_swap_hopeless() && !std::mem::replace(&mut seen.has_tried_failing, true);
         if may_try {
@@ -648,8 +648,8 @@ impl Core {
             || may_try(&mut self.io.entry_tried, self.by.now)
     }
 
-    /// Returns true if a page may be written to swap now. A host that keeps failed writes has few pages tried on a device that fails all: on a full disk
-    /// reclaim would write each page of a group in each attempt, and an access would wait for hundreds of thousands of writes to fail.
+    /// Returns true if a page may be written to swap now. A host that keeps failed writes has few pages tried on a device that fails all. Otherwise, on a
+    /// full disk, each attempt of reclaim would write all pages of a group, and an access would wait for hundreds of thousands of writes.
     pub(crate) fn may_write_swap_now(&mut self) -> bool {
         !self.keeps_failed_writes()
             || !self.io.is_swap_hopeless()

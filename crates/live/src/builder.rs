@@ -243,9 +243,9 @@ impl Builder {
         self
     }
 
-    /// Sets the swap file, which holds pages of regions ([`Memory::region`]) that are evicted. It is a file without a name in this folder, has at most
-    /// this many bytes, and uses space on the device as it grows, by 16 MiB at a time. 32 bytes of the budget are reserved for each 4 KiB of it. Default: no swap file,
-    /// so regions stay in memory.
+    /// Sets the swap file, which holds pages of regions ([`Memory::region`]) that are evicted. It is a file without a name in this folder, and has at most
+    /// this many bytes. It uses space on the device as it grows, 16 MiB at a time. 32 bytes of the budget are reserved for each 4 KiB of it. Default: no
+    /// swap file, so regions stay in memory.
     ///
     /// Reads and writes bypass the system's page cache. `vm.swappiness` and `memory.swap.max` are as in the kernel.
     pub fn swap_file(mut self, folder: impl AsRef<Path>, bytes: u64) -> Builder {

@@ -525,17 +525,17 @@ fn write_gives_up_after_few_reclaim_calls_while_swap_fails() {
     }
 }
 
-/// A device with room for so many bytes of the swap file.
+/// A device with space for this many bytes of the swap file.
 #[derive(Debug)]
 struct Small {
-    room: AtomicU64,
+    space: AtomicU64,
     refused: AtomicU64,
 }
 
 impl Faults for Small {
     fn fate(&self, request: Request) -> Fate {
         match request {
-            Request::Write { offset, bytes } if offset + bytes as u64 > self.room.load(SeqCst) => {
+            Request::Write { offset, bytes } if offset + bytes as u64 > self.space.load(SeqCst) => {
                 self.refused.fetch_add(1, SeqCst);
                 Fate::Fails(libc::ENOSPC)
             }
@@ -546,9 +546,9 @@ impl Faults for Small {
 
 /// On a full disk, reclaim would write all 2,000 pages of the group in each of its attempts.
 #[test]
-fn full_disk_refuses_few_writes_for_each_page_that_finds_no_room() {
+fn full_disk_refuses_few_writes_for_each_page_that_finds_no_space() {
     for (backend, policy) in BACKENDS.into_iter().zip(["mglru@6.12", "classic@6.12", "s3-fifo"]) {
-        let small = Arc::new(Small { room: AtomicU64::new(1 << 20), refused: AtomicU64::new(0) });
+        let small = Arc::new(Small { space: AtomicU64::new(1 << 20), refused: AtomicU64::new(0) });
         let faults = Arc::clone(&small) as Arc<dyn Faults>;
         let builder = builder(backend).budget(24 << 20).policy(policy).swap_faults(faults);
         let memory = builder.build().unwrap();
@@ -556,7 +556,7 @@ fn full_disk_refuses_few_writes_for_each_page_that_finds_no_room() {
         let region = memory.region(3000 * PAGE_SIZE, RegionOptions::new().group(&group)).unwrap();
         let write = |page: u64| region.write_at(&chunk(page, 1).repeat(PAGE / CHUNK), page * PAGE_SIZE);
         let written = (0..3000).take_while(|&page| write(page).is_ok()).count() as u64;
-        // Each slot with room has a page, but for those that reclaim has not tried.
+        // Each slot with space has a page, except those that reclaim has not tried.
         assert!((2000..2257).contains(&written), "{policy}: {written}");
         let before = small.refused.load(SeqCst);
         let refused =
@@ -565,8 +565,8 @@ fn full_disk_refuses_few_writes_for_each_page_that_finds_no_room() {
         let writes = small.refused.load(SeqCst) - before;
         println!("{policy}: {written} written, {refused} of 20 refused, {writes} writes of the device");
         assert!(writes < 2000, "{policy}: {writes} writes failed for 20 pages");
-        // As soon as there is room, the next write finds it.
-        small.room.store(u64::MAX, SeqCst);
+        // As soon as there is space, the next write finds it.
+        small.space.store(u64::MAX, SeqCst);
         (written..3000).for_each(|page| write(page).unwrap());
         for page in 0..3000 {
             let mut buf = vec![7; PAGE];

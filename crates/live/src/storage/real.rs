@@ -18,7 +18,7 @@ const ALLOCATED_TOGETHER: u64 = 16 << 20;
 /// A file of the system.
 pub(crate) struct Real {
     file: Arc<File>,
-    /// Of a swap file: the byte up to which space was requested. `u64::MAX` if the file system refused.
+    /// The byte up to which space was requested, if it is a swap file. `u64::MAX` if the file system refused.
     allocated: Option<AtomicU64>,
 }
 
