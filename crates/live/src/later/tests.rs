@@ -215,7 +215,7 @@ fn region_batch_reads_its_slots_and_writes_in_order() {
     for backend in BACKENDS {
         let (backend, io_threads) = backend;
         let device = Device::new(none, none);
-        let builder = Memory::builder().budget(8 << 20).backend(backend).io_threads(io_threads);
+        let builder = Memory::builder().budget(33 << 18).backend(backend).io_threads(io_threads);
         let builder = builder.swap_file(std::env::temp_dir(), 16 << 20).swap_buffered(true);
         let memory = builder.swap_faults(Arc::clone(&device) as Arc<dyn Faults>).build().unwrap();
         let query = memory.group("query", crate::Limits::NONE).unwrap();

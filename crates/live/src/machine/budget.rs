@@ -381,7 +381,7 @@ mod tests {
         let error = memory.set_budget(8 * MIB).unwrap_err();
         assert!(matches!(error, Error::BudgetTooSmall { least } if least > 8 * MIB), "{error}");
         file.forget_and_discard().unwrap();
-        memory.set_budget(8 * MIB).unwrap();
+        memory.set_budget(9 * MIB).unwrap();
         memory.0.machine.lock().unwrap().engine.check_invariants();
     }
 

@@ -81,7 +81,7 @@ fn evictions_and_refaults_are_counted_where_they_happen() {
 
 #[test]
 fn accesses_to_regions_count_for_their_group() {
-    let builder = Memory::builder().budget(8 << 20).swap_file(std::env::temp_dir(), 16 << 20);
+    let builder = Memory::builder().budget(33 << 18).swap_file(std::env::temp_dir(), 16 << 20);
     let memory = builder.swap_buffered(true).build().unwrap();
     let query = memory.group("query", Limits::NONE).unwrap();
     let region = memory.region(64 * PAGE as u64, RegionOptions::new().group(&query)).unwrap();

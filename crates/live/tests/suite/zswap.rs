@@ -10,7 +10,7 @@ const PAGE: u64 = 4096;
 const PAGE_BYTES: usize = PAGE as usize;
 
 fn builder(zswap: Zswap) -> Builder {
-    let builder = Memory::builder().budget(10 << 20).files(64 << 20).io_threads(2);
+    let builder = Memory::builder().budget(41 << 18).files(64 << 20).io_threads(2);
     builder.swap_file(std::env::temp_dir(), 32 << 20).swap_buffered(true).zswap(zswap)
 }
 
