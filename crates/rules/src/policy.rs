@@ -143,8 +143,8 @@ rules! {
         "How a large folio of tmpfs is swapped out: as single pages (split), or as a whole if slots in a row are free (whole).";
     "folio.tmpfs_swap_in": tmpfs_swap_in: TmpfsSwapIn = TmpfsSwapIn::Single,
         [TmpfsSwapIn::Single => "..6.13" "A B", TmpfsSwapIn::Whole => "6.14.." "D K m"],
-        Some(("anonymous-folios.toml", "single")),
-        "How pages of tmpfs come back that went to swap as a large folio. single: as single pages. whole: as a large folio again, from zram and if zswap was never enabled. If a group at its limit refuses the folio, one page comes alone, and the others stay together in smaller parts.";
+        None,
+        "How pages of tmpfs come back that went to swap as a large folio. single: as single pages. whole: as a large folio again, from zram and if zswap was never enabled. If a group at its limit refuses the folio, one page comes alone, and the others stay together in smaller parts. In the shipped scenarios a group at its limit refuses each.";
     "folio.tmpfs_reads_once": tmpfs_reads_once: bool = false,
         [false => "..6.13" "m", true => "6.14.." "K m"],
         None,

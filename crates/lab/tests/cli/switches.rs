@@ -93,6 +93,7 @@ fn no_switch_is_without_a_scenario_that_shows_it() {
             "reclaim.swap_ahead_drain",
             "reclaim.gives_up",
             "folio.truncate_split",
+            "folio.tmpfs_swap_in",
             "folio.tmpfs_reads_once",
             "folio.split_first",
             "folio.deferred_queue",
