@@ -51,15 +51,16 @@ pub use access_time::{AccessReport, AccessTimes, Cause, Slowest};
 pub use calls::Calls;
 pub use lone_reader::{LoneReader, LoneReaderError};
 pub use machine::{
-    BuildError, DamonMap, DamonWindow, Machine, MachineSpec, PRESSURE_FILES, Repeat, RunError, TimedAction,
-    TimedEvent, TraceRecord, Value, When,
+    BuildError, Machine, MachineSpec, PRESSURE_FILES, Repeat, RunError, TimedAction, TimedEvent, TraceRecord,
+    Value, When,
 };
 pub use observe::{Observer, PROGRESS_EVERY, Progress};
 pub use pace::{Pace, PaceError};
 pub use psi::Resource;
 pub use report::{
-    Convergence, CpuReport, Delays, Ended, FileRead, FileWrite, Kill, NodeReport, Pressure, RemovedGroup,
-    Report, Residency, Spent, Stall, TaskReport, Thinned, ThreadReport, TierReport, TrackerTime, Watched,
+    Convergence, CpuReport, DamonMap, DamonWindow, Delays, Ended, FileRead, FileWrite, Kill, NodeReport,
+    Pressure, RemovedGroup, Report, Residency, Spent, Stall, TaskReport, Thinned, ThreadReport, TierReport,
+    TrackerTime, Watched,
 };
 pub use sched::SchedRules;
 pub use task::{BlockCall, StreamSource, TaskSpec};

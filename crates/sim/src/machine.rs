@@ -47,7 +47,6 @@ mod untimed;
 
 pub use condition::When;
 pub use error::{BuildError, RunError};
-pub use heat::{DamonMap, DamonWindow};
 pub use pressure::PRESSURE_FILES;
 pub use timed::{Repeat, TimedAction, TimedEvent, Value};
 pub use tracing::TraceRecord;

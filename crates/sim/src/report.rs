@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-use pageout_engine::{Badness, FileError, Nanos, ReadaheadStats, Work};
+use pageout_engine::{Badness, FileError, Nanos, ReadaheadStats, WatchedRegion, Work};
 
 use crate::access_time::AccessTimes;
 use crate::device::DeviceReport;
 use crate::latency::LatencySummary;
-use crate::machine::DamonMap;
 use crate::memory::HeatMap;
 
 /// The figures of a run so far; complete only if [`Report::ended`] says so.
@@ -80,6 +79,34 @@ pub struct Report {
     pub timed_left: usize,
     /// Times at which an event that repeats was left out, as the time before still waited for its shell.
     pub timed_left_out: u64,
+}
+
+/// Accesses by address and time, and the regions of DAMON over them.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct DamonMap {
+    /// The kdamond and what it monitors.
+    pub name: String,
+    /// The length of a column.
+    pub span: Nanos,
+    /// The first address.
+    pub first: u64,
+    /// Bytes of a row.
+    pub row_bytes: u64,
+    /// Accesses of each row, lowest addresses first, by column.
+    pub accesses: Vec<Vec<u64>>,
+    /// Windows, evenly spread over the run.
+    pub windows: Vec<DamonWindow>,
+}
+
+/// What DAMON knew at the end of a window.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DamonWindow {
+    /// The end of the window.
+    pub at: Nanos,
+    /// Samples of each region: no region has more accesses.
+    pub samples: u32,
+    /// Regions, in order of address.
+    pub regions: Vec<WatchedRegion>,
 }
 
 /// Accesses by tier, latencies, and pages that moved between nodes.

@@ -15,7 +15,6 @@ use crate::memory::{HeatMap, Hindsight};
 use crate::task::decode;
 
 use damon::Counts;
-pub use damon::{DamonMap, DamonWindow};
 
 /// Rows of a map.
 const ROWS: usize = 48;

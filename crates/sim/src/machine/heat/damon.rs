@@ -2,43 +2,16 @@
 //!
 //! A kdamond of physical memory has one map, by address of frames; one of processes has a map for each.
 
-use pageout_engine::{Access, Engine, MmId, Nanos, ObjectId, PAGE_SIZE, TaskId, Touched, WatchedRegion};
+use pageout_engine::{Access, Engine, MmId, Nanos, ObjectId, PAGE_SIZE, TaskId, Touched};
 
 use super::super::Machine;
+use crate::report::{DamonMap, DamonWindow};
 
 /// Rows of a map, and columns at most.
 const ROWS: usize = 48;
 const COLUMNS: u64 = 64;
 /// The first columns are so long.
 const SPAN: u64 = 1_000_000;
-
-/// Accesses by address and time, and the regions of DAMON over them.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct DamonMap {
-    /// The kdamond and what it monitors.
-    pub name: String,
-    /// The length of a column.
-    pub span: Nanos,
-    /// The first address.
-    pub first: u64,
-    /// Bytes of a row.
-    pub row_bytes: u64,
-    /// Accesses of each row, lowest addresses first, by column.
-    pub accesses: Vec<Vec<u64>>,
-    /// Windows, evenly spread over the run.
-    pub windows: Vec<DamonWindow>,
-}
-
-/// What DAMON knew at the end of a window.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DamonWindow {
-    /// The end of the window.
-    pub at: Nanos,
-    /// Samples of each region: no region has more accesses.
-    pub samples: u32,
-    /// Regions, in order of address.
-    pub regions: Vec<WatchedRegion>,
-}
 
 /// Accesses to what one target of a kdamond monitors.
 #[derive(Clone, Debug)]
