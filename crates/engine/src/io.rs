@@ -1,6 +1,7 @@
 //! I/O in flight: reads and writes of folios, what happens to a folio when they end, and which tasks wait for it. [reclaim 1.3]
 
 use crate::audit::Transition;
+use crate::config::SwapKind;
 use crate::core::Core;
 use crate::machine::op::Op;
 use crate::machine::step::IoWait;
@@ -648,10 +649,12 @@ impl Core {
             || may_try(&mut self.io.entry_tried, self.by.now)
     }
 
-    /// Returns true if a page may be written to swap now. A host that keeps failed writes has few pages tried on a device that fails all. Otherwise, on a
-    /// full disk, each attempt of reclaim would write all pages of a group, and an access would wait for hundreds of thousands of writes.
-    pub(crate) fn may_write_swap_now(&mut self) -> bool {
-        !self.keeps_failed_writes()
+    /// Returns true if a page may be written to its slot now. A synchronous device always answers. A host that keeps failed writes has few pages tried on a
+    /// device that fails all. Otherwise, on a full disk, each attempt of reclaim would write all pages of a group, and an access would wait for hundreds of
+    /// thousands of writes.
+    pub(crate) fn may_write_swap_now(&mut self, entry: SwapEntry) -> bool {
+        self.mm.memory.swap.kind(entry.swap) == SwapKind::Synchronous
+            || !self.keeps_failed_writes()
             || !self.io.is_swap_hopeless()
             || may_try(&mut self.io.page_tried, self.by.now)
     }

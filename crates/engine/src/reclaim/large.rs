@@ -135,15 +135,14 @@ impl Core {
             return Pageout::MayNotWrite;
         }
         let entry = self.mm.memory.swap_entry(pfn);
-        let is_synchronous = self.mm.memory.swap.kind(entry.swap) == SwapKind::Synchronous;
-        if !is_synchronous && !self.may_write_swap_now() {
+        if !self.may_write_swap_now(entry) {
             self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
             return Pageout::Fails;
         }
         self.count_mthp(node, folio.order, MthpStat::Swpout);
         self.mm.count_node(node, Stat::Pswpout, pages);
         self.mm.count_node(node, Stat::Pgpgout, pages * (PAGE_SIZE / 1024) as i64);
-        if !is_synchronous {
+        if self.mm.memory.swap.kind(entry.swap) != SwapKind::Synchronous {
             self.begin_swap_write(pfn, entry, sc);
             return Pageout::Started;
         }

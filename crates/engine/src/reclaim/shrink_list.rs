@@ -402,7 +402,7 @@ impl Core {
             self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
             return Pageout::MayNotWrite;
         }
-        if self.mm.memory.swap.kind(entry.swap) != SwapKind::Synchronous && !self.may_write_swap_now() {
+        if !self.may_write_swap_now(entry) {
             self.mm.memory.folios[pfn].set(FolioFlags::DIRTY);
             return Pageout::Fails;
         }
