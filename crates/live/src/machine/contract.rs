@@ -18,6 +18,7 @@ use crate::{Error, File, Limits, Memory, Open};
 
 mod flush; // a flush that fails, or waits for another
 mod full; // a device that takes no more
+mod lengths; // a device whose length changes next to other calls
 mod power; // it is lost while several write
 
 const PAGE: usize = PAGE_SIZE as usize;

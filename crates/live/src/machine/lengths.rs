@@ -53,7 +53,9 @@ impl LiveMachine {
         })?;
         let of = locked.file_mut(file);
         // Not before: what was written until then may have made it longer.
-        let (bytes, disk) = (length(of), Arc::clone(&of.disk));
+        let (bytes, was, disk) = (length(of), of.on_disk, Arc::clone(&of.disk));
+        // Before: a read that begins meanwhile may be of a page that is about to be cut, and the file may have grown behind it.
+        of.on_disk = was.min(bytes);
         drop(locked);
         let outcome = disk.set_len(bytes);
         locked = self.lock()?;
@@ -64,7 +66,7 @@ impl LiveMachine {
                 (of.on_disk, of.needs_flush, of.is_uncut) = (bytes, true, false);
                 of.look();
             }
-            Err(_) => of.is_uncut = bytes < of.on_disk,
+            Err(_) => (of.on_disk, of.is_uncut) = (was, bytes < was),
         }
         self.wake_idle();
         Ok((self.begin_writes(locked)?, outcome))
@@ -253,21 +255,30 @@ impl LiveMachine {
         const CHANGES_MAX: u32 = 16;
         let pages = self.lock()?.engine.figures().file_pages(file.id);
         self.await_unpinned(file.id, 0..pages)?;
-        let mut locked = self.lock()?;
-        let of = locked.file_mut(file.id);
-        let (disk, on_disk) = (Arc::clone(&of.disk), of.on_disk);
-        if of.on_disk > of.bytes() && disk.len().is_ok_and(|bytes| bytes == on_disk) {
-            // Only this cache has made it longer, by a part of a page.
-            let _cut;
-            (locked, _cut) = self.set_len_on_device(locked, file.id)?;
-        }
-        drop(locked);
-        for _ in 0..CHANGES_MAX {
-            let bytes = self.length_on_device(file)?;
+        let mut taken = None;
+        for change in 1..=CHANGES_MAX {
             let mut locked = self.lock()?;
-            locked = self.reserve_room(locked, file, bytes)?;
-            // Before pages leave: an access in progress still may bring one in up to this length, and zeroes behind it.
             let of = locked.file_mut(file.id);
+            if of.on_disk > of.bytes() && of.disk.len().is_ok_and(|bytes| bytes == of.on_disk) {
+                // Only this cache has made it longer, by a part of a page.
+                let _cut;
+                (locked, _cut) = self.set_len_on_device(locked, file.id)?;
+            }
+            let (seen, on_disk);
+            (locked, (seen, on_disk)) =
+                self.look_beside_no_write(locked, file.id, |of| (of.disk.len(), of.on_disk))?;
+            let bytes = seen.map_err(|source| file.io_error("looking at the length", source))?;
+            if taken == Some(bytes) {
+                break;
+            }
+            locked = self.reserve_room(locked, file, bytes)?;
+            let of = locked.file_mut(file.id);
+            let is_longer_by_writes = bytes == on_disk && bytes > of.bytes() && !of.is_uncut;
+            if change < CHANGES_MAX && (is_longer_by_writes || of.on_disk != on_disk) {
+                // A write has ended since.
+                continue;
+            }
+            // Before pages leave: an access in progress still may bring one in up to this length, and zeroes behind it.
             of.length.resize(bytes);
             (of.reserved, of.on_disk, of.is_uncut) = (bytes, bytes, false);
             drop(locked);
@@ -275,9 +286,7 @@ impl LiveMachine {
                 let pages = locked.engine.figures().file_pages(file.id);
                 locked.engine.truncate(task, object, 0..pages)
             })?;
-            if self.length_on_device(file)? == bytes {
-                break;
-            }
+            taken = Some(bytes);
         }
         let mut locked = self.lock()?;
         let of = locked.file_mut(file.id);
@@ -286,11 +295,6 @@ impl LiveMachine {
         of.look();
         of.is_suspect = false;
         Ok(())
-    }
-
-    fn length_on_device(&self, file: &File) -> Result<u64, Error> {
-        let disk = Arc::clone(&self.lock()?.file_mut(file.id).disk);
-        disk.len().map_err(|source| file.io_error("looking at the length", source))
     }
 
     /// Waits until no thread copies from pages or to them; an error if one of them is held.
