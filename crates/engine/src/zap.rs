@@ -173,7 +173,9 @@ impl Core {
         let mut next = pages.start;
         while let Some(table) = self.mm.next_table(mm, next..pages.end) {
             next = table.end;
-            if self.mm.memory.mm(mm).table.words(table).any(|word| word != Word::EMPTY) {
+            let words = &self.mm.memory.mm(mm).table;
+            let may_have_words = words.may_have_words(table.start / LEAF_PAGES);
+            if may_have_words && words.words(table).any(|word| word != Word::EMPTY) {
                 return false;
             }
         }

@@ -5,6 +5,7 @@ pub mod per_frame; // arrays by frame
 pub mod largest; // which blocks of the largest order are free, and need no records
 mod transitions; // which flags may change where
 pub mod list; // index-linked lists
+pub mod numbered; // values by number, which never move
 pub mod table_memory; // who has the memory of tables
 pub mod sparse; // arrays that take memory where they are not zero
 pub mod nodes; // what a table consists of in a kernel, and who pays for it

@@ -91,7 +91,7 @@ impl SwapDevice {
             kind: spec.kind,
             compressibility: Compressibility::default(),
             slots: Slots::new(slots),
-            index: Table::new(slots.into()),
+            index: Table::by_slot(slots.into()),
             memcgs: vec![0; slots as usize],
             zeroes: Bits::new(slots),
             written: Bits::new(if cfg!(debug_assertions) { slots } else { 0 }),

@@ -1,6 +1,7 @@
 //! The zswap pool: entries, found by swap slot, and listed by group and node. An entry has one owner: the slot. [tiering-zswap-6.12 1, 4]
 
 use crate::memory::list::{Links, List, UNLISTED};
+use crate::memory::numbered::Numbered;
 use crate::memory::table::SwapEntry;
 use crate::swap::zspool::{Handle, ZsPool};
 use crate::units::{MemcgId, NodeId, SwapId, TaskId};
@@ -90,15 +91,15 @@ pub struct ZswapLru {
 
 /// All entries by number, as links of lists.
 #[derive(Default)]
-pub struct Entries(Vec<Option<Entry>>);
+pub struct Entries(Numbered<Entry>);
 
 impl Links for Entries {
     fn links(&self, item: u32) -> (u32, u32) {
-        self.0[item as usize].expect("an entry on a list is there").links
+        self.0.get(item).expect("an entry on a list is there").links
     }
 
     fn links_mut(&mut self, item: u32) -> &mut (u32, u32) {
-        &mut self.0[item as usize].as_mut().expect("an entry on a list is there").links
+        &mut self.0.get_mut(item).expect("an entry on a list is there").links
     }
 }
 
@@ -120,10 +121,8 @@ pub struct Zswap {
     pub pool: ZsPool,
     /// The entries by number.
     pub entries: Entries,
-    free: Vec<u32>,
     /// By device and slot: the number of the entry and 1, or 0.
     index: Vec<Vec<u32>>,
-    stored: u64,
     /// It was enabled at some time since the machine was booted.
     pub was_enabled: bool,
     /// The limit was reached, and the pool has not shrunk enough since.
@@ -142,7 +141,7 @@ impl Zswap {
 
     /// Pages that are stored.
     pub fn stored(&self) -> u64 {
-        self.stored
+        self.entries.0.len() as u64
     }
 
     /// The entry of a slot.
@@ -153,12 +152,12 @@ impl Zswap {
 
     /// An existing entry.
     pub fn entry(&self, id: EntryId) -> &Entry {
-        self.entries.0[id.0 as usize].as_ref().expect("an entry is freed once")
+        self.entries.0.get(id.0).expect("an entry is freed once")
     }
 
     /// An existing entry, for a change.
     pub fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
-        self.entries.0[id.0 as usize].as_mut().expect("an entry is freed once")
+        self.entries.0.get_mut(id.0).expect("an entry is freed once")
     }
 
     /// Adds an entry for a slot of a device of so many, which has none.
@@ -169,24 +168,19 @@ impl Zswap {
         }
         let of_device = &mut self.index[usize::from(swap)];
         if of_device.is_empty() {
-            of_device.resize(slots as usize, 0);
+            // Zeroes of the allocator, which take memory when they are written.
+            *of_device = vec![0; slots as usize];
         }
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.entries.0.push(None);
-            self.entries.0.len() as u32 - 1
-        });
+        let number = self.entries.0.insert(entry);
         let before = std::mem::replace(&mut of_device[slot as usize], number + 1);
         assert_eq!(before, 0, "slot {slot} has an entry");
-        assert!(self.entries.0[number as usize].is_none(), "entry {number} is made over another");
-        self.entries.0[number as usize] = Some(entry);
-        self.stored += 1;
         EntryId(number)
     }
 
     /// Takes an entry out of the index; its bytes stay in the pool.
     pub fn remove(&mut self, id: EntryId) -> Entry {
-        let entry = self.entries.0[id.0 as usize].take().expect("an entry is freed once");
-        let found = self.find(entry.slot);
+        let found = self.find(self.entry(id).slot);
+        let entry = self.entries.0.remove(id.0).expect("an entry is freed once");
         assert_eq!(
             found,
             Some(id),
@@ -194,10 +188,7 @@ impl Zswap {
             entry.slot.slot
         );
         debug_assert_eq!(entry.links, UNLISTED, "an entry is freed while it is on a list");
-        assert!(self.stored > 0, "an entry is freed, and none is stored");
         self.index[entry.slot.swap.index()][entry.slot.slot as usize] = 0;
-        self.free.push(id.0);
-        self.stored -= 1;
         entry
     }
 
@@ -205,7 +196,7 @@ impl Zswap {
     #[inline]
     pub fn assert_counted(&self) {
         if cfg!(debug_assertions) {
-            let without = self.stored - self.pool.objects();
+            let without = self.stored() - self.pool.objects();
             assert_eq!(
                 self.stat.same_filled_pages, without,
                 "pages with one word repeated, and entries without an object"
@@ -215,7 +206,7 @@ impl Zswap {
 
     /// All entries, for checkers.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.0.iter().flatten()
+        self.entries.0.iter().map(|(_, entry)| entry)
     }
 
     /// The entries of a list, oldest first.
@@ -228,19 +219,16 @@ impl Zswap {
     /// Panics unless index, entries and pool are of the same pages.
     pub fn check_invariants(&self) {
         self.pool.check_invariants(self.entries().filter_map(|entry| entry.handle));
-        assert_eq!(self.stored, self.entries().count() as u64, "stored pages");
-        for (number, entry) in (0..).zip(&self.entries.0) {
-            if let Some(entry) = entry {
-                assert_eq!(
-                    self.find(entry.slot),
-                    Some(EntryId(number)),
-                    "slot {} and its entry",
-                    entry.slot.slot
-                );
-            }
+        for (number, entry) in self.entries.0.iter() {
+            assert_eq!(
+                self.find(entry.slot),
+                Some(EntryId(number)),
+                "slot {} and its entry",
+                entry.slot.slot
+            );
         }
         let indexed = self.index.iter().flatten().filter(|&&number| number > 0).count() as u64;
-        assert_eq!(indexed, self.stored, "slots with an entry");
+        assert_eq!(indexed, self.stored(), "slots with an entry");
         let same = self.entries().filter(|entry| entry.handle.is_none()).count() as u64;
         assert_eq!(self.stat.same_filled_pages, same, "pages with one word repeated");
     }

@@ -150,11 +150,20 @@ impl Table {
 
     /// A table of empty words in this memory.
     pub fn new_in(pages: u64, memory: &TableMemory) -> Table {
-        let leaves = pages.div_ceil(LEAF_PAGES);
+        Table::of(Words::new(pages, memory), memory)
+    }
+
+    /// A table of empty words by slot of a swap device.
+    pub fn by_slot(slots: u64) -> Table {
+        Table::of(Words::that_stay(slots), &TableMemory::default())
+    }
+
+    fn of(words: Words, memory: &TableMemory) -> Table {
+        let leaves = words.len().div_ceil(LEAF_PAGES);
         Table {
-            words: Words::new(pages, memory),
             leaves: vec![Leaf::empty(); leaves as usize],
-            nodes: Sparse::new(pages.div_ceil(NODE_SLOTS) as usize, memory),
+            nodes: Sparse::new(words.len().div_ceil(NODE_SLOTS) as usize, memory),
+            words,
             readahead: ReadaheadStats::default(),
             counted: Counted::allocated(memory, leaves * size_of::<Leaf>() as u64),
         }

@@ -14,6 +14,7 @@
 //! until less than a zspage of holes is left (`kmem/zspools.rs`). So a handle names an object, not its place. A host that keeps the objects' bytes asks for
 //! the place ([`ZsPool::place`]), and is notified of each move ([`Compacted`]).
 
+use crate::memory::numbered::Numbered;
 use crate::units::{PAGE_SIZE, Pfn};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -105,12 +106,8 @@ struct Class {
     /// Bytes of an object's position.
     size: u16,
     /// By object: its zspage, and its position there.
-    places: Vec<InZspage>,
-    /// Numbers without an object.
-    unused_objects: Vec<u32>,
-    zspages: Vec<Option<Zspage>>,
-    /// Numbers without a zspage.
-    unused: Vec<u32>,
+    places: Numbered<InZspage>,
+    zspages: Numbered<Zspage>,
     /// Zspages with free places: how many places, and which zspage. The fullest is the first.
     partial: BTreeSet<(u16, u32)>,
     /// Objects that fit into them.
@@ -152,10 +149,8 @@ impl Default for ZsPool {
                     pages: pages as u8,
                     objects_max: objects as u16,
                     size: size as u16,
-                    places: Vec::new(),
-                    unused_objects: Vec::new(),
-                    zspages: Vec::new(),
-                    unused: Vec::new(),
+                    places: Numbered::default(),
+                    zspages: Numbered::default(),
                     partial: BTreeSet::new(),
                     room: 0,
                 });
@@ -198,20 +193,12 @@ impl ZsPool {
                 free: Vec::new(),
             };
             zspage.pages[..pages.len()].copy_from_slice(pages);
-            let id = class.unused.pop().unwrap_or_else(|| {
-                class.zspages.push(None);
-                class.zspages.len() as u32 - 1
-            });
-            assert!(class.zspages[id as usize].is_none(), "zspage {id} is made over another");
-            class.zspages[id as usize] = Some(zspage);
+            let id = class.zspages.insert(zspage);
             class.partial.insert((class.objects_max, id));
             class.room += u64::from(class.objects_max);
             self.pages += pages.len() as u64;
         }
-        let object = class.unused_objects.pop().unwrap_or_else(|| {
-            class.places.push(InZspage::default());
-            class.places.len() as u32 - 1
-        });
+        let object = class.places.insert(InZspage::default());
         let &(_, fullest) = class.partial.first().expect("what was wanted has been given");
         class.put(object, fullest);
         self.assert_pages_counted();
@@ -230,7 +217,7 @@ impl ZsPool {
         let at = self.class(handle.length);
         let class = &mut self.classes[at];
         let pages = class.take(handle.object);
-        class.unused_objects.push(handle.object);
+        let _ = class.places.remove(handle.object);
         assert!(
             pages.is_none() || self.pages >= u64::from(class.pages),
             "a pool of {} pages loses more",
@@ -246,10 +233,7 @@ impl ZsPool {
     #[inline]
     fn assert_pages_counted(&self) {
         if cfg!(debug_assertions) {
-            let of_class = |class: &Class| {
-                let zspages = class.zspages.len() - class.unused.len();
-                zspages as u64 * u64::from(class.pages)
-            };
+            let of_class = |class: &Class| class.zspages.len() as u64 * u64::from(class.pages);
             let pages: u64 = self.classes.iter().map(of_class).sum();
             assert_eq!(self.pages, pages, "pages of a pool, and of its zspages");
         }
@@ -257,7 +241,7 @@ impl ZsPool {
 
     /// Objects in the pool.
     pub fn objects(&self) -> u64 {
-        self.classes.iter().map(|class| (class.places.len() - class.unused_objects.len()) as u64).sum()
+        self.classes.iter().map(|class| class.places.len() as u64).sum()
     }
 
     /// Pages that compaction would free.
@@ -281,7 +265,7 @@ impl ZsPool {
                 }
                 let (from, to) = (class.partial.last(), class.partial.first());
                 let (&(_, from), &(_, to)) = from.zip(to).expect("there is room");
-                let emptiest = class.zspages[from as usize].as_ref().expect("a zspage with room is there");
+                let emptiest = class.zspages.get(from).expect("a zspage with room is there");
                 let object = *emptiest.objects.last().expect("no zspage is empty");
                 assert_ne!(from, to, "an object moves to the zspage that it is in");
                 let before = class.place(object, class.size);
@@ -308,8 +292,7 @@ impl ZsPool {
             class
                 .zspages
                 .iter()
-                .flatten()
-                .flat_map(move |zspage| zspage.pages[..pages].to_vec())
+                .flat_map(move |(_, zspage)| zspage.pages[..pages].to_vec())
                 .collect::<Vec<_>>()
         };
         self.classes.iter().flat_map(of_class)
@@ -320,17 +303,17 @@ impl ZsPool {
         let mut held = vec![std::collections::BTreeMap::<u32, BTreeSet<u32>>::new(); self.classes.len()];
         for handle in objects {
             let at = self.class(handle.length);
-            let InZspage { zspage, .. } = self.classes[at].places[handle.object as usize];
+            let InZspage { zspage, .. } = *self.classes[at].object(handle.object);
             assert!(held[at].entry(zspage).or_default().insert(handle.object), "an object has one owner");
         }
         let mut pages = 0;
         for (class, held) in self.classes.iter().zip(held) {
             let mut room_of_all = 0;
-            for (id, zspage) in (0..).zip(&class.zspages) {
-                let objects = zspage.as_ref().map(|zspage| zspage.objects.iter().copied().collect());
-                assert_eq!(objects, held.get(&id).cloned(), "objects of zspage {id}");
-                let Some(zspage) = zspage else { continue };
-                let at = |&object: &u32| class.places[object as usize].at;
+            assert_eq!(held.len(), class.zspages.len(), "zspages without an object");
+            for (id, zspage) in class.zspages.iter() {
+                let objects = zspage.objects.iter().copied().collect();
+                assert_eq!(Some(&objects), held.get(&id), "objects of zspage {id}");
+                let at = |&object: &u32| class.object(object).at;
                 let mut positions: BTreeSet<u16> = zspage.objects.iter().map(at).collect();
                 assert_eq!(
                     positions.len(),
@@ -356,10 +339,15 @@ impl Class {
         self.objects_max - zspage.objects.len() as u16
     }
 
+    /// Where an object is.
+    fn object(&self, object: u32) -> &InZspage {
+        self.places.get(object).expect("an object is freed once")
+    }
+
     /// The place of this many bytes of an object.
     fn place(&self, object: u32, length: u16) -> ObjectPlace {
-        let InZspage { zspage, at } = self.places[object as usize];
-        let zspage = self.zspages[zspage as usize].as_ref().expect("an object is in a zspage");
+        let InZspage { zspage, at } = *self.object(object);
+        let zspage = self.zspages.get(zspage).expect("an object is in a zspage");
         let first = usize::from(at) * usize::from(self.size);
         let (page, offset) = (first / PAGE_SIZE as usize, (first % PAGE_SIZE as usize) as u16);
         let last = (first + usize::from(length).max(1) - 1) / PAGE_SIZE as usize;
@@ -368,7 +356,7 @@ impl Class {
 
     /// Puts an object into a zspage with a free place.
     fn put(&mut self, object: u32, id: u32) {
-        let zspage = self.zspages[id as usize].as_mut().expect("a zspage with room is there");
+        let zspage = self.zspages.get_mut(id).expect("a zspage with room is there");
         let room = self.objects_max - zspage.objects.len() as u16;
         assert!(room > 0, "an object is put into zspage {id}, which is full");
         zspage.objects.push(object);
@@ -376,7 +364,7 @@ impl Class {
             zspage.unused_from += 1;
             zspage.unused_from - 1
         });
-        self.places[object as usize] = InZspage { zspage: id, at };
+        *self.places.get_mut(object).expect("it has a number") = InZspage { zspage: id, at };
         let was_partial = self.partial.remove(&(room, id));
         assert!(was_partial, "zspage {id} has room for {room} and is not found by it");
         if room > 1 {
@@ -389,9 +377,8 @@ impl Class {
 
     /// Takes an object out of its zspage. The pages of that, if it was the last one there.
     fn take(&mut self, object: u32) -> Option<ZspagePages> {
-        let InZspage { zspage: id, at: position } = self.places[object as usize];
-        let slot = self.zspages.get_mut(id as usize).expect("an object is in a zspage");
-        let zspage = slot.as_mut().expect("an object is freed once");
+        let InZspage { zspage: id, at: position } = *self.object(object);
+        let zspage = self.zspages.get_mut(id).expect("an object is in a zspage");
         let room = self.objects_max - zspage.objects.len() as u16;
         let at = zspage.objects.iter().position(|&other| other == object).expect("an object is freed once");
         zspage.objects.swap_remove(at);
@@ -405,8 +392,7 @@ impl Class {
             return None;
         }
         let pages = zspage.pages;
-        *slot = None;
-        self.unused.push(id);
+        let _ = self.zspages.remove(id);
         assert!(self.room >= u64::from(self.objects_max), "a class has less room than its empty zspage");
         self.room -= u64::from(self.objects_max);
         Some(pages)
@@ -416,7 +402,7 @@ impl Class {
     #[inline]
     fn assert_found_by_room(&self, id: u32) {
         if cfg!(debug_assertions) {
-            let zspage = self.zspages[id as usize].as_ref().expect("a zspage with objects is there");
+            let zspage = self.zspages.get(id).expect("a zspage with objects is there");
             let room = self.room_of(zspage);
             assert_eq!(
                 self.partial.contains(&(room, id)),

@@ -11,6 +11,8 @@
 //! read once. Each move is paid for by as many leaves that were emptied. A table that grows moves as well. Arrays by frame do the same, and explain
 //! why (`per_frame.rs`).
 //!
+//! **A table of slots** of a swap device stays where it is, however many are empty: other pages get them soon.
+//!
 //! **A host that counts memory** has the words of long tables, and takes the memory of empty leaves back where they are ([`WordArray`]). No word moves
 //! for that, and at most 32 leaves take memory for nothing. If such a table grows, it moves leaf by leaf, and gives each back.
 //!
@@ -117,6 +119,8 @@ pub(super) struct Words {
     shared: Option<Arc<Mutex<Array>>>,
     /// The host has the array, and takes back the memory of leaves.
     is_hosts: bool,
+    /// Empty leaves keep their memory.
+    stays: bool,
     /// Leaves that have lost their last word since it last did.
     emptied: Vec<u64>,
     /// Bytes of words of the host, and of all else.
@@ -134,12 +138,18 @@ impl Words {
             empty: 0,
             shared: None,
             is_hosts,
+            stays: false,
             emptied: Vec::new(),
             counted: Counted::words(memory),
             allocated: Counted::allocated(memory, 0),
         };
         words.count();
         words
+    }
+
+    /// Words that never move, from the allocator.
+    pub(super) fn that_stay(pages: u64) -> Words {
+        Words { stays: true, ..Words::new(pages, &TableMemory::default()) }
     }
 
     /// Notes what the words take: leaves, or all of a small array.
@@ -203,7 +213,7 @@ impl Words {
             }
             return;
         }
-        if self.empty >= EMPTY_MIN && 2 * self.empty >= self.taken {
+        if !self.stays && self.empty >= EMPTY_MIN && 2 * self.empty >= self.taken {
             self.move_to(self.len());
         }
     }
@@ -351,7 +361,7 @@ impl Words {
         );
         let is_due = match self.is_hosts {
             true => empty > GIVEN_TOGETHER as u64,
-            false => empty >= EMPTY_MIN && 2 * empty >= taken,
+            false => !self.stays && empty >= EMPTY_MIN && 2 * empty >= taken,
         };
         assert!(!is_due, "{empty} of {taken} leaves take memory for nothing");
     }
