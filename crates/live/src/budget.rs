@@ -27,8 +27,8 @@ const FIXED_BYTES: u64 = 27 << 17;
 const FRAME_BYTES: u64 = 72;
 /// Memory per page of a file, cached or not: its word, and a share of the data about its neighbours. While words move, they exist twice for a moment.
 const FILE_PAGE_BYTES: u64 = 9;
-/// Bytes per slot of the swap file: the owner of its page, and its state. The word of a slot may move, and exists twice meanwhile.
-const SLOT_BYTES: u64 = 32;
+/// Bytes per slot of the swap file: the owner of its page (8), its word (8), its group (2), and its bits.
+const SLOT_BYTES: u64 = 20;
 /// With zswap, bytes per slot in addition: the compressed copy of its page.
 const ZSWAP_SLOT_BYTES: u64 = 4;
 /// With fewer frames, a node could not satisfy its watermarks.

@@ -271,7 +271,7 @@ impl LiveMachine {
     pub(crate) fn drain<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
         locked = self.drain_hits(locked)?;
         let has_compressed;
-        (locked, has_compressed) = self.compress_ahead(locked)?;
+        (locked, has_compressed) = self.compress_ahead(locked, false)?;
         if has_compressed { self.drain_hits(locked) } else { Ok(locked) }
     }
 
@@ -325,7 +325,7 @@ impl LiveMachine {
                 Step::Again => {
                     drop(self.read(locked, 0)?);
                     // What others have read counts before more of it is evicted.
-                    self.await_compressed(self.drain(self.lock()?)?)?
+                    self.compress_before(self.drain(self.lock()?)?)?
                 }
                 Step::Wait(Wait::Io(_)) => {
                     let locked = self.read(locked, 1)?;

@@ -50,7 +50,7 @@ impl Zswap {
     /// Memory of both compressors, and of pages that are compressed and not yet in the pool.
     pub(crate) fn bytes(self) -> u64 {
         match self.0 {
-            By::Lz4 => 512 << 10,
+            By::Lz4 => 640 << 10,
             By::Zstd(_) => 2 << 20,
         }
     }

@@ -297,15 +297,15 @@ impl State {
         }
     }
 
-    /// The tails of the lists from which folios of a type may be isolated next, the coldest list first. If the oldest generations are short, one step
-    /// evicts them, ages, and goes on with the next ones.
+    /// The tails of the lists from which folios of a type may be isolated next, the coldest list first. If the inactive list or the oldest generations are
+    /// short, one step evicts them, deactivates or ages others, and goes on with these.
     pub(crate) fn coldest_lists(&self, lruvec: LruvecId, kind: LruType) -> impl Iterator<Item = Pfn> {
         let (of_two, generations) = match self.lru_of(lruvec) {
-            Lru::TwoLists => (two_lists::coldest(self.view(lruvec), kind), None),
-            Lru::Generations => (None, Some(self.generations(lruvec))),
-            Lru::Guest(_) => (None, None),
+            Lru::TwoLists => (two_lists::tails(self.view(lruvec), kind), None),
+            Lru::Generations => ([None; 2], Some(self.generations(lruvec))),
+            Lru::Guest(_) => ([None; 2], None),
         };
         let of_generations = generations.into_iter().flat_map(move |lists| lists.tails(kind));
-        of_two.into_iter().chain(of_generations.map(Pfn))
+        of_two.into_iter().flatten().chain(of_generations.map(Pfn))
     }
 }

@@ -287,7 +287,14 @@ pub(crate) fn unlink(view: &mut LruvecViewMut, pfn: Pfn, folio: &Folio) {
 /// The page of a type that is most likely to be taken next.
 #[inline]
 pub(crate) fn coldest(view: LruvecView, kind: LruType) -> Option<Pfn> {
-    view.lruvec().lists[LruList::inactive(kind) as usize].tail().map(Pfn)
+    tails(view, kind)[0]
+}
+
+/// The tails of the inactive and of the active list of a type.
+#[inline]
+pub(crate) fn tails(view: LruvecView, kind: LruType) -> [Option<Pfn>; 2] {
+    [LruList::inactive(kind), LruList::active(kind)]
+        .map(|list| view.lruvec().lists[list as usize].tail().map(Pfn))
 }
 
 /// An access through a file descriptor: the first of a page sets REFERENCED, the second activates it. A page that is read once thus

@@ -1,8 +1,8 @@
 //! Pages that are probably stored next: a host that compresses takes its time for them before reclaim asks, while others use the engine.
 //!
-//! They are the coldest anonymous pages of the group that was reclaimed from last, without those that have been used since or need no write. They are named
-//! when reclaim is near or in progress: a page that is named long before is often used again first. The answer decides nothing. A page that was left
-//! out is compressed when reclaim asks, and a page too many was compressed in vain.
+//! They are the coldest anonymous pages of the group that was reclaimed from last, at first of the root, without those that have been used since or need
+//! no write. They are named when reclaim is near, or in progress: a page that is named long before is often used again first. The answer decides
+//! nothing. A page that was left out is compressed when reclaim asks, and a page too many was compressed in vain.
 
 use crate::access::engine::Engine;
 use crate::lru::lruvec::LruvecId;
@@ -10,23 +10,27 @@ use crate::memory::folio::FolioFlags;
 use crate::memory::list::{Links, NONE};
 use crate::page_alloc::watermark::Watermark;
 use crate::state::State;
-use crate::units::{LruType, Pfn, ZoneType};
+use crate::units::{LruType, MemcgId, NodeId, Pfn, ZoneType};
 
 /// Pages that are passed for each that is found.
-const PASSED: usize = 3;
+const PASSED: usize = 7;
 /// Reclaim is near if a group can charge fewer pages.
 const NEAR: u64 = 8;
 
 impl Engine {
     /// Adds the pages that zswap will probably be asked to store next to `pages`, at most this many, the first one first. It adds none if no reclaim is
-    /// near, the pool accepts no page, or none was offered to it since the start.
-    pub fn swapped_next(&self, most: usize, pages: &mut Vec<Pfn>) {
+    /// near, or the pool accepts no page. `is_reclaiming`: the caller is in the middle of reclaim, which goes on however much it has freed by now.
+    pub fn swapped_next(&self, most: usize, is_reclaiming: bool, pages: &mut Vec<Pfn>) {
         let mm = &self.core.mm;
-        let is_near = |lruvec: &LruvecId| {
-            let kswapd = &self.core.kswapds[mm.lruvecs[*lruvec].node.index()];
-            mm.zswap_accepts_soon() && (kswapd.is_balancing() || mm.is_reclaim_near(*lruvec))
+        let is_near = |lruvec: LruvecId| {
+            let kswapd = &self.core.kswapds[mm.lruvecs[lruvec].node.index()];
+            let is_near = is_reclaiming || kswapd.is_balancing() || mm.is_reclaim_near(lruvec);
+            is_near && mm.zswap_accepts_soon()
         };
-        let Some(lruvec) = self.core.last_swapped.filter(is_near) else { return };
+        let lruvec = self.core.last_swapped.unwrap_or_else(|| mm.lruvecs.id(MemcgId::ROOT, NodeId(0)));
+        if !is_near(lruvec) {
+            return;
+        }
         let found = mm.coldest_anon(lruvec).take(most * (1 + PASSED)).filter(|&pfn| mm.is_swapped_soon(pfn));
         pages.extend(found.take(most));
     }

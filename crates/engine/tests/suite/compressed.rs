@@ -184,7 +184,7 @@ impl Heap {
 
     fn name_next(&mut self) {
         self.named.clear();
-        self.engine.swapped_next(64, &mut self.named);
+        self.engine.swapped_next(64, false, &mut self.named);
         assert!(self.named.len() <= 64);
         for &pfn in &self.named {
             if !self.ready.contains(&pfn) {

@@ -26,7 +26,7 @@ use crate::zswap::{Compressor, Decompressor, PAGE, Zswap, ZswapAnswer, repeated_
 /// Pages that are compressed ahead: as many as a step of reclaim takes, by whichever lists.
 const AHEAD: usize = 64;
 /// Pages that bytes are kept for, beyond those of a step.
-const READY_MAX: usize = AHEAD + AHEAD / 2;
+const READY_MAX: usize = 2 * AHEAD;
 
 /// The pool's bytes on their way, shared by the machine and its engine. It is only used under the engine's lock.
 pub(crate) struct Zpool(Arc<Mutex<Parts>>);
@@ -54,7 +54,7 @@ struct Parts {
     /// A page, and bytes of one.
     page: Box<[u8; PAGE]>,
     bytes: Vec<u8>,
-    /// The engine has asked for lengths since a thread compressed ahead.
+    /// The engine has asked for lengths since a thread compressed ahead, or none has so far.
     is_due: bool,
     counts: ZpoolCounts,
     /// All answers to the engine, if they are recorded.
@@ -226,7 +226,7 @@ impl Parts {
     }
 
     /// Begins to compress ahead: the pages that are next and whose contents are not known.
-    fn begin_ahead(&mut self, engine: &Engine) -> Option<Box<Ahead>> {
+    fn begin_ahead(&mut self, engine: &Engine, is_reclaiming: bool) -> Option<Box<Ahead>> {
         if self.ready.len() > READY_MAX + AHEAD {
             self.forget_old();
         }
@@ -234,7 +234,7 @@ impl Parts {
             return None;
         }
         let mut ahead = self.ahead.take()?;
-        engine.swapped_next(AHEAD, &mut ahead.pages);
+        engine.swapped_next(AHEAD, is_reclaiming, &mut ahead.pages);
         // If no reclaim is near, the next call asks again.
         self.is_due = ahead.pages.is_empty();
         ahead.pages.retain(|&pfn| {
@@ -323,7 +323,7 @@ impl Zpool {
             back: Decompressor::new(zswap).map_err(io)?,
             page: Box::new([0; PAGE]),
             bytes: Vec::new(),
-            is_due: false,
+            is_due: true,
             counts: ZpoolCounts::default(),
             answers: records.then(Vec::new),
         }))))
@@ -357,9 +357,15 @@ impl Zpool {
 
 impl LiveMachine {
     /// Compresses pages without the lock that reclaim will probably store next, if others were stored since the last call.
-    pub(super) fn compress_ahead<'a>(&'a self, locked: Locked<'a>) -> Result<(Locked<'a>, bool), Error> {
+    /// `is_reclaiming`: the caller does so.
+    pub(super) fn compress_ahead<'a>(
+        &'a self,
+        locked: Locked<'a>,
+        is_reclaiming: bool,
+    ) -> Result<(Locked<'a>, bool), Error> {
         let Some(zpool) = &self.zpool else { return Ok((locked, false)) };
-        let Some(mut ahead) = lock(&zpool.0).begin_ahead(&locked.engine) else { return Ok((locked, false)) };
+        let begun = lock(&zpool.0).begin_ahead(&locked.engine, is_reclaiming);
+        let Some(mut ahead) = begun else { return Ok((locked, false)) };
         let finds_words = lock(&zpool.0).finds_words;
         drop(locked);
         ahead.compress(&self.arena, finds_words);
@@ -369,10 +375,20 @@ impl LiveMachine {
         Ok((locked, true))
     }
 
-    /// Compresses ahead for a task that has waited, and may go on to reclaim.
-    pub(super) fn compress_before<'a>(&'a self, locked: Locked<'a>) -> Result<Locked<'a>, Error> {
-        let (locked, _) = self.compress_ahead(locked)?;
-        self.await_compressed(locked)
+    /// Compresses ahead for a task that may go on to reclaim. While it did so, or waited for another thread that did, others may have stored those pages: then
+    /// the next ones.
+    pub(super) fn compress_before<'a>(&'a self, mut locked: Locked<'a>) -> Result<Locked<'a>, Error> {
+        /// Others that are always faster do not keep it forever.
+        const TIMES: usize = 4;
+        for _ in 0..TIMES {
+            let has_compressed;
+            (locked, has_compressed) = self.compress_ahead(locked, true)?;
+            if !has_compressed && !self.is_compressing() {
+                break;
+            }
+            locked = self.await_compressed(locked)?;
+        }
+        Ok(locked)
     }
 
     /// Returns true if another thread compresses pages ahead. A reclaimer that does not wait for it would compress the same pages, with the lock.
