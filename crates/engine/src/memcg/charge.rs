@@ -251,7 +251,7 @@ impl Core {
                 charge.attempts = RETRIES;
                 return Some(Charged::WaitForWriteback);
             }
-            Hope::None if self.keeps_failed_writes() && self.io.may_try_failing(&mut charge.seen_writes) => {
+            Hope::None if self.may_try_failing(&mut charge.seen_writes) => {
                 charge.attempts = RETRIES;
                 return None;
             }

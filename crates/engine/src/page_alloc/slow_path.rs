@@ -349,9 +349,7 @@ impl Core {
                 allocation.rounds_in_vain = RETRIES;
                 Some(Allocated::WaitForWriteback)
             }
-            Hope::None
-                if self.keeps_failed_writes() && self.io.may_try_failing(&mut allocation.seen_writes) =>
-            {
+            Hope::None if self.may_try_failing(&mut allocation.seen_writes) => {
                 allocation.rounds_in_vain = RETRIES;
                 None
             }

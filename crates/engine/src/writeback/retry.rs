@@ -19,6 +19,7 @@
 use crate::access::engine::Engine;
 use crate::config::ConfigError;
 use crate::core::Core;
+use crate::io::SeenWrites;
 use crate::memory::errors::{IoError, Rest};
 use crate::memory::folio::FolioFlags;
 use crate::units::{FileId, Nanos, ObjectId, Pfn, TaskId};
@@ -47,6 +48,12 @@ impl Core {
     /// Returns true if a page stays dirty whose write fails.
     pub(crate) fn keeps_failed_writes(&self) -> bool {
         self.mm.config.policy.machine.writeback.failed_write == FailedWrite::Dirty
+    }
+
+    /// Returns true if a task that would give up makes one more attempt, in which a failing swap device gets a page
+    /// ([`crate::io::Transfers::may_try_failing`]). A machine that drops failed writes has lost the page by then.
+    pub(crate) fn may_try_failing(&mut self, seen: &mut SeenWrites) -> bool {
+        self.keeps_failed_writes() && self.io.may_try_failing(seen)
     }
 
     /// A write of a file has ended.

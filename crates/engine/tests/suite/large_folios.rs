@@ -1,5 +1,5 @@
-//! Large folios of the page cache: which orders are chosen, and that a folio is one thing on lists, in counts and in its file. [folios 1.2 to 1.11, 3.1,
-//! 3.7]
+//! Large folios of the page cache: which orders are chosen, and that a folio is one thing on lists, in counts, in its file and on a swap device. [folios 1.2 to
+//! 1.11, 3.1, 3.7]
 
 #![allow(clippy::unwrap_used)] // a test: failing is what it is for
 
@@ -477,6 +477,51 @@ fn refused_tmpfs_folio_comes_back_in_parts() {
     assert_eq!(read, ["0:0", "1:0", "32:5", "64:6", "128:6", "192:6", "260:0", "288:5"]);
     assert_eq!([5, 6, 9].map(|order| machine.mthp(order, MthpStat::Swpin)), [2, 3, 0]);
     assert_eq!(machine.mthp(9, MthpStat::SwpinFallback), 0, "only anonymous memory counts refusals");
+}
+
+#[test]
+fn few_large_folios_are_tried_on_a_swap_device_that_fails_all() {
+    const FOLIOS: u64 = 8;
+    let mut policy = Policy::of("classic@6.18");
+    policy.machine.writeback.failed_write = FailedWrite::Dirty;
+    let config =
+        Config { node_pages: vec![1 << 13], policy, kmem: false, oom_kill: false, ..Config::default() };
+    let mut builder = Engine::builder(config).unwrap();
+    builder.swap_on(SwapSpec { pages: FOLIOS * 512, kind: SwapKind::Device }).unwrap();
+    let mut engine = builder.build();
+    let group = engine.memcg_create(MemcgId::ROOT, "job").unwrap();
+    let process = engine.process_create(group);
+    let task = engine.task_create(process, CpuId(0));
+    let (name, bdi) = ("data".to_owned(), Bdi::NO_READAHEAD);
+    let spec = FileSpec { name, pages: FOLIOS * 512, kind: FileKind::Tmpfs, bdi };
+    let file = engine.file_create(spec).unwrap();
+    engine.set_tmpfs_huge(file, TmpfsHuge::Always).unwrap();
+    let object = engine.open(task, file).unwrap();
+    let limit = (4 * 512 * PAGE_SIZE).to_string();
+    assert!(matches!(engine.write_file(task, "/sys/fs/cgroup/job/memory.max", &limit), Ok(Step::Done(_))));
+    let (mut writes, mut refused) = (0, 0);
+    for folio in 0..FOLIOS {
+        let mut step = engine.start(task, Access::new(object, folio * 512, true));
+        let served = loop {
+            let mut ops = Vec::new();
+            engine.take_ops(&mut ops);
+            for op in ops {
+                if let Op::WriteSwap { io, .. } = op {
+                    writes += 1;
+                    engine.io_done(io, CpuId(0), Err(IoError::Device));
+                }
+            }
+            engine.take_woken(&mut Vec::new());
+            step = match step {
+                Step::Done(served) => break served,
+                Step::Again | Step::Wait(_) => engine.resume(task),
+            };
+        };
+        refused += u64::from(matches!(served, Served::Failed(AccessError::Oom(_))));
+    }
+    assert_eq!(refused, FOLIOS - 4, "nothing leaves the group");
+    assert!((refused..=2 * refused).contains(&writes), "{writes} writes for {refused} refused accesses");
+    engine.check_invariants();
 }
 
 #[test]
