@@ -74,6 +74,10 @@ impl Files {
         if others > 0 {
             return Err(format!("{folder}: found a filter by address or a goal, expected none").into());
         }
+        let metric = self.text(&format!("{folder}/watermarks/metric"))?;
+        if metric != "none" {
+            return Err(format!("{folder}/watermarks/metric: found `{metric}`, expected `none`").into());
+        }
         let filter = |at: u64| self.filter(&format!("{folder}/ops_filters/{at}"));
         let pattern = Pattern {
             size: of("access_pattern/sz/min")?..=of("access_pattern/sz/max")?,
