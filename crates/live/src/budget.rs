@@ -27,6 +27,8 @@ const FIXED_BYTES: u64 = 27 << 17;
 const FRAME_BYTES: u64 = 72;
 /// Memory per page of a file, cached or not: its word, and a share of the data about its neighbours. While words move, they exist twice for a moment.
 const FILE_PAGE_BYTES: u64 = 9;
+/// With a swap file: the code of its use, which the system can drop as well.
+const SWAP_BYTES: u64 = 128 << 10;
 /// Bytes per slot of the swap file: the owner of its page (8), its word (8), its group (2), and its bits.
 const SLOT_BYTES: u64 = 20;
 /// With zswap, bytes per slot in addition: the compressed copy of its page.
@@ -71,7 +73,8 @@ impl Records {
             Files::Any => TABLES_MIN,
         };
         let fixed = FIXED_BYTES + self.zswap.unwrap_or(0) + of_tables;
-        fixed.saturating_add(self.slots.saturating_mul(of_slot))
+        let of_swap = if self.slots > 0 { SWAP_BYTES } else { 0 };
+        fixed.saturating_add(of_swap).saturating_add(self.slots.saturating_mul(of_slot))
     }
 
     /// Bytes for each frame.
