@@ -394,6 +394,7 @@ impl Builder {
         // All files use it, whatever their devices: one thread writes them back.
         builder.bdi_register("0")?;
         let tables = Arc::new(Tables::default());
+        builder.reserve_records();
         builder.set_table_host(Arc::clone(&tables) as Arc<dyn TableHost>);
         builder.set_frame_gate(Box::new(Doors(Arc::clone(&arena))));
         builder.set_accessed_bits(Box::new(Samples(Arc::clone(&arena))));

@@ -290,6 +290,12 @@ impl Memory {
         self.zones.refresh(&mut self.folios, cpu);
     }
 
+    /// Makes room for what arrays by frame hold of so many frames. From now on none of it moves, and none is given back.
+    pub fn reserve_records(&mut self, frames: usize) {
+        self.places.reserve(frames);
+        self.folios.reserve(frames);
+    }
+
     /// Gives back what arrays by frame hold of blocks that are free.
     pub fn give_back(&mut self) {
         // A folio that leaves its list leaves its place there.

@@ -54,6 +54,13 @@ impl NumaBalancing {
         self.has_marked
     }
 
+    /// Makes room for what is known of so many frames.
+    pub fn reserve(&mut self, frames: usize) {
+        self.access_times.reserve(frames);
+        self.last_users.reserve(frames);
+        self.mark_windows.reserve(frames);
+    }
+
     /// Frees the times of free blocks. A time is stored whenever an entry is marked, and goes with its page. Only the task that finds the mark reads
     /// it.
     pub fn give_back(&mut self, blocks: &LargestBlocks) {

@@ -113,6 +113,14 @@ impl EngineBuilder {
         zones.nodes().map(of_node).collect()
     }
 
+    /// Makes room for the records of all frames, which take memory when a frame is first used, and keep it. Without this, records move when the machine uses
+    /// more frames, or when many are free again: for each GiB, that takes milliseconds, during which a host can't use the engine.
+    pub fn reserve_records(&mut self) {
+        let frames = self.frames().iter().map(|frames| frames.end).max().unwrap_or(0) as usize;
+        self.core.mm.memory.reserve_records(frames);
+        self.core.mm.numa_balancing.reserve(frames);
+    }
+
     /// Makes the engine ask the machine before it takes a page that may be in use. The machine may have users of a page that the engine does not
     /// know. Without this, it has none.
     pub fn set_frame_gate(&mut self, gate: Box<dyn FrameGate>) {

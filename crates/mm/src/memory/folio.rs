@@ -235,6 +235,13 @@ impl FolioTable {
         self.largest.populate(pfn);
     }
 
+    /// Makes room for the records of so many frames, which keep it.
+    pub(super) fn reserve(&mut self, frames: usize) {
+        self.records.reserve(frames);
+        self.links.reserve(frames);
+        self.largest.keep_records();
+    }
+
     /// Gives back the memory of unused records. Owners of other arrays by frame give back theirs before that.
     pub fn give_back(&mut self) {
         self.records.give_back(&self.largest);

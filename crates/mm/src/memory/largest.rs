@@ -40,6 +40,8 @@ pub struct LargestBlocks {
     /// Free frames whose records were given back. Which frames those are is not known after some are used again: it is the most
     /// that there can be.
     given_back: u64,
+    /// Records of free blocks stay.
+    keeps_records: bool,
 }
 
 impl LargestBlocks {
@@ -100,7 +102,12 @@ impl LargestBlocks {
     /// Returns whether enough blocks are free whose records are still there.
     pub fn is_worth_giving_back(&self) -> bool {
         let gained = self.free - self.given_back;
-        gained >= BLOCKS_MIN && gained >= (self.used - self.free) / OTHERS
+        !self.keeps_records && gained >= BLOCKS_MIN && gained >= (self.used - self.free) / OTHERS
+    }
+
+    /// Records of free blocks are never given back.
+    pub(super) fn keep_records(&mut self) {
+        self.keeps_records = true;
     }
 
     /// Records of free blocks are gone.

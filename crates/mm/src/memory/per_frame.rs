@@ -57,6 +57,14 @@ impl<T: Copy + Default + PartialEq + Zeroable> PerFrame<T> {
         self.move_to(self.used.max(2 * self.records.len()), |_| true);
     }
 
+    /// Makes room for the records of so many frames: none moves when the array grows.
+    pub fn reserve(&mut self, frames: usize) {
+        let frames = frames.next_multiple_of(SECTION_FRAMES as usize);
+        if frames > self.records.len() {
+            self.move_to(frames, |_| true);
+        }
+    }
+
     /// Gives back the memory of records of free blocks, which are unused: the others move to fresh memory.
     pub fn give_back(&mut self, blocks: &LargestBlocks) {
         self.move_to(self.records.len(), |block| blocks.is_in_use(block));
@@ -126,6 +134,20 @@ impl<T> std::ops::IndexMut<Pfn> for PerFrame<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_with_room_never_move() {
+        let (mut array, frames) = (PerFrame::<u32>::default(), 40 * MAX_BLOCK_PAGES);
+        array.populate(Pfn(0));
+        array[Pfn(0)] = 7;
+        array.reserve(frames as usize);
+        let first = std::ptr::from_ref(&array[Pfn(0)]);
+        for pfn in (0..frames).step_by(500).map(Pfn) {
+            array.populate(pfn);
+            assert_eq!(std::ptr::from_ref(&array[Pfn(0)]), first, "{pfn:?}");
+        }
+        assert_eq!(array[Pfn(0)], 7);
+    }
 
     #[test]
     fn records_of_free_blocks_are_zeroes_again_and_the_others_are_where_they_were() {
