@@ -22,13 +22,10 @@ impl Engine {
     /// near, or the pool accepts no page. `is_reclaiming`: the caller is in the middle of reclaim, which goes on however much it has freed by now.
     pub fn swapped_next(&self, most: usize, is_reclaiming: bool, pages: &mut Vec<Pfn>) {
         let mm = &self.core.mm;
-        let is_near = |lruvec: LruvecId| {
-            let kswapd = &self.core.kswapds[mm.lruvecs[lruvec].node.index()];
-            let is_near = is_reclaiming || kswapd.is_balancing() || mm.is_reclaim_near(lruvec);
-            is_near && mm.zswap_accepts_soon()
-        };
         let lruvec = self.core.last_swapped.unwrap_or_else(|| mm.lruvecs.id(MemcgId::ROOT, NodeId(0)));
-        if !is_near(lruvec) {
+        let kswapd = &self.core.kswapds[mm.lruvecs[lruvec].node.index()];
+        let is_near = is_reclaiming || kswapd.is_balancing() || mm.is_reclaim_near(lruvec);
+        if !is_near || !mm.zswap_accepts_soon() {
             return;
         }
         let found = mm.coldest_anon(lruvec).take(most * (1 + PASSED)).filter(|&pfn| mm.is_swapped_soon(pfn));
