@@ -68,6 +68,19 @@ pub enum RegionAdvice {
     DontNeed,
 }
 
+impl RegionAdvice {
+    /// The pages of a region of this length that it applies to, if it is given for these bytes. The last page of the region is complete even if the region
+    /// ends within it.
+    pub(crate) fn pages(self, bytes: &Range<u64>, len: u64) -> Range<u64> {
+        let up_to = |end: u64| end.div_ceil(PAGE_SIZE);
+        match self {
+            RegionAdvice::Cold | RegionAdvice::PageOut => bytes.start / PAGE_SIZE..up_to(bytes.end.min(len)),
+            RegionAdvice::Free | RegionAdvice::DontNeed if bytes.end >= len => up_to(bytes.start)..up_to(len),
+            RegionAdvice::Free | RegionAdvice::DontNeed => up_to(bytes.start)..bytes.end / PAGE_SIZE,
+        }
+    }
+}
+
 /// Anonymous memory that may be larger than the budget: used pages stay in memory, and the others are swapped out. Clones share the region. When the last
 /// clone is dropped, its pages and slots are free. Nothing of it outlives the process.
 ///
@@ -217,25 +230,13 @@ impl Region {
     }
 
     /// States the expected use of bytes of the region, like madvise(2). [`RegionAdvice::Free`] and [`RegionAdvice::DontNeed`] apply to the pages that are
-    /// completely in the range; the others apply to each page with a byte in the range.
+    /// completely in the range; the others apply to each page with a byte in the range. If the region gets shorter after the first pages, the call ends at
+    /// its new end.
     ///
     /// # Errors
     /// [`Error::BeyondEnd`]; [`Error::Pinned`] if a guard holds a page of [`RegionAdvice::DontNeed`] for too long: the pages before it are then freed.
     pub fn advise(&self, advice: RegionAdvice, bytes: Range<u64>) -> Result<(), Error> {
-        self.0.check(&bytes)?;
-        let pages = match advice {
-            RegionAdvice::Cold | RegionAdvice::PageOut => {
-                bytes.start / PAGE_SIZE..bytes.end.div_ceil(PAGE_SIZE)
-            }
-            // The last page of the region is complete even if the region ends within it.
-            RegionAdvice::Free | RegionAdvice::DontNeed if bytes.end == self.len() => {
-                bytes.start.div_ceil(PAGE_SIZE)..bytes.end.div_ceil(PAGE_SIZE)
-            }
-            RegionAdvice::Free | RegionAdvice::DontNeed => {
-                bytes.start.div_ceil(PAGE_SIZE)..bytes.end / PAGE_SIZE
-            }
-        };
-        self.0.memory.guarded(|machine| machine.advise_region(&self.0, advice, pages))
+        self.0.memory.guarded(|machine| machine.advise_region(&self.0, advice, &bytes))
     }
 
     /// Changes the length of the region. Bytes behind a new end are discarded, and their memory and slots are free. New bytes read as zeroes.
@@ -423,7 +424,7 @@ impl Inner {
     }
 
     /// Returns an error unless the bytes are in the region.
-    fn check(&self, bytes: &Range<u64>) -> Result<(), Error> {
+    pub(crate) fn check(&self, bytes: &Range<u64>) -> Result<(), Error> {
         if bytes.end > self.bytes() {
             return Err(self.beyond_end(bytes.end));
         }

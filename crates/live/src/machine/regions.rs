@@ -542,18 +542,23 @@ impl LiveMachine {
         }
     }
 
-    /// Applies advice to pages of a region, up to its end.
+    /// Applies advice to bytes of a region, up to its end.
     pub(crate) fn advise_region(
         &self,
         region: &Region,
         advice: RegionAdvice,
-        pages: Range<u64>,
+        bytes: &Range<u64>,
     ) -> Result<(), Error> {
-        let mut page = pages.start;
+        let first = advice.pages(bytes, region.bytes()).start;
+        let mut page = first;
         let mut wait = self.guard_wait();
         loop {
             let mut locked = self.await_resized(self.drain(self.lock()?)?, region)?;
-            let end = pages.end.min(region.pages());
+            // The length may have changed since the last hold of the lock.
+            if page == first {
+                region.check(bytes)?;
+            }
+            let end = advice.pages(bytes, region.bytes()).end;
             if page >= end {
                 return Ok(());
             }

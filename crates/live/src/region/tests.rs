@@ -690,6 +690,65 @@ fn slots_in_flight_are_free_when_pages_are_discarded() {
 }
 
 #[test]
+fn dont_need_discards_the_pages_that_are_whole_when_it_begins() {
+    let held = Arc::new(Held::default());
+    let silent = Arc::new(Silent { is_on: AtomicBool::new(false), held: Arc::clone(&held) });
+    let (memory, region) = swapped(Arc::clone(&silent) as Arc<dyn Faults>);
+    let last = 10 * PAGE_SIZE;
+    region.set_len(last + 1165).unwrap();
+    silent.is_on.store(true, SeqCst);
+    let mut buf = [7];
+    let pending = region.submit(vec![ReadAt { buf: &mut buf, offset: 0 }]).unwrap();
+    std::thread::scope(|scope| {
+        // Both wait for the read.
+        let grows = scope.spawn(|| region.set_len(last + PAGE_SIZE));
+        let (number, began) = (region.0.number, Instant::now());
+        while !memory.0.machine.lock().unwrap().regions.is_resizing(number) {
+            assert!(began.elapsed() < Duration::from_secs(60), "the region does not begin to grow");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // All of the region's last page, but not once the region has grown.
+        let discards = scope.spawn(|| region.advise(RegionAdvice::DontNeed, last..last + 1165));
+        std::thread::sleep(Duration::from_millis(50));
+        held.release();
+        grows.join().unwrap().unwrap();
+        discards.join().unwrap().unwrap();
+    });
+    drop(pending);
+    let mut seen = vec![0; PAGE];
+    region.read_at(&mut seen, last).unwrap();
+    assert!(seen[..1165] == chunk(10, 1).repeat(PAGE / CHUNK)[..1165], "a part of a page was discarded");
+}
+
+#[test]
+fn page_is_not_discarded_after_its_region_got_shorter() {
+    let memory = builder((Backend::Threads, 2)).build().unwrap();
+    for round in 0..300_u64 {
+        let region = memory.region(PAGE_SIZE, RegionOptions::new()).unwrap();
+        let guard = region.page_mut(0).unwrap();
+        std::thread::scope(|scope| {
+            // Both wait for the guard, and one of them longer than for it.
+            let discards = scope.spawn(|| region.advise(RegionAdvice::DontNeed, 0..PAGE_SIZE));
+            std::thread::sleep(Duration::from_micros(round % 100));
+            let cuts = scope.spawn(|| {
+                region.set_len(1165).unwrap();
+                region.page_mut(0).unwrap().fill(9);
+            });
+            std::thread::sleep(Duration::from_micros(round / 100 * 50));
+            drop(guard);
+            cuts.join().unwrap();
+            let discarded = discards.join().unwrap();
+            let mut seen = [0; 1165];
+            region.read_at(&mut seen, 0).unwrap();
+            assert!(
+                seen == [9; 1165],
+                "round {round}: {discarded:?}, and a page of the shorter region is gone"
+            );
+        });
+    }
+}
+
+#[test]
 fn region_that_grows_counts_its_new_length_at_once() {
     const HALF: u64 = 40 << 20;
     let held = Arc::new(Held::default());

@@ -47,7 +47,7 @@ enum Act {
     PageOut,
     Cold,
     Prefetch,
-    /// Pages from one on, up to another: their contents are discarded.
+    /// Bytes from a page on, up to another: the contents of the complete pages among them are discarded.
     DontNeed(u64, u64),
     /// The group's limit, in pages.
     Limit(u64),
@@ -111,7 +111,7 @@ impl Act {
         match *self {
             Act::Write(data) => data.at / PAGE..(data.at + data.len as u64).div_ceil(PAGE),
             Act::PageMut(page, _) => page..page + 1,
-            Act::DontNeed(first, end) => first..end,
+            Act::DontNeed(first, end) => first..end.div_ceil(PAGE),
             Act::SetLen(bytes) => bytes / PAGE..u64::MAX,
             _ => 0..0,
         }
@@ -186,7 +186,7 @@ impl Model {
             Act::DroppedPending(at, bytes) if at + bytes as u64 > len => beyond(),
             Act::Hold(page) | Act::PageMut(page, _) if page * PAGE >= len => beyond(),
             Act::Write(data) if data.at + data.len as u64 > len => beyond(),
-            Act::DontNeed(_, end) if end * PAGE > len => beyond(),
+            Act::DontNeed(_, end) if end > len => beyond(),
             // Of all of it: it may have become shorter since its length was looked at.
             Act::PageOut | Act::Cold | Act::Prefetch => vec![Came::Done, Came::Refused("BeyondEnd")],
             Act::Limit(_) => vec![Came::Done],
@@ -222,7 +222,9 @@ impl Model {
                 vec![Came::Done]
             }
             Act::DontNeed(first, end) => {
-                self.bytes[(first * PAGE) as usize..(end * PAGE) as usize].fill(0);
+                // The last page is complete even if the region ends within it.
+                let end = if end == len { end } else { end / PAGE * PAGE };
+                self.bytes[(first * PAGE).min(end) as usize..end as usize].fill(0);
                 vec![Came::Done]
             }
         }
@@ -277,7 +279,8 @@ impl Generator {
         (page * PAGE + skip, len as usize)
     }
 
-    fn act(&mut self, most: u64) -> Act {
+    /// `len` is the length of the region before the acts.
+    fn act(&mut self, most: u64, len: u64) -> Act {
         let pages = most.div_ceil(PAGE);
         match self.draw.below(28) {
             0..=5 => Act::Write(self.data(most)),
@@ -298,7 +301,10 @@ impl Generator {
             21..=23 => self.draw.pick(&[Act::PageOut, Act::PageOut, Act::Cold, Act::Prefetch]),
             24..=25 => {
                 let first = self.draw.below(pages);
-                Act::DontNeed(first, first + 1 + self.draw.below(pages - first))
+                // The region may be, or become, as long as that.
+                let within = len.max(first * PAGE);
+                let whole = PAGE * (first + 1 + self.draw.below(pages - first));
+                Act::DontNeed(first, self.draw.pick(&[within, whole]))
             }
             26 => Act::Limit(64 + self.draw.below(100)),
             _ => Act::Budget((BUDGET_OF_SWAP >> 20) - self.draw.below(4)),
@@ -312,11 +318,12 @@ impl Generator {
             for _ in 0..self.draw.below(5) {
                 start.push(Act::Write(self.data(most)));
             }
-            if self.draw.once_in(4) {
-                start.push(Act::SetLen(self.draw.below(most)));
+            let len = if self.draw.once_in(4) { self.draw.below(most) } else { most };
+            if len < most {
+                start.push(Act::SetLen(len));
             }
             let count = self.draw.pick(&[2, 2, 3, MOST]);
-            let acts: Vec<Act> = (0..count).map(|_| self.act(most)).collect();
+            let acts: Vec<Act> = (0..count).map(|_| self.act(most, len)).collect();
             if is_fit(&acts) {
                 return Duel { start, is_cold: self.draw.once_in(2), acts };
             }
@@ -416,9 +423,7 @@ impl Ring<'_> {
             Act::PageOut => came(region.advise(RegionAdvice::PageOut, all())),
             Act::Cold => came(region.advise(RegionAdvice::Cold, all())),
             Act::Prefetch => came(region.prefetch(all())),
-            Act::DontNeed(first, end) => {
-                came(region.advise(RegionAdvice::DontNeed, first * PAGE..end * PAGE))
-            }
+            Act::DontNeed(first, end) => came(region.advise(RegionAdvice::DontNeed, first * PAGE..end)),
             Act::Limit(pages) => came(self.group.write("memory.max", &(pages * PAGE).to_string())),
             Act::Budget(mib) => came(self.memory.set_budget(mib << 20)),
         };
@@ -608,9 +613,9 @@ fn region_model_refuses_what_no_order_gives() {
     let mut model = Model { bytes: vec![7; 8192], ..Model::default() };
     assert_eq!(model.act(&Act::Write(data), &Came::Done), [Came::Done]);
     assert_eq!(model.bytes[4000..4200], filled(1, 4000, 200)[..]);
-    assert_eq!(model.act(&Act::DontNeed(1, 2), &Came::Done), [Came::Done]);
+    assert_eq!(model.act(&Act::DontNeed(1, 2 * PAGE), &Came::Done), [Came::Done]);
     assert_eq!(model.bytes[4090..4100], [&filled(1, 4090, 6)[..], &[0; 4]].concat()[..]);
-    assert_eq!(model.act(&Act::DontNeed(1, 3), &Came::Done), [Came::Refused("BeyondEnd")]);
+    assert_eq!(model.act(&Act::DontNeed(1, 3 * PAGE), &Came::Done), [Came::Refused("BeyondEnd")]);
     assert_eq!(model.act(&Act::SetLen(4000), &Came::Done), [Came::Done]);
     assert_eq!(model.act(&Act::Write(data), &Came::Done), [Came::Refused("BeyondEnd")]);
     assert_eq!(model.act(&Act::Read(3999, 1), &Came::Done), [Came::Bytes(vec![7])]);
