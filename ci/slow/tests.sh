@@ -11,6 +11,8 @@ cargo test --locked -p pageout-workload --features parquet parquet
 cargo test --locked -p pageout-lab --features parquet parquet
 # All recorded runs, those repeated as well.
 ci/gate/validate.sh all
+# Every scenario twice.
+ci/gate/scenarios.sh all
 # What the fuzzer once failed on, and a look at what is new.
 cargo clippy --manifest-path fuzz/Cargo.toml --all-targets -- -D warnings
 ci/slow/fuzz.sh 10

@@ -22,11 +22,11 @@ fn process_with_mapped_regions_grows_by_the_budget_and_a_mebibyte() {
     let path = std::env::temp_dir().join(format!("pageout-map-budget-{}", std::process::id()));
     std::fs::write(&path, vec![7; 32 << 20]).unwrap();
     for (policy, times, accesses, zswap, others) in [
-        ("mglru@6.12", 3, 30_000, None, false),
-        ("mglru@6.12", 3, 30_000, None, true),
-        ("classic@6.12", 24, 15_000, None, true),
-        ("mglru@6.12", 3, 30_000, Some(Zswap::lz4()), false),
-        ("classic@6.12", 3, 30_000, Some(Zswap::zstd(1)), true),
+        ("mglru@6.12", 3, 16_000, None, false),
+        ("mglru@6.12", 3, 16_000, None, true),
+        ("classic@6.12", 24, 10_000, None, true),
+        ("mglru@6.12", 3, 16_000, Some(Zswap::lz4()), false),
+        ("classic@6.12", 3, 16_000, Some(Zswap::zstd(1)), true),
     ] {
         let bytes = times * budget;
         let growth = Growth::begin();

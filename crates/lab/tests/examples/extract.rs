@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use pageout_sim::scenario::keys::{KEYS, WORKLOAD_KEYS};
 
@@ -31,8 +32,12 @@ pub(crate) struct Found {
 }
 
 /// The names of all commands, those of `trace` with it.
-pub(crate) fn names() -> Vec<String> {
-    pageout_lab::api::command_line().get_subcommands().map(|command| command.get_name().to_string()).collect()
+pub(crate) fn names() -> &'static [String] {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let program = pageout_lab::api::command_line();
+        program.get_subcommands().map(|command| command.get_name().to_string()).collect()
+    });
+    &NAMES
 }
 
 /// The help of each command, as wide as it gets, by its name. The short help of the program has examples of its own.
